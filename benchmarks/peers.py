@@ -1,6 +1,6 @@
 """Other systems that make a graph of texts, with a model that answers at once: what they do beside.
 
-    PEER/bin/python benchmarks/peers.py SYSTEM BEIR_FOLDER [--passages 2000] [--neo4j ADDRESS]
+    PEER/bin/python benchmarks/peers.py SYSTEM BEIR_FOLDER... [--passages 2000] [--neo4j ADDRESS]
 
 It needs nothing of Clew but for `clew` itself, so that each system runs in an environment of its
 own (`uv pip install lightrag-hku`, `llama-index-core`, `txtai[graph]`, `hipporag` with `pyarrow`,
@@ -27,7 +27,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.metadata import version
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -46,16 +46,17 @@ def main() -> None:
     """Index, ask, and print the times of one system."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("system", choices=sorted(SYSTEMS))
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--passages", type=int, default=2000)
     parser.add_argument("--neo4j", default="bolt://127.0.0.1:7687", help="an empty server")
     given = parser.parse_args()
     os.environ["NEO4J"] = given.neo4j
-    texts = [f"{row.get('title', '')}\n{row['text']}" for row in _rows(given.folder, "corpus")]
-    questions = [row["text"] for row in islice(_rows(given.folder, "queries"), ASKED)]
+    rows = chain.from_iterable(_rows(folder, "corpus") for folder in given.folders)
+    texts = [f"{row.get('title', '')}\n{row['text']}" for row in islice(rows, given.passages)]
+    questions = [row["text"] for row in islice(_rows(given.folders[0], "queries"), ASKED)]
     package, run = SYSTEMS[given.system]
     with tempfile.TemporaryDirectory(prefix="peers-") as folder:
-        run(f"{package} {version(package)}", Path(folder), texts[: given.passages], questions)
+        run(f"{package} {version(package)}", Path(folder), texts, questions)
 
 
 def report(name: str, index: Callable[[], Ask], questions: Sequence[str], passages: int) -> None:

@@ -6,6 +6,7 @@ import json
 import re
 import unicodedata
 from functools import cache, lru_cache
+from itertools import chain, filterfalse, repeat
 from typing import TYPE_CHECKING, Any
 
 from clew.languages import language_words, recognise, script_of, spoken
@@ -65,7 +66,7 @@ def fold(text: str) -> str:
         return text.lower()
     # Twice, since mathematical letters have a small form only once they are decomposed.
     decomposed = unicodedata.normalize("NFKD", text.casefold()).casefold()
-    kept = "".join(c for c in decomposed if not unicodedata.combining(c))
+    kept = "".join(filterfalse(unicodedata.combining, decomposed))
     return unicodedata.normalize("NFC", kept)
 
 
@@ -128,13 +129,11 @@ def terms(text: str, language: str = "") -> list[str]:
     `language` is the code of the text's; English, unknown ones and those without a list are read
     alike. For questions see `question_terms`.
     """
-    found: list[str] = []
     if language_words(language) is None:
-        for word in words(text):
-            found.extend(_word_terms(word))
+        of_words = map(_word_terms, words(text))
     else:
-        for word in _accented_words(text):
-            found.extend(_terms_in(language, word))
+        of_words = map(_terms_in, repeat(language), _accented_words(text))
+    found = list(chain.from_iterable(of_words))
     if _HUMP.search(text):
         for match in _CAMEL.finditer(text):
             found.extend(_part_terms(match["named"] or match["typed"]))

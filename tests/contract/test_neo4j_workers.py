@@ -20,7 +20,7 @@ from clew.settings import LinkSettings, Neo4jSettings
 from clew.stores.neo4j import workers
 from clew.stores.neo4j.store import Neo4jStore
 from clew.testing.entries import make_entry
-from clew.types import IndexedDocument
+from clew.types import Condition, IndexedDocument
 from tests.contract.neo4j_stores import Place, new_place
 
 PEOPLE = ("Ottokar Brandenburg", "Ottokar Brandenburgh", "Wilhelmina Sternau", "Ulla Tor")
@@ -225,10 +225,14 @@ def test_a_worker_whose_ids_are_used_up_gets_more(
 
 def test_readers_see_what_came_later_with_lower_ids(stores: list[Neo4jStore]) -> None:
     early, late, reader, _ = stores
+    letters = [Condition(name="title", operator="=", value="Letter")]
+    letter = make_entry("letter", "Ulla Tor wrote.", title="Letter", names=["Ulla Tor"])
     with early.beside_others(1), late.beside_others(2):
         late.save(lives(1, "Ulla Tor", "Basel"))
         before, generation = build(reader), reader.generation()
-        early.save(lives(2, "Ulla Tor", "Ulm"))
+        assert reader.matching_documents(letters) == []
+        early.save(letter)
+        assert reader.matching_documents(letters) == [letter.document.id]
         assert reader.generation() > generation
         after = build(reader, before)
     assert len(before.chunk_ids) == 1

@@ -131,3 +131,15 @@ def test_neither_header_nor_quoted_reply_of_a_mail_answers(tmp_path: Path) -> No
     quoted = [q.text for statement in answer.statements for q in statement.quotations]
     assert not any(text.startswith((">", "From:", "To:", "Subject:")) for text in quoted), quoted
     assert not any("wrote:" in text for text in quoted), quoted
+
+
+def test_of_sentences_with_the_same_words_the_first_answers(tmp_path: Path) -> None:
+    # Sets of the same words may run through them in different orders, and a sum may depend on it.
+    words = [f"{a}{b}elk" for a in "bdfghklm" for b in "aeiou"]
+    for start in range(0, 30, 5):
+        asked = words[start : start + 10]
+        turned = [" ".join(asked[by:] + asked[:by]) for by in range(10)]
+        rarer = [f"They saw {' '.join(asked[:many])}.\n" for many in range(1, 9)]
+        text = "".join([*(f"Then {those} came.\n" for those in turned), *rarer])
+        (folder := tmp_path / str(start)).mkdir()
+        assert answered(folder, text, f"What of {turned[0]}?") == f"Then {turned[0]} came."

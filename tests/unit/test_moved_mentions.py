@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -22,8 +23,12 @@ from clew.graph.snapshot_columns import Adjacency
 from clew.stores import moved_mentions
 from clew.stores.relations.enrichments import Enrichments
 from clew.stores.sqlite.store import SqliteStore
+from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.entries import EMBEDDER, make_entry, make_link
 from clew.types import ChunkExtraction, Mention, NewEntity, NewRelation
+
+if TYPE_CHECKING:
+    from clew.types import Ids
 
 NAMES = ("Anna", "Vienna", "Danube", "Ada Morn", "AM", "World Bank", "WB")
 LINKS = (make_link("WB", "World Bank"), make_link("AM", "Ada Morn"))
@@ -218,3 +223,27 @@ def test_damaged_notes_are_none(tmp_path: Path, value: str) -> None:
         with closing(sqlite3.connect(tmp_path / "clew.db")) as database:
             [(noted,)] = database.execute("SELECT value FROM meta WHERE name = 'moved'")
         assert len(json.loads(noted)) == 1
+
+
+def test_vectors_read_no_ids_after_a_merge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(tmp_path) as store:
+        store.save(make_entry("a", "Anna.", "Vienna.", names=["Anna", "Vienna"]))
+        matrix, reads, read = VectorMatrix(store, tmp_path), list[int](), store.chunk_ids
+
+        def counted() -> Ids:
+            reads.append(1)
+            return read()
+
+        monkeypatch.setattr(store, "chunk_ids", counted)
+        for _ in range(3):  # what it had before its first look it has to read
+            moving(store, 1)
+            matrix.refresh()
+        first = len(reads)
+        moving(store, 1)
+        matrix.refresh()
+        assert len(reads) == first
+        assert matrix.vectors(read()).shape == (2, EMBEDDER[1])
+        monkeypatch.setattr(moved_mentions, "MOST", 0)
+        moving(store, 1)
+        matrix.refresh()
+        assert len(reads) == first + 1, "what was not noted may be a backup that came back"

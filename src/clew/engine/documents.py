@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from clew.engine.state import EngineState, Progress
     from clew.indexing.incremental import IncrementalIndexer
     from clew.indexing.inputs import FileInput, Input
+    from clew.indexing.quota import Quota
     from clew.types import (
         Document,
         DocumentInfo,
@@ -198,7 +199,7 @@ class Documents:
             state.bound_ingest(),
             make_refusals(state.journal),
             state.settings.limits,
-            full=self.quota_reached,
+            full=self._quota().reached,
             most=state.settings.quota.documents,
             sources=sources,
             retry=retry,
@@ -207,19 +208,18 @@ class Documents:
 
     def quota_reached(self, documents: int = 0) -> str | None:
         """Why the namespace cannot have so many documents, or take anything in; None: it can."""
-        quota = self._state.settings.quota
-        if documents > quota.documents:
-            most = f"a namespace may have {quota.documents} documents (the setting quota.documents)"
-            return f"{most}; delete some or raise it"
+        return self._quota().reached(documents)
+
+    def _quota(self) -> Quota:
+        from clew.indexing.quota import Quota
+
+        return Quota(self._state.settings.quota, self._measured)
+
+    def _measured(self) -> int:
+        """Bytes of the store's folder, those aside that SQLite uses again."""
         with self._state.journal.read() as connection:
             free = free_bytes(connection)
-        megabytes = (folder_size(self._state.store.folder) - free) / 1e6
-        if megabytes < quota.megabytes:
-            return None
-        return (
-            f"the store has {megabytes:.1f} MB, and a namespace may have {quota.megabytes:g} (the"
-            " setting quota.megabytes); delete documents or raise it"
-        )
+        return folder_size(self._state.store.folder) - free
 
     def delete(self, names: Sequence[str]) -> int:
         """Delete documents and whatever only they hold; the number deleted.

@@ -74,13 +74,13 @@ class IncrementalIndexer:
         refusals: RefusalLog,
         limits: LimitSettings,
         *,
-        full: Callable[[int], str | None],
+        full: Callable[[int, str], str | None],
         most: int,
         sources: Sequence[str] | None = None,
         retry: bool = False,
         progress: Progress | None = None,
     ) -> None:
-        """`full` says why the store cannot hold so many documents, of which it holds `most`.
+        """`full` says why the store cannot hold so many documents, of `most`, or one more text.
 
         Given `sources`, the run reads those alone, and of the store what it holds of them.
         """
@@ -199,7 +199,7 @@ class IncrementalIndexer:
     def _fits(self, document: Document) -> bool:
         """Whether the store may hold one more document; if not, it goes to `skipped`."""
         new = {document.source} - self._known.keys() - self._new
-        reason = self._full(self._held + len(self._new) + len(new))
+        reason = self._full(self._held + len(self._new) + len(new), document.text)
         if reason is None:
             self._new |= new
             return True

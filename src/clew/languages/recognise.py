@@ -30,6 +30,8 @@ _LEAD = 2.0
 _SURE = 0.8
 """Probability, 0 to 1, by which the model is believed."""
 _WORD = re.compile(r"[^\W\d_]+")
+_DENSE = re.compile("[\u0e00-\U0010ffff]")
+"""Scripts of which a few letters say much."""
 _LONGEST_WORD = 40
 """ASCII characters without a blank that may be a word."""
 _CODE = re.compile(r"([a-z]{2,3})(?:[-_].*)?", re.DOTALL)
@@ -58,7 +60,7 @@ def recognise(text: str, english: frozenset[str]) -> str:
     sample = _sample(text)
     words = _WORD.findall(sample.casefold())
     letters = sum(map(len, words))
-    dense = sum(c >= "\u0e00" for c in sample)
+    dense = 0 if sample.isascii() else len(_DENSE.findall(sample))
     if letters < _LEAST_LETTERS and dense < _LEAST_LETTERS // 3:
         return ""
     is_spaced = dense < letters // 3

@@ -138,14 +138,11 @@ class Backend(Protocol):
 
     # --- tables
 
-    def insert(
-        self, rows: Rows, *, changes: int = 0, moves: int = 0, weights: Sequence[Row] = ()
-    ) -> None:
+    def insert(self, rows: Rows, *, changes: int = 0, weights: Sequence[Row] = ()) -> None:
         """Write new rows, inside `write`; few rows take one round trip, whatever their tables.
 
         New ids are those that come next (`statements.state.NEXT_IDS`), in order. Also counts
-        changes to the store, and moves of mentions from one entity to another (see `count_change`),
-        and writes `weights` (id and weight) of relations that there are.
+        changes to the store, and writes `weights` (id and weight) of relations that there are.
         """
         ...
 

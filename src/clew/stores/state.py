@@ -98,6 +98,13 @@ CALL () {
 }
 """
 """Cypher: `s`, which gives ids to who writes and counts the changes: the store, or a worker."""
+CHANGES = """
+MATCH (s:ClewStore {namespace: $namespace})
+OPTIONAL MATCH (w:ClewWorker {namespace: $namespace}) WHERE w.number > 0
+WITH s, sum(w.generation) AS generation, sum(w.epoch) AS epoch
+WITH s, s.generation + generation AS generation, s.epoch + epoch AS epoch
+"""
+"""Cypher: the store `s`, and how often it and its workers have changed it."""
 _META = ("generation", "epoch", "embedder", "dimension", "functional", "copying", "packs")
 
 STATE = Statement(
@@ -105,13 +112,8 @@ STATE = Statement(
     "SELECT "
     + ", ".join(f"(SELECT coalesce(value, 'null') FROM meta WHERE name = '{n}')" for n in _META)
     + ", (SELECT coalesce(max(id), 0) FROM chunks)",
-    # Each worker counts its own changes.
-    f"""
-MATCH (s:ClewStore {{namespace: $namespace}})
-OPTIONAL MATCH (w:ClewWorker {{namespace: $namespace}}) WHERE w.number > 0
-WITH s, {{generation: sum(w.generation), epoch: sum(w.epoch)}} AS workers
-RETURN [s.generation + workers.generation, s.epoch + workers.epoch,
-    {", ".join(f"s.{name}" for name in _META[2:])}, s.next_chunk - 1] AS row
+    f"""{CHANGES}
+RETURN [generation, epoch, {", ".join(f"s.{name}" for name in _META[2:])}, s.next_chunk - 1] AS row
 """,
 )
 NEXT_IDS = Statement(

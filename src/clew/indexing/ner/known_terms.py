@@ -59,9 +59,13 @@ class KnownTerms:
 
     def find(self, text: str, start: int, end: int) -> Iterator[tuple[int, int, str]]:
         """(start, end, name) of each term of `text[start:end]`, the longest where several begin."""
-        tokens = [(m.start(), m.end()) for m in _WORD.finditer(text, start, end)]
+        tokens = [match.span() for match in _WORD.finditer(text, start, end)]
         at = 0
         while at < len(tokens):
+            left, right = tokens[at]
+            if (singular(text[left:right]),) not in self.openings:  # as with nearly all words
+                at += 1
+                continue
             size, name = self._longest(text, tokens[at : at + LONGEST_TERM])
             if size:
                 yield tokens[at][0], tokens[at + size - 1][1], name
@@ -83,7 +87,7 @@ class KnownTerms:
 
 def phrases(text: str, start: int, end: int) -> Iterator[str]:
     """Words in a row of `text[start:end]` that a term may have, as `lookup_keys` gives them."""
-    tokens = [(m.start(), m.end()) for m in _WORD.finditer(text, start, end)]
+    tokens = [match.span() for match in _WORD.finditer(text, start, end)]
     words = [singular(text[left:right]) for left, right in tokens]
     for first, word in enumerate(words):
         if word.isalpha():

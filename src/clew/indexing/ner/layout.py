@@ -90,13 +90,14 @@ def heading_end(text: str, start: int, position: int, end: int) -> int:
     last = min(len(text), position + _LONGEST_HEADING) if last < 0 else last
     if _MARK.match(text, first) or _UNDERLINE.match(text, last):
         return min(last, end)
+    if last < len(text) and text[last] != "\n":
+        return position  # a long line of prose, as most are: it need not be read
     line = text[first:last].strip()
     words = _WORD.findall(line)
     if len(words) < 2 or line[-1] in _NO_HEADING or _SENTENCE_WORDS.search(line):
         return position
-    is_whole = last == len(text) or text[last : last + 1] == "\n"
     capitals = sum(word[0].isupper() for word in words)
-    return min(last, end) if is_whole and capitals * 4 >= len(words) * 3 else position
+    return min(last, end) if capitals * 4 >= len(words) * 3 else position
 
 
 def is_heading(text: str, start: int, end: int) -> bool:

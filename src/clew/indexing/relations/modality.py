@@ -8,6 +8,7 @@ than one that nobody stated.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _UNSURE = re.compile(
     r"\b(?:if|whether|unless|lest|allegedly|reportedly|supposedly|purportedly|presumably|apparently"
@@ -26,6 +27,7 @@ _UNSURE = re.compile(
 _CODE = re.compile(r"[{}=\\]|\w\(\)|->|\A[#$>|]")
 
 
+@lru_cache(maxsize=256)  # of a sentence each kind of relation asks it again
 def states_facts(sentence: str) -> bool:
     """Whether what a sentence says is meant as a fact, as far as its words show."""
     if sentence.rstrip(" \n\"'”’)*_").endswith("?"):

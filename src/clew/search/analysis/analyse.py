@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -153,8 +153,7 @@ def _seed(
     return Seed(entity_id, span.key, row, idf, idf * trust)
 
 
-@dataclass(frozen=True, slots=True)
-class _Span:
+class _Span(NamedTuple):
     """A sequence of words that may be a name."""
 
     start: int
@@ -171,10 +170,13 @@ def _candidate_names(question: str) -> Iterator[_Span]:
     tokens = _tokens(question)[:MAX_WORDS]
     words = [fold(token) for token in tokens]
     for start in range(len(words)):
+        telling = named = spaced = False
         for end in range(start + 1, min(start + LONGEST_NAME, len(words)) + 1):
-            key = _join(words[start:end])
-            if len(key) > 1 and not all(w in STOP_WORDS for w in words[start:end]):
-                named = not all(token.islower() for token in tokens[start:end])
+            telling |= words[end - 1] not in STOP_WORDS
+            named |= not tokens[end - 1].islower()
+            spaced |= not UNSPACED.search(words[end - 1])
+            key = entity_key((" " if spaced else "").join(words[start:end])) if telling else ""
+            if len(key) > 1:
                 yield _Span(start, end, key, named)
                 if not named and _PLURAL.search(key):  # stored in the singular
                     yield _Span(start, end, key[:-1], named)
@@ -193,8 +195,3 @@ def _tokens(question: str) -> list[str]:
     for word in _TOKEN.findall(_POSSESSIVE.sub(" ", question)):
         tokens.extend(word if UNSPACED.search(word) else [word])
     return tokens
-
-
-def _join(words: Sequence[str]) -> str:
-    unspaced = all(UNSPACED.search(w) for w in words)
-    return entity_key(("" if unspaced else " ").join(words))

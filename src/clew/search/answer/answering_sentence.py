@@ -57,7 +57,8 @@ def answering_sentences(
     found: dict[int, CharRange] = {}
     for passage in passages:
         id_ = passage.chunk.id
-        values = [sum(weights[word] for word in words) for words in held[id_]]
+        # Exact sums: in whatever order the words are, sentences with the same are equal.
+        values = [math.fsum(weights[word] for word in words) for words in held[id_]]
         if (on_thread := threads.get(id_, -1)) in range(len(values)):
             values[on_thread] += _ON_THREAD
         best = _best(passage, values, question)
@@ -77,7 +78,7 @@ def _rarity(
         word: max(weight, 0.01) * (_NAMED if word in named else 1)
         for word, weight in weights.items()
     }
-    total = sum(positive.values()) or 1.0
+    total = math.fsum(positive.values()) or 1.0
     return {word: weight / total for word, weight in positive.items()}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from clew.text import fold
@@ -31,8 +32,10 @@ _NUMBER = re.compile(rf"\d\w*|\b(?:{_NUMBER_WORDS})\b", re.IGNORECASE)
 _TIME = re.compile(rf"\d\w*|\b(?:{MONTH})\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b")
 _ENUMERATED = re.compile(r"\s*(?:[-*•]\s+)?(?:\(?\d{1,3}[.)](?=\s)|TOP \d+\b)?")
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_ANY_WORD = re.compile(r"\w+")
 
 
+@lru_cache(maxsize=8)
 def asked_kind(question: str) -> Kind | None:
     """What it asks for; None where its words do not tell. The first question word decides."""
     found = [(m.start(), kind) for kind, words in _ASKS.items() if (m := words.search(question))]
@@ -48,9 +51,15 @@ def holds_kind(sentence: str, kind: Kind, question: str) -> bool:
     """Whether a sentence holds something of the kind that the question does not say itself."""
     text = without_number(sentence)
     if kind == "name":
-        asked = {fold(word) for word in _WORD.findall(question)}
+        asked = _said(_WORD, question)
         words = [match for match in _WORD.finditer(text) if match.start()]
         return any(w.group()[0].isupper() and fold(w.group()) not in asked for w in words)
     pattern = _NUMBER if kind == "number" else _TIME
-    said = {fold(word) for word in re.findall(r"\w+", question)}
+    said = _said(_ANY_WORD, question)
     return any(fold(match.group()) not in said for match in pattern.finditer(text))
+
+
+@lru_cache(maxsize=8)
+def _said(words: re.Pattern[str], question: str) -> frozenset[str]:
+    """The words of a question, folded; every sentence that may answer is compared with them."""
+    return frozenset(map(fold, words.findall(question)))

@@ -75,15 +75,17 @@ class _Pool:
 
     def __init__(self, snapshot: Snapshot, passages: Ints) -> None:
         self.snapshot = snapshot
-        self.entities: dict[int, list[int]] = {}
+        self.entities: dict[int, list[int]] = {passage: [] for passage in passages.tolist()}
         self.passages: dict[int, list[int]] = {}
-        for passage in passages.tolist():
-            found = snapshot.passage_entities.row(passage)
-            often = snapshot.entity_frequency[found]
-            common = (often > COMMON * snapshot.store_size) & (often >= 10)
-            self.entities[passage] = found[~common].tolist()
-            for entity in found.tolist():
-                self.passages.setdefault(entity, []).append(passage)
+        entries, owner = snapshot.passage_entities.entries(passages)
+        found = snapshot.passage_entities.items[entries]
+        often = snapshot.entity_frequency[found]
+        ties = (often <= COMMON * snapshot.store_size) | (often < 10)
+        mentions = passages[owner].tolist(), found.tolist(), ties.tolist()
+        for passage, entity, is_tie in zip(*mentions, strict=True):
+            self.passages.setdefault(entity, []).append(passage)
+            if is_tie:
+                self.entities[passage].append(entity)
 
     def length(self, entity: int) -> float:
         """Length of a step to this entity: 1 and a little more for frequent ones."""
@@ -140,15 +142,18 @@ def _sentence(
     snapshot: Snapshot, coverage: Coverage, passage: int, entity: int, onward: int
 ) -> int:
     """The passage's sentence that ties the two entities best, then covers the question best."""
-    start, end = snapshot.sentence_starts[passage], snapshot.sentence_starts[passage + 1]
-    rows = np.arange(min(start + 1, end - 1), end)
-    entries, owner = snapshot.sentence_entities.entries(rows)
+    start, end = snapshot.sentence_starts[passage : passage + 2].tolist()
+    first = min(start + 1, end - 1)
+    # The sentences are few, and their entities: lists are faster than arrays here.
+    entries, owner = snapshot.sentence_entities.entries(np.arange(first, end))
     found = snapshot.sentence_entities.items[entries]
-    leading, named = (
-        np.bincount(owner[found == one], minlength=len(rows)) > 0 for one in (onward, entity)
-    )
-    shares = coverage.of_sentences(passage)[-len(rows) :]
-    return int(rows[np.argmax(2 * leading + named + 0.9 * shares)])
+    covered = (0.9 * coverage.of_sentences(passage)[first - end :]).tolist()
+    mentions = set(zip(owner.tolist(), found.tolist(), strict=True))
+    ties = [
+        2 * ((place, onward) in mentions) + ((place, entity) in mentions) + share
+        for place, share in enumerate(covered)
+    ]
+    return int(first) + ties.index(max(ties))
 
 
 # --- relations as people read them, with the sentence that says so -----------------------

@@ -27,7 +27,7 @@ STATED = "Stated by hand"
 def stated_by_hand(session: QuerySession) -> tuple[str, ...]:
     """A line for each relation that holds; none where nothing was stated by hand."""
     store, seeds = session.resources.store, [seed.entity_id for seed in session.known_seeds]
-    if not seeds:
+    if not seeds or (session.options.as_of is None and not store.unstated_relations(seeds)):
         return ()
     known = store.relations(seeds, LOOKED_AT, as_of=session.options.as_of)
     found = [one for one in filtered_relations(session, known) if one.chunk_id is None]

@@ -97,8 +97,12 @@ def unsaid_share(session: QuerySession, hits: Sequence[Hit]) -> float:
     asked = _asked_words(session)
     if not asked:
         return 0.0
-    said = {term for hit in hits for term in terms(_text(hit), hit.chunk.language)}
-    missing = {term for term in asked if not _is_said(term, said)}
+    missing = asked
+    for hit in hits:
+        if not missing:
+            return 0.0
+        said = set(terms(_text(hit), hit.chunk.language))
+        missing = [term for term in missing if not _is_said(term, said)]
     weights = _rarity(session, asked)
     return sum(weights[term] for term in missing) / sum(weights.values())
 

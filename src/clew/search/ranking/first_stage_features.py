@@ -89,9 +89,10 @@ class VectorReader:
             return self.read(rows)
         before, after = snapshot.neighbours(rows, -1), snapshot.neighbours(rows, 1)
         self.read(distinct(np.concatenate([rows, before, after])))
-        total = self.read(rows).copy()
+        total = self.read(rows)
         for there in (before, after):
-            total += self.read(there) * (there != rows)[:, None]
+            beside = np.flatnonzero(there != rows)
+            total[beside] += self.read(there[beside])
         return unit(total)
 
 

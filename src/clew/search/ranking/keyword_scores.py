@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.snapshot_columns import distinct, find_sorted
+from clew.graph.snapshot_columns import distinct, find_sorted, numbered
 from clew.search.retrieval.row_values import RowValues
 from clew.search.retrieval.term_matches import find_terms_in, sentences_by_owner
 
@@ -57,9 +57,7 @@ def _by_postings(
 ) -> tuple[Ints, Floats]:
     """The passages that hold a term that is read (sorted), and counts (t, n) of these terms."""
     entries, term = snapshot.postings.entries(analysis.term_rows[is_read])
-    rows, place = np.unique(
-        snapshot.sentence_chunk[snapshot.postings.items[entries]], return_inverse=True
-    )
+    rows, place = numbered(snapshot.sentence_chunk[snapshot.postings.items[entries]], snapshot.size)
     places = np.flatnonzero(is_read)[term] * len(rows) + place
     return rows, _counts(places, snapshot.term_counts[entries], len(is_read), len(rows))
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.graph.snapshot_columns import numbered
 from clew.search.ranking.features import Incidence
 from clew.search.ranking.first_stage_features import cosines, unit
 from clew.search.retrieval.term_matches import sentences_by_owner
@@ -118,7 +119,7 @@ class _Ties:
 
 def _tie(evidence: Evidence, snapshot: Snapshot, partners: Ints) -> _Ties:
     incidence = Incidence(snapshot, evidence.rows)
-    local, entity = np.unique(incidence.entity, return_inverse=True)
+    local, entity = numbered(incidence.entity, len(snapshot.entity_ids))
     rare = snapshot.entity_rarity[local]
     rare[np.isin(local, [seed.row for seed in evidence.analysis.seeds])] = 0
     covered = np.zeros((len(local), len(partners)), np.float32)

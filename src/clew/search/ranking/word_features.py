@@ -8,7 +8,7 @@ import numpy as np
 
 from clew.graph.snapshot_columns import distinct, find_sorted, term_hash
 from clew.search.analysis.analyse import MAX_TERMS, MAX_WORDS
-from clew.search.retrieval.term_matches import sentences_by_owner
+from clew.search.retrieval.term_matches import find_few, sentences_by_owner
 from clew.text import terms
 
 if TYPE_CHECKING:
@@ -94,8 +94,10 @@ def _by_order(analysis: Analysis, snapshot: Snapshot, rows: Ints) -> Columns:
 def _places(snapshot: Snapshot, known: NDArray[np.uint64], sentences: Ints) -> tuple[Ints, Ints]:
     """Of each word of the sentences: the sentence's place, and its own among `known` (-1: none)."""
     entries, owner = snapshot.sentence_terms.entries(sentences)
-    places, hit = find_sorted(known, snapshot.sentence_terms.items[entries])
-    return owner, np.where(hit, places, -1)
+    places = np.full(len(entries), -1)
+    at, which = find_few(known, snapshot.sentence_terms.items[entries])
+    places[at] = which
+    return owner, places
 
 
 def _idf(snapshot: Snapshot, known: NDArray[np.uint64]) -> Floats:

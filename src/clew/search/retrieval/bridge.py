@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.snapshot_columns import distinct
+from clew.graph.snapshot_columns import distinct, numbered
 from clew.search.retrieval.term_matches import find_terms_in, sentences_by_owner
 from clew.text import question_terms
 
@@ -163,12 +163,11 @@ def _best_by_entity(
 ) -> Bridges:
     """Entities but the seeds, each with its best sentence, where that counts more than nothing."""
     entries, owner = snapshot.sentence_entities.entries(sentences)
-    entities = snapshot.sentence_entities.items[entries]
+    counted = counts[owner] > 0
+    owner, entities = owner[counted], snapshot.sentence_entities.items[entries[counted]]
     order = np.lexsort((sentences[owner], -counts[owner], entities))
-    first = np.unique(entities[order], return_index=True)[1]
-    best = order[first]
+    best = order[np.diff(entities[order], prepend=-1) > 0]
     best = best[~np.isin(entities[best], [seed.row for seed in analysis.seeds])]
-    best = best[counts[owner[best]] > 0]
     best = best[np.lexsort((entities[best], -counts[owner[best]]))][:limit]
     chosen = owner[best]
     return Bridges(entities[best], counts[chosen].astype(np.float32), sentences[chosen])
@@ -187,7 +186,7 @@ def _candidates(
         own = prior[snapshot.sentence_chunk[mentioning]]
         weights.append(seed.weight / strongest * (0.5 + 0.5 * own))
     every, weight = np.concatenate(rows), np.concatenate(weights)
-    sentences, inverse = np.unique(every, return_inverse=True)
+    sentences, inverse = numbered(every, snapshot.sentences)
     top = np.zeros(len(sentences), dtype=np.float32)
     np.maximum.at(top, inverse, weight.astype(np.float32))
     return sentences, top

@@ -47,11 +47,9 @@ class Edges:
 
     @classmethod
     def towards(cls, target: Ints, origin: Ints, weight: Masses, size: int) -> Edges:
-        """Edges given in any order, one at most from an origin to a target."""
-        order = np.argsort(target * (origin.max(initial=0) + 1) + origin)
-        target = target[order]
+        """Edges given in order of their targets."""
         starts = np.flatnonzero(np.diff(target, prepend=-1))
-        return cls(origin[order], weight[order], target[starts], starts, size)
+        return cls(origin, weight, target[starts], starts, size)
 
     def carry(self, masses: Masses) -> Masses:
         """(k, size) what arrives of the origins' masses (k, origins)."""
@@ -92,15 +90,17 @@ def local_graph(snapshot: Snapshot, passages: Ints) -> LocalGraph:
     is_shared = np.bincount(entity, minlength=members) > 1
     shared = is_shared[entity]
     alone = ~shared
-    hub = (np.cumsum(is_shared) - 1)[entity[shared]]
+    hub, of_hub = (np.cumsum(is_shared) - 1)[entity[shared]], passage[shared]
+    by_hub = np.argsort(hub * size + of_hub)
+    out_to_hub = out_of_passage[shared][by_hub]
     returning = out_of_passage[alone] * out_of_entity[alone]
     return LocalGraph(
         passages=passages,
         entities=entities,
         from_entities=Edges.towards(passage, entity, out_of_entity, size),
         loops=np.bincount(passage[alone], weights=returning, minlength=size).astype(np.float64),
-        onward=Edges.towards(hub, passage[shared], out_of_passage[shared], int(is_shared.sum())),
-        back=Edges.towards(passage[shared], hub, out_of_entity[shared], size),
+        onward=Edges.towards(hub[by_hub], of_hub[by_hub], out_to_hub, int(is_shared.sum())),
+        back=Edges.towards(of_hub, hub, out_of_entity[shared], size),
     )
 
 
@@ -189,19 +189,19 @@ def _around(
 ) -> Ints:
     """Rows (sorted) of passages with a prior, and of those that hold the entities."""
     near = [prior.rows[prior.values > 0]]
+    best = prior.best(len(prior.rows)).rows
     for entity in entities:
         there = snapshot.entity_passages.row(entity)
         if allowed is not None:
             there = there[allowed[there]]
-        near.append(_best_of(there, prior))
+        near.append(_best_of(there, best))
     return distinct(np.concatenate(near))
 
 
-def _best_of(passages: Ints, prior: RowValues) -> Ints:
+def _best_of(passages: Ints, best: Ints) -> Ints:
     """At most `ENTITY_PASSAGES` of some passages (sorted): the best, then the first."""
     if len(passages) <= ENTITY_PASSAGES:
         return passages
-    best = prior.best(len(prior.rows)).rows
     best = best[find_sorted(passages, best)[1]][:ENTITY_PASSAGES]
     first = passages[:ENTITY_PASSAGES]
     others = first[~np.isin(first, best)]

@@ -6,6 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clew.shingles import sketch
@@ -55,12 +56,18 @@ class Passages(Relations, ABC):
     def sentences(self, chunk_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
         """See `ports.PassageStore`."""
         rows = self.backend.rows(statements.SENTENCES, ids=distinct(chunk_ids))
-        return {id_: _sentence_texts(text, sentences) for id_, text, _, sentences in rows}
+        return {
+            id_: tuple(text[start:end] for start, end in json.loads(ranges))
+            for id_, text, _, ranges in rows
+        }
 
     def sentence_ranges(self, chunk_ids: Sequence[int]) -> dict[int, tuple[tuple[int, int], ...]]:
         """See `ports.PassageStore`."""
         rows = self.backend.rows(statements.SENTENCES, ids=distinct(chunk_ids))
-        return {id_: _sentence_ranges(start, sentences) for id_, _, start, sentences in rows}
+        return {
+            id_: tuple((at + start, at + end) for start, end in json.loads(ranges))
+            for id_, _, at, ranges in rows
+        }
 
     def sketches(self, chunk_ids: Sequence[int]) -> dict[int, str]:
         """See `ports.PassageStore`; chunks that an older Clew wrote are sketched now."""
@@ -118,8 +125,7 @@ _RELATION = len(RelationRow._fields)
 def stored_chunk(row: Sequence[Any]) -> StoredChunk:
     """A row of CHUNK columns, with what the chunk shows of its document."""
     values = _named(CHUNK, row)
-    of_document = json.loads(values.pop("document_metadata"))
-    metadata = {**of_document, **json.loads(values["metadata"])}
+    metadata = {**_object(values.pop("document_metadata")), **_object(values["metadata"])}
     return StoredChunk(**{**values, "metadata": metadata, "language": values["language"] or ""})
 
 
@@ -155,16 +161,22 @@ def passage_record(
     relations: tuple[Relation, ...] = (),
 ) -> PassageRecord:
     """A passage from rows of CHUNK, SECTION and PROVENANCE columns."""
-    chunk = stored_chunk(of_chunk)
+    chunk, ranges = stored_chunk(of_chunk), json.loads(sentences)
     return PassageRecord(
         chunk=chunk,
         section=stored_section(of_section),
         provenance=provenance(_named(PROVENANCE, of_provenance)),
         times=times,
-        sentences=_sentence_texts(chunk.text, sentences),
-        sentence_ranges=_sentence_ranges(chunk.start, sentences),
+        sentences=tuple(chunk.text[start:end] for start, end in ranges),
+        sentence_ranges=tuple((chunk.start + start, chunk.start + end) for start, end in ranges),
         relations=relations,
     )
+
+
+def _object(text: str) -> dict[str, Any]:
+    """A JSON object; most passages' metadata are empty."""
+    found: dict[str, Any] = {} if text == "{}" else json.loads(text)
+    return found
 
 
 def _named(columns: Iterable[str], row: Sequence[Any]) -> dict[str, Any]:
@@ -176,16 +188,6 @@ def _by_chunk(relations: Iterable[Relation]) -> dict[int, list[Relation]]:
     for relation in sorted(relations, key=lambda relation: relation.id):
         found.setdefault(relation.chunk_id or 0, []).append(relation)
     return found
-
-
-def _sentence_texts(text: str, sentences: str) -> tuple[str, ...]:
-    """The sentences of a chunk's text; `sentences` are their ranges in it, as JSON."""
-    return tuple(text[start:end] for start, end in json.loads(sentences))
-
-
-def _sentence_ranges(chunk_start: int, sentences: str) -> tuple[tuple[int, int], ...]:
-    """The ranges of a chunk's sentences in the document."""
-    return tuple((chunk_start + start, chunk_start + end) for start, end in json.loads(sentences))
 
 
 # --- where what is stored comes from -----------------------------------------------------
@@ -252,8 +254,7 @@ def provenance(row: Mapping[str, Any]) -> Provenance:
     indexed_at, created_at, date_source, date_precision, recipe, `document_metadata` and `metadata`
     (JSON).
     """
-    of_document = json.loads(row["document_metadata"])
-    own = json.loads(row["metadata"])
+    of_document, own = _object(row["document_metadata"]), _object(row["metadata"])
     stated = date_of(own)
     date = stated or partial_date(to_time(row["created_at"]), row["date_precision"] or "")
     return Provenance(
@@ -277,6 +278,8 @@ def provenance(row: Mapping[str, Any]) -> Provenance:
 
 def _author(metadata: Metadata) -> str:
     """Who the metadata say wrote or said it; empty where they say nothing."""
+    if not metadata:
+        return ""
     folded = {name.casefold(): value for name, value in metadata.items()}
     for name in _AUTHOR_NAMES:
         value = folded.get(name)
@@ -286,6 +289,7 @@ def _author(metadata: Metadata) -> str:
     return ""
 
 
+@lru_cache(maxsize=64)
 def extractor_of(pipeline_fingerprint: str) -> str:
     """The extractor that a pipeline fingerprint names; empty where it names none."""
     try:

@@ -108,13 +108,11 @@ class Neo4jBackend:
 
     # --- tables
 
-    def insert(
-        self, rows: Rows, *, changes: int = 0, moves: int = 0, weights: Sequence[Row] = ()
-    ) -> None:
+    def insert(self, rows: Rows, *, changes: int = 0, weights: Sequence[Row] = ()) -> None:
         """See `Backend`."""
-        if not (changes or moves or weights or any(rows.values())):
+        if not (changes or weights or any(rows.values())):
             return
-        with_first = {"changes": changes, "moves": moves, "changed": {"weights": list(weights)}}
+        with_first = {"changes": changes, "changed": {"weights": list(weights)}}
         label = chunk_label(self.database.namespace).strip("`")
         if self.database.worker:  # in one order, whoever inserts
             rows = {**rows, "aliases": sorted(rows.get("aliases", ()), key=itemgetter("key"))}
@@ -122,7 +120,7 @@ class Neo4jBackend:
             if self.database.worker:
                 self._check_ids(part["next_ids"])
             self.database.rows(tables.INSERT, **part, **with_first, label=label)
-            with_first = {"changes": 0, "moves": 0, "changed": {"weights": []}}
+            with_first = {"changes": 0, "changed": {"weights": []}}
 
     def _check_ids(self, next_ids: Mapping[str, int]) -> None:
         for name, free in next_ids.items():

@@ -18,6 +18,7 @@ from clew.stores.documents.metadata import COLUMNS, DocumentValues, meets_all
 from clew.stores.neo4j.backend import Neo4jBackend
 from clew.stores.neo4j.schema import chunk_label, keyword_index, vector_index
 from clew.stores.snapshot import id_ranges
+from clew.stores.state import CHANGES
 from clew.stores.store import Store
 from clew.types import Condition, Metadata
 
@@ -27,9 +28,8 @@ if TYPE_CHECKING:
 
 
 # The generation comes first: what is committed meanwhile makes the rows newer, never older.
-_ROWS = f"""
-MATCH (s:ClewStore {{namespace: $namespace}})
-WITH s.generation AS generation
+_ROWS = f"""{CHANGES}
+WITH generation
 CALL (generation) {{
     WITH generation WHERE generation <> $kept
     MATCH (d:ClewDocument {{namespace: $namespace}}) WHERE d.id >= ''

@@ -114,7 +114,7 @@ INSERT = (
         for table, pattern in PATTERNS.items()
     )
     + f"""{COUNTER}
-SET s += $next_ids, s.generation = s.generation + $changes, s.epoch = s.epoch + $moves
+SET s += $next_ids, s.generation = s.generation + $changes
 """
 )
 """One query for all tables, though most calls bring rows of some, and all of them within one map:

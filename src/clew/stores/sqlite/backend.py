@@ -129,15 +129,13 @@ class SqliteBackend:
 
     # --- tables
 
-    def insert(
-        self, rows: Rows, *, changes: int = 0, moves: int = 0, weights: Sequence[Row] = ()
-    ) -> None:
+    def insert(self, rows: Rows, *, changes: int = 0, weights: Sequence[Row] = ()) -> None:
         """See `Backend`."""
         self.update("relations", weights)
         with self._connection() as connection:
             tables.insert(connection, rows)
-            if changes or moves:
-                connection.execute(COUNT_CHANGE.sql, {"changes": changes, "moves": moves})
+            if changes:
+                connection.execute(COUNT_CHANGE.sql, {"changes": changes, "moves": 0})
 
     def update(self, table: Table, rows: Sequence[Row]) -> None:
         """See `Backend`."""

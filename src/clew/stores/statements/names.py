@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from clew.stores.backend import Statement
+from clew.stores.state import CHANGES
 from clew.stores.statements import AMONG, AMONG_KEYS
 from clew.stores.statements.enrichments import described
 
@@ -22,8 +23,7 @@ SELECT (SELECT value FROM meta WHERE name = 'generation'),
     {_SAID[0]}
 FROM entities e WHERE e.id {AMONG}
 """,
-    f"""
-MATCH (g:ClewStore {{namespace: $namespace}})
+    f"""{CHANGES}
 UNWIND $ids AS id
 MATCH (e:ClewEntity {{namespace: $namespace, id: id}})
 CALL (e) {{
@@ -31,7 +31,7 @@ CALL (e) {{
     RETURN sum(CASE WHEN m.sentence >= 0 THEN m.count ELSE 0 END) AS mentions,
         count(DISTINCT c.document_id) AS documents
 }}
-RETURN [g.generation, e.id, e.name, e.key, e.entity_type, e.content, e.tier, mentions, documents,
+RETURN [generation, e.id, e.name, e.key, e.entity_type, e.content, e.tier, mentions, documents,
     {_SAID[1]}] AS row
 """,
 )

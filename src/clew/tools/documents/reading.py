@@ -6,7 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from clew.sentences import sentences
-from clew.text import question_terms, terms, whole_number
+from clew.text import one_line, question_terms, terms, whole_number
 from clew.tools.budget import fitting, read_cursor
 from clew.tools.truncate import fitting_length, shortened, tokens_of, truncate
 
@@ -54,7 +54,8 @@ def _snippet(chunk: StoredChunk, asked: frozenset[str]) -> str:
     text, language = chunk.text, chunk.language
     parts = [text[start:end] for start, end in sentences(text, language)]
     best = max(parts, key=lambda part: len(asked.intersection(terms(part, language))), default="")
-    return textwrap.shorten(best, SNIPPET, placeholder=" …")
+    line = one_line(best)  # most are short, and `textwrap` looks at every word
+    return line if len(line) <= SNIPPET else textwrap.shorten(line, SNIPPET, placeholder=" …")
 
 
 def fetch(call: Call, arguments: Arguments) -> Result:
