@@ -27,11 +27,17 @@ def clew(*arguments: str | Path, name: str) -> bool:
     for attempt in range(1, ATTEMPTS + 1):
         command = [sys.executable, "-m", "clew", *map(str, arguments)]
         with subprocess.Popen(command) as process:
-            print(f"{name}: process {process.pid}", flush=True)
+            tell(f"{name}: process {process.pid}")
         if process.returncode in DONE:
             return True
-        print(f"{name}: attempt {attempt} ended with {process.returncode}", flush=True)
+        tell(f"{name}: attempt {attempt} ended with {process.returncode}")
     return False
+
+
+def tell(line: str) -> None:
+    """Write a line in one piece: `print` writes its end apart, and threads come between."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def main() -> int:

@@ -93,6 +93,6 @@ def described(sql_key: str, cypher_key: str) -> tuple[str, str]:
     return (
         "(SELECT json_array(s.title, s.text, s.sources) FROM descriptions s"
         f" WHERE s.key = {sql_key})",
-        "head(COLLECT { MATCH (s:ClewDescription {namespace: $namespace, key: "
-        f"{cypher_key}}}) RETURN [s.title, s.text, s.sources] }})",
+        "head(COLLECT { MATCH (said:ClewDescription {namespace: $namespace, key: "
+        f"{cypher_key}}}) RETURN [said.title, said.text, said.sources] }})",
     )
