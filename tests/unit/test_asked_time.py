@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import clew
+from clew.errors import InputError
 from clew.search.analysis.asked_time import read_asked_time
 from clew.testing.fakes import HashEmbedder
 from tests.unit.asked import add, day, new_session
@@ -182,3 +183,10 @@ def test_an_appointment_dates_its_event_rather_than_a_note_that_speaks_of_it(
         period = read_asked_time(session).period
     assert period is not None
     assert period.end == day("2026-11-24")
+
+
+def test_a_filter_on_a_date_that_is_none_says_so(engine: clew.Clew) -> None:
+    for where in ("date>=not-a-date", "created_at<2024-13"):
+        with pytest.raises(InputError, match="in a filter is no date; expected one such as 2019"):
+            engine.search("Kern pumps", where=[where])
+    assert engine.search("Kern pumps", where=["date>=2099"]).hits == ()

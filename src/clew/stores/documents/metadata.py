@@ -42,6 +42,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     "<": operator.lt,
 }
+_DATES = ("date", "created_at", "updated_at")
 _NEGATED = {"!=": "=", "!~": "~", "!path": "path"}
 OPERATORS = ("=", "!=", ">=", "<=", ">", "<", "~", "!~")
 _OF_PATHS = {"=": "path", "~": "path", "!=": "!path", "!~": "!path"}
@@ -59,6 +60,11 @@ def wanted(condition: Condition) -> tuple[str, str]:
         raise InputError(
             f"unknown operator {sign!r} in a filter on {name!r}; expected one of"
             f" {' '.join(allowed)}"
+        )
+    if name in _DATES and sign[0] in "<>" and _period(value) is None:
+        raise InputError(
+            f"{name} {value!r} in a filter is no date; expected one such as 2019, 2019-05,"
+            " 2019-05-08 or 2019-05-08T12:00"
         )
     if name != "path":
         return sign, value
