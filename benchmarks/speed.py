@@ -42,7 +42,7 @@ def main() -> None:
     parser.add_argument("--only", choices=["cold"])
     parser.add_argument("--before", type=Path, metavar="SOURCES")
     given = parser.parse_args()
-    os.environ["CLEW_EMBED__REMEMBERED"] = "0"
+    os.environ |= {"CLEW_EMBED__REMEMBERED": "0", "CLEW_SEARCH__CACHE": "0"}
     documents, questions = take(given.folders, given.passages)
     with tempfile.TemporaryDirectory(prefix="clew-speed-") as folder:
         store = Path(folder)
@@ -52,7 +52,7 @@ def main() -> None:
             else:
                 index(engine, documents)
                 ask(engine, questions[:QUESTIONS])
-        del os.environ["CLEW_EMBED__REMEMBERED"]
+        del os.environ["CLEW_EMBED__REMEMBERED"], os.environ["CLEW_SEARCH__CACHE"]
         cold(store, questions[0], given.before)
 
 

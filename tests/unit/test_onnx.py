@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,7 +23,7 @@ from scipy.special import erf
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from clew.errors import ModelError
-from clew.models.onnx import OnnxEmbedder
+from clew.models.onnx import OnnxEmbedder, token_batches
 from clew.models.quantise import quantise_weight
 from clew.settings import EmbedSettings
 
@@ -178,6 +179,20 @@ def test_vectors_are_those_of_a_plain_forward_pass(opened: Open, batch_size: int
     expected = np.stack([reference(random_weights(), text) for text in TEXTS])
     assert vectors.dtype == np.float32
     np.testing.assert_allclose(vectors, expected, atol=1e-5)
+
+
+@given(lengths=st.lists(st.integers(0, 300)), most=st.integers(1, 20), tokens=st.integers(1, 1_000))
+def test_texts_share_a_batch_within_its_tokens(lengths: list[int], most: int, tokens: int) -> None:
+    batches = list(token_batches(lengths, most, tokens))
+
+    assert sorted(place for batch in batches for place in batch) == list(range(len(lengths)))
+    for batch in batches:
+        assert len(batch) == 1 or len(batch) <= most
+        assert len(batch) == 1 or len(batch) * max(lengths[p] for p in batch) <= tokens
+    for batch, following in pairwise(batches):
+        longest = max(1, *(lengths[place] for place in batch))
+        assert len(batch) == most or (len(batch) + 1) * longest > tokens
+        assert min(lengths[p] for p in batch) >= max(lengths[p] for p in following)
 
 
 def test_pooling_by_the_first_token(opened: Open, model: Path) -> None:
@@ -507,7 +522,7 @@ def test_what_a_killed_conversion_left_is_swept(opened: Open, cache: Path) -> No
 
 EMBED = """
 import sys
-from clew.models.onnx import OnnxEmbedder
+from clew.models.onnx import OnnxEmbedder, token_batches
 from clew.settings import EmbedSettings
 vector = OnnxEmbedder(EmbedSettings(model=sys.argv[1], cache=sys.argv[2])).embed_query("red fish")
 print(vector.tobytes().hex(), sorted({"onnx", "safetensors"} & set(sys.modules)))

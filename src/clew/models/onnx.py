@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -14,7 +14,12 @@ from clew.errors import ModelError
 from clew.models.convert import converted_model, default_cache, weights_digest
 from clew.models.locate import ModelFiles, locate_model
 from clew.models.model_config import ModelConfig, read_model_config
-from clew.models.session import onnxruntime_errors, open_converted
+from clew.models.session import (
+    PROCESSOR,
+    available_cores,
+    onnxruntime_errors,
+    open_converted,
+)
 from clew.models.vector_cache import VectorCache
 from clew.text import encodable
 
@@ -31,6 +36,8 @@ if TYPE_CHECKING:
     TokenIds: TypeAlias = NDArray[np.int64]
 
 _ENCODED_AT_ONCE = 256
+_TOKENS_A_CORE = 192
+"""Tokens of a batch of several texts with its padding, for each core that computes it."""
 _SETTING = "embed.model"
 
 _KNOWN_WORDS = 50_000
@@ -104,14 +111,19 @@ class OnnxEmbedder:
         return cache.embed(given, self.dimension, self._embed)
 
     def _embed(self, texts: Sequence[str]) -> Vectors:
-        """Texts of like length share a batch, so that little is computed for padding."""
         tokens = self._token_ids(texts)
         vectors = np.empty((len(texts), self.dimension), np.float32)
-        order = sorted(range(len(texts)), key=lambda i: len(tokens[i]))
-        for start in range(0, len(order), self._settings.batch_size):
-            batch = order[start : start + self._settings.batch_size]
+        lengths, most = [len(text) for text in tokens], self._settings.batch_size
+        for batch in token_batches(lengths, most, self._batch_tokens):
             vectors[batch] = self._run([tokens[i] for i in batch])
         return vectors
+
+    @property
+    def _batch_tokens(self) -> int:
+        """No limit where something else than a processor computes, which is best at large ones."""
+        if tuple(self._settings.providers) != PROCESSOR:
+            return self._settings.batch_size * self.max_tokens
+        return _TOKENS_A_CORE * max(2, self._settings.threads or available_cores())
 
     def embed_query(self, text: str) -> Vector:
         """(dimension,) float32, unit length."""
@@ -192,6 +204,21 @@ class OnnxEmbedder:
             _SETTING,
             self._settings.providers,
         )
+
+
+def token_batches(lengths: Sequence[int], most: int, tokens: int) -> Iterator[list[int]]:
+    """Places of texts that are computed together, longest first: of like length, `most` at most.
+
+    What is computed for padding grows with the texts of a batch, and what a batch costs beside its
+    tokens is little: several long texts share one only within so many `tokens`.
+    """
+    order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
+    start = 0
+    while start < len(order):
+        room = tokens // max(1, lengths[order[start]])
+        end = start + max(1, min(most, room))
+        yield order[start:end]
+        start = end
 
 
 def load_tokenizer(path: Path) -> Tokenizer:

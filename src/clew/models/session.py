@@ -38,7 +38,7 @@ def open_session(
 
     _check_providers(providers)
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads or _available_cores()
+    options.intra_op_num_threads = threads or available_cores()
     options.log_severity_level = _ERRORS_ONLY
     # Threads that wait for work sleep: spinning gains a few per cent on an idle machine, and costs
     # a third of the rate wherever anything else runs.
@@ -95,7 +95,7 @@ def onnxruntime_errors(what: str, setting: str) -> Iterator[None]:
         ) from error
 
 
-def _available_cores() -> int:
+def available_cores() -> int:
     """Cores that this process may use, which can be fewer than the machine has."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

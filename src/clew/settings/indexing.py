@@ -116,7 +116,10 @@ class EmbedSettings(SettingsGroup):
         ' ["OpenVINOExecutionProvider", "CPUExecutionProvider"].',
     )
     batch_size: int = Field(
-        default=8, ge=1, le=1024, description="Passages a batch; small is fast on a CPU."
+        default=8,
+        ge=1,
+        le=1024,
+        description="Passages a batch at most; small is fast on a CPU, where long ones go fewer.",
     )
     vectors: VectorSets = Field(
         default="one",
