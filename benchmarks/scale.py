@@ -30,6 +30,7 @@ from pathlib import Path
 
 import clew
 from benchmarks.corpora import Corpus, FreeEmbedder, take
+from benchmarks.speed import keeping_compiled
 from clew.indexing.isolation.steps import Prepared, Steps
 from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.settings import LimitSettings, SplitSettings
@@ -113,9 +114,9 @@ def measure(
             report(size, figures, first)
 
 
-def opened(folder: Path, store: str | None) -> clew.Clew:
+def opened(folder: Path, store: str | None, embedder: FreeEmbedder | None = None) -> clew.Clew:
     """The engine of the store, with vectors at no cost."""
-    return clew.open(store or folder, namespace="scale", embedder=FreeEmbedder())
+    return clew.open(store or folder, namespace="scale", embedder=embedder or FreeEmbedder())
 
 
 def filled(engine: clew.Clew, prepared: Iterator[Prepared], passages: int) -> Figures:
@@ -203,19 +204,22 @@ def asked(engine: clew.Clew, questions: Sequence[str]) -> Figures:
 
 
 def asked_apart(folder: Path, store: str | None, questions: Sequence[str]) -> Figures:
-    """`asked_anew` in a process of its own."""
+    """`asked_anew` in a process of its own, the second one: the first compiles what it imports."""
     command = [sys.executable, "-m", "benchmarks.scale", *questions[:ADDED], "--ask", str(folder)]
     command += ["--store", store] if store else []
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    for _ in range(2):
+        done = subprocess.run(
+            command, check=True, capture_output=True, text=True, env=keeping_compiled()
+        )
     found: Figures = json.loads(done.stdout)
     return found
 
 
 def asked_anew(folder: Path, store: str | None, questions: Sequence[str]) -> Figures:
     """Open the store and ask, with what that takes of time and memory."""
-    before = own_memory()
+    before, embedder = own_memory(), FreeEmbedder()
     started = time.process_time()
-    with opened(folder, store) as engine:
+    with opened(folder, store, embedder) as engine:
         open_for = time.process_time() - started
         first = timed(partial(engine.search, questions[0], strategy="graph"))
         for question in questions:

@@ -128,17 +128,19 @@ def cold(store: Path, question: str, before: Path | None) -> None:
 
 
 def run(command: list[str], **environment: str) -> tuple[float, float]:
-    """Seconds that a command takes, and those of the processor; raises where it fails.
-
-    Compiled code is kept, as it is wherever nobody asked for the contrary.
-    """
-    kept = tempfile.gettempdir() + "/clew-speed-bytecode"
-    given = {**os.environ, "NO_COLOR": "1", "PYTHONPYCACHEPREFIX": kept, **environment}
-    given.pop("PYTHONDONTWRITEBYTECODE", None)
+    """Seconds that a command takes, and those of the processor; raises where it fails."""
+    given = {**keeping_compiled(), "NO_COLOR": "1", **environment}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     taken = timed(lambda: subprocess.run(command, check=True, capture_output=True, env=given))
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return taken, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def keeping_compiled() -> dict[str, str]:
+    """The environment of processes that keep compiled code, as where nobody forbids it."""
+    kept = os.environ | {"PYTHONPYCACHEPREFIX": f"{tempfile.gettempdir()}/clew-bytecode"}
+    kept.pop("PYTHONDONTWRITEBYTECODE", None)
+    return kept
 
 
 def timed(work: Callable[[], object]) -> float:
