@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import json
 import os
 import random
 import threading
 import time
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pytest
@@ -15,13 +17,14 @@ from numpy.typing import NDArray
 
 from clew import derived_files
 from clew.derived_files import (
-    MappedArrays,
     damaged_files,
     folder_size,
     is_outdated,
     read_arrays,
     write_arrays,
 )
+from clew.derived_files import mapped as mapped_files
+from clew.derived_files.mapped import MappedArrays
 
 
 def parts() -> list[NDArray[np.float32]]:
@@ -166,3 +169,68 @@ def test_the_size_of_a_folder_whose_parts_come_and_go(tmp_path: Path) -> None:
         other.join()
 
     assert sizes == {100}
+
+
+# --- what is verified once
+
+
+@pytest.fixture
+def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file that is large enough to be verified once."""
+    monkeypatch.setattr(mapped_files, "_NOTED_FROM", 1)
+    path = written(tmp_path)
+    assert MappedArrays(path).is_sound()
+    return path
+
+
+def reads(path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How often a file is read to verify it."""
+    seen: list[object] = []
+
+    def blocks_are_sound(file: BinaryIO, entries: list[derived_files.Entry]) -> bool:
+        seen.append(file)
+        return derived_files.blocks_are_sound(file, entries)
+
+    monkeypatch.setattr(mapped_files, "blocks_are_sound", blocks_are_sound)
+    MappedArrays(path).is_sound()
+    return len(seen)
+
+
+def test_a_large_file_is_verified_once(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert reads(large, monkeypatch) == 0
+
+
+def test_after_a_start_of_the_machine_it_is_verified_again(
+    large: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "boot"
+    other.write_text("another start\n")
+    monkeypatch.setattr(mapped_files, "_BOOT_ID", other)
+    assert reads(large, monkeypatch) == 1
+    other.unlink()  # a system that does not tell
+    assert reads(large, monkeypatch) == 1
+
+
+def test_damage_after_it_was_verified_is_found(large: Path) -> None:
+    with large.open("r+b") as file:
+        file.seek(large.stat().st_size // 2)
+        byte = file.read(1)
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([byte[0] ^ 1]))
+    assert not MappedArrays(large).is_sound()
+
+
+@pytest.mark.parametrize("notes", ["", "[]", "[1, 2]", '["x", {"": 1}]', "{", "\0", "[null, {}]"])
+def test_notes_that_are_none_count_for_nothing(
+    large: Path, notes: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (large.parent / "verified.json").write_text(notes)
+    assert reads(large, monkeypatch) == 1
+    assert reads(large, monkeypatch) == 0
+
+
+def test_notes_of_files_that_are_gone_go(large: Path) -> None:
+    newer = write_arrays(large.parent, "thing", 4, {"a": np.zeros(9)})
+    assert MappedArrays(newer).is_sound()
+    noted = json.loads((large.parent / "verified.json").read_text())[1]
+    assert list(noted) == [newer.name]

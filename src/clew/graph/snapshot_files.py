@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.derived_files import (
-    MappedArrays,
     derived_files,
     derived_path,
     is_outdated,
@@ -22,6 +21,7 @@ from clew.derived_files import (
     remove_files,
     write_arrays,
 )
+from clew.derived_files.mapped import MappedArrays
 from clew.graph.extended.build import build
 from clew.graph.extended.moved import Moved
 from clew.graph.extended.snapshot import ExtendedSnapshot

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.derived_files import MappedArrays
+from clew.derived_files.mapped import MappedArrays
 from clew.errors import StoreError
 from clew.stores.vectors.codes import Codes
 

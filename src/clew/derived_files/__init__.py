@@ -18,7 +18,6 @@ import os
 import re
 import secrets
 import struct
-import threading
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -51,7 +50,7 @@ _ABANDONED_SECONDS = 3600.0
 _log = logging.getLogger("clew")
 
 
-class _Entry(NamedTuple):
+class Entry(NamedTuple):
     """An array in a file."""
 
     name: str
@@ -153,7 +152,7 @@ def write_arrays(
     return path
 
 
-def _write_array(file: BinaryIO, name: str, array: Array | Iterator[Array]) -> _Entry:
+def _write_array(file: BinaryIO, name: str, array: Array | Iterator[Array]) -> Entry:
     file.write(bytes(-file.tell() % _ALIGNMENT))
     offset, shape, dtype = file.tell(), [0], ""
     blocks: list[tuple[int, int]] = []
@@ -165,7 +164,7 @@ def _write_array(file: BinaryIO, name: str, array: Array | Iterator[Array]) -> _
             block = data[start : start + BLOCK]
             file.write(block)
             blocks.append((len(block), zlib.crc32(block)))
-    return _Entry(name, dtype, shape, offset, blocks)
+    return Entry(name, dtype, shape, offset, blocks)
 
 
 def _remove_replaced(path: Path, kind: str, generation: int) -> None:
@@ -184,51 +183,20 @@ def _remove_replaced(path: Path, kind: str, generation: int) -> None:
 def read_arrays(path: Path) -> Arrays | None:
     """The arrays of a file, by name; None where it is missing or damaged."""
     with suppress(OSError, ValueError), path.open("rb") as file:
-        entries = _read_table(file)
-        if _blocks_are_sound(file, entries):
+        entries = read_table(file)
+        if blocks_are_sound(file, entries):
             return {entry.name: _read_array(file, entry) for entry in entries}
         _log.warning("%s is damaged; what it held is made again from the database", path)
     return None
 
 
-class MappedArrays:
-    """The arrays of a large file, mapped while a thread verifies them.
-
-    They may be used for anything but an answer before `is_sound` has said so.
-    """
-
-    def __init__(self, path: Path) -> None:
-        """Raises `OSError` or `ValueError` where there is no such file or it has no table."""
-        self.path = path
-        self._file = path.open("rb")
-        self._sound = False
-        try:
-            entries = _read_table(self._file)
-            self.arrays = {entry.name: _map_array(self._file, entry) for entry in entries}
-        except BaseException:
-            self._file.close()
-            raise
-        self._thread = threading.Thread(target=self._verify, args=[entries], name="clew-verify")
-        self._thread.start()
-
-    def is_sound(self) -> bool:
-        """Whether the file is as it was written; waits until all of it has been read."""
-        self._thread.join()
-        return self._sound
-
-    def _verify(self, entries: list[_Entry]) -> None:
-        # Read, not mapped: a sector that cannot be read is then an error, not a signal.
-        with self._file, suppress(OSError):
-            self._sound = _blocks_are_sound(self._file, entries)
-
-
 def _is_sound(path: Path) -> bool:
     with suppress(OSError, ValueError), path.open("rb") as file:
-        return _blocks_are_sound(file, _read_table(file))
+        return blocks_are_sound(file, read_table(file))
     return False
 
 
-def _read_table(file: BinaryIO) -> list[_Entry]:
+def read_table(file: BinaryIO) -> list[Entry]:
     """Raises `ValueError` where the file does not end with a sound table."""
     size = file.seek(0, os.SEEK_END)
     if size < _END.size:
@@ -241,10 +209,11 @@ def _read_table(file: BinaryIO) -> list[_Entry]:
     table = file.read(length)
     if zlib.crc32(table) != checksum:
         raise ValueError("the table is damaged")
-    return [_Entry(*entry) for entry in json.loads(table)]
+    return [Entry(*entry) for entry in json.loads(table)]
 
 
-def _blocks_are_sound(file: BinaryIO, entries: Iterable[_Entry]) -> bool:
+def blocks_are_sound(file: BinaryIO, entries: Iterable[Entry]) -> bool:
+    """Whether every block of the arrays has its checksum."""
     for entry in entries:
         file.seek(entry.offset)
         for length, checksum in entry.blocks:
@@ -254,14 +223,8 @@ def _blocks_are_sound(file: BinaryIO, entries: Iterable[_Entry]) -> bool:
     return True
 
 
-def _read_array(file: BinaryIO, entry: _Entry) -> Array:
+def _read_array(file: BinaryIO, entry: Entry) -> Array:
     array: Array = np.empty(entry.shape, dtype=entry.dtype)
     file.seek(entry.offset)
     file.readinto(array.reshape(-1).view(np.uint8))  # type: ignore[attr-defined]
     return array
-
-
-def _map_array(file: BinaryIO, entry: _Entry) -> Array:
-    return np.memmap(
-        file, dtype=entry.dtype, mode="r", offset=entry.offset, shape=tuple(entry.shape)
-    )
