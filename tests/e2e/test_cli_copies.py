@@ -40,7 +40,7 @@ def test_a_backup_of_the_default_store_is_restored(clew: Run) -> None:
 
 
 def test_what_is_no_backup_is_refused(clew: Run, library: Library) -> None:
-    missing = clew("restore", "none.db", "--yes", "--store", library.store)
+    missing = clew("restore", "none.db", "--store", library.store)
     wrong = clew("restore", library.folder / "mill.md", "--yes", "--store", library.store)
 
     assert (missing.returncode, wrong.returncode) == (2, 2)

@@ -56,7 +56,7 @@ def restore(
     """Put a backup in place of all that the store holds."""
     with common.open(make=True) as engine:
         held = engine.maintenance.stats()["documents"]
-        if held and not confirmed:
+        if held and not confirmed and file.is_file():  # else restoring says what is missing
             _confirm(held)
         engine.maintenance.restore(file)
         documents = engine.maintenance.stats()["documents"]
