@@ -19,6 +19,10 @@ COMPANY_FORMS = {
     "co": "company",
     "bros": "brothers",
 }
+LEGAL_FORMS = frozenset(
+    "ab ag aps as asa bv gmbh kft kg lda llc llp ltda nv oy oyj plc sa sarl sas se sl spa srl".split()
+).union(COMPANY_FORMS, COMPANY_FORMS.values())
+"""Last words of companies' names, without dots, which a short form of the name leaves out."""
 ENDINGS_OF_ONE_SOUND = frozenset("yij")
 _SHORTEST_KEY = 6
 """Letters of a key that may vary, at least."""

@@ -173,6 +173,15 @@ def test_importance_is_that_of_the_library(engine: Clew) -> None:
     assert named == [top[-1]]
 
 
+def test_entities_without_an_edge_come_last_and_are_not_left_out(tmp_path: Path) -> None:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        engine.add("Rita Neves lives here.", source="alone")
+        assert [e["name"] for e in call(engine, "entity_importance")["entities"]] == ["Rita Neves"]
+        engine.add("Ada Quill met Jonas Reed.", source="tied")
+        ranked = call(engine, "entity_importance")["entities"]
+    assert [e["degree"] > 0 for e in ranked] == [True, True, False]
+
+
 def test_an_unknown_name_is_an_error_that_names_near_ones(engine: Clew) -> None:
     outcome = Toolbox(engine, TOOLS, profile="full").call(
         "entity_timeline", {"entity": "Ada Qiull"}

@@ -109,14 +109,13 @@ def overview(store: GraphStore, graph: EntityGraph, limit: int = 10) -> GraphOve
 def most_important(
     store: GraphStore, graph: EntityGraph, limit: int, among: Ids | None = None
 ) -> list[RankedEntity]:
-    """The connected entities of highest PageRank; `among` (sorted ids) those alone, where given."""
+    """The entities of highest PageRank, those without an edge last; `among` (sorted ids) alone."""
     ranks = entity_ranks(graph)
-    most = limit if among is None else len(graph.entity_ids)
-    rows = [hub.entity for hub in hubs(graph, ranks.pagerank, most)]
+    alone = degrees(graph) == 0
+    rows = np.lexsort((-ranks.pagerank, alone))
     if among is not None:
-        chosen = np.array(rows, dtype=np.int64)
-        rows = chosen[np.isin(graph.entity_ids[chosen], among)][:limit].tolist()
-    return list(_ranked(store, graph, ranks, betweenness(graph), rows))
+        rows = rows[np.isin(graph.entity_ids[rows], among)]
+    return list(_ranked(store, graph, ranks, betweenness(graph), rows[:limit].tolist()))
 
 
 def ranked_entities(

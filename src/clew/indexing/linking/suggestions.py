@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from clew.indexing.linking.string_similarity import similarity
 from clew.indexing.ner.entity_types import is_person_shaped
 from clew.indexing.ner.name_lexicon import is_ordinary
-from clew.spelling import COMPANY_FORMS, block_of, term_words
+from clew.spelling import LEGAL_FORMS, block_of, term_words
 from clew.text import entity_key
 from clew.types import KnownName, MergeSuggestion
 
@@ -110,10 +111,20 @@ def _of_companies(names: Sequence[KnownName]) -> Iterator[_Pair]:
     """A company with its form and without: "Acme" beside "Acme Corporation"."""
     by_key = {entity_key(known.name): known for known in names}
     for key, known in by_key.items():
-        base, _, form = key.rpartition(" ")
-        if (form in COMPANY_FORMS or form in COMPANY_FORMS.values()) and base in by_key:
+        base = _without_form(key)
+        if base in by_key:
             reason = f"the same name without {known.name.rpartition(' ')[2]}"
             yield _Pair(by_key[base], known, 0.7, reason)
+
+
+def _without_form(key: str) -> str:
+    """The key without the legal form at its end, one with dots too ("dekker b v"); "" without."""
+    words = key.split()
+    lone = sum(1 for _ in takewhile(lambda word: len(word) == 1, reversed(words)))
+    for size in (1, lone):
+        if 0 < size < len(words) and "".join(words[-size:]) in LEGAL_FORMS:
+            return " ".join(words[:-size])
+    return ""
 
 
 def _of_acronyms(names: Sequence[KnownName]) -> Iterator[_Pair]:
