@@ -20,7 +20,7 @@ COMPANY_FORMS = {
     "bros": "brothers",
 }
 LEGAL_FORMS = frozenset(
-    "ab ag aps as asa bv gmbh kft kg lda llc llp ltda nv oy oyj plc sa sarl sas se sl spa srl".split()
+    "ab ag aps as asa bv gmbh kft kg lda llc llp ltda nv oy oyj plc sa sarl sas sl spa srl".split()
 ).union(COMPANY_FORMS, COMPANY_FORMS.values())
 """Last words of companies' names, without dots, which a short form of the name leaves out."""
 ENDINGS_OF_ONE_SOUND = frozenset("yij")
