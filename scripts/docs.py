@@ -285,8 +285,8 @@ for call in answer.choices[0].message.tool_calls or ():
 Formats are `mcp`, `openai` (chat completions), `openai-strict`, `openai-responses`, `ollama` and
 `anthropic`. A result
 carries `success`; one that failed says what was given, what is allowed and what to do next. Null
-stands for a parameter's default. `core` is what a server offers unless told otherwise, `full` is
-everything but the tools of `memory`, which are named after those of the reference memory server."""
+stands for a parameter's default. `core` is what a server offers unless told otherwise, `memory`
+are the tools that are named after those of the reference memory server, `full` is everything."""
 
 
 def tools_page() -> str:

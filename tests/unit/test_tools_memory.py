@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import clew
 from clew.testing.fakes import HashEmbedder
 from clew.tools.memory.table import MEMORY_TOOLS
+from clew.tools.registry import TOOLS
 from clew.tools.spec import Progress
 from clew.tools.toolbox import Outcome, Toolbox
 
@@ -129,7 +130,7 @@ def test_the_tools_are_those_of_the_reference_server() -> None:
     assert required == expected
     fields = {f.name for f in MEMORY_TOOLS[0].parameters[0].fields}
     assert fields == {"name", "entityType", "observations"}
-    assert all(t.profiles == {"memory"} for t in MEMORY_TOOLS)
+    assert {t.name for t in TOOLS if "memory" in t.profiles} == set(expected)
 
 
 def test_a_small_graph_has_the_shape_of_the_reference_server(client: Client) -> None:

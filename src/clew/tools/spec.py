@@ -19,7 +19,7 @@ Scope = Literal["read", "write", "admin"]
 Profile = Literal["core", "full", "memory"]
 CORE: frozenset[Profile] = frozenset({"core", "full"})
 FULL: frozenset[Profile] = frozenset({"full"})
-MEMORY: frozenset[Profile] = frozenset({"memory"})
+MEMORY: frozenset[Profile] = frozenset({"memory", "full"})
 Arguments: TypeAlias = Mapping[str, Any]
 Result: TypeAlias = dict[str, Any]
 """Structured content; the dispatcher adds `success`."""

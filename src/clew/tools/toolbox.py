@@ -161,7 +161,7 @@ class Toolbox:
         if not profiles:
             return ""
         shown = " or ".join(profiles)
-        return f" (it is one of the profile {shown}: clew mcp --profile {profiles[-1]})"
+        return f" (it is one of the profile {shown}: clew mcp --profile full)"
 
 
 def may_call(caller: Caller, tool: Tool) -> bool:

@@ -155,13 +155,13 @@ MEMORY_TOOLS: tuple[Tool, ...] = (
     _reading(
         "read_graph",
         "Read the graph",
-        "Read the knowledge graph: entities, their observations and relations.",
+        "Read the graph that was told by hand: entities, their observations and relations.",
         reading.read_graph,
     ),
     _reading(
         "search_nodes",
         "Search nodes",
-        "Find entities by a part of their name, type or observations.",
+        "Find entities told by hand by a part of their name, type or observations.",
         reading.search_nodes,
         text("query", "Up to 2048 characters.", required=True, max_length=2048),
     ),
