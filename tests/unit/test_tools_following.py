@@ -267,7 +267,7 @@ def test_a_failure_names_tools_and_not_commands(engine: Clew) -> None:
 def test_a_tool_of_another_profile_is_said_to_be_there(engine: Clew) -> None:
     outcome = Toolbox(engine, TOOLS, profile="core").call("create_entities", {"entities": []})
     assert outcome.is_error
-    assert "the profile memory" in outcome.text
+    assert "the profile full or memory" in outcome.text
     assert "the profile full" in Toolbox(engine, TOOLS, profile="core").call("find_paths").text
 
 

@@ -374,3 +374,19 @@ def test_a_call_that_writes_syncs_once(tmp_path: Path, monkeypatch: pytest.Monke
         assert len(engine.maintenance.audit()) == 1
     assert levels.count("PRAGMA synchronous = FULL") == 1
     assert levels[-1] == "PRAGMA synchronous = FULL"
+
+
+def test_the_profile_full_finds_what_is_told_beside_what_documents_say(tmp_path: Path) -> None:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        engine.add("The quay of Morn was built by Ada Quill.", source="quay")
+        toolbox = Toolbox(engine, TOOLS, profile="full")
+        told = {
+            "name": "Ada Quill",
+            "entityType": "person",
+            "observations": ["Ada Quill keeps bees."],
+        }
+        assert not toolbox.call("create_entities", {"entities": [told]}).is_error
+        found = toolbox.call("query_documents", {"query": "Ada Quill"}).content["results"]
+    texts = " ".join(hit["text"] for hit in found)
+    assert "built by Ada Quill" in texts
+    assert "keeps bees" in texts
