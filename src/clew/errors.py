@@ -21,6 +21,7 @@ ClewError
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -141,6 +142,12 @@ class MissingExtraError(ClewError):
         )
         self.feature = feature
         self.extra = extra
+
+
+def check_several(what: str, given: object) -> None:
+    """Raise `InputError` where one text or path stands for several: it would be taken apart."""
+    if isinstance(given, str | bytes | os.PathLike):
+        raise InputError(f"{what} is {given!r}; expected a list, such as [{given!r}]")
 
 
 def not_one(kind: str, name: str, found: Sequence[str], command: str) -> str:

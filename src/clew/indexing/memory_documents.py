@@ -8,6 +8,7 @@ from clew.errors import InputError
 from clew.indexing.reading.formats.common import clean_text, text_digest
 from clew.text import entity_key
 from clew.types import Document
+from clew.types.sources import CARD, OBSERVATION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 def origin_of(key: str) -> str:
     """The origin of the observations of the entity with this key."""
-    return f"memory:{key}"
+    return f"{OBSERVATION}{key}"
 
 
 def source_of(origin: str, text: str) -> str:
@@ -28,7 +29,7 @@ def source_of(origin: str, text: str) -> str:
 
 def card_source(key: str) -> str:
     """The source of the card of the entity with this key: what it is, as a text."""
-    return f"entity:{key}"
+    return f"{CARD}{key}"
 
 
 def card(key: str, entity: NewEntity | Entity, metadata: Metadata) -> Document:
