@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from clew.errors import InputError, NotFoundError
+from clew.errors import InputError, NotFoundError, check_several
 from clew.search.answer.explain import read_relations, stating_sentences
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ class Graph:
 
     def restore_relations(self, relation_ids: Sequence[int]) -> int:
         """Take back that what texts state was deleted or retracted; how many statements were."""
+        check_several("relation_ids", relation_ids)
         with self._state.writing:
             return self._state.store.restore_relations(relation_ids)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.errors import InputError
+from clew.errors import InputError, check_several
 from clew.indexing.reading.formats.common import clean_text, text_digest
 from clew.text import entity_key
 from clew.types import Document
@@ -70,6 +70,7 @@ def observation(key: str, name: str, text: str, moment: datetime | None) -> Docu
 
 def cleaned(texts: Sequence[str]) -> list[str]:
     """Observations as they are stored, each once; raises `InputError` for a blank one."""
+    check_several("observations", texts)
     found = list(dict.fromkeys(map(clean_text, texts)))
     for text in found:
         if not text.strip():
