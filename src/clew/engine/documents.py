@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.derived_files import folder_size
 from clew.engine.packs import with_unread_formats
-from clew.errors import NotFoundError, UnreadableError, check_several, not_one
+from clew.errors import DID_YOU_MEAN, NotFoundError, UnreadableError, check_several, not_one
 from clew.stores.sqlite.backend import free_bytes
 from clew.text import whole_number
 from clew.types import IndexReport, document_id
@@ -67,6 +67,7 @@ class Documents:
         """
         from clew.indexing.inputs import roots_of
 
+        check_several(only=only)
         roots = roots_of(paths)
         there = [root for root in roots if os.path.exists(root) or not prune]
         inputs = self._files(there, include, exclude, follow_links, shard)
@@ -104,6 +105,7 @@ class Documents:
         from clew.indexing.inputs import FileInput, is_in_shard
         from clew.indexing.reading.file_discovery import find_files
 
+        check_several(include=include, exclude=exclude)
         read = self._state.settings.read
         files = find_files(
             roots, include=include, exclude=exclude, settings=read, follow_links=follow_links
@@ -229,7 +231,7 @@ class Documents:
         All names are looked up first, as in `named`: where one is unknown, `NotFoundError` is
         raised and nothing is deleted.
         """
-        check_several("names", names)
+        check_several(names=names)
         ids = [self.named(name).id for name in names]
         with self._state.writing:
             deleted = self._state.store.delete(ids)
@@ -259,7 +261,7 @@ class Documents:
         if len(found) == 1:
             return found[0]
         shown = [f"{d.source} ({d.id})" for d in found] or self._near(name)
-        raise NotFoundError(not_one("document", name, shown, "clew documents"))
+        raise NotFoundError(not_one("document", name, shown, "clew documents", DID_YOU_MEAN))
 
     def _named(self, name: str) -> list[DocumentInfo]:
         self._state.check_length("name", name)

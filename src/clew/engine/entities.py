@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.errors import InputError, NotFoundError, check_several, not_one
+from clew.errors import DID_YOU_MEAN, InputError, NotFoundError, check_several, not_one
 from clew.text import entity_key, whole_number
 from clew.types import NewRelation
 
@@ -80,7 +80,7 @@ class Entities:
         if len(found) == 1:
             return found[0]
         shown = [f"{e.name} ({e.id})" for e in found] or self.near(name)
-        raise NotFoundError(not_one("entity", name, shown, "clew stats --graph"))
+        raise NotFoundError(not_one("entity", name, shown, "clew stats --graph", DID_YOU_MEAN))
 
     def described(
         self, entity_type: str, since: date | None = None, until: date | None = None
@@ -142,6 +142,7 @@ class Entities:
         outside 1 to 3 and for what names no time.
         """
         self._state.check_length("question", question)
+        check_several(node_types=node_types)
         from clew.search.options import read_period
         from clew.search.retrieval.entity_search import search_entities
         from clew.search.retrieval.keyword_only import NOTE
@@ -205,7 +206,7 @@ class Entities:
         document states them. Where no other text states a fact, later ones that do are retracted
         too. Unknown ids are left out.
         """
-        check_several("relation_ids", relation_ids)
+        check_several(relation_ids=relation_ids)
         with self._state.writing:
             return self._state.store.retract(relation_ids)
 
@@ -235,13 +236,13 @@ class Entities:
 
     def allow(self, names: Sequence[str]) -> None:
         """Let texts link names again that `refuse` gave back."""
-        check_several("names", names)
+        check_several(names=names)
         with self._state.writing:
             self._state.store.forget_rules([entity_key(name) for name in names])
 
     def split(self, name: str | Entity, alias_names: Sequence[str]) -> Entity:
         """Take names out of an entity, into one of their own."""
-        check_several("alias_names", alias_names)
+        check_several(alias_names=alias_names)
         for alias in alias_names:
             self._state.check_length("name", alias)
         with self._state.writing:
@@ -250,7 +251,7 @@ class Entities:
             for alias in alias_names:
                 if alias not in known:
                     raise NotFoundError(
-                        not_one("name", alias, list(known), f"clew entity show {entity.id}")
+                        not_one("name", alias, list(known), "clew entity show", DID_YOU_MEAN)
                     )
             made = self._state.store.split(entity.id, [known[alias] for alias in alias_names])
         return self._state.entity_ranks.applied(self._state.store.entities([made]))[0]
@@ -310,6 +311,7 @@ class Entities:
         """
         from clew.indexing.reprocess import extract_relations_again
 
+        check_several(entity_ids=entity_ids)
         ids = self._state.store.unread_entities(limit) if entity_ids is None else entity_ids
         with self._state.store.grouping():
             return extract_relations_again(

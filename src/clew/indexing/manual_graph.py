@@ -71,13 +71,13 @@ class ManualGraphWriter:
 
     def find(self, names: Sequence[str]) -> dict[str, int]:
         """Ids of entities made by hand, by name; names of others are left out."""
-        check_several("names", names)
+        check_several(names=names)
         known = self.store.resolve([entity_key(name) for name in names])
         return self._made({name: known.get(entity_key(name), 0) for name in names})
 
     def named(self, names: Sequence[str]) -> dict[str, int]:
         """The same, of names written as the entities' own are: what deletes asks here."""
-        check_several("names", names)
+        check_several(names=names)
         return self._made(self.store.named(names))
 
     def _made(self, known: Mapping[str, int]) -> dict[str, int]:
@@ -186,7 +186,7 @@ class ManualGraphWriter:
 
     def delete_relations(self, relation_ids: Sequence[int]) -> int:
         """Delete relations written by hand; how many."""
-        check_several("relation_ids", relation_ids)
+        check_several(relation_ids=relation_ids)
         with self.writing:
             return self.store.delete_relations(relation_ids)
 
@@ -210,7 +210,7 @@ class ManualGraphWriter:
         return [document_id(card_source(alias.key)) for alias in aliases]
 
     def _documents(self, entity_id: int, texts: Sequence[str]) -> list[str]:
-        check_several("observations", texts)
+        check_several(observations=texts)
         stored = self._stored(entity_id, [clean_text(text) for text in texts])
         return list(chain.from_iterable(stored.values()))
 

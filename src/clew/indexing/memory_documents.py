@@ -70,7 +70,7 @@ def observation(key: str, name: str, text: str, moment: datetime | None) -> Docu
 
 def cleaned(texts: Sequence[str]) -> list[str]:
     """Observations as they are stored, each once; raises `InputError` for a blank one."""
-    check_several("observations", texts)
+    check_several(observations=texts)
     found = list(dict.fromkeys(map(clean_text, texts)))
     for text in found:
         if not text.strip():
