@@ -56,6 +56,7 @@ __all__ = [
     "ReadResult",
     "document_from_text",
     "file_digest",
+    "file_source",
     "read_file",
     "read_raw",
     "text_source",
