@@ -39,6 +39,7 @@ def merged(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
     both = dict(low)
     for name, value in high.items():
         below = both.get(name)
-        is_group = isinstance(value, Mapping) and isinstance(below, Mapping)
-        both[name] = merged(below, value) if is_group else value
+        if isinstance(value, Mapping) and isinstance(below, Mapping):
+            value = merged(below, value)
+        both[name] = value
     return both
