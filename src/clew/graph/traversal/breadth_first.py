@@ -92,7 +92,7 @@ def path_costs(graph: EntityGraph, edges: Ints) -> Costs:
     products it has the fewest hops, then the strongest edges (`EVEN`).
     """
     strengths = graph.strengths[edges].astype(np.float64)
-    return -np.log(np.clip(strengths, LEAST_STRENGTH, 1)) + EVEN / (1 + strengths)
+    return -np.log(np.clip(strengths, LEAST_STRENGTH, 1)) + EVEN * (1 + 0.1 / (1 + strengths))
 
 
 def entries_of(graph: EntityGraph, rows: Ints) -> tuple[Ints, Ints, Ints]:

@@ -92,7 +92,8 @@ def shortest_path(
         meeting = reached[other.hops[reached] >= 0]
         if len(meeting):
             best = meeting[np.argmin(nearer.costs[meeting] + other.costs[meeting])]
-            return Paths(paths=(_joined(forward, backward, int(best)),), limits_hit=meter.limits_hit)
+            path = _joined(forward, backward, int(best))
+            return Paths(paths=(path,), limits_hit=meter.limits_hit)
         if not meter.within_limits:
             break
     return Paths(paths=(), limits_hit=meter.limits_hit)
