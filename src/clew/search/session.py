@@ -41,6 +41,12 @@ if TYPE_CHECKING:
     Applied = Literal["filtered", "preferred", "ordered", "none"]
 
 
+ONE_SET = (
+    "rag_type traditional searched the vectors of passages with their title and context, as"
+    " contextual does: there are no others; embed.vectors 'both' makes those of the texts alone"
+)
+
+
 @dataclass(kw_only=True)
 class QuerySession:
     """One question with its filters, and what the steps have found; each is computed when needed.
@@ -220,6 +226,8 @@ class QuerySession:
     def channels(self) -> Channels:
         """The vector and the keyword channel."""
         kind, resources = self.options.rag_type, self.resources
+        if kind == "traditional" and resources.settings.embed.vectors == "one":
+            self.note(ONE_SET)
         return Channels(
             vector=lambda: self.vector,
             terms=self._search_terms(),
