@@ -39,7 +39,7 @@ class ShownRelation:
 def entities(page: PageRequest) -> Response:
     """What the name stands for, or the list."""
     wanted = page.text("name")
-    found = page.engine.entities.find(wanted, LISTED) if wanted else _important(page)
+    found = page.engine.entities.find(wanted, LISTED) if wanted else most_important(page, LISTED)
     return render_page(page, "entities.html", entities=found, wanted=wanted)
 
 
@@ -54,6 +54,9 @@ def entity(page: PageRequest) -> Response:
     engine = page.engine
     found = engine.entities.get(str(page.id("entity")))
     told = changes(page, found.id)
+    chunks = (
+        engine.store.entity_chunks(found.id)[:PASSAGES] if page.may("query_documents") else None
+    )
     ranked = engine.graph.importance([found.name], limit=1)
     return render_page(
         page,
@@ -64,8 +67,8 @@ def entity(page: PageRequest) -> Response:
         relations=shown_relations(page, found),
         done=[change for change in told if str(change.id) == page.text("change")],
         changes=[change for change in told if str(change.id) != page.text("change")],
-        passages=engine.store.chunks(engine.store.entity_chunks(found.id)[:PASSAGES].tolist()),
-        timeline=engine.graph.timeline(found, limit=MOMENTS),
+        passages=None if chunks is None else engine.store.chunks(chunks.tolist()),
+        timeline=engine.graph.timeline(found, limit=MOMENTS) if page.may("entity_timeline") else [],
         graph_data=page.url("/api/v1/graph", entities=found.id, limit=NEARBY),
         graph_page=page.url("graph", entities=found.id),
     )
@@ -85,5 +88,8 @@ def shown_relations(page: PageRequest, entity: Entity) -> list[ShownRelation]:
     return shown
 
 
-def _important(page: PageRequest) -> list[Entity]:
-    return [ranked.entity for ranked in page.engine.graph.importance(limit=LISTED)]
+def most_important(page: PageRequest, limit: int) -> list[Entity]:
+    """The most important entities; none where the caller may not ask for these."""
+    if not page.may("entity_importance"):
+        return []
+    return [ranked.entity for ranked in page.engine.graph.importance(limit=limit)]
