@@ -6,6 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import TYPE_CHECKING
 
+from clew.times.names import day_comes_first
 from clew.types import PartialDate, in_utc
 
 if TYPE_CHECKING:
@@ -89,14 +90,8 @@ def day_order(text: str) -> bool | None:
 
 
 def _order(match: re.Match[str]) -> bool | None:
-    """Whether the day comes first in a numeric date; None where both orders are possible.
-
-    Whoever puts full stops between the numbers puts the day first.
-    """
-    if match[2] == ".":
-        return True
-    first, second = int(match[1]), int(match[3])
-    return None if (first > 12) == (second > 12) and first != second else first >= second
+    """Whether the day comes first in a numeric date; None where both orders are possible."""
+    return day_comes_first(int(match[1]), int(match[3]), match[2])
 
 
 def _number_date(value: float) -> PartialDate | None:
