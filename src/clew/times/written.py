@@ -26,6 +26,7 @@ _ISO_MONTH = re.compile(r"([12]\d{3})-(0[1-9]|1[0-2])")
 _YEAR = re.compile(r"(?<!\d)[12]\d{3}(?!\d)|(?<!\d)[12]\d{7}(?!\d)")
 """What a date must hold: two digits may be a year, a month or a day."""
 _NUMERIC = re.compile(r"(?<!\d)(\d{1,2})([./-])(\d{1,2})\2([12]\d{3})(?!\d)")
+_YEAR_FIRST = re.compile(r"[12]\d{3}[./-]")
 _APART: tuple[tuple[str, DatePrecision], ...] = (
     ("month", "year"),
     ("day", "month"),
@@ -112,9 +113,12 @@ def _written_date(text: str, day_first: bool | None) -> PartialDate | None:
     order = day_first if order is None else order
     if not _YEAR.search(text) or (numeric and order is None):
         return None
+    order = bool(order) and not _YEAR_FIRST.match(text)
     try:
         one, other = (
-            parser.parse(text, default=default, tzinfos=_zone, dayfirst=bool(order))
+            parser.parse(
+                text, default=default, tzinfos=_zone, dayfirst=bool(order) and not year_first
+            )
             for default in (datetime(1, 1, 1), datetime(4, 2, 2, 1))
         )
     except (ValueError, OverflowError):
