@@ -113,12 +113,10 @@ def _written_date(text: str, day_first: bool | None) -> PartialDate | None:
     order = day_first if order is None else order
     if not _YEAR.search(text) or (numeric and order is None):
         return None
-    order = bool(order) and not _YEAR_FIRST.match(text)
+    is_day_first = bool(order) and not _YEAR_FIRST.match(text)
     try:
         one, other = (
-            parser.parse(
-                text, default=default, tzinfos=_zone, dayfirst=bool(order) and not year_first
-            )
+            parser.parse(text, default=default, tzinfos=_zone, dayfirst=is_day_first)
             for default in (datetime(1, 1, 1), datetime(4, 2, 2, 1))
         )
     except (ValueError, OverflowError):
