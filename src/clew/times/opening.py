@@ -21,9 +21,9 @@ _LONGEST = 160
 """Characters of a line or paragraph in which a date may stand."""
 _SHORT = 60
 """Characters of lines that stand for themselves without blank lines between them, at most."""
-_MARKUP = "*_#>(){}[]~`:. \t"
+_MARKUP = "*_#>(){}[]~`:.| \t"
 _WEEKDAY = re.compile(
-    r"(?:mon|tues|wednes|thurs|fri|satur|sun)day,? |[^\W\d_]{4,12}(?:tag|woch|di|dag),? ",
+    r"(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}\.?,? |[^\W\d_]{4,12}(?:tag|woch|di|dag),? ",
     re.IGNORECASE,
 )
 _THIS = (

@@ -86,7 +86,9 @@ def to_date(value: object, *, day_first: bool | None = None) -> PartialDate | No
 
 def day_order(text: str) -> bool | None:
     """Whether numeric dates of a text ("25/04/2019") put the day first; None where none tells."""
-    orders = {_order(m) for m in _NUMERIC.finditer(text) if m[2] != "."} - {None}
+    # "05/05/2019" tells nothing, and full stops are a custom of their own.
+    telling = (m for m in _NUMERIC.finditer(text) if m[2] != "." and int(m[1]) != int(m[3]))
+    orders = set(map(_order, telling)) - {None}
     return orders.pop() if len(orders) == 1 else None
 
 
