@@ -37,7 +37,7 @@ AliasMethod = Literal["exact", "acronym", "fuzzy", "manual"]
 DatePrecision = Literal["", "year", "month", "day", "time"]
 """The unit that a date is stated in; empty for no date."""
 
-DateSource = Literal["", "metadata", "title", "path", "message", "text"]
+DateSource = Literal["", "metadata", "title", "path", "message", "text", "properties"]
 """What of a document says its date: properties and headers, title or first heading, name of file
 or folder, time of a message, first lines of the text; empty for no date."""
 
