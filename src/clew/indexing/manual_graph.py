@@ -259,7 +259,8 @@ def written_relation(
 def check_relation(relation: NewRelation) -> None:
     """Raise `InputError` where a value of the relation cannot be."""
     check_type(relation.relation_type)
-    check_share("weight", relation.weight)
+    if relation.weight is not None:
+        check_share("weight", relation.weight)
     if relation.context is not None:
         _check_context(relation.context)
     start, end = relation.valid_from, relation.valid_until

@@ -118,6 +118,8 @@ class Relation:
     sentence: int | None
     """Ordinal of the sentence within the chunk."""
     extractor: str
+    stated_until: datetime | None = None
+    """The end that was said; `valid_until` is an earlier one where a later fact ends this."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -179,14 +181,16 @@ class NewRelation:
     target_id: int
     relation_type: str
     """snake_case."""
-    weight: float = 1.0
-    """0 to 1."""
+    weight: float | None = 1.0
+    """0 to 1; None keeps what there is, else 1."""
     is_causal: bool = False
     context: Metadata | None = None
     """JSON values; None keeps what there is."""
     valid_from: datetime | None = None
     """None: not said, whatever is known stays."""
     valid_until: datetime | None = None
+    recorded_at: datetime | None = None
+    """When it was told; None: now."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
