@@ -81,6 +81,8 @@ from clew.types.values import (
     Operator,
     PartialDate,
     Period,
+    Standing,
+    State,
     in_utc,
 )
 
@@ -145,6 +147,8 @@ __all__ = [
     "Section",
     "Skipped",
     "Split",
+    "Standing",
+    "State",
     "Statement",
     "StoredChunk",
     "StoredSection",

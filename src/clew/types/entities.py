@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from clew.types.documents import Provenance, StoredChunk, StoredSection
-from clew.types.values import AliasMethod, Description, Metadata, Period
+from clew.types.values import AliasMethod, Description, Metadata, Period, Standing, state_at
 
 if TYPE_CHECKING:
     from clew.types.values import Vectors
@@ -120,6 +120,15 @@ class Relation:
     extractor: str
     stated_until: datetime | None = None
     """The end that was said; `valid_until` is an earlier one where a later fact ends this."""
+
+    def standing(self, moment: datetime) -> Standing:
+        """Whether it holds at a moment, and since when, until when and when it was told."""
+        return Standing(
+            state=state_at(moment, self.valid_from, self.valid_until),
+            told_at=self.recorded_at,
+            valid_from=self.valid_from,
+            valid_until=self.valid_until,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
