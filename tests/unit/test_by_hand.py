@@ -250,16 +250,17 @@ def test_a_renamed_entity_keeps_what_was_told_and_is_told_nothing_twice(engine: 
     assert engine.entities.memory.delete_observations([("Anna Morn", ["Paints.", "Sings."])]) == [2]
 
 
-def test_an_entity_that_exists_is_left_as_it_is(engine: clew.Clew) -> None:
-    engine.entities.memory.add_entities([ANNA], [["Paints."]])
-    added = engine.entities.memory.add_entities(
-        [NewEntity(name="anna morn", entity_type="x")], [["Sings."]]
-    )
-    assert [is_new for _, is_new in added] == [False]
-    assert (engine.entities.get("Anna Morn").entity_type, texts(engine, "Anna Morn")) == (
-        "person",
-        ["Paints."],
-    )
+def test_an_entity_that_exists_takes_what_it_lacks_and_says_the_rest(engine: clew.Clew) -> None:
+    (first,) = engine.entities.memory.create([ANNA], [["Paints."]])
+    assert (first.is_new, first.joined, first.added) == (True, "", ("Paints.",))
+    again = NewEntity(name="anna morn", entity_type="x", content="A painter.")
+    (there,) = engine.entities.memory.create([again], [["Sings.", "Paints."]])
+    assert (there.entity_id, there.is_new, there.joined) == (first.entity_id, False, "Anna Morn")
+    assert (there.added, there.known) == (("Sings.",), ("Paints.",))
+    assert there.refused == ("the type 'x': 'Anna Morn' keeps 'person'",)
+    anna = engine.entities.get("Anna Morn")
+    assert (anna.entity_type, anna.content) == ("person", "A painter.")
+    assert texts(engine, "Anna Morn") == ["Paints.", "Sings."]
 
 
 def test_documents_that_name_it_are_tied_to_it(engine: clew.Clew) -> None:
