@@ -176,10 +176,16 @@ async def wrong(assistant: Assistant, question: str, expected: Mapping[str, Any]
     answer = await assistant.call("query_documents", query=question, top_k=5)
     first = first_statements(answer)
     whole = json.dumps(answer["results"] + answer["context"]["parts"], ensure_ascii=False)
-    reasons = [f"{fact!r} is not first" for fact in expected.get("first", ())
-               if not any(holds(fact, text) for text in first)]
-    reasons += [f"{fact!r} is told as if it were so" for fact in expected.get("not", ())
-                if any(holds(fact, text) for text in first)]
+    reasons = [
+        f"{fact!r} is not first"
+        for fact in expected.get("first", ())
+        if not any(holds(fact, text) for text in first)
+    ]
+    reasons += [
+        f"{fact!r} is told as if it were so"
+        for fact in expected.get("not", ())
+        if any(holds(fact, text) for text in first)
+    ]
     reasons += [f"{fact!r} was deleted" for fact in expected.get("never", ()) if fact in whole]
     return Wrong(question, "; ".join(reasons), first) if reasons else None
 
@@ -215,9 +221,7 @@ async def assistant_at(store: Path) -> AsyncIterator[Assistant]:
             yield Assistant(client)
 
 
-async def lived(
-    assistant: Assistant, clock: Clock, script: Path
-) -> tuple[int, int, list[Wrong]]:
+async def lived(assistant: Assistant, clock: Clock, script: Path) -> tuple[int, int, list[Wrong]]:
     """Live through a script; the writes, the questions and what was wrong."""
     writes, asked, mistakes = 0, 0, list[Wrong]()
     for minute, (day, kind, given) in enumerate(steps(script)):
@@ -239,7 +243,11 @@ async def lost(assistant: Assistant) -> list[str]:
         pages = await assistant.opened(name)
         shown = json.dumps(pages, ensure_ascii=False)
         missing += [f"{name}: no entity"] * (not any(page["entities"] for page in pages))
-        missing += [f"{name}: {text}" for text in texts if json.dumps(text, ensure_ascii=False)[1:-1] not in shown]
+        missing += [
+            f"{name}: {text}"
+            for text in texts
+            if json.dumps(text, ensure_ascii=False)[1:-1] not in shown
+        ]
     for head, kind, tail in assistant.ledger.related:
         pages = await assistant.opened(head)
         ends = await names_of(assistant, [head, tail])
@@ -272,7 +280,15 @@ async def test_a_month_of_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         writes, asked, mistakes = await lived(assistant, clock, SCRIPT)
         missing = await lost(assistant)
         problems = await assistant.call("get_graph_statistics")
-    print(shown(mistakes), "\nlost:", *missing, f"\nrefused:", *assistant.ledger.refused, f"{asked - len(mistakes)}/{asked} of {writes}", sep="\n")
+    print(
+        shown(mistakes),
+        "\nlost:",
+        *missing,
+        "\nrefused:",
+        *assistant.ledger.refused,
+        f"{asked - len(mistakes)}/{asked} of {writes}",
+        sep="\n",
+    )
     assert writes >= 100
     assert asked >= 40
     assert not missing

@@ -40,6 +40,7 @@ from clew.types.entities import (
     Relation,
     Topic,
     Unsettled,
+    current_first,
 )
 from clew.types.extraction import (
     AliasEvidence,
@@ -159,6 +160,7 @@ __all__ = [
     "Unsettled",
     "Vector",
     "Vectors",
+    "current_first",
     "document_id",
     "in_utc",
     "partial_date",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -129,6 +129,11 @@ class Relation:
             valid_from=self.valid_from,
             valid_until=self.valid_until,
         )
+
+
+def current_first(relations: Iterable[Relation], moment: datetime) -> list[Relation]:
+    """The relations in the order given, those that hold at a moment before the others."""
+    return sorted(relations, key=lambda one: one.standing(moment).state != "current")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

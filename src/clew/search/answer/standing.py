@@ -9,7 +9,7 @@ holds at that time; of observations that are equals, the one that was told last 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -45,7 +45,9 @@ _BEFORE = re.compile(
     r"|ehemalig\w*|avant|auparavant|ancien(?:ne)?s?|précédente?s?|antes|anterior(?:es)?)\b",
     re.IGNORECASE,
 )
-_AFTER = re.compile(r"\b(?:will|going to|next|künftig\w*|wird|werden|prochaine?s?)\b", re.IGNORECASE)
+_AFTER = re.compile(
+    r"\b(?:will|going to|next|künftig\w*|wird|werden|prochaine?s?)\b", re.IGNORECASE
+)
 _BEGINS = re.compile(
     r"\b(?:from|as of|effective|will|going to|start(?:s|ing)?|begin(?:s|ning)?|leav(?:es?|ing)"
     r"|mov(?:es?|ing)|join(?:s|ing)?|quits?|ab|wird|beginnt|verlässt|zieht|wechselt|à partir"
