@@ -180,17 +180,21 @@ class ManualGraphWriter:
     def _complete(self, created: Created, given: NewEntity) -> tuple[str, ...]:
         """Give an entity that exists a type and a description if it has none; what is refused."""
         (entity,) = self.store.entities([created.entity_id])
+        cards = self.store.documents(ids=self._cards([created.entity_id]))
+        kept = cards[0].metadata if cards else {}
         said = {"entity_type": given.entity_type, "content": given.content}
         held = {"entity_type": entity.entity_type, "content": entity.content}
         unsaid = ("", "name")
         new = {k: v for k, v in said.items() if v not in unsaid and held[k] in unsaid}
         if new:
             self.update_entity(given.name, **new)
-        return tuple(
-            f"{_FIELDS[k]} {v!r}: {entity.name!r} keeps {held[k]!r}"
+        refused = [
+            (_FIELDS[k], v, held[k])
             for k, v in said.items()
             if v not in unsaid and v not in (held[k], new.get(k))
-        )
+        ]
+        refused += [(k, v, kept.get(k)) for k, v in given.metadata.items() if kept.get(k) != v]
+        return tuple(f"{k} {v!r}: {entity.name!r} keeps {held!r}" for k, v, held in refused)
 
     def add_observations(
         self, told: Sequence[tuple[str, Sequence[str]]], *, dated: bool = True
