@@ -100,7 +100,7 @@ def by_standing(
     ids = found.ranking.ids[:LOOKED_AT].tolist()
     told = _Told.of(session, ids)
     order = told.in_order()
-    if order != [passage.chunk.id for passage in told.passages]:
+    if order != ids:
         session.confidences.update(_exchanged(session.confidences, ids, order))
         led = [*order, *(id_ for id_ in found.ranking.ids.tolist() if id_ not in set(order))]
         ranking = Ranking(np.array(led, dtype=np.int64), found.ranking.scores)
@@ -128,7 +128,7 @@ class _Told:
 
     asked: AskedMoment
     passages: Sequence[PassageRecord]
-    """In the order found."""
+    """The best first."""
     owners: Mapping[str, int]
     """Entity ids by the key that something was told of."""
     relations: Mapping[Fact, list[Relation]]
@@ -148,12 +148,12 @@ class _Told:
         records = store.passage_records(chunk_ids, as_of=as_of).passages
         passages = [records[id_] for id_ in chunk_ids if id_ in records]
         owners = store.resolve([p.chunk.told_of for p in passages if p.chunk.told_of])
+        vectors = _under_one_name(session, passages, owners)
         known = store.relations(sorted(set(owners.values())), RELATIONS, as_of=as_of)
         statements: dict[Fact, dict[int, Relation]] = {}
         for one in (*known, *(r for p in passages for r in p.relations)):
             statements.setdefault(_fact(one), {})[one.id] = one
         ends = {end for head, _, tail in statements for end in (head, tail)}
-        vectors = session.vectors_of(np.array([p.chunk.id for p in passages], dtype=np.int64))
         return cls(
             asked=asked_moment(session),
             passages=passages,
@@ -315,6 +315,33 @@ class _Told:
             for other in range(len(self.passages))
             if other != place and not self._bare(other)
         )
+
+
+def _under_one_name(
+    session: QuerySession, passages: list[PassageRecord], owners: Mapping[str, int]
+) -> Vectors:
+    """Embeddings of the passages, and in its places what was told of one entity by what it says.
+
+    An entity that was renamed or merged is asked for by one of its names: what was told under
+    another one looks farther from the question, and from the rest, than it is.
+    """
+    vectors = session.vectors_of(np.array([p.chunk.id for p in passages], dtype=np.int64)).copy()
+    places: dict[int, list[int]] = {}
+    for place, passage in enumerate(passages):
+        if passage.chunk.told_of and not passage.chunk.is_card:
+            places.setdefault(owners.get(passage.chunk.told_of, 0), []).append(place)
+    names = session.resources.store.entity_names(list(places))
+    for owner, own in places.items():
+        told = [passages[place] for place in own]
+        if owner not in names or len({passage.chunk.title for passage in told}) < 2:
+            continue
+        texts = [f"{names[owner]}\n{passage.chunk.text}" for passage in told]
+        made = session.resources.embedder.embed_documents(texts)
+        order = np.argsort(-(made @ session.vector), kind="stable").tolist()
+        vectors[own] = made[order]
+        for place, at in zip(own, order, strict=True):
+            passages[place] = told[at]
+    return vectors
 
 
 def _fact(relation: Relation) -> Fact:
