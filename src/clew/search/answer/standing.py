@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from clew.search.session import QuerySession
     from clew.types import PassageRecord, Relation, Vectors
 
+    Kind = Literal["now", "within", "before", "after", "course"]
     Fact = tuple[int, str, int]
     Group = tuple[int, str]
 
@@ -41,7 +42,8 @@ AS_NEAR = 0.8
 pairs in `tests/unit/observation_pairs.jsonl`."""
 
 _BEFORE = re.compile(
-    r"\b(?:previous(?:ly)?|former(?:ly)?|earlier|before|prior|used to|ex|früher\w*|vorher\w*|zuvor"
+    r"(?:\b(?:my|his|her|its|our|their)|['’]s) old\b"
+    r"|\b(?:previous(?:ly)?|former(?:ly)?|earlier|before|prior|used to|ex|früher\w*|vorher\w*|zuvor"
     r"|ehemalig\w*|avant|auparavant|ancien(?:ne)?s?|précédente?s?|antes|anterior(?:es)?)\b",
     re.IGNORECASE,
 )
@@ -65,12 +67,14 @@ class AskedMoment:
     """Now, or the `as_of` of the question."""
     period: Period
     """What holds at some moment of it is asked for."""
-    kind: Literal["now", "within", "before", "after"]
+    kind: Kind
 
     def wants(self, start: datetime | None, end: datetime | None) -> bool:
         """Whether what holds from `start` until `end` is what is asked for."""
         if self.kind == "within":
             return Period(start=start, end=end).overlaps(self.period)
+        if self.kind == "course":
+            return True
         state = state_at(self.moment, start, end)
         return state == {"now": "current", "before": "ended", "after": "planned"}[self.kind]
 
@@ -79,14 +83,26 @@ def asked_moment(session: QuerySession) -> AskedMoment:
     """The time that the question asks about; now, where its words ask for no other."""
     moment = (session.options.as_of or session.options.now).astimezone(UTC)
     period = session.options.period or session.named_period
-    kind: Literal["now", "within", "before", "after"] = "now"
-    if period is not None:
+    kind: Kind = "now"
+    if session.asked_time.evolution:
+        kind = "course"
+    elif period is not None:
         kind = "within"
     elif _BEFORE.search(session.question):
         kind = "before"
     elif _AFTER.search(session.question):
         kind = "after"
     return AskedMoment(moment=moment, period=period or Period(start=None, end=None), kind=kind)
+
+
+def known_relations(session: QuerySession, entity_ids: Sequence[int], limit: int) -> list[Relation]:
+    """Relations of entities, what does not hold among them; with `as_of`, those recorded by then.
+
+    All, where the store is younger than that.
+    """
+    as_of = session.options.as_of
+    known = session.resources.store.relations(entity_ids, limit)
+    return [one for one in known if as_of is None or one.recorded_at <= as_of] or known
 
 
 def by_standing(
@@ -149,7 +165,7 @@ class _Told:
         passages = [records[id_] for id_ in chunk_ids if id_ in records]
         owners = store.resolve([p.chunk.told_of for p in passages if p.chunk.told_of])
         vectors = _under_one_name(session, passages, owners)
-        known = store.relations(sorted(set(owners.values())), RELATIONS, as_of=as_of)
+        known = known_relations(session, sorted(set(owners.values())), RELATIONS)
         statements: dict[Fact, dict[int, Relation]] = {}
         for one in (*known, *(r for p in passages for r in p.relations)):
             statements.setdefault(_fact(one), {})[one.id] = one
@@ -270,6 +286,8 @@ class _Told:
         if not self._is_of_one_thing(other, place) or self._holds_instead(place, other):
             return False
         mine, theirs = self._begins(place), self._begins(other)
+        if self.asked.kind == "course":
+            return False
         if self.asked.kind == "before":
             return theirs < mine
         if self.asked.kind == "after":

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.search.answer.blocks import Block, Form, statement
-from clew.search.answer.standing import asked_moment
-from clew.search.retrieval.filters import filtered_relations
+from clew.search.answer.standing import asked_moment, known_relations
 from clew.text import question_terms, terms
 
 if TYPE_CHECKING:
@@ -34,10 +33,12 @@ def stated_by_hand(session: QuerySession) -> tuple[str, ...]:
     words, then what is of a type nearest to it in meaning, then what was told last.
     """
     store, seeds = session.resources.store, [seed.entity_id for seed in session.known_seeds]
-    if not seeds or (session.options.as_of is None and not store.unstated_relations(seeds)):
+    if not seeds or not store.unstated_relations(seeds):
         return ()
-    known = store.relations(seeds, LOOKED_AT, as_of=session.options.as_of)
-    found = [one for one in filtered_relations(session, known) if one.chunk_id is None]
+    if session.options.where or session.options.period is not None:
+        return ()  # what no passage says passes no filter
+    known = known_relations(session, seeds, LOOKED_AT)
+    found = [one for one in known if one.chunk_id is None]
     if not found:
         return ()
     names = store.entity_names([id_ for one in found for id_ in _ends(one)])
