@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from starlette.responses import RedirectResponse
 
 from clew.search.answer.explain import read_relations
+from clew.types import current_first
 from clew.web.pages.changes import changes
 from clew.web.render import render_page
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-    from clew.types import Entity, Relation, RelationEvidence
+    from clew.types import Entity, Relation, RelationEvidence, Standing
     from clew.web.request import PageRequest
 
 LISTED = 100
@@ -25,12 +26,13 @@ RELATIONS, PASSAGES, MOMENTS = 100, 20, 60
 """Relations, passages and entries of the timeline that are shown, at most."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ShownRelation:
     """A relation with its sentence and the entity at its other end."""
 
     relation: Relation
     evidence: RelationEvidence
+    standing: Standing
     outward: bool
     other_id: int
     other: str
@@ -75,16 +77,25 @@ def entity(page: PageRequest) -> Response:
 
 
 def shown_relations(page: PageRequest, entity: Entity) -> list[ShownRelation]:
-    """An entity's relations, heaviest first."""
-    store = page.engine.store
-    relations = store.relations([entity.id], RELATIONS)
+    """An entity's relations: those that hold, then the others, the heaviest of each first."""
+    store, now = page.engine.store, page.engine.state.now()
+    relations = current_first(store.relations([entity.id], RELATIONS), now)
     ends = {e for r in relations for e in (r.from_entity_id, r.to_entity_id)}
     names = store.entity_names(sorted(ends))
     shown = []
     for relation, evidence in zip(relations, read_relations(store, relations), strict=True):
         outward = relation.from_entity_id == entity.id
         other = relation.to_entity_id if outward else relation.from_entity_id
-        shown.append(ShownRelation(relation, evidence, outward, other, names.get(other, "?")))
+        shown.append(
+            ShownRelation(
+                relation=relation,
+                evidence=evidence,
+                standing=relation.standing(now),
+                outward=outward,
+                other_id=other,
+                other=names.get(other, "?"),
+            )
+        )
     return shown
 
 
