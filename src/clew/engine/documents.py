@@ -162,6 +162,7 @@ class Documents:
 
         A `worker`, from 1, saves beside others and settles what it saved; 0 settles all.
         """
+        check_several(prune=prune)
         check_given(*(item.source for item in inputs))
         state = self._state
         ingest, started = state.bound_ingest(), time.perf_counter()
