@@ -90,13 +90,14 @@ class Teller:
         is_news = homes[-1:] != [node(town)]
         if by_id:
             ids = {one: self.engine.entities.get(one).id for one in (name, town)}
+            before = [one.id for one in self.periods(name)]
             made = self.call(
                 "add_entity_relationship",
                 source_id=ids[name],
                 target_id=ids[town],
                 relation_type="lives_in",
             )
-            assert made["is_new"] == is_news
+            assert (made["relationship_id"] in before) == (not is_news)
         else:
             stated = {"from": name, "to": town, "relationType": "lives_in"}
             made = self.call("create_relations", relations=[stated])
