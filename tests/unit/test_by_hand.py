@@ -189,10 +189,9 @@ def test_a_relation_by_hand_is_told_to_who_asks_for_an_end_of_it(engine: clew.Cl
         found = engine.search("Who designed the Quillon Reactor?", strategy=strategy)
         assert "Petra Voss 9 — designed → Quillon Reactor" in found.context.text, strategy
     part = engine.search("Who designed the Quillon Reactor?").context.parts[0]
-    assert part.text.splitlines()[:2] == [
-        "Stated by hand",
-        "> - Petra Voss 9 — designed → Quillon Reactor",
-    ]
+    heading, first_line = part.text.splitlines()[:2]
+    assert heading == "Stated by hand"
+    assert first_line.startswith("> - Petra Voss 9 — designed → Quillon Reactor (told 20")
     # Of a filter's passages none says it.
     engine.add("The Quillon Reactor was shut down.", metadata={"year": 2020})
     filtered = engine.search("Who designed the Quillon Reactor?", where=["year=2020"])
@@ -342,7 +341,8 @@ def test_an_answer_without_a_model_says_what_was_stated_by_hand(engine: clew.Cle
     question = taught_by_hand(engine)
     answer = engine.ask(question)
     first = answer.statements[0]
-    assert (first.text, first.supported) == ("Piet Oss — taught → Anna Morn", True)
+    assert first.supported
+    assert first.text.startswith("Piet Oss — taught → Anna Morn (told 20")
     (source,) = [s for s in answer.sources if s.number == first.quotations[0].source]
     assert (source.title, source.id) == ("Stated by hand", "")
     assert all("owes_money_to" not in said.text for said in answer.statements), "nobody asked"

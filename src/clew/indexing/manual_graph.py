@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from clew.errors import InputError, NotFoundError
+from clew.errors import InputError, NotFoundError, check_several
 from clew.indexing.memory_documents import (
     card,
     card_source,
@@ -96,6 +96,7 @@ class ManualGraphWriter:
 
         So are names that texts tied to one of them only because they are spelled alike.
         """
+        check_several(names=names)
         known = self.store.resolve([entity_key(name) for name in names])
         made = self.store.made_by_hand(ids=list(known.values()))
         own = {id_: entity_key(name) for id_, name in self.store.entity_names(made).items()}
@@ -114,6 +115,15 @@ class ManualGraphWriter:
             for name, entity_id in found.items()
             if entity_id in own and entity_key(name) not in guessed
         }
+
+    def named(self, names: Sequence[str]) -> dict[str, int]:
+        """The same, of names written as the entities' own are: what deletes asks here."""
+        check_several(names=names)
+        return self._made(self.store.named(names))
+
+    def _made(self, known: Mapping[str, int]) -> dict[str, int]:
+        made = set(self.store.made_by_hand(ids=list(known.values())))
+        return {name: entity_id for name, entity_id in known.items() if entity_id in made}
 
     def add_entities(
         self, entities: Sequence[NewEntity], observations: Sequence[Sequence[str]] = ()
@@ -188,7 +198,7 @@ class ManualGraphWriter:
         new = {k: v for k, v in said.items() if v not in unsaid and held[k] in unsaid}
         if new:
             self.update_entity(given.name, **new)
-        refused = [
+        refused: list[tuple[str, object, object]] = [
             (_FIELDS[k], v, held[k])
             for k, v in said.items()
             if v not in unsaid and v not in (held[k], new.get(k))
@@ -227,7 +237,7 @@ class ManualGraphWriter:
         Raises `NotFoundError` where an entity was not made by hand.
         """
         with self.writing, self.store.batch():
-            ids = self._ids([name for name, _ in told])
+            ids = self._ids([name for name, _ in told], self.named)
             return [
                 self.store.delete(self._documents(entity_id, texts))
                 for entity_id, (_, texts) in zip(ids, told, strict=True)
@@ -255,7 +265,7 @@ class ManualGraphWriter:
     def delete_entities(self, names: Sequence[str]) -> list[str]:
         """Delete entities made by hand with their observations and relations; the names found."""
         with self.writing, self.store.batch():
-            found = self.find(names)
+            found = self.named(names)
             self.store.delete(self._cards(list(found.values())))
             self.store.delete_entities(list(found.values()))
         return list(found)
@@ -272,11 +282,16 @@ class ManualGraphWriter:
 
     def delete_relations(self, relation_ids: Sequence[int]) -> int:
         """Delete relations written by hand; how many."""
+        check_several(relation_ids=relation_ids)
         with self.writing:
             return self.store.delete_relations(relation_ids)
 
-    def _ids(self, names: Sequence[str]) -> list[int]:
-        found = self.find(names)
+    def _ids(
+        self,
+        names: Sequence[str],
+        find: Callable[[Sequence[str]], Mapping[str, int]] | None = None,
+    ) -> list[int]:
+        found = (find or self.find)(names)
         missing = [name for name in dict.fromkeys(names) if name not in found]
         if missing:
             shown = ", ".join(repr(name) for name in missing[:5])
@@ -291,6 +306,7 @@ class ManualGraphWriter:
         return [document_id(card_source(alias.key)) for alias in aliases]
 
     def _documents(self, entity_id: int, texts: Sequence[str]) -> list[str]:
+        check_several(observations=texts)
         stored = self._stored(entity_id, [clean_text(text) for text in texts])
         return list(chain.from_iterable(stored.values()))
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from clew.types.documents import Provenance, StoredChunk, StoredSection
-from clew.types.values import AliasMethod, Description, Metadata, Period
+from clew.types.values import AliasMethod, Description, Metadata, Period, Standing, state_at
 
 if TYPE_CHECKING:
     from clew.types.values import Vectors
@@ -120,6 +120,20 @@ class Relation:
     extractor: str
     stated_until: datetime | None = None
     """The end that was said; `valid_until` is an earlier one where a later fact ends this."""
+
+    def standing(self, moment: datetime) -> Standing:
+        """Whether it holds at a moment, and since when, until when and when it was told."""
+        return Standing(
+            state=state_at(moment, self.valid_from, self.valid_until),
+            told_at=self.recorded_at,
+            valid_from=self.valid_from,
+            valid_until=self.valid_until,
+        )
+
+
+def current_first(relations: Iterable[Relation], moment: datetime) -> list[Relation]:
+    """The relations in the order given, those that hold at a moment before the others."""
+    return sorted(relations, key=lambda one: one.standing(moment).state != "current")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 NAMED = 1000
 """Characters of names that a message holds, at most."""
+OFFERED = 5
+"""Names that are not there of which those near them are looked for."""
 
 
 def create_entities(call: Call, arguments: Arguments) -> Result:
@@ -79,14 +81,14 @@ def add_observations(call: Call, arguments: Arguments) -> Result:
 def delete_entities(call: Call, arguments: Arguments) -> Result:
     """`delete_entities`."""
     names = list(dict.fromkeys(arguments["entityNames"]))
-    shown = _shown(call, call.engine.entities.memory.find(names))
+    shown = _shown(call, call.engine.entities.memory.named(names))
     deleted = call.engine.entities.memory.delete_entities(names)
     missing = [name for name in names if name not in deleted]
-    told = {**_said(not_found=missing), **_joined(shown)}
+    told = {**_said(not_found=[shortened(name, NAMED) for name in missing]), **_joined(shown)}
     if not missing:
         return {"message": "Entities deleted successfully", **told}
     found = len(names) - len(missing)
-    message = f"Deleted {found} of {len(names)} entities. Not found: {_named(missing)}"
+    message = f"Deleted {found} of {len(names)} entities. Not found: {_not_found(call, missing)}"
     return {"message": message, **told}
 
 
@@ -94,7 +96,7 @@ def delete_observations(call: Call, arguments: Arguments) -> Result:
     """`delete_observations`."""
     given = [(one["entityName"], one["observations"]) for one in arguments["deletions"]]
     memory = call.engine.entities.memory
-    known = memory.find([name for name, _ in given])
+    known = memory.named([name for name, _ in given])
     told = call.engine.store.observations(list(known.values()))
     there = {name: {one.text for one in told.get(id_, ())} for name, id_ in known.items()}
     memory.delete_observations([(name, texts) for name, texts in given if name in known])
@@ -109,7 +111,7 @@ def delete_observations(call: Call, arguments: Arguments) -> Result:
     wanted = sum(len(texts) for _, texts in given)
     found = wanted - sum(len(one["observations"]) for one in left)
     missing = [name for name, _ in given if name not in known]
-    unknown = f" Entities not found: {_named(missing)}" if missing else ""
+    unknown = f" Entities not found: {_not_found(call, missing)}" if missing else ""
     return {"message": f"Deleted {found} of {wanted} observations.{unknown}", **more}
 
 
@@ -117,7 +119,7 @@ def delete_relations(call: Call, arguments: Arguments) -> Result:
     """`delete_relations`: with all their periods."""
     given = arguments["relations"]
     memory = call.engine.entities.memory
-    known = memory.find([name for one in given for name in (one["from"], one["to"])])
+    known = memory.named([name for one in given for name in (one["from"], one["to"])])
     stated: dict[tuple[int, int, str], list[int]] = {}
     for one in call.engine.store.unstated_relations(sorted(known.values())):
         fact = one.from_entity_id, one.to_entity_id, one.relation_type
@@ -156,9 +158,13 @@ def _shown(call: Call, ids: Mapping[str, int]) -> dict[str, str]:
     return {name: names[id_] for name, id_ in ids.items() if names[id_] != name}
 
 
-def _named(names: Sequence[str]) -> str:
-    """Names in a message, which is to stay short however many they are."""
-    return shortened(", ".join(names), NAMED)
+def _not_found(call: Call, names: Sequence[str]) -> str:
+    """Names in a message, which is to stay short however many they are, and those near them."""
+    entities = call.engine.entities
+    near = [other for name in names[:OFFERED] for other in entities.near(name)]
+    made = shortened(", ".join(entities.memory.named(near)), NAMED)
+    shown = shortened(", ".join(names), NAMED)
+    return f"{shown}. Did you mean {made}?" if made else shown
 
 
 def _memory(call: Call) -> ManualGraphWriter:
