@@ -64,9 +64,9 @@ _BEGINS = re.compile(
 _CHANGED = re.compile(
     r"\b(?:now|no longer|any ?more|instead|since|from now on|correction|chang(?:ed|es)|moved|moves"
     r"|switched|migrated|postponed|rescheduled|replaced|renamed|rewritten|raised|lowered|reduced"
-    r"|increased|stopped|resigned|gave up|dropped|sold|left|quit|returned|became|new"
-    r"|jetzt|nun|nicht mehr|keine?n? .{1,60} mehr|statt|seit|umgezogen|gewechselt|neue?[rns]?"
-    r"|maintenant|désormais|depuis|ne .{1,60} plus|déménagé|changé|nouve(?:au|lle)s?)\b",
+    r"|increased|stopped|resigned|gave up|dropped|sold|left|quit|returned|became"
+    r"|jetzt|nun|nicht mehr|keine?n? .{1,60} mehr|statt|seit|umgezogen|gewechselt"
+    r"|maintenant|désormais|depuis|ne .{1,60} plus|déménagé|changé)\b",
     re.IGNORECASE,
 )
 """Words that say of something that it is otherwise than it was."""
