@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -68,9 +69,7 @@ def _nearness(session: QuerySession, relations: Sequence[Relation]) -> dict[str,
     asked = [w for w in session.question.split() if names.isdisjoint(entity_key(w).split())]
     kept, embedder = session.resources.query_vectors, session.resources.embedder
     texts = [" ".join(asked), *(name.replace("_", " ") for name in types)]
-    vectors = np.array(
-        [kept.get_or_make(text, lambda t=text: embedder.embed_query(t)) for text in texts]
-    )
+    vectors = np.array([kept.get_or_make(t, partial(embedder.embed_query, t)) for t in texts])
     return dict(zip(types, (vectors[1:] @ vectors[0]).tolist(), strict=True))
 
 
