@@ -75,9 +75,14 @@ def entity(page: PageRequest) -> Response:
 
 
 def shown_relations(page: PageRequest, entity: Entity) -> list[ShownRelation]:
-    """An entity's relations, heaviest first."""
+    """An entity's relations, heaviest first, each once: as it was stated by hand, where it was."""
     store = page.engine.store
-    relations = store.relations([entity.id], RELATIONS)
+    facts: dict[tuple[int, str, int], Relation] = {}
+    for one in store.relations([entity.id], RELATIONS):
+        fact = one.from_entity_id, one.relation_type, one.to_entity_id
+        if fact not in facts or one.extractor == "manual":
+            facts[fact] = one
+    relations = list(facts.values())
     ends = {e for r in relations for e in (r.from_entity_id, r.to_entity_id)}
     names = store.entity_names(sorted(ends))
     shown = []
