@@ -31,6 +31,8 @@ _FOR_WRITING = (
     "PRAGMA journal_mode = WAL",
     # On a Mac a sync alone leaves the data in the drive's own cache.
     "PRAGMA fullfsync = ON",
+    # What is deleted is overwritten: it shall be neither in the file nor in a copy of it.
+    "PRAGMA secure_delete = ON",
     # Fewer checkpoints than by default: indexing touches the same pages repeatedly.
     "PRAGMA wal_autocheckpoint = 4000",
 )
@@ -145,6 +147,15 @@ class Database:
                 f"the store {str(self.path)!r} can be read here, but not written to; give this user"
                 " the right to write to the file and its folder, or work on a copy (`clew copy`)"
             )
+
+    def vacuum(self) -> None:
+        """Write the file anew, without any trace of what was deleted; others wait."""
+        self.require_writable()
+        with self.write() as connection:
+            connection.execute("INSERT INTO keywords (keywords) VALUES ('optimize')")
+        with self._translated(), self._connection() as connection:
+            for step in ("VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"):
+                self._patiently(connection, step)
 
     def copy_for_this_process(self) -> Database:
         """A copy that can be written to and goes when this database is closed."""
