@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from clew.indexing.splitting.outline import headings
-from clew.times import find_date, is_of_something_else
+from clew.times import find_date, is_of_something_else, to_date
 from clew.types import Document, PartialDate
 
 _ENTRY = re.compile(r"(?:\A|(?<=\n\n)|(?<=\n[ \t]\n))\S[^\n]{5,120}(?=\n|\Z)")
@@ -18,9 +17,7 @@ _AT_START = re.compile(
     r"[\[(]?[12]\d{3}[-/.]\d\d[-/.]\d\d|\w{3},? \w{3} +\d{1,2} \d\d:"
     r"|\d{1,2}\.? \w{3,9} [12]\d{3}"
 )
-_AT_END = re.compile(
-    r"[(\[][^()\[\]]{6,40}[)\]]:?$|[-–—:,] ?(?:[12]\d{3}-\d\d-\d\d|\d{1,2}\.? \w{3,9} [12]\d{3})$"
-)
+_AT_END = re.compile(r"[(\[][^()\[\]]{6,40}[)\]]:?$|[-–—] ?[12]\d{3}-\d\d-\d\d$")
 _LABELLED = re.compile(
     r"\s{1,4}[*_]{0,2}(?:\w{1,12} )?[Dd]ated?[*_]{0,2} ?:[*_]{0,2} ?(?P<date>[^\n*_]{6,40})"
 )
@@ -78,6 +75,7 @@ def _by_lines(document: Document) -> list[DatedSection]:
         DatedSection(line.start(), date)
         for line in lines
         if (_AT_START.match(line.group()) or _AT_END.search(line.group()))
+        and not is_of_something_else(line.group())
         and (date := find_date(line.group()))
     ]
 
@@ -101,22 +99,8 @@ def date_within(sections: list[DatedSection], start: int, end: int) -> PartialDa
     dates = [section.date for section in sections[first:last]]
     if end <= sections[0].start or None in dates:
         return None
-    return next(_common([date for date in dates if date]), None)
-
-
-def _common(dates: list[PartialDate]) -> Iterator[PartialDate]:
-    for precision, length in (("day", 10), ("month", 7), ("year", 4)):
-        units = {date.iso[:length] for date in dates}
-        if len(units) == 1 and len(min(units)) == length:
-            start = min(date.start for date in dates)
-            yield PartialDate(
-                start.replace(
-                    day=start.day if precision == "day" else 1,
-                    month=start.month if precision != "year" else 1,
-                    hour=0,
-                    minute=0,
-                    second=0,
-                    microsecond=0,
-                ),
-                precision,  # type: ignore[arg-type]
-            )
+    for length in map(len, ("2024-03-05", "2024-03", "2024")):
+        shared = {date.iso[:length] for date in dates if date}
+        if len(shared) == 1 and len(min(shared)) == length:
+            return to_date(shared.pop())
+    return None
