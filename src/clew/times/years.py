@@ -72,14 +72,14 @@ def _plural(endings: str) -> re.Pattern[str]:
 
 _GOES_ON = re.compile(r" \w+ (?!(?:of|in|on|at|for|with|from|to|by|and|or)\b)[a-z]")
 _NOUN_DE = re.compile(r" [A-ZÄÖÜ][a-zäöüß]{2,30}\b")
-_CLAUSE = re.compile(r"(?:^|[\n.!?;:(—–>|\]] ?|, |(?:and|but|that|und|et|y|og) )[#*>\s\"']*$")
+_CLAUSE = re.compile(r"(?:^|[\n.!?;:(—–>|\]] ?|, |(?:and|but|that|und|et|y|og) )[#*>\s\"']{0,9}$")
 _DETERMINER = re.compile(
     rf"(?<!\w)(?P<word>an?|no|any|which|what|every|the|this|that|its|his|her|their|our) {_QUOTE}$",
     re.IGNORECASE,
 )
 _ADJECTIVE = re.compile(r"[ -][A-Za-z][a-z]{2,24}\b")
-_TITLED = re.compile(r"(?:(?<![^\s*_\"“(])[^\W\d_a-zà-ÿ][^\s(]*|[\d\"”’*_])\s*$")
-_SOURCE = re.compile(r"(?:[A-Z][\w'’-]+|others|al)[.,]{1,2} $")
+_TITLED = re.compile(r"(?:(?<![^\s*_\"“(])[^\W\d_a-zà-ÿ][^\s(]{0,40}|[\d\"”’*_])\s{0,9}$")
+_SOURCE = re.compile(r"(?:[A-Z][\w'’-]{1,40}|others|al)[.,]{1,2} $")
 _SOURCE_END = re.compile(r"\.?[\"')\]]?\s*(?:$|\n)|\.\s+[A-Z]")
 _COPYRIGHT = re.compile(r"(?:©|\([cC]\)|copyright(?:text)?)[^\n]{0,50}$", re.I)
 _LABEL = re.compile(
@@ -89,7 +89,7 @@ _LABEL = re.compile(
 _BRACKET = re.compile(r"[(\[](?:[^()\[\]\n\d\"']{0,20}[,;] ?)?$")
 _BRACKET_END = re.compile(r"[a-z]?[)\]]|[,;–—-]")
 _FOR = re.compile(r"(?:[Tt]he|[Oo]ur|[Tt]heir|[Ii]ts)(?: [a-z][\w'’-]*){1,3} for $")
-_BEFORE_RANGE = re.compile(r"(?:^|[\n,;:(>.]|[A-Z][\w.'’-]*) ?$")
+_BEFORE_RANGE = re.compile(r"(?:^|[\n,;:(>.]|[A-Z][\w.'’-]{0,40}) ?$")
 _SIGN = re.compile(r"(?:^|[\s,;(])[*†✝] ?$")
 _OF_DEFINITE = 3
 """Words at most between an article and the "of" before its year."""
