@@ -269,6 +269,8 @@ class _Splitter:
         self, ordinal: int, section: int, start: int, end: int, context: str | None = None
     ) -> Chunk:
         pages = self._document.page_starts
+        on = bisect_right(pages, start)
+        further = pages[on : bisect_left(pages, end)]
         piece = self._piece_at(start)
         if context is None:
             # Code says best where it begins; prose may reach over several small headings.
@@ -282,7 +284,8 @@ class _Splitter:
             text=self._text[start:end],
             masked="" if self._masked is self._text else self._masked[start:end],
             context=context,
-            page=max(1, bisect_right(pages, start)) if pages else None,
+            page=max(1, on) if pages else None,
+            page_starts=tuple((at, number) for number, at in enumerate(further, on + 1)),
             key=piece.key if piece else None,
             metadata=piece.metadata if piece else self._own_date(start, end),
         )

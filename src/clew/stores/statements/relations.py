@@ -133,17 +133,20 @@ MATCH (h)-[r:RELATES {{namespace: $namespace, chunk_id: id}}]->(t)
 {_CYPHER_ROW} ORDER BY r.id
 """,
 )
-# Of what is not retracted. Columns: type, relations, causal ones among them.
+# Facts that are not retracted. Columns: type, facts, causal ones among them.
 RELATION_COUNTS = Statement(
     """
-SELECT relation_type, count(*) AS relations, sum(is_causal) FROM relations
-WHERE retracted_at IS NULL GROUP BY 1 ORDER BY relations DESC, 1
+SELECT relation_type, count(*) AS facts, sum(is_causal) FROM (
+    SELECT relation_type, max(is_causal) AS is_causal FROM entity_relations
+    WHERE retracted_at IS NULL GROUP BY relation_type, from_entity_id, to_entity_id)
+GROUP BY 1 ORDER BY facts DESC, 1
 """,
     """
-MATCH ()-[r:RELATES {namespace: $namespace}]->() WHERE r.id IS NOT NULL AND r.retracted_at IS NULL
-WITH r.relation_type AS relation_type, count(*) AS relations,
-    sum(CASE WHEN r.is_causal THEN 1 ELSE 0 END) AS causal
-RETURN [relation_type, relations, causal] AS row ORDER BY relations DESC, relation_type
+MATCH (h)-[r:RELATES {namespace: $namespace}]->(t)
+WHERE r.id IS NOT NULL AND r.retracted_at IS NULL
+WITH r.relation_type AS relation_type, h, t, max(CASE WHEN r.is_causal THEN 1 ELSE 0 END) AS causal
+WITH relation_type, count(*) AS facts, sum(causal) AS causal
+RETURN [relation_type, facts, causal] AS row ORDER BY facts DESC, relation_type
 """,
 )
 
