@@ -176,6 +176,8 @@ def _print_sources(found: Answer) -> None:
             texts = (q.text for q in quotations if q.source == source.number)
             for text in dict.fromkeys(texts):
                 write_line(f"    “{' '.join(text.split())}”")
+        elif source.text:
+            write_line(f"    {' '.join(source.text.split())}")
         if source.path:
             from clew.cli.render import print_thread
 
