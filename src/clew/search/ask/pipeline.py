@@ -15,7 +15,10 @@ from clew.search.ask.prompt import AnswerReply, answer_request
 from clew.search.ask.reader import ReplyReader
 from clew.search.ask.reports import ask_reports
 from clew.search.ask.stated import with_stated
+from clew.search.strategies.period_alone import lies_within
+from clew.search.strategies.temporal import place_in_time
 from clew.sentences import sentences
+from clew.types import Period
 from clew.types.answers import (
     DO_NOT_SAY,
     Answer,
@@ -24,6 +27,7 @@ from clew.types.answers import (
     Quotation,
     statement_text,
 )
+from clew.types.results import LEAST_LIKELY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -127,8 +131,11 @@ def _without_model(result: SearchResult, tell: Tell, began: float, notes: Sequen
     statements: tuple[AnswerStatement, ...] = ()
     if result.overview and result.reached:
         statements = tuple(_overview(result))
-    elif result.answered:
-        statements = tuple(islice(_quoted(result.hits, result.confidence or 0.0), 1))
+    elif result.reached:
+        least = max(LEAST_LIKELY, _NEAR_BEST * (result.confidence or 0.0))
+        likely = (n for n, hit in enumerate(result.hits, 1) if _may_answer(hit, least))
+        quoted = (_quoted(number, result.hits[number - 1]) for number in likely)
+        statements = tuple(islice(filter(None, quoted), 1))
     if result.hits and not statements:
         notes = [*notes, PASSAGES_ALONE]
     made = _made(result, statements, began, notes=notes)
@@ -136,42 +143,71 @@ def _without_model(result: SearchResult, tell: Tell, began: float, notes: Sequen
     return made
 
 
-def _quoted(hits: Sequence[Hit], best: float) -> Iterator[AnswerStatement]:
-    """The answering sentence of each passage that answers about as well as the best."""
-    for number, hit in enumerate(hits, start=1):
-        if hit.answer is None or (hit.confidence or 0.0) < _NEAR_BEST * best:
-            continue
-        start, end = hit.answer
-        text = hit.chunk.text[start - hit.chunk.start : end - hit.chunk.start]
-        quotation = Quotation(source=number, text=text, start=start, end=end)
-        shown = statement_text(text.lstrip("# "))
-        yield AnswerStatement(text=shown, quotations=(quotation,), supported=True, verbatim=True)
+def _may_answer(hit: Hit, least: float) -> bool:
+    """Whether it is as likely; what was not judged, or is of an earlier text, may be."""
+    return hit.confidence is None or hit.confidence >= least or bool(hit.chunk.version)
+
+
+def _quoted(number: int, hit: Hit) -> AnswerStatement | None:
+    """The answering sentence; of a passage that is asked for by its name the first."""
+    first, text = hit.chunk.start, hit.chunk.text
+    prose = (r for r in sentences(text) if not text.startswith("#", r[0]))
+    opening = next(prose, None) if "exact" in hit.scores else None
+    answer = hit.answer or (opening and (first + opening[0], first + opening[1]))
+    if answer is None:
+        return None
+    start, end = answer
+    words = text[start - first : end - first]
+    return AnswerStatement(
+        text=statement_text(words.lstrip("# ")),
+        quotations=(Quotation(source=number, text=words, start=start, end=end),),
+        supported=True,
+        verbatim=True,
+    )
 
 
 def _overview(result: SearchResult) -> list[AnswerStatement]:
-    """What the strategy made of the whole: a statement a report, a line of the others.
+    """What answers for a whole: documents take turns, and none says more than all others.
 
-    Documents take turns, and none says more than all others: a table has many rows. What is told in
-    order of time keeps it.
+    (A table has many rows.) What is told in order of time keeps it.
     """
-    told: list[AnswerStatement] = []
+    in_time = any(part.kind == "timeline" for part in result.context.parts)
+    told = list(_of_period(result) if in_time else _of_parts(result))
     by_document: dict[str, list[int]] = {}
-    for part in result.context.parts:
-        ids = {id_ for citation in part.citations for id_ in citation.chunk_ids}
-        cited = {n: h.chunk for n, h in enumerate(result.hits, 1) if h.chunk.public_id in ids}
-        for line in _told_by(part):
-            found = tuple(q for n, chunk in cited.items() for q in _quoted_in(line, n, chunk))
-            document = cited[found[0].source].document_id if found else ""
-            by_document.setdefault(document, []).append(len(told))
-            text = statement_text(shorten(line, SAID, placeholder=" …"))
-            told.append(AnswerStatement(text=text, quotations=found, supported=True))
+    for place, said in enumerate(told):
+        cited = [result.hits[q.source - 1].chunk.document_id for q in said.quotations]
+        by_document.setdefault(cited[0] if cited else "", []).append(place)
     kept = [
         own[: max(1, len(told) - len(own)) if len(by_document) > 1 else None]
         for own in by_document.values()
     ]
     chosen = [n for turn in zip_longest(*kept) for n in turn if n is not None][:MOST_PARTS]
-    in_time = any(part.kind == "timeline" for part in result.context.parts)
     return [told[n] for n in (sorted(chosen) if in_time else chosen)]
+
+
+def _of_period(result: SearchResult) -> Iterator[AnswerStatement]:
+    """The answering sentences of what is of the period asked for, in order of time."""
+    asked = result.temporal
+    period = Period(start=asked and asked.since, end=asked and asked.until)
+    places = {
+        number: (place_in_time(hit), number)
+        for number, hit in enumerate(result.hits, 1)
+        if any(lies_within(time, period) for time in hit.times)
+    }
+    for number in sorted(places, key=places.__getitem__):
+        if said := _quoted(number, result.hits[number - 1]):
+            yield said
+
+
+def _of_parts(result: SearchResult) -> Iterator[AnswerStatement]:
+    """What the strategy made of the whole: a statement a report, a line of the others."""
+    for part in result.context.parts:
+        ids = {id_ for citation in part.citations for id_ in citation.chunk_ids}
+        cited = {n: h.chunk for n, h in enumerate(result.hits, 1) if h.chunk.public_id in ids}
+        for line in _told_by(part):
+            found = tuple(q for n, chunk in cited.items() for q in _quoted_in(line, n, chunk))
+            text = statement_text(shorten(line, SAID, placeholder=" …"))
+            yield AnswerStatement(text=text, quotations=found, supported=True)
 
 
 def _quoted_in(line: str, number: int, chunk: StoredChunk) -> Iterator[Quotation]:
