@@ -148,11 +148,11 @@ def _may_answer(hit: Hit, least: float) -> bool:
     return hit.confidence is None or hit.confidence >= least or bool(hit.chunk.version)
 
 
-def _quoted(number: int, hit: Hit) -> AnswerStatement | None:
+def _quoted(number: int, hit: Hit, *, or_opening: bool = False) -> AnswerStatement | None:
     """The answering sentence; of a passage that is asked for by its name the first."""
     first, text = hit.chunk.start, hit.chunk.text
     prose = (r for r in sentences(text) if not text.startswith("#", r[0]))
-    opening = next(prose, None) if "exact" in hit.scores else None
+    opening = next(prose, None) if or_opening or "exact" in hit.scores else None
     answer = hit.answer or (opening and (first + opening[0], first + opening[1]))
     if answer is None:
         return None
@@ -188,14 +188,14 @@ def _overview(result: SearchResult) -> list[AnswerStatement]:
 def _of_period(result: SearchResult) -> Iterator[AnswerStatement]:
     """The answering sentences of what is of the period asked for, in order of time."""
     asked = result.temporal
-    period = Period(start=asked and asked.since, end=asked and asked.until)
+    period = Period(start=asked.since, end=asked.until) if asked else Period(start=None, end=None)
     places = {
         number: (place_in_time(hit), number)
         for number, hit in enumerate(result.hits, 1)
         if any(lies_within(time, period) for time in hit.times)
     }
     for number in sorted(places, key=places.__getitem__):
-        if said := _quoted(number, result.hits[number - 1]):
+        if said := _quoted(number, result.hits[number - 1], or_opening=True):
             yield said
 
 

@@ -223,6 +223,7 @@ def _said(hit: Hit) -> str:
 
 
 def place_in_time(hit: Hit) -> float:
+    """Seconds by which passages are told in order of time; what has no time comes last."""
     moment = moment_of(hit.times)
     return float("inf") if moment is None else moment.timestamp()
 
