@@ -16,7 +16,7 @@ from clew.search.ask.reader import ReplyReader
 from clew.search.ask.reports import ask_reports
 from clew.search.ask.stated import with_stated
 from clew.search.strategies.period_alone import lies_within
-from clew.search.strategies.temporal import place_in_time
+from clew.search.strategies.temporal import moment_of
 from clew.sentences import sentences
 from clew.types import Period
 from clew.types.answers import (
@@ -189,12 +189,12 @@ def _of_period(result: SearchResult) -> Iterator[AnswerStatement]:
     """The answering sentences of what is of the period asked for, in order of time."""
     asked = result.temporal
     period = Period(start=asked.since, end=asked.until) if asked else Period(start=None, end=None)
-    places = {
-        number: (place_in_time(hit), number)
+    within = (
+        (number, [time for time in hit.times if lies_within(time, period)])
         for number, hit in enumerate(result.hits, 1)
-        if any(lies_within(time, period) for time in hit.times)
-    }
-    for number in sorted(places, key=places.__getitem__):
+    )
+    places = [(moment_of(times), number) for number, times in within if times]
+    for _, number in sorted((moment.timestamp(), n) for moment, n in places if moment):
         if said := _quoted(number, result.hits[number - 1], or_opening=True):
             yield said
 

@@ -193,12 +193,12 @@ def by_time(session: QuerySession, hits: Sequence[Hit]) -> list[Block]:
     Where passages are not wanted, the timeline alone.
     """
     labels = _labels(hits)
-    in_order = sorted(hits, key=place_in_time)
+    in_order = sorted(hits, key=_place)
     stated = stated_order(session, in_order, labels)
     if not session.options.context_passages:
         return [_timeline(in_order, labels), *stated]
     return stated + [
-        replace(passage_block(hit.chunk), group=labels[hit.chunk.id], place=place_in_time(hit))
+        replace(passage_block(hit.chunk), group=labels[hit.chunk.id], place=_place(hit))
         for hit in hits
     ]
 
@@ -222,8 +222,7 @@ def _said(hit: Hit) -> str:
     return textwrap.shorten(said, SAID, placeholder=" …")
 
 
-def place_in_time(hit: Hit) -> float:
-    """Seconds by which passages are told in order of time; what has no time comes last."""
+def _place(hit: Hit) -> float:
     moment = moment_of(hit.times)
     return float("inf") if moment is None else moment.timestamp()
 
@@ -278,9 +277,9 @@ def describe_time(session: QuerySession, hits: Sequence[Hit]) -> TemporalInfo | 
     untimed = period is None and options.as_of is None and not asked.evolution
     if untimed and session.applied == "none":
         return None
-    labels = _labels(sorted(hits, key=place_in_time))
+    labels = _labels(sorted(hits, key=_place))
     timeline: dict[str, list[str]] = {}
-    for hit in sorted(hits, key=place_in_time):
+    for hit in sorted(hits, key=_place):
         timeline.setdefault(labels[hit.chunk.id], []).append(hit.chunk.public_id)
     return TemporalInfo(
         phrase=asked.phrase if named else "",
