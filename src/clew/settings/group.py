@@ -1,13 +1,15 @@
 """What every group of settings is."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, SecretStr, model_validator
+
+from clew.errors import keep_secret
 
 
 class SettingsGroup(BaseModel):
-    """Values that are frozen and know their names."""
+    """Values that are frozen and know their names; no error quotes those that are secret."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -23,6 +25,13 @@ class SettingsGroup(BaseModel):
             return values
         defaults = {name: field.default for name, field in cls.model_fields.items()}
         return {name: _beside(defaults.get(name), value) for name, value in values.items()}
+
+    @model_validator(mode="after")
+    def _keep_secrets(self) -> Self:
+        for name in type(self).model_fields:
+            if isinstance(value := getattr(self, name), SecretStr):
+                keep_secret(value.get_secret_value())
+        return self
 
 
 def _beside(default: object, given: object) -> object:

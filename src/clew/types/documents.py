@@ -9,7 +9,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, time
 from operator import itemgetter
 
-from clew.types.values import DatePrecision, DateSource, Description, Metadata, PartialDate, in_utc
+from clew.types.values import (
+    DatePrecision,
+    DateSource,
+    Description,
+    Metadata,
+    PartialDate,
+    Standing,
+    in_utc,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -272,12 +280,26 @@ class StoredChunk:
         """The page on which a character of the document lies."""
         return page_at(position, self.page, self.page_starts)
 
+    standing: Standing | None = None
+    """Of what was told of an entity: whether it holds at the moment that is asked about."""
+
     @property
-    def earlier(self) -> str:
-        """Which version it is of and until when that stood; empty for the text held."""
-        if self.replaced_at is None:
-            return ""
-        return f"version {self.version}, replaced {self.replaced_at:%Y-%m-%d}"
+    def told_of(self) -> str:
+        """Key of the entity that it is an observation or the card of; empty for other texts."""
+        kind, _, key = self.source.partition(":")
+        return key.partition("#")[0] if kind in ("memory", "entity") else ""
+
+    @property
+    def is_card(self) -> bool:
+        """Whether it is what an entity is, as a text."""
+        return self.source.startswith("entity:")
+
+    @property
+    def remark(self) -> str:
+        """Which version it is of and until when that stood, else its standing; or empty."""
+        if self.replaced_at is not None:
+            return f"version {self.version}, replaced {self.replaced_at:%Y-%m-%d}"
+        return str(self.standing or "")
 
     @property
     def public_id(self) -> str:
