@@ -96,7 +96,7 @@ def ask(
 ) -> None:
     """Answer a question, with the words of the documents that each statement rests on.
 
-    Without a language model, or where it fails, the answer is made of the documents' own sentences.
+    Without a language model, or where it fails, the answer is quoted from the documents.
     """
     names = read_namespaces(namespaces)
     with (replace(common, namespace=names[0]) if names else common).open() as engine:
