@@ -93,9 +93,10 @@ class Ingestion:
             advance(files)
 
         if "path" in given and not _described(given):
-            for name in names:
-                permitted_path(name, self._settings(given))
-            skipped = self._engine.index(names, progress=progress).skipped
+            from clew.indexing.reading.reader import source_path
+
+            paths = [permitted_path(source_path(name), self._settings(given)) for name in names]
+            skipped = self._engine.index(paths, progress=progress).skipped
         else:
             inputs = [self._input(given, name) for name in names]
             skipped = self._engine.documents.add_inputs(inputs, progress=progress).skipped
@@ -171,7 +172,9 @@ class Ingestion:
         if "upload" in given:
             upload = self._uploads.upload(given["upload"])
             return self._uploads.read(upload), upload.name
-        path = permitted_path(name, settings)
+        from clew.indexing.reading.reader import source_path
+
+        path = permitted_path(source_path(name), settings)
         return path, path.name
 
 

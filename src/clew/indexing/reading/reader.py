@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -58,6 +59,7 @@ __all__ = [
     "file_source",
     "read_file",
     "read_raw",
+    "source_path",
     "text_source",
 ]
 
@@ -78,10 +80,19 @@ _TEXT_READERS: Mapping[str, _BuiltIn] = {
 def file_source(path: Path) -> str:
     r"""The source of a file's document: its absolute path, links resolved, with forward slashes.
 
-    Bytes of a name that are no UTF-8 are written as `\xNN`.
+    Bytes of a name that are no UTF-8 are written as `\xNN`, and so is the backslash of a name that
+    holds `\x` itself: no two files have one source.
     """
-    posix = Path(os.path.realpath(path)).as_posix()
-    return os.fsencode(posix).decode("utf-8", "backslashreplace")
+    name = os.fsencode(Path(os.path.realpath(path)).as_posix())
+    return name.replace(b"\\x", b"\\x5cx").decode("utf-8", "backslashreplace")
+
+
+def source_path(source: str) -> Path:
+    """The path of the file that has this source, byte for byte."""
+    name = re.sub(
+        rb"\\x([0-9a-f]{2})", lambda found: bytes.fromhex(found[1].decode()), source.encode()
+    )
+    return Path(os.fsdecode(name))
 
 
 def file_digest(path: Path, settings: ReadSettings) -> str:
@@ -116,6 +127,7 @@ def read_file(
         source=file_source(path),
         data=data,
         settings=settings,
+        read_from="file",
         path=path,
         limits=limits or LimitSettings(),
         readers=readers or {},
@@ -139,7 +151,7 @@ def read_raw(
         raise raw.unreadable("empty")
     known = digest or hashlib.sha256(raw.data).hexdigest()
     documents = (_complete(document, known, modified) for document in result.documents)
-    return replace(result, documents=tuple(documents))
+    return replace(result, documents=tuple(replace(d, read_from=raw.read_from) for d in documents))
 
 
 def document_from_text(

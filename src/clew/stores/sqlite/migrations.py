@@ -29,6 +29,7 @@ from clew.stores.sqlite.migration_steps import (
     m016_enrichments,
     m017_lookup_keys,
     m019_descriptions,
+    m022_read_from,
 )
 from clew.stores.sqlite.model_descriptions import m020_model_descriptions
 
@@ -54,6 +55,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m019_descriptions,
     m020_model_descriptions,
     m021_undo,
+    m022_read_from,
 )
 SCHEMA_VERSION = len(MIGRATIONS)
 
