@@ -21,6 +21,7 @@ ClewError
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -143,9 +144,22 @@ class MissingExtraError(ClewError):
         self.extra = extra
 
 
-def not_one(kind: str, name: str, found: Sequence[str], command: str) -> str:
+def check_several(**given: object) -> None:
+    """Raise `InputError` where one text or path stands for several: it would be taken apart."""
+    for name, value in given.items():
+        if isinstance(value, str | bytes | os.PathLike):
+            raise InputError(f"{name} is {value!r}; expected a list, such as [{value!r}]")
+
+
+DID_YOU_MEAN = "did you mean {}? Names are taken whole here"
+"""What `not_one` says of what is near, where a name shorter than that is never taken for it."""
+
+
+def not_one(
+    kind: str, name: str, found: Sequence[str], command: str, offer: str = "near it: {}"
+) -> str:
     """The message where a name fits none, or several: what is near, or what shows all."""
     if not found:
         return f"no {kind} {name!r}; `{command}` shows what there is"
     shown = ", ".join(repr(item) for item in found[:5])
-    return f"no single {kind} {name!r}; near it: {shown}"
+    return f"no single {kind} {name!r}; {offer.format(shown)}"

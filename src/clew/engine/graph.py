@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from clew.errors import InputError, NotFoundError
+from clew.errors import InputError, NotFoundError, check_several
 from clew.search.answer.explain import read_relations, stating_sentences
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ class Graph:
 
     def restore_relations(self, relation_ids: Sequence[int]) -> int:
         """Take back that what texts state was deleted or retracted; how many statements were."""
+        check_several(relation_ids=relation_ids)
         with self._state.writing:
             return self._state.store.restore_relations(relation_ids)
 
@@ -235,6 +236,7 @@ class Graph:
         """
         from clew.graph.statistics import most_important, ranked_entities
 
+        check_several(names=names)
         store, graph = self._state.store, self._state.entity_graph
         if not names:
             among = store.entities_of_type(entity_type) if entity_type else None
@@ -266,6 +268,7 @@ class Graph:
         `NotFoundError` for an id that there is not.
         """
         self._state.check_length("question", question)
+        check_several(entity_ids=entity_ids)
         _check_asked(self._state, question, entity_ids)
         from clew.search.options import Options
         from clew.search.strategies.subgraph import question_subgraph

@@ -13,8 +13,8 @@ from clew.errors import LimitError, UnreadableError
 from clew.indexing.isolation.requests import Contents, Prepare
 from clew.indexing.isolation.steps import Prepared
 from clew.indexing.reading.formats.common import text_digest
-from clew.indexing.reading.reader import file_source, source_path
 from clew.types import IndexPreview, Skipped
+from clew.types.sources import file_source, source_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

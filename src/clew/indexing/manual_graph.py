@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from clew.errors import InputError, NotFoundError
+from clew.errors import InputError, NotFoundError, check_several
 from clew.indexing.memory_documents import (
     card,
     card_source,
@@ -71,10 +71,18 @@ class ManualGraphWriter:
 
     def find(self, names: Sequence[str]) -> dict[str, int]:
         """Ids of entities made by hand, by name; names of others are left out."""
+        check_several(names=names)
         known = self.store.resolve([entity_key(name) for name in names])
+        return self._made({name: known.get(entity_key(name), 0) for name in names})
+
+    def named(self, names: Sequence[str]) -> dict[str, int]:
+        """The same, of names written as the entities' own are: what deletes asks here."""
+        check_several(names=names)
+        return self._made(self.store.named(names))
+
+    def _made(self, known: Mapping[str, int]) -> dict[str, int]:
         made = set(self.store.made_by_hand(ids=list(known.values())))
-        found = {name: known.get(entity_key(name), 0) for name in names}
-        return {name: entity_id for name, entity_id in found.items() if entity_id in made}
+        return {name: entity_id for name, entity_id in known.items() if entity_id in made}
 
     def add_entities(
         self, entities: Sequence[NewEntity], observations: Sequence[Sequence[str]] = ()
@@ -133,7 +141,7 @@ class ManualGraphWriter:
         Raises `NotFoundError` where an entity was not made by hand.
         """
         with self.writing, self.store.batch():
-            ids = self._ids([name for name, _ in told])
+            ids = self._ids([name for name, _ in told], self.named)
             return [
                 self.store.delete(self._documents(entity_id, texts))
                 for entity_id, (_, texts) in zip(ids, told, strict=True)
@@ -161,7 +169,7 @@ class ManualGraphWriter:
     def delete_entities(self, names: Sequence[str]) -> list[str]:
         """Delete entities made by hand with their observations and relations; the names found."""
         with self.writing, self.store.batch():
-            found = self.find(names)
+            found = self.named(names)
             self.store.delete(self._cards(list(found.values())))
             self.store.delete_entities(list(found.values()))
         return list(found)
@@ -178,11 +186,16 @@ class ManualGraphWriter:
 
     def delete_relations(self, relation_ids: Sequence[int]) -> int:
         """Delete relations written by hand; how many."""
+        check_several(relation_ids=relation_ids)
         with self.writing:
             return self.store.delete_relations(relation_ids)
 
-    def _ids(self, names: Sequence[str]) -> list[int]:
-        found = self.find(names)
+    def _ids(
+        self,
+        names: Sequence[str],
+        find: Callable[[Sequence[str]], Mapping[str, int]] | None = None,
+    ) -> list[int]:
+        found = (find or self.find)(names)
         missing = [name for name in dict.fromkeys(names) if name not in found]
         if missing:
             shown = ", ".join(repr(name) for name in missing[:5])
@@ -197,6 +210,7 @@ class ManualGraphWriter:
         return [document_id(card_source(alias.key)) for alias in aliases]
 
     def _documents(self, entity_id: int, texts: Sequence[str]) -> list[str]:
+        check_several(observations=texts)
         stored = self._stored(entity_id, [clean_text(text) for text in texts])
         return list(chain.from_iterable(stored.values()))
 

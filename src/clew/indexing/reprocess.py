@@ -17,8 +17,8 @@ from clew.indexing.access import permitted_path
 from clew.indexing.inputs import DocumentInput, FileInput
 from clew.indexing.isolation.requests import Extract, Prepare
 from clew.indexing.isolation.steps import Prepared
-from clew.indexing.reading.reader import source_path
 from clew.types import Chunk, Document, Piece, Section, Split
+from clew.types.sources import source_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

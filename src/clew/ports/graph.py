@@ -49,6 +49,13 @@ class GraphStore(Protocol):
         """Entity id by key (`clew.text.entity_key`), for those keys that are an alias."""
         ...
 
+    def named(self, names: Sequence[str]) -> Mapping[str, int]:
+        """Entity id by name, for those that an entity has written in this very way.
+
+        A name that is only guessed to be an entity's (`fuzzy`, `acronym`) is not among them.
+        """
+        ...
+
     def aliases(self, *, entity_id: int | None = None, after: int = 0) -> list[Alias]:
         """Aliases of one entity, or all with an id above `after`; ordered by id."""
         ...

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -46,6 +45,7 @@ from clew.indexing.reading.names import stated_title, title_from_path, with_date
 from clew.settings import LimitSettings
 from clew.text import one_line
 from clew.types import Document, partial_date
+from clew.types.sources import file_source
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -56,10 +56,8 @@ __all__ = [
     "ReadResult",
     "document_from_text",
     "file_digest",
-    "file_source",
     "read_file",
     "read_raw",
-    "source_path",
     "text_source",
 ]
 
@@ -75,24 +73,6 @@ _TEXT_READERS: Mapping[str, _BuiltIn] = {
     "application/json": read_json,
     "application/jsonl": read_jsonl,
 }
-
-
-def file_source(path: Path) -> str:
-    r"""The source of a file's document: its absolute path, links resolved, with forward slashes.
-
-    Bytes of a name that are no UTF-8 are written as `\xNN`, and so is the backslash of a name that
-    holds `\x` itself: no two files have one source.
-    """
-    name = os.fsencode(Path(os.path.realpath(path)).as_posix())
-    return name.replace(b"\\x", b"\\x5cx").decode("utf-8", "backslashreplace")
-
-
-def source_path(source: str) -> Path:
-    """The path of the file that has this source, byte for byte."""
-    name = re.sub(
-        rb"\\x([0-9a-f]{2})", lambda found: bytes.fromhex(found[1].decode()), source.encode()
-    )
-    return Path(os.fsdecode(name))
 
 
 def file_digest(path: Path, settings: ReadSettings) -> str:

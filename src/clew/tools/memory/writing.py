@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 NAMED = 1000
 """Characters of names that a message holds, at most."""
+OFFERED = 5
+"""Names that are not there of which those near them are looked for."""
 
 
 def create_entities(call: Call, arguments: Arguments) -> Result:
@@ -77,26 +79,31 @@ def delete_entities(call: Call, arguments: Arguments) -> Result:
     if not missing:
         return {"message": "Entities deleted successfully"}
     found = len(names) - len(missing)
-    return {"message": f"Deleted {found} of {len(names)} entities. Not found: {_named(missing)}"}
+    said = f"Deleted {found} of {len(names)} entities. Not found: {_not_found(call, missing)}"
+    return {"message": said}
 
 
 def delete_observations(call: Call, arguments: Arguments) -> Result:
     """`delete_observations`."""
     given = [(one["entityName"], one["observations"]) for one in arguments["deletions"]]
-    known = call.engine.entities.memory.find([name for name, _ in given])
+    known = call.engine.entities.memory.named([name for name, _ in given])
     there = [(name, texts) for name, texts in given if name in known]
     deleted = sum(call.engine.entities.memory.delete_observations(there))
     wanted = sum(len(texts) for _, texts in given)
     if deleted == wanted:
         return {"message": "Observations deleted successfully"}
     missing = [name for name, _ in given if name not in known]
-    unknown = f" Entities not found: {_named(missing)}" if missing else ""
+    unknown = f" Entities not found: {_not_found(call, missing)}" if missing else ""
     return {"message": f"Deleted {deleted} of {wanted} observations.{unknown}"}
 
 
-def _named(names: Sequence[str]) -> str:
-    """Names in a message, which is to stay short however many they are."""
-    return shortened(", ".join(names), NAMED)
+def _not_found(call: Call, names: Sequence[str]) -> str:
+    """Names in a message, which is to stay short however many they are, and those near them."""
+    entities = call.engine.entities
+    near = [other for name in names[:OFFERED] for other in entities.near(name)]
+    made = shortened(", ".join(entities.memory.named(near)), NAMED)
+    shown = shortened(", ".join(names), NAMED)
+    return f"{shown}. Did you mean {made}?" if made else shown
 
 
 def delete_relations(call: Call, arguments: Arguments) -> Result:
@@ -110,7 +117,7 @@ def delete_relations(call: Call, arguments: Arguments) -> Result:
 
 def _matching(call: Call, given: Sequence[Arguments]) -> Iterator[int]:
     """Ids of the relations written by hand that are among those given."""
-    known = call.engine.entities.memory.find(
+    known = call.engine.entities.memory.named(
         [name for one in given for name in (one["from"], one["to"])]
     )
     wanted = {

@@ -17,6 +17,7 @@ from clew.settings import LimitSettings
 from clew.text import one_line
 from clew.times import date_of, in_utc, to_time
 from clew.types import DatePrecision, Document, Skipped
+from clew.types.sources import record_source
 
 if TYPE_CHECKING:
     from clew.settings import ReadSettings
@@ -75,6 +76,10 @@ class RawFile:
         name = PurePosixPath(self.name or self.source).name.lower()
         for key in dict.fromkeys((name, self.suffix)):
             yield from self.readers.get(key, ())
+
+    def record(self, key: object) -> str:
+        """The source of a record in it."""
+        return record_source(self.source, key)
 
     def unreadable(self, reason: str) -> UnreadableError:
         """The error that says why this file cannot be read."""
