@@ -113,6 +113,7 @@ def open_database(
     database = Database(folder / "clew.db", busy_seconds, prepare)
     try:
         _bring_up_to_date(database, folder)
+        database.schema = SCHEMA_VERSION
     except BaseException:
         database.close()
         raise

@@ -243,6 +243,7 @@ def open_journal(folder: Path, busy_seconds: float) -> Database:
     if not current:
         with database.write() as connection:
             migrate(connection)
+    database.schema = SCHEMA_VERSION
     return database
 
 
