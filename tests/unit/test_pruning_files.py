@@ -198,3 +198,24 @@ def test_a_file_that_changes_while_it_is_looked_at_again_drops_no_record(
     assert engine.index([box], prune=True).pruned == 0
     writing.join()
     assert held <= sources(engine)
+
+
+def test_a_path_that_is_too_long_is_told_and_not_passed_over(
+    engine: clew.Clew, tmp_path: Path
+) -> None:
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "ada.md").write_text("Ada Morn repairs clocks.")
+    folder = os.open(root, os.O_RDONLY)
+    for _ in range(20):  # of 4,096 bytes at most
+        os.mkdir("d" * 250, dir_fd=folder)
+        inner = os.open("d" * 250, os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = inner
+    with open(os.open("deep.md", os.O_CREAT | os.O_WRONLY, dir_fd=folder), "w") as file:
+        file.write("Piet Oss built the tower.")
+    os.close(folder)
+    report = engine.index([root])
+    assert report.added == 1
+    assert [skipped.reason for skipped in report.skipped] == ["file name too long"]
+    shutil.rmtree(root)

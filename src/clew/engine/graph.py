@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 from clew.errors import InputError, NotFoundError, check_several
 from clew.search.answer.explain import read_relations, stating_sentences
+from clew.types import current_first
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from clew.engine.entities import Entities
     from clew.engine.pruning import PruneReport
@@ -38,6 +40,8 @@ class Neighbor:
     """Steps from where the question began, from 1."""
     evidence: str
     """The sentence that says so; empty where there is none."""
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
 
 
 class Graph:
@@ -48,10 +52,9 @@ class Graph:
         self._entities = entities
 
     def relations(self, name: str | Entity, limit: int = 50) -> list[RelationEvidence]:
-        """An entity's relations, heaviest first."""
-        return read_relations(
-            self._state.store, self._state.store.relations([self._entities.resolve(name).id], limit)
-        )
+        """An entity's relations: those that hold, then the others, the heaviest of each first."""
+        found = self._state.store.relations([self._entities.resolve(name).id], limit)
+        return read_relations(self._state.store, current_first(found, self._state.now()))
 
     def delete_relation(self, relation_id: int) -> int:
         """Take a relation back for good, with every statement of the same fact; how many.
@@ -118,6 +121,7 @@ class Graph:
             depth=depth,
             limit=limit,
             each_type=False,
+            moment=self._state.now(),
         )
         sentences = stating_sentences(self._state.store, [one.relation for one in found])
         entities = self._state.store.entities([one.entity_id for one in found])
@@ -129,6 +133,8 @@ class Graph:
                 weight=one.relation.weight,
                 depth=one.depth,
                 evidence=sentences[one.relation.id],
+                valid_from=one.relation.valid_from,
+                valid_until=one.relation.valid_until,
             )
             for one in found
             if one.entity_id in ends

@@ -40,6 +40,7 @@ from clew.types.entities import (
     Relation,
     Topic,
     Unsettled,
+    current_first,
 )
 from clew.types.extraction import (
     AliasEvidence,
@@ -81,6 +82,8 @@ from clew.types.values import (
     Operator,
     PartialDate,
     Period,
+    Standing,
+    State,
     in_utc,
 )
 
@@ -145,6 +148,8 @@ __all__ = [
     "Section",
     "Skipped",
     "Split",
+    "Standing",
+    "State",
     "Statement",
     "StoredChunk",
     "StoredSection",
@@ -155,6 +160,7 @@ __all__ = [
     "Unsettled",
     "Vector",
     "Vectors",
+    "current_first",
     "document_id",
     "in_utc",
     "partial_date",

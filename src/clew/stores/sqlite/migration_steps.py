@@ -279,7 +279,7 @@ def m019_descriptions(connection: sqlite3.Connection) -> None:
     )
 
 
-def m022_read_from(connection: sqlite3.Connection) -> None:
+def m023_read_from(connection: sqlite3.Connection) -> None:
     """Whether documents were read from files; of those that there are, their sources tell."""
     connection.execute("ALTER TABLE documents ADD COLUMN read_from TEXT NOT NULL DEFAULT ''")
     connection.execute(
