@@ -28,6 +28,7 @@ from clew.types import (
     DocumentInfo,
     DocumentVersion,
     IndexedDocument,
+    Metadata,
     NamedDocument,
     StoredChunk,
     StoredSection,
@@ -183,7 +184,16 @@ def _document_info(row: Sequence[Any]) -> DocumentInfo:
             "date_precision": values["date_precision"] or "",
             "updated_at": to_time(values["updated_at"]),
             "indexed_at": datetime.fromisoformat(values["indexed_at"]),
-            "metadata": json.loads(values["metadata"]),
+            "metadata": _metadata(values["metadata"]),
             "summary": read_described(values["summary"])[1],
         }
     )
+
+
+def _metadata(text: str) -> Metadata:
+    """Metadata; where they are damaged, what there is of them, so that the document can be seen."""
+    try:
+        found: Metadata = json.loads(text)
+    except ValueError:
+        return {"damaged": text}
+    return found
