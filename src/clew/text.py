@@ -113,7 +113,9 @@ def cached(megabytes: float, longest: int = 48) -> Callable[[Callable[P, R]], Ca
             length = 0
             for text in texts:
                 length += len(text) if text else 0  # type: ignore[arg-type]
-            return (function if length > longest else remembered)(*texts, **named)
+            if length > longest:
+                return function(*texts, **named)
+            return remembered(*texts, **named)  # type: ignore[arg-type]
 
         return call
 

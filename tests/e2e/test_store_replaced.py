@@ -42,8 +42,10 @@ def anyio_backend() -> str:
 def serving(folder: Path) -> Iterator[str]:
     """A real server with all tools, and its address."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "clew", "serve", "--port", "0", "--insecure", "--profile", "full"]
-        + ["--store", str(folder)],
+        [
+            *(sys.executable, "-m", "clew", "serve", "--port", "0", "--insecure"),
+            *("--profile", "full", "--store", str(folder)),
+        ],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

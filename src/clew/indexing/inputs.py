@@ -14,11 +14,11 @@ from clew.indexing.reading.formats.common import RawFile, ReadResult, json_safe,
 from clew.indexing.reading.reader import (
     document_from_text,
     file_digest,
-    file_source,
     read_file,
     read_raw,
 )
 from clew.types import document_id
+from clew.types.sources import file_source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
