@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from clew.indexing.ner.name_lexicon import is_ordinary
+from clew.text import cached
 
 _SHORTEST = 10
 """Letters of such a word, at least."""
@@ -29,7 +29,7 @@ _SHORTEST_HALF = 3
 _NEVER = 1_000
 
 
-@lru_cache(maxsize=20_000)
+@cached(8)
 def is_run_together(word: str) -> bool:
     """Whether a word is several ordinary ones without blanks: "Youcanautomatethe".
 
