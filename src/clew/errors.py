@@ -4,6 +4,7 @@ ClewError
 ├── InputError                what the caller gave cannot be used
 │   ├── UnreadableError       a file or record that cannot be read (indexing goes on without it)
 │   │   └── LimitError        reading it takes more than a limit of the settings allows
+│   ├── FilterError           a filter that cannot be read; points at the character
 │   ├── NotFoundError         no document, chunk or entity of that name
 │   └── SettingsError         a setting or a combination of settings that cannot be
 ├── StoreError                the store cannot do what was asked
@@ -55,6 +56,22 @@ class LimitError(UnreadableError):
 
     It is not read again by itself before the document or a limit changes.
     """
+
+
+class FilterError(InputError):
+    """A filter that cannot be read; points at the character where it cannot.
+
+    `line` says it in one line.
+    """
+
+    def __init__(self, text: str, at: int, problem: str) -> None:
+        start, end = max(0, at - 50), at + 30
+        shown = "".join(c if c.isprintable() else " " for c in text[start:end])
+        shown = ("…" if start else "") + shown + ("…" if text[end:] else "")
+        self.line = f"cannot read the filter {shown!r} at character {at + 1}: {problem}"
+        self.position = at
+        caret = " " * (at - start + (1 if start else 0)) + "^"
+        super().__init__(f"{self.line}\n  {shown}\n  {caret}")
 
 
 class NotFoundError(InputError):

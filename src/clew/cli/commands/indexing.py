@@ -250,15 +250,17 @@ def delete(
 
 
 def _found(engine: Engine, names: list[str], where: list[str]) -> list[DocumentInfo]:
-    """The documents of those names, and the documents that meet all of the conditions."""
+    """The documents of those names, and the documents that meet all of the filters."""
     found = [engine.documents.get(name) for name in names]
+    for remark in engine.documents.unknown_fields(where):
+        note(f"Note: {remark}")
     if where:
         found += engine.documents.list(where)
     return list({document.id: document for document in found}.values())
 
 
 def _confirm(found: list[DocumentInfo]) -> None:
-    """Ask before a condition deletes several documents; where nobody can be asked, refuse."""
+    """Ask before a filter deletes several documents; where nobody can be asked, refuse."""
     for document in found:
         note(f"  {shown_source(document.source)}  {one_line(document.title)}")
     if not sys.stdin.isatty():
