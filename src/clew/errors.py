@@ -34,6 +34,11 @@ EMPTY, BINARY = "empty", "binary"
 class ClewError(Exception):
     """Root of every error that Clew raises on purpose."""
 
+    @property
+    def line(self) -> str:
+        """The message in one line."""
+        return " ".join(str(self).splitlines())
+
 
 class InputError(ClewError):
     """What the caller gave cannot be used."""
@@ -59,19 +64,21 @@ class LimitError(UnreadableError):
 
 
 class FilterError(InputError):
-    """A filter that cannot be read; points at the character where it cannot.
-
-    `line` says it in one line.
-    """
+    """A filter that cannot be read; points at the character where it cannot."""
 
     def __init__(self, text: str, at: int, problem: str) -> None:
         start, end = max(0, at - 50), at + 30
         shown = "".join(c if c.isprintable() else " " for c in text[start:end])
         shown = ("…" if start else "") + shown + ("…" if text[end:] else "")
-        self.line = f"cannot read the filter {shown!r} at character {at + 1}: {problem}"
+        caret = " " * (at - start + bool(start)) + "^"
         self.position = at
-        caret = " " * (at - start + (1 if start else 0)) + "^"
-        super().__init__(f"{self.line}\n  {shown}\n  {caret}")
+        self._line = f"cannot read the filter {shown!r} at character {at + 1}: {problem}"
+        super().__init__(f"{self._line}\n  {shown}\n  {caret}")
+
+    @property
+    def line(self) -> str:
+        """The message without the line that points; it names the character."""
+        return self._line
 
 
 class NotFoundError(InputError):

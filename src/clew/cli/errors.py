@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from clew.errors import ClewError, FilterError
+from clew.errors import ClewError
 
 INCOMPLETE = 1
 """Done, but something was left out or found to be wrong."""
@@ -33,10 +33,8 @@ def reported_errors() -> Iterator[None]:
     try:
         yield
         sys.stdout.flush()
-    except FilterError as error:
-        raise _failure(error.line) from error
     except ClewError as error:
-        raise _failure(str(error)) from error
+        raise _failure(error.line) from error
     except KeyboardInterrupt as error:
         again = shlex.join(["clew", *sys.argv[1:]])
         note(f"Interrupted; the store is consistent. To go on: {again}")

@@ -119,8 +119,7 @@ class Documents(Passages, EarlierVersions):
     def matching_chunks(self, where: Sequence[Filter]) -> Ids:
         """See `ports.PassageStore`."""
         meets = predicate(where)
-        with self.backend.consistent():
-            documents, chunks = self.document_values(), self.chunk_values()
+        documents, chunks = self._values()
         verdicts = {id_: meets(of.of()) for id_, of in documents.items()}
         found = [
             chunk_id
@@ -131,16 +130,24 @@ class Documents(Passages, EarlierVersions):
         return np.sort(np.array(found, dtype=np.int64))
 
     def unknown_fields(self, where: Sequence[Filter]) -> list[str]:
-        """See `ports.PassageStore`; names are read once a generation."""
+        """See `ports.PassageStore`."""
         if {name for one in where for name in fields(one)} <= {*FIELDS}:
             return []
-        known, generation = self._names, self.generation()
-        if known[0] != generation:
-            values = [of.metadata for of in self.document_values().values()]
-            values += [own for *_, own in self.chunk_values() if own]
-            known = generation, frozenset().union(*values)
-            self._names = known
-        return unknown_fields(where, known[1])
+        if self._names[0] != self.generation():
+            self._values()
+        return unknown_fields(where, self._names[1])
+
+    def _values(
+        self,
+    ) -> tuple[Mapping[str, DocumentValues], Sequence[tuple[int, str, Metadata | None]]]:
+        """What filters ask of documents and chunks; keeps the names of their metadata."""
+        generation = self.generation()
+        with self.backend.consistent():
+            documents, chunks = self.document_values(), self.chunk_values()
+        metadata = [of.metadata for of in documents.values()]
+        names = frozenset[str]().union(*metadata, *(own for *_, own in chunks if own))
+        self._names = generation, names
+        return documents, chunks
 
     def document_values(self) -> Mapping[str, DocumentValues]:
         """What filters ask of each document, by its id."""
