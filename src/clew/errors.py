@@ -22,6 +22,9 @@ ClewError
 
 from __future__ import annotations
 
+import os
+import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -31,8 +34,57 @@ EMPTY, BINARY = "empty", "binary"
 """Reasons of `UnreadableError` that callers tell from others: empty is no fault."""
 
 
+_secrets: set[str] = set()
+"""Keys and passwords in use."""
+_PIECE = 8
+"""Characters of a secret, in a row, that are not shown."""
+_LOGIN = re.compile(r"(?<=//)[^\s/@:]{0,256}:[^\s/@]{1,256}(?=@)")
+_MASKED = re.compile(
+    r"(?P<head>[\w.-]{0,64}?)(?:[*\u2022]{2,}|\u2026|\.{3,})+(?P<tail>[\w-]{0,64})"
+)
+"""A secret as servers quote it: its beginning, marks, its end."""
+HIDDEN = "[secret]"
+
+
+def keep_secret(secret: str) -> None:
+    """Show this text in no message; one that is too short for a secret is no secret."""
+    if len(secret) >= _PIECE:
+        _secrets.add(secret)
+
+
+def redacted(text: str) -> str:
+    """The text without secrets, without pieces of them, and without passwords of addresses.
+
+    Servers quote what they refuse: a key whole, cut off, or with its middle masked.
+    """
+    text = _LOGIN.sub(HIDDEN, text)
+    for secret in tuple(_secrets):
+        pieces = {secret[i : i + _PIECE] for i in range(len(secret) - _PIECE + 1)}
+        shown, end = [], 0
+        for start in range(len(text) - _PIECE + 1):
+            if text[start : start + _PIECE] in pieces:
+                if start > end or not shown:
+                    shown += [text[end:start], HIDDEN]
+                end = start + _PIECE
+        text = "".join(shown) + text[end:]
+        text = _MASKED.sub(partial(_unmasked, secret), text)
+    return text
+
+
+def _unmasked(secret: str, match: re.Match[str]) -> str:
+    head, tail = match["head"], match["tail"]
+    begins = len(head) > 2 and secret.startswith(head)
+    return HIDDEN if begins or (len(tail) > 2 and secret.endswith(tail)) else match[0]
+
+
 class ClewError(Exception):
-    """Root of every error that Clew raises on purpose."""
+    """Root of every error that Clew raises on purpose; what it says holds no secret.
+
+    Messages reach terminals, callers, logs and the store; many quote what came from elsewhere.
+    """
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(redacted(one) if isinstance(one, str) else one for one in args))
 
     @property
     def line(self) -> str:
@@ -167,9 +219,22 @@ class MissingExtraError(ClewError):
         self.extra = extra
 
 
-def not_one(kind: str, name: str, found: Sequence[str], command: str) -> str:
+def check_several(**given: object) -> None:
+    """Raise `InputError` where one text or path stands for several: it would be taken apart."""
+    for name, value in given.items():
+        if isinstance(value, str | bytes | os.PathLike):
+            raise InputError(f"{name} is {value!r}; expected a list, such as [{value!r}]")
+
+
+DID_YOU_MEAN = "did you mean {}? Names are taken whole here"
+"""What `not_one` says of what is near, where a name shorter than that is never taken for it."""
+
+
+def not_one(
+    kind: str, name: str, found: Sequence[str], command: str, offer: str = "near it: {}"
+) -> str:
     """The message where a name fits none, or several: what is near, or what shows all."""
     if not found:
         return f"no {kind} {name!r}; `{command}` shows what there is"
     shown = ", ".join(repr(item) for item in found[:5])
-    return f"no single {kind} {name!r}; near it: {shown}"
+    return f"no single {kind} {name!r}; {offer.format(shown)}"

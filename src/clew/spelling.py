@@ -40,11 +40,12 @@ _JOINTS = frozenset("._:/$")
 
 def lookup_keys(name: str) -> dict[str, str | None]:
     """`block` and `term` of a name, as they are kept with it; None where there is none."""
-    words = term_words(name)
-    is_term = 0 < len(words) <= LONGEST_TERM and all(word.isalpha() for word in words)
+    words, key = term_words(name), entity_key(name)
+    # A name with a sign ("C++ library") is found as it is written, not by its words.
+    is_term = 0 < len(words) <= LONGEST_TERM and key.replace(" ", "").isalpha()
     return {
         # One word with joints within it is code, which is spelled exactly: `Client.get`.
-        "block": None if is_identifier(name) else block_of(entity_key(name)),
+        "block": None if is_identifier(name) else block_of(key),
         "term": " ".join(words) if is_term else None,
     }
 

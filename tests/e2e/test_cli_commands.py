@@ -270,8 +270,12 @@ def test_show_prints_an_earlier_text(in_process: Run, library: Library) -> None:
 
 
 def test_delete_by_name(in_process: Run, library: Library) -> None:
-    done = in_process("delete", "mill.md", "abbey.md", "--store", library.store)
+    names = [str(library.folder / name) for name in ("mill.md", "abbey.md")]
+    shorter = in_process("delete", "mill.md", names[1], "--store", library.store)
+    done = in_process("delete", *names, "--store", library.store)
 
+    assert shorter.returncode == 2
+    assert f"no single document 'mill.md'; did you mean {names[0]!r}?" in shorter.stderr
     assert (done.returncode, done.stdout) == (0, "2 deleted\n")
     left = json.loads(in_process("documents", "--store", library.store, "--json").stdout)
     assert [document["title"] for document in left] == ["The Lorne", "東京"]

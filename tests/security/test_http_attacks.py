@@ -135,6 +135,43 @@ async def test_hosts_that_are_its_own_are_answered(site: Served, host: str) -> N
     assert (await site.post(ALICE[0], Host=host)).status_code not in {403, 421}
 
 
+@pytest.fixture(scope="module")
+def open_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server that asks nobody for a token, with its pages and its API."""
+    folder = tmp_path_factory.mktemp("open")
+    with serving(folder, "--insecure") as (url, _):
+        yield url.removesuffix("/mcp")
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/ask", "/upload", "/api/v1/documents", "/ui/documents"])
+def test_without_tokens_only_pages_of_the_server_itself_may_call(open_site: str, path: str) -> None:
+    own = open_site.partition("://")[2]
+    others = ["http://localhost:5173", "http://127.0.0.1:1", "http://127.0.0.1", "null"]
+    with httpx2.Client() as http:
+        for origin in [*others, f"https://{own}", f"http://localhost:{own.rpartition(':')[2]}"]:
+            answer = http.post(f"{open_site}{path}", json={}, headers={"Origin": origin})
+            assert answer.status_code == 403, origin
+        answer = http.post(f"{open_site}{path}", json={}, headers={"Origin": open_site})
+        assert answer.status_code != 403 or "form" in answer.text
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=a", None],
+)
+@pytest.mark.parametrize("path", ["/ask", "/upload", "/api/v1/documents", "/api/v1/merges"])
+def test_without_tokens_only_json_is_taken(open_site: str, path: str, kind: str | None) -> None:
+    sent = json.dumps({"text": "Jonas Reed built the mill.", "source": "x.md", "query": "x"})
+    headers = {} if kind is None else {"Content-Type": kind}
+    with httpx2.Client() as http:
+        refused = http.post(f"{open_site}{path}", content=sent.encode(), headers=headers)
+        listed = http.get(f"{open_site}/api/v1/documents")
+
+    assert refused.status_code == 415
+    assert "application/json" in refused.json()["detail"]
+    assert listed.json()["documents"] == []
+
+
 async def test_uploads_check_origins_too(site: Served) -> None:
     headers = {"Authorization": f"Bearer {ALICE[0]}", "Origin": "http://localhost:1.evil.com"}
     async with httpx2.AsyncClient(headers=headers) as http:

@@ -167,7 +167,7 @@ def test_a_text_can_be_added_replaced_and_deleted(engine: clew.Clew) -> None:
 def test_deleting_an_unknown_document_deletes_nothing(engine: clew.Clew, folder: Path) -> None:
     engine.index([folder])
     with pytest.raises(NotFoundError, match="no document 'nope'"):
-        engine.delete(["tower.md", "nope"])
+        engine.delete([str(folder / "tower.md"), "nope"])
     with pytest.raises(NotFoundError, match=r"no single document '\.md'"):
         engine.delete([".md"])
     assert len(engine.documents.list()) == 3
@@ -281,7 +281,7 @@ def test_what_another_process_saves_and_deletes_is_seen(
     assert engine.search("Brida Kall").entities == ()
     with clew.open(tmp_path / "store", embedder=HashEmbedder()) as other:
         other.add("Brida Kall mended the clock of the Tower of Vell.", source="kall")
-        other.delete(["oss.md"])
+        other.delete([str(folder / "oss.md")])
     result = engine.search("Brida Kall")
     assert result.entities == ("Brida Kall",)
     assert result.hits[0].chunk.source == "kall"

@@ -511,6 +511,19 @@ async def test_a_claim_names_the_namespaces(
     assert without.status_code == 401
 
 
+@pytest.mark.parametrize("claim", ["sub", "client_id", "teams"])
+async def test_a_claim_that_is_no_text_is_refused(
+    tmp_path: Path, key: RSAPrivateKey, jwks_url: str, claim: str
+) -> None:
+    settings = oauth_settings(tmp_path, jwks_url)
+    with engine_in(tmp_path, "mills") as engine, served(Engines(settings, TOOLS, engine)) as server:
+        half = await server.post(signed(key, **{claim: "\ud800"}))
+        whole = await server.post(signed(key, **{claim: "\U0001f600"}))
+
+    assert half.status_code == 401
+    assert whole.status_code not in {401, 500}
+
+
 async def test_metadata_names_the_issuer(tmp_path: Path, jwks_url: str) -> None:
     with served(Engines(oauth_settings(tmp_path, jwks_url), TOOLS)) as server:
         refused = await server.post()
@@ -520,7 +533,7 @@ async def test_metadata_names_the_issuer(tmp_path: Path, jwks_url: str) -> None:
 
     assert found.json()["resource"] == AUDIENCE
     assert found.json()["authorization_servers"] == [ISSUER]
-    assert found.json()["scopes_supported"] == ["clew:read"]
+    assert found.json()["scopes_supported"] == ["clew:read", "clew:write", "clew:admin"]
     assert "/.well-known/oauth-protected-resource/mcp" in refused.headers["www-authenticate"]
 
 

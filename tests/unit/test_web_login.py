@@ -128,6 +128,18 @@ def test_a_session_ends(tmp_path: Path) -> None:
     assert gone.status_code == 303
 
 
+def test_a_session_ends_where_nobody_uses_it() -> None:
+    now = [0.0]
+    sessions = Sessions(24.0, 30.0, clock=lambda: now[0])
+    used, idle = sessions.open("clew_x"), sessions.open("clew_y")
+    for _ in range(48):
+        now[0] += 29 * 60
+        assert sessions.bearer(used) == "clew_x"
+    assert sessions.bearer(idle) is None
+    now[0] = 24 * 3600
+    assert sessions.bearer(used) is None
+
+
 def test_a_token_sees_its_namespaces_alone(tmp_path: Path) -> None:
     with explorer(tmp_path) as client:
         log_in(client, READER[0])
@@ -139,6 +151,24 @@ def test_a_token_sees_its_namespaces_alone(tmp_path: Path) -> None:
     assert "The mill" not in own.text
     assert other.status_code == none.status_code == 404
     assert other.text.replace("mills", "none") == none.text
+
+
+def test_over_https_the_cookie_is_of_this_host_alone(tmp_path: Path) -> None:
+    with explorer(tmp_path) as client:
+        log_in(client, OWNER[0])
+        name = next(iter(client.cookies))
+        client.base_url = HOST.replace("http:", "https:")
+        client.cookies.clear()
+        origin = {"Origin": "http://127.0.0.1:8766"}
+        entered = client.post("/ui/login", data={"token": OWNER[0]}, headers=origin)
+        shown = client.get("/ui/documents")
+
+    cookie = entered.headers["set-cookie"]
+    assert not name.startswith("__")
+    assert cookie.startswith(f"__Host-{name}=")
+    assert {"secure", "path=/", "httponly"} <= {p.strip().lower() for p in cookie.split(";")}
+    assert "domain=" not in cookie.lower()
+    assert "The mill" in shown.text
 
 
 def test_other_hosts_and_origins_are_refused(tmp_path: Path) -> None:

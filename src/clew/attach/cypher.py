@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field
 from clew.attach.directions import with_directions
 from clew.attach.examples import nearest_examples, own_examples, shown_example
 from clew.attach.literals import with_parameters
-from clew.attach.plans import check_plan
+from clew.attach.plans import check_functions, check_plan
 from clew.attach.schema import read_schema
 from clew.errors import InputError, ModelError, StoreError
 from clew.ports.language_model import Message, Request
@@ -38,7 +38,7 @@ INSTRUCTIONS = f"""\
 Write one Cypher query for Neo4j 5 that answers the question from the graph whose schema is given.
 - Use the labels, relationship types and properties of the schema alone, and the directions in it.
 - Only read: MATCH, OPTIONAL MATCH, WHERE, WITH, UNWIND, RETURN, ORDER BY, LIMIT. No CALL of
-  procedures, no LOAD CSV.
+  procedures, no LOAD CSV, no functions of plugins such as apoc.*, no comments.
 - Values from the question are parameters ($name), given beside the query; compare names by
   toLower(…) CONTAINS toLower($name) unless they are exact.
 - Return the nodes themselves where the question asks for things, numbers where it counts.
@@ -108,6 +108,7 @@ def ask_by_cypher(
             notes.append(written.reason or "the graph's schema has no answer to the question")
             return _with(answer, notes=notes)
         try:
+            check_functions(query)
             check_plan(*database.explained(query, values))
             if not run:
                 return _with(answer, notes=notes)

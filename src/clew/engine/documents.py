@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from clew.derived_files import folder_size
 from clew.engine.packs import with_unread_formats
-from clew.errors import NotFoundError, UnreadableError, not_one
+from clew.errors import DID_YOU_MEAN, NotFoundError, UnreadableError, check_several, not_one
 from clew.stores.sqlite.backend import free_bytes
 from clew.text import whole_number
 from clew.types import IndexReport, document_id
+from clew.types.sources import check_given, file_source
 from clew.wiring import make_refusals
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class Documents:
         """
         from clew.indexing.inputs import roots_of
 
+        check_several(only=only)
         roots = roots_of(paths)
         there = [root for root in roots if os.path.exists(root) or not prune]
         inputs = self._files(there, include, exclude, follow_links, shard)
@@ -104,6 +106,7 @@ class Documents:
         from clew.indexing.inputs import FileInput, is_in_shard
         from clew.indexing.reading.file_discovery import find_files
 
+        check_several(include=include, exclude=exclude)
         read = self._state.settings.read
         files = find_files(
             roots, include=include, exclude=exclude, settings=read, follow_links=follow_links
@@ -117,9 +120,9 @@ class Documents:
         """Index documents that the caller has made; those that are unchanged are left alone."""
         from clew.indexing.inputs import DocumentInput
 
-        return self.add_inputs(
-            [DocumentInput(document) for document in documents], progress=progress
-        )
+        given = list(documents)
+        check_given(*(document.origin for document in given))
+        return self.add_inputs([DocumentInput(one) for one in given], progress=progress)
 
     def add(
         self,
@@ -160,6 +163,7 @@ class Documents:
 
         A `worker`, from 1, saves beside others and settles what it saved; 0 settles all.
         """
+        check_given(*(item.source for item in inputs))
         state = self._state
         ingest, started = state.bound_ingest(), time.perf_counter()
         sources = None if prune else [item.source for item in inputs]
@@ -225,30 +229,57 @@ class Documents:
     def delete(self, names: Sequence[str]) -> int:
         """Delete documents and whatever only they hold; the number deleted.
 
-        All names are looked up first: where one is unknown, `NotFoundError` is raised and nothing
-        is deleted.
+        All names are looked up first, as in `named`: where one is unknown, `NotFoundError` is
+        raised and nothing is deleted.
         """
-        ids = [self.get(name).id for name in names]
+        check_several(names=names)
+        ids = [self.named(name).id for name in names]
         with self._state.writing:
             deleted = self._state.store.delete(ids)
         self._state.persist()
         return deleted
 
     def get(self, name: str) -> DocumentInfo:
-        """A document by id, by source, by path, or by the only ending of a source that fits.
+        """A document as in `named`, or by the only ending of a source that fits; for reading.
 
         Raises `NotFoundError` where none or more than one fits.
         """
-        self._state.check_length("name", name)
-        ids = [name, document_id(name)]
-        if "\x00" not in name:  # which no path has
-            ids.append(document_id(Path(os.path.realpath(name)).as_posix()))
-        found = self._state.store.documents(ids=ids)
-        if not found:
-            found = [d for d in self._state.store.documents() if d.source.endswith(name) and name]
+        found = self._named(name) or [
+            document
+            for document in self._state.store.documents()
+            if name and document.source.endswith(name)
+        ]
         if len(found) == 1:
             return found[0]
         raise NotFoundError(not_one("document", name, [d.source for d in found], "clew documents"))
+
+    def named(self, name: str) -> DocumentInfo:
+        """The document with this id, source or path: what deletes or changes one asks here.
+
+        Raises `NotFoundError` where none or more than one has it, and names those that are near.
+        """
+        found = self._named(name)
+        if len(found) == 1:
+            return found[0]
+        shown = [f"{d.source} ({d.id})" for d in found] or self._near(name)
+        raise NotFoundError(not_one("document", name, shown, "clew documents", DID_YOU_MEAN))
+
+    def _named(self, name: str) -> list[DocumentInfo]:
+        self._state.check_length("name", name)
+        ids = [name, document_id(name)]
+        if "\x00" not in name:  # which no path has
+            ids.append(document_id(file_source(Path(name))))
+        return self._state.store.documents(ids=ids)
+
+    def _near(self, name: str) -> list[str]:
+        """Sources that hold the name, or whose title does; else those spelled most alike."""
+        known, wanted = self._state.store.documents(), name.casefold()
+        near = [d.source for d in known if wanted in f"{d.source}\n{d.title}".casefold()]
+        if near:
+            return sorted(near, key=len)
+        from clew.indexing.linking.string_similarity import most_alike
+
+        return most_alike(name, (d.source for d in known), 5)
 
     def versions(self, name: str) -> list[DocumentVersion]:
         """The texts that a document has had, oldest first: digests, and when each was held."""

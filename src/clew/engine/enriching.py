@@ -18,6 +18,7 @@ from clew.errors import (
     InputError,
     ModelUnavailableError,
     NoLanguageModelError,
+    check_several,
 )
 from clew.ports.enrichment import Described, DescriptionLog, Enriched, Enrichment, EnrichmentLog
 from clew.ports.language_model import Task as LlmTask
@@ -263,6 +264,7 @@ class Enriching:
         return model
 
     def _ids(self, documents: Sequence[str] | None) -> list[str]:
+        check_several(documents=documents)
         known = self._state.store.documents(ids=documents)
         return [document.id for document in known]
 

@@ -11,7 +11,6 @@ import numpy as np
 from clew.errors import InputError, NotFoundError
 from clew.graph.entity_confidence import EntityEvidence, stated_entities
 from clew.search.answer.explain import read_relations
-from clew.text import entity_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -94,14 +93,14 @@ def prune(state: EngineState, below: float, dry_run: bool, entities: bool) -> Pr
 
 def restore(state: EngineState, names: Sequence[str]) -> int:
     """See `Graph.restore_names`."""
-    keys = {key for name in names if (key := entity_key(name))}
+    pruned = {name.casefold(): key for key, name in state.store.pruned_names().items()}
+    for name in names:
+        if name.casefold() not in pruned:
+            raise NotFoundError(
+                f"{name!r} was not pruned; the names that were are in `clew entity pruned`"
+            )
     with state.writing:
-        restored = state.store.restore_names(keys)
-    if not restored:
-        raise NotFoundError(
-            f"{', '.join(names)!r} was not pruned; the names that were are in `clew entity pruned`"
-        )
-    return restored
+        return state.store.restore_names({pruned[name.casefold()] for name in names})
 
 
 def _unsure_entities(state: EngineState, below: float) -> list[PrunedEntity]:

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from clew.engine.vector_index import AWAY
-from clew.errors import NotFoundError, StoreError
+from clew.errors import NotFoundError, StoreError, check_several
 from clew.search.cache import RecentlyUsed
 from clew.settings.place import NAMESPACE
 from clew.wiring import store_exists
@@ -145,6 +145,7 @@ class Search:
         self, namespaces: Sequence[str], question: str, options: Options
     ) -> SearchResult:
         """The answer of this collection, or one of all those named."""
+        check_several(namespaces=namespaces)
         if not namespaces:
             return self._answer(question, options)
         from clew.search.answer.collections import fuse_collections

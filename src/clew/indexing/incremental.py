@@ -12,8 +12,8 @@ from clew.errors import LimitError, UnreadableError
 from clew.indexing.isolation.requests import Contents, Prepare
 from clew.indexing.isolation.steps import Prepared
 from clew.indexing.reading.formats.common import text_digest
-from clew.indexing.reading.reader import file_source
 from clew.types import IndexPreview, Skipped
+from clew.types.sources import file_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

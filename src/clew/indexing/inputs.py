@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from clew.errors import InputError, UnreadableError
+from clew.errors import InputError, UnreadableError, check_several
 from clew.indexing.access import open_real
 from clew.indexing.reading.formats.common import RawFile, ReadResult, json_safe, text_digest
 from clew.indexing.reading.reader import (
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 def roots_of(paths: Sequence[str | Path]) -> list[Path]:
     """What a command was given to read. Raises `InputError` for an empty one."""
+    check_several(paths=paths)
     if "" in paths:
         raise InputError("a path is empty; expected a file or a folder (is a variable not set?)")
     return [Path(path).expanduser() for path in paths]

@@ -120,7 +120,12 @@ def _document(
 
 def _page_starts(chunks: Sequence[StoredChunk]) -> tuple[int, ...]:
     """Where pages start, as far as chunks tell: where the first chunk on it or after it starts."""
-    paged = [(chunk.page, chunk.start) for chunk in chunks if chunk.page is not None]
+    paged = [
+        (page, start)
+        for chunk in chunks
+        for start, page in chunk.page_starts or ((chunk.start, chunk.page),)
+        if page is not None
+    ]
     last = max((page for page, _ in paged), default=0)
     return tuple(
         0 if number == 1 else next(start for page, start in paged if page >= number)
@@ -213,6 +218,7 @@ def _chunk(stored: StoredChunk, ordinals: Mapping[int, int]) -> Chunk:
         text=stored.text,
         context=stored.context,
         page=stored.page,
+        page_starts=stored.page_starts[1:],
         key=stored.key,
         metadata=stored.metadata,
     )

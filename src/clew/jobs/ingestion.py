@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 from clew.errors import InputError
 from clew.indexing.access import existing_path, is_clews_own, permitted_path
 from clew.jobs.uploads import Uploads
+from clew.types.sources import file_source, record_source
 from clew.wiring import make_jobs
 
 if TYPE_CHECKING:
@@ -110,7 +111,6 @@ class Ingestion:
     def _files(self, given: Given) -> list[str]:
         """Paths below the given one, as sources, but for what links lead to beside it."""
         from clew.indexing.reading.file_discovery import find_files
-        from clew.indexing.reading.reader import file_source
 
         settings = self._settings(given)
         root = existing_path(given["path"], settings)
@@ -183,7 +183,7 @@ def _failure(name: str, skipped: Sequence[Skipped], is_file: bool) -> str | None
     """Why a document failed; None where it did not."""
     # A text and an address are one document, whatever source they were given.
     own = [s for s in skipped if not is_file or s.source == name]
-    parts = [s for s in skipped if is_file and s.source.startswith(f"{name}#")]
+    parts = [s for s in skipped if is_file and s.source.startswith(record_source(name, ""))]
     if own:
         return own[0].reason
     if parts:

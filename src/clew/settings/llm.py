@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
+from clew.errors import keep_secret
 from clew.settings.group import SettingsGroup
 
 LlmProvider = Literal["", "ollama", "openai", "anthropic", "openai-compatible"]
@@ -162,4 +163,6 @@ class LlmSettings(SettingsGroup):
     @property
     def api_key(self) -> SecretStr:
         """The key, empty where the environment has none; it is in no dump of the settings."""
-        return SecretStr(os.environ.get(self.key_variable, ""))
+        key = os.environ.get(self.key_variable, "")
+        keep_secret(key)
+        return SecretStr(key)

@@ -40,6 +40,7 @@ from clew.types.entities import (
     Relation,
     Topic,
     Unsettled,
+    current_first,
 )
 from clew.types.extraction import (
     AliasEvidence,
@@ -86,6 +87,8 @@ from clew.types.values import (
     PartialDate,
     Period,
     Scalar,
+    Standing,
+    State,
     in_utc,
 )
 
@@ -155,6 +158,8 @@ __all__ = [
     "Section",
     "Skipped",
     "Split",
+    "Standing",
+    "State",
     "Statement",
     "StoredChunk",
     "StoredSection",
@@ -165,6 +170,7 @@ __all__ = [
     "Unsettled",
     "Vector",
     "Vectors",
+    "current_first",
     "document_id",
     "in_utc",
     "partial_date",

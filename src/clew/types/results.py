@@ -212,6 +212,8 @@ def _hit_dict(hit: Hit) -> dict[str, Any]:
     named: dict[str, Any] = {"namespace": hit.namespace} if hit.namespace else {}
     if chunk.replaced_at is not None:
         named |= {"version": chunk.version, "replaced_at": _iso(chunk.replaced_at)}
+    if chunk.standing is not None:
+        named |= chunk.standing.to_dict()
     return {
         "id": chunk.public_id,
         "text": chunk.text,

@@ -35,7 +35,7 @@ AliasMethod = Literal["exact", "acronym", "fuzzy", "manual"]
 DatePrecision = Literal["", "year", "month", "day", "time"]
 """The unit that a date is stated in; empty for no date."""
 
-DateSource = Literal["", "metadata", "title", "path", "message", "text"]
+DateSource = Literal["", "metadata", "title", "path", "message", "text", "properties"]
 """What of a document says its date: properties and headers, title or first heading, name of file
 or folder, time of a message, first lines of the text; empty for no date."""
 
@@ -70,6 +70,40 @@ class Period:
 
 def _before(start: datetime | None, end: datetime | None) -> bool:
     return start is None or end is None or start < end
+
+
+State = Literal["current", "ended", "planned", "earlier"]
+"""Of a statement at some moment; `earlier`: something newer was told of the same."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Standing:
+    """Whether a statement holds, from when until when it does, and when it was told."""
+
+    state: State
+    told_at: datetime | None
+    """None where that is not known."""
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+
+    def __str__(self) -> str:
+        state = () if self.state == "current" else (self.state,)
+        bounds = (("since", self.valid_from), ("until", self.valid_until), ("told", self.told_at))
+        return ", ".join([*state, *(f"{word} {time:%Y-%m-%d}" for word, time in bounds if time)])
+
+    def to_dict(self) -> dict[str, str]:
+        """As JSON values, without what is not known."""
+        times = {name: getattr(self, name) for name in ("valid_from", "valid_until", "told_at")}
+        return {"state": self.state} | {
+            name: time.isoformat() for name, time in times.items() if time is not None
+        }
+
+
+def state_at(moment: datetime, start: datetime | None, end: datetime | None) -> State:
+    """What holds from `start` until `end` is at a moment; a side that is not known is open."""
+    if end is not None and end <= moment:
+        return "ended"
+    return "planned" if start is not None and start > moment else "current"
 
 
 def in_utc(time: datetime) -> datetime:

@@ -214,7 +214,7 @@ def mount(
     app: Starlette, server: ClewServer, serve: ServeSettings, sessions: Sessions | None = None
 ) -> None:
     """Add the explorer and its API to the server's web application."""
-    sessions = sessions or Sessions(serve.session_hours)
+    sessions = sessions or Sessions(serve.session_hours, serve.session_minutes)
     app.routes.extend(api_routes(server, serve, sessions))
     app.routes.extend(Explorer(server, serve, sessions).routes())
     # Behind the check of Host and Origin, before whatever asks for a token.

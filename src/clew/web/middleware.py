@@ -45,9 +45,13 @@ def is_explorer(scope: Scope) -> bool:
 
 
 def cookie_name(scope: Scope) -> str:
-    """Cookies know no ports: those of two servers on one machine have names of their own."""
+    """Cookies know no ports: those of two servers on one machine have names of their own.
+
+    Over HTTPS the prefix has browsers take it from this very host alone, not from a neighbour.
+    """
     server = scope.get("server")
-    return f"clew_{server[1] if server else 0}"
+    prefix = "__Host-" if scope.get("scheme") == "https" else ""
+    return f"{prefix}clew_{server[1] if server else 0}"
 
 
 class SecurityHeaders:

@@ -15,7 +15,7 @@ from clew.errors import (
     StoreBusyError,
     StoreUnavailableError,
 )
-from clew.mcp.http.plain_requests import TooLargeError
+from clew.mcp.http.plain_requests import MediaTypeError, TooLargeError
 from clew.text import whole_number
 from clew.tools.registry import make_toolbox
 from clew.tools.toolbox import may_call
@@ -40,6 +40,7 @@ class ForbiddenError(ClewError):
 STATUSES: Mapping[type[Exception], int] = {
     ForbiddenError: 403,
     TooLargeError: 413,
+    MediaTypeError: 415,
     NotFoundError: 404,
     LimitError: 413,
     InputError: 400,

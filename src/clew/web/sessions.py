@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import math
 import secrets
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ KEY_SECONDS = 120.0
 class _Session:
     bearer: str
     ends: float
+    idle_ends: float = math.inf
+    """When it is over unless it is used before."""
 
 
 class Sessions:
@@ -30,8 +33,14 @@ class Sessions:
     To be used in one event loop, `invite` aside.
     """
 
-    def __init__(self, hours: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._seconds = hours * 3600
+    def __init__(
+        self,
+        hours: float,
+        idle_minutes: float = math.inf,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """They end after so many hours, and where they were not used for so many minutes."""
+        self._seconds, self._idle_seconds = hours * 3600, idle_minutes * 60
         self._clock = clock
         self._secret = secrets.token_bytes(32)
         self._sessions: dict[str, _Session] = {}
@@ -53,16 +62,23 @@ class Sessions:
     def open(self, bearer: str) -> str:
         """The id of a new session of the token's owner."""
         session_id = secrets.token_urlsafe(32)
-        self._sessions[_digest(session_id)] = _Session(bearer, self._clock() + self._seconds)
+        now = self._clock()
+        self._sessions[_digest(session_id)] = _Session(
+            bearer, now + self._seconds, now + self._idle_seconds
+        )
         if len(self._sessions) > KNOWN:
             del self._sessions[next(iter(self._sessions))]
         return session_id
 
     def bearer(self, session_id: str) -> str | None:
-        """The token that a session stands for; None where it is over or was never."""
-        session = self._sessions.get(_digest(session_id))
-        if session is None or self._clock() >= session.ends:
+        """The token that a session stands for, used by this; None where it is over or was never."""
+        session, now = self._sessions.get(_digest(session_id)), self._clock()
+        if session is None:
             return None
+        if now >= min(session.ends, session.idle_ends):
+            self.end(session_id)
+            return None
+        self._sessions[_digest(session_id)] = replace(session, idle_ends=now + self._idle_seconds)
         return session.bearer
 
     def end(self, session_id: str) -> None:

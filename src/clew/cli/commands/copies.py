@@ -188,8 +188,12 @@ def import_memory(
 
 def _print_import(report: MemoryImportReport) -> None:
     kinds = ("entities", "observations", "relations")
-    counts = ", ".join(f"{getattr(report, kind):,} {kind}" for kind in kinds)
-    write_line(f"{counts} new, {len(report.skipped):,} skipped")
+    new = ", ".join(f"{getattr(report, kind):,} {kind}" for kind in kinds)
+    known = ", ".join(f"{getattr(report, f'known_{kind}'):,} {kind}" for kind in kinds)
+    write_line(f"{new} new, {len(report.skipped):,} skipped")
+    write_line(f"there before: {known}")
+    for joined in report.joined:
+        write_line(f"joined: {joined}")
     if report.skipped:
         from clew.cli.tables import table
 

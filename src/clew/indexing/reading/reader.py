@@ -45,6 +45,7 @@ from clew.indexing.reading.names import stated_title, title_from_path, with_date
 from clew.settings import LimitSettings
 from clew.text import one_line
 from clew.types import Document, partial_date
+from clew.types.sources import file_source
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -55,7 +56,6 @@ __all__ = [
     "ReadResult",
     "document_from_text",
     "file_digest",
-    "file_source",
     "read_file",
     "read_raw",
     "text_source",
@@ -73,15 +73,6 @@ _TEXT_READERS: Mapping[str, _BuiltIn] = {
     "application/json": read_json,
     "application/jsonl": read_jsonl,
 }
-
-
-def file_source(path: Path) -> str:
-    r"""The source of a file's document: its absolute path, links resolved, with forward slashes.
-
-    Bytes of a name that are no UTF-8 are written as `\xNN`.
-    """
-    posix = Path(os.path.realpath(path)).as_posix()
-    return os.fsencode(posix).decode("utf-8", "backslashreplace")
 
 
 def file_digest(path: Path, settings: ReadSettings) -> str:

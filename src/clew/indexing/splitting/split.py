@@ -12,6 +12,7 @@ from clew.indexing.contextualise import context_of, fitted_context
 from clew.indexing.markdown import MEDIA_TYPE, masked
 from clew.indexing.splitting.code_blocks import is_code
 from clew.indexing.splitting.code_definitions import source_outline, source_units
+from clew.indexing.splitting.dated_sections import date_within, dated_sections
 from clew.indexing.splitting.outline import Heading, Outline, Trail, headings, outline
 from clew.indexing.splitting.pack import CharRange, pack
 from clew.indexing.splitting.pieces import check_pieces
@@ -29,7 +30,7 @@ from clew.indexing.splitting.units import (
 )
 from clew.indexing.syntax.parse import syntax_of
 from clew.settings import SplitSettings
-from clew.types import Chunk, Document, Piece, Split
+from clew.types import Chunk, Document, Metadata, Piece, Split
 
 if TYPE_CHECKING:
     from clew.types import Vectors
@@ -113,6 +114,7 @@ class _Splitter:
             source_outline(self._text, self._syntax) if self._is_code else outline(self._headings)
         )
         self._contexts: dict[Trail, tuple[str, int]] = {}
+        self._dated = [] if self._is_code else dated_sections(document)
 
     def split(self) -> Split:
         """Sections and chunks; a document that is one chunk costs one count of tokens."""
@@ -257,6 +259,8 @@ class _Splitter:
         self, ordinal: int, section: int, start: int, end: int, context: str | None = None
     ) -> Chunk:
         pages = self._document.page_starts
+        on = bisect_right(pages, start)
+        further = pages[on : bisect_left(pages, end)]
         piece = self._piece_at(start)
         if context is None:
             # Code says best where it begins; prose may reach over several small headings.
@@ -270,10 +274,16 @@ class _Splitter:
             text=self._text[start:end],
             masked="" if self._masked is self._text else self._masked[start:end],
             context=context,
-            page=max(1, bisect_right(pages, start)) if pages else None,
+            page=max(1, on) if pages else None,
+            page_starts=tuple((at, number) for number, at in enumerate(further, on + 1)),
             key=piece.key if piece else None,
-            metadata=piece.metadata if piece else {},
+            metadata=piece.metadata if piece else self._own_date(start, end),
         )
+
+    def _own_date(self, start: int, end: int) -> Metadata:
+        """The date of an entry of a change log, a journal or minutes."""
+        date = date_within(self._dated, start, end) if self._dated else None
+        return {"date": date.iso} if date else {}
 
     def _piece_at(self, start: int) -> Piece | None:
         pieces = self._document.pieces

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import re
 from typing import TYPE_CHECKING, Any
@@ -51,6 +52,12 @@ class TokenReader:
         except jwt.PyJWTError as error:
             # The kind alone: messages may repeat what the token says.
             _log.info("a bearer token was refused: %s", type(error).__name__)
+            return None
+        try:
+            json.dumps(claims, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            # Half of a surrogate pair: no text that could be a name, in a log or anywhere.
+            _log.info("a bearer token was refused: a claim of it is no text")
             return None
         if not self._namespaces(claims):
             _log.info("a bearer token was refused: it names no namespace")

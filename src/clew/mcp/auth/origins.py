@@ -80,7 +80,10 @@ def allowed_origin(text: str) -> Origin:
 
 
 class OriginCheck:
-    """Answers 421 to requests for other hosts, and 403 to pages of other origins."""
+    """Answers 421 to requests for other hosts, and 403 to pages of other origins.
+
+    A page that this server sent at the very address that is asked is none of another origin.
+    """
 
     def __init__(self, app: ASGIApp, hosts: list[Authority], origins: list[Origin]) -> None:
         self._app = app
@@ -93,7 +96,7 @@ class OriginCheck:
         await (refused or self._app)(scope, receive, send)
 
     def _refusal(self, headers: Headers) -> PlainTextResponse | None:
-        host = parse_authority(headers.get("host", ""))
+        host = parse_authority(headers.get("host", ""), _PORTS["http"])
         if host is None or not any(allowed.allows(host) for allowed in self._hosts):
             return PlainTextResponse("Host is not one of serve.allowed_hosts", 421)
         # Absent where no page sent the request.
@@ -101,6 +104,7 @@ class OriginCheck:
         if given is None:
             return None
         origin = parse_origin(given)
-        if origin is None or not any(allowed.allows(origin) for allowed in self._origins):
+        own = Origin("http", host)
+        if origin is None or not any(one.allows(origin) for one in (own, *self._origins)):
             return PlainTextResponse("Origin is not one of serve.allowed_origins", 403)
         return None

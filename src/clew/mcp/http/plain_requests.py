@@ -28,8 +28,21 @@ class TooLargeError(InputError):
     """A request is larger than one may be."""
 
 
+class MediaTypeError(InputError):
+    """A request sends something else than JSON."""
+
+
 async def read_object(request: Request, largest: int) -> dict[str, Any]:
-    """The JSON object that a request sends; raises `InputError`."""
+    """The JSON object that a request sends; raises `InputError`.
+
+    A request without a token has to say that it sends JSON: browsers ask before they let a page of
+    another origin send that, and do not ask for text or a form.
+    """
+    said = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if said != "application/json" and "authorization" not in request.headers:
+        raise MediaTypeError(
+            f"this sends {said[:100] or 'no media type'!r}; send Content-Type: application/json"
+        )
     body = await read_body(request, largest)
     try:
         given = load_json(body or b"{}")
@@ -99,5 +112,11 @@ def behind_tokens(server: ClewServer, app: Any) -> Any:  # noqa: ANN401 - an ASG
 
 
 def _status(error: ClewError) -> int:
-    statuses = {TooLargeError: 413, NotFoundError: 404, InputError: 400, StoreBusyError: 503}
+    statuses = {
+        TooLargeError: 413,
+        MediaTypeError: 415,
+        NotFoundError: 404,
+        InputError: 400,
+        StoreBusyError: 503,
+    }
     return next((code for kind, code in statuses.items() if isinstance(error, kind)), 500)

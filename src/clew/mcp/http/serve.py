@@ -145,9 +145,11 @@ def http_server(
 
 def http_app(server: ClewServer, serve: ServeSettings, extend: Extend | None = None) -> Starlette:
     """The web application, with its limits; `extend` adds to it, within the same limits."""
+    from mcp.server.auth.routes import create_protected_resource_routes
     from mcp.server.transport_security import TransportSecuritySettings
     from starlette.middleware import Middleware
 
+    from clew.mcp.auth.scopes import SCOPES
     from clew.mcp.http.asking import ask_routes
     from clew.mcp.http.callers import CallerLimits
     from clew.mcp.http.limits import RateLimit
@@ -162,7 +164,13 @@ def http_app(server: ClewServer, serve: ServeSettings, extend: Extend | None = N
         max_sessions=serve.sessions,
     )
     app.routes.extend([*upload_routes(server, serve), *ask_routes(server, serve)])
-    app.user_middleware.insert(0, origin_check(serve))
+    auth = server.settings.auth
+    if auth is not None and auth.resource_server_url is not None:
+        # Before the SDK's own, which names the scopes that every caller needs alone.
+        app.routes[:0] = create_protected_resource_routes(
+            auth.resource_server_url, [auth.issuer_url], list(SCOPES)
+        )
+    app.user_middleware.insert(0, origin_check(serve, any_port=server.access is not None))
     # The innermost: they have to know who calls.
     app.user_middleware += [
         Middleware(RateLimit, per_minute=serve.rate_per_minute),
@@ -200,8 +208,12 @@ def http_config(
     )
 
 
-def origin_check(serve: ServeSettings) -> Middleware:
-    """Which Host and Origin headers are answered; raises `SettingsError` for wrong ones."""
+def origin_check(serve: ServeSettings, *, any_port: bool = True) -> Middleware:
+    """Which Host and Origin headers are answered; raises `SettingsError` for wrong ones.
+
+    `any_port`: pages that other programs of this machine serve may call, too. Where nobody is asked
+    for a token, only the origin tells these from Clew's own.
+    """
     from starlette.middleware import Middleware
 
     from clew.mcp.auth.origins import OriginCheck, allowed_host, allowed_origin
@@ -214,7 +226,7 @@ def origin_check(serve: ServeSettings) -> Middleware:
                 f"setting serve.host = {serve.host!r} needs serve.allowed_hosts: the names that"
                 " requests are addressed to, such as clew.example.org"
             )
-    origins = (*(f"http://{host}:*" for host in own), *serve.allowed_origins)
+    origins = (*(f"http://{host}:*" for host in own if any_port), *serve.allowed_origins)
     return Middleware(
         OriginCheck,
         hosts=[allowed_host(host) for host in (*own, *serve.allowed_hosts)],

@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from clew.errors import ModelError, ModelUnavailableError, ReplyError, StoreError
+from clew.errors import ModelError, ModelUnavailableError, ReplyError, StoreError, redacted
 from clew.models.llm.budget import Budget
 from clew.models.llm.cache import UnderWay, answered, failed, request_key, restored
 from clew.models.llm.reachable import AWAY_SECONDS
@@ -185,7 +185,7 @@ class LanguageModelClient:
                 yield encodable(reply)
         if not isinstance(reply, Reply):
             raise ReplyError(f"{self.name} ended without a reply", "truncated")
-        reply = replace(reply, text=encodable(reply.text))
+        reply = replace(reply, text=redacted(encodable(reply.text)))
         self.budget.count(reply)
         tried.append(reply)
         try:

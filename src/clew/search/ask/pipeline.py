@@ -164,12 +164,13 @@ def _made(
     notes: Sequence[str] = (),
     model: str = "",
 ) -> Answer:
-    cited = {q.source for statement in statements for q in statement.quotations}
+    quoted = [quotation for statement in statements for quotation in statement.quotations]
+    cited = {quotation.source: quotation for quotation in reversed(quoted)}
     return Answer(
         question=result.query,
         answered=bool(statements),
         statements=statements,
-        sources=tuple(_source(number, result.hits[number - 1]) for number in sorted(cited)),
+        sources=tuple(_source(result.hits[n - 1], cited[n]) for n in sorted(cited)),
         model=model,
         strategy=result.strategy,
         confidence=result.confidence,
@@ -181,14 +182,15 @@ def _made(
     )
 
 
-def _source(number: int, hit: Hit) -> AnswerSource:
+def _source(hit: Hit, first: Quotation) -> AnswerSource:
+    """The passage, on the page of the first of its quotations."""
     chunk = hit.chunk
     return AnswerSource(
-        number=number,
+        number=first.source,
         id=chunk.public_id if chunk.document_id else "",
         title=chunk.title or chunk.source,
         source=chunk.source,
-        page=chunk.page,
+        page=chunk.page_at(first.start),
         start=chunk.start,
         end=chunk.end,
         path=hit.path,

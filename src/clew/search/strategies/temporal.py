@@ -99,12 +99,13 @@ def _chunks_of(session: QuerySession, period: Period) -> Ids:
     """Chunks of the period, and those that state what held then of the question's entities."""
     store, seeds = session.resources.store, [seed.entity_id for seed in session.analysis.seeds]
     relations = store.relations(seeds, RELATIONS, as_of=session.options.as_of) if seeds else []
+    stating = [(one.chunk_id, one) for one in relations if one.chunk_id is not None]
+    said = store.published_at([chunk_id for chunk_id, _ in stating])
     held = {
-        relation.chunk_id
-        for relation in relations
-        if relation.chunk_id is not None
-        and relation.valid_from is not None
-        and Period(start=relation.valid_from, end=relation.valid_until).overlaps(period)
+        chunk_id
+        for chunk_id, one in stating
+        if (start := one.valid_from or said.get(chunk_id))
+        and Period(start=start, end=one.valid_until).overlaps(period)
     }
     return np.union1d(store.chunks_within(period), np.array(sorted(held), dtype=np.int64))
 

@@ -31,7 +31,7 @@ from clew.stores.names.entity_merge import (
 from clew.stores.names.pruned_names import PrunedNames
 from clew.stores.relations.relation_plans import plan_written
 from clew.stores.relations.relations import RelationRow, Relations, update_relations
-from clew.stores.relations.validity import heads_around, recompute_valid_until
+from clew.stores.relations.validity import heads_around, read_facts, recompute_valid_until
 from clew.stores.relations.weights import recompute_weights
 from clew.stores.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State
 from clew.stores.statements import manual_graph as statements
@@ -187,11 +187,13 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
             raise unknown_entities(missing)
         rows = sorted(RelationRow(*row) for row in held)
         next_id = NextIds(*next_ids[0]).relations
-        plan, written = plan_written(relations, aliases, rows, next_id, now())
+        heads = {int(relation.source_id) for relation in relations}
+        functional = State(state).functional
+        facts = read_facts(self.backend, functional, heads)
+        plan, written = plan_written(relations, aliases, rows, next_id, now(), facts)
         self.backend.insert({"relations": [row._asdict() for row in plan.new]}, changes=1)
         update_relations(self.backend, plan.changed)
-        heads = {int(relation.source_id) for relation in relations}
-        self._recompute_ends(heads, State(state).functional)
+        self._recompute_ends(heads, functional)
         found = self.relations_by_id([relation_id for relation_id, _ in written])
         return [(relation, new) for relation, (_, new) in zip(found, written, strict=True)]
 

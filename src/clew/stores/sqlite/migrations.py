@@ -11,7 +11,7 @@ from clew.errors import StoreCorruptError, StoreError, StoreMismatchError
 from clew.private_files import make_file, make_folder
 from clew.stores.sqlite.connection import Database, read_meta
 from clew.stores.sqlite.first_tables import m001_documents_and_graph, m002_times_and_versions
-from clew.stores.sqlite.jobs.audit import m006_refusals, m021_undo
+from clew.stores.sqlite.jobs.audit import m006_refusals, m021_undo, m022_outcomes
 from clew.stores.sqlite.jobs.conversations import m018_conversations
 from clew.stores.sqlite.jobs.rows import m004_jobs_and_audit
 from clew.stores.sqlite.migration_steps import (
@@ -54,6 +54,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m019_descriptions,
     m020_model_descriptions,
     m021_undo,
+    m022_outcomes,
 )
 SCHEMA_VERSION = len(MIGRATIONS)
 

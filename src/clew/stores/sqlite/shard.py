@@ -40,7 +40,7 @@ WHERE tier = 'manual' OR content <> '' ORDER BY id
 """
 _SAID_BY_HAND = """
 SELECT h.key, r.relation_type, t.key, r.weight, r.is_causal, r.context, r.valid_from,
-    r.stated_until
+    r.stated_until, r.recorded_at
 FROM relations r JOIN aliases h ON h.id = r.from_alias_id JOIN aliases t ON t.id = r.to_alias_id
 WHERE r.chunk_id IS NULL AND r.retracted_at IS NULL ORDER BY r.id
 """
@@ -89,6 +89,7 @@ class HandRelation(NamedTuple):
     """JSON"""
     valid_from: datetime | None
     valid_until: datetime | None
+    recorded_at: datetime | None
 
 
 class RetractedRelation(NamedTuple):
@@ -195,6 +196,7 @@ def _hand_relation(
     context: str,
     valid_from: str | None,
     valid_until: str | None,
+    recorded_at: str,
 ) -> HandRelation:
-    times = to_time(valid_from), to_time(valid_until)
+    times = to_time(valid_from), to_time(valid_until), to_time(recorded_at)
     return HandRelation(head, relation_type, tail, weight, bool(is_causal), context, *times)

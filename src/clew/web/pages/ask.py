@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from clew.errors import NotFoundError
 from clew.search.strategies import STRATEGIES
 from clew.web.comparison import compare_passages
+from clew.web.pages.entities import most_important
 from clew.web.passages import shown_hits
 from clew.web.render import render_page
 
@@ -126,8 +127,7 @@ def _welcome(page: PageRequest) -> dict[str, object]:
     documents = len(page.engine.store.document_digests())
     if not documents:
         return {"documents": 0, "examples": []}
-    important = page.engine.graph.importance(limit=EXAMPLES)
-    return {"documents": documents, "examples": [ranked.entity for ranked in important]}
+    return {"documents": documents, "examples": most_important(page, EXAMPLES)}
 
 
 def _is(hit: Hit, wanted: str) -> bool:

@@ -73,7 +73,9 @@ def document(page: PageRequest) -> Response:
     chunks = engine.documents.chunks(info.id)
     number = page.number("page", 1, 1_000_000)
     shown = chunks[(number - 1) * CHUNKS : number * CHUNKS]
-    relations = engine.store.chunk_relations([chunk.id for chunk in shown])[:RELATIONS]
+    known = page.may("graph_enhanced_search")
+    stated = engine.store.chunk_relations([chunk.id for chunk in shown]) if known else []
+    relations = stated[:RELATIONS]
     ends = sorted({e for r in relations for e in (r.from_entity_id, r.to_entity_id)})
     return render_page(
         page,

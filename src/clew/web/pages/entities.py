@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from starlette.responses import RedirectResponse
 
 from clew.search.answer.explain import read_relations
+from clew.types import current_first
 from clew.web.pages.changes import changes
 from clew.web.render import render_page
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-    from clew.types import Entity, Relation, RelationEvidence
+    from clew.types import Entity, Relation, RelationEvidence, Standing
     from clew.web.request import PageRequest
 
 LISTED = 100
@@ -25,12 +26,13 @@ RELATIONS, PASSAGES, MOMENTS = 100, 20, 60
 """Relations, passages and entries of the timeline that are shown, at most."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ShownRelation:
     """A relation with its sentence and the entity at its other end."""
 
     relation: Relation
     evidence: RelationEvidence
+    standing: Standing
     outward: bool
     other_id: int
     other: str
@@ -39,7 +41,7 @@ class ShownRelation:
 def entities(page: PageRequest) -> Response:
     """What the name stands for, or the list."""
     wanted = page.text("name")
-    found = page.engine.entities.find(wanted, LISTED) if wanted else _important(page)
+    found = page.engine.entities.find(wanted, LISTED) if wanted else most_important(page, LISTED)
     return render_page(page, "entities.html", entities=found, wanted=wanted)
 
 
@@ -54,6 +56,9 @@ def entity(page: PageRequest) -> Response:
     engine = page.engine
     found = engine.entities.get(str(page.id("entity")))
     told = changes(page, found.id)
+    chunks = (
+        engine.store.entity_chunks(found.id)[:PASSAGES] if page.may("query_documents") else None
+    )
     ranked = engine.graph.importance([found.name], limit=1)
     return render_page(
         page,
@@ -64,26 +69,38 @@ def entity(page: PageRequest) -> Response:
         relations=shown_relations(page, found),
         done=[change for change in told if str(change.id) == page.text("change")],
         changes=[change for change in told if str(change.id) != page.text("change")],
-        passages=engine.store.chunks(engine.store.entity_chunks(found.id)[:PASSAGES].tolist()),
-        timeline=engine.graph.timeline(found, limit=MOMENTS),
+        passages=None if chunks is None else engine.store.chunks(chunks.tolist()),
+        timeline=engine.graph.timeline(found, limit=MOMENTS) if page.may("entity_timeline") else [],
         graph_data=page.url("/api/v1/graph", entities=found.id, limit=NEARBY),
         graph_page=page.url("graph", entities=found.id),
     )
 
 
 def shown_relations(page: PageRequest, entity: Entity) -> list[ShownRelation]:
-    """An entity's relations, heaviest first."""
-    store = page.engine.store
-    relations = store.relations([entity.id], RELATIONS)
+    """An entity's relations: those that hold, then the others, the heaviest of each first."""
+    store, now = page.engine.store, page.engine.state.now()
+    relations = current_first(store.relations([entity.id], RELATIONS), now)
     ends = {e for r in relations for e in (r.from_entity_id, r.to_entity_id)}
     names = store.entity_names(sorted(ends))
     shown = []
     for relation, evidence in zip(relations, read_relations(store, relations), strict=True):
         outward = relation.from_entity_id == entity.id
         other = relation.to_entity_id if outward else relation.from_entity_id
-        shown.append(ShownRelation(relation, evidence, outward, other, names.get(other, "?")))
+        shown.append(
+            ShownRelation(
+                relation=relation,
+                evidence=evidence,
+                standing=relation.standing(now),
+                outward=outward,
+                other_id=other,
+                other=names.get(other, "?"),
+            )
+        )
     return shown
 
 
-def _important(page: PageRequest) -> list[Entity]:
-    return [ranked.entity for ranked in page.engine.graph.importance(limit=LISTED)]
+def most_important(page: PageRequest, limit: int) -> list[Entity]:
+    """The most important entities; none where the caller may not ask for these."""
+    if not page.may("entity_importance"):
+        return []
+    return [ranked.entity for ranked in page.engine.graph.importance(limit=limit)]

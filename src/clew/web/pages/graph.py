@@ -9,6 +9,7 @@ from clew.text import whole_number
 from clew.tools.validate import complete
 from clew.web.api.graph import PICTURE, wanted
 from clew.web.graph_view import view
+from clew.web.pages.entities import most_important
 from clew.web.passages import name_ids
 from clew.web.render import render_page
 
@@ -86,13 +87,15 @@ def _beginnings(page: PageRequest) -> dict[str, Any]:
         return {"documents": 0, "examples": [], "communities": []}
     return {
         "documents": 1,
-        "examples": [ranked.entity for ranked in engine.graph.importance(limit=12)],
-        "communities": engine.graph.communities(0, LEVELS),
+        "examples": most_important(page, 12),
+        "communities": engine.graph.communities(0, LEVELS) if page.may("list_communities") else [],
     }
 
 
 def _titles(page: PageRequest, communities: Sequence[object]) -> list[tuple[int, str]]:
     """Ids and titles of the communities that there are, in order."""
+    if not page.may("list_communities"):
+        return []
     ids = [number for one in communities if (number := whole_number(str(one))) is not None]
     return [(c.id, c.title) for c in page.engine.state.kept_communities.communities(ids=ids)]
 
@@ -102,6 +105,7 @@ def _paths(page: PageRequest) -> tuple[list[tuple[RelationEvidence, ...]], list[
     ends = page.text("from"), page.text("to")
     if not all(ends) or ends[0] == ends[1]:
         return [], []
+    page.need("find_paths")
     try:
         found, notes = page.engine.graph.paths(*ends, max_hops=5, limit=3)
     except NotFoundError as error:

@@ -96,13 +96,16 @@ def community(page: PageRequest) -> Response:
 def timeline(page: PageRequest) -> Response:
     """What is known of an entity or a question in order of time; else the documents by year."""
     engine, name, question = page.engine, page.text("name"), page.text("q")
+    if question:
+        page.need("query_documents")
+    listed = engine.documents.list() if page.may("list_documents") else []
     entries, note = [], ""
     if name:
         entity, note = engine.entities.match(name)
         entries = engine.graph.timeline(entity, limit=200)
     hits = engine.search(question, strategy="temporal", limit=30).hits if question else ()
     dated = [hit for hit in hits if hit.times and hit.times[0].start]
-    years = Counter(info.created_at.year for info in engine.documents.list() if info.created_at)
+    years = Counter(info.created_at.year for info in listed if info.created_at)
     return render_page(
         page,
         "timeline.html",
@@ -129,7 +132,7 @@ def statistics(page: PageRequest) -> Response:
         },
         relations=engine.store.relation_counts()[:20],
         growth=growth(engine.documents.list()),
-        overview=engine.graph.statistics(8),
+        overview=engine.graph.statistics(8 if page.may("entity_importance") else 0),
         model=engine.maintenance.language_model() if page.may("audit") else {},
         undoable={change.id: change for change in changes(page)},
         changes=page.engine.maintenance.audit(limit=LISTED) if page.may("audit") else [],

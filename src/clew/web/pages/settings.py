@@ -1,4 +1,8 @@
-"""The settings in force and where each comes from; never a secret."""
+"""The settings in force and where each comes from; never a secret.
+
+Whoever runs the server sees all of them. Tenants, administrators among them, see those that decide
+how their documents are read and found: paths, addresses and other callers are the server's.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, SecretStr
 
 from clew.settings import SETTINGS_FILE, Settings
+from clew.tools.spec import Caller
 from clew.web.render import render_page
 
 if TYPE_CHECKING:
@@ -21,6 +26,10 @@ if TYPE_CHECKING:
 
     from clew.web.request import PageRequest
 
+_TENANTS = frozenset(
+    "read limits split link relations versions search rerank usage boost quota".split()
+)
+"""Groups whose settings hold no path, no address and no name of anybody."""
 _USER = re.compile(r"//[^/@]{0,500}@")
 _HIDDEN = re.compile(r"sha256|secret|password|api_key|token(?!s_|izer)")
 
@@ -38,12 +47,19 @@ class Shown:
 def settings(page: PageRequest) -> Response:
     """All settings by group."""
     found = list(_flat(page.engine.settings, Settings.model_construct(), _from_file()))
+    if not _runs_the_server(page):
+        found = [shown for shown in found if shown.name.partition(".")[0] in _TENANTS]
     groups: dict[str, list[Shown]] = {}
     for shown in found:
         group = shown.name.rpartition(".")[0] or "store"
         groups.setdefault(group, []).append(shown)
     changed = sum(shown.origin != "default" for shown in found)
     return render_page(page, "settings.html", groups=groups, changed=changed)
+
+
+def _runs_the_server(page: PageRequest) -> bool:
+    """Whether the caller sits at this machine; an issuer of tokens names anybody so."""
+    return page.scope.caller.name == Caller().name and not page.engine.settings.serve.oauth.issuer
 
 
 def _flat(

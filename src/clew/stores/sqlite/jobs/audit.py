@@ -12,6 +12,7 @@ from clew.ports import AuditEntry
 from clew.stores.backend import now, to_text
 
 if TYPE_CHECKING:
+    from clew.ports import AuditOutcome
     from clew.stores.sqlite.connection import Database
 
 
@@ -36,11 +37,16 @@ class SqliteAudit:
         with self._database.write() as connection:
             connection.execute("UPDATE audit SET undo = ? WHERE id = ?", (kept, entry))
 
+    def settle(self, entry: int, outcome: AuditOutcome) -> None:
+        """See `ports.AuditLog`."""
+        with self._database.write() as connection:
+            connection.execute("UPDATE audit SET outcome = ? WHERE id = ?", (outcome, entry))
+
     def entries(self, *, before: int | None = None, limit: int = 100) -> list[AuditEntry]:
         """See `ports.AuditLog`."""
         with self._database.read() as connection:
             rows = connection.execute(
-                "SELECT id, recorded_at, caller, tool, subjects, undo FROM audit"
+                "SELECT id, recorded_at, caller, tool, subjects, undo, outcome FROM audit"
                 " WHERE ? IS NULL OR id < ? ORDER BY id DESC LIMIT ?",
                 (before, before, limit),
             )
@@ -52,8 +58,9 @@ class SqliteAudit:
                     tool=tool,
                     subjects=json.loads(subjects),
                     undo=None if undo is None else json.loads(undo),
+                    outcome=outcome,
                 )
-                for entry, moment, caller, tool, subjects, undo in rows
+                for entry, moment, caller, tool, subjects, undo, outcome in rows
             ]
 
     def forget(self, before: datetime) -> int:
@@ -70,6 +77,12 @@ class SqliteAudit:
 def m021_undo(connection: sqlite3.Connection) -> None:
     """What takes a change back; unknown of those made until now."""
     connection.execute("ALTER TABLE audit ADD COLUMN undo TEXT")
+
+
+def m022_outcomes(connection: sqlite3.Connection) -> None:
+    """What became of each call; unknown of those until now."""
+    if "outcome" not in {row[1] for row in connection.execute("PRAGMA table_info(audit)")}:
+        connection.execute("ALTER TABLE audit ADD COLUMN outcome TEXT NOT NULL DEFAULT 'unknown'")
 
 
 # --- refusals: documents that took more than a limit allows ------------------------------

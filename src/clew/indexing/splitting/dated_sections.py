@@ -1,0 +1,111 @@
+"""Parts of a text that have dates of their own: entries of change logs, journals and minutes."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from clew.indexing.splitting.outline import headings
+from clew.times import find_date, is_of_something_else
+from clew.types import Document, PartialDate
+
+_ENTRY = re.compile(r"(?:\A|(?<=\n))(?=[^\s])[^\n]{6,120}(?=\n|\Z)")
+"""A line that nothing indents."""
+_HAS_YEAR = re.compile(r"(?<!\d)[12]\d{3}(?!\d)")
+_AT_START = re.compile(
+    r"[\[(]?[12]\d{3}[-/.]\d\d[-/.]\d\d|\w{3},? \w{3} +\d{1,2} \d\d:"
+    r"|\d{1,2}\.? \w{3,9} [12]\d{3}"
+)
+_AT_END = re.compile(r"[(\[][^()\[\]]{6,40}[)\]]:?$|[-–—:] ?[12]\d{3}-\d\d-\d\d$")
+_TRAILER = re.compile(r"^ -- [^\n]{1,200}>,? {1,2}(?P<date>[^\n]{10,60})$", re.MULTILINE)
+"""The end of an entry of Debian's change logs, which dates what stands above it."""
+_FEWEST = 2
+"""Dated parts of a text, at least: one alone may date all of it."""
+
+
+class DatedSection(NamedTuple):
+    """A part of a text that is of a day or a month, up to the next one."""
+
+    start: int
+    date: PartialDate | None
+    """None for what stands between dated parts and is under none of them."""
+
+
+def dated_sections(document: Document) -> list[DatedSection]:
+    """The parts of a text that are dated apart, in order; none where its parts have no dates.
+
+    Headings that name one day or month date what stands below them, up to the next heading of
+    their level; in plain text lines that begin or end with a date do so.
+    """
+    text = document.text
+    if document.pieces or not _HAS_YEAR.search(text):
+        return []
+    for found in (_by_trailers(text), _by_headings(document), _by_lines(document)):
+        if len({section.date for section in found if section.date}) >= _FEWEST:
+            return found
+    return []
+
+
+def _by_headings(document: Document) -> list[DatedSection]:
+    sections: list[DatedSection] = []
+    level = None
+    for heading in headings(document.text, document.media_type):
+        date = None if is_of_something_else(heading.title) else find_date(heading.title)
+        if date and (level is None or heading.level <= level):
+            level = heading.level
+        if date and heading.level == level:
+            sections.append(DatedSection(heading.start, date))
+        elif level is not None and heading.level <= level:
+            sections.append(DatedSection(heading.start, None))
+    return sections
+
+
+def _by_lines(document: Document) -> list[DatedSection]:
+    if document.media_type != "text/plain":
+        return []
+    lines = (match for match in _ENTRY.finditer(document.text) if _HAS_YEAR.search(match.group()))
+    return [
+        DatedSection(line.start(), date)
+        for line in lines
+        if (_AT_START.match(line.group()) or _AT_END.search(line.group()))
+        and (date := find_date(line.group()))
+    ]
+
+
+def _by_trailers(text: str) -> list[DatedSection]:
+    start = 0
+    sections = []
+    for match in _TRAILER.finditer(text) if " -- " in text else ():
+        sections.append(DatedSection(start, find_date(match["date"])))
+        start = match.end()
+    return sections
+
+
+def date_within(sections: list[DatedSection], start: int, end: int) -> PartialDate | None:
+    """The date of `[start, end)`: the day, else the month, else the year of all that it reaches."""
+    first = max(0, bisect_right(sections, start, key=lambda section: section.start) - 1)
+    last = bisect_right(sections, end - 1, key=lambda section: section.start)
+    dates = [section.date for section in sections[first:last]]
+    if not dates or start < sections[0].start or None in dates:
+        return None
+    return next(_common([date for date in dates if date]), None)
+
+
+def _common(dates: list[PartialDate]) -> Iterator[PartialDate]:
+    for precision, length in (("day", 10), ("month", 7), ("year", 4)):
+        units = {date.iso[:length] for date in dates}
+        if len(units) == 1 and len(min(units)) == length:
+            start = min(date.start for date in dates)
+            yield PartialDate(
+                start.replace(
+                    day=start.day if precision == "day" else 1,
+                    month=start.month if precision != "year" else 1,
+                    hour=0,
+                    minute=0,
+                    second=0,
+                    microsecond=0,
+                ),
+                precision,  # type: ignore[arg-type]
+            )

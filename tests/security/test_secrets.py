@@ -1,0 +1,134 @@
+"""No key or password comes back to whoever reads a message, however a server quotes it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pytest_httpserver import HTTPServer
+from werkzeug import Request as Asked
+from werkzeug import Response
+
+from clew import errors
+from clew.errors import ClewError, ModelError, keep_secret
+from tests.e2e.conftest import run_clew
+
+KEY = "sk-proj-Hq7ZtVw9LmXc2RbN4KyPdJ"
+SHOWN = 8
+MASKS = ("*", "****", "***************", "\u2022\u2022\u2022\u2022", "\u2026", "...", ".....")
+ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+
+
+@contextmanager
+def kept(secret: str) -> Iterator[None]:
+    """A process that uses this secret."""
+    before = set(errors._secrets)
+    keep_secret(secret)
+    try:
+        yield
+    finally:
+        errors._secrets.clear()
+        errors._secrets.update(before)
+
+
+def pieces(secret: str) -> set[str]:
+    return {secret[i : i + SHOWN] for i in range(len(secret) - SHOWN + 1)}
+
+
+@given(
+    st.text(ALPHABET, min_size=12, max_size=60),
+    st.integers(0, 40),
+    st.integers(SHOWN, 60),
+    st.text(max_size=30),
+    st.text(max_size=30),
+)
+def test_no_piece_of_a_secret_is_quoted(
+    secret: str, start: int, length: int, before: str, after: str
+) -> None:
+    quoted = secret[start : start + length]
+    with kept(secret):
+        told = str(ModelError(f"{before} {quoted} {after} {secret}{quoted}"))
+
+    assert not any(piece in told for piece in pieces(secret))
+
+
+@given(
+    st.text(ALPHABET, min_size=12, max_size=60),
+    st.integers(3, 7),
+    st.sampled_from(MASKS[1:]),
+    st.integers(0, 6),
+)
+def test_no_masked_secret_is_quoted(secret: str, head: int, mask: str, tail: int) -> None:
+    masked = f"{secret[:head]}{mask}{secret[len(secret) - tail :]}"
+    with kept(secret):
+        told = str(ClewError(f"Incorrect API key: {masked}. You can find your key at https://x"))
+
+    assert masked not in told
+    assert secret[:head] + mask not in told
+    assert "You can find your key at https://x" in told
+
+
+@given(st.text(ALPHABET, min_size=1, max_size=20), st.text(ALPHABET, min_size=1, max_size=20))
+def test_no_password_of_an_address_is_quoted(user: str, password: str) -> None:
+    told = str(ClewError(f"no neo4j://{user}:{password}@db.example.org:7687/x, try again"))
+
+    assert f":{password}@" not in told
+    assert "@db.example.org:7687/x, try again" in told
+
+
+def quoting(server: HTTPServer) -> None:
+    """A provider that refuses, and quotes what it was sent, in several ways."""
+
+    def refuse(asked: Asked) -> Response:
+        key = asked.headers.get("Authorization", "").removeprefix("Bearer ")
+        said = f"Incorrect API key provided: {key} ({key[:7]}*****{key[-4:]}), Bearer {key[:12]}"
+        return Response(json.dumps({"error": {"message": said}}), 401, mimetype="application/json")
+
+    server.expect_request("/v1/chat/completions").respond_with_handler(refuse)
+    server.expect_request("/api/show").respond_with_handler(refuse)
+    server.expect_request("/api/chat").respond_with_handler(refuse)
+
+
+def traces() -> list[str]:
+    return [*sorted(pieces(KEY)), f"{KEY[:7]}*"]
+
+
+@pytest.mark.parametrize("provider", ["openai-compatible", "ollama"])
+def test_a_key_that_a_provider_quotes_reaches_no_terminal_store_or_backup(
+    tmp_path: Path, httpserver: HTTPServer, provider: str
+) -> None:
+    quoting(httpserver)
+    environment = {
+        "CLEW_LLM_API_KEY": KEY,
+        "CLEW_LLM__PROVIDER": provider,
+        "CLEW_LLM__MODEL": "m",
+        "CLEW_LLM__BASE_URL": httpserver.url_for("/v1" if provider != "ollama" else "/").rstrip(
+            "/"
+        ),
+        "CLEW_LLM__RETRIES": "0",
+    }
+    (tmp_path / "mill.md").write_text("Jonas Reed built the mill at Harrow Ford.\n")
+    said = ""
+    for arguments in (
+        ["index", "mill.md"],
+        ["llm", "check"],
+        ["ask", "Who built the mill?"],
+        ["ask", "Who built the mill?", "--json"],
+        ["enrich", "--yes"],
+        ["backup", "copy.db"],
+    ):
+        done = run_clew(*arguments, cwd=tmp_path, **environment)
+        said += done.stdout + done.stderr
+
+    assert any(KEY in str(asked.headers) for asked, _ in httpserver.log)
+    assert "Incorrect API key provided: [secret]" in said
+    files = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
+    assert len(files) > 2
+    for trace in [*sorted(pieces(KEY)), f"{KEY[:7]}*"]:
+        assert trace not in said
+        assert not any(trace.encode() in data for data in files)
