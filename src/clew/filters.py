@@ -17,7 +17,7 @@ from contextlib import suppress
 from datetime import date, datetime, timedelta
 from fnmatch import translate
 from functools import lru_cache
-from typing import Any, TypeAlias, cast, get_args
+from typing import Any, NamedTuple, TypeAlias, cast, get_args
 
 from clew.errors import FilterError, InputError
 from clew.types import (
@@ -44,8 +44,8 @@ MAX_CHARACTERS = 10_000
 """Of a filter's text, and of a text in it."""
 MAX_DEPTH = 50
 """Brackets and `not` within each other."""
-MAX_VALUES = 1000
-"""Values that a filter compares with."""
+MAX_CONDITIONS, MAX_VALUES = 100, 1000
+"""Comparisons of a filter, and values in its lists: each is decided for every document."""
 
 _OPERATORS = get_args(Operator)
 _NEGATED = {
@@ -54,7 +54,13 @@ _NEGATED = {
     "not in": "in",
     "not contains": "contains",
 }
-_ORDER = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
+_COMPARE = {
+    "=": operator.eq,
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
 _SUCH = "such as year>=2020"
 
 
@@ -89,7 +95,6 @@ _NOT_IN_NAME = ("and", "or", "not", "in", "is", "contains", "between")
 _BARE_ENDS = re.compile(r"""[(),]|\s(?:and|or)(?=[\s("'“]|$)""", re.IGNORECASE)
 _SECOND = re.compile(r"\s(?:(?:contains|between)\s|in\s*+\(|is\s++(?:not\s++)?null\b)", re.I)
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_LONGEST_NUMBER = 300
 
 
 def read_text(text: str) -> Filter:
@@ -116,7 +121,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
-        self._values = 0
+        self._made = _Conditions()
 
     def read(self) -> Filter:
         """The whole text."""
@@ -283,12 +288,9 @@ class _Reader:
         self, name: str, sign: str, value: Scalar | tuple[Scalar, ...] | None, at: int
     ) -> Filter:
         """A condition that was read; `at` is where its value begins, or nearly."""
-        self._values += len(value) if isinstance(value, tuple) else 1
-        if self._values > MAX_VALUES:
-            raise self._error(f"a filter compares with at most {MAX_VALUES:,} values")
         place = _SPACE.match(self._text, at)
         try:
-            return _condition(name, sign, value)
+            return self._made.one(name, sign, value)
         except InputError as error:
             raise self._error(str(error), place.end() if place else at) from error
 
@@ -332,6 +334,7 @@ def _typed(bare: str) -> Scalar | None:
 # --- from data -------------------------------------------------------------------------------
 
 _JOINED = ("AND", "OR", "NOT")
+_OBJECT = "expected 'field', 'operator' and 'value', or 'operator' and 'conditions'"
 
 
 def read_data(data: object) -> Filter:
@@ -345,13 +348,12 @@ def read_data(data: object) -> Filter:
 
 class _DataReader:
     def __init__(self) -> None:
-        self._values = 0
+        self._conditions = _Conditions()
 
     def read(self, data: object, place: str, depth: int) -> Filter:
         """The filter at a place in the data, such as `conditions[1]`."""
         if not isinstance(data, Mapping):
-            expected = "an object with 'field', 'operator' and 'value', or 'operator' and"
-            raise _wrong(place, f"{_shown(data)} is no filter; expected {expected} 'conditions'")
+            raise _wrong(place, f"{_shown(data)} is no filter; {_OBJECT}")
         if depth > MAX_DEPTH:
             raise _wrong(place, f"conditions are nested more than {MAX_DEPTH} deep")
         names = ("operator", "conditions") if "conditions" in data else ("field", "operator")
@@ -359,8 +361,7 @@ class _DataReader:
         unknown = [key for key in data if key not in (*names, *(["value"] * ("field" in data)))]
         if missing or unknown:
             what = f"{missing[0]!r} is missing" if missing else f"{_shown(unknown[0])} is not known"
-            either = "'field', 'operator' and 'value', or 'operator' and 'conditions'"
-            raise _wrong(place, f"{what}; expected {either}")
+            raise _wrong(place, f"{what}; {_OBJECT}")
         sign = data["operator"]
         if not isinstance(sign, str):
             raise _wrong(_within(place, "operator"), f"{_shown(sign)} is no operator")
@@ -376,8 +377,9 @@ class _DataReader:
         place = _within(place, "conditions")
         if not isinstance(conditions, (list, tuple)) or not conditions:
             raise _wrong(place, f"{_shown(conditions)}; expected a list of at least one condition")
+        deeper = depth + (2 if sign == "NOT" else 1)  # as text it may need brackets
         parts = tuple(
-            self.read(one, f"{place}[{number}]", depth + 1) for number, one in enumerate(conditions)
+            self.read(one, f"{place}[{number}]", deeper) for number, one in enumerate(conditions)
         )
         if sign == "OR":
             return parts[0] if len(parts) == 1 else Or(parts)
@@ -408,19 +410,16 @@ class _DataReader:
         self, name: str, sign: str, value: Scalar | tuple[Scalar, ...] | None, place: str
     ) -> Filter:
         try:
-            return _condition(name, sign, value)
+            return self._conditions.one(name, sign, value)
         except InputError as error:
             raise _wrong(place, str(error)) from error
 
     def _scalar(self, value: object, place: str) -> Scalar:
-        self._values += 1
-        if self._values > MAX_VALUES:
-            raise _wrong(place, f"a filter compares with at most {MAX_VALUES:,} values")
         if isinstance(value, date):
             return value.isoformat()
         if isinstance(value, str) and len(value) <= MAX_CHARACTERS:
             return value
-        if isinstance(value, (bool, int)) and abs(value) < 10**_LONGEST_NUMBER:
+        if isinstance(value, (bool, int)) and abs(value) < 10**40:
             return value
         if isinstance(value, float) and math.isfinite(value):
             return value
@@ -462,27 +461,40 @@ def _between(name: str, ends: Sequence[Filter], *, negated: bool) -> Filter:
     return And((Condition(name, "is not null"), Not(inside))) if negated else inside
 
 
-def _condition(name: str, sign: str, value: Scalar | tuple[Scalar, ...] | None) -> Condition:
-    """A comparison; raises `InputError` for one that can never be meant."""
-    if sign not in _OPERATORS:
-        raise InputError(f"unknown operator {_shortened(sign)!r}; {_expected()}")
-    if value is None and not sign.endswith("null"):
-        nulls = {"=": "is null", "!=": "is not null"}
-        if sign not in nulls:
-            raise InputError(f"{sign} does not compare with null; write {name} is null")
-        sign = nulls[sign]
-    if sign.endswith("null") and value is not None:
-        raise InputError(f"{sign} takes no value")
-    if name in UNORDERED and sign in _ORDER:
-        raise InputError(f"{name} has no greater and smaller; expected one of = != ~ !~ in")
-    if name in DATES and sign.removeprefix("not ") in ("=", "!=", "in", *_ORDER):
-        for one in value if isinstance(value, tuple) else (value,):
-            if _period(_text(one)) is None:
-                raise InputError(
-                    f"{name} {_text(one)!r} in a filter is no date; expected one such as 2019,"
-                    " 2019-05, 2019-05-08 or 2019-05-08T12:00"
-                )
-    return Condition(name, cast("Operator", sign), value)
+class _Conditions:
+    """Makes and counts the comparisons of one filter."""
+
+    def __init__(self) -> None:
+        self._conditions = self._values = 0
+
+    def one(self, name: str, sign: str, value: Scalar | tuple[Scalar, ...] | None) -> Condition:
+        """A comparison; raises `InputError` for one that can never be meant, or one too many."""
+        self._conditions += 1
+        self._values += len(value) if isinstance(value, tuple) else 0
+        if self._conditions > MAX_CONDITIONS or self._values > MAX_VALUES:
+            raise InputError(
+                f"a filter has at most {MAX_CONDITIONS} comparisons and {MAX_VALUES:,} values in"
+                " its lists"
+            )
+        if sign not in _OPERATORS:
+            raise InputError(f"unknown operator {_shortened(sign)!r}; {_expected()}")
+        if value is None and not sign.endswith("null"):
+            nulls = {"=": "is null", "!=": "is not null"}
+            if sign not in nulls:
+                raise InputError(f"{sign} does not compare with null; write {name} is null")
+            sign = nulls[sign]
+        if sign.endswith("null") and value is not None:
+            raise InputError(f"{sign} takes no value")
+        if name in UNORDERED and sign[0] in "<>":
+            raise InputError(f"{name} has no greater and smaller; expected one of = != ~ !~ in")
+        if name in DATES and sign.removeprefix("not ") in ("!=", "in", *_COMPARE):
+            for one in value if isinstance(value, tuple) else (value,):
+                if _period(_text(one)) is None:
+                    raise InputError(
+                        f"{name} {_text(one)!r} in a filter is no date; expected one such as 2019,"
+                        " 2019-05, 2019-05-08 or 2019-05-08T12:00"
+                    )
+        return Condition(name, cast("Operator", sign), value)
 
 
 def _expected() -> str:
@@ -605,73 +617,80 @@ def _decided(filter_: Filter) -> Callable[[Values], bool]:
 
 def _comparison(name: str, sign: str, value: Any) -> Callable[[object], bool]:  # noqa: ANN401
     """Whether a value that is there stands in a relation to the one that is wanted."""
+    if sign == "in" and name == "path":
+        tests = [_comparison(name, "=", one) for one in value]
+        return lambda found: any(test(found) for test in tests)
     if sign == "in":
-        return _among(value)
-    if sign == "contains":
-        part = _text(value).casefold()
-        return lambda found: (
-            part in found.casefold()
-            if isinstance(found, str)
-            else isinstance(found, list)
-            and any(_compares(one, "=", value) for one in _items(found))
+        wanted = [_scalar(one) for one in value]
+        texts = {one.text for one in wanted}
+        return lambda found: _any(
+            found,
+            lambda one: (
+                one.text in texts
+                or (not one.is_plain and any(_compares(one, "=", w) for w in wanted))
+            ),
         )
-    if name == "path":
-        pattern = _text(value)
-        if sign == "=":
-            return lambda found: _matches_path(_text(found), literal(pattern))
-        return lambda found: _matches_path(_text(found).casefold(), pattern.casefold())
+    text, other = _text(value), _scalar(value)
+    if name == "path" and sign == "=":
+        return lambda found: _matches_path(_text(found), literal(text))
+    if name == "path" and sign == "~":
+        return lambda found: _matches_path(_text(found).casefold(), text.casefold())
     if sign == "~":
-        glob = _glob(_text(value).casefold())
-        return lambda found: any(glob.fullmatch(_text(one).casefold()) for one in _items(found))
+        glob = _glob(text.casefold())
+        return lambda found: _any(
+            found, lambda one: glob.fullmatch(one.text.casefold()) is not None
+        )
     if sign == "=":
-        return lambda found: any(_compares(one, sign, value) for one in _items(found))
-    return lambda found: not isinstance(found, list) and _compares(found, sign, value)
-
-
-def _among(values: Sequence[Scalar]) -> Callable[[object], bool]:
-    """Equal to one of them; texts that can be nothing else are looked up at once."""
-    plain = {one for one in values if isinstance(one, str) and _is_plain(one)}
-    others = [one for one in values if one not in plain]
-    return lambda found: any(
-        _text(item) in plain or any(_compares(item, "=", one) for one in others)
-        for item in _items(found)
+        return lambda found: _any(found, lambda one: _compares(one, "=", other))
+    if sign != "contains":
+        return lambda found: not isinstance(found, list) and _compares(_scalar(found), sign, other)
+    return lambda found: (
+        text.casefold() in found.casefold()
+        if isinstance(found, str)
+        else isinstance(found, list) and _any(found, lambda one: _compares(one, "=", other))
     )
 
 
-def _is_plain(text: str) -> bool:
-    return _number(text) is None and _period(text) is None and text.lower() not in ("true", "false")
+def _any(found: object, test: Callable[[_Scalar], bool]) -> bool:
+    """Whether it holds of the value, or of an item of the list."""
+    if isinstance(found, list):
+        return any(test(_scalar(one)) for one in found if one is not None)
+    return test(_scalar(found))
 
 
-def _items(found: object) -> Sequence[object]:
-    """What of a value may equal another: each item of a list."""
-    if not isinstance(found, list):
-        return (found,)
-    return [inner for item in found if item is not None for inner in _items(item)]
+_Period: TypeAlias = tuple[datetime, datetime]
 
 
-def _compares(found: object, sign: str, wanted: Scalar) -> bool:
+class _Scalar(NamedTuple):
+    """A value as what it reads as."""
+
+    text: str
+    number: int | float | None
+    period: _Period | None
+    is_text: bool
+    is_truth: bool
+
+    is_plain: bool
+    """Whether it equals nothing that is written otherwise."""
+
+
+def _compares(found: _Scalar, sign: str, wanted: _Scalar) -> bool:
     """How two values compare: as numbers, as dates, else as text where both are text.
 
     Numbers where both read as such and one of them is one; ISO dates, and parts of them, as
     periods: `=` where they share a moment, `>` where one goes on after the other. What is wanted
     as a number or a date is never greater or smaller than other text.
     """
-    text, other = _text(found), _text(wanted)
-    if isinstance(found, bool) or isinstance(wanted, bool):
-        return sign == "=" and text.lower() == other.lower()
-    a, b = _number(text), _number(other)
-    if a is not None and b is not None and not (isinstance(found, str) and isinstance(wanted, str)):
-        return a == b if sign == "=" else bool(_ORDER[sign](a, b))
-    period, asked = _period(text), _period(other)
-    if period is not None and asked is not None:
-        return _compares_periods(period, sign, asked)
+    are_texts = found.is_text and wanted.is_text
+    if found.is_truth or wanted.is_truth:
+        return sign == "=" and found.text.lower() == wanted.text.lower()
+    if found.number is not None and wanted.number is not None and not are_texts:
+        return bool(_COMPARE[sign](found.number, wanted.number))
+    if found.period is not None and wanted.period is not None:
+        return _compares_periods(found.period, sign, wanted.period)
     if sign == "=":
-        return text == other
-    are_texts = isinstance(found, str) and isinstance(wanted, str) and asked is None
-    return are_texts and bool(_ORDER[sign](text, other))
-
-
-_Period: TypeAlias = tuple[datetime, datetime]
+        return found.text == wanted.text
+    return are_texts and wanted.period is None and bool(_COMPARE[sign](found.text, wanted.text))
 
 
 def _compares_periods(period: _Period, sign: str, asked: _Period) -> bool:
@@ -692,9 +711,30 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-@lru_cache(maxsize=65_536)
+_LONGEST = 50
+"""Characters of a text that may be a number or a date."""
+
+
+def _scalar(value: object) -> _Scalar:
+    is_short = not isinstance(value, str) or len(value) <= _LONGEST
+    if is_short and isinstance(value, (str, bool, int, float)):
+        return _short_scalar(value)
+    return _Scalar(_text(value), None, None, isinstance(value, str), False, True)
+
+
+@lru_cache(maxsize=16_384, typed=True)
+def _short_scalar(value: Scalar) -> _Scalar:
+    text, is_truth = _text(value), isinstance(value, bool)
+    number = None if is_truth else _number(text) if isinstance(value, str) else value
+    if isinstance(number, float) and not math.isfinite(number):
+        number = None
+    period = _period(text)
+    is_plain = number is None and period is None and text.lower() not in ("true", "false")
+    return _Scalar(text, number, period, isinstance(value, str), is_truth, is_plain)
+
+
 def _number(text: str) -> int | float | None:
-    if len(text) > _LONGEST_NUMBER or not _NUMBER.fullmatch(text.strip()):
+    if len(text) > _LONGEST or not _NUMBER.fullmatch(text.strip()):
         return None
     with suppress(ValueError):
         return int(text)  # exact, however long: record numbers must not meet their neighbours
@@ -706,7 +746,6 @@ _ISO_DATE = re.compile(r"([0-9]{4})(?:-(0[1-9]|1[0-2])(?:-(0[1-9]|[12][0-9]|3[01
 _INSTANT = timedelta(microseconds=1)
 
 
-@lru_cache(maxsize=65_536)
 def _period(text: str) -> _Period | None:
     """The moments from and before which an ISO date, or a part of one, holds."""
     part = _ISO_DATE.fullmatch(text)
