@@ -164,7 +164,7 @@ def test_a_filter_joins_conditions_and_names_what_is_near_an_unknown_field(
 
     unknown = in_process("documents", "--where", "autor = Ada Quill", *store)
     assert (unknown.returncode, json.loads(unknown.stdout)) == (0, [])
-    assert "no document has the field 'autor' (did you mean 'author'?)" in unknown.stderr
+    assert "no document has the field 'autor'; did you mean 'author'?" in unknown.stderr
 
 
 def test_search_asks_namespaces_together(in_process: Run, tmp_path: Path) -> None:

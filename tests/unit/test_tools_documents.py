@@ -441,9 +441,9 @@ def test_tools_point_at_what_is_no_filter_and_name_fields_near_an_unknown_one(
     assert "at character 23: date 'soon' in a filter is no date" in refused
     unknown = stocked.call("list_documents", where="titel = x")
     assert unknown["documents"] == []
-    assert "'titel' (did you mean 'title'?)" in unknown["notes"][0]
+    assert "'titel'; did you mean 'title'?" in unknown["notes"][0]
     found = stocked.call("query_documents", query="weir", where="titel = x")
-    assert any("'titel' (did you mean 'title'?)" in note for note in found["notes"])
+    assert any("'titel'; did you mean 'title'?" in note for note in found["notes"])
 
 
 def test_search_and_fetch_have_the_shapes_that_connectors_expect(stocked: Desk) -> None:

@@ -200,7 +200,7 @@ def test_pages_take_filters_and_say_what_is_wrong_with_one(tmp_path: Path) -> No
             assert passage in shown("source = bell or (title = The mill and not draft = true)")
             assert passage not in shown("not title contains MILL").partition("</form>")[2]
             unknown = shown("sourse = x")
-            assert "no document has the field 'sourse' (did you mean 'source'?)" in unknown
+            assert "no document has the field 'sourse'; did you mean 'source'?" in unknown
             wrong = shown("source = x and", 400)
             assert "at character 15: expected the name of a field, such as year>=2020</p>" in wrong
 

@@ -28,8 +28,10 @@ FIELDS = (
 `date` is `created_at` as precisely as it is stated.
 """
 UNKNOWN_LANGUAGE = "unknown"
-_NEAR, _SHOWN, _TOLD = 3, 30, 5
-"""Names near to one that no document has, names of all that there are, and notes, at most."""
+_NEAR, _TOLD = 3, 3
+"""Names near to one that no document has, and notes, at most."""
+_NAMED, _LISTED = 40, 200
+"""Characters of a name, and of all names, in a note."""
 
 
 class DocumentValues(NamedTuple):
@@ -82,17 +84,19 @@ def _stated(created_at: str, precision: str | None) -> str:
 def unknown_fields(where: Sequence[Filter], names: Iterable[str]) -> list[str]:
     """What to say of the fields that no document has; `names` are those of all metadata."""
     known = sorted({*FIELDS, *names})
-    unknown = [
-        name for name in dict.fromkeys(n for one in where for n in fields(one)) if name not in known
-    ]
-    shown = ", ".join(one_line(name)[:60] for name in known[:_SHOWN])
-    more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
+    unknown = {name: None for one in where for name in fields(one) if name not in known}
+    listed = ", ".join(one_line(name)[:_NAMED] for name in known)
+    there_are = listed if len(listed) <= _LISTED else f"{listed[:_LISTED]}…"
     notes = []
-    for name in unknown[:_TOLD]:
-        near = " or ".join(map(repr, difflib.get_close_matches(name, known, _NEAR)))
-        guess = f" (did you mean {near}?)" if near else ""
-        notes.append(f"no document has the field {name[:60]!r}{guess}; there are {shown}{more}")
+    for name in list(unknown)[:_TOLD]:
+        near = " or ".join(map(_named, difflib.get_close_matches(name, known, _NEAR)))
+        guess = f"did you mean {near}?" if near else f"there are {there_are}"
+        notes.append(f"no document has the field {_named(name)}; {guess}")
     return notes
+
+
+def _named(name: str) -> str:
+    return repr(one_line(name)[:_NAMED])
 
 
 _LONGEST_KEY = 60

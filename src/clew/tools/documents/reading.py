@@ -108,7 +108,7 @@ def list_documents(call: Call, arguments: Arguments) -> Result:
     start = read_cursor(arguments["cursor"])
     page = [_document(info) for info in documents[start : start + arguments["limit"]]]
     around: Result = {"documents": [], "total": len(documents), "next_cursor": str(MOST_CHARACTERS)}
-    around |= {"notes": notes} if notes else {}
+    around |= {"notes": [shortened(note, SOURCED) for note in notes[:1]]} if notes else {}
     count = call.engine.state.embedder.count_tokens
     kept = fitting(page, around, arguments["max_tokens"], count)
     if page and not kept:
