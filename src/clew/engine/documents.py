@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from clew.engine.state import EngineState, Progress
+    from clew.filters import Where
     from clew.indexing.incremental import IncrementalIndexer
     from clew.indexing.inputs import FileInput, Input
     from clew.indexing.quota import Quota
@@ -326,9 +327,18 @@ class Documents:
                     return chunk.text
         return "".join(section.text for section in self.sections(name))
 
-    # Last: in what follows, `list` would be the method.
-    def list(self, where: Sequence[str] = ()) -> list[DocumentInfo]:
-        """All documents, or those that meet every filter, by source."""
-        from clew.search.options import parse_conditions
+    def unknown_fields(self, where: Where) -> Sequence[str]:
+        """A note for each field of a filter that no document has, with the nearest ones."""
+        from clew.filters import read_where
 
-        return self._state.store.documents(where=parse_conditions(where))
+        return self._state.store.unknown_fields(read_where(where))
+
+    # Last: in what follows, `list` would be the method.
+    def list(self, where: Where = ()) -> list[DocumentInfo]:
+        """All documents, or those that meet the filters, by source.
+
+        Raises `FilterError` for a filter that cannot be read; see docs/filters.md.
+        """
+        from clew.filters import read_where
+
+        return self._state.store.documents(where=read_where(where))

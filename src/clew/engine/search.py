@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from clew.engine.state import EngineState
+    from clew.filters import Where
     from clew.ports.language_model import LanguageModel
     from clew.search.options import Moment, Options
     from clew.types import Fusion, SearchResult
@@ -82,7 +83,7 @@ class Search:
         strategy: str | None = None,
         limit: int | None = None,
         max_tokens: int | None = None,
-        where: Sequence[str] = (),
+        where: Where = (),
         since: Moment | None = None,
         until: Moment | None = None,
         as_of: Moment | None = None,
@@ -100,7 +101,8 @@ class Search:
             strategy: How passages are found; `auto` lets the router choose and say why.
             limit: Passages, at most.
             max_tokens: Tokens of the assembled context, at most.
-            where: Filters on metadata (`year>=2020`), inside the search.
+            where: Filters on metadata, inside the search: `year >= 2020 and not draft = true`, the
+                same as data, or a list of which all must be met; see docs/filters.md.
             since: Only passages of this time or later: a date, or words such as "last week".
             until: Only passages of this time or earlier, the day or year named included.
             as_of: Ask the store as it stood, and of what held, at the end of that day.
@@ -114,9 +116,9 @@ class Search:
         the setting `limits.question_characters`.
         """
         self._state.check_length("question", question)
+        from clew.filters import read_where
         from clew.search.options import (
             Options,
-            parse_conditions,
             rag_defaults,
             read_end,
             read_last,
@@ -127,7 +129,7 @@ class Search:
         kind = rag_type if rag_type and strategy is None else ""
         given = {"strategy": strategy, "limit": limit, "max_tokens": max_tokens, **options}
         checked = Options(
-            where=parse_conditions(where),
+            where=read_where(where),
             since=read_start("since", since, now),
             until=read_end("until", until, now),
             as_of=read_last("as_of", as_of, now),
@@ -197,7 +199,8 @@ class Search:
             started = time.perf_counter()
             # What is meant by "today" changes with the day alone.
             day = replace(options, now=_midnight(options.now))
-            key = (state.store.generation(), state.packs.names, question, day)
+            # Python takes True for 1, filters do not.
+            key = (state.store.generation(), state.packs.names, question, day, repr(day.where))
             known = None if usage.weight else self._answers.get(key)
             if known is not None:
                 return replace(known, timings_ms={"cache": 1000 * (time.perf_counter() - started)})

@@ -48,9 +48,12 @@ class Database:
     """
 
     def __init__(
-        self, path: Path, busy_seconds: float, prepare: Callable[[sqlite3.Connection], None]
+        self,
+        path: Path,
+        busy_seconds: float,
+        prepare: Callable[[sqlite3.Connection], None] = lambda connection: None,
     ) -> None:
-        """`prepare` is called on each new connection (to define SQL functions)."""
+        """`prepare` is called on each new connection, such as to attach another file."""
         self.path = path
         self.busy_seconds = busy_seconds
         self.read_only = path.is_file() and not all(
