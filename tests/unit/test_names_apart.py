@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -103,7 +104,7 @@ def test_what_is_told_of_one_is_not_told_of_the_other(tmp_path: Path) -> None:
     with clew.open(tmp_path, embedder=HashEmbedder(dimension=8)) as engine:
         toolbox = Toolbox(engine, MEMORY_TOOLS, profile="memory")
 
-        def call(tool: str, **arguments: object) -> dict[str, object]:
+        def call(tool: str, **arguments: object) -> dict[str, Any]:
             outcome = toolbox.call(tool, arguments)
             assert not outcome.is_error, outcome.text
             return dict(outcome.content)
@@ -113,12 +114,12 @@ def test_what_is_told_of_one_is_not_told_of_the_other(tmp_path: Path) -> None:
             made = call("create_entities", entities=[entity])
             assert made == {"entities": [entity], "success": True}
         for i, name in enumerate(given_names):
-            (node,) = call("open_nodes", names=[name])["entities"]  # type: ignore[misc]
+            (node,) = call("open_nodes", names=[name])["entities"]
             assert (node["name"], node["observations"]) == (name, [f"Number {i}."])
         call("delete_entities", entityNames=["C#"])
         assert call("open_nodes", names=["C#"])["entities"] == []
-        assert len(call("open_nodes", names=["C", "C++"])["entities"]) == 2  # type: ignore[arg-type]
+        assert len(call("open_nodes", names=["C", "C++"])["entities"]) == 2
         missing = call("delete_entities", entityNames=["C"])
         assert missing == {"message": "Entities deleted successfully", "success": True}
-        assert len(call("open_nodes", names=["C++"])["entities"]) == 1  # type: ignore[arg-type]
+        assert len(call("open_nodes", names=["C++"])["entities"]) == 1
         assert engine.maintenance.check().problems == ()

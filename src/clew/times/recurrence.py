@@ -171,26 +171,26 @@ def _counting() -> Any:  # noqa: ANN401 - imported late
     """
     from dateutil import rrule
 
-    class Days(rrule._iterinfo):  # type: ignore[name-defined, misc]
+    class Days(rrule._iterinfo):  # type: ignore[name-defined, misc, unused-ignore]
         def _look_at(self, days: int, year: int, month: int) -> None:
-            last, work = self.rrule.bounds
+            last, work = self.rrule.bounds  # type: ignore[attr-defined]
             if (year, month) > (last.year, last.month):
                 raise _BehindError
             work.spend(days)
 
-        def ydayset(self, year: int, month: int, day: int) -> object:
+        def ydayset(self, year: int, month: int, day: int) -> Any:  # noqa: ANN401 - as there
             self._look_at(366, year, 1)
             return super().ydayset(year, month, day)
 
-        def mdayset(self, year: int, month: int, day: int) -> object:
+        def mdayset(self, year: int, month: int, day: int) -> Any:  # noqa: ANN401 - as there
             self._look_at(31, year, month)
             return super().mdayset(year, month, day)
 
-        def wdayset(self, year: int, month: int, day: int) -> object:
+        def wdayset(self, year: int, month: int, day: int) -> Any:  # noqa: ANN401 - as there
             self._look_at(7, year, month)
             return super().wdayset(year, month, day)
 
-        def ddayset(self, year: int, month: int, day: int) -> object:
+        def ddayset(self, year: int, month: int, day: int) -> Any:  # noqa: ANN401 - as there
             self._look_at(1, year, month)
             return super().ddayset(year, month, day)
 
@@ -209,7 +209,7 @@ def _met(text: str, start: datetime, last: datetime, work: Work) -> Iterator[dat
 
     rule = rrulestr(text, dtstart=start)
     rule.__class__ = _counting()
-    rule.bounds = last, work
+    rule.bounds = last, work  # type: ignore[union-attr]
     try:
         for moment in rule:
             work.spend(1)
