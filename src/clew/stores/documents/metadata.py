@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from clew.errors import InputError
-from clew.text import one_line
+from clew.text import cached, one_line
 from clew.times import in_utc
 from clew.types import Condition, DatePrecision, Metadata, PartialDate, partial_date
 
@@ -126,7 +126,7 @@ def _value(name: str, document: DocumentValues, own: Metadata) -> str | None:
     return None if found is None else json.dumps(found, ensure_ascii=False)
 
 
-@lru_cache(maxsize=65_536)
+@cached(16, longest=200)
 def field_value(name: str, *columns: str | None) -> str | None:
     """A field of a document as JSON text; `columns` are those of `COLUMNS`, in that order."""
     stored = dict(zip(COLUMNS, columns, strict=True))
@@ -160,7 +160,7 @@ def _stated(created_at: str, precision: str | None) -> str:
 # --- comparing ---------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=65_536)
+@cached(16, longest=200)
 def meets(value: str | None, operator: str, wanted: str) -> bool:
     """Whether a value (JSON text; None: missing) stands in that relation to `wanted`.
 
