@@ -481,9 +481,7 @@ class _Conditions:
         if value is None and not sign.endswith("null"):
             nulls = {"=": "is null", "!=": "is not null"}
             if sign not in nulls:
-                raise InputError(
-                    f"{sign} does not compare with null; write {_shortened(name)} is null"
-                )
+                raise InputError(f"{sign} does not compare with null; write … is null")
             sign = nulls[sign]
         if sign.endswith("null") and value is not None:
             raise InputError(f"{sign} takes no value")
@@ -493,8 +491,8 @@ class _Conditions:
             for one in value if isinstance(value, tuple) else (value,):
                 if _period(_text(one)) is None:
                     raise InputError(
-                        f"{name} {_shown(_text(one))} in a filter is no date; expected one such as 2019,"
-                        " 2019-05, 2019-05-08 or 2019-05-08T12:00"
+                        f"{name} {_shown(_text(one))} in a filter is no date; expected one such as"
+                        " 2019, 2019-05, 2019-05-08 or 2019-05-08T12:00"
                     )
         return Condition(name, cast("Operator", sign), value)
 

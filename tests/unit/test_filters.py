@@ -347,7 +347,7 @@ def test_what_is_no_condition_says_what_one_looks_like(text: str) -> None:
         ("tags in (a, ¦null)", "null stands in no list"),
         ("tags in (a, ¦)", "expected a value"),
         ("a is ¦nothing", "expected null"),
-        ("a > ¦null", "> does not compare with null; write a is null"),
+        ("a > ¦null", "> does not compare with null; write … is null"),
         ("x not ¦like 3", "expected an operator after the field 'x'"),
         ("year ¦<> 2020", "unknown operator '<>'"),
     ],
