@@ -61,6 +61,10 @@ class SearchOptions(TypedDict, total=False):
     context_passages: bool
 
 
+ASKED_AGAIN = 5
+"""How often a question is asked at another state of the store before an error is told."""
+
+
 class Search:
     """Answers questions; the answers are kept until the store changes."""
 
@@ -212,10 +216,13 @@ class Search:
                 return replace(result, notes=(*result.notes, COMMUNITIES_MADE))
             return result
 
-    def _ask_settled(self, question: str, options: Options) -> SearchResult:
-        """The answer; asked once more where it came to nothing because all passages were replaced.
+    def _ask_settled(
+        self, question: str, options: Options, again: int = ASKED_AGAIN
+    ) -> SearchResult:
+        """The answer; asked again where the store changed, and the answer came to nothing by it.
 
-        Reindexing and restoring do that, and a question may be under way.
+        Whoever writes may replace all passages that a question finds, or one before its embedding
+        is read.
         """
         store = self._state.store
         try:
@@ -224,10 +231,10 @@ class Search:
             found = error
         if not isinstance(found, StoreError) and found.hits:
             return found
-        before = store.mentions_version()
+        before = store.generation()
         with store.pinned_generation(anew=True):
-            if store.mentions_version() != before:
-                return self._ask(question, options)
+            if again and store.generation() != before:
+                return self._ask_settled(question, options, again - 1)
         if isinstance(found, StoreError):
             raise found
         return found

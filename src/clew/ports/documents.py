@@ -84,15 +84,15 @@ class DocumentStore(Protocol):
 
     def document_digests(
         self, sources: Sequence[str] | None = None
-    ) -> Mapping[str, tuple[str, str, str]]:
-        """(origin, sha256, pipeline fingerprint) by source: of every document, or of some.
+    ) -> Mapping[str, tuple[str, str, str, str]]:
+        """(origin, sha256, pipeline fingerprint, read from) by source: of every document, or some.
 
         `sources` are those documents' own, or what they were read from.
         """
         ...
 
     def same_documents(self, digests: Sequence[str]) -> list[tuple[str, str, str]]:
-        """(source, origin, sha256) of the documents with these digests."""
+        """(source, origin, sha256) of the documents of files that have these digests."""
         ...
 
     def document_chunks(self, *document_ids: str) -> list[StoredChunk]:

@@ -195,6 +195,8 @@ def print_report(report: IndexReport) -> None:
         )
     for before, now in report.moved:
         note(f"{shown_source(now)} was {shown_source(before)}, which is gone; --prune drops that")
+    for file, count in Counter(map(_file_of, report.gone)).items():
+        note(f"{shown_source(file)} no longer holds {count:,} of its records; --prune drops them")
     if report.skipped:
         _print_skipped(report.skipped)
 

@@ -191,14 +191,15 @@ class Documents(Passages, EarlierVersions):
 
     def document_digests(
         self, sources: Sequence[str] | None = None
-    ) -> dict[str, tuple[str, str, str]]:
+    ) -> dict[str, tuple[str, str, str, str]]:
         """See `ports.DocumentStore`."""
         if sources is None:
             (rows,) = self.backend.gather(by_digest.DIGESTS)
         else:
             (rows,) = self.backend.gather(by_digest.DIGESTS_OF, keys=list(sources))
         return {
-            source: (origin, sha256, fingerprint) for source, origin, sha256, fingerprint in rows
+            source: (origin, sha256, fingerprint, read_from or "")
+            for source, origin, sha256, fingerprint, read_from in rows
         }
 
     def document_chunks(self, *document_ids: str) -> list[StoredChunk]:
@@ -227,11 +228,21 @@ def _document_info(row: Sequence[Any]) -> DocumentInfo:
             **values,
             "created_at": to_time(values["created_at"]),
             "language": values["language"] or "",
+            "read_from": values["read_from"] or "",
             "date_source": values["date_source"] or "",
             "date_precision": values["date_precision"] or "",
             "updated_at": to_time(values["updated_at"]),
             "indexed_at": datetime.fromisoformat(values["indexed_at"]),
-            "metadata": json.loads(values["metadata"]),
+            "metadata": _metadata(values["metadata"]),
             "summary": read_described(values["summary"])[1],
         }
     )
+
+
+def _metadata(text: str) -> Metadata:
+    """Metadata; where they are damaged, what there is of them, so that the document can be seen."""
+    try:
+        found: Metadata = json.loads(text)
+    except ValueError:
+        return {"damaged": text}
+    return found

@@ -5,12 +5,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from clew.filters import Values, fields
-from clew.text import one_line
+from clew.text import cached, one_line
 from clew.types import DatePrecision, Filter, Metadata, partial_date
 
 COLUMNS = (
@@ -53,7 +52,7 @@ class DocumentValues(NamedTuple):
         return value
 
 
-@lru_cache(maxsize=65_536)
+@cached(16, longest=200)
 def field_value(name: str, *columns: str | None) -> str | list[str] | None:
     """A field of a document; `columns` are those of `COLUMNS`, in that order."""
     stored = dict(zip(COLUMNS, columns, strict=True))

@@ -29,6 +29,7 @@ from clew.stores.sqlite.migration_steps import (
     m016_enrichments,
     m017_lookup_keys,
     m019_descriptions,
+    m023_read_from,
 )
 from clew.stores.sqlite.model_descriptions import m020_model_descriptions
 
@@ -55,6 +56,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m020_model_descriptions,
     m021_undo,
     m022_outcomes,
+    m023_read_from,
 )
 SCHEMA_VERSION = len(MIGRATIONS)
 
@@ -110,6 +112,7 @@ def open_database(folder: Path, busy_seconds: float) -> Database:
     database = Database(folder / "clew.db", busy_seconds)
     try:
         _bring_up_to_date(database, folder)
+        database.schema = SCHEMA_VERSION
     except BaseException:
         database.close()
         raise

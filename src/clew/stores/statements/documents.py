@@ -9,7 +9,7 @@ from clew.stores.statements.enrichments import described
 
 DOCUMENT = (
     "id source origin title sha256 media_type language created_at date_source date_precision"
-    " updated_at indexed_at metadata recipe characters version derived_from"
+    " updated_at indexed_at metadata recipe characters version derived_from read_from"
 ).split()
 """Columns of a document; then the numbers of its sections and chunks, and its description."""
 _DOCUMENT = ", ".join(f"d.{name}" for name in DOCUMENT)

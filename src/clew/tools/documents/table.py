@@ -96,7 +96,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         name="ask",
         title="Ask",
         description="An answer in statements, each with words of the documents that support it; by"
-        " the server's language model, else the documents' own sentences.",
+        " the server's language model, else quoted from the documents.",
         parameters=(
             _QUERY,
             integer("top_k", "Passages to answer from", 10, 1, 30),
