@@ -198,7 +198,7 @@ class _Reader:
         if signs and (sign is None or signs[0] not in (sign[0], f"{sign[0]}!")):
             instead = "; write = for equal" if signs[0] == "==" else ""
             raise self._error(
-                f"unknown operator {signs[0]!r}{instead}; expected one of"
+                f"unknown operator {_shown(signs[0])}{instead}; expected one of"
                 f" {' '.join(_OPERATORS[:8])}, {_SUCH}"
             )
         if sign:
@@ -214,7 +214,7 @@ class _Reader:
             if self._takes(word):
                 return negated + word
         raise self._error(
-            f"expected an operator after the field {name!r} ({' '.join(_OPERATORS[:8])}, in,"
+            f"expected an operator after the field {_shown(name)} ({' '.join(_OPERATORS[:8])}, in,"
             f" contains, between, is null), {_SUCH}; quote a value that holds and, or, or brackets"
         )
 
@@ -481,7 +481,7 @@ class _Conditions:
         if value is None and not sign.endswith("null"):
             nulls = {"=": "is null", "!=": "is not null"}
             if sign not in nulls:
-                raise InputError(f"{sign} does not compare with null; write {name} is null")
+                raise InputError(f"{sign} does not compare with null; write … is null")
             sign = nulls[sign]
         if sign.endswith("null") and value is not None:
             raise InputError(f"{sign} takes no value")
@@ -491,8 +491,8 @@ class _Conditions:
             for one in value if isinstance(value, tuple) else (value,):
                 if _period(_text(one)) is None:
                     raise InputError(
-                        f"{name} {_text(one)!r} in a filter is no date; expected one such as 2019,"
-                        " 2019-05, 2019-05-08 or 2019-05-08T12:00"
+                        f"{name} {_shown(_text(one))} in a filter is no date; expected one such as"
+                        " 2019, 2019-05, 2019-05-08 or 2019-05-08T12:00"
                     )
         return Condition(name, cast("Operator", sign), value)
 
