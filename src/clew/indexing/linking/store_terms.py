@@ -138,12 +138,11 @@ class _Terms:
                 before = new.get(key, first)
                 new[key] = replace(before, count=before.count + 1)
         related = list(self._related(prose, spans))
-        for one in related:
-            for span in spans[one.sentence]:
-                if span.name in (one.head, one.tail):
-                    new.setdefault(
-                        (one.sentence, entity_key(span.name)), _mention(span, one.sentence)
-                    )
+        for ordinal, of_sentence in spans.items():
+            ends = {n for r in related if r.sentence == ordinal for n in (r.head, r.tail)}
+            for span in of_sentence:
+                if span.name in ends:
+                    new.setdefault((ordinal, entity_key(span.name)), _mention(span, ordinal))
         said = {(mention.sentence, entity_key(mention.name)) for mention in found.mentions}
         added = [mention for key, mention in new.items() if key not in said]
         if not (added or related):
