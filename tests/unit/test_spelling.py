@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,9 +12,10 @@ from hypothesis import strategies as st
 
 import clew
 from clew.graph.vocabulary import CHANGES, current_vocabulary, sound
-from clew.search.analysis.spelling import MOST_READ, _is_known, read_as_spelt
+from clew.search.analysis.spelling import MOST_READ, _is_known, _likelihood, read_as_spelt
 from clew.search.strategies import STRATEGIES
 from clew.testing.fakes import HashEmbedder
+from clew.text import fold
 from clew.tools.memory.table import MEMORY_TOOLS
 from clew.tools.toolbox import Toolbox
 from tests.unit.asked import add, new_session
@@ -194,14 +196,21 @@ def english(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
 
 @settings(max_examples=60, deadline=None)
 @given(st.data(), st.sampled_from(sorted(ASKED_WITH)), st.booleans())
-def test_a_question_in_another_language_is_read_as_it_stands(
+def test_in_another_language_no_function_word_is_read_otherwise_and_no_worse_is_found(
     english: clew.Clew, data: st.DataObject, language: str, capitals: bool
 ) -> None:
     asked = data.draw(st.sampled_from(ASKED_WITH[language]))
     question = f"{asked} {data.draw(st.sampled_from(NOUNS[language]))}?"
     session = new_session(english, question.upper() if capitals else question)
-    assert read_as_spelt(session) is session
-    assert not session.notes
+    read = read_as_spelt(session)
+    before, after = (re.findall(r"\w+", text) for text in (session.question, read.question))
+    assert len(before) == len(after)
+    for was, now in zip(before, after, strict=True):
+        assert was == now or not _is_known(fold(was))
+    if read is not session:
+        better = _likelihood(session, read.question)
+        assert better > _likelihood(session, session.question)
+        assert session.notes
 
 
 @pytest.mark.parametrize("question", ["Warum?", "Quién", "¿Quien?", "WARUM", "Pourquoi", "wann"])

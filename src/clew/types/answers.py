@@ -144,8 +144,7 @@ class Answer:
     @property
     def text(self) -> str:
         """The answer in words, with its marks."""
-        between = " " if self.model else "\n"
-        return between.join(s.marked for s in self.statements) if self.answered else DO_NOT_SAY
+        return " ".join(s.marked for s in self.statements) if self.answered else DO_NOT_SAY
 
     def to_dict(self) -> dict[str, Any]:
         """The shape that `--json` prints and the tool `ask` answers with."""

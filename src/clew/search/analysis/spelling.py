@@ -2,9 +2,9 @@
 
 A word that the store has stays as it is, and so does a word of a name that the store knows, an
 English word, a function word of any language, and what is quoted or looks like code, a file or an
-address: none of these is a slip. Of a question in a language that the store does not hold nothing
-is read otherwise, since its words are not known here. What may be a slip is asked in both readings,
-and the better one wins.
+address: none of these is a slip. What may be one is asked in both readings, and the better one
+wins. In a question in a language that the store does not hold, whose words are not known here, the
+other reading must be the likelier one: "Mongolei" finds more as "Mongolia".
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ def read_as_spelt(session: QuerySession) -> QuerySession:
             question = f"{question[:start]}{meant[word]}{question[start + len(word) :]}"
     with session.timings.step("spelling"):
         as_asked = _likelihood(session, session.question)
-        if _likelihood(session, question) < AS_LIKELY * as_asked:
+        share = 1.0 if _is_foreign(session) else AS_LIKELY
+        if _likelihood(session, question) <= share * as_asked:
             return session
     session.note(*(f"read {word!r} as {near!r}" for word, near in meant.items()))
     return session.for_question(question)
@@ -98,8 +99,6 @@ def _words(question: str) -> Iterator[tuple[int, str]]:
 
 def _meant(session: QuerySession, words: Sequence[str]) -> dict[str, str]:
     """What each of the words that is a slip stands for."""
-    if _is_foreign(session):
-        return {}
     held = _HeldWords(session.snapshot, session.languages)
     foreign = (word for word in words if not len(held.rows(word)) and not _is_known(fold(word)))
     unknown = list(islice(foreign, MOST_READ))

@@ -136,11 +136,10 @@ def _without_model(result: SearchResult, tell: Tell, began: float, notes: Sequen
         likely = (n for n, hit in enumerate(result.hits, 1) if _may_answer(hit, least))
         quoted = (_quoted(number, result.hits[number - 1]) for number in likely)
         statements = tuple(islice(filter(None, quoted), 1))
-    if result.hits and not statements:
+    if result.reached and not statements:
         notes = [*notes, PASSAGES_ALONE]
-    made = _made(result, statements, began, notes=notes)
-    tell(made.text)
-    return made
+    tell("\n".join(s.marked for s in statements) or DO_NOT_SAY)
+    return _made(result, statements, began, notes=notes)
 
 
 def _may_answer(hit: Hit, least: float) -> bool:
@@ -242,7 +241,8 @@ def _made(
 ) -> Answer:
     quoted = [quotation for statement in statements for quotation in statement.quotations]
     cited = {quotation.source: quotation for quotation in reversed(quoted)}
-    shown = sorted(cited) or list(range(1, len(result.hits) + 1))[: 0 if statements else NEAREST]
+    nearest = range(1, 1 + min(NEAREST, len(result.hits)))
+    shown = sorted(cited) or ([] if statements or not result.reached else nearest)
     return Answer(
         question=result.query,
         answered=bool(statements),
