@@ -58,7 +58,8 @@ def redacted(text: str) -> str:
     text = _LOGIN.sub(HIDDEN, text)
     for secret in tuple(_secrets):
         pieces = {secret[i : i + _PIECE] for i in range(len(secret) - _PIECE + 1)}
-        shown, end = [], 0
+        shown: list[str] = []
+        end = 0
         for start in range(len(text) - _PIECE + 1):
             if text[start : start + _PIECE] in pieces:
                 if start > end or not shown:

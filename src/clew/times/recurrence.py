@@ -171,7 +171,9 @@ def _counting() -> Any:  # noqa: ANN401 - imported late
     """
     from dateutil import rrule
 
-    class Days(rrule._iterinfo):  # type: ignore[name-defined, misc]
+    base: Any = rrule._iterinfo
+
+    class Days(base):  # type: ignore[misc]
         def _look_at(self, days: int, year: int, month: int) -> None:
             last, work = self.rrule.bounds
             if (year, month) > (last.year, last.month):
@@ -207,7 +209,7 @@ def _met(text: str, start: datetime, last: datetime, work: Work) -> Iterator[dat
     """When a rule is met, to the end of the month of `last`."""
     from dateutil.rrule import rrulestr
 
-    rule = rrulestr(text, dtstart=start)
+    rule: Any = rrulestr(text, dtstart=start)
     rule.__class__ = _counting()
     rule.bounds = last, work
     try:
