@@ -171,26 +171,28 @@ def _counting() -> Any:  # noqa: ANN401 - imported late
     """
     from dateutil import rrule
 
-    class Days(rrule._iterinfo):  # type: ignore[name-defined, misc, unused-ignore]
+    base: Any = rrule._iterinfo
+
+    class Days(base):  # type: ignore[misc]
         def _look_at(self, days: int, year: int, month: int) -> None:
-            last, work = self.rrule.bounds  # type: ignore[attr-defined]
+            last, work = self.rrule.bounds
             if (year, month) > (last.year, last.month):
                 raise _BehindError
             work.spend(days)
 
-        def ydayset(self, year: int, month: int, day: int) -> Any:  # noqa: ANN401 - as there
+        def ydayset(self, year: int, month: int, day: int) -> object:
             self._look_at(366, year, 1)
             return super().ydayset(year, month, day)
 
-        def mdayset(self, year: int, month: int, day: int) -> Any:  # noqa: ANN401 - as there
+        def mdayset(self, year: int, month: int, day: int) -> object:
             self._look_at(31, year, month)
             return super().mdayset(year, month, day)
 
-        def wdayset(self, year: int, month: int, day: int) -> Any:  # noqa: ANN401 - as there
+        def wdayset(self, year: int, month: int, day: int) -> object:
             self._look_at(7, year, month)
             return super().wdayset(year, month, day)
 
-        def ddayset(self, year: int, month: int, day: int) -> Any:  # noqa: ANN401 - as there
+        def ddayset(self, year: int, month: int, day: int) -> object:
             self._look_at(1, year, month)
             return super().ddayset(year, month, day)
 
@@ -207,9 +209,9 @@ def _met(text: str, start: datetime, last: datetime, work: Work) -> Iterator[dat
     """When a rule is met, to the end of the month of `last`."""
     from dateutil.rrule import rrulestr
 
-    rule = rrulestr(text, dtstart=start)
+    rule: Any = rrulestr(text, dtstart=start)
     rule.__class__ = _counting()
-    rule.bounds = last, work  # type: ignore[union-attr]
+    rule.bounds = last, work
     try:
         for moment in rule:
             work.spend(1)
