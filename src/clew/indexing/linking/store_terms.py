@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from clew.indexing.ner.known_terms import (
@@ -26,7 +25,6 @@ from clew.indexing.relations.patterns import find_relations
 from clew.indexing.splitting.code_blocks import is_code
 from clew.spelling import term_words
 from clew.text import entity_key
-from clew.times import date_of
 from clew.types import (
     Chunk,
     ChunkExtraction,
@@ -66,12 +64,7 @@ class StoreTerms:
         terms = self._terms_of(prose)
         if not terms.types:
             return extraction
-        whole = document.date or date_of(document.metadata)
-        found = (
-            terms.within(part, date.start if (date := date_of(chunk.metadata, whole)) else None)
-            for chunk, part in zip(chunks, prose, strict=True)
-        )
-        return replace(extraction, chunks=tuple(found))
+        return replace(extraction, chunks=tuple(map(terms.within, prose)))
 
     def _terms_of(self, prose: Iterable[_Prose]) -> _Terms:
         """The terms whose words stand in some texts."""
@@ -120,7 +113,7 @@ class _Terms:
                 self.types[known.name] = known.entity_type
                 self._openings.update(words[:n] for n in range(1, len(words) + 1))
 
-    def within(self, prose: _Prose, written: datetime | None) -> ChunkExtraction:
+    def within(self, prose: _Prose) -> ChunkExtraction:
         """What was found in a chunk, with a mention of each term that it lacks.
 
         And with what its sentences state of these terms, a word that is told by hand among them.
@@ -144,13 +137,12 @@ class _Terms:
                 )
                 before = new.get(key, first)
                 new[key] = replace(before, count=before.count + 1)
-        related = list(self._related(prose, spans, written))
-        for one in related:
-            for span in spans[one.sentence]:
-                if span.name in (one.head, one.tail):
-                    new.setdefault(
-                        (one.sentence, entity_key(span.name)), _mention(span, one.sentence)
-                    )
+        related = list(self._related(prose, spans))
+        for ordinal, of_sentence in spans.items():
+            ends = {n for r in related if r.sentence == ordinal for n in (r.head, r.tail)}
+            for span in of_sentence:
+                if span.name in ends:
+                    new.setdefault((ordinal, entity_key(span.name)), _mention(span, ordinal))
         said = {(mention.sentence, entity_key(mention.name)) for mention in found.mentions}
         added = [mention for key, mention in new.items() if key not in said]
         if not (added or related):
@@ -162,7 +154,7 @@ class _Terms:
         )
 
     def _related(
-        self, prose: _Prose, spans: Mapping[int, list[NameSpan]], written: datetime | None
+        self, prose: _Prose, spans: Mapping[int, list[NameSpan]]
     ) -> Iterator[ExtractedRelation]:
         """What sentences state of terms and names that they have, and was not found before."""
         known = {
@@ -179,7 +171,7 @@ class _Terms:
             ]
             names = sorted([*names, *spans[ordinal]], key=lambda span: (span.start, -span.end))
             terms = {span.name for span in spans[ordinal]}
-            for one in find_relations(prose.text, (start, end, ordinal), names, (), written):
+            for one in find_relations(prose.text, (start, end, ordinal), names, ()):
                 fact = ordinal, entity_key(one.head), one.relation_type, entity_key(one.tail)
                 if fact not in known and not terms.isdisjoint((one.head, one.tail)):
                     yield one
