@@ -282,7 +282,7 @@ def test_one_text_never_stands_for_several(engine: clew.Clew) -> None:
     for place, method, several in found:
         if several == "where" or place.endswith("restore_names"):
             continue  # filters are a language; keys are computed
-        others = {
+        others: dict[str, list[object]] = {
             parameter.name: []
             for parameter in inspect.signature(method).parameters.values()
             if parameter.default is parameter.empty

@@ -195,7 +195,7 @@ async def test_nothing_is_destroyed_against_the_users_will(
     assert len(engine.documents.list()) == 1
 
 
-DESTROYING = {
+DESTROYING: dict[str, dict[str, Any]] = {
     "delete_document": {"document": "mill.md"},
     "delete_relation": {"relation_id": 1},
     "prune_graph": {"below": 1.0, "dry_run": False, "entities": True},

@@ -28,6 +28,7 @@ from clew.search.strategies import (
 )
 from clew.search.strategies.earlier import with_earlier
 from clew.search.strategies.look_up import be_sure, is_looked_up
+from clew.search.strategies.period_alone import asks_what_happened
 from clew.search.strategies.temporal import describe_time, keep_to_period
 from clew.types import Context, SearchResult
 
@@ -89,6 +90,7 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
         temporal=describe_time(session, hits),
         timings_ms=session.timings.milliseconds,
         min_confidence=options.min_confidence,
+        overview=there_is and (strategy not in WITH_EARLIER or asks_what_happened(session)),
         notes=tuple(session.notes),
     )
     if remark := _no_answer(result):

@@ -118,6 +118,8 @@ class SearchResult:
     """Whatever was missing or degraded."""
     min_confidence: float = 0.0
     """What was asked for, 0 to 1."""
+    overview: bool = False
+    """Whether a whole is asked for, which no sentence answers but what the strategy made of it."""
 
     @property
     def confidence(self) -> float | None:
