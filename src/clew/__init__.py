@@ -13,7 +13,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Unpack
 
-from clew.errors import ClewError, check_several
+from clew.errors import ClewError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,6 +76,7 @@ def open(
     name. Raises `SettingsError` for settings that cannot be, `StoreError` for a store that cannot
     be opened, `NotFoundError` for an unknown pack.
     """
+    from clew.errors import check_several
     from clew.library import Clew
 
     check_several(packs=packs)
