@@ -4,6 +4,7 @@ ClewError
 ├── InputError                what the caller gave cannot be used
 │   ├── UnreadableError       a file or record that cannot be read (indexing goes on without it)
 │   │   └── LimitError        reading it takes more than a limit of the settings allows
+│   ├── FilterError           a filter that cannot be read; points at the character
 │   ├── NotFoundError         no document, chunk or entity of that name
 │   └── SettingsError         a setting or a combination of settings that cannot be
 ├── StoreError                the store cannot do what was asked
@@ -59,7 +60,8 @@ def redacted(text: str) -> str:
     text = _LOGIN.sub(HIDDEN, text)
     for secret in tuple(_secrets):
         pieces = {secret[i : i + _PIECE] for i in range(len(secret) - _PIECE + 1)}
-        shown, end = [], 0
+        shown: list[str] = []
+        end = 0
         for start in range(len(text) - _PIECE + 1):
             if text[start : start + _PIECE] in pieces:
                 if start > end or not shown:
@@ -85,6 +87,11 @@ class ClewError(Exception):
     def __init__(self, *args: object) -> None:
         super().__init__(*(redacted(one) if isinstance(one, str) else one for one in args))
 
+    @property
+    def line(self) -> str:
+        """The message in one line."""
+        return " ".join(str(self).splitlines())
+
 
 class InputError(ClewError):
     """What the caller gave cannot be used."""
@@ -107,6 +114,24 @@ class LimitError(UnreadableError):
 
     It is not read again by itself before the document or a limit changes.
     """
+
+
+class FilterError(InputError):
+    """A filter that cannot be read; points at the character where it cannot."""
+
+    def __init__(self, text: str, at: int, problem: str) -> None:
+        start, end = max(0, at - 50), at + 30
+        shown = "".join(c if c.isprintable() else " " for c in text[start:end])
+        shown = ("…" if start else "") + shown + ("…" if text[end:] else "")
+        caret = " " * (at - start + bool(start)) + "^"
+        self.position = at
+        self._line = f"cannot read the filter {shown!r} at character {at + 1}: {problem}"
+        super().__init__(f"{self._line}\n  {shown}\n  {caret}")
+
+    @property
+    def line(self) -> str:
+        """The message without the line that points; it names the character."""
+        return self._line
 
 
 class NotFoundError(InputError):

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from functools import cache, lru_cache
+from collections.abc import Callable
+from functools import cache, lru_cache, wraps
 from itertools import chain, filterfalse, repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from clew.languages import language_words, recognise, script_of, spoken
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from Stemmer import Stemmer
 
@@ -88,7 +89,40 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFC", kept)
 
 
-@lru_cache(maxsize=200_000)
+P = ParamSpec("P")
+R = TypeVar("R")
+_ENTRY = 400
+"""Bytes of an entry without its texts, at most: links, a place in the table, tuples."""
+_CHARACTER = 4
+"""Bytes of a character at most."""
+
+
+def cached(megabytes: float, longest: int = 48) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Keep what a function of texts returned, in that many megabytes at most.
+
+    What it returns is no longer than its texts, about. Texts of more than `longest` characters
+    together are not kept: words and names are short, and whoever sends long ones gets no memory.
+    """
+    entries = int(megabytes * 1e6) // (_ENTRY + 2 * _CHARACTER * longest)
+
+    def kept(function: Callable[P, R]) -> Callable[P, R]:
+        remembered = lru_cache(entries)(function)
+
+        @wraps(function)
+        def call(*texts: P.args, **named: P.kwargs) -> R:
+            length = 0
+            for text in texts:
+                length += len(text) if text else 0  # type: ignore[arg-type]
+            if length > longest:
+                return function(*texts, **named)
+            return remembered(*texts, **named)  # type: ignore[arg-type]
+
+        return call
+
+    return kept
+
+
+@cached(16)
 def entity_key(name: str) -> str:
     """The key under which names are the same; empty for one without a letter or a digit.
 
@@ -285,7 +319,7 @@ def _part_terms(name: str) -> list[str]:
     return [t for part in parts for t in _word_terms(fold(part))] if len(parts) > 1 else []
 
 
-@lru_cache(maxsize=500_000)
+@cached(32)
 def _word_terms(word: str) -> tuple[str, ...]:
     if word in STOP_WORDS or word == "_":
         return ()
@@ -294,7 +328,7 @@ def _word_terms(word: str) -> tuple[str, ...]:
     return (_stem(word.removesuffix("'s").removesuffix("’s").replace("'", "").replace("’", "")),)
 
 
-@lru_cache(maxsize=200_000)
+@cached(16)
 def _terms_in(language: str, word: str) -> tuple[str, ...]:
     """Terms of a word of a text in a language; what is in another script is read as such."""
     known = language_words(language)

@@ -247,17 +247,13 @@ async def lived(assistant: Assistant, clock: Clock, script: Path) -> tuple[int, 
 
 
 async def lost(assistant: Assistant) -> list[str]:
-    """What was written, is not found again as it was written, and was not told of either."""
+    """What was written, is not found again as it was written, and was not refused either."""
     missing: list[str] = []
     for name, texts in assistant.ledger.told.items():
         pages = await assistant.opened(name)
-        shown = json.dumps(pages, ensure_ascii=False)
+        told = [text for page in pages for one in page["entities"] for text in one["observations"]]
         missing += [f"{name}: no entity"] * (not any(page["entities"] for page in pages))
-        missing += [
-            f"{name}: {text}"
-            for text in texts
-            if json.dumps(text, ensure_ascii=False)[1:-1] not in shown
-        ]
+        missing += [f"{name}: {text}" for text in texts if text not in told]
     for head, kind, tail in assistant.ledger.related:
         pages = await assistant.opened(head)
         ends = await names_of(assistant, [head, tail])
@@ -289,18 +285,7 @@ async def test_a_month_of_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     async with assistant_at(tmp_path) as assistant:
         writes, asked, mistakes = await lived(assistant, clock, SCRIPT)
         missing = await lost(assistant)
-        problems = await assistant.call("get_graph_statistics")
-    print(
-        shown(mistakes),
-        "\nlost:",
-        *missing,
-        "\nrefused:",
-        *assistant.ledger.refused,
-        f"{asked - len(mistakes)}/{asked} of {writes}",
-        sep="\n",
-    )
     assert writes >= 100
     assert asked >= 40
     assert not missing
     assert asked - len(mistakes) >= RIGHT * asked, shown(mistakes)
-    assert problems["success"]

@@ -332,3 +332,47 @@ def test_a_local_server_reads_the_working_directory_but_no_settings(
             permitted_path(path, settings)
     names = {path.name for path in find_files([here], settings=ReadSettings())}
     assert "clew.toml" not in names
+
+
+HIDDEN = (".env", ".git/config", ".ssh/id_ed25519", "docs/.secret.md", ".config/app/a.md")
+
+
+def test_what_is_hidden_is_read_where_it_is_named_alone(tmp_path: Path) -> None:
+    for name in (*HIDDEN, "docs/open.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("Jonas Reed built the mill.")
+    usual = load_settings(store=tmp_path / "s", access={"roots": (tmp_path,)})
+    assert permitted_path("docs/open.md", usual) == tmp_path / "docs/open.md"
+    for name in HIDDEN:
+        with pytest.raises(InputError, match="is hidden"):
+            permitted_path(name, usual)
+        folder = (tmp_path / name).parent
+        named = usual.access.model_copy(update={"roots": (folder,)})
+        settings = usual.model_copy(update={"access": named})
+        if not Path(name).name.startswith("."):
+            assert permitted_path(tmp_path / name, settings) == tmp_path / name
+        shown = usual.model_copy(update={"read": usual.read.model_copy(update={"hidden": True})})
+        assert permitted_path(name, shown) == tmp_path / name
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_a_server_started_at_home_or_above_it_opens_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, depth: int
+) -> None:
+    home = tmp_path / "home" / "ann"
+    (home / "work").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    settings = load_settings(store=tmp_path / "s")
+    monkeypatch.chdir((home, *home.parents)[depth])
+    (Path.cwd() / "a.md").write_text("Jonas Reed built the mill.")
+    with pytest.raises(InputError, match="no folder is open"):
+        permitted_path("a.md", settings)
+    monkeypatch.chdir("/")
+    with pytest.raises(InputError, match="no folder is open"):
+        permitted_path("/etc/passwd", settings)
+    monkeypatch.chdir(home / "work")
+    assert permitted_path("a.md", settings) == home / "work" / "a.md"
+    meant = settings.model_copy(
+        update={"access": settings.access.model_copy(update={"roots": (home,)})}
+    )
+    assert permitted_path("a.md", meant) == home / "a.md"

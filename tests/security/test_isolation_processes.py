@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import clew
+from clew.indexing.isolation.process import WorkerProcess
 from clew.jobs.kinds import make_runner
 from clew.testing.fakes import HashEmbedder
 from clew.wiring import make_jobs
@@ -276,3 +277,20 @@ def test_a_server_ends_at_once_while_a_document_is_read(tmp_path: Path) -> None:
     with clew.open(settings=settings) as engine:
         (job,) = make_jobs(engine.state.journal).jobs()
         assert (job.status, job.attempts) == ("queued", 0)
+
+
+def test_a_worker_is_told_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "CLEW_LLM_API_KEY", "CLEW_NEO4J__PASSWORD", "AWS_SECRET", "X"):
+        monkeypatch.setenv(name, "hunter2")
+    worker = WorkerProcess(b"")
+    try:
+        told = Path(f"/proc/{worker._process.pid}/environ").read_bytes().split(b"\0")
+    finally:
+        worker.close()
+
+    names = {one.partition(b"=")[0].decode() for one in told if one}
+    assert "PATH" in names
+    assert not any(b"hunter2" in one for one in told)
+    assert {n for n in names if "KEY" in n or "TOKEN" in n or n.startswith("CLEW")} == {
+        "TOKENIZERS_PARALLELISM"
+    }

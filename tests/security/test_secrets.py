@@ -132,3 +132,27 @@ def test_a_key_that_a_provider_quotes_reaches_no_terminal_store_or_backup(
     for trace in [*sorted(pieces(KEY)), f"{KEY[:7]}*"]:
         assert trace not in said
         assert not any(trace.encode() in data for data in files)
+
+
+def test_what_is_deleted_is_in_no_file_and_no_later_backup(tmp_path: Path) -> None:
+    words = "zaffre ledger cobalt kiln vermilion barge"
+    for number in range(20):
+        (tmp_path / f"kept{number}.md").write_text(f"Jonas Reed built mill number {number}.\n")
+    (tmp_path / "gone.md").write_text(f"The {words} of Marta Quillfeather lies in the cellar.\n")
+    run_clew("index", *sorted(tmp_path.glob("*.md")), cwd=tmp_path)
+    store = tmp_path / ".clew" / "default" / "clew.db"
+    assert words.encode() in store.read_bytes()
+
+    gone = run_clew("delete", "gone.md", "--yes", cwd=tmp_path)
+    copied = run_clew("backup", "copy.db", cwd=tmp_path)
+    assert (gone.returncode, copied.returncode) == (0, 0), gone.stderr + copied.stderr
+    for file in (tmp_path / "copy.db", *store.parent.rglob("*")):
+        data = file.read_bytes() if file.is_file() else b""
+        assert not any(one in data for one in (words.encode(), b"lies in the cellar")), file
+
+    checked = run_clew("check", "--vacuum", cwd=tmp_path)
+    assert checked.returncode == 0, checked.stderr
+    for file in store.parent.rglob("*"):
+        data = file.read_bytes().lower() if file.is_file() else b""
+        assert not any(word.encode() in data for word in [*words.split(), "quillfeather"]), file
+    assert "Jonas Reed" in run_clew("search", "Who built mill number 7?", cwd=tmp_path).stdout

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from html import unescape
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -15,9 +19,14 @@ from clew import Clew
 from clew.errors import InputError
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
+from clew.types import RelationEvidence
+from clew.web.api.exports import _svg
 from clew.web.difference import difference
-from clew.web.graph_view import Wanted, places, view
+from clew.web.graph_view import Node, View, Wanted, places, view
 from clew.web.marks import Mark, find_names, flowing, headings, plain, segments
+from clew.web.pages.entities import shown_relations
+from clew.web.pages.graph import steps
+from clew.web.request import PageRequest
 from clew.web.treemap import squarified
 from tests.unit.test_web_login import OWNER, explorer, log_in
 
@@ -185,6 +194,25 @@ def test_settings_are_shown_without_secrets(
     assert ">environment<" in row
 
 
+def test_pages_take_filters_and_say_what_is_wrong_with_one(tmp_path: Path) -> None:
+    with explorer(tmp_path) as client:
+        log_in(client, OWNER[0])
+        for page in ("documents", ""):
+
+            def shown(where: str, status: int = 200, page: str = page) -> str:
+                answer = client.get(f"/ui/{page}", params={"where": where, "q": "Who built it?"})
+                assert answer.status_code == status, answer.text
+                return unescape(answer.text)
+
+            passage = "The mill" if page else "Jonas Reed built"
+            assert passage in shown("source = bell or (title = The mill and not draft = true)")
+            assert passage not in shown("not title contains MILL").partition("</form>")[2]
+            unknown = shown("sourse = x")
+            assert "no document has the field 'sourse'; did you mean 'source'?" in unknown
+            wrong = shown("source = x and", 400)
+            assert "at character 15: expected the name of a field, such as year>=2020</p>" in wrong
+
+
 def test_assets_are_small_and_have_their_licences() -> None:
     files = [file for file in VENDORED.rglob("*") if file.is_file()]
 
@@ -224,3 +252,58 @@ def test_of_a_difference_only_what_is_near_is_shown() -> None:
         [("same", "line 22")],
         [("left_out", "17")],
     ]
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=5))
+def test_a_path_leads_from_its_start_to_its_end_whichever_way_ties_are_stated(
+    forward: list[bool],
+) -> None:
+    names = [f"N{number}" for number in range(len(forward) + 1)]
+    path = []
+    for number, ahead in enumerate(forward):
+        head, tail = names[number : number + 2] if ahead else names[number : number + 2][::-1]
+        path.append(RelationEvidence(head=head, relation="knows", tail=tail, evidence=""))
+    found = steps("N0", path)
+
+    assert [step.name for step in found] == names
+    assert [not step.reversed for step in found[:-1]] == forward
+    assert found[-1].tie is None
+
+
+def test_a_relation_that_is_confirmed_is_shown_once(tmp_path: Path) -> None:
+    with Clew(load_settings(store=tmp_path), embedder=HashEmbedder()) as engine:
+        engine.add("Osprey Works is part of Vantage Group.", source="a.md")
+        works = engine.entities.get("Osprey Works")
+        page = cast("PageRequest", SimpleNamespace(engine=engine))
+        (before,) = shown_relations(page, works)
+        ends = {"source_id": before.relation.from_entity_id, "target_id": before.other_id}
+        kind = before.relation.relation_type
+        engine.tools.call("add_entity_relationship", {**ends, "relation_type": kind})
+        (after,) = shown_relations(page, works)
+
+    assert before.relation.extractor != "manual"
+    assert after.relation.extractor == "manual"
+    assert (after.other, after.relation.relation_type) == (before.other, kind)
+
+
+def test_an_empty_file_of_a_drop_is_named_and_the_rest_is_taken(tmp_path: Path) -> None:
+    with explorer(tmp_path) as client:
+        log_in(client, OWNER[0])
+        page = client.get("/ui/documents").text
+        token = page.partition('data-form-token="')[2].partition('"')[0]
+        contents = {"a.md": b"Jonas Reed built it.", "empty.md": b"", "b.md": b"Edda cast it."}
+        files = [("files", (name, data)) for name, data in contents.items()]
+        answer = client.post("/ui/documents", files=files, data={"form_token": token})
+        shown = client.get(answer.headers["location"]).text
+
+    assert answer.status_code == 303
+    assert answer.headers["location"].count("sent=") == 2
+    assert "empty.md is empty" in shown
+
+
+def test_a_drawing_is_xml_whatever_names_hold() -> None:
+    name = "a\x00b\x0b\ufffe<&\x1f"
+    node = Node(id=1, name=name, type="x", importance=0.5, community=None, seed=True)
+    drawn = _svg(View(nodes=[node], ties=[], total=1))
+
+    assert "ab<&" in "".join(ElementTree.fromstring(drawn).itertext())

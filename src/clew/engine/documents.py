@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from clew.engine.state import EngineState, Progress
+    from clew.filters import Where
     from clew.indexing.incremental import IncrementalIndexer
     from clew.indexing.inputs import FileInput, Input
     from clew.indexing.quota import Quota
@@ -61,9 +62,11 @@ class Documents:
         Symbolic links that lead out of the paths given are left out unless `follow_links`. What
         cannot be read is reported in `skipped`, and what was stored of it before stays. What took
         more than a limit of the settings (`limits`) is reported again without being read, until it
-        or a limit changes, or `retry` is given. `prune` drops documents whose file below the given
-        paths is gone; `only` leaves all other files alone, `shard` (i, n) all but the i-th of n
-        parts, which every worker cuts alike. Raises `InputError` for a path that does not exist.
+        or a limit changes, or `retry` is given. `prune` drops what was read from files below the
+        paths that are gone, and records that their file no longer holds; a path that is missing or
+        empty drops nothing and is in `skipped`. `only` leaves all other files alone, `shard` (i, n)
+        all but the i-th of n parts, which every worker cuts alike. Raises `InputError` for a path
+        that does not exist, unless `prune`.
         """
         from clew.indexing.inputs import roots_of
 
@@ -162,6 +165,7 @@ class Documents:
 
         A `worker`, from 1, saves beside others and settles what it saved; 0 settles all.
         """
+        check_several(prune=prune)
         check_given(*(item.source for item in inputs))
         state = self._state
         ingest, started = state.bound_ingest(), time.perf_counter()
@@ -172,8 +176,7 @@ class Documents:
             done = ingest.run(run.changed(inputs), run.saved, state.writing)
         if worker is not None:
             ingest.settle(worker, state.writing)
-        with state.writing:
-            run.prune(prune)
+        run.prune(prune, state.writing)
         if run.added or run.updated or run.pruned:
             state.persist()
         return IndexReport(
@@ -186,6 +189,7 @@ class Documents:
             seconds=time.perf_counter() - started,
             embedding_seconds=done.embedding_seconds,
             moved=() if prune else tuple(run.moved()),
+            gone=run.gone(),
         )
 
     def _indexer(
@@ -323,9 +327,18 @@ class Documents:
                     return chunk.text
         return "".join(section.text for section in self.sections(name))
 
-    # Last: in what follows, `list` would be the method.
-    def list(self, where: Sequence[str] = ()) -> list[DocumentInfo]:
-        """All documents, or those that meet every filter, by source."""
-        from clew.search.options import parse_conditions
+    def unknown_fields(self, where: Where) -> Sequence[str]:
+        """A note for each field of a filter that no document has, with the nearest ones."""
+        from clew.filters import read_where
 
-        return self._state.store.documents(where=parse_conditions(where))
+        return self._state.store.unknown_fields(read_where(where))
+
+    # Last: in what follows, `list` would be the method.
+    def list(self, where: Where = ()) -> list[DocumentInfo]:
+        """All documents, or those that meet the filters, by source.
+
+        Raises `FilterError` for a filter that cannot be read; see docs/filters.md.
+        """
+        from clew.filters import read_where
+
+        return self._state.store.documents(where=read_where(where))

@@ -92,6 +92,7 @@ class Enriching:
         What is done is kept, and so is each reply: cut short, it goes on where it was. Raises
         `SettingsError` without a language model.
         """
+        check_several(documents=documents)
         check_kinds(kinds)
         model, reports = self._model(max_tokens, max_cost), list[EnrichmentReport]()
         for kind in kinds:
@@ -114,6 +115,7 @@ class Enriching:
         """
         from clew.models.llm.budget import estimate
 
+        check_several(documents=documents)
         check_kinds(kinds)
         model, past = self._model(None, None), make_replies(self._state.store).entries()
         found = {}
@@ -264,7 +266,6 @@ class Enriching:
         return model
 
     def _ids(self, documents: Sequence[str] | None) -> list[str]:
-        check_several(documents=documents)
         known = self._state.store.documents(ids=documents)
         return [document.id for document in known]
 

@@ -136,6 +136,18 @@ class Maintenance:
         with self._state.writing:
             restore(self._file_store(), Path(path).expanduser(), own=own)
 
+    def vacuum(self) -> None:
+        """Write the store's file anew, without any trace of what was deleted.
+
+        Raises `InputError` for a store on a server.
+        """
+        from clew.derived_files import derived_files, remove_files
+
+        store = self._file_store()
+        store.backend.database.vacuum()
+        # Made again from what is left when they are needed.
+        remove_files(derived_files(store.folder))
+
     def _file_store(self) -> SqliteStore:
         store = file_store(self._state.store)
         if store is not None:

@@ -81,7 +81,8 @@ def prune(state: EngineState, below: float, dry_run: bool, entities: bool) -> Pr
     found = sorted(_read(state, weak), key=lambda one: (one.weight, one.ids))
     unsure = _unsure_entities(state, below) if entities else []
     if not dry_run:
-        with state.writing, state.store.grouping():
+        # All or nothing: a run that is killed leaves no half to be asked for again.
+        with state.writing, state.store.batch():
             for ids in _batches(np.array([i for one in found for i in one.ids], dtype=np.int64)):
                 state.store.retract(ids, by_hand=False)
             for ids in _batches(np.array([one.id for one in unsure], dtype=np.int64)):

@@ -34,7 +34,7 @@ _EDGE_KEYS = {
     "is_causal": "boolean",
 }
 # XML 1.0 allows no control characters but tab and line breaks, however they are written.
-_CONTROL = {code: None for code in range(32) if code not in (9, 10, 13)} | {
+NOT_XML = {code: None for code in range(32) if code not in (9, 10, 13)} | {
     **dict.fromkeys((*range(0xD800, 0xE000), 0xFFFE, 0xFFFF)),
 }
 
@@ -89,7 +89,7 @@ def _data(domain: str, keys: Iterable[str], values: Mapping[str, object]) -> str
 
 def _xml(value: object) -> str:
     text = str(value).lower() if isinstance(value, bool) else str(value)
-    allowed = escape(text.translate(_CONTROL))
+    allowed = escape(text.translate(NOT_XML))
     return STEERING.sub(lambda match: f"&#{ord(match.group())};", allowed)
 
 

@@ -26,9 +26,18 @@ _READ = (
 
 
 def roots_of(settings: Settings) -> list[Path]:
-    """The folders that may be read, links resolved."""
-    named = (str(root).replace("{namespace}", settings.namespace) for root in settings.access.roots)
-    return [_resolved(root) for root in named]
+    """The folders that may be read, links resolved.
+
+    A relative one depends on where the process was started: where that is the home of the user, or
+    lies above it, it is none.
+    """
+    named = [str(root).replace("{namespace}", settings.namespace) for root in settings.access.roots]
+    home = _resolved("~")
+    return [
+        root
+        for name in named
+        if not home.is_relative_to(root := _resolved(name)) or Path(name).expanduser().is_absolute()
+    ]
 
 
 def permitted_path(path: str | Path, settings: Settings) -> Path:
@@ -43,7 +52,7 @@ def permitted_path(path: str | Path, settings: Settings) -> Path:
     if not roots:
         raise InputError(
             f"path {str(path)!r} cannot be read: no folder is open to you here (the setting"
-            " serve.roots); send the text itself, a url or an upload"
+            " access.roots, over HTTP serve.roots); send the text itself, a url or an upload"
         )
     real = _resolved(roots[0] / os.path.expanduser(path))
     if not any(real.is_relative_to(root) for root in roots):
@@ -52,6 +61,12 @@ def permitted_path(path: str | Path, settings: Settings) -> Path:
             f"path {str(path)!r} lies outside the folders that may be used ({shown}); move the file"
             " below one of them, or add its folder to the setting access.roots (over HTTP:"
             " serve.roots)"
+        )
+    below = [real.relative_to(root).parts for root in roots if real.is_relative_to(root)]
+    if not settings.read.hidden and all(any(p.startswith(".") for p in parts) for parts in below):
+        raise InputError(
+            f"path {str(path)!r} is hidden, and what is hidden is not read (keys, settings); name"
+            " its folder in the setting access.roots (over HTTP: serve.roots), or set read.hidden"
         )
     if is_clews_own(real, settings):
         raise InputError(
@@ -131,6 +146,7 @@ def open_real(path: Path) -> BufferedReader:
     descriptor = _open_unlinked(Path(os.path.abspath(path)), _READ)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
+        os.stat(path)  # a folder whose path is too long to list it has come here: this says so
         raise OSError(EINVAL, "not a regular file")
     return os.fdopen(descriptor, "rb")
 

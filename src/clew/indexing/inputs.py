@@ -6,7 +6,7 @@ import json
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from clew.errors import InputError, UnreadableError, check_several
 from clew.indexing.access import open_real
@@ -14,11 +14,11 @@ from clew.indexing.reading.formats.common import RawFile, ReadResult, json_safe,
 from clew.indexing.reading.reader import (
     document_from_text,
     file_digest,
-    file_source,
     read_file,
     read_raw,
 )
 from clew.types import document_id
+from clew.types.sources import file_source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,6 +58,11 @@ class Input(Protocol):
         """Bytes or characters, about."""
         ...
 
+    @property
+    def read_from(self) -> str:
+        """Of its documents; see `Document`."""
+        ...
+
     def digest(self) -> str:
         """Tells one state of it from another. Raises `UnreadableError` where it cannot be read."""
         ...
@@ -73,6 +78,7 @@ class FileInput:
 
     path: Path
     settings: ReadSettings
+    read_from: ClassVar[str] = "file"
 
     @property
     def source(self) -> str:
@@ -142,6 +148,12 @@ class RawInput:
             return len(self.data)
         return FileInput(self.data, self.settings).size
 
+    @property
+    def read_from(self) -> str:
+        """See `Input`; a file is one, too, where title and metadata are the caller's."""
+        is_file = isinstance(self.data, Path) and self.source == file_source(self.data)
+        return "file" if is_file else ""
+
     def digest(self) -> str:
         """See `Input`."""
         if isinstance(self.data, Path):
@@ -158,6 +170,7 @@ class RawInput:
             data=data,
             settings=self.settings,
             name=self.name,
+            read_from=self.read_from,
             limits=limits,
             readers=readers,
         )
@@ -173,6 +186,7 @@ class TextInput:
     text: str
     media_type: str = "text/plain"
     overrides: DocumentOverrides = DocumentOverrides()
+    read_from: ClassVar[str] = ""
 
     @property
     def size(self) -> int:
@@ -205,6 +219,11 @@ class DocumentInput:
     def source(self) -> str:
         """See `Input`."""
         return self.document.source
+
+    @property
+    def read_from(self) -> str:
+        """See `Input`."""
+        return self.document.read_from
 
     @property
     def size(self) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 from clew.errors import InputError
 from clew.indexing.access import existing_path, is_clews_own, permitted_path
 from clew.jobs.uploads import Uploads
-from clew.types.sources import file_source, record_source
+from clew.types.sources import file_source, record_source, source_path
 from clew.wiring import make_jobs
 
 if TYPE_CHECKING:
@@ -94,9 +94,8 @@ class Ingestion:
             advance(files)
 
         if "path" in given and not _described(given):
-            for name in names:
-                permitted_path(name, self._settings(given))
-            skipped = self._engine.index(names, progress=progress).skipped
+            paths = [permitted_path(source_path(name), self._settings(given)) for name in names]
+            skipped = self._engine.index(paths, progress=progress).skipped
         else:
             inputs = [self._input(given, name) for name in names]
             skipped = self._engine.documents.add_inputs(inputs, progress=progress).skipped
@@ -171,7 +170,7 @@ class Ingestion:
         if "upload" in given:
             upload = self._uploads.upload(given["upload"])
             return self._uploads.read(upload), upload.name
-        path = permitted_path(name, settings)
+        path = permitted_path(source_path(name), settings)
         return path, path.name
 
 

@@ -212,5 +212,8 @@ class AuditLog(Protocol):
         ...
 
     def forget(self, before: datetime) -> int:
-        """Drop entries of before that moment; how many."""
+        """Drop entries of before that moment; how many.
+
+        Where it lies days back, the entries of as many days stay, whatever the clock says now.
+        """
         ...

@@ -94,6 +94,7 @@ class QuerySession:
             timings=timings,
             views=IndexViews(resources, timings),
             earlier=read_earlier(resources.store, options),
+            notes=resources.store.unknown_fields(options.where),
         )
 
     def for_question(self, question: str) -> QuerySession:

@@ -26,6 +26,8 @@ Days = tuple[date, date]
 _YEAR = r"(?P<year>[12]\d{3})"
 _ORDINALS = ("first", "second", "third", "fourth")
 _NUMBER = re.compile(r"\d+")
+_GOES_ON = re.compile(r"s|[-/.]\d| ?[年년]|[ -]?Q", re.IGNORECASE)
+_LAST_WORD = re.compile(r"[^\W\d_]{1,20}$")
 _LONGEST = 40
 """Characters of a date on either side of its year, at most."""
 
@@ -241,6 +243,8 @@ def name_around(
     text: str, left: int, right: int, start: int, end: int
 ) -> tuple[int, int, Period] | None:
     """The longest date of `text[start:end]` of which `text[left:right]` is the year and a part."""
+    if not _may_be_part(text[max(start, left - _LONGEST) : left], text[right : right + 4]):
+        return None
     first, last = max(start, left - _LONGEST), min(end, right + _LONGEST)
     found = None
     for pattern, read in _forms():
@@ -250,6 +254,25 @@ def name_around(
                 if period and (found is None or len(match.group()) > found[1] - found[0]):
                     found = (*match.span(), period)
     return found
+
+
+def _may_be_part(before: str, after: str) -> bool:
+    """Whether four digits between these may be the year of a longer date: a quick look."""
+    if _GOES_ON.match(after):
+        return True
+    before = before.rstrip(" ,.")
+    if not before or not before[-1].isalpha():
+        return before[-1:].isdigit() or before.endswith(("-", "/"))
+    last = _LAST_WORD.search(before)
+    word = last.group() if last else ""
+    # A zone of time is written in capitals: "17:47:17 CEST 2002".
+    return word.isupper() or word.casefold() in _words_before_year()
+
+
+@cache
+def _words_before_year() -> frozenset[str]:
+    months = (*MONTH.casefold().split("|"), *_foreign_months(), *SEASONS)
+    return frozenset((*months, "quarter", "of", "de", "del", "st", "nd", "rd", "th"))
 
 
 def _period(match: re.Match[str], read: Callable[[re.Match[str]], Days]) -> Period | None:

@@ -2,21 +2,26 @@
 
 A series is kept as what its file says: first start and end, rule, further and excepted starts. So
 any window can be asked, however far, and costs what it holds: a rule that does not count is moved
-forward by whole periods to where the window begins.
+forward by whole periods to where the window begins, and none is looked at behind its end. What that
+takes is counted (`Work`): whatever a rule says, nobody waits for more.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from calendar import isleap
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
+from functools import cache
 from itertools import chain, islice, takewhile
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from math import prod
+from types import FunctionType
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
-if TYPE_CHECKING:
-    from dateutil.rrule import rrule
+from clew.errors import InputError
 
 ENDLESS = "9999-12-31"
 """The last day of a series without end."""
@@ -25,10 +30,34 @@ MOST = 10_000
 _DAYS = {"DAILY": 1, "WEEKLY": 7, "MONTHLY": 31, "YEARLY": 366}
 _SECONDS = {"SECONDLY": 1, "MINUTELY": 60, "HOURLY": 3600}
 _DAY = timedelta(days=1)
-_LONGEST_WAIT = timedelta(days=3000)
-"""From 28 February 1896 to 29 February 1904, nearly: a rule is met within it, or never."""
+MOST_WORK = 1_000_000
+"""Days and occurrences that are looked at for one answer: a second or two."""
+_FIRST, _ALL = 50_000, 200_000
+"""The same until a rule is met first, or never is: 130 years; and until one that counts ends."""
+_BREATH = 1000
+"""The same until it is looked whether anybody waits still."""
+_TIMES = 1440
+"""Times of a day that a rule may name."""
 _RARE = 8
 """Periods of which one has an occurrence, at least: 29 February after a century without."""
+
+
+class Work:
+    """How many more days and occurrences are looked at for one answer; raises `InputError`."""
+
+    def __init__(self, left: int = MOST_WORK, waiting: Callable[[], None] = lambda: None) -> None:
+        """`waiting` is called now and then; what it raises ends the work."""
+        self.left, self._waiting = left, waiting
+
+    def spend(self, number: int) -> None:
+        """Count what is looked at next."""
+        if self.left // _BREATH != (self.left - number) // _BREATH:
+            self._waiting()
+        self.left -= number
+        if self.left < 0:
+            raise InputError(
+                "finding when these series happen takes too long; ask for a shorter range, or less"
+            )
 
 
 class Rule(NamedTuple):
@@ -59,11 +88,18 @@ class Series:
     shift: timedelta = timedelta()
     """By how much all of them are moved from where the rules have them."""
 
-    def between(self, since: datetime, until: datetime) -> Iterator[tuple[datetime, datetime]]:
-        """Starts and ends of what overlaps `[since, until)`, in order, aware, in the zone."""
+    def between(
+        self, since: datetime, until: datetime, work: Work | None = None
+    ) -> Iterator[tuple[datetime, datetime]]:
+        """Starts and ends of what overlaps `[since, until)`, in order, aware, in the zone.
+
+        Raises `InputError` where that takes more than `work`.
+        """
         low = self._wall(since) - self.duration - _DAY
         high = self._wall(until) + _DAY
-        for unmoved in sorted(s for s in self._starts(low, high) if low <= s <= high):
+        for unmoved in sorted(
+            s for s in self._starts(low, high, work or Work()) if low <= s <= high
+        ):
             start = unmoved + self.shift
             begun = start.replace(tzinfo=self.zone)
             ended = (start + self.duration).replace(tzinfo=self.zone)
@@ -74,12 +110,12 @@ class Series:
         """A moment in the time in which the rules have the starts."""
         return moment.astimezone(self.zone).replace(tzinfo=None) - self.shift
 
-    def _starts(self, low: datetime, high: datetime) -> Iterator[datetime]:
+    def _starts(self, low: datetime, high: datetime, work: Work) -> Iterator[datetime]:
         """Starts of this part of the series, as the rules have them, once each."""
         first = self.since or self.start
         found = {*self.further} if self.rules and not self.since else {first, *self.further}
         for rule in self.rules:
-            found.update(self._expanded(rule, low, high))
+            found.update(self._expanded(rule, low, high, work))
         for start in found:
             is_elsewhere = (self.since and start < self.since) or (
                 self.before and start >= self.before
@@ -88,13 +124,12 @@ class Series:
             if not is_elsewhere and not is_excepted:
                 yield start
 
-    def _expanded(self, rule: Rule, low: datetime, high: datetime) -> Iterator[datetime]:
+    def _expanded(
+        self, rule: Rule, low: datetime, high: datetime, work: Work
+    ) -> Iterator[datetime]:
         last = min(high, rule.until) if rule.until else high
         forward = self._moved_to(low, rule.text)
-        expanded = _rule(rule.text, forward.start)
-        # A rule that counts ends by itself; what would never be met must end, too.
-        counts = "COUNT" in rule.text.upper()
-        found = takewhile(lambda s: s <= last, expanded if counts else expanded.replace(until=last))
+        found = takewhile(lambda s: s <= last, _met(rule.text, forward.start, last, work))
         # A start that its own rule does not meet happens all the same.
         first = [self.start] if forward.start == self.start else []
         return chain(first, islice((s for s in found if s >= low), MOST))
@@ -103,10 +138,18 @@ class Series:
         """The series from a later period on, with the same occurrences after `low`."""
         parts = rule_parts(rule)
         unit = _SECONDS.get(parts["FREQ"]) or {"DAILY": 86400, "WEEKLY": 604800}.get(parts["FREQ"])
-        if unit is None or "COUNT" in parts or low <= self.start:
+        interval = int(parts.get("INTERVAL", 1))
+        if "COUNT" in parts or low <= self.start:
             return self
-        step = timedelta(seconds=unit * int(parts.get("INTERVAL", 1)))
-        return replace(self, start=self.start + step * max(0, (low - self.start) // step - 1))
+        if unit is not None:
+            step = timedelta(seconds=unit * interval)
+            return replace(self, start=self.start + step * max(0, (low - self.start) // step - 1))
+        # So many years are whole periods of months, too. A leap day stays one.
+        year = low.year - 1 - (low.year - 1 - self.start.year) % interval
+        is_leap_day = (self.start.month, self.start.day) == (2, 29)
+        while year > self.start.year and is_leap_day and not isleap(year):
+            year -= interval
+        return replace(self, start=self.start.replace(year=max(year, self.start.year)))
 
 
 def rule_parts(rule: str) -> dict[str, str]:
@@ -114,29 +157,93 @@ def rule_parts(rule: str) -> dict[str, str]:
     return dict(part.split("=", 1) for part in rule.upper().split(";") if "=" in part)
 
 
-def _rule(text: str, start: datetime) -> rrule:
+class _BehindError(Exception):
+    """The months that are asked for were looked at."""
+
+
+@cache
+def _counting() -> Any:  # noqa: ANN401 - imported late
+    """Dateutil's rules, with what they look at counted.
+
+    By themselves they end behind the year 9999, or where they are met: one that never is takes
+    seconds. They take the days of each of their steps from one class of the module; everything else
+    of theirs stays as it is.
+    """
+    from dateutil import rrule
+
+    base: Any = rrule._iterinfo
+
+    class Days(base):  # type: ignore[misc]
+        def _look_at(self, days: int, year: int, month: int) -> None:
+            last, work = self.rrule.bounds
+            if (year, month) > (last.year, last.month):
+                raise _BehindError
+            work.spend(days)
+
+        def ydayset(self, year: int, month: int, day: int) -> object:
+            self._look_at(366, year, 1)
+            return super().ydayset(year, month, day)
+
+        def mdayset(self, year: int, month: int, day: int) -> object:
+            self._look_at(31, year, month)
+            return super().mdayset(year, month, day)
+
+        def wdayset(self, year: int, month: int, day: int) -> object:
+            self._look_at(7, year, month)
+            return super().wdayset(year, month, day)
+
+        def ddayset(self, year: int, month: int, day: int) -> object:
+            self._look_at(1, year, month)
+            return super().ddayset(year, month, day)
+
+    iterate = rrule.rrule._iter  # type: ignore[attr-defined]
+
+    class Counting(rrule.rrule):
+        bounds: tuple[datetime, Work]
+        _iter = FunctionType(iterate.__code__, {**vars(rrule), "_iterinfo": Days}, "_iter")
+
+    return Counting
+
+
+def _met(text: str, start: datetime, last: datetime, work: Work) -> Iterator[datetime]:
+    """When a rule is met, to the end of the month of `last`."""
     from dateutil.rrule import rrulestr
 
-    return cast("rrule", rrulestr(text, dtstart=start))
+    rule: Any = rrulestr(text, dtstart=start)
+    rule.__class__ = _counting()
+    rule.bounds = last, work
+    try:
+        for moment in rule:
+            work.spend(1)
+            yield moment
+    except _BehindError:
+        return
 
 
 def check_rule(rule: str, start: datetime, until: datetime | None) -> None:
-    """Raise `ValueError` for a rule that cannot be, or whose expansion nothing bounds."""
-    _rule(rule, start)
+    """Raise `ValueError` for a rule that cannot be, never happens, or is too much to follow."""
     parts = rule_parts(rule)
     filtered = any(name.startswith("BY") for name in parts)
-    if filtered and "COUNT" in parts:
-        freely = _rule(re.sub(r";?COUNT=[^;]*", "", rule), start)
-        if freely.replace(until=start + _LONGEST_WAIT)[:1] == []:
-            raise ValueError("never happens")
-    if parts["FREQ"] not in ("SECONDLY", "MINUTELY"):
-        return
+    named = (parts.get(name, "").count(",") + 1 for name in ("BYHOUR", "BYMINUTE", "BYSECOND"))
+    if prod(named) > _TIMES:
+        raise ValueError(f"names more than {_TIMES:,} times of a day")
     bounded = until is not None or int(parts.get("COUNT", MOST + 1)) <= MOST
-    if filtered or not bounded:
+    if parts.get("FREQ") in ("SECONDLY", "MINUTELY") and (filtered or not bounded):
         raise ValueError(
             f"recurs {parts['FREQ'].lower()} without an end; expected UNTIL, or a COUNT of"
             f" {MOST:,} at most, and no BY parts"
         )
+    try:
+        first = next(_met(rule, start, datetime.max, Work(_FIRST)), None)
+    except InputError:
+        first = None
+    if first is None:
+        raise ValueError("never happens")
+    if "COUNT" in parts:
+        try:
+            deque(_met(rule, start, datetime.max, Work(_ALL)), maxlen=0)
+        except InputError as error:
+            raise ValueError("counts further than can be followed; expected UNTIL") from error
 
 
 def last_day(rule: str, start: datetime, until: datetime | None, duration: timedelta) -> str:

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 from clew.word_lists import read_word_lists
 
-YEAR = re.compile(r"[12]\d{3}(?!\d)")
+YEAR = re.compile(r"(?<![A-Za-z\d])[12]\d{3}(?!\d)")
 """Four digits that may be a year."""
 
 Reason = Literal[
@@ -49,6 +49,8 @@ class Verdict(NamedTuple):
 
 _LONGEST_BEFORE = 60
 """Characters before the digits that are read; as many behind them."""
+_LONGEST_WORD = 24
+"""Characters of a word that introduces a year, and of what may stand between them."""
 _FIRST_USUAL, _FIRST_FUTURE = "1500", "2100"
 """From the first on a year needs no word for it, from the second on numbers are rarely years."""
 _MOST_APART = 200
@@ -56,10 +58,12 @@ _MOST_APART = 200
 _LEFT = re.compile(r"(?:[\w$€£¥₹#@/\\+^%&<>`~.]|[\d][,:]|[^\W\d]['’]|\w-|\\[nt])$")
 """What stands right before a number that is a part of something longer, or a price."""
 _RIGHT = re.compile(
-    r" ?[%°‰]|[\w`^@\\]|['’]?[*+=<>]|[.,:]\d|/(?!\d\d(?:\d\d)?(?![\d/])|\s)"
+    r" ?[%°‰]|(?![a-z][)\],;])[\w`^@\\]|['’]?[*+=<>]|[.,:]\d|/(?!\d\d(?:\d\d)?(?![\d/])|\s)"
     r"|-(?!\d{2}(?:\d\d)?(?![\d-]))\w|[\"'’]\w"
 )
 _DATE = re.compile(r"(?<![\w./-])\d\d?([/-])\d\d?\1$")
+_IN_A_YEAR = re.compile(r" (?:in|im|en|i|nel|em) [12]\d{3}(?!\d)")
+"""What stands behind an amount: "from 1500 in 2017 to 1900 in 2018"."""
 _OPEN_RIGHT = re.compile(r"-(?:present|today|now|heute|auj)\b|[-–](?=[\s,;)\]]|$)")
 _QUOTE = r"[\"'“”‘’„«*_]{0,3}"
 
@@ -72,14 +76,14 @@ def _plural(endings: str) -> re.Pattern[str]:
 
 _GOES_ON = re.compile(r" \w+ (?!(?:of|in|on|at|for|with|from|to|by|and|or)\b)[a-z]")
 _NOUN_DE = re.compile(r" [A-ZÄÖÜ][a-zäöüß]{2,30}\b")
-_CLAUSE = re.compile(r"(?:^|[\n.!?;:(—–>|\]] ?|, |(?:and|but|that|und|et|y|og) )[#*>\s\"']*$")
+_CLAUSE = re.compile(r"(?:^|[\n.!?;:(—–>|\]] ?|, |(?:and|but|that|und|et|y|og) )[#*>\s\"']{0,9}$")
 _DETERMINER = re.compile(
     rf"(?<!\w)(?P<word>an?|no|any|which|what|every|the|this|that|its|his|her|their|our) {_QUOTE}$",
     re.IGNORECASE,
 )
 _ADJECTIVE = re.compile(r"[ -][A-Za-z][a-z]{2,24}\b")
-_TITLED = re.compile(r"(?:(?<![^\s*_\"“(])[^\W\d_a-zà-ÿ][^\s(]*|[\d\"”’*_])\s*$")
-_SOURCE = re.compile(r"(?:[A-Z][\w'’-]+|others|al)[.,]{1,2} $")
+_TITLED = re.compile(r"(?:(?<![^\s*_\"“(])[^\W\d_a-zà-ÿ][^\s(]{0,40}|[\d\"”’*_])\s{0,9}$")
+_SOURCE = re.compile(r"(?:[A-Z][\w'’-]{1,40}|others|al)[.,]{1,2} $")
 _SOURCE_END = re.compile(r"\.?[\"')\]]?\s*(?:$|\n)|\.\s+[A-Z]")
 _COPYRIGHT = re.compile(r"(?:©|\([cC]\)|copyright(?:text)?)[^\n]{0,50}$", re.I)
 _LABEL = re.compile(
@@ -89,7 +93,10 @@ _LABEL = re.compile(
 _BRACKET = re.compile(r"[(\[](?:[^()\[\]\n\d\"']{0,20}[,;] ?)?$")
 _BRACKET_END = re.compile(r"[a-z]?[)\]]|[,;–—-]")
 _FOR = re.compile(r"(?:[Tt]he|[Oo]ur|[Tt]heir|[Ii]ts)(?: [a-z][\w'’-]*){1,3} for $")
-_BEFORE_RANGE = re.compile(r"(?:^|[\n,;:(>.]|[A-Z][\w.'’-]*) ?$")
+_SEASON = re.compile(r"[-–/](\d\d)(?![\d-])")
+"""The second year of "1990-91" and "2019/20"."""
+_LISTED = re.compile(r"(?:,? (?:and|or|und|et|y|og) |, )[12]\d{3}(?!\d)")
+_BEFORE_RANGE = re.compile(r"(?:^|[\n,;:(>.]|[A-Z][\w.'’-]{0,40}) ?$")
 _SIGN = re.compile(r"(?:^|[\s,;(])[*†✝] ?$")
 _OF_DEFINITE = 3
 """Words at most between an article and the "of" before its year."""
@@ -105,6 +112,8 @@ class _Words(NamedTuple):
     of: re.Pattern[str]
     range: re.Pattern[str]
     verb: re.Pattern[str]
+    told: re.Pattern[str]
+    """What goes on with a pronoun: "1998 he moved", "1998 zog er"."""
     unit: re.Pattern[str]
     fields: frozenset[str]
     plural: re.Pattern[str]
@@ -132,7 +141,10 @@ def _words() -> _Words:
     measured = sorted({w for text in units.values() for w in text.split()}, key=len, reverse=True)
     amounts = "|".join(map(re.escape, measured))
     return _Words(
-        sure=re.compile(rf"(?<!\w)(?:{every('sure')})\.?(?: the| of)?[ -]{_QUOTE}$", re.I),
+        sure=re.compile(
+            rf"(?<!\w)(?:{every('sure')})\.?(?: the| of| at least| about| around)?[ -]{_QUOTE}$",
+            re.I,
+        ),
         shared=re.compile(rf"(?<!\w)(?P<word>{every('shared')})(?: the)? {_QUOTE}$", re.I),
         dated=re.compile(rf"(?<!\w)(?:{every('dated')})\.?:? {_QUOTE}$", re.I),
         join=re.compile(rf",? ?(?:[-–—/,&]|(?<=[ ])(?:{every('joins')}))(?: the)? ?{_QUOTE}", re.I),
@@ -144,6 +156,7 @@ def _words() -> _Words:
         ),
         range=re.compile(rf"(?<!\w)(?:{every('of')}) $", re.I),
         verb=re.compile(rf" (?:{every('verbs')})\b"),
+        told=re.compile(rf" (?:(?!and|or|of)[a-zäöüß]{{2,20}} )?(?:{every('pronouns')})\b"),
         unit=re.compile(rf"[ -]?(?:{amounts})(?!\w)"),
         fields=frozenset(every("fields").split("|")),
         plural=_plural("s"),
@@ -165,23 +178,25 @@ def _reason(text: str, left: int, right: int, start: int, previous: Verdict | No
     before = text[max(start, left - _LONGEST_BEFORE) : left]
     after = text[right : right + _LONGEST_BEFORE]
     words = _words()
-    joined = (
-        previous is not None
-        and previous.is_year
-        and words.join.fullmatch(text, previous.end, left) is not None
-    )
+    joined = False
+    if previous is not None and previous.is_year:
+        join = words.join.fullmatch(text, previous.end, left)
+        # "In 1990, 1500 came" is no list, "in 1990, 1995 and 2000" is one.
+        is_list = previous.reason != "word" or _LISTED.match(after) is not None
+        joined = join is not None and (is_list or join.group().strip() != ",")
     if (amount := _part(text[left:right], "" if joined else before, after, words)) is not None:
         return amount
     if joined:
         return "range"
-    if words.sure.search(before) or _SIGN.search(before):
+    near = before[-_LONGEST_WORD:]
+    if words.sure.search(near) or _SIGN.search(near):
         return "word"
     if (label := _LABEL.search(before)) and not _COPYRIGHT.search(before):
-        named = label["label"].casefold().split()[-1:]
-        return "field" if named and named[0] in words.fields else "label"
-    if shared := words.shared.search(before):
+        named = re.split(r"[\s_-]", label["label"].casefold())[-1]
+        return "field" if named in words.fields else "label"
+    if shared := words.shared.search(before, max(0, len(before) - _LONGEST_WORD)):
         return _after_shared(text[left:right], shared, before, after, words)
-    if words.dated.search(before) and not words.plural.match(after):
+    if words.dated.search(near) and not words.plural.match(after):
         return "field"
     if words.of.search(before) or (
         (budget := _FOR.search(before)) and _CLAUSE.search(before[: budget.start()])
@@ -198,10 +213,10 @@ def _part(digits: str, before: str, after: str, words: _Words) -> Reason | None:
         return "amount"
     if _OPEN_RIGHT.match(after):
         return None
-    if _RIGHT.match(after) or words.unit.match(after):
+    if _RIGHT.match(after) or words.unit.match(after) or _IN_A_YEAR.match(after):
         return "amount"
     # "1500 to 2000 m", "1000-2000 samples": the amount is said of both.
-    other = words.join.match(after)
+    other = None if after.startswith(",") else words.join.match(after)
     number = re.compile(r"\d{2,9}").match(after, other.end()) if other else None
     if number and words.unit.match(after, number.end()):
         return "amount"
@@ -244,7 +259,7 @@ def _by_place(digits: str, before: str, after: str, words: _Words) -> Reason:
         noun = _ADJECTIVE.match(after)
         is_one = determiner["word"].casefold() in ("a", "an")
         return "adjective" if noun and (is_one or digits >= "1800") else "alone"
-    if _CLAUSE.search(before) and words.verb.match(after):
+    if _CLAUSE.search(before) and (words.verb.match(after) or words.told.match(after)):
         return "subject"
     if _SOURCE.search(before) and _SOURCE_END.match(after):
         return "source"
@@ -256,6 +271,9 @@ def _is_range(digits: str, before: str, after: str, words: _Words) -> bool:
 
     With a word between them ("de 1990 à 1995") a preposition opens it.
     """
+    season = _SEASON.match(after)
+    if season and int(season[1]) == (int(digits) + 1) % 100:
+        return True
     join = words.join.match(after)
     other = YEAR.match(after, join.end()) if join else None
     if not join or not other or _RIGHT.match(after, other.end()):

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from clew.errors import InputError
+
 if TYPE_CHECKING:
     from clew.engine import Engine
     from clew.models.llm.client import LanguageModelClient
@@ -49,6 +51,8 @@ class Parameter:
     """Of arrays."""
     max_length: int = 100_000
     """Characters of a string."""
+    lone: bool = False
+    """Whether one of `strings` may come without its array, and an object for its JSON."""
     blank: bool = True
     """Whether a string may be without a visible character."""
 
@@ -79,6 +83,11 @@ class Progress:
     def cancelled(self) -> bool:
         """Whether nobody waits for the result any more; long tools look now and then."""
         return False
+
+    def check(self) -> None:
+        """Raise `InputError` where nobody waits any more: work ends with its request."""
+        if self.cancelled():
+            raise InputError("whoever asked has gone away")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

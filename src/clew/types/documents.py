@@ -51,6 +51,8 @@ class Document:
     """Its ISO 639 code of two letters; empty where it is unknown."""
     origin: str = ""
     """What the document was read from, where one file holds several documents; else `source`."""
+    read_from: str = ""
+    """"file" where it was read from a file at its path; empty where a caller gave it."""
     created_at: datetime | None = None
     """The first moment of its own date, never that of its file."""
     date_source: DateSource = ""
@@ -181,6 +183,8 @@ class DocumentInfo:
     """Hex SHA-256 of the version before; empty for the first."""
     summary: Description | None = None
     """What a language model says of it."""
+    read_from: str = ""
+    """See `Document`."""
 
     @property
     def date(self) -> PartialDate | None:

@@ -19,12 +19,20 @@ OBSERVATION, CARD = "memory:", "entity:"
 def file_source(path: Path) -> str:
     r"""The source of a file's document: its absolute path, links resolved, with forward slashes.
 
-    Bytes of a name that are no UTF-8 are written as `\xNN`, and so is what would make it the source
-    of a record: a `#` behind anything but a blank.
+    Bytes of a name that are no UTF-8 are written as `\xNN`, and so are what would make it the
+    source of a record, a `#` behind anything but a blank, and the backslash of a `\x` of its own:
+    no two files have one source.
     """
-    posix = Path(os.path.realpath(path)).as_posix()
-    name = os.fsencode(posix).decode("utf-8", "backslashreplace")
+    posix = os.fsencode(Path(os.path.realpath(path)).as_posix())
+    name = posix.replace(b"\\x", b"\\x5cx").decode("utf-8", "backslashreplace")
     return re.sub(r"(?<=[^/\s])#", r"\\x23", name)
+
+
+def source_path(source: str) -> Path:
+    """The path of the file that has this source, byte for byte."""
+    escaped = re.compile(rb"\\x([0-9a-f]{2})")
+    name = escaped.sub(lambda found: bytes([int(found[1], 16)]), source.encode())
+    return Path(os.fsdecode(name))
 
 
 def record_source(container: str, key: object) -> str:

@@ -1,4 +1,4 @@
-"""Aliases of arrays, JSON metadata, periods, conditions."""
+"""Aliases of arrays, JSON metadata, periods, filters."""
 
 from __future__ import annotations
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 Metadata: TypeAlias = Mapping[str, Any]
 """JSON values by name."""
-
-Operator = Literal["=", "!=", ">=", "<=", ">", "<", "~", "!~"]
 
 CharRange: TypeAlias = tuple[int, int]
 """Half-open, in code points."""
@@ -157,13 +155,45 @@ class PartialDate:
         return self.start.isoformat()[: _ISO_LENGTH.get(self.precision)]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+_Sign = Literal["=", "!=", ">=", "<=", ">", "<", "~", "!~"]
+_Word = Literal["in", "not in", "contains", "not contains", "is null", "is not null"]
+Operator = Literal[_Sign, _Word]
+Scalar: TypeAlias = str | int | float | bool
+
+
+@dataclass(frozen=True, slots=True)
 class Condition:
-    """A filter on metadata, or on path, type, date, title and such: `year>=2020`, `path~docs/*`."""
+    """A comparison of a field with a value: `year >= 2020`, `path ~ docs/*`."""
 
     name: str
     operator: Operator
-    value: str
+    value: Scalar | tuple[Scalar, ...] | None = None
+    """Several for `in`, none for `is null`."""
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """All of them."""
+
+    parts: tuple[Filter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Any of them."""
+
+    parts: tuple[Filter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """What the part is not met by, missing fields included."""
+
+    part: Filter
+
+
+Filter: TypeAlias = Condition | And | Or | Not
+"""A filter on metadata; `clew.filters` reads, writes and decides it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from clew.errors import ClewError
+from clew.mcp.http.asking import Told
 from clew.web.api.app import api_routes
 from clew.web.bodies import read_form
 from clew.web.middleware import (
@@ -119,7 +121,7 @@ class Explorer:
         except MCPError as error:
             return _failure(request, 404, str(error))
         except ClewError as error:
-            return _failure(request, status_of(error), str(error))
+            return _failure(request, status_of(error), error.line)
         except Exception:
             logger.exception("%s failed", request.url.path)
             return _failure(
@@ -143,13 +145,18 @@ class Explorer:
     async def _run(self, page: Page, request: Request, form: FormData | None) -> Response:
         scope = self._server.requests.scope_of(request)
 
+        told = Told()
+
         def make() -> Response:
             with scope.acquire() as opened:
-                asked = self._asked(request, opened, form)
+                asked = replace(self._asked(request, opened, form), progress=told)
                 asked.need(page.right)
                 return page.run(asked)
 
-        return await scope.in_thread(make)
+        try:
+            return await scope.in_thread(make)
+        finally:
+            told.stop()
 
     async def _lost(self, request: Request) -> Response:
         if self._server.access is not None and get_access_token() is None:

@@ -189,9 +189,10 @@ def import_memory(
 def _print_import(report: MemoryImportReport) -> None:
     kinds = ("entities", "observations", "relations")
     new = ", ".join(f"{getattr(report, kind):,} {kind}" for kind in kinds)
-    known = ", ".join(f"{getattr(report, f'known_{kind}'):,} {kind}" for kind in kinds)
+    known = [f"{n:,} {kind}" for kind in kinds if (n := getattr(report, f"known_{kind}"))]
     write_line(f"{new} new, {len(report.skipped):,} skipped")
-    write_line(f"there before: {known}")
+    if known:
+        write_line(f"{', '.join(known)} there before")
     for joined in report.joined:
         write_line(f"joined: {joined}")
     if report.skipped:

@@ -195,6 +195,8 @@ def print_report(report: IndexReport) -> None:
         )
     for before, now in report.moved:
         note(f"{shown_source(now)} was {shown_source(before)}, which is gone; --prune drops that")
+    for file, count in Counter(map(_file_of, report.gone)).items():
+        note(f"{shown_source(file)} no longer holds {count:,} of its records; --prune drops them")
     if report.skipped:
         _print_skipped(report.skipped)
 
@@ -248,7 +250,9 @@ def delete(
     By their names, which are taken whole; or all that meet every --where and --glob: these are
     listed, and deleted once you agree.
     """
-    conditions = [*(where or ()), *([] if glob is None else [f"path~{glob}"])]
+    # As data, since a glob may hold words of the language.
+    by_glob = [] if glob is None else [{"field": "path", "operator": "~", "value": glob}]
+    conditions = [*(where or ()), *by_glob]
     if bool(names) == bool(conditions):
         raise typer.BadParameter(
             "say what to delete: documents by their names, or else all that meet --where CONDITION"
@@ -257,6 +261,8 @@ def delete(
     with common.open() as engine:
         if conditions:
             found = engine.documents.list(conditions)
+            for remark in engine.documents.unknown_fields(conditions):
+                note(f"Note: {remark}")
             if found and not yes:
                 _confirm(found)
         else:
@@ -269,7 +275,7 @@ def delete(
 
 
 def _confirm(found: list[DocumentInfo]) -> None:
-    """Ask before a condition deletes documents; where nobody can be asked, refuse."""
+    """Ask before a filter deletes documents; where nobody can be asked, refuse."""
     for document in found:
         note(f"  {shown_source(document.source)}  {one_line(document.title)}")
     if not sys.stdin.isatty():

@@ -31,10 +31,16 @@ def check(
     repair: Annotated[
         bool, typer.Option("--repair", help="Mend what can be derived from the rest.")
     ] = False,
+    vacuum: Annotated[
+        bool,
+        typer.Option("--vacuum", help="Write the file anew, without a trace of what was deleted."),
+    ] = False,
 ) -> None:
     """Verify that the store is whole."""
     try:
         with common.open() as engine, steps(shown=not common.json) as progress:
+            if vacuum:
+                engine.maintenance.vacuum()
             report = engine.maintenance.check(repair=repair, progress=progress)
             folder = engine.store.folder
         if not is_private(folder):

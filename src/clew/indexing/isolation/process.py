@@ -39,6 +39,13 @@ _MAIN = (
     "from clew.indexing.isolation.worker import main; main(int(sys.argv[2]), int(sys.argv[3]))"
 )
 # One thread each: the model has the cores, and every further one takes address space.
+_INHERITED = (
+    *("HOME", "LANG", "LANGUAGE", "PATH", "TMPDIR", "TEMP", "TMP", "TZ", "USER"),
+    *("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "XDG_CACHE_HOME", "PYTHONHOME"),
+    *("PYTHONUTF8", "PYTHONIOENCODING", "PYTHONWARNINGS", "PYTHONHASHSEED"),
+)
+"""What a worker is told of the environment, beside LC_*: no key is among it, and what reads
+documents of strangers needs none."""
 _ENVIRONMENT = {
     "TOKENIZERS_PARALLELISM": "false",
     "OPENBLAS_NUM_THREADS": "1",
@@ -71,7 +78,10 @@ class WorkerProcess:
                 pass_fds=(theirs.fileno(), end),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                env={**os.environ, **_ENVIRONMENT},
+                env={
+                    **{n: v for n, v in os.environ.items() if n in _INHERITED or n[:3] == "LC_"},
+                    **_ENVIRONMENT,
+                },
                 process_group=0,
             )
         except OSError as error:

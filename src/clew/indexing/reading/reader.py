@@ -56,6 +56,7 @@ __all__ = [
     "ReadResult",
     "document_from_text",
     "file_digest",
+    "file_source",
     "read_file",
     "read_raw",
     "text_source",
@@ -107,6 +108,7 @@ def read_file(
         source=file_source(path),
         data=data,
         settings=settings,
+        read_from="file",
         path=path,
         limits=limits or LimitSettings(),
         readers=readers or {},
@@ -130,7 +132,7 @@ def read_raw(
         raise raw.unreadable("empty")
     known = digest or hashlib.sha256(raw.data).hexdigest()
     documents = (_complete(document, known, modified) for document in result.documents)
-    return replace(result, documents=tuple(documents))
+    return replace(result, documents=tuple(replace(d, read_from=raw.read_from) for d in documents))
 
 
 def document_from_text(

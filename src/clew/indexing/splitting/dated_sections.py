@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from clew.indexing.splitting.outline import headings
-from clew.times import find_date, is_of_something_else
+from clew.times import find_date, is_of_something_else, to_date
 from clew.types import Document, PartialDate
 
-_ENTRY = re.compile(r"(?:\A|(?<=\n))(?=[^\s])[^\n]{6,120}(?=\n|\Z)")
-"""A line that nothing indents."""
+_ENTRY = re.compile(r"(?:\A|(?<=\n\n)|(?<=\n[ \t]\n))\S[^\n]{5,120}(?=\n|\Z)")
+"""A line behind a blank one that nothing indents; lines of a log follow each other."""
 _HAS_YEAR = re.compile(r"(?<!\d)[12]\d{3}(?!\d)")
 _AT_START = re.compile(
     r"[\[(]?[12]\d{3}[-/.]\d\d[-/.]\d\d|\w{3},? \w{3} +\d{1,2} \d\d:"
     r"|\d{1,2}\.? \w{3,9} [12]\d{3}"
 )
-_AT_END = re.compile(r"[(\[][^()\[\]]{6,40}[)\]]:?$|[-–—:] ?[12]\d{3}-\d\d-\d\d$")
+_AT_END = re.compile(r"[(\[][^()\[\]]{6,40}[)\]]:?$|[-–—] ?[12]\d{3}-\d\d-\d\d$")
+_LABELLED = re.compile(
+    r"\s{1,4}[*_]{0,2}(?:\w{1,12} )?[Dd]ated?[*_]{0,2} ?:[*_]{0,2} ?(?P<date>[^\n*_]{6,40})"
+)
+"""What may stand below a heading: "*Release date: 2022-12-06*"."""
 _TRAILER = re.compile(r"^ -- [^\n]{1,200}>,? {1,2}(?P<date>[^\n]{10,60})$", re.MULTILINE)
 """The end of an entry of Debian's change logs, which dates what stands above it."""
 _FEWEST = 2
@@ -53,6 +56,8 @@ def _by_headings(document: Document) -> list[DatedSection]:
     level = None
     for heading in headings(document.text, document.media_type):
         date = None if is_of_something_else(heading.title) else find_date(heading.title)
+        if below := None if date else _LABELLED.match(document.text, heading.end):
+            date = None if is_of_something_else(below.group()) else find_date(below["date"])
         if date and (level is None or heading.level <= level):
             level = heading.level
         if date and heading.level == level:
@@ -70,6 +75,7 @@ def _by_lines(document: Document) -> list[DatedSection]:
         DatedSection(line.start(), date)
         for line in lines
         if (_AT_START.match(line.group()) or _AT_END.search(line.group()))
+        and not is_of_something_else(line.group())
         and (date := find_date(line.group()))
     ]
 
@@ -84,28 +90,17 @@ def _by_trailers(text: str) -> list[DatedSection]:
 
 
 def date_within(sections: list[DatedSection], start: int, end: int) -> PartialDate | None:
-    """The date of `[start, end)`: the day, else the month, else the year of all that it reaches."""
+    """The date of `[start, end)`: the day, else the month, else the year of all that it reaches.
+
+    What stands above the first entry belongs to it, where one passage holds both.
+    """
     first = max(0, bisect_right(sections, start, key=lambda section: section.start) - 1)
     last = bisect_right(sections, end - 1, key=lambda section: section.start)
     dates = [section.date for section in sections[first:last]]
-    if not dates or start < sections[0].start or None in dates:
+    if end <= sections[0].start or None in dates:
         return None
-    return next(_common([date for date in dates if date]), None)
-
-
-def _common(dates: list[PartialDate]) -> Iterator[PartialDate]:
-    for precision, length in (("day", 10), ("month", 7), ("year", 4)):
-        units = {date.iso[:length] for date in dates}
-        if len(units) == 1 and len(min(units)) == length:
-            start = min(date.start for date in dates)
-            yield PartialDate(
-                start.replace(
-                    day=start.day if precision == "day" else 1,
-                    month=start.month if precision != "year" else 1,
-                    hour=0,
-                    minute=0,
-                    second=0,
-                    microsecond=0,
-                ),
-                precision,  # type: ignore[arg-type]
-            )
+    for length in map(len, ("2024-03-05", "2024-03", "2024")):
+        shared = {date.iso[:length] for date in dates if date}
+        if len(shared) == 1 and len(min(shared)) == length:
+            return to_date(shared.pop())
+    return None

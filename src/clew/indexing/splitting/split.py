@@ -74,6 +74,9 @@ def split(document: Document, settings: SplitSettings, tokens: Tokens) -> Split:
     repeats whole sentences, lines or groups of words, never part of a word; it never reaches
     across a heading, a page (strategy `page`) or a turn of topic (`semantic`).
 
+    Entries of a change log, a journal or minutes that have dates of their own are apart, and their
+    chunks carry the date (`date` in their metadata).
+
     Source code is split by the strategy `code` where `recursive` is asked: functions and classes
     are the chunks where its language has a grammar, else lines that look like definitions begin
     them. A document with pieces
@@ -110,11 +113,11 @@ class _Splitter:
         )
         self._syntax = syntax_of(document) if self._is_code and not document.pieces else None
         self._headings = self._find_headings()
+        self._dated = [] if self._is_code else dated_sections(document)
         self._outline = (
             source_outline(self._text, self._syntax) if self._is_code else outline(self._headings)
         )
         self._contexts: dict[Trail, tuple[str, int]] = {}
-        self._dated = [] if self._is_code else dated_sections(document)
 
     def split(self) -> Split:
         """Sections and chunks; a document that is one chunk costs one count of tokens."""
@@ -151,6 +154,8 @@ class _Splitter:
         limit = min(self._settings.chunk_tokens, self._room)
         if self._syntax and len(self._outline.trails) > 1:
             return None  # each definition is a chunk
+        if self._dated and self._settings.strategy != "fixed":
+            return None  # and each entry of a journal
         if self._document.pieces or len(pages) > 1 or len(self._text) > limit * CHARACTERS_A_TOKEN:
             return None
         start, end = stripped(self._text, 0, len(self._text))
@@ -218,6 +223,9 @@ class _Splitter:
         for heading in self._headings:
             borders[heading.end] = Break.GLUE
             borders[heading.start] = Break.HEADING
+        for one, other in pairwise(self._dated):
+            if one.date != other.date:
+                borders[other.start] = Break.PIECE
         if self._settings.strategy == "page":
             for start in self._document.page_starts:
                 borders[start] = Break.PAGE
@@ -251,6 +259,8 @@ class _Splitter:
         always = _ALWAYS.get(self._settings.strategy)
         if self._document.pieces or self._syntax:
             always = Break.PIECE if self._document.pieces else Break.HEADING
+        elif self._dated and always is None:
+            always = Break.PIECE
         overlap = self._settings.overlap
         for a, b in pack(units, limit, fits=fits, overlap=overlap, always=always):
             yield units[a].start, units[b - 1].end

@@ -23,7 +23,6 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from clew.errors import InputError
 from clew.mcp.http.plain_requests import answer_within, behind_tokens, failure, read_object
 from clew.tools.registry import TOOLS
 from clew.tools.spec import Progress
@@ -47,14 +46,13 @@ ASK = next(tool for tool in TOOLS if tool.name == "ask")
 class Told(Progress):
     """Sends the pieces of an answer from its worker thread, until nobody waits any more."""
 
-    def __init__(self, events: MemoryObjectSendStream[str] | None) -> None:
+    def __init__(self, events: MemoryObjectSendStream[str] | None = None) -> None:
         self._events = events
         self._stopped = threading.Event()
 
     def tell(self, piece: str) -> None:
         """See `clew.tools.spec.Progress`; raises `InputError` where nobody waits: work ends."""
-        if self._stopped.is_set():
-            raise InputError("whoever asked has gone away")
+        self.check()
         if self._events is not None:
             anyio.from_thread.run_sync(self._events.send_nowait, event("piece", {"text": piece}))
 
@@ -90,7 +88,7 @@ class AskApp:
         given = await read_object(request, self._largest)
         complete(ASK.name, ASK.parameters, given)
         if EVENTS not in request.headers.get("accept", ""):
-            outcome = await _in_thread(asked, given, Told(None))
+            outcome = await _in_thread(asked, given, Told())
             if outcome.is_error:
                 return failure(400, outcome.content["error"])
             return JSONResponse(outcome.content)

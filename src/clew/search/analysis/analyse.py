@@ -42,6 +42,7 @@ _PLURAL = re.compile(r"[a-z]{3}[^\W\dsui]s$")
 _SIGN = re.compile(r"[^\w\s]")
 _SIGNS_BEFORE = re.compile(r"(?<!\S)[^\w\s]+(?=\w)")
 _SIGNS_AFTER = re.compile(r"[^\w\s]+(?!\w)|[^\w\s]*[^\w\s,.:;/&@'’\"()\[\]{}–—-]")
+_SOFT_END = re.compile(r"[!?*]\Z")
 _SOFT_SIGNS = re.compile("[!?*\u2032†‡§]+")
 UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
 """A character of a script without spaces between words."""
@@ -217,7 +218,8 @@ def _keys(question: str, tokens: Sequence[_Token], spaced: bool) -> Sequence[str
     if not _SIGN.search(written):
         return [entity_key((" " if spaced else "").join(token.word for token in tokens))]
     key = entity_key(written)
-    return list(dict.fromkeys([key, entity_key(_SOFT_SIGNS.sub(" ", key))]))
+    without = _SOFT_END.sub("", key), _SOFT_SIGNS.sub(" ", key)
+    return list(dict.fromkeys([key, *map(entity_key, without)]))
 
 
 def _tokens(question: str) -> list[_Token]:

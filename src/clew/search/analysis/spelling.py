@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import lru_cache, partial
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -155,14 +155,14 @@ def _is_known(word: str) -> bool:
     return word in english_words() or any(stem in _english_stems(stem[:1]) for stem in terms(word))
 
 
-@cache
+@lru_cache(1)
 def _function_words() -> frozenset[str]:
     """Function words and fillers of all languages that have a list, folded."""
     known = filter(None, map(language_words, listed_languages()))
     return frozenset(fold(word) for one in known for word in one.stop_words | one.fillers)
 
 
-@cache
+@lru_cache(64)
 def _english_stems(first: str) -> frozenset[str]:
     """Stems of the words with a first letter, which stemming leaves as it is."""
     return frozenset(

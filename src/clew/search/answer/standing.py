@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from clew.search.retrieval.channels import Ranking
-from clew.text import entity_key
+from clew.text import entity_key, terms
 from clew.types import Period, Standing
 from clew.types.values import state_at
 
@@ -38,8 +38,12 @@ RELATIONS = 500
 ALIKE = 0.75
 """Cosine of two observations of an entity from which on they are of one thing."""
 AS_NEAR = 0.8
-"""Share of the older one's nearness to the question that the newer one has, at least. Both by the
-pairs in `tests/unit/observation_pairs.jsonl`."""
+"""Share of the older one's nearness to the question that the newer one has, at least."""
+STILL_NEAR = 0.7
+"""The same of one that says that something changed and has a word of the older one. All three by
+`tests/unit/observation_pairs.jsonl`."""
+_SHARED = 5
+"""Letters of a word that another one holds, at least: "written" and "rewritten"."""
 
 _BEFORE = re.compile(
     r"(?:\b(?:my|his|her|its|our|their)|['’]s) old\b"
@@ -57,6 +61,15 @@ _BEGINS = re.compile(
     re.IGNORECASE,
 )
 """Words of what begins at a time to come; "is due on 3 May" holds already."""
+_CHANGED = re.compile(
+    r"\b(?:now|no longer|any ?more|instead|since|from now on|correction|chang(?:ed|es)|moved|moves"
+    r"|switched|migrated|postponed|rescheduled|replaced|renamed|rewritten|raised|lowered|reduced"
+    r"|increased|stopped|resigned|gave up|dropped|sold|left|quit|returned|became"
+    r"|jetzt|nun|nicht mehr|keine?n? .{1,60} mehr|statt|seit|umgezogen|gewechselt"
+    r"|maintenant|désormais|depuis|ne .{1,60} plus|déménagé|changé)\b",
+    re.IGNORECASE,
+)
+"""Words that say of something that it is otherwise than it was."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -278,8 +291,24 @@ class _Told:
         """Whether two observations of one entity say the same of it, as far as is asked."""
         if self._bare(place) or self._bare(other) or not self._owner(place):
             return False
-        alike = self._owner(other) == self._owner(place) and self._likeness[other, place] >= ALIKE
-        return bool(alike and self.nearness[other] >= AS_NEAR * self.nearness[place])
+        if self._owner(other) != self._owner(place):
+            return False
+        share = self.nearness[other] / max(self.nearness[place], 1e-6)
+        if self._likeness[other, place] >= ALIKE and share >= AS_NEAR:
+            return True
+        earlier, later = sorted((place, other), key=self._begins)
+        changed = _CHANGED.search(self.passages[later].chunk.text)
+        return bool(changed) and share >= STILL_NEAR and self._share_a_word(earlier, later)
+
+    def _share_a_word(self, place: int, other: int) -> bool:
+        """Whether a word of one is one of the other, or part of one; names aside."""
+        names = set(terms(self.passages[place].chunk.title))
+        mine, theirs = (set(terms(self.passages[p].chunk.text)) - names for p in (place, other))
+        return any(
+            one == two or (min(len(one), len(two)) >= _SHARED and (one in two or two in one))
+            for one in mine
+            for two in theirs
+        )
 
     def _renews(self, other: int, place: int) -> bool:
         """Whether another observation says the same of a later time that is asked about."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clew.search.answer.blocks import Block, Form, statement
 from clew.search.answer.standing import asked_moment, known_relations
-from clew.text import question_terms, terms
+from clew.text import entity_key, question_terms, terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,14 +61,16 @@ def stated_by_hand(session: QuerySession) -> tuple[str, ...]:
 
 
 def _nearness(session: QuerySession, relations: Sequence[Relation]) -> dict[str, float]:
-    """How near in meaning the types are to the question; kept by type, as few words are many's."""
+    """How near in meaning the types are to what is asked of the names."""
     types = sorted({relation.relation_type for relation in relations})
     if len(types) < 2:
         return dict.fromkeys(types, 0.0)
+    names = {word for seed in session.known_seeds for word in seed.key.split()}
+    asked = [w for w in session.question.split() if names.isdisjoint(entity_key(w).split())]
     kept, embedder = session.resources.query_vectors, session.resources.embedder
-    words = [name.replace("_", " ") for name in types]
-    vectors = [kept.get_or_make(text, lambda t=text: embedder.embed_query(t)) for text in words]
-    return dict(zip(types, (np.array(vectors) @ session.vector).tolist(), strict=True))
+    texts = [" ".join(asked), *(name.replace("_", " ") for name in types)]
+    vectors = np.array([kept.get_or_make(t, partial(embedder.embed_query, t)) for t in texts])
+    return dict(zip(types, (vectors[1:] @ vectors[0]).tolist(), strict=True))
 
 
 def stated_block(stated: Sequence[str]) -> list[Block]:

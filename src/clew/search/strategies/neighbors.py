@@ -195,7 +195,7 @@ def _named(
                 relation=relation.relation_type if relation else TOGETHER,
                 weight=relation.weight if relation else strength / (1 + strength),
                 depth=hops,
-                standing=relation and relation.standing(moment),
+                standing=relation.standing(moment) if relation else None,
             )
         )
     return sorted(near, key=lambda one: (one.depth, not one.holds))

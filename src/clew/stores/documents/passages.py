@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
@@ -20,7 +20,6 @@ from clew.stores.statements.names import ENTITY_NAMES
 from clew.stores.statements.relations import NAMED_CHUNK_RELATIONS
 from clew.times import date_of
 from clew.types import (
-    Condition,
     Document,
     DocumentVersion,
     Metadata,
@@ -35,7 +34,7 @@ from clew.types import (
 )
 
 if TYPE_CHECKING:
-    from clew.types import Ids
+    pass
 
 PAGE_STARTS = "page_starts"
 """Key under which a chunk's metadata are stored with the further pages that it reaches over."""
@@ -81,10 +80,6 @@ class Passages(Relations, ABC):
         """See `ports.PassageStore`."""
         rows = self.backend.rows(statements.PROVENANCES, ids=distinct(chunk_ids))
         return {row[0]: provenance(_named(PROVENANCE, row[1:])) for row in rows}
-
-    @abstractmethod
-    def matching_chunks(self, where: Sequence[Condition]) -> Ids:
-        """See `ports.PassageStore`."""
 
     def passage_records(
         self,

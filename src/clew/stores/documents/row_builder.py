@@ -154,6 +154,7 @@ def _document_row(entry: IndexedDocument) -> Row:
         "id": document.id,
         "source": document.source,
         "origin": document.origin or document.source,
+        "read_from": document.read_from,
         "title": document.title,
         **name_keys(document.title, document.source),
         "sha256": document.sha256,

@@ -70,7 +70,9 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
             names.setdefault(key, Named(name=entity.name, entity_type=entity.entity_type))
         resolved = resolve_names(self.backend, names)
         ids = resolved.entity_ids
-        made = set(self.made_by_hand(ids=list(ids.values())))
+        # What came free has the tier of the entity that it was tied to, and was made by nobody.
+        own = {ids[alias.key] for alias in freed}
+        made = set(self.made_by_hand(ids=list(ids.values()))) - own
         results: list[tuple[int, bool]] = []
         new: list[dict[str, Any]] = []
         for key, entity in zip(keys, entities, strict=True):
@@ -82,14 +84,14 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
         if new:
             self.backend.execute_many(statements.MAKE_ENTITIES, new)
             self.backend.execute_many(statements.NAME_BY_HAND, new)
-        moved = [*freed, *resolved.moved_aliases]
+        moved = [*(alias.id for alias in freed), *resolved.moved_aliases]
         if moved:
             count_moved_aliases(self.backend, moved)
         elif new:
             self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
         return results
 
-    def _free_guesses(self, keys: Sequence[str]) -> list[int]:
+    def _free_guesses(self, keys: Sequence[str]) -> list[HeldAlias]:
         """Who makes an entity says that its name is nobody else's: ties by likeness were wrong.
 
         The aliases that were so. What cannot be parted is refused before anything is written.
@@ -107,7 +109,7 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
                 held[entity_id] = whole.without(parted)
         for parting in partings:
             split_off(self.backend, *parting)
-        return [alias.id for _, parted, _ in partings for alias in parted]
+        return [alias for _, parted, _ in partings for alias in parted]
 
     @writing
     def update_entity(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from clew.types import Vectors
 
 _DOCUMENTS = """
-SELECT d.id, d.source, d.origin, d.sha256, d.recipe, d.indexed_at,
+SELECT d.id, d.source, d.origin, d.sha256, d.recipe, d.read_from, d.indexed_at, d.updated_at,
     coalesce((SELECT min(id) FROM chunks WHERE document_id = d.id), 0)
 FROM documents d
 """
@@ -67,14 +67,16 @@ class ShardDocument(NamedTuple):
     origin: str
     sha256: str
     pipeline_fingerprint: str
+    read_from: str
     indexed_at: str
+    updated_at: str | None
     first_chunk: int
     """0 where it has none; documents of one file were saved in the order of these."""
 
     @property
-    def digests(self) -> tuple[str, str, str]:
+    def digests(self) -> tuple[str, str, str, str]:
         """As `DocumentStore.document_digests` has them."""
-        return self.origin, self.sha256, self.pipeline_fingerprint
+        return self.origin, self.sha256, self.pipeline_fingerprint, self.read_from
 
 
 class HandRelation(NamedTuple):

@@ -206,8 +206,9 @@ class ManualGraphSuite(StoreSuite):
         assert set(told) == {first, second, third}
         assert (told[first].valid_from, told[third].valid_until) == (None, None)
         for earlier, later in ((first, second), (second, third)):
-            assert told[earlier].valid_until == told[later].valid_from is not None
-            assert told[later].valid_from <= told[later].recorded_at
+            began = told[later].valid_from
+            assert began is not None
+            assert told[earlier].valid_until == began <= told[later].recorded_at
         assert sorted(store.relation_counts()) == [("lives_in", 2, 0)]
         # One period is taken back: the one before it goes on, the first stays as it was.
         assert store.delete_fact(third) == 1

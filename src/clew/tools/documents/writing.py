@@ -166,7 +166,7 @@ def status_of(runner: JobRunner, job: Job) -> Result:
 
 def delete_document(call: Call, arguments: Arguments) -> Result:
     """`delete_document`."""
-    info = call.engine.documents.get(arguments["document"])
+    info = call.engine.documents.named(arguments["document"])
     if not arguments["confirm"]:
         raise InputError(
             f"deleting document {info.id!r} ({info.title or info.source!r}) cannot be undone; call"

@@ -97,8 +97,10 @@ def _stated_before(call: Call, arguments: Arguments) -> Result:
 def _unstate(call: Call, known: Arguments) -> Result:
     """Take back what was stated by hand; what texts state of it stays."""
     stated = known["relationship_id"]
-    call.engine.entities.memory.delete_relations([stated])
+    # A period that was there keeps its id, which earlier changes know it by.
     before = [one for one in known["by_hand"] if one["id"] == stated]
+    if not before:
+        call.engine.entities.memory.delete_relations([stated])
     _state_again(call, {**known, "by_hand": before})
     return {}
 
@@ -139,7 +141,7 @@ def _state_again(call: Call, known: Arguments) -> None:
                 relation_type=known["relation_type"],
                 weight=one["weight"],
                 is_causal=one["is_causal"],
-                context=one["context"] or None,
+                context=one["context"],
                 **{
                     name: datetime.fromisoformat(one[name])
                     for name in ("valid_from", "valid_until", "recorded_at")

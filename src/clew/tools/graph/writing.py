@@ -34,7 +34,7 @@ def add_relationship(call: Call, arguments: Arguments) -> Result:
         is_causal=arguments["is_causal"] or relation_type == CAUSAL,
         context=arguments["context"],
     )
-    ((relation, is_new),) = call.engine.entities.memory.add_relations([stated])
+    ((relation, _),) = call.engine.entities.memory.add_relations([stated])
     return {
         "relationship_id": relation.id,
         "source_id": relation.from_entity_id,
@@ -42,7 +42,6 @@ def add_relationship(call: Call, arguments: Arguments) -> Result:
         "relation_type": relation.relation_type,
         "weight": relation.weight,
         "is_causal": relation.is_causal,
-        "is_new": is_new,
     }
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 
-from clew.graph.export import graphml
+from clew.graph.export import NOT_XML, graphml
 from clew.tools.validate import complete
 from clew.web.api.graph import PICTURE, edges_of, wanted
 from clew.web.graph_view import places, view
@@ -64,7 +64,7 @@ def drawing(seen: View) -> tuple[list[Spot], list[tuple[Tie, Spot, Spot]]]:
 def _svg(seen: View) -> str:
     spots, ties = drawing(seen)
     template = environment().get_template("graph.svg.html")
-    return template.render(spots=spots, ties=ties, size=SIZE)
+    return template.render(spots=spots, ties=ties, size=SIZE).translate(NOT_XML)
 
 
 def _graphml(seen: View) -> str:

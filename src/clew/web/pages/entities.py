@@ -76,10 +76,23 @@ def entity(page: PageRequest) -> Response:
     )
 
 
+def _fact(relation: Relation) -> tuple[int, str, int]:
+    return relation.from_entity_id, relation.relation_type, relation.to_entity_id
+
+
 def shown_relations(page: PageRequest, entity: Entity) -> list[ShownRelation]:
-    """An entity's relations: those that hold, then the others, the heaviest of each first."""
+    """An entity's relations: those that hold, then the others, the heaviest of each first.
+
+    Each period once; what was stated by hand stands for what texts say of the same fact.
+    """
     store, now = page.engine.store, page.engine.state.now()
-    relations = current_first(store.relations([entity.id], RELATIONS), now)
+    found = store.relations([entity.id], RELATIONS)
+    by_hand = {_fact(one) for one in found if one.extractor == "manual"}
+    periods: dict[object, Relation] = {}
+    for one in found:
+        if one.extractor == "manual" or _fact(one) not in by_hand:
+            periods.setdefault((_fact(one), one.valid_from, one.valid_until), one)
+    relations = current_first(list(periods.values()), now)
     ends = {e for r in relations for e in (r.from_entity_id, r.to_entity_id)}
     names = store.entity_names(sorted(ends))
     shown = []

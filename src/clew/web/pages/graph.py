@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import NotFoundError
@@ -50,9 +51,7 @@ def graph(page: PageRequest) -> Response:
         names=names,
         listed=LISTED,
         paths=paths,
-        path_ids=name_ids(
-            page.engine, (name for path in paths for tie in path for name in (tie.head, tie.tail))
-        ),
+        path_ids=name_ids(page.engine, (step.name for path in paths for step in path)),
         path_notes=notes,
         ends=(whole_number(page.text("from")), whole_number(page.text("to"))),
         community=_titles(page, [asked["community"]] if "community" in asked else [])[:1],
@@ -100,7 +99,26 @@ def _titles(page: PageRequest, communities: Sequence[object]) -> list[tuple[int,
     return [(c.id, c.title) for c in page.engine.state.kept_communities.communities(ids=ids)]
 
 
-def _paths(page: PageRequest) -> tuple[list[tuple[RelationEvidence, ...]], list[str]]:
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An entity of a path, and the tie that leads on from it; None behind the last."""
+
+    name: str
+    tie: RelationEvidence | None = None
+    reversed: bool = False
+    """Whether the tie is stated of the next entity, and of this one as its object."""
+
+
+def steps(start: str, path: Sequence[RelationEvidence]) -> list[Step]:
+    """The entities of a path from its start on, whichever way round each tie is stated."""
+    found, at = [], start
+    for tie in path:
+        found.append(Step(at, tie, tie.head != at))
+        at = tie.tail if tie.head == at else tie.head
+    return [*found, Step(at)]
+
+
+def _paths(page: PageRequest) -> tuple[list[list[Step]], list[str]]:
     """The paths between the two entities that were picked."""
     ends = page.text("from"), page.text("to")
     if not all(ends) or ends[0] == ends[1]:
@@ -110,7 +128,9 @@ def _paths(page: PageRequest) -> tuple[list[tuple[RelationEvidence, ...]], list[
         found, notes = page.engine.graph.paths(*ends, max_hops=5, limit=3)
     except NotFoundError as error:
         return [], [str(error)]
-    return found, list(notes) if found else [*notes, "no path of at most 5 steps ties the two"]
+    start = page.engine.entities.get(ends[0]).name
+    paths = [steps(start, path) for path in found]
+    return paths, list(notes) if paths else [*notes, "no path of at most 5 steps ties the two"]
 
 
 def _summary(seen: View) -> str:

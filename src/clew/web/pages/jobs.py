@@ -33,7 +33,8 @@ def jobs(page: PageRequest) -> Response:
     )
     going = any(job["status"] in ("queued", "running") for job in found)
     template = "jobs_part.html" if page.text("part") else "jobs.html"
-    return render_page(page, template, jobs=found, going=going, sent=sent)
+    empty = page.query.getlist("empty")[:LISTED]
+    return render_page(page, template, jobs=found, going=going, sent=sent, empty=empty)
 
 
 def upload(page: PageRequest) -> Response:
@@ -43,15 +44,16 @@ def upload(page: PageRequest) -> Response:
     if not sent:
         raise InputError("no file came with this form; choose or drop one")
     page.need("ingest_document")
-    jobs = [_take_in(page, one) for one in sent]
-    return RedirectResponse(page.url("jobs", sent=jobs), 303)
+    empty = [str(one.filename) for one in sent if not one.size]
+    if len(empty) == len(sent):
+        raise InputError(f"{', '.join(map(repr, empty))} is empty; choose another file")
+    jobs = [_take_in(page, one) for one in sent if one.size]
+    return RedirectResponse(page.url("jobs", sent=jobs, empty=empty), 303)
 
 
 def _take_in(page: PageRequest, file: UploadFile) -> str:
     """The id of the job that reads it."""
     data = file.file.read()
-    if not data:
-        raise InputError(f"{file.filename!r} is empty; choose another file")
     uploads = Uploads(page.engine.store.folder, page.engine.settings)
     name = str(file.filename).replace("\\", "/").rpartition("/")[2]
     digest = hashlib.sha256(data).hexdigest()

@@ -56,6 +56,8 @@ class RawFile:
     settings: ReadSettings
     name: str = ""
     """Its file name, where the source does not end in one."""
+    read_from: str = ""
+    """Of its documents; see `Document`."""
     path: Path | None = None
     """Where it lies, for what is read with what lies beside it."""
     limits: LimitSettings = field(default_factory=LimitSettings)

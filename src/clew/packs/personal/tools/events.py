@@ -14,7 +14,7 @@ from clew.indexing.reading.formats.mail.people import Person, from_flat
 from clew.indexing.reading.formats.pim.people import name_of
 from clew.text import entity_key, terms
 from clew.times.calendar_ranges import Range, ago, read_range, shown
-from clew.times.recurrence import series_of
+from clew.times.recurrence import Work, series_of
 
 if TYPE_CHECKING:
     from clew.engine import Engine
@@ -40,12 +40,13 @@ class Occurrence:
 def calendar_query(call: Call, arguments: Arguments) -> Result:
     """The events within a range of time."""
     engine, now = call.engine, call.engine.state.now()
+    work = Work(waiting=call.progress.check)
     asked = read_range(arguments["time_range"], now)
     attendee = arguments["attendee"]
     people = known_as(engine, attendee) if attendee else frozenset()
     found = [
         one
-        for one in occurrences(engine, asked, _events(engine, asked))
+        for one in occurrences(engine, asked, _events(engine, asked), work)
         if (not arguments["event_type"] or _is_of_type(one, arguments["event_type"]))
         and (not attendee or attends(one.document, people))
     ]
@@ -65,8 +66,13 @@ def _events(engine: Engine, asked: Range) -> list[DocumentInfo]:
     return engine.entities.described("event", since, until)
 
 
-def occurrences(engine: Engine, asked: Range, events: Iterable[DocumentInfo]) -> list[Occurrence]:
-    """When events overlap a range, in order; those that are cancelled are left out."""
+def occurrences(
+    engine: Engine, asked: Range, events: Iterable[DocumentInfo], work: Work
+) -> list[Occurrence]:
+    """When events overlap a range, in order; those that are cancelled are left out.
+
+    Raises `InputError` where that takes more than is left of the work.
+    """
     home = ZoneInfo(engine.settings.search.time_zone)
     found: list[Occurrence] = []
     for document in events:
@@ -75,7 +81,7 @@ def occurrences(engine: Engine, asked: Range, events: Iterable[DocumentInfo]) ->
         series = series_of(document.metadata, home)
         found += (
             Occurrence(document=document, start=start, end=end, all_day=series.all_day)
-            for start, end in series.between(asked.start, asked.end)
+            for start, end in series.between(asked.start, asked.end, work)
         )
     return sorted(found, key=attrgetter("start", "end", "document.source"))
 

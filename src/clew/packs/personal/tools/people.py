@@ -11,6 +11,7 @@ from clew.indexing.reading.formats.entity_document import TYPE
 from clew.packs.personal.tools.events import Occurrence, attends, moment, occurrences
 from clew.text import entity_key
 from clew.times.calendar_ranges import Range, ago
+from clew.times.recurrence import Work
 
 if TYPE_CHECKING:
     from clew.engine import Engine
@@ -25,6 +26,7 @@ _FIRST = datetime(1900, 1, 1)
 def contacts_search(call: Call, arguments: Arguments) -> Result:
     """People by name, nickname, address or organisation, contacts first, best first."""
     engine, limit = call.engine, arguments["limit"]
+    work = Work(waiting=call.progress.check)
     query, organisation = arguments["query"], arguments["organisation"]
     if not entity_key(query):
         raise InputError(
@@ -42,7 +44,7 @@ def contacts_search(call: Call, arguments: Arguments) -> Result:
     if not organisation and len(people) < limit:
         known = {entity_key(n) for p in people for n in (p["name"], *p["emails"], *p["nicknames"])}
         people += list(_others(engine, query, known, limit - len(people)))
-    return {"count": len(people), "people": list(_with_meetings(engine, people))}
+    return {"count": len(people), "people": list(_with_meetings(engine, people, work))}
 
 
 def _contact(card: DocumentInfo) -> dict[str, Any]:
@@ -97,14 +99,16 @@ def _others(engine: Engine, query: str, known: set[str], limit: int) -> Iterator
             }
 
 
-def _with_meetings(engine: Engine, people: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _with_meetings(
+    engine: Engine, people: list[dict[str, Any]], work: Work
+) -> Iterator[dict[str, Any]]:
     """People with their last and next meeting, among the events that name one of them."""
     now, store = engine.state.now(), engine.store
     keys = [frozenset(map(entity_key, (one["name"], *one["emails"]))) for one in people]
     ids = store.resolve(sorted(frozenset().union(*keys)))
     naming = store.entity_documents(list(ids.values()))
     events = [d for d in store.documents(ids=list(naming)) if d.metadata.get(TYPE) == "event"]
-    meetings = occurrences(engine, Range(now - _BACK, now + _AHEAD), events)
+    meetings = occurrences(engine, Range(now - _BACK, now + _AHEAD), events, work)
     for one, names in zip(people, keys, strict=True):
         own = {ids[key] for key in names & ids.keys()}
         theirs = {d.id for d in events if own.intersection(naming[d.id]) and attends(d, names)}
@@ -112,7 +116,8 @@ def _with_meetings(engine: Engine, people: list[dict[str, Any]]) -> Iterator[dic
         past = [meeting for meeting in times if meeting.start <= now]
         if not past:  # what goes on for ever would have been among these
             own_events = [d for d in events if d.id in theirs]
-            past = occurrences(engine, Range(_FIRST.replace(tzinfo=now.tzinfo), now), own_events)
+            before = Range(_FIRST.replace(tzinfo=now.tzinfo), now)
+            past = occurrences(engine, before, own_events, work)
         ahead = [meeting for meeting in times if meeting.start > now]
         yield {
             **one,

@@ -19,7 +19,9 @@ from clew.indexing.reading.formats.office.archive import OLE_MAGIC, check_archiv
 from clew.indexing.reading.formats.office.properties import package_properties
 
 if TYPE_CHECKING:
-    from markitdown import MarkItDown
+    from typing import BinaryIO
+
+    from markitdown import DocumentConverter, MarkItDown, StreamInfo
 
 _SLIDE = re.compile(r"<!-- Slide number: \d+ -->\n")
 _SLIDE_BREAK = "\n\n"
@@ -76,10 +78,38 @@ def _converter() -> MarkItDown:
         converters.XlsxConverter,
         converters.XlsConverter,
         converters.OutlookMsgConverter,
-        converters.EpubConverter,
+        _book_converter(),
     ):
         converter.register_converter(kind())
     return converter
+
+
+def _book_converter() -> type[DocumentConverter]:
+    """Of books, each of whose parts is read once, however often its order names it."""
+    from markitdown import DocumentConverterResult, converters
+
+    class Part(converters.HtmlConverter):
+        def __init__(self) -> None:
+            super().__init__()
+            self._seen: set[str] = set()
+
+        def convert(
+            self, file_stream: BinaryIO, stream_info: StreamInfo, **options: object
+        ) -> DocumentConverterResult:
+            if file_stream.name in self._seen:
+                return DocumentConverterResult(markdown="")
+            self._seen.add(file_stream.name)
+            return super().convert(file_stream, stream_info, **options)
+
+    class Book(converters.EpubConverter):
+        def convert(
+            self, file_stream: BinaryIO, stream_info: StreamInfo, **options: object
+        ) -> DocumentConverterResult:
+            book = converters.EpubConverter()  # type: ignore[no-untyped-call]
+            book._html_converter = Part()
+            return book.convert(file_stream, stream_info, **options)
+
+    return Book
 
 
 def _pages(markdown: str) -> tuple[str, tuple[int, ...]]:
