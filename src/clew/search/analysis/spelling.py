@@ -107,7 +107,8 @@ def _meant(session: QuerySession, words: Sequence[str]) -> dict[str, str]:
     near_to = partial(nearest, vocabulary=session.resources.vocabulary, held=held)
     beside = held.rarest(session.question)
     found = {word: near for word in unknown if (near := near_to(fold(word), beside=beside))}
-    found = {word: near for word, near in found.items() if held.together(near, beside)}
+    if not _is_foreign(session):  # whose other words say nothing of those that are near
+        found = {word: near for word, near in found.items() if held.together(near, beside)}
     if not found:
         return {}
     keys = candidate_keys(session.question)
