@@ -183,6 +183,7 @@ def provenance_dict(origin: Provenance | None) -> dict[str, Any] | None:
         "date": origin.date or None,
         "date_source": origin.date_source or None,
         "indexed_at": _iso(origin.indexed_at),
+        "page_starts": list(map(list, origin.page_starts)),
     }
 
 
