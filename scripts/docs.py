@@ -214,9 +214,18 @@ def settings_sections(
     yield settings_table(group, {n: f for n, f in fields.items() if "$ref" not in f})
     for name, field in fields.items():
         if "$ref" in field:
-            within = definitions[field["$ref"].rpartition("/")[2]]
+            within = with_defaults(
+                definitions[field["$ref"].rpartition("/")[2]], field.get("default", {})
+            )
             path = f"{group}.{name}" if group else name
             yield from settings_sections(path, within, definitions)
+
+
+def with_defaults(schema: Mapping[str, Any], defaults: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema of a group with the defaults that it has where it stands."""
+    fields = schema["properties"].items()
+    held = {n: {**f, "default": defaults[n]} if n in defaults else f for n, f in fields}
+    return {**schema, "properties": held}
 
 
 def settings_table(group: str, fields: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ VALUES = frozenset(
     {
         "types",
         "errors",
+        "filters",
         "text",
         "languages",
         "sentences",

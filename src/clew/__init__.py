@@ -13,7 +13,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Unpack
 
-from clew.errors import ClewError
+from clew.errors import ClewError, check_several
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,6 +78,7 @@ def open(
     """
     from clew.library import Clew
 
+    check_several(packs=packs)
     if settings is None or store is not None or namespace is not None:
         from clew.settings import load_settings
 

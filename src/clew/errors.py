@@ -4,6 +4,7 @@ ClewError
 ├── InputError                what the caller gave cannot be used
 │   ├── UnreadableError       a file or record that cannot be read (indexing goes on without it)
 │   │   └── LimitError        reading it takes more than a limit of the settings allows
+│   ├── FilterError           a filter that cannot be read; points at the character
 │   ├── NotFoundError         no document, chunk or entity of that name
 │   └── SettingsError         a setting or a combination of settings that cannot be
 ├── StoreError                the store cannot do what was asked
@@ -21,6 +22,7 @@ ClewError
 
 from __future__ import annotations
 
+import os
 import re
 from functools import partial
 from typing import TYPE_CHECKING
@@ -85,6 +87,11 @@ class ClewError(Exception):
     def __init__(self, *args: object) -> None:
         super().__init__(*(redacted(one) if isinstance(one, str) else one for one in args))
 
+    @property
+    def line(self) -> str:
+        """The message in one line."""
+        return " ".join(str(self).splitlines())
+
 
 class InputError(ClewError):
     """What the caller gave cannot be used."""
@@ -107,6 +114,24 @@ class LimitError(UnreadableError):
 
     It is not read again by itself before the document or a limit changes.
     """
+
+
+class FilterError(InputError):
+    """A filter that cannot be read; points at the character where it cannot."""
+
+    def __init__(self, text: str, at: int, problem: str) -> None:
+        start, end = max(0, at - 50), at + 30
+        shown = "".join(c if c.isprintable() else " " for c in text[start:end])
+        shown = ("…" if start else "") + shown + ("…" if text[end:] else "")
+        caret = " " * (at - start + bool(start)) + "^"
+        self.position = at
+        self._line = f"cannot read the filter {shown!r} at character {at + 1}: {problem}"
+        super().__init__(f"{self._line}\n  {shown}\n  {caret}")
+
+    @property
+    def line(self) -> str:
+        """The message without the line that points; it names the character."""
+        return self._line
 
 
 class NotFoundError(InputError):
@@ -195,9 +220,22 @@ class MissingExtraError(ClewError):
         self.extra = extra
 
 
-def not_one(kind: str, name: str, found: Sequence[str], command: str) -> str:
+def check_several(**given: object) -> None:
+    """Raise `InputError` where one text or path stands for several: it would be taken apart."""
+    for name, value in given.items():
+        if isinstance(value, str | bytes | os.PathLike):
+            raise InputError(f"{name} is {value!r}; expected a list, such as [{value!r}]")
+
+
+DID_YOU_MEAN = "did you mean {}? Names are taken whole here"
+"""What `not_one` says of what is near, where a name shorter than that is never taken for it."""
+
+
+def not_one(
+    kind: str, name: str, found: Sequence[str], command: str, offer: str = "near it: {}"
+) -> str:
     """The message where a name fits none, or several: what is near, or what shows all."""
     if not found:
         return f"no {kind} {name!r}; `{command}` shows what there is"
     shown = ", ".join(repr(item) for item in found[:5])
-    return f"no single {kind} {name!r}; near it: {shown}"
+    return f"no single {kind} {name!r}; {offer.format(shown)}"

@@ -6,9 +6,8 @@ Both are kept with each name of a store, so that what is near a name is found wi
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
-from clew.text import entity_key, fold, terms
+from clew.text import cached, entity_key, fold, terms
 
 LONGEST_TERM = 5
 """Words."""
@@ -40,11 +39,12 @@ _JOINTS = frozenset("._:/$")
 
 def lookup_keys(name: str) -> dict[str, str | None]:
     """`block` and `term` of a name, as they are kept with it; None where there is none."""
-    words = term_words(name)
-    is_term = 0 < len(words) <= LONGEST_TERM and all(word.isalpha() for word in words)
+    words, key = term_words(name), entity_key(name)
+    # A name with a sign ("C++ library") is found as it is written, not by its words.
+    is_term = 0 < len(words) <= LONGEST_TERM and key.replace(" ", "").isalpha()
     return {
         # One word with joints within it is code, which is spelled exactly: `Client.get`.
-        "block": None if is_identifier(name) else block_of(entity_key(name)),
+        "block": None if is_identifier(name) else block_of(key),
         "term": " ".join(words) if is_term else None,
     }
 
@@ -62,7 +62,7 @@ def term_words(name: str) -> tuple[str, ...]:
     return tuple(map(singular, _WORD.findall(name)))
 
 
-@lru_cache(maxsize=50_000)
+@cached(8)
 def singular(word: str) -> str:
     """A word folded and without the ending of a plural."""
     folded = fold(word)
@@ -74,7 +74,7 @@ def singular(word: str) -> str:
 # --- blocks of names that are spelled alike
 
 
-@lru_cache(maxsize=50_000)
+@cached(8)
 def block_of(key: str) -> str | None:
     """A label that spellings of one name share; None for a key that must match exactly.
 
@@ -96,7 +96,7 @@ def in_full(key: str) -> list[str]:
     return [*words, COMPANY_FORMS.get(last, last) if words else last]
 
 
-@lru_cache(maxsize=100_000)
+@cached(8)
 def may_vary(word: str) -> bool:
     """Whether a word may be spelled in more than one way: no short one, no number."""
     if len(word) < _SHORTEST_WORD or _ROMAN.fullmatch(word):
@@ -104,7 +104,7 @@ def may_vary(word: str) -> bool:
     return _LATIN.fullmatch(word) is not None or _INFLECTING.fullmatch(word) is not None
 
 
-@lru_cache(maxsize=100_000)
+@cached(8)
 def _block_of_word(word: str) -> str:
     if not may_vary(word):
         return word
@@ -113,7 +113,7 @@ def _block_of_word(word: str) -> str:
     return skeleton(word)[:2] + ("y" if word[-1] in ENDINGS_OF_ONE_SOUND else word[-1])
 
 
-@lru_cache(maxsize=100_000)
+@cached(8)
 def skeleton(word: str) -> str:
     """The first letter and the consonants after it, letters of one sound taken for one."""
     word = word.replace("ph", "f")

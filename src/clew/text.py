@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from functools import cache, lru_cache
+from collections.abc import Callable
+from functools import cache, lru_cache, wraps
 from itertools import chain, filterfalse, repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from clew.languages import language_words, recognise, script_of, spoken
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from Stemmer import Stemmer
 
@@ -33,9 +34,27 @@ _CAMEL = re.compile(
 _COMPOUND = re.compile(r"(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9]{2,80}+")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]")
-_LETTERS_OR_DIGITS = re.compile(r"[^\W_]+")
 _WORD_OR_NUMBER = re.compile(r"[^\W\d_]+|\d+")
 _LONGEST_KEY = 300
+
+# --- what of a name is typography, see `entity_key`
+_LEGAL_MARKS = frozenset("©®™℠℗")
+_ONE_SIGN = {
+    **dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2212\ufe63"), "-"),
+    **dict.fromkeys(map(ord, "`‘’‚‛‹›"), "'"),
+    **dict.fromkeys(map(ord, "“”„‟«»"), '"'),
+}
+_PUNCTUATION_IN_NAMES = frozenset("#%*!?′†‡§‰")
+_BESIDE_WORDS = re.compile(r"[^\w\s]|_")
+_QUOTED = re.compile(r"(?<!\w)(['\"])(.+?)\1(?!\w)")
+_EMPHASISED = re.compile(r"(?<!\w)(\*{1,3}|_{1,2})(?=\S)(.+?)(?<=\S)\1(?!\w)")
+_PRIME = re.compile(r"(?<=\w)['\"]+(?!\w)")
+_UNIT = re.compile(r"(?<=\d)\s+(?=[°%‰′])")
+# Over the kinds of characters (`_kind`).
+_PIECE = re.compile(
+    r"(?P<word>[wd]+)|(?P<and>&)|(?P<sign>s+)|(?P<joint>(?<=d)[-.,:/](?=d)|(?<=[wd])/(?=d)|(?<=d)/(?=w))"
+    r"|(?P<first>(?<![wds.-])(?:-+\.?|\.|@)(?=[wds]))|(?P<last>(?<=[wds])-+(?![wds-]))"
+)
 _DIGITS = 18  # of the largest whole number that every store can hold
 
 STOP_WORDS = frozenset(
@@ -70,16 +89,101 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFC", kept)
 
 
-@lru_cache(maxsize=200_000)
+P = ParamSpec("P")
+R = TypeVar("R")
+_ENTRY = 400
+"""Bytes of an entry without its texts, at most: links, a place in the table, tuples."""
+_CHARACTER = 4
+"""Bytes of a character at most."""
+
+
+def cached(megabytes: float, longest: int = 48) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Keep what a function of texts returned, in that many megabytes at most.
+
+    What it returns is no longer than its texts, about. Texts of more than `longest` characters
+    together are not kept: words and names are short, and whoever sends long ones gets no memory.
+    """
+    entries = int(megabytes * 1e6) // (_ENTRY + 2 * _CHARACTER * longest)
+
+    def kept(function: Callable[P, R]) -> Callable[P, R]:
+        remembered = lru_cache(entries)(function)
+
+        @wraps(function)
+        def call(*texts: P.args, **named: P.kwargs) -> R:
+            length = 0
+            for text in texts:
+                length += len(text) if text else 0  # type: ignore[arg-type]
+            if length > longest:
+                return function(*texts, **named)
+            return remembered(*texts, **named)  # type: ignore[arg-type]
+
+        return call
+
+    return kept
+
+
+@cached(16)
 def entity_key(name: str) -> str:
-    """The key under which names are the same: folded, without punctuation or a leading article."""
+    """The key under which names are the same; empty for one without a letter or a digit.
+
+    What is typography alone makes no difference: case, accents, spaces, width, quotation marks,
+    brackets, and what joins or parts words (hyphens, commas, colons, full stops). A sign that
+    tells things apart is part of the key: "C" and "C++", "A+" and "A-", ".NET" and "Net", "-5" and
+    "5", "3.11" and "3 11", "x²" and "x2". A leading article is left out.
+    """
     key = key_words(name)
-    return key.removeprefix("the ")
+    return key.removeprefix("the ") if any(map(str.isalnum, key)) else ""
 
 
 def key_words(text: str) -> str:
-    """The folded words of a text: it holds the key of every name that it holds."""
-    return " ".join(_LETTERS_OR_DIGITS.findall(fold(text).replace("'s ", " ").replace("’s ", " ")))
+    """The folded words of a text with their signs: it holds the key of every name that it holds."""
+    text = _fold_typography(text).replace("'s ", " ")
+    if not _BESIDE_WORDS.search(text):
+        return one_line(text)
+    text = _QUOTED.sub(r"\2", _EMPHASISED.sub(r"\2", text))
+    text = _UNIT.sub("", _PRIME.sub(lambda m: "\u2032" * len(m[0].replace('"', "''")), text))
+    key, end, joins = "", 0, True  # whether what comes next is written without a space
+    for match in _PIECE.finditer("".join(map(_kind, text))):
+        kind, touches = match.lastgroup, match.start() == end
+        stands = not match.end() < len(text) or _kind(text[match.end()]) not in "wd"
+        clings = kind in ("joint", "last") or (kind == "sign" and (touches or stands))
+        part = "" if joins or clings else " "
+        key += f"{part}{text[match.start() : match.end()]}"
+        joins = kind in ("joint", "first") or (kind == "sign" and (not clings or not key[:-1]))
+        end = match.end()
+    return key
+
+
+def _fold_typography(text: str) -> str:
+    """Small letters without accents, one sign of each kind; what a reader cannot see is gone."""
+    if text.isascii():
+        return text.lower().replace("`", "'")
+    shown = (c for c in text if c not in _LEGAL_MARKS and unicodedata.category(c) != "Cf")
+    folded = "".join(
+        # Small and raised digits, fractions: "x²" is not "x2", nor "1½" "11/2".
+        c if unicodedata.category(c) == "No" else unicodedata.normalize("NFKD", c.casefold())
+        for c in shown
+    ).casefold()
+    kept = "".join(c for c in folded if not _is_accent(c))
+    return unicodedata.normalize("NFC", kept.translate(_ONE_SIGN))
+
+
+def _is_accent(character: str) -> bool:
+    """Whether a mark stands on a letter, and is no part of it as vowels of Hindi and Thai are."""
+    place = unicodedata.combining(character)
+    return place >= 200 or 10 <= place <= 36 or "\ufe00" <= character <= "\ufe0f"
+
+
+@cache
+def _kind(character: str) -> str:
+    """One letter for what a character is to a name: w and d for words, s for a sign of its own."""
+    category = unicodedata.category(character)
+    if character.isalnum() or category[0] == "M":
+        return "d" if character.isdecimal() else "w"
+    if character in "-.,:/&@":
+        return character
+    is_sign = character in _PUNCTUATION_IN_NAMES or category[0] == "S"
+    return "s" if is_sign and character != "|" else " "
 
 
 def name_key(name: str) -> str:
@@ -215,7 +319,7 @@ def _part_terms(name: str) -> list[str]:
     return [t for part in parts for t in _word_terms(fold(part))] if len(parts) > 1 else []
 
 
-@lru_cache(maxsize=500_000)
+@cached(32)
 def _word_terms(word: str) -> tuple[str, ...]:
     if word in STOP_WORDS or word == "_":
         return ()
@@ -224,7 +328,7 @@ def _word_terms(word: str) -> tuple[str, ...]:
     return (_stem(word.removesuffix("'s").removesuffix("’s").replace("'", "").replace("’", "")),)
 
 
-@lru_cache(maxsize=200_000)
+@cached(16)
 def _terms_in(language: str, word: str) -> tuple[str, ...]:
     """Terms of a word of a text in a language; what is in another script is read as such."""
     known = language_words(language)

@@ -7,7 +7,9 @@ question loads nothing of indexing.
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
+
+from clew.errors import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +35,10 @@ if TYPE_CHECKING:
     from clew.stores.copy import StoreCopy
     from clew.stores.sqlite.connection import Database
     from clew.stores.sqlite.store import SqliteStore
+    from clew.stores.vectors.texts import TextVectors
+
+TEXTS_ALONE: Literal["traditional"] = "traditional"
+"""The kind of collection in Chroma that holds vectors of texts without their context."""
 
 
 def make_store(settings: Settings) -> Store:
@@ -140,6 +146,34 @@ def make_vectors(settings: Settings, store: Store) -> SyncedVectorIndex:
     from clew.stores.vectors.matrix import VectorMatrix
 
     return VectorMatrix(store, settings.folder, coded_from=codes_from(settings.large))
+
+
+def make_text_vectors(settings: Settings, store: Store, embedder: Embedder) -> TextVectors | None:
+    """The index of the texts without their context; None where the settings ask for none.
+
+    Raises `SettingsError` where their collection is also that of the texts with it.
+    """
+    if settings.embed.vectors != "both":
+        return None
+    from clew.stores.large import codes_from
+    from clew.stores.vectors.matrix import VectorMatrix
+    from clew.stores.vectors.texts import KeptEmbeddings, TextEmbeddings, TextVectors
+
+    source, rows = TextEmbeddings(store, embedder), codes_from(settings.large)
+    own = VectorMatrix(source, store.folder, "textvectors", coded_from=rows)
+    if settings.vectors != "chroma":
+        return TextVectors(own, own)
+    if settings.chroma.kind == TEXTS_ALONE:
+        raise SettingsError(
+            f"chroma.kind {TEXTS_ALONE!r} and embed.vectors 'both' cannot go together: the"
+            " collection of that kind holds the texts alone; set chroma.kind to 'contextual'"
+        )
+    from clew.stores.vectors.chroma import ChromaRemote
+    from clew.stores.vectors.sync import SyncedIndex
+
+    of_texts = settings.chroma.model_copy(update={"kind": TEXTS_ALONE})
+    remote = ChromaRemote(of_texts, settings.namespace, settings.folder)
+    return TextVectors(own, SyncedIndex(KeptEmbeddings(store, own), remote))
 
 
 def make_spare_vectors(store: Store) -> SyncedVectorIndex:

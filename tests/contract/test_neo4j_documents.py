@@ -25,10 +25,15 @@ from clew.testing.conformance import (
 )
 from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry, make_link
 from clew.types import Condition, IndexedDocument, Period
+from tests.contract.filter_suite import FilterSuite
 from tests.contract.neo4j_stores import OnNeo4j, Place, new_place
 
 
 class TestDocuments(OnNeo4j, DocumentStoreSuite):
+    pass
+
+
+class TestFilters(OnNeo4j, FilterSuite):
     pass
 
 

@@ -28,6 +28,7 @@ from clew.testing.conformance import (
     VectorIndexSuite,
 )
 from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry
+from tests.contract.filter_suite import FilterSuite
 
 if TYPE_CHECKING:
     from clew.types import Ids, Scores
@@ -44,6 +45,10 @@ class OnSqlite:
 
 
 class TestDocuments(OnSqlite, DocumentStoreSuite):
+    pass
+
+
+class TestFilters(OnSqlite, FilterSuite):
     pass
 
 

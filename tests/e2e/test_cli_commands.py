@@ -145,6 +145,28 @@ def test_search_filters_on_metadata(in_process: Run, indexed: Library) -> None:
     assert titles == ["Tarn Abbey"]
 
 
+def test_a_filter_joins_conditions_and_names_what_is_near_an_unknown_field(
+    in_process: Run, indexed: Library
+) -> None:
+    store = ("--store", indexed.store, "--json")
+    everything = json.loads(in_process("documents", *store).stdout)
+
+    def titles(command: str, where: str) -> list[str]:
+        found = json.loads(in_process(command, "--where", where, *store).stdout)
+        return sorted(document["title"] for document in found)
+
+    ada = titles("documents", "author = Ada Quill")
+    assert 0 < len(ada) < len(everything)
+    rest = titles("documents", "not author = Ada Quill")
+    assert sorted([*ada, *rest]) == sorted(document["title"] for document in everything)
+    data = '{"field": "meta.author", "operator": "==", "value": "Ada Quill"}'
+    assert titles("documents", data) == titles("documents", "author in ('Ada Quill')") == ada
+
+    unknown = in_process("documents", "--where", "autor = Ada Quill", *store)
+    assert (unknown.returncode, json.loads(unknown.stdout)) == (0, [])
+    assert "no document has the field 'autor'; did you mean 'author'?" in unknown.stderr
+
+
 def test_search_asks_namespaces_together(in_process: Run, tmp_path: Path) -> None:
     for name, text in {"a": "Jonas Reed built the mill.", "b": "Jonas Reed drowned."}.items():
         (tmp_path / f"{name}.md").write_text(text)
@@ -248,8 +270,12 @@ def test_show_prints_an_earlier_text(in_process: Run, library: Library) -> None:
 
 
 def test_delete_by_name(in_process: Run, library: Library) -> None:
-    done = in_process("delete", "mill.md", "abbey.md", "--store", library.store)
+    names = [str(library.folder / name) for name in ("mill.md", "abbey.md")]
+    shorter = in_process("delete", "mill.md", names[1], "--store", library.store)
+    done = in_process("delete", *names, "--store", library.store)
 
+    assert shorter.returncode == 2
+    assert f"no single document 'mill.md'; did you mean {names[0]!r}?" in shorter.stderr
     assert (done.returncode, done.stdout) == (0, "2 deleted\n")
     left = json.loads(in_process("documents", "--store", library.store, "--json").stdout)
     assert [document["title"] for document in left] == ["The Lorne", "東京"]

@@ -17,7 +17,7 @@ def test_a_backup_is_written_once_and_restored(clew: Run, library: Library) -> N
     store = ("--store", library.store)
     made = clew("backup", "copy.db", *store)
     again = clew("backup", "copy.db", *store)
-    clew("delete", "mill.md", "--yes", *store)
+    clew("delete", str(library.folder / "mill.md"), "--yes", *store)
     refused = clew("restore", "copy.db", *store)
     restored = clew("restore", "copy.db", "--yes", "--json", *store)
 

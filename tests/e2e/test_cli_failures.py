@@ -67,6 +67,14 @@ WRONG_USE = {
     "a graph of one": (["subgraph", "x", "--limit", "1"], r"--limit"),
     "a graph in an unknown format": (["subgraph", "x", "--format", "csv"], r"'csv'"),
     "a filter that cannot be read": (["search", "x", "--where", "year"], r"^Error: .*'year'"),
+    "a filter that breaks off": (
+        ["search", "x", "--where", "year >= 2020 and"],
+        r"^Error: cannot read the filter 'year >= 2020 and' at character 17: expected the name",
+    ),
+    "data that are no filter": (
+        ["documents", "--where", '{"field": "year", "operator": "~="}'],
+        r"^Error: cannot read the filter: 'value' is missing$",
+    ),
     "a bad namespace": (["stats", "--namespace", "a/b"], r"^Error: setting namespace = 'a/b'"),
     "an empty namespace": (["stats", "--namespace", ""], r"^Error: setting namespace = ''"),
     "a path that is not there": (["index", "nowhere"], r"^Error: .*nowhere"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -66,3 +67,28 @@ def test_changes_are_indexed_as_they_happen(folder: Path, watching: subprocess.P
 
     watching.send_signal(signal.SIGINT)
     assert watching.wait(timeout=60) in (0, 130)
+
+
+def test_a_folder_that_is_moved_away_and_back_loses_nothing(
+    folder: Path, watching: subprocess.Popen[str]
+) -> None:
+    assert report(watching)["added"] == 1
+    assert watching.stderr is not None
+    assert any("Watching for changes" in line for line in watching.stderr)
+    folder.rename(folder.parent / "away")
+    assert report(watching)["pruned"] == 0  # told that the folder is not there
+    (folder.parent / "away" / "bell.txt").write_text("Bo Lund cast the bell.")
+    (folder.parent / "away").rename(folder)
+    while not (found := report(watching))["added"]:
+        assert not found["pruned"]
+    assert (found["added"], found["pruned"]) == (1, 0)
+    # It is watched again, names that are no Unicode among what it holds.
+    with open(os.fsencode(folder) + b"/r\xe9sum\xe9.txt", "w") as file:
+        file.write("Cy Dahl painted the sign.")
+    while not (found := report(watching))["added"]:
+        assert not found["pruned"]
+    (folder / "ada.txt").unlink()
+    (folder / "ada.txt").write_text("Ada Ray broke the clock.")
+    while not (found := report(watching))["changed"]:
+        assert (found["added"], found["pruned"]) == (0, 0)
+    assert (found["added"], found["pruned"]) == (0, 0)

@@ -15,7 +15,7 @@ set -e
 mkdir {disk} && mount -t tmpfs -o size={size} tmpfs {disk} && cp -r {store} {disk}/store
 cat /dev/zero > {disk}/rest 2> /dev/null || true
 {clew} --store {disk}/store search "Who built the mill?" || true
-{clew} --store {disk}/store delete mill.md || true
+{clew} --store {disk}/store delete {mill} || true
 rm {disk}/rest
 {clew} --store {disk}/store documents
 {clew} --store {disk}/store check
@@ -30,7 +30,11 @@ def test_a_full_disk_is_said_to_be_full(clew: Run, library: Library) -> None:
     command = shlex.join([sys.executable, "-m", "clew"])
     held = sum(file.stat().st_size for file in library.store.rglob("*") if file.is_file())
     script = ON_A_FULL_DISK.format(
-        disk=place, size=held + 4_000_000, store=library.store, clew=command
+        disk=place,
+        size=held + 4_000_000,
+        store=library.store,
+        clew=command,
+        mill=library.folder / "mill.md",
     )
     done = subprocess.run(
         ["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False

@@ -49,7 +49,7 @@ READING = {
 }
 WRITING = {
     "index": ["index", "new.md"],
-    "delete": ["delete", "mill.md", "--yes"],
+    "delete": ["delete", "--glob", "mill.md", "--yes"],
     "entity rename": ["entity", "rename", "Jonas Reed", "Jonas Read"],
     "restore": ["restore", "backup.db", "--yes"],
     "reindex": ["reindex"],

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import clew
 from clew.errors import ModelUnavailableError
 from clew.quotations import find_words
-from clew.search.ask.pipeline import answer
+from clew.search.ask.pipeline import PASSAGES_ALONE, answer
 from clew.search.ask.prompt import AnswerReply
 from clew.search.ask.reader import ReplyReader
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
@@ -174,10 +174,33 @@ def test_without_a_model_only_passages_that_answer_are_quoted(library: Path) -> 
     def sources(given: Answer) -> list[int]:
         return [source.number for source in given.sources]
 
-    assert sources(with_confidence(library, 0.9, 0.6)) == [1, 2]
+    assert sources(with_confidence(library, 0.9, 0.6)) == [1]
     assert sources(with_confidence(library, 0.9, 0.3)) == [1]
     assert sources(with_confidence(library, 0.2, 0.9)) == [2]
-    assert sources(with_confidence(library, None, None)) == [1, 2]
+    assert sources(with_confidence(library, None, None)) == [1]
+
+
+def test_without_a_model_one_sentence_is_quoted_in_its_context(tmp_path: Path) -> None:
+    around = "Vell is an old town. " + BUILT + " It strikes every hour. Nobody winds it."
+    with clew.open(tmp_path, embedder=HashEmbedder()) as store:
+        store.add(around, title="Vell")
+        store.add(BORN, title="Ada Morn")
+        told: list[str] = []
+        answer = store.ask(QUESTION, tell=told.append)
+    (statement,) = answer.statements
+    (source,) = answer.sources
+    assert statement.verbatim
+    assert answer.text == "".join(told) == f"“{BUILT}” [1]"
+    assert source.text == f"Vell is an old town. {BUILT} It strikes every hour."
+    assert around[statement.quotations[0].start : statement.quotations[0].end] == BUILT
+
+
+def test_below_the_confidence_of_an_answer_there_are_passages_alone(library: Path) -> None:
+    given = with_confidence(library, 0.09, 0.002)
+    assert (given.answered, given.statements) == (False, ())
+    assert [source.text for source in given.sources] == [BUILT, BORN]
+    assert PASSAGES_ALONE in given.notes
+    assert with_confidence(library, 0.11, 0.002).answered
 
 
 def test_without_a_model_nothing_is_said_twice(tmp_path: Path) -> None:

@@ -127,6 +127,30 @@ def test_a_month_without_a_year_is_the_archives(engine: clew.Clew) -> None:
     assert period.start == day("2023-07-01"), "July 2024 is yet to come"
 
 
+def test_one_late_text_moves_no_month_to_another_year(tmp_path: Path) -> None:
+    texts = {
+        "spring": "The choir of Vell sang at the mill.",
+        "autumn": "The choir of Vell sang at the fair.",
+        "late": "The choir of Vell will sing in March 2025.",
+        "hall": "The hall was built in May 1990.",
+    }
+    dates = {"spring": "2021-03-05", "autumn": "2021-09-02", "late": "2024-12-20"}
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        add(engine, texts, dates)
+        for now in ("2024-12-30", "2026-11-01"):
+            for month, first in (
+                ("March", "2021-03-01"),
+                ("September", "2021-09-01"),
+                ("December", "2024-12-01"),
+                ("July", "2024-07-01"),  # nothing is of any July: the latest
+                ("May", "2024-05-01"),  # one of 1990 is too long ago
+            ):
+                question = f"Where did the choir of Vell sing in {month}?"
+                period = read_asked_time(new_session(engine, question, now=day(now))).period
+                assert period is not None
+                assert period.start == day(first), (now, month)
+
+
 def test_of_two_periods_that_are_compared_each_has_its_turn(engine: clew.Clew) -> None:
     for question in (
         "How did the budget of the harbour differ between 2020 and 2024?",

@@ -25,6 +25,8 @@ from mcp_types import (
 
 from clew.engine import Engine
 from clew.mcp.server import ClewServer, create_server
+from clew.tools import registry
+from clew.types import NewEntity
 from tests.unit.mcp_tools import TOOLS, engine_in, settings_for
 
 pytestmark = pytest.mark.anyio
@@ -191,6 +193,43 @@ async def test_nothing_is_destroyed_against_the_users_will(
         assert "the user declined drop" in await said(client, "drop", name="mill.md")
 
     assert len(engine.documents.list()) == 1
+
+
+DESTROYING: dict[str, dict[str, Any]] = {
+    "delete_document": {"document": "mill.md"},
+    "delete_relation": {"relation_id": 1},
+    "prune_graph": {"below": 1.0, "dry_run": False, "entities": True},
+    "restore": {"name": "copy"},
+    "delete_entities": {"entityNames": ["Edda"]},
+    "delete_observations": {"deletions": [{"entityName": "Edda", "observations": ["Sings."]}]},
+    "delete_relations": {"relations": [{"from": "Edda", "to": "Edda", "relationType": "knows"}]},
+}
+
+
+@both
+async def test_every_tool_that_destroys_asks_whoever_can_be_asked(
+    engine: Engine, tmp_path: Path, revision: str
+) -> None:
+    assert set(DESTROYING) == {tool.name for tool in registry.TOOLS if tool.destructive}
+    ((one, _),) = engine.entities.memory.add_entities([NewEntity(name="Edda")], [["Sings."]])
+    engine.entities.add_relation(one, one, "knows")
+    server = create_server(engine, settings_for(tmp_path, profile="full"))
+    user, before = User("decline"), engine.maintenance.stats()
+    async with Client(server, mode=revision, elicitation_callback=user) as client:
+        for name, arguments in DESTROYING.items():
+            for given in (arguments, {**arguments, "confirm": True}):
+                if given is arguments or name in ("delete_document", "prune_graph", "restore"):
+                    assert f"the user declined {name}" in await said(client, name, **given)
+        assert not (await client.call_tool("prune_graph", {"below": 1.0})).is_error
+
+    assert len(user.asked) == len(DESTROYING) + 3
+    same = ("documents", "entities", "relations")
+    assert {n: engine.maintenance.stats()[n] for n in same} == {n: before[n] for n in same}
+    assert {entry.outcome for entry in engine.maintenance.audit()} == {"refused"}
+    async with Client(server, mode=revision, elicitation_callback=User("accept")) as client:
+        done = await client.call_tool("delete_entities", DESTROYING["delete_entities"])
+    assert done.structured_content is not None
+    assert done.structured_content["message"] == "Entities deleted successfully"
 
 
 @both

@@ -185,7 +185,7 @@ def test_contradictions_are_told(tmp_path: Path) -> None:
         assert engine.documents.text("same") == "Two."
         assert engine.entities.get("Tobias Fenn").entity_type == "person"
     assert told == (
-        "'same' has 2 texts; the one indexed last was taken",
+        "'same' has 2 texts; the one written last was taken",
         "entity made by hand 'tobias fenn': 'Tobias Fenn' (person) was taken,"
         " not 'Tobias Fenn' (place)",
         "'Tobias Fenn' was pruned and made by hand; it stays as made by hand",

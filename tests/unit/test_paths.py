@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from itertools import pairwise, permutations
 from typing import Any
@@ -16,7 +17,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from clew.errors import InputError
 from clew.graph.entity_graph import EntityGraph
-from clew.graph.traversal.breadth_first import HOP_COST, Budget
+from clew.graph.traversal.breadth_first import Budget
 from clew.graph.traversal.paths import Path, all_paths, neighbourhood, shortest_path, strongest_path
 from tests.unit.graphs import edges_of, graph_of, graphs
 
@@ -24,7 +25,12 @@ STAR = graph_of(8, [(0, leaf, leaf) for leaf in range(1, 8)])
 
 
 def cost_of(graph: EntityGraph, path: Path) -> float:
-    return sum(HOP_COST + 1 / (1 + float(graph.strengths[edge])) for edge in path.edges)
+    return -math.log(strength_of(graph, path))
+
+
+def strength_of(graph: EntityGraph, path: Path) -> float:
+    """The product of its edges' strengths, of which more than 1 counts as 1."""
+    return math.prod(min(float(graph.strengths[edge]), 1.0) for edge in path.edges)
 
 
 def every_path(graph: EntityGraph, start: int, end: int, max_hops: int) -> list[Path]:
@@ -70,44 +76,65 @@ def test_the_shortest_path_is_the_cheapest_of_the_shortest(
         ]
 
 
-@given(graphs(), st.integers(1, 5))
-def test_the_strongest_path_is_the_cheapest_of_all(graph: EntityGraph, max_hops: int) -> None:
+@given(graphs(strengths=(0.1, 0.3, 0.5, 0.7, 0.9, 1, 4)), st.integers(1, 5))
+def test_the_strongest_path_has_the_greatest_product(graph: EntityGraph, max_hops: int) -> None:
     every = every_path(graph, 0, 1, max_hops)
     found = strongest_path(graph, 0, 1, max_hops)
     assert bool(every) == bool(found.paths)
     if every:
-        least = min(cost_of(graph, path) for path in every)
-        assert cost_of(graph, found.paths[0]) == pytest.approx(least)
+        most = max(strength_of(graph, path) for path in every)
+        assert strength_of(graph, found.paths[0]) == pytest.approx(most)
+        equal = [path for path in every if strength_of(graph, path) == pytest.approx(most)]
+        assert len(found.paths[0].edges) == min(len(path.edges) for path in equal)
         assert len(found.paths[0].edges) <= max_hops
 
 
-def distances(graph: EntityGraph, seeds: list[int], *, hops: bool) -> NDArray[np.float64]:
-    """(seeds, E) by scipy."""
+def distances(graph: EntityGraph, seeds: list[int]) -> NDArray[np.float64]:
+    """(seeds, E) hops, by scipy."""
     matrix = np.zeros((len(graph.entity_ids),) * 2)
-    for (one, other), strength in zip(edges_of(graph), graph.strengths, strict=True):
-        matrix[one, other] = matrix[other, one] = HOP_COST + 1 / (1 + strength)
-    return dijkstra(csr_array(matrix), indices=seeds, unweighted=hops)
+    for one, other in edges_of(graph):
+        matrix[one, other] = matrix[other, one] = 1
+    return dijkstra(csr_array(matrix), indices=seeds, unweighted=True)
+
+
+def strongest(graph: EntityGraph, start: int) -> NDArray[np.float64]:
+    """(E,) the greatest product of any way to each, by spreading until nothing changes."""
+    found = np.zeros(len(graph.entity_ids))
+    found[start] = 1
+    for _ in found:
+        for (one, other), strength in zip(edges_of(graph), graph.strengths, strict=True):
+            held = min(float(strength), 1.0)
+            found[one], found[other] = (
+                max(found[one], found[other] * held),
+                max(found[other], found[one] * held),
+            )
+    return found
 
 
 @given(graphs(most=30))
-def test_distances_are_those_of_scipy(graph: EntityGraph) -> None:
-    hops = distances(graph, [0], hops=True)[0]
-    costs = distances(graph, [0], hops=False)[0]
+def test_distances_and_products_are_the_best_there_are(graph: EntityGraph) -> None:
+    hops, most = distances(graph, [0])[0], strongest(graph, 0)
     for end in range(1, len(graph.entity_ids)):
         shortest = shortest_path(graph, 0, end, max_hops=30).paths
-        strongest = strongest_path(graph, 0, end, max_hops=30).paths
+        best = strongest_path(graph, 0, end, max_hops=30).paths
         assert [len(p.edges) for p in shortest] == ([hops[end]] if hops[end] < 99 else [])
-        assert [cost_of(graph, p) for p in strongest] == (
-            [pytest.approx(costs[end])] if hops[end] < 99 else []
+        assert [strength_of(graph, p) for p in best] == (
+            [pytest.approx(most[end])] if hops[end] < 99 else []
         )
 
 
-def test_strong_ties_are_worth_a_hop_more_but_not_many() -> None:
-    weak, strong = 0.01, 100
-    for hops_round, expected in [(2, (0, 2, 1)), (3, (0, 2, 3, 1)), (5, (0, 1))]:
-        way = [0, *range(2, hops_round + 1), 1]
-        graph = graph_of(7, [(0, 1, weak), *((a, b, strong) for a, b in pairwise(way))])
-        assert strongest_path(graph, 0, 1).paths[0].entities == expected
+def test_strengths_multiply_along_a_path() -> None:
+    long = list(zip(pairwise((0, 3, 4, 5, 1)), (0.7, 0.5, 0.5, 0.7), strict=True))
+    ties = [(a, b, strength) for (a, b), strength in long]
+    weak = graph_of(6, [(0, 2, 0.1), (2, 1, 0.1), *ties])
+    assert strongest_path(weak, 0, 1).paths[0].entities == (0, 3, 4, 5, 1)
+    assert shortest_path(weak, 0, 1).paths[0].entities == (0, 2, 1)
+    stronger = graph_of(6, [(0, 2, 0.4), (2, 1, 0.4), *ties])
+    assert strongest_path(stronger, 0, 1).paths[0].entities == (0, 2, 1)
+    # Of ways with as many hops, too: 0.4 · 0.4 is more than 0.9 · 0.1.
+    even = graph_of(4, [(0, 2, 0.9), (2, 1, 0.1), (0, 3, 0.4), (3, 1, 0.4)])
+    for search in (shortest_path, strongest_path, all_paths):
+        assert search(even, 0, 1).paths[0].entities == (0, 3, 1)
 
 
 def test_an_entity_is_no_way_from_itself() -> None:
@@ -117,7 +144,7 @@ def test_an_entity_is_no_way_from_itself() -> None:
 
 @given(graphs(most=12), st.integers(1, 3), st.integers(1, 12))
 def test_a_neighbourhood_holds_the_nearest(graph: EntityGraph, hops: int, limit: int) -> None:
-    far = distances(graph, [0, 1], hops=True).min(axis=0)
+    far = distances(graph, [0, 1]).min(axis=0)
     within = [d for d in sorted(far) if 1 <= d <= hops]
     found = neighbourhood(graph, [0, 1], hops, limit)
     assert list(found.hops) == within[:limit]

@@ -6,13 +6,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import chromadb
 import numpy as np
 import pytest
 
 import clew
-from clew.errors import InputError
+from clew.errors import InputError, SettingsError
 from clew.search.options import CONTEXTUAL_DEPTH
-from clew.settings import load_settings
+from clew.search.session import ONE_SET
+from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder
 
 if TYPE_CHECKING:
@@ -149,3 +151,66 @@ def test_an_unknown_kind_is_refused_with_those_that_there_are(both: clew.Clew) -
         InputError, match=r"'grpah'; expected one of traditional, contextual, graph"
     ):
         both.search("weir", rag_type="grpah")
+
+
+@pytest.mark.parametrize("vectors", ["one", "both"])
+def test_a_kind_without_vectors_of_its_own_says_so(
+    tmp_path: Path, embedder: CountingEmbedder, vectors: str
+) -> None:
+    settings = load_settings(store=tmp_path / "store", embed={"vectors": vectors})
+    with clew.open(settings=settings, embedder=embedder) as engine:
+        engine.add(TITLED, source="titled", title="Lorne")
+        found = {
+            kind: engine.search("weir", rag_type=kind)
+            for kind in ("traditional", "contextual", "graph")
+        }
+        alike = scores(engine, "weir", "traditional") == scores(engine, "weir", "contextual")
+    assert alike == (vectors == "one")
+    assert (ONE_SET in found["traditional"].notes) == alike
+    assert ONE_SET not in found["contextual"].notes + found["graph"].notes
+
+
+def test_in_chroma_each_kind_has_a_collection_of_vectors_of_its_own(
+    tmp_path: Path, embedder: CountingEmbedder
+) -> None:
+    settings = load_settings(store=tmp_path / "store", vectors="chroma", embed={"vectors": "both"})
+    question = "weir Lorne"
+    with clew.open(settings=settings, embedder=embedder) as engine:
+        engine.add(TITLED, source="titled", title="Lorne")
+        engine.add(NAMED, source="named", title="Rivers")
+        alone = scores(engine, question, "traditional")
+        with_context = scores(engine, question, "contextual")
+        for text, title in ((TITLED, "Lorne"), (NAMED, "Rivers")):
+            assert alone[text] == pytest.approx(cosine(embedder, question, text), abs=1e-6)
+            assert with_context[text] == pytest.approx(
+                cosine(embedder, question, f"{title}\n{text}"), abs=1e-6
+            )
+        engine.delete(["named"])
+        assert set(scores(engine, question, "traditional")) == {TITLED}
+    held = {kind: in_chroma(settings, kind) for kind in ("traditional", "contextual")}
+    assert {kind: len(rows) for kind, rows in held.items()} == {"traditional": 1, "contextual": 1}
+    assert not np.allclose(held["traditional"], held["contextual"])
+    embedder.texts.clear()
+    with clew.open(settings=settings, embedder=embedder) as again:
+        assert scores(again, question, "traditional")[TITLED] == pytest.approx(alone[TITLED])
+    assert len(embedder.texts) <= 1, "the texts are embedded once"
+
+
+def in_chroma(settings: Settings, kind: str) -> Vectors:
+    """The vectors of a collection, as another program reads them."""
+    client = chromadb.PersistentClient(
+        str(settings.folder / "chroma"), tenant="clew-default", database="clew"
+    )
+    found = client.get_collection(f"documents_{kind}_v1").get(include=["embeddings"])
+    return np.array(found["embeddings"], dtype=np.float32)
+
+
+def test_the_collection_of_texts_alone_holds_nothing_else(tmp_path: Path) -> None:
+    settings = load_settings(
+        store=tmp_path / "store",
+        vectors="chroma",
+        embed={"vectors": "both"},
+        chroma={"kind": "traditional"},
+    )
+    with pytest.raises(SettingsError, match=r"chroma\.kind 'traditional' .* 'contextual'"):
+        clew.open(settings=settings)

@@ -53,7 +53,7 @@ def test_each_document_that_says_so_adds_to_the_weight(engine: clew.Clew) -> Non
     engine.add(f"Today {FACT}", source="b")
     engine.add(f"Again {FACT}", source="c")
     assert set(weights(engine)) == {0.875}
-    engine.delete("b")
+    engine.delete(["b"])
     assert set(weights(engine)) == {0.75}
     engine.add("Nothing is told here of anybody.", source="c")
     assert set(weights(engine)) == {0.5}

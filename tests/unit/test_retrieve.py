@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.search.options import parse_conditions
 from clew.search.retrieval.channels import (
     Channels,
     Ranking,
@@ -16,7 +15,6 @@ from clew.search.retrieval.channels import (
     weighted_fusion,
 )
 from clew.search.strategies import STRATEGIES, find_strategy
-from clew.types import Condition
 
 rankings = st.lists(
     st.lists(st.integers(1, 30), unique=True, max_size=12).map(
@@ -146,30 +144,3 @@ def test_an_unknown_strategy_lists_those_there_are() -> None:
         InputError, match="unknown strategy 'nope'; expected one of vector, keyword, hybrid, graph"
     ):
         find_strategy("nope")
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("year>=2020", ("year", ">=", "2020")),
-        (" author = Ada Morn ", ("author", "=", "Ada Morn")),
-        ("a!=b", ("a", "!=", "b")),
-        ("created_at<2024-01-01", ("created_at", "<", "2024-01-01")),
-        ("note=x=y", ("note", "=", "x=y")),
-        ("path~docs/*.rst", ("path", "~", "docs/*.rst")),
-        ("author !~ *Keller", ("author", "!~", "*Keller")),
-    ],
-)
-def test_conditions_are_read_as_people_write_them(text: str, expected: tuple[str, ...]) -> None:
-    name, operator, value = expected
-    assert parse_conditions([text]) == (
-        Condition(name=name, operator=operator, value=value),  # type: ignore[arg-type]
-    )
-
-
-@pytest.mark.parametrize(
-    "text", ["year", "=2020", "year>=", "", ">", "year>>2020", "year==2020", "a~~b"]
-)
-def test_what_is_no_condition_says_what_one_looks_like(text: str) -> None:
-    with pytest.raises(InputError, match=r"cannot read the filter .* such as year>=2020"):
-        parse_conditions([text])

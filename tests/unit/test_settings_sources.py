@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from clew.errors import SettingsError
-from clew.settings import SETTINGS_FILE, load_settings
+from clew.settings import (
+    SETTINGS_FILE,
+    LlmSettings,
+    LlmTaskSettings,
+    Settings,
+    load_settings,
+)
+from clew.settings.group import SettingsGroup
 
 
 @pytest.fixture(autouse=True)
@@ -70,3 +80,71 @@ def test_a_file_that_cannot_be_is_refused_by_name(text: str) -> None:
     Path(SETTINGS_FILE).write_text(text, encoding="utf-8")
     with pytest.raises(SettingsError, match=r"clew\.toml"):
         load_settings()
+
+
+def _fields(group: SettingsGroup, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The path of every field that is no group, in groups within groups, too."""
+    for name, value in group:
+        if isinstance(value, SettingsGroup):
+            yield from _fields(value, (*path, name))
+        else:
+            yield (*path, name)
+
+
+def _at(settings: object, path: tuple[str, ...]) -> object:
+    for name in path:
+        settings = getattr(settings, name)
+    return settings
+
+
+EVERY_FIELD = list(_fields(Settings()))
+OTHERS = {
+    "provider": "ollama",
+    "model": "other",
+    "retries": 2,
+    "max_output_tokens": 99,
+    "seconds": 7.5,
+    "temperature": 0.25,
+}
+"""A value for each of some fields that have other defaults in one place than in another."""
+
+
+@pytest.mark.parametrize("path", EVERY_FIELD, ids=".".join)
+def test_setting_one_field_leaves_every_other_at_its_default(path: tuple[str, ...]) -> None:
+    default = Settings()
+    held = _at(default, path)
+    value = OTHERS.get(path[-1], held) if path[0] == "llm" and len(path) == 3 else held
+    given: object = value
+    for name in reversed(path):
+        given = {name: given}
+    found = Settings.model_validate(given)
+    assert _at(found, path) == value
+    for other in EVERY_FIELD:
+        if other != path:
+            assert _at(found, other) == _at(default, other), ".".join(other)
+
+
+@pytest.mark.parametrize("task", ["extract", "context", "summarise", "answer", "route", "judge"])
+def test_a_task_with_a_model_of_its_own_keeps_its_limits(
+    task: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = load_settings().llm.task(task)
+    expected = usual.model_copy(update={"model": "foo"})
+    as_group = LlmTaskSettings(model="foo")
+    assert LlmSettings.model_validate({task: as_group}).task(task) == expected
+    assert load_settings(llm={task: {"model": "foo"}}).llm.task(task) == expected
+    Path(SETTINGS_FILE).write_text(f'[llm.{task}]\nmodel = "foo"\n', encoding="utf-8")
+    assert load_settings().llm.task(task) == expected
+    Path(SETTINGS_FILE).write_text(f"[llm.{task}]\nseconds = 3\n", encoding="utf-8")
+    monkeypatch.setenv(f"CLEW_LLM__{task.upper()}__MODEL", "foo")
+    assert load_settings().llm.task(task) == expected.model_copy(update={"seconds": 3.0})
+
+
+def test_the_documented_defaults_are_those_in_force() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "settings.md").read_text(encoding="utf-8")
+    stated = dict(re.findall(r"^\| `([\w.]+)` \| `\w+` \| \w+ \| (?:`(.*?)`)? ?\|", page, re.M))
+    for path in EVERY_FIELD:
+        held = _at(Settings(), path)
+        if isinstance(held, (str, int, float)):
+            said = stated[".".join(path)]
+            assert said == (held if isinstance(held, str) else json.dumps(held)), path

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import clew
-from clew.graph.vocabulary import CHANGES, current_vocabulary
-from clew.search.analysis.spelling import MOST_READ, read_as_spelt
+from clew.graph.vocabulary import CHANGES, current_vocabulary, sound
+from clew.search.analysis.spelling import MOST_READ, _is_known, read_as_spelt
 from clew.search.strategies import STRATEGIES
 from clew.testing.fakes import HashEmbedder
 from clew.tools.memory.table import MEMORY_TOOLS
@@ -157,3 +157,96 @@ def test_a_few_words_of_a_question_are_read(engine: clew.Clew) -> None:
     session = read_as_spelt(new_session(engine, " ".join([*once, *once])))
     assert session.question.count("invented") == 2 * MOST_READ
     assert len(session.notes) == MOST_READ
+
+
+# --- what is known elsewhere -------------------------------------------------------------
+
+ENGLISH = {
+    "Oven": "The oven stays warm for a day. A quiet fan cools it. The cover was never washed.",
+    "Tool": "The Quintet is a pump of the firm Marrow. The Quintet costs 900 kroner.",
+    "Roof": "Ada Holm repaired the roof of the granary in the spring. The warden was glad.",
+    "Coming": "Comedy nights are on Friday. The pound is strong. The dock at Wanne is old.",
+}
+ASKED_WITH = {
+    "de": ["Warum", "Wann wurde", "Welche Leute haben", "Wieviel kostet", "Woher kommt"],
+    "fr": ["Pourquoi", "Combien coûte", "Quelle est", "Quand est-ce que", "Comment répare-t-on"],
+    "es": ["Quién", "Cuándo fue", "Por qué está", "Cuánto cuesta", "Dónde está", "Cómo se llama"],
+    "it": ["Perché", "Quando è stato", "Quanto costa", "Dove si trova", "Chi ha riparato"],
+    "nl": ["Waarom", "Wanneer werd", "Hoeveel kost", "Wie heeft", "Welke is"],
+    "sv": ["Varför", "När blev", "Vem har", "Vilken är", "Hur mycket kostar"],
+}
+NOUNS = {
+    "de": ["der Ofen", "die Kovers", "das Dach", "Wärme", "der Quintett"],
+    "fr": ["le couvert", "la pompe", "le toit du grenier", "la comédie", "un quintette"],
+    "es": ["la bomba", "el tejado", "quieto el horno", "la comedia", "el quinteto"],
+    "it": ["la pompa", "il tetto", "la commedia", "il quintetto", "la coperta"],
+    "nl": ["de pomp", "het dak", "warmte", "de komedie", "het kwintet"],
+    "sv": ["pumpen och taket", "den varma ugnen", "komedin som", "kvintetten på"],
+}
+
+
+@pytest.fixture(scope="module")
+def english(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
+    with clew.open(tmp_path_factory.mktemp("english"), embedder=HashEmbedder()) as engine:
+        add(engine, ENGLISH)
+        yield engine
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), st.sampled_from(sorted(ASKED_WITH)), st.booleans())
+def test_a_question_in_another_language_is_read_as_it_stands(
+    english: clew.Clew, data: st.DataObject, language: str, capitals: bool
+) -> None:
+    asked = data.draw(st.sampled_from(ASKED_WITH[language]))
+    question = f"{asked} {data.draw(st.sampled_from(NOUNS[language]))}?"
+    session = new_session(english, question.upper() if capitals else question)
+    assert read_as_spelt(session) is session
+    assert not session.notes
+
+
+@pytest.mark.parametrize("question", ["Warum?", "Quién", "¿Quien?", "WARUM", "Pourquoi", "wann"])
+def test_a_function_word_of_any_language_is_no_slip(english: clew.Clew, question: str) -> None:
+    session = new_session(english, question)
+    assert read_as_spelt(session) is session
+
+
+@pytest.mark.parametrize(
+    "question", ["When did Quinten repair the roof?", "Was Quintek glad in the spring?"]
+)
+def test_a_name_that_is_told_of_elsewhere_is_not_read_into_a_question(
+    english: clew.Clew, question: str
+) -> None:
+    session = new_session(english, question)
+    assert read_as_spelt(session) is session
+
+
+@pytest.mark.parametrize(
+    ("question", "meant"),
+    [
+        ("What does the Quintat cost?", "What does the Quintet cost?"),
+        ("Who repared the roof of the granery?", "Who repared the roof of the granary?"),
+    ],
+)
+def test_a_slip_beside_words_that_are_told_with_it_is_one(
+    english: clew.Clew, question: str, meant: str
+) -> None:
+    read = read_as_spelt(new_session(english, question)).question
+    assert read.replace("repaired", "repared") == meant
+
+
+MISSPELT = ["granary", "repaired", "quintet", "washed", "comedy", "kroner"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(MISSPELT), st.integers(1, 6), st.sampled_from(["swap", "drop", "double"]))
+def test_generated_slips_are_still_found(
+    english: clew.Clew, word: str, place: int, slip: str
+) -> None:
+    at = min(place, len(word) - 2)
+    pair = {"swap": word[at + 1] + word[at], "drop": word[at + 1], "double": word[at] * 2}
+    misspelt = word[:at] + pair[slip] + word[at + (1 if slip == "double" else 2) :]
+    session = new_session(english, f"Tell me of the {misspelt}")
+    held = {w.strip(".").lower() for text in ENGLISH.values() for w in text.split()}
+    if len(misspelt) < 5 or misspelt in held or _is_known(misspelt):
+        return
+    assert word in read_as_spelt(session).question or sound(word)[:1] != sound(misspelt)[:1]

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import sqlite3
 import zlib
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -265,3 +267,100 @@ def test_a_damaged_embedding_is_never_answered_from(store: SqliteStore) -> None:
         VectorMatrix(store, store.folder).search_vector(make_vector("q"), 3)
     store.delete([make_entry("b", "").document.id])
     assert len(VectorMatrix(store, store.folder).search_vector(make_vector("q"), 3)[0]) == 2
+
+
+# --- texts that are none
+
+
+def spoil(store: SqliteStore, table: str, column: str) -> None:
+    """Put bytes that are no UTF-8 into a column of one row, which stays a text for SQLite."""
+    with closing(sqlite3.connect(store.folder / "clew.db", isolation_level=None)) as connection:
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        connection.execute(
+            f'UPDATE {table} SET "{column}" = CAST(CAST("{column}" AS BLOB) || x\'e963ff\' AS TEXT)'
+            f" WHERE rowid = (SELECT min(rowid) FROM {table})"
+        )
+
+
+def text_columns(store: SqliteStore) -> list[tuple[str, str]]:
+    with store.database.read() as connection:
+        return connection.execute(
+            "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c"
+            " WHERE m.type = 'table' AND c.type = 'TEXT' AND m.sql NOT LIKE '%WITHOUT ROWID%'"
+            " AND m.name NOT LIKE 'keywords%' ORDER BY 1, 2"
+        ).fetchall()
+
+
+def test_a_text_that_is_none_is_found_in_every_column(store: SqliteStore) -> None:
+    """Whichever column it is, the row and the column are named."""
+    found = 0
+    for table, column in text_columns(store):
+        first = f"WHERE rowid = (SELECT min(rowid) FROM {table})"
+        with store.database.read() as connection:
+            row = connection.execute(f'SELECT "{column}" FROM {table} {first}').fetchone()
+        if row is None or row[0] is None:
+            continue
+        spoil(store, table, column)
+        details = [problem.detail for problem in store.check().problems]
+        # What SQLite itself forbids it names in its own way.
+        told = (f"the {column} of {table} ", f"CHECK constraint failed in {table}")
+        assert any(text in detail for detail in details for text in told), (table, column, details)
+        with closing(sqlite3.connect(store.folder / "clew.db")) as connection, connection:
+            connection.execute(f'UPDATE {table} SET "{column}" = ? {first}', row)
+        assert store.check().problems == ()
+        found += 1
+    assert found >= 25
+
+
+def test_a_title_that_is_no_text_stops_no_listing_and_is_mended(store: SqliteStore) -> None:
+    (title,) = {document.title for document in store.documents()} or {""}
+    spoil(store, "documents", "title")
+    listed = {document.source: document.title for document in store.documents()}
+    assert listed == {"a": f"{title}\ufffdc\ufffd", "b": title}
+    (problem,) = store.check().problems
+    assert (problem.invariant, problem.repairable) == ("titles", True)
+    report = store.check(repair=True)
+    assert report.problems == ()
+    assert len(report.repaired) == 1
+    assert {document.source: document.title for document in store.documents()} == listed
+
+
+def test_a_document_with_a_text_that_is_none_can_be_deleted(store: SqliteStore) -> None:
+    spoil(store, "documents", "metadata")
+    (damaged, _) = store.documents()
+    assert store.delete([damaged.id]) == 1
+    assert store.check().problems == ()
+
+
+# --- what is found of a text that was changed by force
+
+
+def unnoticed(store: SqliteStore) -> set[str]:
+    """Columns of texts, of which a changed value is not found."""
+    columns = set()
+    for table, column in text_columns(store):
+        first = f"WHERE rowid = (SELECT min(rowid) FROM {table})"
+        with store.database.read() as connection:
+            row = connection.execute(f'SELECT "{column}" FROM {table} {first}').fetchone()
+        if row is None or row[0] is None:
+            continue
+        with closing(sqlite3.connect(store.folder / "clew.db")) as connection, connection:
+            connection.execute("PRAGMA ignore_check_constraints = ON")
+            changed = (
+                f'CASE WHEN json_valid("{column}") THEN \'[["z",1]]\' ELSE "{column}" || \'z\' END'
+            )
+            connection.execute(f'UPDATE {table} SET "{column}" = {changed} {first}')
+        if store.check().problems == ():
+            columns.add(f"{table}.{column}")
+        with closing(sqlite3.connect(store.folder / "clew.db")) as connection, connection:
+            connection.execute(f'UPDATE {table} SET "{column}" = ? {first}', row)
+        assert store.check().problems == (), (table, column)
+    return columns
+
+
+def test_the_documentation_names_every_column_of_which_a_change_is_not_found(
+    store: SqliteStore,
+) -> None:
+    docs = Path(__file__).parents[2] / "docs" / "durability.md"
+    (told,) = re.findall(r"(?s)<!-- unnoticed -->(.*?)<!-- end -->", docs.read_text("utf-8"))
+    assert set(re.findall(r"`(\w+\.\w+)`", told)) >= unnoticed(store)

@@ -242,7 +242,7 @@ def test_statistics_and_digests_say_what_is_held(store: SqliteStore) -> None:
         "generation": 1,
     }
     digest = make_entry("a", "Ann met Bob. Ann!", "Cleo.").document.sha256
-    assert store.document_digests() == {"a": ("o", digest, "")}
+    assert store.document_digests() == {"a": ("o", digest, "", "")}
 
 
 def test_threads_may_share_a_store_and_their_connections_are_let_go(tmp_path: Path) -> None:

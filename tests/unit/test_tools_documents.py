@@ -420,6 +420,32 @@ def test_documents_are_listed_page_by_page(stocked: Desk) -> None:
     assert [item["source"] for item in only["documents"]] == ["letter-3"]
 
 
+def test_tools_take_a_filter_as_text_as_data_or_several(stocked: Desk) -> None:
+    data = {"field": "title", "operator": "in", "value": ["Letter 3", "Letter 4"]}
+    text = "title = Letter 3 or title = Letter 4"
+    for where in (text, [text], data, [data], json.dumps(data), [json.dumps(data)]):
+        only = stocked.call("list_documents", where=where)
+        assert [item["source"] for item in only["documents"]] == ["letter-3", "letter-4"]
+        found = stocked.call("query_documents", query="weir", where=where)
+        assert {hit["metadata"]["source"] for hit in found["results"]} == {"letter-3", "letter-4"}
+    both = stocked.call("list_documents", where=[data, "not title = Letter 3"])
+    assert [item["source"] for item in both["documents"]] == ["letter-4"]
+    refused = stocked.refused("list_documents", where=["title = x", 3])
+    assert "where[1] cannot be 3; expected a string" in refused
+
+
+def test_tools_point_at_what_is_no_filter_and_name_fields_near_an_unknown_one(
+    stocked: Desk,
+) -> None:
+    refused = stocked.refused("query_documents", query="weir", where="title = x and (date > soon")
+    assert "at character 23: date 'soon' in a filter is no date" in refused
+    unknown = stocked.call("list_documents", where="titel = x")
+    assert unknown["documents"] == []
+    assert "'titel'; did you mean 'title'?" in unknown["notes"][0]
+    found = stocked.call("query_documents", query="weir", where="titel = x")
+    assert any("'titel'; did you mean 'title'?" in note for note in found["notes"])
+
+
 def test_search_and_fetch_have_the_shapes_that_connectors_expect(stocked: Desk) -> None:
     found = stocked.call("search", query="Who wrote about weir 7?")
     assert set(found) == {"success", "results"}

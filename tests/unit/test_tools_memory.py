@@ -135,11 +135,15 @@ def test_the_tools_are_those_of_the_reference_server() -> None:
 
 def test_a_small_graph_has_the_shape_of_the_reference_server(client: Client) -> None:
     assert client("read_graph") == {"entities": [], "relations": []}
-    assert client("create_entities", entities=[ANNA, VELL, ANNA]) == {"entities": [ANNA, VELL]}
-    assert client("create_entities", entities=[ANNA]) == {"entities": []}
+    known = {"addedObservations": [], "knownObservations": ANNA["observations"]}
+    there = [{"name": "Anna_Morn", **known}]
+    made = client("create_entities", entities=[ANNA, VELL, ANNA])
+    assert made == {"entities": [ANNA, VELL], "existing": there}
+    assert client("create_entities", entities=[ANNA]) == {"entities": [], "existing": there}
     made = client("create_relations", relations=[LIVES, KNOWS, LIVES])
-    assert made == {"relations": [LIVES, KNOWS]}
-    assert client("create_relations", relations=[KNOWS]) == {"relations": []}
+    assert made == {"relations": [LIVES, KNOWS], "existing": [LIVES]}
+    again = client("create_relations", relations=[KNOWS])
+    assert again == {"relations": [], "existing": [KNOWS]}
     graph = client("read_graph")
     assert graph["entities"] == [ANNA, VELL]
     assert sorted(graph["relations"], key=str) == sorted([LIVES, KNOWS], key=str)
@@ -157,7 +161,8 @@ def test_what_texts_say_is_not_in_the_graph(client: Client, engine: clew.Clew) -
 def test_a_relation_that_is_there_is_left_as_it_is(filled: Client, engine: clew.Clew) -> None:
     anna, vell = (engine.entities.get(name).id for name in ("Anna_Morn", "Vell"))
     engine.entities.add_relation(anna, vell, "lives_in", weight=0.25)
-    assert filled("create_relations", relations=[LIVES]) == {"relations": []}
+    again = filled("create_relations", relations=[LIVES])
+    assert again == {"relations": [], "existing": [LIVES]}
     assert [r.weight for r in engine.store.unstated_relations([anna])] == [0.25, 1.0]
 
 
@@ -170,7 +175,8 @@ def test_observations_are_added_once(filled: Client) -> None:
         "results": [
             {"entityName": "Anna_Morn", "addedObservations": ["Sings"]},
             {"entityName": "Vell", "addedObservations": ["Has a mill"]},
-        ]
+        ],
+        "existing": [{"entityName": "Anna_Morn", "observations": ["Likes tea"]}],
     }
     (anna,) = filled("open_nodes", names=["Anna_Morn"])["entities"]
     assert anna["observations"] == ["Likes tea", "Paints boats", "Sings"]
@@ -207,14 +213,20 @@ def test_deleting_says_what_was_not_there(filled: Client) -> None:
         {"entityName": "Nobody", "observations": ["X"]},
     ]
     assert filled("delete_observations", deletions=deletions) == {
-        "message": "Deleted 1 of 3 observations. Entities not found: Nobody"
+        "message": "Deleted 1 of 3 observations. Entities not found: Nobody",
+        "not_found": [
+            {"entityName": "Anna_Morn", "observations": ["Unknown"]},
+            {"entityName": "Nobody", "observations": ["X"]},
+        ],
     }
     assert filled("delete_relations", relations=[LIVES, {**LIVES, "to": "Nobody"}]) == {
-        "message": "Deleted 1 of 2 relations. The rest matched nothing."
+        "message": "Deleted 1 of 2 relations. The rest matched nothing.",
+        "not_found": [{**LIVES, "to": "Nobody"}],
     }
     assert filled("read_graph")["relations"] == [KNOWS]
     assert filled("delete_entities", entityNames=["Vell", "Nobody"]) == {
-        "message": "Deleted 1 of 2 entities. Not found: Nobody"
+        "message": "Deleted 1 of 2 entities. Not found: Nobody",
+        "not_found": ["Nobody"],
     }
     left = {"entities": [{**ANNA, "observations": ["Paints boats"]}], "relations": []}
     assert filled("read_graph") == left

@@ -57,8 +57,9 @@ class Model:
 
     def create_entities(self, entities: list[Record]) -> None:
         for one in entities:
-            observations = list(dict.fromkeys(one["observations"]))
-            self.entities.setdefault(one["name"], {**one, "observations": observations})
+            known = self.entities.setdefault(one["name"], {**one, "observations": []})
+            observations = [*known["observations"], *one["observations"]]
+            known["observations"] = list(dict.fromkeys(observations))
 
     def create_relations(self, relations: list[Record]) -> None:
         ends = {name for one in relations for name in (one["from"], one["to"])}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from html import unescape
 from itertools import combinations
 from pathlib import Path
 from types import SimpleNamespace
@@ -191,6 +192,25 @@ def test_settings_are_shown_without_secrets(
     row = shown.partition("search.limit</code>")[2].partition("</tr>")[0]
     assert ">7<" in row
     assert ">environment<" in row
+
+
+def test_pages_take_filters_and_say_what_is_wrong_with_one(tmp_path: Path) -> None:
+    with explorer(tmp_path) as client:
+        log_in(client, OWNER[0])
+        for page in ("documents", ""):
+
+            def shown(where: str, status: int = 200, page: str = page) -> str:
+                answer = client.get(f"/ui/{page}", params={"where": where, "q": "Who built it?"})
+                assert answer.status_code == status, answer.text
+                return unescape(answer.text)
+
+            passage = "The mill" if page else "Jonas Reed built"
+            assert passage in shown("source = bell or (title = The mill and not draft = true)")
+            assert passage not in shown("not title contains MILL").partition("</form>")[2]
+            unknown = shown("sourse = x")
+            assert "no document has the field 'sourse'; did you mean 'source'?" in unknown
+            wrong = shown("source = x and", 400)
+            assert "at character 15: expected the name of a field, such as year>=2020</p>" in wrong
 
 
 def test_assets_are_small_and_have_their_licences() -> None:

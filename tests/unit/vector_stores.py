@@ -19,7 +19,7 @@ from clew.testing.conformance import VectorIndexSuite
 from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry, make_vector
 
 if TYPE_CHECKING:
-    from clew.ports import EmbeddingSource, VectorIndex
+    from clew.ports import EmbeddingSource, Store, VectorIndex
     from clew.settings import ChromaSettings, QdrantSettings
     from clew.types import Ids, Vector, Vectors
 
@@ -39,7 +39,7 @@ def filled_store(folder: Path) -> SqliteStore:
 
 
 def qdrant_index(
-    store: EmbeddingSource, settings: QdrantSettings, namespace: str, folder: Path
+    store: Store, settings: QdrantSettings, namespace: str, folder: Path
 ) -> SyncedIndex:
     return SyncedIndex(store, QdrantRemote(store, settings, namespace, folder))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from clew.chat.conversation import Conversation
 from clew.chat.tools import ChatTools, choose_tools
-from clew.errors import InputError, NotFoundError
+from clew.errors import InputError, NotFoundError, check_several
 from clew.tools.registry import TOOLS
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def begin(
     remember: bool,
 ) -> Conversation:
     """The conversation; see `clew.library.Clew.chat`."""
+    check_several(tools=tools, allow=allow)
     if not 1 <= max_rounds <= MOST_ROUNDS:
         raise InputError(f"max_rounds {max_rounds!r} cannot be; expected 1 to {MOST_ROUNDS}")
     if conversation is not None and not log.messages(conversation):

@@ -34,7 +34,7 @@ def reported_errors() -> Iterator[None]:
         yield
         sys.stdout.flush()
     except ClewError as error:
-        raise _failure(str(error)) from error
+        raise _failure(error.line) from error
     except KeyboardInterrupt as error:
         again = shlex.join(["clew", *sys.argv[1:]])
         note(f"Interrupted; the store is consistent. To go on: {again}")

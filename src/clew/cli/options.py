@@ -43,8 +43,8 @@ WhereOption: TypeAlias = Annotated[
     typer.Option(
         "--where",
         metavar="CONDITION",
-        help="Only where the document meets it, such as year>=2020, author=Brontë, path~docs/*.md,"
-        " type=pdf or date>=2019-03; ~ and !~ match globs; repeatable.",
+        help="Only documents that meet it, such as 'year >= 2020 and (author = Brontë or type in"
+        " (pdf, md))'; repeatable, then all must be met. docs/filters.md describes it.",
         show_default=False,
     ),
 ]

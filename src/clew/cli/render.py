@@ -110,7 +110,7 @@ def citation(number: int, hit: Hit) -> Pieces:
     source = shown_source(chunk.source)
     title = one_line(chunk.title) or source
     title = f"{hit.namespace}: {title}" if hit.namespace else title
-    place = f"{chunk.earlier}, {place}" if chunk.earlier else place
+    place = f"{chunk.remark}, {place}" if chunk.remark else place
     place = place if title == source else f"{place}, {source}"
     return [(f"[{number}] {title}", "bold"), (_said_by(hit), ""), (f", {place}", FAINT)]
 

@@ -59,7 +59,9 @@ class Ask:
             model: Asked in place of the store's own.
             options: Those of `search`.
 
-        Without a language model, or where it fails, the statements are sentences of the documents.
+        Without a language model, or where it fails, it is one sentence of the documents; of a whole
+        what the strategy made of it, such as reports; where nothing is likely to answer, none, and
+        the sources are the nearest passages.
         Raises what `search` raises, and `InputError` for a mode or steps that cannot be.
         """
         from clew.search.ask.pipeline import answer
@@ -74,7 +76,7 @@ class Ask:
             model = model.limited(max_tokens_spent, max_cost, keep=keep)
 
         def search(asked: str) -> SearchResult:
-            return self._search.search(asked, model=model, context=mode == "global", **options)
+            return self._search.search(asked, model=model, context_passages=False, **options)
 
         if mode == "stepwise":
             found, asked = search_in_steps(question, search, model, settings, steps)
@@ -132,7 +134,7 @@ class Ask:
         self._check(question)
         steps, options = _checked(question, mode, steps, options)
         settings, rehearsal = self._state.settings.llm, Rehearsal(model.name, model.kept)
-        found = self._search.search(question, model=rehearsal, context=mode == "global", **options)
+        found = self._search.search(question, model=rehearsal, context_passages=False, **options)
         asked = rehearsal.asked
         if mode == "stepwise":
             asked = asked * steps  # a search each
@@ -140,7 +142,7 @@ class Ask:
         if found.reached and mode == "global":
             asked += report_requests(found, settings)
         elif found.reached:
-            asked.append(answer_request(question, found.hits, settings))
+            asked.append(answer_request(question, found.hits, settings, found.context.parts))
         return self.estimated(model, asked)
 
     def estimated(self, model: LanguageModelClient, asked: Sequence[Request]) -> Estimate:

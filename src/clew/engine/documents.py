@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 from clew.derived_files import folder_size
 from clew.engine.packs import with_unread_formats
-from clew.errors import NotFoundError, UnreadableError, not_one
+from clew.errors import DID_YOU_MEAN, NotFoundError, UnreadableError, check_several, not_one
 from clew.stores.sqlite.backend import free_bytes
 from clew.text import whole_number
 from clew.types import IndexReport, document_id
+from clew.types.sources import check_given, file_source
 from clew.wiring import make_refusals
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from clew.engine.state import EngineState, Progress
+    from clew.filters import Where
     from clew.indexing.incremental import IncrementalIndexer
     from clew.indexing.inputs import FileInput, Input
     from clew.indexing.quota import Quota
@@ -60,12 +62,15 @@ class Documents:
         Symbolic links that lead out of the paths given are left out unless `follow_links`. What
         cannot be read is reported in `skipped`, and what was stored of it before stays. What took
         more than a limit of the settings (`limits`) is reported again without being read, until it
-        or a limit changes, or `retry` is given. `prune` drops documents whose file below the given
-        paths is gone; `only` leaves all other files alone, `shard` (i, n) all but the i-th of n
-        parts, which every worker cuts alike. Raises `InputError` for a path that does not exist.
+        or a limit changes, or `retry` is given. `prune` drops what was read from files below the
+        paths that are gone, and records that their file no longer holds; a path that is missing or
+        empty drops nothing and is in `skipped`. `only` leaves all other files alone, `shard` (i, n)
+        all but the i-th of n parts, which every worker cuts alike. Raises `InputError` for a path
+        that does not exist, unless `prune`.
         """
         from clew.indexing.inputs import roots_of
 
+        check_several(only=only)
         roots = roots_of(paths)
         there = [root for root in roots if os.path.exists(root) or not prune]
         inputs = self._files(there, include, exclude, follow_links, shard)
@@ -103,6 +108,7 @@ class Documents:
         from clew.indexing.inputs import FileInput, is_in_shard
         from clew.indexing.reading.file_discovery import find_files
 
+        check_several(include=include, exclude=exclude)
         read = self._state.settings.read
         files = find_files(
             roots, include=include, exclude=exclude, settings=read, follow_links=follow_links
@@ -116,9 +122,9 @@ class Documents:
         """Index documents that the caller has made; those that are unchanged are left alone."""
         from clew.indexing.inputs import DocumentInput
 
-        return self.add_inputs(
-            [DocumentInput(document) for document in documents], progress=progress
-        )
+        given = list(documents)
+        check_given(*(document.origin for document in given))
+        return self.add_inputs([DocumentInput(one) for one in given], progress=progress)
 
     def add(
         self,
@@ -159,6 +165,8 @@ class Documents:
 
         A `worker`, from 1, saves beside others and settles what it saved; 0 settles all.
         """
+        check_several(prune=prune)
+        check_given(*(item.source for item in inputs))
         state = self._state
         ingest, started = state.bound_ingest(), time.perf_counter()
         sources = None if prune else [item.source for item in inputs]
@@ -168,8 +176,7 @@ class Documents:
             done = ingest.run(run.changed(inputs), run.saved, state.writing)
         if worker is not None:
             ingest.settle(worker, state.writing)
-        with state.writing:
-            run.prune(prune)
+        run.prune(prune, state.writing)
         if run.added or run.updated or run.pruned:
             state.persist()
         return IndexReport(
@@ -182,6 +189,7 @@ class Documents:
             seconds=time.perf_counter() - started,
             embedding_seconds=done.embedding_seconds,
             moved=() if prune else tuple(run.moved()),
+            gone=run.gone(),
         )
 
     def _indexer(
@@ -224,30 +232,57 @@ class Documents:
     def delete(self, names: Sequence[str]) -> int:
         """Delete documents and whatever only they hold; the number deleted.
 
-        All names are looked up first: where one is unknown, `NotFoundError` is raised and nothing
-        is deleted.
+        All names are looked up first, as in `named`: where one is unknown, `NotFoundError` is
+        raised and nothing is deleted.
         """
-        ids = [self.get(name).id for name in names]
+        check_several(names=names)
+        ids = [self.named(name).id for name in names]
         with self._state.writing:
             deleted = self._state.store.delete(ids)
         self._state.persist()
         return deleted
 
     def get(self, name: str) -> DocumentInfo:
-        """A document by id, by source, by path, or by the only ending of a source that fits.
+        """A document as in `named`, or by the only ending of a source that fits; for reading.
 
         Raises `NotFoundError` where none or more than one fits.
         """
-        self._state.check_length("name", name)
-        ids = [name, document_id(name)]
-        if "\x00" not in name:  # which no path has
-            ids.append(document_id(Path(os.path.realpath(name)).as_posix()))
-        found = self._state.store.documents(ids=ids)
-        if not found:
-            found = [d for d in self._state.store.documents() if d.source.endswith(name) and name]
+        found = self._named(name) or [
+            document
+            for document in self._state.store.documents()
+            if name and document.source.endswith(name)
+        ]
         if len(found) == 1:
             return found[0]
         raise NotFoundError(not_one("document", name, [d.source for d in found], "clew documents"))
+
+    def named(self, name: str) -> DocumentInfo:
+        """The document with this id, source or path: what deletes or changes one asks here.
+
+        Raises `NotFoundError` where none or more than one has it, and names those that are near.
+        """
+        found = self._named(name)
+        if len(found) == 1:
+            return found[0]
+        shown = [f"{d.source} ({d.id})" for d in found] or self._near(name)
+        raise NotFoundError(not_one("document", name, shown, "clew documents", DID_YOU_MEAN))
+
+    def _named(self, name: str) -> list[DocumentInfo]:
+        self._state.check_length("name", name)
+        ids = [name, document_id(name)]
+        if "\x00" not in name:  # which no path has
+            ids.append(document_id(file_source(Path(name))))
+        return self._state.store.documents(ids=ids)
+
+    def _near(self, name: str) -> list[str]:
+        """Sources that hold the name, or whose title does; else those spelled most alike."""
+        known, wanted = self._state.store.documents(), name.casefold()
+        near = [d.source for d in known if wanted in f"{d.source}\n{d.title}".casefold()]
+        if near:
+            return sorted(near, key=len)
+        from clew.indexing.linking.string_similarity import most_alike
+
+        return most_alike(name, (d.source for d in known), 5)
 
     def versions(self, name: str) -> list[DocumentVersion]:
         """The texts that a document has had, oldest first: digests, and when each was held."""
@@ -292,9 +327,18 @@ class Documents:
                     return chunk.text
         return "".join(section.text for section in self.sections(name))
 
-    # Last: in what follows, `list` would be the method.
-    def list(self, where: Sequence[str] = ()) -> list[DocumentInfo]:
-        """All documents, or those that meet every filter, by source."""
-        from clew.search.options import parse_conditions
+    def unknown_fields(self, where: Where) -> Sequence[str]:
+        """A note for each field of a filter that no document has, with the nearest ones."""
+        from clew.filters import read_where
 
-        return self._state.store.documents(where=parse_conditions(where))
+        return self._state.store.unknown_fields(read_where(where))
+
+    # Last: in what follows, `list` would be the method.
+    def list(self, where: Where = ()) -> list[DocumentInfo]:
+        """All documents, or those that meet the filters, by source.
+
+        Raises `FilterError` for a filter that cannot be read; see docs/filters.md.
+        """
+        from clew.filters import read_where
+
+        return self._state.store.documents(where=read_where(where))

@@ -18,6 +18,7 @@ from clew.errors import (
     InputError,
     ModelUnavailableError,
     NoLanguageModelError,
+    check_several,
 )
 from clew.ports.enrichment import Described, DescriptionLog, Enriched, Enrichment, EnrichmentLog
 from clew.ports.language_model import Task as LlmTask
@@ -91,6 +92,7 @@ class Enriching:
         What is done is kept, and so is each reply: cut short, it goes on where it was. Raises
         `SettingsError` without a language model.
         """
+        check_several(documents=documents)
         check_kinds(kinds)
         model, reports = self._model(max_tokens, max_cost), list[EnrichmentReport]()
         for kind in kinds:
@@ -113,6 +115,7 @@ class Enriching:
         """
         from clew.models.llm.budget import estimate
 
+        check_several(documents=documents)
         check_kinds(kinds)
         model, past = self._model(None, None), make_replies(self._state.store).entries()
         found = {}

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.errors import InputError, NotFoundError, not_one
+from clew.errors import DID_YOU_MEAN, InputError, NotFoundError, check_several, not_one
 from clew.text import entity_key, whole_number
 from clew.types import NewRelation
 
@@ -63,7 +63,24 @@ class Entities:
         entities = self._state.store.entities([found]) if found is not None else []
         if entities:
             return entities[0]
-        raise NotFoundError(not_one("entity", name, self._near(name), "clew stats --graph"))
+        raise NotFoundError(not_one("entity", name, self.near(name), "clew stats --graph"))
+
+    def named(self, name: str | Entity) -> Entity:
+        """The entity that has this very name or id: what changes or deletes one asks here.
+
+        A name in other letters than it is written is not taken, nor one that is only guessed to be
+        another's. Raises `NotFoundError` that names the nearest ones.
+        """
+        if not isinstance(name, str):
+            return name
+        self._state.check_length("name", name)
+        store, number = self._state.store, whole_number(name)
+        ids = [*store.named([name]).values(), *([] if number is None else [number])]
+        found = store.entities(list(dict.fromkeys(ids)))
+        if len(found) == 1:
+            return found[0]
+        shown = [f"{e.name} ({e.id})" for e in found] or self.near(name)
+        raise NotFoundError(not_one("entity", name, shown, "clew stats --graph", DID_YOU_MEAN))
 
     def described(
         self, entity_type: str, since: date | None = None, until: date | None = None
@@ -95,7 +112,7 @@ class Entities:
                 raise
             return found[0], f"{name!r} is taken for {found[0].name!r}"
 
-    def _near(self, name: str) -> list[str]:
+    def near(self, name: str) -> list[str]:
         """Names that hold the name or one of its words, else those that are spelled most alike."""
         store = self._state.store
         near = store.find_entities(name, 5) or [
@@ -125,6 +142,7 @@ class Entities:
         outside 1 to 3 and for what names no time.
         """
         self._state.check_length("question", question)
+        check_several(node_types=node_types)
         from clew.search.options import read_period
         from clew.search.retrieval.entity_search import search_entities
         from clew.search.retrieval.keyword_only import NOTE
@@ -188,15 +206,14 @@ class Entities:
         document states them. Where no other text states a fact, later ones that do are retracted
         too. Unknown ids are left out.
         """
+        check_several(relation_ids=relation_ids)
         with self._state.writing:
             return self._state.store.retract(relation_ids)
 
     def merge(self, source: str | Entity, target: str | Entity) -> None:
         """Take the first entity for the second from now on; `split` undoes it."""
         with self._state.writing:
-            self._state.store.merge(
-                self.resolve(source).id, self.resolve(target).id, "merged by hand"
-            )
+            self._state.store.merge(self.named(source).id, self.named(target).id, "merged by hand")
 
     def suggest(self, limit: int = 50) -> list[MergeSuggestion]:
         """Pairs of entities that may be one, the surest first, each with the reason.
@@ -212,31 +229,38 @@ class Entities:
         found = suggest_merges(store.known_names(), store.link_rules())
         return with_verdicts(found, descriptions_of(store).descriptions("link"))[: max(0, limit)]
 
-    def refuse(self, name: str, other: str) -> list[str]:
+    def refuse(self, name: str | Entity, other: str | Entity) -> list[str]:
         """Keep two entities apart from now on; the names that this is new of, for `allow`."""
         with self._state.writing:
-            return self._state.store.keep_apart(self.resolve(name).id, self.resolve(other).id)
+            return self._state.store.keep_apart(self.named(name).id, self.named(other).id)
 
     def allow(self, names: Sequence[str]) -> None:
         """Let texts link names again that `refuse` gave back."""
+        check_several(names=names)
         with self._state.writing:
             self._state.store.forget_rules([entity_key(name) for name in names])
 
     def split(self, name: str | Entity, alias_names: Sequence[str]) -> Entity:
         """Take names out of an entity, into one of their own."""
+        check_several(alias_names=alias_names)
         for alias in alias_names:
             self._state.check_length("name", alias)
         with self._state.writing:
-            made = self._state.store.split(
-                self.resolve(name).id, [entity_key(a) for a in alias_names]
-            )
+            entity = self.named(name)
+            known = {alias.name: alias.key for alias in self.aliases(entity)}
+            for alias in alias_names:
+                if alias not in known:
+                    raise NotFoundError(
+                        not_one("name", alias, list(known), "clew entity show", DID_YOU_MEAN)
+                    )
+            made = self._state.store.split(entity.id, [known[alias] for alias in alias_names])
         return self._state.entity_ranks.applied(self._state.store.entities([made]))[0]
 
     def rename(self, name: str | Entity, new_name: str) -> None:
         """Show an entity under another name; the old one still finds it."""
         self._state.check_length("name", new_name)
         with self._state.writing:
-            self._state.store.rename(self.resolve(name).id, new_name)
+            self._state.store.rename(self.named(name).id, new_name)
 
     def retype(self, name: str | Entity, entity_type: str) -> None:
         """Say what kind of thing an entity is; raises `InputError` for no word."""
@@ -246,7 +270,7 @@ class Entities:
                 " such as person or research_group"
             )
         with self._state.writing:
-            self._state.store.update_entity(self.resolve(name).id, entity_type=entity_type)
+            self._state.store.update_entity(self.named(name).id, entity_type=entity_type)
 
     @cached_property
     def memory(self) -> ManualGraphWriter:
@@ -287,6 +311,7 @@ class Entities:
         """
         from clew.indexing.reprocess import extract_relations_again
 
+        check_several(entity_ids=entity_ids)
         ids = self._state.store.unread_entities(limit) if entity_ids is None else entity_ids
         with self._state.store.grouping():
             return extract_relations_again(

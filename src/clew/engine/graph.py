@@ -8,11 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from clew.errors import InputError, NotFoundError
+from clew.errors import InputError, NotFoundError, check_several
 from clew.search.answer.explain import read_relations, stating_sentences
+from clew.types import current_first
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from clew.engine.entities import Entities
     from clew.engine.pruning import PruneReport
@@ -38,6 +40,8 @@ class Neighbor:
     """Steps from where the question began, from 1."""
     evidence: str
     """The sentence that says so; empty where there is none."""
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
 
 
 class Graph:
@@ -48,10 +52,9 @@ class Graph:
         self._entities = entities
 
     def relations(self, name: str | Entity, limit: int = 50) -> list[RelationEvidence]:
-        """An entity's relations, heaviest first."""
-        return read_relations(
-            self._state.store, self._state.store.relations([self._entities.resolve(name).id], limit)
-        )
+        """An entity's relations: those that hold, then the others, the heaviest of each first."""
+        found = self._state.store.relations([self._entities.resolve(name).id], limit)
+        return read_relations(self._state.store, current_first(found, self._state.now()))
 
     def delete_relation(self, relation_id: int) -> int:
         """Take a relation back for good, with every statement of the same fact; how many.
@@ -65,6 +68,7 @@ class Graph:
 
     def restore_relations(self, relation_ids: Sequence[int]) -> int:
         """Take back that what texts state was deleted or retracted; how many statements were."""
+        check_several(relation_ids=relation_ids)
         with self._state.writing:
             return self._state.store.restore_relations(relation_ids)
 
@@ -117,6 +121,7 @@ class Graph:
             depth=depth,
             limit=limit,
             each_type=False,
+            moment=self._state.now(),
         )
         sentences = stating_sentences(self._state.store, [one.relation for one in found])
         entities = self._state.store.entities([one.entity_id for one in found])
@@ -128,6 +133,8 @@ class Graph:
                 weight=one.relation.weight,
                 depth=one.depth,
                 evidence=sentences[one.relation.id],
+                valid_from=one.relation.valid_from,
+                valid_until=one.relation.valid_until,
             )
             for one in found
             if one.entity_id in ends
@@ -235,6 +242,7 @@ class Graph:
         """
         from clew.graph.statistics import most_important, ranked_entities
 
+        check_several(names=names)
         store, graph = self._state.store, self._state.entity_graph
         if not names:
             among = store.entities_of_type(entity_type) if entity_type else None
@@ -266,6 +274,7 @@ class Graph:
         `NotFoundError` for an id that there is not.
         """
         self._state.check_length("question", question)
+        check_several(entity_ids=entity_ids)
         _check_asked(self._state, question, entity_ids)
         from clew.search.options import Options
         from clew.search.strategies.subgraph import question_subgraph

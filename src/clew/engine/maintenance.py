@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from clew.engine.reindexing import Reindexing
-from clew.errors import InputError
+from clew.errors import InputError, check_several
 from clew.types import IndexReport
 from clew.wiring import file_store, make_audit, make_replies
 
@@ -92,6 +92,7 @@ class Maintenance:
 
         Documents that were deleted need nothing.
         """
+        check_several(sources=sources)
         Reindexing(self._state, progress or _ignore).make(sources)
 
     def merge(
@@ -109,6 +110,7 @@ class Maintenance:
         """
         from clew.engine.merging.merge import merge
 
+        check_several(stores=stores)
         namespace = self._state.settings.namespace
         folders = [Path(store).expanduser() / namespace for store in stores]
         return merge(self._state, folders, progress)

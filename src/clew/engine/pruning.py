@@ -11,7 +11,6 @@ import numpy as np
 from clew.errors import InputError, NotFoundError
 from clew.graph.entity_confidence import EntityEvidence, stated_entities
 from clew.search.answer.explain import read_relations
-from clew.text import entity_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -82,7 +81,8 @@ def prune(state: EngineState, below: float, dry_run: bool, entities: bool) -> Pr
     found = sorted(_read(state, weak), key=lambda one: (one.weight, one.ids))
     unsure = _unsure_entities(state, below) if entities else []
     if not dry_run:
-        with state.writing, state.store.grouping():
+        # All or nothing: a run that is killed leaves no half to be asked for again.
+        with state.writing, state.store.batch():
             for ids in _batches(np.array([i for one in found for i in one.ids], dtype=np.int64)):
                 state.store.retract(ids, by_hand=False)
             for ids in _batches(np.array([one.id for one in unsure], dtype=np.int64)):
@@ -94,14 +94,14 @@ def prune(state: EngineState, below: float, dry_run: bool, entities: bool) -> Pr
 
 def restore(state: EngineState, names: Sequence[str]) -> int:
     """See `Graph.restore_names`."""
-    keys = {key for name in names if (key := entity_key(name))}
+    pruned = {name.casefold(): key for key, name in state.store.pruned_names().items()}
+    for name in names:
+        if name.casefold() not in pruned:
+            raise NotFoundError(
+                f"{name!r} was not pruned; the names that were are in `clew entity pruned`"
+            )
     with state.writing:
-        restored = state.store.restore_names(keys)
-    if not restored:
-        raise NotFoundError(
-            f"{', '.join(names)!r} was not pruned; the names that were are in `clew entity pruned`"
-        )
-    return restored
+        return state.store.restore_names({pruned[name.casefold()] for name in names})
 
 
 def _unsure_entities(state: EngineState, below: float) -> list[PrunedEntity]:

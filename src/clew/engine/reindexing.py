@@ -44,7 +44,7 @@ class Reindexing:
         """Sources of the documents that were made with other settings or another model, sorted."""
         digests = self.state.store.document_digests()
         wanted, every = self.state.ingest.pipeline_fingerprint, self._holds_other_vectors()
-        return sorted(s for s, (*_, stored) in digests.items() if every or stored != wanted)
+        return sorted(s for s, (_, _, stored, _) in digests.items() if every or stored != wanted)
 
     def run(self) -> IndexCounts:
         """Make all that is outdated; `documents` are those put in their places."""

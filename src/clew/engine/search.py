@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from clew.engine.vector_index import AWAY
-from clew.errors import NotFoundError, StoreError
+from clew.errors import NotFoundError, StoreError, check_several
 from clew.search.cache import RecentlyUsed
 from clew.settings.place import NAMESPACE
 from clew.wiring import store_exists
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from clew.engine.state import EngineState
+    from clew.filters import Where
     from clew.ports.language_model import LanguageModel
     from clew.search.options import Moment, Options
     from clew.types import Fusion, SearchResult
@@ -60,6 +61,10 @@ class SearchOptions(TypedDict, total=False):
     context_passages: bool
 
 
+ASKED_AGAIN = 5
+"""How often a question is asked at another state of the store before an error is told."""
+
+
 class Search:
     """Answers questions; the answers are kept until the store changes."""
 
@@ -78,7 +83,7 @@ class Search:
         strategy: str | None = None,
         limit: int | None = None,
         max_tokens: int | None = None,
-        where: Sequence[str] = (),
+        where: Where = (),
         since: Moment | None = None,
         until: Moment | None = None,
         as_of: Moment | None = None,
@@ -96,7 +101,8 @@ class Search:
             strategy: How passages are found; `auto` lets the router choose and say why.
             limit: Passages, at most.
             max_tokens: Tokens of the assembled context, at most.
-            where: Filters on metadata (`year>=2020`), inside the search.
+            where: Filters on metadata, inside the search: `year >= 2020 and not draft = true`, the
+                same as data, or a list of which all must be met; see docs/filters.md.
             since: Only passages of this time or later: a date, or words such as "last week".
             until: Only passages of this time or earlier, the day or year named included.
             as_of: Ask the store as it stood, and of what held, at the end of that day.
@@ -110,9 +116,9 @@ class Search:
         the setting `limits.question_characters`.
         """
         self._state.check_length("question", question)
+        from clew.filters import read_where
         from clew.search.options import (
             Options,
-            parse_conditions,
             rag_defaults,
             read_end,
             read_last,
@@ -123,7 +129,7 @@ class Search:
         kind = rag_type if rag_type and strategy is None else ""
         given = {"strategy": strategy, "limit": limit, "max_tokens": max_tokens, **options}
         checked = Options(
-            where=parse_conditions(where),
+            where=read_where(where),
             since=read_start("since", since, now),
             until=read_end("until", until, now),
             as_of=read_last("as_of", as_of, now),
@@ -143,6 +149,7 @@ class Search:
         self, namespaces: Sequence[str], question: str, options: Options
     ) -> SearchResult:
         """The answer of this collection, or one of all those named."""
+        check_several(namespaces=namespaces)
         if not namespaces:
             return self._answer(question, options)
         from clew.search.answer.collections import fuse_collections
@@ -192,7 +199,8 @@ class Search:
             started = time.perf_counter()
             # What is meant by "today" changes with the day alone.
             day = replace(options, now=_midnight(options.now))
-            key = (state.store.generation(), state.packs.names, question, day)
+            # Python takes True for 1, filters do not.
+            key = (state.store.generation(), state.packs.names, question, day, repr(day.where))
             known = None if usage.weight else self._answers.get(key)
             if known is not None:
                 return replace(known, timings_ms={"cache": 1000 * (time.perf_counter() - started)})
@@ -208,10 +216,13 @@ class Search:
                 return replace(result, notes=(*result.notes, COMMUNITIES_MADE))
             return result
 
-    def _ask_settled(self, question: str, options: Options) -> SearchResult:
-        """The answer; asked once more where it came to nothing because all passages were replaced.
+    def _ask_settled(
+        self, question: str, options: Options, again: int = ASKED_AGAIN
+    ) -> SearchResult:
+        """The answer; asked again where the store changed, and the answer came to nothing by it.
 
-        Reindexing and restoring do that, and a question may be under way.
+        Whoever writes may replace all passages that a question finds, or one before its embedding
+        is read.
         """
         store = self._state.store
         try:
@@ -220,10 +231,10 @@ class Search:
             found = error
         if not isinstance(found, StoreError) and found.hits:
             return found
-        before = store.mentions_version()
+        before = store.generation()
         with store.pinned_generation(anew=True):
-            if store.mentions_version() != before:
-                return self._ask(question, options)
+            if again and store.generation() != before:
+                return self._ask_settled(question, options, again - 1)
         if isinstance(found, StoreError):
             raise found
         return found

@@ -8,11 +8,12 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import StoreBusyError, StoreError, StoreUnavailableError
-from clew.wiring import make_spare_vectors, make_vectors
+from clew.wiring import make_spare_vectors, make_text_vectors, make_vectors
 
 if TYPE_CHECKING:
     from clew.ports import Embedder, Store, SyncedVectorIndex
     from clew.settings import Settings
+    from clew.stores.vectors.texts import TextVectors
 
 logger = logging.getLogger("clew")
 
@@ -26,15 +27,8 @@ def make_vector_index(
     settings: Settings, store: Store, embedder: Embedder
 ) -> VectorIndexWithFallback:
     """The vectors that the settings ask for: of passages with their context, and of texts alone."""
-    texts: SyncedVectorIndex | None = None
-    if settings.embed.vectors == "both":
-        from clew.stores.large import codes_from
-        from clew.stores.vectors.matrix import VectorMatrix
-        from clew.stores.vectors.texts import TextEmbeddings
-
-        source, rows = TextEmbeddings(store, embedder), codes_from(settings.large)
-        texts = VectorMatrix(source, store.folder, "textvectors", coded_from=rows)
     configured, fallback = make_vectors(settings, store), settings.vectors != "store"
+    texts = make_text_vectors(settings, store, embedder)
     return VectorIndexWithFallback(configured, store, fallback=fallback, texts=texts)
 
 
@@ -50,7 +44,7 @@ class VectorIndexWithFallback:
         store: Store,
         *,
         fallback: bool,
-        texts: SyncedVectorIndex | None = None,
+        texts: TextVectors | None = None,
     ) -> None:
         self._configured = configured
         self._texts = texts
@@ -67,26 +61,35 @@ class VectorIndexWithFallback:
         store stands in for it; it is tried again after `AWAY_SECONDS`.
         """
         with self._refreshing:
-            if self.away is None:
-                try:
-                    self._configured.refresh()
-                    return self._configured
-                except AWAY as error:
-                    self.lose(error)
-            if self._spare is None:
-                self._spare = make_spare_vectors(self._store)
-            self._spare.refresh()
-            return self._spare
+            found = self._refreshed(self._configured)
+            if found is None:
+                self._spare = found = self._spare or make_spare_vectors(self._store)
+                found.refresh()
+            return found
 
     def of_texts(self) -> SyncedVectorIndex:
         """The vectors of the texts without their context, else those that there are."""
-        return self._texts or self.current()
+        if self._texts is None:
+            return self.current()
+        with self._refreshing:
+            return self._refreshed(self._texts.searched) or self._texts.own
+
+    def _refreshed(self, index: SyncedVectorIndex) -> SyncedVectorIndex | None:
+        """The index, brought up to the store; None where it is away."""
+        if self.away is None:
+            try:
+                index.refresh()
+                return index
+            except AWAY as error:
+                self.lose(error)
+        return None
 
     def persist(self) -> None:
         """Bring the vectors up to the store now, so that the next process need not."""
         self.current().persist()
         if self._texts is not None:
-            self._texts.persist()
+            self._texts.own.persist()
+            self.of_texts().persist()
 
     @property
     def away(self) -> str | None:
@@ -109,3 +112,5 @@ class VectorIndexWithFallback:
     def close(self) -> None:
         """Let go of files and connections; may be called twice."""
         self._configured.close()
+        if self._texts is not None:
+            self._texts.searched.close()

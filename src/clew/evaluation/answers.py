@@ -208,7 +208,7 @@ def _why(answer: Answer) -> str:
 def _citations(engine: Engine, dataset: BeirDataset, answer: Answer, right: set[str]) -> Row:
     """Share of the passages cited that are judged to answer, and of those that are cited."""
     cited = set()
-    for source in answer.sources:
+    for source in answer.sources if answer.statements else ():
         document = source.id.rpartition("#")[0]
         for chunk in engine.store.document_chunks(document):
             if chunk.public_id == source.id:

@@ -146,6 +146,7 @@ def open_real(path: Path) -> BufferedReader:
     descriptor = _open_unlinked(Path(os.path.abspath(path)), _READ)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
+        os.stat(path)  # a folder whose path is too long to list it has come here: this says so
         raise OSError(EINVAL, "not a regular file")
     return os.fdopen(descriptor, "rb")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.errors import NotFoundError
+from clew.errors import NotFoundError, check_several
 from clew.indexing.enrichment.validation import Passage, Validation
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ class AgentExtraction:
 
         Raises `NotFoundError` where a passage is unknown.
         """
+        check_several(passage_ids=passage_ids)
         reading = Validation(self._passages(passage_ids), self.store)
         taken = [entity for entity in entities if reading.takes(entity)]
         found = sum(reading.relates(relation) for relation in relations)

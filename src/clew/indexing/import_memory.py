@@ -28,32 +28,49 @@ _BATCH = 100
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MemoryImportReport:
-    """How many records were new."""
+    """How many records were new, and what became of the others."""
 
     entities: int
     observations: int
     relations: int
+    known_entities: int
+    """Those that were there; so of the others."""
+    known_observations: int
+    known_relations: int
+    joined: tuple[str, ...]
+    """Names that an entity of another name had, each with that."""
     skipped: tuple[Skipped, ...]
-    """Lines and rows that were not imported, and why."""
+    """What was not imported, and why: lines, rows, and parts of them."""
 
 
 def import_memory_records(memory: ManualGraphWriter, found: MemoryRecords) -> MemoryImportReport:
     """Write the records of a file; invalid ones are reported and skipped."""
     skipped = list(found.skipped)
     entities = [one for one in found.entities if _is_nameable(one, skipped)]
-    made = sum(_add_entities(memory, batch) for batch in _batches(entities))
+    made = [one for batch in _batches(entities) for one in memory.create(list(map(_new, batch)))]
+    for given, one in zip(entities, made, strict=True):
+        skipped += [Skipped(source=given.place, reason=reason) for reason in one.refused]
     told = [(one.name, _visible(one, skipped)) for one in entities]
     observations = sum(
         len(new)
         for batch in _batches(told)
         for new in memory.add_observations(batch, dated=False)  # the file has no dates
     )
-    relations = sum(
-        sum(is_new for _, is_new in memory.add_relations(_resolved(memory, batch, skipped)))
-        for batch in _batches(found.relations)
-    )
+    # All at once: a file says of one moment what it says, and no line ends another.
+    relations = memory.add_relations(_resolved(memory, found.relations, skipped))
     return MemoryImportReport(
-        entities=made, observations=observations, relations=relations, skipped=tuple(skipped)
+        entities=sum(one.is_new for one in made),
+        observations=observations,
+        relations=sum(is_new for _, is_new in relations),
+        known_entities=sum(not one.is_new for one in made),
+        known_observations=sum(len(texts) for _, texts in told) - observations,
+        known_relations=sum(not is_new for _, is_new in relations),
+        joined=tuple(
+            f"{given.name!r} is {one.joined!r}"
+            for given, one in zip(entities, made, strict=True)
+            if one.joined
+        ),
+        skipped=tuple(skipped),
     )
 
 
@@ -66,19 +83,13 @@ def _is_nameable(entity: MemoryEntity, skipped: list[Skipped]) -> bool:
     return False
 
 
-def _add_entities(memory: ManualGraphWriter, entities: Sequence[MemoryEntity]) -> int:
-    added = memory.add_entities(
-        [
-            NewEntity(
-                name=one.name,
-                entity_type=one.entity_type or "name",
-                content=one.content,
-                metadata=one.metadata,
-            )
-            for one in entities
-        ]
+def _new(entity: MemoryEntity) -> NewEntity:
+    return NewEntity(
+        name=entity.name,
+        entity_type=entity.entity_type or "name",
+        content=entity.content,
+        metadata=entity.metadata,
     )
-    return sum(is_new for _, is_new in added)
 
 
 def _visible(entity: MemoryEntity, skipped: list[Skipped]) -> list[str]:

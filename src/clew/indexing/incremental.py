@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from collections import defaultdict
 from contextlib import closing
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from clew.errors import LimitError, UnreadableError
 from clew.indexing.isolation.requests import Contents, Prepare
 from clew.indexing.isolation.steps import Prepared
 from clew.indexing.reading.formats.common import text_digest
-from clew.indexing.reading.reader import file_source
 from clew.types import IndexPreview, Skipped
+from clew.types.sources import file_source, source_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from clew.indexing.inputs import Input
     from clew.indexing.pipeline import IndexingPipeline
@@ -39,12 +42,12 @@ if TYPE_CHECKING:
 
         def document_digests(
             self, sources: Sequence[str] | None = None
-        ) -> Mapping[str, tuple[str, str, str]]:
-            """(origin, sha256, pipeline fingerprint) by source, of all or of some."""
+        ) -> Mapping[str, tuple[str, str, str, str]]:
+            """(origin, sha256, pipeline fingerprint, read_from) by source, of all or of some."""
             ...
 
         def same_documents(self, digests: Sequence[str]) -> list[tuple[str, str, str]]:
-            """(source, origin, sha256) of the documents with these digests."""
+            """(source, origin, sha256) of the documents of files with these digests."""
             ...
 
         def delete(self, document_ids: Sequence[str]) -> int:
@@ -58,6 +61,8 @@ _BETWEEN_REPORTS = 100
 """Documents of a file."""
 _ASKED_AT_ONCE = 10_000
 """Digests."""
+GRACE_SECONDS = 2.0
+"""What is gone is looked for once more after these: programs save by deleting and making anew."""
 
 
 class IncrementalIndexer:
@@ -98,8 +103,12 @@ class IncrementalIndexer:
         if 2 * self._held > most:
             self._held = store.count_documents()
         self._stored: defaultdict[str, set[str]] = defaultdict(set)
-        for source, (origin, _, _) in self._known.items():
+        # Of those, what was read from files and not given by callers.
+        self._files: defaultdict[str, set[str]] = defaultdict(set)
+        for source, (origin, _, _, read_from) in self._known.items():
             self._stored[origin].add(source)
+            if read_from == "file":
+                self._files[origin].add(source)
         self._new: set[str] = set()
         self._last: set[str] = set()  # with one of these saved, a file is done
         self._total = 0
@@ -110,6 +119,7 @@ class IncrementalIndexer:
         self.unchanged = 0
         self.pruned = 0
         self._arrived: dict[str, str] = {}
+        self._vanished: list[tuple[Input, str, set[str]]] = []
         self.skipped: list[Skipped] = []
 
     def changed(self, inputs: Sequence[Input]) -> Iterator[Prepared]:
@@ -141,58 +151,93 @@ class IncrementalIndexer:
         for first in range(0, len(digests), _ASKED_AT_ONCE):
             same += self._store.same_documents(digests[first : first + _ASKED_AT_ONCE])
         former = {sha256: source for source, origin, sha256 in same
-                  if source not in self._new and _is_gone(Path(origin))}  # fmt: skip
+                  if source not in self._new and _is_gone(source_path(origin))}  # fmt: skip
         return [(former[digest], arrived[digest]) for digest in digests if digest in former]
 
-    def prune(self, roots: Sequence[Path]) -> None:
-        """Delete documents whose file lay below one of the roots and no longer exists."""
-        for origin in self._gone(roots):
-            self._drop(self._stored[origin])
+    def prune(self, roots: Sequence[Path], writing: AbstractContextManager[object]) -> None:
+        """Delete documents whose file lay below one of the roots and no longer exists.
+
+        Also the records that files which were read now no longer hold. What is gone has to stay
+        gone for a moment, and a root that is missing or holds no file at all (a disk that is not
+        mounted, a typing error) says nothing about what was read below it: that is told. Others may
+        write, but while documents are deleted.
+        """
+        there = []
+        for root in roots:
+            if reason := self._not_there(root):
+                self.skipped.append(Skipped(source=file_source(root), reason=reason))
+            else:
+                there.append(root)
+        if self._gone(there) or (roots and self._vanished):
+            time.sleep(GRACE_SECONDS)
+        gone = [source for origin in self._gone(there) for source in self._files[origin]]
+        if roots:
+            gone += [source for item, digest, sources in self._vanished
+                     if _has_digest(item, digest) for source in sources]  # fmt: skip
+            self._vanished.clear()
+        with writing:
+            self._drop(gone)
+
+    def gone(self) -> tuple[str, ...]:
+        """Records that are stored, and that their files no longer hold."""
+        return tuple(sorted(source for *_, sources in self._vanished for source in sources))
 
     def preview(self, inputs: Sequence[Input], roots: Sequence[Path]) -> IndexPreview:
         """What `changed` would read of the inputs, and `prune` drop below the roots."""
         found: dict[str, list[str]] = {"new": [], "changed": [], "unchanged": []}
         for item in inputs:
-            if self._is_unchanged(item.source, item.digest()):
+            if self._is_unchanged(item, item.digest()):
                 found["unchanged"].append(item.source)
             else:
                 found["changed" if item.source in self._stored else "new"].append(item.source)
         return IndexPreview(
             **{name: tuple(sources) for name, sources in found.items()},
-            gone=tuple(source for origin in self._gone(roots) for source in self._stored[origin]),
+            gone=tuple(source for origin in self._gone(roots) for source in self._files[origin]),
         )
 
     def _gone(self, roots: Sequence[Path]) -> list[str]:
-        """Origins below the roots whose files no longer exist."""
+        """Origins that were files below the roots and no longer exist."""
+        return [origin for origin in self._below(roots) if _is_gone(source_path(origin))]
+
+    def _below(self, roots: Sequence[Path]) -> list[str]:
         below = [file_source(root) for root in roots]
         return [
             origin
-            for origin in self._stored
+            for origin in sorted(self._files)
             if any(origin == b or origin.startswith(b.rstrip("/") + "/") for b in below)
-            and _is_gone(Path(origin))
         ]
+
+    def _not_there(self, root: Path) -> str | None:
+        """Why a root tells nothing about what was read below it; None where it does."""
+        if not os.path.exists(root):
+            return "not there: nothing that was read from it is dropped"
+        if os.path.isdir(root) and not any(files for _, _, files in os.walk(root)):
+            held = len(self._below([root]))
+            return f"holds no file: what was read below it stays ({held:,} files)" if held else None
+        return None
 
     def _changed_in(self, item: Input) -> Iterator[Prepared]:
         source, digest = item.source, item.digest()
-        if self._is_unchanged(source, digest):
+        if self._is_unchanged(item, digest):
             self._advance()
             return
         state = text_digest(json.dumps([digest, self._fingerprint, self._limits]))
         if not self._retry and (reason := self._refusals.reason(source, state)):
             raise LimitError(source, reason)
         try:
-            yield from self._prepared(item)
+            yield from self._prepared(item, digest)
         except LimitError as error:
             self._refusals.refuse(source, state, error.reason)
             raise
 
-    def _prepared(self, item: Input) -> Iterator[Prepared]:
-        stored = self._stored[item.source]
-        same = {s: self._known[s][1] for s in stored if self._known[s][2] == self._fingerprint}
+    def _prepared(self, item: Input, digest: str) -> Iterator[Prepared]:
+        made = self._fingerprint, item.read_from
+        known = {source: self._known[source] for source in self._stored[item.source]}
+        same = {source: sha256 for source, (_, sha256, *of) in known.items() if (*of,) == made}
         with closing(self._runner.run(Prepare(input=item, known=same), self._show)) as found:
             for part in found:
                 if not isinstance(part, Prepared):
-                    self._take(part, stored)
+                    self._take(part, item, digest)
                 elif self._fits(part.document):
                     yield part
 
@@ -208,21 +253,26 @@ class IncrementalIndexer:
             self._advance()
         return False
 
-    def _take(self, contents: Contents, stored: set[str]) -> None:
+    def _take(self, contents: Contents, item: Input, digest: str) -> None:
         self.skipped.extend(contents.skipped)
         self.unchanged += len(contents.sources) - len(contents.changed)
         # A record that cannot be read has no name: what it was before may be any of those missing.
         if not contents.skipped:
-            self._drop(stored - set(contents.sources))
+            missing = self._stored[item.source].difference(contents.sources)
+            if item.read_from != "file":
+                self._drop(missing)
+            elif vanished := missing & self._files[item.source]:
+                # The file may be cut short, or half written.
+                self._vanished.append((item, digest, vanished))
         self._documents += len(contents.changed)
         if contents.changed:
             self._last.add(contents.changed[-1])
         else:
             self._advance()
 
-    def _is_unchanged(self, source: str, digest: str) -> bool:
-        known = self._known.get(source)
-        if known is None or not digest or known[1:] != (digest, self._fingerprint):
+    def _is_unchanged(self, item: Input, digest: str) -> bool:
+        known = self._known.get(item.source)
+        if known is None or not digest or known[1:] != (digest, self._fingerprint, item.read_from):
             return False
         self.unchanged += 1
         return True
@@ -241,6 +291,14 @@ class IncrementalIndexer:
         """Report progress; the callback may raise to end the run."""
         if self._progress:
             self._progress(INDEX, self._done, self._total)
+
+
+def _has_digest(item: Input, digest: str) -> bool:
+    """Whether a file is as it was when it was read."""
+    try:
+        return item.digest() == digest
+    except UnreadableError:
+        return False
 
 
 def _is_gone(path: Path) -> bool:

@@ -6,19 +6,19 @@ import json
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from clew.errors import InputError, UnreadableError
+from clew.errors import InputError, UnreadableError, check_several
 from clew.indexing.access import open_real
 from clew.indexing.reading.formats.common import RawFile, ReadResult, json_safe, text_digest
 from clew.indexing.reading.reader import (
     document_from_text,
     file_digest,
-    file_source,
     read_file,
     read_raw,
 )
 from clew.types import document_id
+from clew.types.sources import file_source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 def roots_of(paths: Sequence[str | Path]) -> list[Path]:
     """What a command was given to read. Raises `InputError` for an empty one."""
+    check_several(paths=paths)
     if "" in paths:
         raise InputError("a path is empty; expected a file or a folder (is a variable not set?)")
     return [Path(path).expanduser() for path in paths]
@@ -57,6 +58,11 @@ class Input(Protocol):
         """Bytes or characters, about."""
         ...
 
+    @property
+    def read_from(self) -> str:
+        """Of its documents; see `Document`."""
+        ...
+
     def digest(self) -> str:
         """Tells one state of it from another. Raises `UnreadableError` where it cannot be read."""
         ...
@@ -72,6 +78,7 @@ class FileInput:
 
     path: Path
     settings: ReadSettings
+    read_from: ClassVar[str] = "file"
 
     @property
     def source(self) -> str:
@@ -141,6 +148,12 @@ class RawInput:
             return len(self.data)
         return FileInput(self.data, self.settings).size
 
+    @property
+    def read_from(self) -> str:
+        """See `Input`; a file is one, too, where title and metadata are the caller's."""
+        is_file = isinstance(self.data, Path) and self.source == file_source(self.data)
+        return "file" if is_file else ""
+
     def digest(self) -> str:
         """See `Input`."""
         if isinstance(self.data, Path):
@@ -157,6 +170,7 @@ class RawInput:
             data=data,
             settings=self.settings,
             name=self.name,
+            read_from=self.read_from,
             limits=limits,
             readers=readers,
         )
@@ -172,6 +186,7 @@ class TextInput:
     text: str
     media_type: str = "text/plain"
     overrides: DocumentOverrides = DocumentOverrides()
+    read_from: ClassVar[str] = ""
 
     @property
     def size(self) -> int:
@@ -204,6 +219,11 @@ class DocumentInput:
     def source(self) -> str:
         """See `Input`."""
         return self.document.source
+
+    @property
+    def read_from(self) -> str:
+        """See `Input`."""
+        return self.document.read_from
 
     @property
     def size(self) -> int:

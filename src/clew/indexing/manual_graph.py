@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from clew.errors import InputError, NotFoundError
+from clew.errors import InputError, NotFoundError, check_several
 from clew.indexing.memory_documents import (
     card,
     card_source,
@@ -57,6 +57,28 @@ _CAMEL_STEP = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])")
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
 
 
+_FIELDS = {"entity_type": "the type", "content": "the description"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Created:
+    """What became of an entity that was to be made."""
+
+    entity_id: int
+    is_new: bool
+    """False: it was made by hand before."""
+    name: str
+    """That it is shown under."""
+    joined: str
+    """The name of the entity that the given name was one of before; empty where it is the same."""
+    added: tuple[str, ...]
+    """Observations."""
+    known: tuple[str, ...]
+    """Observations that were there."""
+    refused: tuple[str, ...] = ()
+    """What was not taken, and why: a sentence each."""
+
+
 @dataclass(frozen=True, slots=True)
 class ManualGraphWriter:
     """Writes entities, observations and relations by hand; each call writes all or nothing."""
@@ -70,34 +92,119 @@ class ManualGraphWriter:
     """Asked between texts; where it answers true, nothing is written."""
 
     def find(self, names: Sequence[str]) -> dict[str, int]:
-        """Ids of entities made by hand, by name; names of others are left out."""
+        """Ids of entities made by hand, by name; names of others are left out.
+
+        So are names that texts tied to one of them only because they are spelled alike.
+        """
+        check_several(names=names)
         known = self.store.resolve([entity_key(name) for name in names])
-        made = set(self.store.made_by_hand(ids=list(known.values())))
+        made = self.store.made_by_hand(ids=list(known.values()))
+        own = {id_: entity_key(name) for id_, name in self.store.entity_names(made).items()}
+        others = {
+            known[key] for key in map(entity_key, names) if own.get(known.get(key, 0), key) != key
+        }
+        guessed = {
+            alias.key
+            for entity_id in others
+            for alias in self.store.aliases(entity_id=entity_id)
+            if alias.method == "fuzzy"
+        }
         found = {name: known.get(entity_key(name), 0) for name in names}
-        return {name: entity_id for name, entity_id in found.items() if entity_id in made}
+        return {
+            name: entity_id
+            for name, entity_id in found.items()
+            if entity_id in own and entity_key(name) not in guessed
+        }
+
+    def named(self, names: Sequence[str]) -> dict[str, int]:
+        """The same, of names written as the entities' own are: what deletes asks here."""
+        check_several(names=names)
+        return self._made(self.store.named(names))
+
+    def _made(self, known: Mapping[str, int]) -> dict[str, int]:
+        made = set(self.store.made_by_hand(ids=list(known.values())))
+        return {name: entity_id for name, entity_id in known.items() if entity_id in made}
 
     def add_entities(
         self, entities: Sequence[NewEntity], observations: Sequence[Sequence[str]] = ()
     ) -> list[tuple[int, bool]]:
-        """Make entities with their observations; (id, whether it is new) of each, in order.
+        """The same as `create`; (id, whether it is new) of each, in order."""
+        return [(one.entity_id, one.is_new) for one in self.create(entities, observations)]
 
-        An entity that exists is not changed, and its observations are not added. Raises
-        `InputError` for a name without letters or digits and for a blank observation.
+    def create(
+        self, entities: Sequence[NewEntity], observations: Sequence[Sequence[str]] = ()
+    ) -> list[Created]:
+        """Make entities with their observations; what became of each, in order.
+
+        One that exists gets the observations that it lacks, and a type and a description where it
+        has none. Raises `InputError` for a name without letters or digits and for a blank
+        observation.
         """
         texts = [cleaned(of_one) for of_one in observations] or [[] for _ in entities]
+        keys, moment = [entity_key(entity.name) for entity in entities], datetime.now(UTC)
         known = self.find([entity.name for entity in entities])
-        moment = datetime.now(UTC)
-        ready = self._ready(
-            []
-            if entity.name in known or not entity_key(entity.name)
-            else new_documents(entity, told, moment)
-            for entity, told in zip(entities, texts, strict=True)
-        )
+        tied = self.store.resolve(keys)
+        names = self.store.entity_names(list(tied.values()))
+        documents = [
+            self._lacked(known[entity.name], texts[i], moment)
+            if entity.name in known
+            else new_documents(entity, texts[i], moment)
+            if keys[i]
+            else []
+            for i, entity in enumerate(entities)
+        ]
+        ready = self._ready(documents)
+        made: list[Created] = []
         with self.writing, self.store.batch():
             added = self.store.add_entities(entities)
-            for (_, is_new), documents in zip(added, ready, strict=True):
-                self._save(documents if is_new else ())
-        return added
+            shown = self.store.entity_names([entity_id for entity_id, _ in added])
+            for i, (entity_id, is_new) in enumerate(added):
+                if is_new and entities[i].name in known:  # another process deleted it meanwhile
+                    ready[i] = self._ready([new_documents(entities[i], texts[i], moment)])[0]
+                told = ready[i] if is_new else [one for one in ready[i] if one[0].document.origin]
+                new = self._save(told if is_new else self._unknown(entity_id, told))
+                was = names.get(tied.get(keys[i], 0), "") if is_new else shown[entity_id]
+                is_one = entity_id == tied.get(keys[i]) or not is_new
+                created = Created(
+                    entity_id=entity_id,
+                    is_new=is_new,
+                    name=shown[entity_id],
+                    joined=was if is_one and was != entities[i].name else "",
+                    added=tuple(text for text in texts[i] if text in new),
+                    known=tuple(text for text in texts[i] if text not in new),
+                )
+                made.append(created)
+        return [
+            one if one.is_new else replace(one, refused=self._complete(one, entity))
+            for one, entity in zip(made, entities, strict=True)
+        ]
+
+    def _lacked(
+        self, entity_id: int, texts: Sequence[str], moment: datetime | None
+    ) -> list[Document]:
+        """Observations of those texts that an entity made by hand does not have."""
+        (entity,) = self.store.entities([entity_id])
+        stored = self._stored(entity_id, texts)
+        return [observation(entity.key, entity.name, t, moment) for t in texts if not stored[t]]
+
+    def _complete(self, created: Created, given: NewEntity) -> tuple[str, ...]:
+        """Give an entity that exists a type and a description if it has none; what is refused."""
+        (entity,) = self.store.entities([created.entity_id])
+        cards = self.store.documents(ids=self._cards([created.entity_id]))
+        kept = cards[0].metadata if cards else {}
+        said = {"entity_type": given.entity_type, "content": given.content}
+        held = {"entity_type": entity.entity_type, "content": entity.content}
+        unsaid = ("", "name")
+        new = {k: v for k, v in said.items() if v not in unsaid and held[k] in unsaid}
+        if new:
+            self.update_entity(given.name, **new)
+        refused: list[tuple[str, object, object]] = [
+            (_FIELDS[k], v, held[k])
+            for k, v in said.items()
+            if v not in unsaid and v not in (held[k], new.get(k))
+        ]
+        refused += [(k, v, kept.get(k)) for k, v in given.metadata.items() if kept.get(k) != v]
+        return tuple(f"{k} {v!r}: {entity.name!r} keeps {held!r}" for k, v, held in refused)
 
     def add_observations(
         self, told: Sequence[tuple[str, Sequence[str]]], *, dated: bool = True
@@ -112,12 +219,9 @@ class ManualGraphWriter:
         documents: list[list[Document]] = []
         seen: set[tuple[int, str]] = set()
         for entity_id, (_, texts) in zip(ids, told, strict=True):
-            stored = self._stored(entity_id, cleaned(texts))
-            new = [text for text, found in stored.items() if not found]
-            new = [text for text in new if (entity_id, text) not in seen]
-            seen.update((entity_id, text) for text in new)
-            (entity,) = self.store.entities([entity_id])
-            documents.append([observation(entity.key, entity.name, text, moment) for text in new])
+            lacked = self._lacked(entity_id, cleaned(texts), moment)
+            documents.append([one for one in lacked if (entity_id, one.text) not in seen])
+            seen.update((entity_id, one.text) for one in lacked)
         ready = self._ready(documents)
         with self.writing, self.store.batch():
             # Another process may have deleted an entity or added the same text meanwhile.
@@ -133,7 +237,7 @@ class ManualGraphWriter:
         Raises `NotFoundError` where an entity was not made by hand.
         """
         with self.writing, self.store.batch():
-            ids = self._ids([name for name, _ in told])
+            ids = self._ids([name for name, _ in told], self.named)
             return [
                 self.store.delete(self._documents(entity_id, texts))
                 for entity_id, (_, texts) in zip(ids, told, strict=True)
@@ -161,7 +265,7 @@ class ManualGraphWriter:
     def delete_entities(self, names: Sequence[str]) -> list[str]:
         """Delete entities made by hand with their observations and relations; the names found."""
         with self.writing, self.store.batch():
-            found = self.find(names)
+            found = self.named(names)
             self.store.delete(self._cards(list(found.values())))
             self.store.delete_entities(list(found.values()))
         return list(found)
@@ -178,11 +282,16 @@ class ManualGraphWriter:
 
     def delete_relations(self, relation_ids: Sequence[int]) -> int:
         """Delete relations written by hand; how many."""
+        check_several(relation_ids=relation_ids)
         with self.writing:
             return self.store.delete_relations(relation_ids)
 
-    def _ids(self, names: Sequence[str]) -> list[int]:
-        found = self.find(names)
+    def _ids(
+        self,
+        names: Sequence[str],
+        find: Callable[[Sequence[str]], Mapping[str, int]] | None = None,
+    ) -> list[int]:
+        found = (find or self.find)(names)
         missing = [name for name in dict.fromkeys(names) if name not in found]
         if missing:
             shown = ", ".join(repr(name) for name in missing[:5])
@@ -197,6 +306,7 @@ class ManualGraphWriter:
         return [document_id(card_source(alias.key)) for alias in aliases]
 
     def _documents(self, entity_id: int, texts: Sequence[str]) -> list[str]:
+        check_several(observations=texts)
         stored = self._stored(entity_id, [clean_text(text) for text in texts])
         return list(chain.from_iterable(stored.values()))
 
@@ -238,7 +348,7 @@ def snake_case(text: str) -> str:
 
 
 def written_relation(
-    source_id: int, target_id: int, wording: str, *, weight: float = 1.0
+    source_id: int, target_id: int, wording: str, *, weight: float | None = 1.0
 ) -> NewRelation:
     """A relation whose type is written in any way: in snake_case, its wording kept beside it.
 
@@ -259,7 +369,8 @@ def written_relation(
 def check_relation(relation: NewRelation) -> None:
     """Raise `InputError` where a value of the relation cannot be."""
     check_type(relation.relation_type)
-    check_share("weight", relation.weight)
+    if relation.weight is not None:
+        check_share("weight", relation.weight)
     if relation.context is not None:
         _check_context(relation.context)
     start, end = relation.valid_from, relation.valid_until

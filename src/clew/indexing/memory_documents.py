@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.errors import InputError
+from clew.errors import InputError, check_several
 from clew.indexing.reading.formats.common import clean_text, text_digest
 from clew.text import entity_key
 from clew.types import Document
+from clew.types.sources import CARD, OBSERVATION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 def origin_of(key: str) -> str:
     """The origin of the observations of the entity with this key."""
-    return f"memory:{key}"
+    return f"{OBSERVATION}{key}"
 
 
 def source_of(origin: str, text: str) -> str:
@@ -28,7 +29,7 @@ def source_of(origin: str, text: str) -> str:
 
 def card_source(key: str) -> str:
     """The source of the card of the entity with this key: what it is, as a text."""
-    return f"entity:{key}"
+    return f"{CARD}{key}"
 
 
 def card(key: str, entity: NewEntity | Entity, metadata: Metadata) -> Document:
@@ -69,6 +70,7 @@ def observation(key: str, name: str, text: str, moment: datetime | None) -> Docu
 
 def cleaned(texts: Sequence[str]) -> list[str]:
     """Observations as they are stored, each once; raises `InputError` for a blank one."""
+    check_several(observations=texts)
     found = list(dict.fromkeys(map(clean_text, texts)))
     for text in found:
         if not text.strip():

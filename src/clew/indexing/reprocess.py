@@ -18,6 +18,7 @@ from clew.indexing.inputs import DocumentInput, FileInput
 from clew.indexing.isolation.requests import Extract, Prepare
 from clew.indexing.isolation.steps import Prepared
 from clew.types import Chunk, Document, Piece, Section, Split
+from clew.types.sources import source_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -60,8 +61,8 @@ def prepare_again(
 
 def _unchanged_file(info: DocumentInfo, settings: Settings) -> FileInput:
     """The file of a document. Raises `InputError` where it has changed or may not be read."""
-    file = FileInput(permitted_path(info.source, settings), settings.read)
-    if file.digest() != info.sha256:
+    file = FileInput(permitted_path(source_path(info.source), settings), settings.read)
+    if info.read_from != file.read_from or file.digest() != info.sha256:
         raise InputError(f"{info.source!r} has changed since it was indexed")
     return file
 
@@ -108,6 +109,7 @@ def _document(
         media_type=info.media_type,
         language=info.language,
         origin=info.origin if info.origin != info.source else "",
+        read_from=info.read_from,
         created_at=info.created_at,
         date_source=info.date_source,
         date_precision=info.date_precision,
@@ -120,7 +122,12 @@ def _document(
 
 def _page_starts(chunks: Sequence[StoredChunk]) -> tuple[int, ...]:
     """Where pages start, as far as chunks tell: where the first chunk on it or after it starts."""
-    paged = [(chunk.page, chunk.start) for chunk in chunks if chunk.page is not None]
+    paged = [
+        (page, start)
+        for chunk in chunks
+        for start, page in chunk.page_starts or ((chunk.start, chunk.page),)
+        if page is not None
+    ]
     last = max((page for page, _ in paged), default=0)
     return tuple(
         0 if number == 1 else next(start for page, start in paged if page >= number)
@@ -213,6 +220,7 @@ def _chunk(stored: StoredChunk, ordinals: Mapping[int, int]) -> Chunk:
         text=stored.text,
         context=stored.context,
         page=stored.page,
+        page_starts=stored.page_starts[1:],
         key=stored.key,
         metadata=stored.metadata,
     )

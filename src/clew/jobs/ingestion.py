@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 from clew.errors import InputError
 from clew.indexing.access import existing_path, is_clews_own, permitted_path
 from clew.jobs.uploads import Uploads
+from clew.types.sources import file_source, record_source, source_path
 from clew.wiring import make_jobs
 
 if TYPE_CHECKING:
@@ -93,9 +94,8 @@ class Ingestion:
             advance(files)
 
         if "path" in given and not _described(given):
-            for name in names:
-                permitted_path(name, self._settings(given))
-            skipped = self._engine.index(names, progress=progress).skipped
+            paths = [permitted_path(source_path(name), self._settings(given)) for name in names]
+            skipped = self._engine.index(paths, progress=progress).skipped
         else:
             inputs = [self._input(given, name) for name in names]
             skipped = self._engine.documents.add_inputs(inputs, progress=progress).skipped
@@ -110,7 +110,6 @@ class Ingestion:
     def _files(self, given: Given) -> list[str]:
         """Paths below the given one, as sources, but for what links lead to beside it."""
         from clew.indexing.reading.file_discovery import find_files
-        from clew.indexing.reading.reader import file_source
 
         settings = self._settings(given)
         root = existing_path(given["path"], settings)
@@ -171,7 +170,7 @@ class Ingestion:
         if "upload" in given:
             upload = self._uploads.upload(given["upload"])
             return self._uploads.read(upload), upload.name
-        path = permitted_path(name, settings)
+        path = permitted_path(source_path(name), settings)
         return path, path.name
 
 
@@ -183,7 +182,7 @@ def _failure(name: str, skipped: Sequence[Skipped], is_file: bool) -> str | None
     """Why a document failed; None where it did not."""
     # A text and an address are one document, whatever source they were given.
     own = [s for s in skipped if not is_file or s.source == name]
-    parts = [s for s in skipped if is_file and s.source.startswith(f"{name}#")]
+    parts = [s for s in skipped if is_file and s.source.startswith(record_source(name, ""))]
     if own:
         return own[0].reason
     if parts:

@@ -7,13 +7,21 @@ of a language that `words.toml` does not list are read as English is.
 from __future__ import annotations
 
 from clew.languages.recognise import language_code, recognise
-from clew.languages.words import LanguageWords, NounSigns, language_words, script_of, spoken
+from clew.languages.words import (
+    LanguageWords,
+    NounSigns,
+    language_words,
+    listed_languages,
+    script_of,
+    spoken,
+)
 
 __all__ = [
     "LanguageWords",
     "NounSigns",
     "language_code",
     "language_words",
+    "listed_languages",
     "recognise",
     "script_of",
     "spoken",

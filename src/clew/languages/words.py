@@ -51,6 +51,11 @@ def language_words(language: str) -> LanguageWords | None:
     return _languages().get(language)
 
 
+def listed_languages() -> Iterable[str]:
+    """The codes of the languages that `words.toml` lists."""
+    return _languages().keys()
+
+
 @cache
 def _languages() -> Mapping[str, LanguageWords]:
     lists = read_word_lists("clew.languages", "words.toml")

@@ -70,11 +70,17 @@ class SessionProgress(Progress):
 
 
 def run(
-    scope: RequestScope, name: str, arguments: Mapping[str, Any], progress: SessionProgress
+    scope: RequestScope,
+    name: str,
+    arguments: Mapping[str, Any],
+    progress: SessionProgress,
+    declined: bool = False,
 ) -> Outcome:
-    """Call a tool of the caller's namespace."""
+    """Call a tool of the caller's namespace, or note that the user declined it."""
     with scope.acquire() as opened:
-        return opened.toolbox.call(name, arguments, caller=scope.caller, progress=progress)
+        return opened.toolbox.call(
+            name, arguments, caller=scope.caller, progress=progress, declined=declined
+        )
 
 
 def to_result(outcome: Outcome) -> CallToolResult:
@@ -89,6 +95,13 @@ def to_result(outcome: Outcome) -> CallToolResult:
 def failure(message: str) -> CallToolResult:
     """A call that came to nothing, and what to do next."""
     return CallToolResult(content=[TextContent(text=message)], is_error=True)
+
+
+def destroys(tool: Tool, arguments: Mapping[str, Any]) -> bool:
+    """Whether a call deletes or replaces something, and so wants the user's consent."""
+    dry = {p.name: p.default for p in tool.parameters if p.name == "dry_run"}
+    given = {name: value for name, value in arguments.items() if value is not None}
+    return tool.destructive and not {**dry, **given}.get("dry_run")
 
 
 async def confirm(
@@ -113,7 +126,8 @@ async def confirm(
             question, CONFIRM_SCHEMA, related_request_id=context.request_id
         )
     agreed = answer.action == "accept" and (answer.content or {}).get(CONFIRM) is True
-    return {**arguments, CONFIRM: True} if agreed else None
+    takes = any(parameter.name == CONFIRM for parameter in tool.parameters)
+    return {**arguments, **({CONFIRM: True} if takes else {})} if agreed else None
 
 
 def _can_ask(context: Context[Any, Any]) -> bool:

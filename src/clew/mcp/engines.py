@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from clew.derived_files import derived_files, remove_files
 from clew.errors import NotFoundError, StoreBusyError, StoreError
 from clew.mcp.http.threads import Threads
 from clew.tools.toolbox import may_call
@@ -132,9 +133,13 @@ class Engines:
         with self._lock:
             self._lock.wait_for(lambda: self._closed or namespace not in self._moving)
             self._check_open()
-            opened = self._opened.pop(namespace, None)
+            opened = self._opened.get(namespace)
+            if opened is not None and not opened.in_use and _is_replaced(opened.engine):
+                self._leave(namespace)
+                self._lock.wait_for(lambda: namespace not in self._moving)
+                opened = self._opened.get(namespace)
             if opened is not None:
-                return self._acquired(namespace, opened)
+                return self._acquired(namespace, self._opened.pop(namespace))
             if len(self._opened) >= BUSY:
                 raise StoreBusyError(
                     f"{len(self._opened)} namespaces are at work on this server; ask again later"
@@ -230,6 +235,18 @@ class Engines:
     def _is_idle(self, opened: Opened) -> bool:
         return not opened.in_use and not opened.jobs.busy and opened.engine is not self._first
 
+    def _leave(self, namespace: str) -> None:
+        """Let go of an engine in whose store's place another one is by now."""
+        opened = self._opened[namespace]
+        remove_files(derived_files(opened.engine.store.folder))
+        if opened.engine is self._first:  # its caller closes it
+            self._shared_models()
+            opened.jobs.stop()
+            del self._opened[namespace]
+            self._first = None
+        else:
+            self._start_closing(namespace)
+
     def _start_closing(self, namespace: str) -> threading.Thread:
         """Take an engine out of the pool and close it in a thread of its own."""
         opened = self._opened.pop(namespace)
@@ -245,3 +262,7 @@ class Engines:
         thread = threading.Thread(target=close, name="clew-close")
         thread.start()
         return thread
+
+
+def _is_replaced(engine: Engine) -> bool:
+    return engine.state.journal.is_replaced()

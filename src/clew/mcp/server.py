@@ -190,22 +190,26 @@ class ClewServer(MCPServer[None]):
         if context is None or any(tool.name == name for tool in await super().list_tools()):
             return await super().call_tool(name, arguments, context)
         known = {tool.name: tool for tool in await self._offered()}
-        if name in known and known[name].confirm:
+        if name in known and calls.destroys(known[name], arguments):
             confirmed = await calls.confirm(known[name], arguments, context)
             if isinstance(confirmed, InputRequiredResult):
                 return confirmed
             if confirmed is None:
-                return calls.failure(f"the user declined {name}; nothing changed. Ask what instead")
+                return await self._run(context, name, arguments, declined=True)
             arguments = confirmed
         if name in known and sampling.wanted(name, arguments, context):
             return await sampling.upsert(arguments, context, partial(self._run, context))
         return await self._run(context, name, arguments)
 
     async def _run(
-        self, context: Context[None, Any], name: str, arguments: dict[str, Any]
+        self,
+        context: Context[None, Any],
+        name: str,
+        arguments: dict[str, Any],
+        declined: bool = False,
     ) -> CallToolResult:
         scope, progress = self.requests.scope, calls.SessionProgress(context.session)
-        run = partial(calls.run, scope, name, arguments, progress)
+        run = partial(calls.run, scope, name, arguments, progress, declined)
         try:
             return calls.to_result(await self.requests.run(run))
         except TimeoutError:

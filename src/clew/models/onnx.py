@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -21,7 +21,7 @@ from clew.models.session import (
     open_converted,
 )
 from clew.models.vector_cache import VectorCache
-from clew.text import encodable
+from clew.text import cached, encodable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,8 +40,8 @@ _TOKENS_A_CORE = 192
 """Tokens of a batch of several texts with its padding, for each core that computes it."""
 _SETTING = "embed.model"
 
-_KNOWN_WORDS = 50_000
-"""Words whose number of tokens is remembered."""
+_KNOWN_WORDS = 16
+"""Megabytes of words whose number of tokens is remembered."""
 _PART = re.compile(r"[A-Za-z0-9]+|[^A-Za-z0-9]")
 """What WordPiece tells apart in an ASCII word: runs of letters and digits, and each mark."""
 
@@ -65,8 +65,8 @@ class OnnxEmbedder:
         self._model: tuple[ModelFiles, ModelConfig] | None = None
         self._tokenizer: Tokenizer | None = None
         self._session: InferenceSession | None = None
-        self._count_part = lru_cache(_KNOWN_WORDS)(lambda part: len(self._encode([part])[0]))
-        self._count_word = lru_cache(_KNOWN_WORDS)(self._count_parts)
+        self._count_part = cached(_KNOWN_WORDS)(lambda part: len(self._encode([part])[0]))
+        self._count_word = cached(_KNOWN_WORDS)(self._count_parts)
 
     def __reduce__(self) -> tuple[type[OnnxEmbedder], tuple[EmbedSettings]]:
         """Another process loads what it needs by itself: to count tokens, the tokenizer alone."""

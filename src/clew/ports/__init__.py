@@ -49,6 +49,7 @@ from clew.ports.graph import (
 from clew.ports.jobs import (
     AuditEntry,
     AuditLog,
+    AuditOutcome,
     ItemStatus,
     Job,
     JobItem,
@@ -62,6 +63,7 @@ from clew.ports.upkeep import StoreUpkeep
 __all__ = [
     "AuditEntry",
     "AuditLog",
+    "AuditOutcome",
     "CommunityChanges",
     "CommunityReport",
     "CommunityStore",

@@ -60,7 +60,7 @@ SHAPES: Mapping[Table, Shape] = {
         "id",
         "source origin title sha256 media_type created_at updated_at indexed_at characters recipe"
         " metadata version derived_from date_source date_precision title_key file_key language"
-        " describes begins ends",
+        " describes begins ends read_from",
     ),
     "versions": _shape("document_id version", "sha256 derived_from indexed_at replaced_at"),
     # Texts of versions before the one held: passages as compressed JSON, their vectors in a row.

@@ -172,8 +172,20 @@ class NeighbourhoodSource(Protocol):
         ...
 
 
-class EmbeddingSource(SnapshotSource, Protocol):
-    """A store that tells whose embeddings it holds."""
+class EmbeddingSource(Protocol):
+    """What an index of vectors in another system is kept up with."""
+
+    def generation(self) -> int:
+        """See `VectorSource`."""
+        ...
+
+    def chunk_ids(self) -> Ids:
+        """See `VectorSource`."""
+        ...
+
+    def embeddings(self, after: int = 0) -> tuple[Ids, Vectors]:
+        """See `VectorSource`."""
+        ...
 
     def embedder(self) -> tuple[str, int] | None:
         """Name and dimension; None where nothing was saved yet."""

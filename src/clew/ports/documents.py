@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from clew.types import (
-    Condition,
     DocumentInfo,
     DocumentVersion,
     EarlierVersion,
+    Filter,
     IndexedDocument,
     NamedDocument,
     PassageRecords,
@@ -54,7 +54,7 @@ class DocumentStore(Protocol):
         *,
         ids: Sequence[str] | None = None,
         origin: str | None = None,
-        where: Sequence[Condition] = (),
+        where: Sequence[Filter] = (),
     ) -> list[DocumentInfo]:
         """Documents by id, by origin, by metadata, or all; ordered by source."""
         ...
@@ -84,15 +84,15 @@ class DocumentStore(Protocol):
 
     def document_digests(
         self, sources: Sequence[str] | None = None
-    ) -> Mapping[str, tuple[str, str, str]]:
-        """(origin, sha256, pipeline fingerprint) by source: of every document, or of some.
+    ) -> Mapping[str, tuple[str, str, str, str]]:
+        """(origin, sha256, pipeline fingerprint, read from) by source: of every document, or some.
 
         `sources` are those documents' own, or what they were read from.
         """
         ...
 
     def same_documents(self, digests: Sequence[str]) -> list[tuple[str, str, str]]:
-        """(source, origin, sha256) of the documents with these digests."""
+        """(source, origin, sha256) of the documents of files that have these digests."""
         ...
 
     def document_chunks(self, *document_ids: str) -> list[StoredChunk]:
@@ -112,12 +112,12 @@ class DocumentStore(Protocol):
         ...
 
     def earlier_at(
-        self, moment: datetime, where: Sequence[Condition] = ()
+        self, moment: datetime, where: Sequence[Filter] = ()
     ) -> Iterator[EarlierVersion]:
         """The versions that were the last at that moment and were replaced since.
 
         A version was there where the store held it by then, unless the store itself is younger, and
-        where its own date is not a later one. Of each, the passages that meet every condition.
+        where its own date is not a later one. Of each, the passages that meet every filter.
         """
         ...
 
@@ -162,15 +162,16 @@ class PassageStore(Protocol):
         """Where each chunk comes from, by chunk id; unknown ids are left out."""
         ...
 
-    def matching_chunks(self, where: Sequence[Condition]) -> Ids:
-        """Ids (sorted) of the chunks whose metadata meets every condition.
+    def matching_chunks(self, where: Sequence[Filter]) -> Ids:
+        """Ids (sorted) of the chunks whose metadata meets every filter, as `clew.filters` decides.
 
-        A chunk's own metadata goes before its document's. Both sides are compared as numbers where
-        both are numbers, as periods where both are ISO dates or parts of them, else as text. A
-        missing name meets no condition, not even `!=`. Lists meet `=` where one of their items
-        does. `path` is the file, matched by its last folders; `type` its media type or ending.
-        Raises `InputError` for an operator that there is not, and for a name that no document has.
+        A chunk's own metadata goes before its document's. `path` is the file, `type` its media type
+        or ending. Raises `InputError` for an operator that there is not.
         """
+        ...
+
+    def unknown_fields(self, where: Sequence[Filter]) -> list[str]:
+        """A note for each field asked for that no document has, with the nearest that there are."""
         ...
 
 

@@ -49,6 +49,13 @@ class GraphStore(Protocol):
         """Entity id by key (`clew.text.entity_key`), for those keys that are an alias."""
         ...
 
+    def named(self, names: Sequence[str]) -> Mapping[str, int]:
+        """Entity id by name, for those that an entity has written in this very way.
+
+        A name that is only guessed to be an entity's (`fuzzy`, `acronym`) is not among them.
+        """
+        ...
+
     def aliases(self, *, entity_id: int | None = None, after: int = 0) -> list[Alias]:
         """Aliases of one entity, or all with an id above `after`; ordered by id."""
         ...
@@ -100,7 +107,7 @@ class GraphStore(Protocol):
         ...
 
     def relation_counts(self) -> list[tuple[str, int, int]]:
-        """(type, relations, causal ones among them) of what is not retracted; most first."""
+        """(type, distinct facts, causal ones among them) of what is not retracted; most first."""
         ...
 
 
@@ -126,9 +133,9 @@ class EntityEditor(Protocol):
     def delete_fact(self, relation_id: int) -> int:
         """Take a relation back, with all that states the same; the number taken back.
 
-        What texts state is retracted, and stays so where a text is indexed again or another one
-        states it, as long as a text that was retracted is there. What was written by hand is
-        deleted. An unknown id takes nothing back.
+        Other periods of the fact stay. What texts state is retracted, and stays so where a text is
+        indexed again or another one states it, as long as a text that was retracted is there. What
+        was written by hand is deleted. An unknown id takes nothing back.
         """
         ...
 
@@ -218,8 +225,10 @@ class ManualGraph(Protocol):
     def add_relations(self, relations: Sequence[NewRelation]) -> list[tuple[Relation, bool]]:
         """Write relations, all or none; each as it is afterwards, and whether it is new.
 
-        One with the same ends and type, and the same beginning where both have one, is the same:
-        it takes over weight, context and times. Functional types are settled as for texts.
+        Each is one period of a fact. One that speaks of a period that is there (the one that
+        begins then; without a beginning, the one that holds when it is told) brings it up to date:
+        it takes over weight, context and times. What had ended begins once more, and what ends
+        another fact of a functional type begins when it is told, unless a beginning is given.
         """
         ...
 

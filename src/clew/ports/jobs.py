@@ -172,9 +172,14 @@ class RefusalLog(Protocol):
         ...
 
 
+AuditOutcome = Literal["done", "refused", "failed", "unknown"]
+"""`refused`: what was asked cannot be, or was not agreed to; `failed`: any other error; `unknown`:
+the process ended meanwhile."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AuditEntry:
-    """A change that somebody asked a tool for."""
+    """A change that somebody asked a tool for, and what became of it."""
 
     id: int
     recorded_at: datetime
@@ -184,6 +189,7 @@ class AuditEntry:
     """Ids and names that it was about; never texts."""
     undo: Mapping[str, Any] | None = None
     """What takes it back (`clew.tools.undoing`); None for what cannot be, or was."""
+    outcome: AuditOutcome = "unknown"
 
 
 class AuditLog(Protocol):
@@ -197,10 +203,17 @@ class AuditLog(Protocol):
         """Say what takes the change of an entry back, or that nothing does any more."""
         ...
 
+    def settle(self, entry: int, outcome: AuditOutcome) -> None:
+        """Say what became of the call of an entry; until then it is unknown."""
+        ...
+
     def entries(self, *, before: int | None = None, limit: int = 100) -> list[AuditEntry]:
         """Entries, the newest first; those with an id below `before`."""
         ...
 
     def forget(self, before: datetime) -> int:
-        """Drop entries of before that moment; how many."""
+        """Drop entries of before that moment; how many.
+
+        Where it lies days back, the entries of as many days stay, whatever the clock says now.
+        """
         ...

@@ -1,19 +1,19 @@
-"""What a caller gives beside the question: options, filters, dates, hierarchies; all checked."""
+"""What a caller gives beside the question: options, dates, hierarchies; all checked."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias
 
 from dateutil.relativedelta import relativedelta
 
 from clew.errors import InputError
-from clew.types import Condition, Operator, Period
+from clew.types import Filter, Period
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from typing import Any
 
     from clew.ports.language_model import LanguageModel
@@ -57,7 +57,8 @@ class Options:
     """When "today" is, in the zone that it is meant in."""
     rag_type: str = ""
     """`traditional` or `contextual`, where that chose the strategy; see `RAG_TYPES`."""
-    where: tuple[Condition, ...] = ()
+    where: tuple[Filter, ...] = ()
+    """All of which must be met."""
     since: datetime | None = None
     until: datetime | None = None
     """Exclusive."""
@@ -141,29 +142,6 @@ def rag_defaults(rag_type: str) -> Mapping[str, Any]:
     if rag_type not in RAG_TYPES:
         raise InputError(f"unknown rag_type {rag_type!r}; expected one of {', '.join(RAG_TYPES)}")
     return RAG_TYPES[rag_type]
-
-
-# --- filters: `year>=2020`, `author=Ada`, `path~docs/*.md` -----------------------------------
-
-_CONDITION = re.compile(
-    r"(?P<name>[^=!<>~]++)(?P<operator>(?>[<>!]?=|!?~|[<>]))(?P<value>[^=<>~].*+)"
-)
-
-
-def parse_conditions(texts: Sequence[str]) -> tuple[Condition, ...]:
-    """Conditions from their text; raises `InputError` for what is none."""
-    return tuple(map(_parse, texts))
-
-
-def _parse(text: str) -> Condition:
-    match = _CONDITION.fullmatch(text.strip())
-    name, value = (match["name"].strip(), match["value"].strip()) if match else ("", "")
-    if not match or not name or not value:
-        raise InputError(
-            f"cannot read the filter {text!r}; expected a name, one of = != >= <= > < ~ !~, and a"
-            " value, such as year>=2020 or path~docs/*.md"
-        )
-    return Condition(name=name, operator=cast(Operator, match["operator"]), value=value)
 
 
 # --- dates: `2019`, `2019-05-08`, `last week` -------------------------------------------------

@@ -12,6 +12,7 @@ from clew.search.analysis.spelling import read_as_spelt
 from clew.search.answer.blocks import assemble
 from clew.search.answer.duplicates import distinct_hits
 from clew.search.answer.result import RetrievalResult
+from clew.search.answer.standing import by_standing
 from clew.search.answer.stated_by_hand import stated_block, stated_by_hand
 from clew.search.answer.unsaid import without_unsaid
 from clew.search.retrieval.channels import Ranking, reciprocal_rank_fusion
@@ -27,6 +28,7 @@ from clew.search.strategies import (
 )
 from clew.search.strategies.earlier import with_earlier
 from clew.search.strategies.look_up import be_sure, is_looked_up
+from clew.search.strategies.period_alone import asks_what_happened
 from clew.search.strategies.temporal import describe_time, keep_to_period
 from clew.types import Context, SearchResult
 
@@ -63,6 +65,8 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
         be_sure(session, found)
     with session.timings.step("expand"):
         hits = distinct_hits(session, found)
+        if any(hit.chunk.told_of for hit in hits):
+            hits = _with_standing(session, found)
     if session.confidences and not looked_up:
         with session.timings.step("confidence"):
             hits = without_unsaid(session, hits)
@@ -86,12 +90,22 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
         temporal=describe_time(session, hits),
         timings_ms=session.timings.milliseconds,
         min_confidence=options.min_confidence,
+        overview=there_is and (strategy not in WITH_EARLIER or asks_what_happened(session)),
         notes=tuple(session.notes),
     )
     if remark := _no_answer(result):
         result = replace(result, notes=(remark, *result.notes))
     _log(result)
     return result
+
+
+def _with_standing(session: QuerySession, found: RetrievalResult) -> tuple[Hit, ...]:
+    """The hits, what holds at the time that is asked about first, each with its standing."""
+    found, standings = by_standing(session, found)
+    return tuple(
+        replace(hit, chunk=replace(hit.chunk, standing=standings.get(hit.chunk.id)))
+        for hit in distinct_hits(session, found)
+    )
 
 
 def _no_answer(result: SearchResult) -> str:

@@ -41,6 +41,12 @@ if TYPE_CHECKING:
     Applied = Literal["filtered", "preferred", "ordered", "none"]
 
 
+ONE_SET = (
+    "rag_type traditional searched the vectors of passages with their title and context, as"
+    " contextual does: there are no others; embed.vectors 'both' makes those of the texts alone"
+)
+
+
 @dataclass(kw_only=True)
 class QuerySession:
     """One question with its filters, and what the steps have found; each is computed when needed.
@@ -88,6 +94,7 @@ class QuerySession:
             timings=timings,
             views=IndexViews(resources, timings),
             earlier=read_earlier(resources.store, options),
+            notes=resources.store.unknown_fields(options.where),
         )
 
     def for_question(self, question: str) -> QuerySession:
@@ -212,7 +219,7 @@ class QuerySession:
                     vector=self.vector,
                     found=self.channels.both(),
                     allowed=self.allowed,
-                    vectors_of=self._vectors_of,
+                    vectors_of=self.vectors_of,
                 ),
             )
 
@@ -220,6 +227,8 @@ class QuerySession:
     def channels(self) -> Channels:
         """The vector and the keyword channel."""
         kind, resources = self.options.rag_type, self.resources
+        if kind == "traditional" and resources.settings.embed.vectors == "one":
+            self.note(ONE_SET)
         return Channels(
             vector=lambda: self.vector,
             terms=self._search_terms(),
@@ -267,7 +276,7 @@ class QuerySession:
         scores = ChannelScores.of(found, snapshot, self.allowed)
         with self.timings.step("bridge"):
             self.evidence = gather(
-                analysis, snapshot, scores, lambda rows: self._vectors_of(snapshot.chunk_ids[rows])
+                analysis, snapshot, scores, lambda rows: self.vectors_of(snapshot.chunk_ids[rows])
             )
         return self.evidence
 
@@ -277,7 +286,7 @@ class QuerySession:
             return Ranking.empty()
         ids = self.snapshot.chunk_ids[evidence.rows]
         with self.timings.step("rank"):
-            vectors = self._vectors_of(ids)
+            vectors = self.vectors_of(ids)
             found = rank_candidates(self.resources.ranker, evidence, self.snapshot, vectors)
         self.confidences.update(zip(ids.tolist(), found.confidences.tolist(), strict=True))
         self.second_hop = found.second_hop
@@ -295,6 +304,6 @@ class QuerySession:
             self.confidences[id_] = max(self.confidences.get(id_, 0.0), value)
 
     @cached_property
-    def _vectors_of(self) -> Callable[[Ids], Vectors]:
+    def vectors_of(self) -> Callable[[Ids], Vectors]:
         """Embeddings (n, dim) of chunks; those read before are not read again."""
         return VectorReader(self.views.vectors.vectors).read

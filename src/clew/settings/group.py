@@ -1,6 +1,7 @@
 """What every group of settings is."""
 
-from typing import Self
+from collections.abc import Mapping
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, SecretStr, model_validator
 
@@ -12,9 +13,42 @@ class SettingsGroup(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _beside_defaults(cls, values: Any) -> Any:  # noqa: ANN401 - whatever was given
+        """A group within this one that is given in part keeps the rest of its default here.
+
+        That default may differ from those of its own fields: one task of a model has other limits
+        than another.
+        """
+        if not isinstance(values, Mapping):
+            return values
+        defaults = {name: field.default for name, field in cls.model_fields.items()}
+        return {name: _beside(defaults.get(name), value) for name, value in values.items()}
+
     @model_validator(mode="after")
     def _keep_secrets(self) -> Self:
         for name in type(self).model_fields:
             if isinstance(value := getattr(self, name), SecretStr):
                 keep_secret(value.get_secret_value())
         return self
+
+
+def _beside(default: object, given: object) -> object:
+    if not isinstance(default, SettingsGroup) or not default.model_fields_set:
+        return given
+    held = default.model_dump(exclude_unset=True)
+    if isinstance(given, SettingsGroup):
+        given = given.model_dump(exclude_unset=True)
+    return merged(held, given) if isinstance(given, Mapping) else given
+
+
+def merged(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of one source over those of another; groups are taken together."""
+    both = dict(low)
+    for name, value in high.items():
+        below = both.get(name)
+        if isinstance(value, Mapping) and isinstance(below, Mapping):
+            value = merged(below, value)
+        both[name] = value
+    return both

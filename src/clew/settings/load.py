@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, get_origin
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from clew.errors import SettingsError
-from clew.settings.group import SettingsGroup
+from clew.settings.group import SettingsGroup, merged
 from clew.settings.indexing import (
     EmbedSettings,
     LimitSettings,
@@ -94,7 +94,7 @@ def load_settings(**given: object) -> Settings:
     arguments = {name: value for name, value in given.items() if value is not None}
     try:
         return Settings.model_validate(
-            _over(_over(_from_file(Path(SETTINGS_FILE)), _from_environment()), arguments)
+            merged(merged(_from_file(Path(SETTINGS_FILE)), _from_environment()), arguments)
         )
     except ValidationError as error:
         raise SettingsError("; ".join(_explain(item) for item in error.errors())) from error
@@ -127,7 +127,7 @@ def _from_environment() -> dict[str, Any]:
             value = _read_value(parts, text)
             for part in reversed(parts):
                 value = {part: value}
-            values = _over(values, value)
+            values = merged(values, value)
     return values
 
 
@@ -156,17 +156,6 @@ def _read_value(parts: Sequence[str], text: str) -> Any:  # noqa: ANN401 - any v
 
 def _is_group(kind: object) -> bool:
     return isinstance(kind, type) and issubclass(kind, BaseModel)
-
-
-def _over(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of one source over those of another; groups are taken together."""
-    merged = dict(low)
-    for name, value in high.items():
-        below = merged.get(name)
-        if isinstance(value, Mapping) and isinstance(below, Mapping):
-            value = _over(below, value)
-        merged[name] = value
-    return merged
 
 
 def _explain(item: object) -> str:

@@ -131,7 +131,7 @@ class ServeSettings(SettingsGroup):
         default=24.0, gt=0, description="Hours after which any session ends."
     )
     audit_days: float = Field(
-        default=365.0, gt=0, description="Days for which the audit log is kept."
+        default=365.0, gt=0, description="Days with entries for which the audit log is kept."
     )
     trusted_proxies: tuple[IPvAnyNetwork, ...] = Field(
         default=(),

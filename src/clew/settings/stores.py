@@ -126,7 +126,9 @@ class ChromaSettings(SettingsGroup):
         default=None, description="Folder of a local Chroma; default one beside the store."
     )
     kind: ChromaKind = Field(
-        default="contextual", description="Collection: documents_KIND_v1, one each kind."
+        default="contextual",
+        description="Collection of the passages with their context: documents_KIND_v1. Where"
+        " `embed.vectors` is `both`, documents_traditional_v1 holds the texts alone.",
     )
     ef_construction: int = Field(
         default=200, ge=8, le=4096, description="HNSW: candidates when adding; more is better."

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
-from clew.errors import InputError
+from clew.errors import InputError, check_several
 from clew.ports.copying import Key, Place, Table
 from clew.ports.copying import Row as WholeRow
 
@@ -209,6 +209,7 @@ def writing(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P
 
 def distinct(values: Sequence[int] | Any) -> list[int]:  # noqa: ANN401 - any integers
     """Ids as Python's own integers, each once, for a parameter."""
+    check_several(ids=values)
     return list(dict.fromkeys(map(int, values)))
 
 

@@ -29,7 +29,7 @@ class Store(Documents, ChunkDates, ManualGraph, Extractions, Snapshots, Neighbou
     """`ports.Store` over a back end; threads may share one.
 
     Each of its bases is one concept. What a back end does in a way of its own, its subclass does:
-    searching by words and metadata, reading embeddings, checking.
+    searching by words, reading embeddings, checking.
     """
 
     def __init__(

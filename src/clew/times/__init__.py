@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from clew.times.found import find_date, path_date
 from clew.times.names import name_of, read_period
-from clew.times.opening import opening_date
+from clew.times.opening import is_of_something_else, opening_date, title_date
 from clew.times.phrases import FoundPeriod, find_relative
 from clew.times.ranges import find_periods
 from clew.times.written import date_of, day_order, to_date, to_time
@@ -22,10 +22,12 @@ __all__ = [
     "find_periods",
     "find_relative",
     "in_utc",
+    "is_of_something_else",
     "name_of",
     "opening_date",
     "path_date",
     "read_period",
+    "title_date",
     "to_date",
     "to_time",
 ]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
-from clew.times.names import MONTH, find_names
+from clew.times.names import find_names
 from clew.times.ranges import find_yearless
 from clew.times.written import to_date
 from clew.types import PartialDate, Period
@@ -16,7 +16,6 @@ _LONGEST = 300
 _NUMERIC = re.compile(
     r"(?<!\d)(?:\d{1,2}([./-])\d{1,2}\1[12]\d{3}|[12]\d{3}([./_-])\d\d\2\d\d)(?!\d)"
 )
-_JOINED = re.compile(rf"(?<!\w)\d{{1,2}}-(?:{MONTH})-[12]\d{{3}}(?!\w)", re.IGNORECASE)
 
 # In a path, of a file named last and without its ending.
 _FOLDERS = 3
@@ -48,9 +47,8 @@ def find_date(text: str, *, day_first: bool | None = None) -> PartialDate | None
     """
     text = text[:_LONGEST]
     found = [date for _, _, period in find_names(text) if (date := _unit(period))]
-    for pattern in (_NUMERIC, _JOINED):
-        written = (match.group().replace("_", "-") for match in pattern.finditer(text))
-        found += filter(None, (to_date(words, day_first=day_first) for words in written))
+    written = (match.group().replace("_", "-") for match in _NUMERIC.finditer(text))
+    found += filter(None, (to_date(words, day_first=day_first) for words in written))
     return _only(date for date in found if date.precision == "day") or (
         None
         if any(date.precision == "day" for date in found)

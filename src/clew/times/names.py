@@ -26,6 +26,10 @@ Days = tuple[date, date]
 _YEAR = r"(?P<year>[12]\d{3})"
 _ORDINALS = ("first", "second", "third", "fourth")
 _NUMBER = re.compile(r"\d+")
+_GOES_ON = re.compile(r"s|[-/.]\d| ?[年년]|[ -]?Q", re.IGNORECASE)
+_LAST_WORD = re.compile(r"[^\W\d_]{1,20}$")
+_LONGEST = 40
+"""Characters of a date on either side of its year, at most."""
 
 
 def month_number(name: str) -> int:
@@ -89,6 +93,25 @@ def _digits(match: re.Match[str]) -> Days:
     return months_from(year, 1, 12) if month is None else months_from(year, int(month), 1)
 
 
+def _numeric(match: re.Match[str]) -> Days:
+    """A day in numbers, its year last."""
+    one, other, year = int(match["one"]), int(match["other"]), int(match["year"])
+    order = day_comes_first(one, other, match["mark"])
+    if order is None:  # nobody knows which is the month
+        raise ValueError
+    return one_day(date(year, other, one) if order else date(year, one, other))
+
+
+def day_comes_first(one: int, other: int, mark: str) -> bool | None:
+    """Whether the first of two numbers is the day; None where both orders are possible.
+
+    Whoever puts full stops between the numbers puts the day first.
+    """
+    if mark == ".":
+        return True
+    return None if (one > 12) == (other > 12) and one != other else one >= other
+
+
 def _quarter(match: re.Match[str]) -> Days:
     number = match["number"].casefold()
     quarter = _ORDINALS.index(number) if number in _ORDINALS else _number(number) - 1
@@ -134,7 +157,26 @@ def _forms() -> tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Days]], .
         (_form(rf"(?:the (?=\d{{4}}s))?{_YEAR}(?P<plural>s)?"), _year),
         (_form(rf"(?:{_DAY}(?: of)? )?{_MONTH},? ?{_YEAR}"), _month),
         (_form(rf"{_MONTH} {_DAY},? {_YEAR}"), _month),
-        (_form(rf"{_YEAR}-(?P<month>\d\d)-(?P<day>\d\d)"), _digits),
+        (_form(rf"{_DAY}-{_MONTH}-{_YEAR}"), _month),
+        (_form(rf"{_MONTH}-{_DAY}-{_YEAR}"), _month),
+        # As programs print it: "Sun Nov  7 13:58:10 2004".
+        (_form(rf"{_MONTH} +{_DAY} \d\d:\d\d(?::\d\d)?(?: [A-Z]{{2,5}})? {_YEAR}"), _month),
+        (
+            # "2019.3.1" is a version. A time may follow: "2023-05-07T10:00".
+            re.compile(
+                rf"(?<![\w/.-]){_YEAR}(?P<mark>[-.]|/(?=\d\d?/))(?P<month>\d\d|(?<=/)\d)"
+                r"(?P=mark)(?P<day>\d\d|(?<=/)\d)(?!\d|[/.-]\d)(?=[T_]\d\d|\b(?!_))"
+            ),
+            _digits,
+        ),
+        (
+            # Not the end of a version ("1.4.5.2009") or of a path ("a/1/2/2009").
+            re.compile(
+                r"(?<![\w./-])(?P<one>\d\d?)(?P<mark>[./-]) ?(?P<other>\d\d?)(?P=mark) ?"
+                rf"{_YEAR}(?!\w|[./-]\d)"
+            ),
+            _numeric,
+        ),
         (
             # Written without spaces between words: what stands beside it may be a letter.
             re.compile(
@@ -165,7 +207,7 @@ def _forms() -> tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Days]], .
             # Any word may stand where a month does: reading it tells. "Mars 2020" is a rover.
             _form(
                 r"(?:(?P<day>0?[1-9]|[12]\d|3[01])(?:\.|º|er)? (?:de |di )?|(?!mars))"
-                rf"(?P<month>[^\W\d_]{{3,12}})(?: de| del)? {_YEAR}"
+                rf"(?P<month>[^\W\d_]{{3,12}})(?: de| del)?,? {_YEAR}"
             ),
             _foreign_month,
         ),
@@ -195,6 +237,42 @@ def find_names(text: str) -> Iterator[tuple[int, int, Period]]:
             period = _period(match, read)
             if period is not None:
                 yield match.start(), match.end(), period
+
+
+def name_around(
+    text: str, left: int, right: int, start: int, end: int
+) -> tuple[int, int, Period] | None:
+    """The longest date of `text[start:end]` of which `text[left:right]` is the year and a part."""
+    if not _may_be_part(text[max(start, left - _LONGEST) : left], text[right : right + 4]):
+        return None
+    first, last = max(start, left - _LONGEST), min(end, right + _LONGEST)
+    found = None
+    for pattern, read in _forms():
+        for match in pattern.finditer(text, first, last):
+            if match.start() <= left and right <= match.end() and match.span() != (left, right):
+                period = _period(match, read)
+                if period and (found is None or len(match.group()) > found[1] - found[0]):
+                    found = (*match.span(), period)
+    return found
+
+
+def _may_be_part(before: str, after: str) -> bool:
+    """Whether four digits between these may be the year of a longer date: a quick look."""
+    if _GOES_ON.match(after):
+        return True
+    before = before.rstrip(" ,.")
+    if not before or not before[-1].isalpha():
+        return before[-1:].isdigit() or before.endswith(("-", "/"))
+    last = _LAST_WORD.search(before)
+    word = last.group() if last else ""
+    # A zone of time is written in capitals: "17:47:17 CEST 2002".
+    return word.isupper() or word.casefold() in _words_before_year()
+
+
+@cache
+def _words_before_year() -> frozenset[str]:
+    months = (*MONTH.casefold().split("|"), *_foreign_months(), *SEASONS)
+    return frozenset((*months, "quarter", "of", "de", "del", "st", "nd", "rd", "th"))
 
 
 def _period(match: re.Match[str], read: Callable[[re.Match[str]], Days]) -> Period | None:

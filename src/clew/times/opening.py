@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
 
 from clew.times.found import find_date
 from clew.times.names import MONTH, find_names
 from clew.times.written import to_date
 from clew.types import PartialDate
+from clew.word_lists import read_word_lists
 
 _BEGINNING = 4000
 """Characters that are read, at most."""
@@ -18,39 +21,35 @@ _LONGEST = 160
 """Characters of a line or paragraph in which a date may stand."""
 _SHORT = 60
 """Characters of lines that stand for themselves without blank lines between them, at most."""
-_MARKUP = "*_#>(){}[]~`:. \t"
-_WEEKDAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)day,? ", re.IGNORECASE)
+_MARKUP = "*_#>(){}[]~`:.| \t"
+_WEEKDAY = re.compile(
+    r"(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}\.?,? |[^\W\d_]{4,12}(?:tag|woch|di|dag),? ",
+    re.IGNORECASE,
+)
 _THIS = (
     r"(?:(?:(?:this|the) )?(?:document|page|article|text|version|edition|revision|draft|report"
-    r"|policy|paper|post|memo|minutes)(?: v?\d[\w.]{0,11})?[ ,]+)?"
+    r"|policy|paper|post|memo|minutes|agreement|contract|lease|invoice|letter|certificate|offer)"
+    r"(?: v?\d[\w.]{0,11})?[ ,]+)?"
     r"(?:(?:was|is|were) )?(?:(?:first|last|lastly|originally|initially|most recently) )?"
 )
-_AT = r"(?: ?:| on| in| at| as of| am| vom| le| el| il| em| den)? (?:the |den )?"
-_MADE_ELSEWHERE = (
-    r"(?:datum|stand|fecha|data)(?= ?:| vom)|geschrieben|erstellt|verfasst|veröffentlicht"
-    r"|rédigée?|publiée?|écrite?|escrit[oa]|publicad[oa]|scritt[oa]|pubblicat[oa]|geschreven|gepubliceerd"
-    r"|skrivet|publicerat"
-)
-"""The same in German, French, Spanish and Portuguese, Italian, Dutch and Swedish."""
-_MADE = re.compile(
-    rf"(?:{_THIS}(?:ratified|published|adopted|approved|accepted|released|issued|written|dated"
-    r"|posted|created|enacted|signed|presented|submitted|drafted|effective|prepared|printed"
-    r"|recorded)|(?:(?:publication|release|issue) )?date|(?:meeting|session|call)(?: was)?"
-    rf" (?:started|held|opened|took place)(?: by [\w.-]{{1,40}})?|{_MADE_ELSEWHERE}){_AT}",
-    re.IGNORECASE,
+_NAMED = r"[^\W\d_a-z][\w.'’-]{1,30}"
+_PLACE = rf"(?-i: (?:in|at|à|a|en|i|zu|te) {_NAMED}(?: {_NAMED})?,?)?"
+_AT = (
+    rf"{_PLACE}(?: ?[:;]| on| in| at| as of| am| vom| le| el| il| em| den| du| del| av| fra| the)?"
+    r" (?:the |den |le |el )?"
 )
 _CHANGED = re.compile(
     rf"{_THIS}(?:updated|revised|modified|changed|edited|amended|reviewed|update|revision"
     rf"|modification|change){_AT}",
     re.IGNORECASE,
 )
-_OF_A_DAY = re.compile(
-    r"(?:minutes|(?:meeting )?notes (?:from|of)|meeting notes|agenda|transcript"
-    r"|(?:ergebnis)?protokoll|niederschrift|compte[- ]rendu|procès[- ]verbal|verbale|acta"
-    r"|notulen)\b",
-    re.IGNORECASE,
+_LETTERHEAD = re.compile(
+    rf"{_NAMED}(?: {_NAMED}){{0,3}} ?(?:\([\w ]{{1,30}}\))?,? (?:the |den |le |el |il |am |an? )?"
 )
-"""What a text begins with that is of one day: "Minutes of the meeting held on 14 March 2024"."""
+"""A place before the date of a letter: "Lund, 8 January 2026", "Stockholm den 6 juni 2017"."""
+_LONGEST_LABEL = 30
+_CLOSING = 1000
+"""Characters of the end of a text, in which it may be signed."""
 _HEADING = re.compile(r"^#{1,6} .*$", re.MULTILINE)
 """Markdown's, which needs no blank line after it."""
 _SEPARATOR = re.compile(r" [|·•—–-] |; ")
@@ -65,28 +64,113 @@ _NUMERIC = re.compile(
 )
 
 
-def opening_date(text: str, *, day_first: bool | None = None) -> PartialDate | None:
-    """The date that stands alone on one of the first lines, or that one states with a verb.
+class _Roles(NamedTuple):
+    """What words make of the date beside them."""
 
-    "June 1992", "Version 1.0 ratified on December 2nd, 1998.", "Last updated: 2020-05-06",
-    "Minutes of the meeting on 2 May 2020". What was made goes before what was changed. None where
-    several lines are dates: each heads an entry.
+    made: re.Pattern[str]
+    """Begins a statement of when the text was made."""
+    label: re.Pattern[str]
+    """The same within a line: "Invoice 1187, date: 5 March 2024"."""
+    name: re.Pattern[str]
+    """What the label says alone."""
+    of: re.Pattern[str]
+    """Begins a text that is of a day: "Minutes of the meeting held on 14 March 2024"."""
+    signed: re.Pattern[str]
+    """The same as `made` at the end of a text, where its date follows a verb."""
+    other: re.Pattern[str]
+    """Says that a date is of something else."""
+
+
+@cache
+def _roles() -> _Roles:
+    lists = read_word_lists("clew.times", "roles.toml").values()
+
+    def every(name: str) -> str:
+        words = dict.fromkeys(word for one in lists for word in one[name].split())
+        return "|".join(re.escape(w).replace("\\-", " ") for w in sorted(words, key=len)[::-1])
+
+    verbs, labels = every("made"), every("label")
+    meeting = r"(?:meeting|session|call)(?: was)? (?:started|held|opened|took place)"
+    return _Roles(
+        made=re.compile(
+            rf"(?:{_THIS}(?:{verbs})(?!\w)|(?:{labels})(?= ?:| vom)"
+            rf"|{meeting}(?: by [\w.-]{{1,40}})?){_AT}",
+            re.IGNORECASE,
+        ),
+        label=re.compile(
+            rf"(?:[,;|\t]|\s[-–—·])\s*(?:{labels})(?: of \w{{1,20}})? ?:\s*", re.IGNORECASE
+        ),
+        name=re.compile(labels, re.IGNORECASE),
+        of=re.compile(rf"(?:meeting )?(?:{every('of')})(?!\w)", re.IGNORECASE),
+        signed=re.compile(rf"{_THIS}(?:{verbs})(?!\w){_AT}", re.IGNORECASE),
+        other=re.compile(rf"(?<!\w)(?:{every('other')})(?!\w)|[*†] ?\d", re.IGNORECASE),
+    )
+
+
+def is_of_something_else(words: str) -> bool:
+    """Whether a date beside these words is of a birth, a deadline or a foundation."""
+    return _roles().other.search(words) is not None
+
+
+def title_date(title: str, *, day_first: bool | None = None) -> PartialDate | None:
+    """The date of a text that its title states; None where it is that of something else."""
+    return None if is_of_something_else(title) else find_date(title, day_first=day_first)
+
+
+def opening_date(text: str, *, day_first: bool | None = None) -> PartialDate | None:
+    """The date that the first lines of a text state of it, else the one with which it is signed.
+
+    A date that stands alone on its line, behind a place ("Lund, 8 January 2026"), behind a label
+    ("Invoice date: 2026-01-08") or a verb: "Version 1.0 ratified on December 2nd, 1998.", "Last
+    updated: 2020-05-06", "Minutes of the meeting on 2 May 2020". What was made goes before what was
+    changed. None where several lines are dates: each heads an entry. A birthday, a deadline and the
+    date of a foundation are not the text's own.
     """
+    roles = _roles()
     alone = set[PartialDate]()
     changed: PartialDate | None = None
+    before = ""
     for words in _statements(text[:_BEGINNING]):
-        made, change = _MADE.match(words), _CHANGED.match(words)
-        verb = made or change
+        # A label in a cell or on a line of its own.
+        labelled, of_else = roles.name.fullmatch(before), is_of_something_else(before)
+        before = words if len(words) <= _LONGEST_LABEL else ""
+        made, change = roles.made.match(words), _CHANGED.match(words)
+        verb = made or change or roles.label.search(words)
         date, end = _leading_date(words, verb.end() if verb else 0, day_first)
-        if not date and _OF_A_DAY.match(words):
-            made, date = _OF_A_DAY.match(words), find_date(words, day_first=day_first)
-        if date and made:
-            return date
-        if date and change:
+        if date and change and not made:
             changed = changed or date
+        elif date and (verb or labelled):
+            return date
+        elif of_else or is_of_something_else(words):
+            continue
+        elif roles.of.match(words):
+            if found := find_date(words, day_first=day_first):
+                return found
         elif date and end == len(words):
             alone.add(date)
-    return changed or (alone.pop() if len(alone) == 1 else None)
+        elif found := _letterhead(words, day_first):
+            alone.add(found)
+    return changed or (alone.pop() if len(alone) == 1 else None) or _signed(text, day_first)
+
+
+def _letterhead(words: str, day_first: bool | None) -> PartialDate | None:
+    """The day that ends a line which begins with a place."""
+    place = _LETTERHEAD.match(words) if len(words) <= _SHORT else None
+    for start in {place.end(), words.rfind(",") + 2} if place else ():
+        date, end = _leading_date(words, start, day_first)
+        if date and date.precision == "day" and end == len(words):
+            return date
+    return None
+
+
+def _signed(text: str, day_first: bool | None) -> PartialDate | None:
+    """The date with which a text is signed: "Drawn up in Lund on 8 January 2026"."""
+    found = set()
+    for words in _statements(text[-_CLOSING:].partition("\n")[2]):
+        if verb := _roles().signed.match(words):
+            found.add(_leading_date(words, verb.end(), day_first)[0])
+    found.discard(None)
+    return found.pop() if len(found) == 1 else None
 
 
 def _statements(text: str) -> Iterator[str]:

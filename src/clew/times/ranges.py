@@ -22,42 +22,15 @@ from clew.times.names import (
     one_day,
 )
 from clew.times.phrases import FoundPeriod, find_recent, find_relative
+from clew.times.years import YEAR, Verdict, years
 from clew.types import Period
 
-YEAR = re.compile(r"[12]\d{3}(?!\d)")
-"""Four digits that may be a year."""
-NO_YEAR_BEFORE = re.compile(r"(?:[A-Za-z\d$€£¥#@/]|\d[.,:]|[A-Z]-)$")
-"""What stands right before four digits that are no year: a price, a number ("B-1001")."""
-NO_YEAR_AFTER = re.compile(
-    r"[%°A-Za-z]|[.,]\d"
-    r"| ?(?:km|mi|miles?|m|ft|feet|met(?:re|er)s?|kg|[MGk]?W|MHz|hp|acres|ha|hectares|people"
-    r"|inhabitants|residents|families|households|students|members|seats|votes|copies|men|soldiers"
-    r"|employees|points|runs|times|words|tons|tonnes|dollars|euros)\b"
-)
-"""What stands right after four digits that are a quantity."""
-_NO_PLURAL = "was|is|has|as|its|this|his|does|says|sees|always|plus|versus|towards|perhaps"
-_PLURAL_AFTER = re.compile(rf" (?!(?:{_NO_PLURAL})\b)[a-z]{{2,20}}s\b(?<!ss)")
-_COUNTING = re.compile(r"(?<![^\W_])([a-z]{2,15}) $")
-_NOT_COUNTING = frozenset(
-    "in since by from until till to of during before after and or for on at circa year years early"
-    " late mid spring summer autumn fall winter fiscal the its their this our your his her"
-    " first between through".split()
-)
-"""Words before four digits after which they may be a year though a plural follows."""
-_LONGEST_WORD = 16
-_NUMBERING = re.compile(
-    r"(?<![^\W_])(?:[^\W\d_]{0,20}nummer|numbers?|n[uú]m[eé]ros?|nos?\.|n[°º]\.?|nr\.?|№|ids?|codes?"
-    r"|bugs?|lines?|pages?|pp?\.|ports?|PR|pull requests?|revisions?|RFC|rooms?|tickets?)"
-    r":? ?$",
-    re.IGNORECASE,
-)
-_LONGEST_NUMBERING = 28
-FIRST_FUTURE = "2100"
-"""Numbers from here on are rarely years."""
 _YEARLESS = re.compile(
     rf"(?<!\w)(?:(?P<before>{DAY})(?: of)? )?(?P<month>{MONTH})\b\.?(?: (?P<after>{DAY})(?!\w))?",
     re.IGNORECASE,
 )
+_ASKED = re.compile(r"(?:[a-z,] [A-Z]\w*|,| up to| versus| vs\.?) $")
+_LONGEST_WORD = 40
 _MOST_YEARS_APART = 8
 """Years from one 29 February to the next, at most."""
 _JOINED = re.compile(
@@ -65,19 +38,6 @@ _JOINED = re.compile(
     re.IGNORECASE,
 )
 _YEARS = re.compile(r"(?:the )?(?:\d{4}s?|\d+\w\w[ -]century)", re.IGNORECASE)
-
-
-def is_counted(text: str, start: int, end: int) -> bool:
-    """Whether four digits count things: "has 1066 chairs", but not "in 2019 prices rose"."""
-    if not _PLURAL_AFTER.match(text, end):
-        return False
-    before = _COUNTING.search(text, max(0, start - _LONGEST_WORD), start)
-    return before is not None and before[1] not in _NOT_COUNTING
-
-
-def is_numbered(text: str, start: int) -> bool:
-    """Whether four digits are the number of something: "invoice no. 1845", "Kontonummer 1903"."""
-    return _NUMBERING.search(text, max(0, start - _LONGEST_NUMBERING), start) is not None
 
 
 def find_periods(text: str, now: datetime) -> list[FoundPeriod]:
@@ -97,18 +57,17 @@ def find_periods(text: str, now: datetime) -> list[FoundPeriod]:
 
 
 def _dates(text: str) -> Iterator[FoundPeriod]:
+    no_years = {one.start for one in years(text) if not (one.is_year or _is_asked(text, one))}
     for start, end, period in find_names(text):
-        if not YEAR.fullmatch(text, start, end) or _is_year(text, start, end):
+        if not (YEAR.fullmatch(text, start, end) and start in no_years):
             yield FoundPeriod(start, end, period, relative=False)
 
 
-def _is_year(text: str, start: int, end: int) -> bool:
+def _is_asked(text: str, year: Verdict) -> bool:
+    """Whether a question means a year where a text would not: "the Oscar 1994", "pumps, 2020"."""
     return (
-        text[start:end] < FIRST_FUTURE
-        and not NO_YEAR_BEFORE.search(text, max(0, start - 2), start)
-        and not NO_YEAR_AFTER.match(text, end)
-        and not is_counted(text, start, end)
-        and not is_numbered(text, start)
+        year.reason == "alone"
+        and _ASKED.search(text, max(0, year.start - 40), year.start) is not None
     )
 
 

@@ -180,19 +180,19 @@ def _counting() -> Any:  # noqa: ANN401 - imported late
                 raise _BehindError
             work.spend(days)
 
-        def ydayset(self, year: int, month: int, day: int) -> object:
+        def ydayset(self, year: int, month: int, day: int) -> Any:  # noqa: ANN401 - as there
             self._look_at(366, year, 1)
             return super().ydayset(year, month, day)
 
-        def mdayset(self, year: int, month: int, day: int) -> object:
+        def mdayset(self, year: int, month: int, day: int) -> Any:  # noqa: ANN401 - as there
             self._look_at(31, year, month)
             return super().mdayset(year, month, day)
 
-        def wdayset(self, year: int, month: int, day: int) -> object:
+        def wdayset(self, year: int, month: int, day: int) -> Any:  # noqa: ANN401 - as there
             self._look_at(7, year, month)
             return super().wdayset(year, month, day)
 
-        def ddayset(self, year: int, month: int, day: int) -> object:
+        def ddayset(self, year: int, month: int, day: int) -> Any:  # noqa: ANN401 - as there
             self._look_at(1, year, month)
             return super().ddayset(year, month, day)
 

@@ -6,6 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import TYPE_CHECKING
 
+from clew.times.names import day_comes_first
 from clew.types import PartialDate, in_utc
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ _ISO_MONTH = re.compile(r"([12]\d{3})-(0[1-9]|1[0-2])")
 _YEAR = re.compile(r"(?<!\d)[12]\d{3}(?!\d)|(?<!\d)[12]\d{7}(?!\d)")
 """What a date must hold: two digits may be a year, a month or a day."""
 _NUMERIC = re.compile(r"(?<!\d)(\d{1,2})([./-])(\d{1,2})\2([12]\d{3})(?!\d)")
+_YEAR_FIRST = re.compile(r"[12]\d{3}[./-]")
 _APART: tuple[tuple[str, DatePrecision], ...] = (
     ("month", "year"),
     ("day", "month"),
@@ -84,19 +86,15 @@ def to_date(value: object, *, day_first: bool | None = None) -> PartialDate | No
 
 def day_order(text: str) -> bool | None:
     """Whether numeric dates of a text ("25/04/2019") put the day first; None where none tells."""
-    orders = {_order(m) for m in _NUMERIC.finditer(text) if m[2] != "."} - {None}
+    # "05/05/2019" tells nothing, and full stops are a custom of their own.
+    telling = (m for m in _NUMERIC.finditer(text) if m[2] != "." and int(m[1]) != int(m[3]))
+    orders = set(map(_order, telling)) - {None}
     return orders.pop() if len(orders) == 1 else None
 
 
 def _order(match: re.Match[str]) -> bool | None:
-    """Whether the day comes first in a numeric date; None where both orders are possible.
-
-    Whoever puts full stops between the numbers puts the day first.
-    """
-    if match[2] == ".":
-        return True
-    first, second = int(match[1]), int(match[3])
-    return None if (first > 12) == (second > 12) and first != second else first >= second
+    """Whether the day comes first in a numeric date; None where both orders are possible."""
+    return day_comes_first(int(match[1]), int(match[3]), match[2])
 
 
 def _number_date(value: float) -> PartialDate | None:
@@ -117,9 +115,10 @@ def _written_date(text: str, day_first: bool | None) -> PartialDate | None:
     order = day_first if order is None else order
     if not _YEAR.search(text) or (numeric and order is None):
         return None
+    is_day_first = bool(order) and not _YEAR_FIRST.match(text)
     try:
         one, other = (
-            parser.parse(text, default=default, tzinfos=_zone, dayfirst=bool(order))
+            parser.parse(text, default=default, tzinfos=_zone, dayfirst=is_day_first)
             for default in (datetime(1, 1, 1), datetime(4, 2, 2, 1))
         )
     except (ValueError, OverflowError):

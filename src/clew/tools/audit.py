@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    from clew.ports import AuditLog
+    from clew.ports import AuditLog, AuditOutcome
     from clew.tools.spec import Arguments, Caller, Result, Tool
-    from clew.tools.toolbox import Audit
+    from clew.tools.toolbox import Audit, Settle
 
 SUBJECTS = frozenset(
     """below confirm deletions document entities entityName entityNames entityType entity_id
@@ -26,8 +25,15 @@ SHOWN = 200
 def audit_to(log: AuditLog) -> Audit:
     """The hook of a `Toolbox` that writes every change down before it is made."""
 
-    def record(caller: Caller, tool: Tool, arguments: Arguments) -> Callable[[Result], None]:
-        return partial(log.keep_undo, log.record(caller.name, tool.name, subjects(arguments)))
+    def record(caller: Caller, tool: Tool, arguments: Arguments) -> Settle:
+        entry = log.record(caller.name, tool.name, subjects(arguments))
+
+        def settle(outcome: AuditOutcome, undo: Result | None = None) -> None:
+            log.settle(entry, outcome)
+            if undo is not None:
+                log.keep_undo(entry, undo)
+
+        return settle
 
     return record
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clew.filters import MAX_CHARACTERS
 from clew.tools.spec import Parameter
 
 if TYPE_CHECKING:
@@ -106,6 +107,16 @@ def _described(description: str, default: object) -> str:
     return description if default in (None, "") else f"{description} Default {default}."
 
 
+WHERE = Parameter(
+    name="where",
+    kind="strings",
+    description="Such as year>=2020 and not tags in (a, b).",
+    default=(),
+    max_items=20,
+    max_length=MAX_CHARACTERS,
+    lone=True,
+)
+"""Filters on metadata, as text or as the JSON of data; all must be met."""
 LEAST_TOKENS = 500
 """The least budget: whatever a result says beside its items fits into it."""
 MAX_TOKENS = integer("max_tokens", "", 4000, LEAST_TOKENS, 100_000)

@@ -51,6 +51,8 @@ class Parameter:
     """Of arrays."""
     max_length: int = 100_000
     """Characters of a string."""
+    lone: bool = False
+    """Whether one of `strings` may come without its array, and an object for its JSON."""
     blank: bool = True
     """Whether a string may be without a visible character."""
 

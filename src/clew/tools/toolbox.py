@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from clew.engine import Engine
+    from clew.ports import AuditOutcome
     from clew.tools.formats import Format
     from clew.tools.spec import Arguments, Profile, Result, Tool, Undo
 
-    Audit = Callable[[Caller, Tool, Arguments], Callable[[Result], None]]
-    """Told of every write that is about to happen; then, what takes it back."""
+    Settle = Callable[[AuditOutcome, Result | None], None]
+    """Told what became of a write, and what takes it back."""
+    Audit = Callable[[Caller, Tool, Arguments], Settle]
+    """Told of every write that is about to happen."""
 
 logger = logging.getLogger("clew")
 
@@ -98,24 +101,24 @@ class Toolbox:
         *,
         caller: Caller | None = None,
         progress: Progress | None = None,
+        declined: bool = False,
     ) -> Outcome:
         """Run a tool; every failure is an outcome that says what to do next.
 
-        Arguments may be the JSON text of an object, as models write them.
+        Arguments may be the JSON text of an object, as models write them. What the user `declined`
+        is refused, and the audit log says so.
         """
         caller = caller or Caller()
         try:
             tool = self._find(name, caller)
             complete_arguments = complete(name, tool.parameters, as_object(name, arguments))
-            if tool.scope == "write" and not (tool.destructive or tool.frees):
-                self._check_room()
             call = Call(
                 engine=self._engine,
                 caller=caller,
                 services=self._services,
                 progress=progress or Progress(),
             )
-            result = self._run(call, tool, complete_arguments)
+            result = self._audited(call, tool, complete_arguments, declined)
         except ClewError as error:
             return _failure(name_tools(str(error)), error)
         except Exception as error:
@@ -125,26 +128,38 @@ class Toolbox:
             )
         return Outcome(content={"success": True, **result}, is_error=False)
 
-    def _run(self, call: Call, tool: Tool, arguments: Arguments) -> Result:
+    def _audited(self, call: Call, tool: Tool, arguments: Arguments, declined: bool) -> Result:
         """Run a tool; what it writes and what the audit log says of it reach the disk together."""
         together = self._engine.store.grouping() if tool.scope == "write" else nullcontext()
         with together:
             changes_nothing = tool.read_only or arguments.get("dry_run") is True
             if changes_nothing or self._audit is None:
-                return tool.run(call, arguments)
-            keep = self._audit(call.caller, tool, arguments)
-            undo = self._undos.get(tool.name)
-            known = undo.before(call, arguments) if undo and undo.before else {}
-            result = tool.run(call, arguments)
-            if undo:
-                given = {name: value for name, value in arguments.items() if value is not None}
-                keep({**known, **given, **result})
+                return self._run(call, tool, arguments, declined)[0]
+            settle = self._audit(call.caller, tool, arguments)
+            try:
+                result, undo = self._run(call, tool, arguments, declined)
+            except Exception as error:
+                with suppress(ClewError):  # a full disk: the first error says so
+                    settle("refused" if isinstance(error, InputError) else "failed", None)
+                raise
+            settle("done", undo)
             return result
 
-    def _check_room(self) -> None:
-        reason = self._engine.documents.quota_reached()
-        if reason is not None:
-            raise InputError(reason)
+    def _run(
+        self, call: Call, tool: Tool, arguments: Arguments, declined: bool
+    ) -> tuple[Result, Result | None]:
+        """The result, and what takes the change back."""
+        if declined:
+            raise InputError(f"the user declined {tool.name}; nothing changed. Ask what instead")
+        if tool.scope == "write" and not (tool.destructive or tool.frees):
+            reason = self._engine.documents.quota_reached()
+            if reason is not None:
+                raise InputError(reason)
+        undo = self._undos.get(tool.name)
+        known = undo.before(call, arguments) if undo and undo.before else {}
+        result = tool.run(call, arguments)
+        given = {name: value for name, value in arguments.items() if value is not None}
+        return result, {**known, **given, **result} if undo else None
 
     def _find(self, name: str, caller: Caller) -> Tool:
         tool = self._own.get(name) or self._tools.get(name)

@@ -154,6 +154,12 @@ def _items(where: str, parameter: Parameter, value: object) -> list[Any]:
 
 
 def _strings(where: str, parameter: Parameter, value: object) -> list[str]:
+    if parameter.lone:
+        items = _items(where, parameter, value if isinstance(value, list) else [value])
+        value = [
+            json.dumps(_object(where, parameter, item)) if isinstance(item, dict) else item
+            for item in items
+        ]
     items = _items(where, parameter, value)
     return [_string(f"{where}[{i}]", parameter, item) for i, item in enumerate(items)]
 

@@ -76,13 +76,15 @@ class AnswerStatement:
     quotations: tuple[Quotation, ...]
     supported: bool
     """Whether it has no number and no name that the passages quoted lack."""
+    verbatim: bool = False
+    """Whether it is a sentence of a document, shown as a quotation."""
 
     @property
     def marked(self) -> str:
         """The statement with the numbers of its sources, or the mark of one without support."""
         numbers = dict.fromkeys(quotation.source for quotation in self.quotations)
         marks = "".join(f"[{number}]" for number in numbers) if self.supported else UNSUPPORTED
-        return f"{self.text} {marks}"
+        return f"“{self.text}” {marks}" if self.verbatim else f"{self.text} {marks}".rstrip()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -104,6 +106,8 @@ class AnswerSource:
     """Probability that the passage answers, 0 to 1; None where it was not judged."""
     namespace: str = ""
     """The collection that it is from, where several were asked together."""
+    text: str = ""
+    """Where no model answered: what stands around the quotation, else the passage."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -115,7 +119,7 @@ class Answer:
     """False: the documents do not say."""
     statements: tuple[AnswerStatement, ...]
     sources: tuple[AnswerSource, ...]
-    """Those that the statements cite, by number."""
+    """Those that the statements cite, by number; without a statement the nearest passages."""
     model: str
     """Who wrote it; empty: the statements are sentences of the documents."""
     strategy: str
@@ -140,7 +144,8 @@ class Answer:
     @property
     def text(self) -> str:
         """The answer in words, with its marks."""
-        return " ".join(s.marked for s in self.statements) if self.answered else DO_NOT_SAY
+        between = " " if self.model else "\n"
+        return between.join(s.marked for s in self.statements) if self.answered else DO_NOT_SAY
 
     def to_dict(self) -> dict[str, Any]:
         """The shape that `--json` prints and the tool `ask` answers with."""

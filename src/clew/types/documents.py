@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, time
+from operator import itemgetter
 
-from clew.types.values import DatePrecision, DateSource, Description, Metadata, PartialDate, in_utc
+from clew.types.values import (
+    DatePrecision,
+    DateSource,
+    Description,
+    Metadata,
+    PartialDate,
+    Standing,
+    in_utc,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,6 +51,8 @@ class Document:
     """Its ISO 639 code of two letters; empty where it is unknown."""
     origin: str = ""
     """What the document was read from, where one file holds several documents; else `source`."""
+    read_from: str = ""
+    """"file" where it was read from a file at its path; empty where a caller gave it."""
     created_at: datetime | None = None
     """The first moment of its own date, never that of its file."""
     date_source: DateSource = ""
@@ -100,6 +113,8 @@ class Chunk:
     """Title and trail of headings; embedded and indexed with the text, kept apart from it."""
     page: int | None = None
     """From 1; the page on which the chunk starts."""
+    page_starts: tuple[tuple[int, int], ...] = ()
+    """(offset in the document, page) of each further page that it reaches over."""
     key: str | None = None
     metadata: Metadata = field(default_factory=dict)
     masked: str = ""
@@ -168,6 +183,8 @@ class DocumentInfo:
     """Hex SHA-256 of the version before; empty for the first."""
     summary: Description | None = None
     """What a language model says of it."""
+    read_from: str = ""
+    """See `Document`."""
 
     @property
     def date(self) -> PartialDate | None:
@@ -190,6 +207,12 @@ class DocumentVersion:
     """Whether its text can be read; see the setting `versions.keep`."""
 
 
+def page_at(position: int, page: int | None, page_starts: Sequence[tuple[int, int]]) -> int | None:
+    """The last page that starts at or before a position; `page` before the first of them."""
+    at = bisect_right(page_starts, position, key=itemgetter(0))
+    return page_starts[at - 1][1] if at else page
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Provenance:
     """Where something stored comes from, who wrote it and when, and what found it."""
@@ -203,6 +226,7 @@ class Provenance:
     derived_from: str
     """Digest of the version before; empty for the first."""
     page: int | None
+    """On which `start` lies."""
     start: int
     """Character range in the document."""
     end: int
@@ -219,6 +243,13 @@ class Provenance:
     """Identity of what read names and relations here."""
     confidence: float = 1.0
     """0 to 1; 1 for text, the extractor's word for a relation."""
+    page_starts: tuple[tuple[int, int], ...] = ()
+    """As `Chunk.page_starts`."""
+
+    def narrowed(self, start: int, end: int) -> Provenance:
+        """That of a part of the passage."""
+        page = page_at(start, self.page, self.page_starts)
+        return replace(self, start=start, end=end, page=page)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -234,6 +265,7 @@ class StoredChunk:
     start: int
     end: int
     page: int | None
+    """Where it begins; of a hit, that of its answering sentence where one is told."""
     text: str
     context: str
     key: str | None
@@ -245,13 +277,33 @@ class StoredChunk:
     """Of an earlier version its number; 0 for the text that the store holds."""
     replaced_at: datetime | None = None
     """When a later text took the place of that version."""
+    page_starts: tuple[tuple[int, int], ...] = ()
+    """As `Chunk.page_starts`, and first where it begins itself; empty within one page."""
+
+    def page_at(self, position: int) -> int | None:
+        """The page on which a character of the document lies."""
+        return page_at(position, self.page, self.page_starts)
+
+    standing: Standing | None = None
+    """Of what was told of an entity: whether it holds at the moment that is asked about."""
 
     @property
-    def earlier(self) -> str:
-        """Which version it is of and until when that stood; empty for the text held."""
-        if self.replaced_at is None:
-            return ""
-        return f"version {self.version}, replaced {self.replaced_at:%Y-%m-%d}"
+    def told_of(self) -> str:
+        """Key of the entity that it is an observation or the card of; empty for other texts."""
+        kind, _, key = self.source.partition(":")
+        return key.partition("#")[0] if kind in ("memory", "entity") else ""
+
+    @property
+    def is_card(self) -> bool:
+        """Whether it is what an entity is, as a text."""
+        return self.source.startswith("entity:")
+
+    @property
+    def remark(self) -> str:
+        """Which version it is of and until when that stood, else its standing; or empty."""
+        if self.replaced_at is not None:
+            return f"version {self.version}, replaced {self.replaced_at:%Y-%m-%d}"
+        return str(self.standing or "")
 
     @property
     def public_id(self) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from clew.types.documents import Provenance, StoredChunk, StoredSection
-from clew.types.values import AliasMethod, Description, Metadata, Period
+from clew.types.values import AliasMethod, Description, Metadata, Period, Standing, state_at
 
 if TYPE_CHECKING:
     from clew.types.values import Vectors
@@ -118,6 +118,22 @@ class Relation:
     sentence: int | None
     """Ordinal of the sentence within the chunk."""
     extractor: str
+    stated_until: datetime | None = None
+    """The end that was said; `valid_until` is an earlier one where a later fact ends this."""
+
+    def standing(self, moment: datetime) -> Standing:
+        """Whether it holds at a moment, and since when, until when and when it was told."""
+        return Standing(
+            state=state_at(moment, self.valid_from, self.valid_until),
+            told_at=self.recorded_at,
+            valid_from=self.valid_from,
+            valid_until=self.valid_until,
+        )
+
+
+def current_first(relations: Iterable[Relation], moment: datetime) -> list[Relation]:
+    """The relations in the order given, those that hold at a moment before the others."""
+    return sorted(relations, key=lambda one: one.standing(moment).state != "current")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -179,14 +195,16 @@ class NewRelation:
     target_id: int
     relation_type: str
     """snake_case."""
-    weight: float = 1.0
-    """0 to 1."""
+    weight: float | None = 1.0
+    """0 to 1; None keeps what there is, else 1."""
     is_causal: bool = False
     context: Metadata | None = None
     """JSON values; None keeps what there is."""
     valid_from: datetime | None = None
     """None: not said, whatever is known stays."""
     valid_until: datetime | None = None
+    recorded_at: datetime | None = None
+    """When it was told; None: now."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -30,6 +30,8 @@ class IndexReport:
     embedding_seconds: float = 0.0
     moved: tuple[tuple[str, str], ...] = ()
     """(source that is gone and still stored, new source with the same content)"""
+    gone: tuple[str, ...] = ()
+    """Records that are still stored, and that their files no longer hold; `prune` drops them."""
     for_packs: Mapping[str, int] = field(default_factory=dict)
     """Files that were read as plain text though a pack knows their format, by the pack, which is
     not enabled."""

@@ -118,6 +118,8 @@ class SearchResult:
     """Whatever was missing or degraded."""
     min_confidence: float = 0.0
     """What was asked for, 0 to 1."""
+    overview: bool = False
+    """Whether a whole is asked for, which no sentence answers but what the strategy made of it."""
 
     @property
     def confidence(self) -> float | None:
@@ -212,6 +214,8 @@ def _hit_dict(hit: Hit) -> dict[str, Any]:
     named: dict[str, Any] = {"namespace": hit.namespace} if hit.namespace else {}
     if chunk.replaced_at is not None:
         named |= {"version": chunk.version, "replaced_at": _iso(chunk.replaced_at)}
+    if chunk.standing is not None:
+        named |= chunk.standing.to_dict()
     return {
         "id": chunk.public_id,
         "text": chunk.text,

@@ -1,4 +1,4 @@
-"""Aliases of arrays, JSON metadata, periods, conditions."""
+"""Aliases of arrays, JSON metadata, periods, filters."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 Metadata: TypeAlias = Mapping[str, Any]
 """JSON values by name."""
 
-Operator = Literal["=", "!=", ">=", "<=", ">", "<", "~", "!~"]
-
 CharRange: TypeAlias = tuple[int, int]
 """Half-open, in code points."""
 
@@ -37,7 +35,7 @@ AliasMethod = Literal["exact", "acronym", "fuzzy", "manual"]
 DatePrecision = Literal["", "year", "month", "day", "time"]
 """The unit that a date is stated in; empty for no date."""
 
-DateSource = Literal["", "metadata", "title", "path", "message", "text"]
+DateSource = Literal["", "metadata", "title", "path", "message", "text", "properties"]
 """What of a document says its date: properties and headers, title or first heading, name of file
 or folder, time of a message, first lines of the text; empty for no date."""
 
@@ -72,6 +70,40 @@ class Period:
 
 def _before(start: datetime | None, end: datetime | None) -> bool:
     return start is None or end is None or start < end
+
+
+State = Literal["current", "ended", "planned", "earlier"]
+"""Of a statement at some moment; `earlier`: something newer was told of the same."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Standing:
+    """Whether a statement holds, from when until when it does, and when it was told."""
+
+    state: State
+    told_at: datetime | None
+    """None where that is not known."""
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+
+    def __str__(self) -> str:
+        state = () if self.state == "current" else (self.state,)
+        bounds = (("since", self.valid_from), ("until", self.valid_until), ("told", self.told_at))
+        return ", ".join([*state, *(f"{word} {time:%Y-%m-%d}" for word, time in bounds if time)])
+
+    def to_dict(self) -> dict[str, str]:
+        """As JSON values, without what is not known."""
+        times = {name: getattr(self, name) for name in ("valid_from", "valid_until", "told_at")}
+        return {"state": self.state} | {
+            name: time.isoformat() for name, time in times.items() if time is not None
+        }
+
+
+def state_at(moment: datetime, start: datetime | None, end: datetime | None) -> State:
+    """What holds from `start` until `end` is at a moment; a side that is not known is open."""
+    if end is not None and end <= moment:
+        return "ended"
+    return "planned" if start is not None and start > moment else "current"
 
 
 def in_utc(time: datetime) -> datetime:
@@ -123,13 +155,45 @@ class PartialDate:
         return self.start.isoformat()[: _ISO_LENGTH.get(self.precision)]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+_Sign = Literal["=", "!=", ">=", "<=", ">", "<", "~", "!~"]
+_Word = Literal["in", "not in", "contains", "not contains", "is null", "is not null"]
+Operator = Literal[_Sign, _Word]
+Scalar: TypeAlias = str | int | float | bool
+
+
+@dataclass(frozen=True, slots=True)
 class Condition:
-    """A filter on metadata, or on path, type, date, title and such: `year>=2020`, `path~docs/*`."""
+    """A comparison of a field with a value: `year >= 2020`, `path ~ docs/*`."""
 
     name: str
     operator: Operator
-    value: str
+    value: Scalar | tuple[Scalar, ...] | None = None
+    """Several for `in`, none for `is null`."""
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """All of them."""
+
+    parts: tuple[Filter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Any of them."""
+
+    parts: tuple[Filter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """What the part is not met by, missing fields included."""
+
+    part: Filter
+
+
+Filter: TypeAlias = Condition | And | Or | Not
+"""A filter on metadata; `clew.filters` reads, writes and decides it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -121,7 +121,7 @@ class Explorer:
         except MCPError as error:
             return _failure(request, 404, str(error))
         except ClewError as error:
-            return _failure(request, status_of(error), str(error))
+            return _failure(request, status_of(error), error.line)
         except Exception:
             logger.exception("%s failed", request.url.path)
             return _failure(

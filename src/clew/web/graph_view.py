@@ -14,6 +14,7 @@ from clew.graph.render import SHARED
 from clew.graph.snapshot_columns import find_sorted
 from clew.graph.traversal.subgraph import edges_among, subgraph_around
 from clew.search.strategies.entity_paths import entity_rows
+from clew.types import current_first
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -223,7 +224,7 @@ def _ties(engine: Engine, graph: EntityGraph, ids: set[int], as_of: datetime | N
     """What ties these entities: relations that are stated, else the sentences that they share."""
     found = engine.store.relations(sorted(ids), RELATIONS, as_of=as_of, among=True)
     facts: dict[tuple[int, str, int], Tie] = {}
-    for one in found:
+    for one in current_first(found, as_of or engine.state.now()):
         facts.setdefault((one.from_entity_id, one.relation_type, one.to_entity_id), _stated(one))
     stated = {(end, other) for one, _, two in facts for end, other in ((one, two), (two, one))}
     rows = np.array(sorted(entity_rows(graph, sorted(ids))), dtype=np.int64)

@@ -188,8 +188,13 @@ def import_memory(
 
 def _print_import(report: MemoryImportReport) -> None:
     kinds = ("entities", "observations", "relations")
-    counts = ", ".join(f"{getattr(report, kind):,} {kind}" for kind in kinds)
-    write_line(f"{counts} new, {len(report.skipped):,} skipped")
+    new = ", ".join(f"{getattr(report, kind):,} {kind}" for kind in kinds)
+    known = [f"{n:,} {kind}" for kind in kinds if (n := getattr(report, f"known_{kind}"))]
+    write_line(f"{new} new, {len(report.skipped):,} skipped")
+    if known:
+        write_line(f"{', '.join(known)} there before")
+    for joined in report.joined:
+        write_line(f"joined: {joined}")
     if report.skipped:
         from clew.cli.tables import table
 

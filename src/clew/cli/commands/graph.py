@@ -53,7 +53,7 @@ def path(
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="Paths, at most.")] = 5,
     weighted: Annotated[
         bool,
-        typer.Option("--weighted", help="The strongest path alone: strong ties are worth a hop."),
+        typer.Option("--weighted", help="The strongest path alone: strengths multiply."),
     ] = False,
 ) -> None:
     """Show how two entities are tied: the paths between them, fewest hops first."""

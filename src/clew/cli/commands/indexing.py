@@ -195,6 +195,8 @@ def print_report(report: IndexReport) -> None:
         )
     for before, now in report.moved:
         note(f"{shown_source(now)} was {shown_source(before)}, which is gone; --prune drops that")
+    for file, count in Counter(map(_file_of, report.gone)).items():
+        note(f"{shown_source(file)} no longer holds {count:,} of its records; --prune drops them")
     if report.skipped:
         _print_skipped(report.skipped)
 
@@ -230,18 +232,41 @@ def delete(
     common: Common,
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME", help="Documents: id, source, or the end of a source."),
+        typer.Argument(metavar="NAME", help="Documents: id, whole source, or path."),
     ] = None,
     where: WhereOption = None,
+    glob: Annotated[
+        str | None,
+        typer.Option(
+            metavar="GLOB",
+            help="Only where the path or source ends so, such as docs/*.md.",
+            show_default=False,
+        ),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
-    """Delete documents by name or by metadata, with all that the store knows from them alone."""
-    if not names and not where:
-        raise typer.BadParameter("say what to delete: a document's name, or --where CONDITION")
+    """Delete documents with all that the store knows from them alone.
+
+    By their names, which are taken whole; or all that meet every --where and --glob: these are
+    listed, and deleted once you agree.
+    """
+    # As data, since a glob may hold words of the language.
+    by_glob = [] if glob is None else [{"field": "path", "operator": "~", "value": glob}]
+    conditions = [*(where or ()), *by_glob]
+    if bool(names) == bool(conditions):
+        raise typer.BadParameter(
+            "say what to delete: documents by their names, or else all that meet --where CONDITION"
+            " and --glob GLOB"
+        )
     with common.open() as engine:
-        found = _found(engine, names or [], where or [])
-        if where and len(found) > 1 and not yes:
-            _confirm(found)
+        if conditions:
+            found = engine.documents.list(conditions)
+            for remark in engine.documents.unknown_fields(conditions):
+                note(f"Note: {remark}")
+            if found and not yes:
+                _confirm(found)
+        else:
+            found = [engine.documents.named(name) for name in names or ()]
         deleted = engine.delete([document.id for document in found])
     if common.json:
         write_json({"deleted": deleted, "documents": [document.id for document in found]})
@@ -249,16 +274,8 @@ def delete(
         write_line(f"{deleted:,} deleted")
 
 
-def _found(engine: Engine, names: list[str], where: list[str]) -> list[DocumentInfo]:
-    """The documents of those names, and the documents that meet all of the conditions."""
-    found = [engine.documents.get(name) for name in names]
-    if where:
-        found += engine.documents.list(where)
-    return list({document.id: document for document in found}.values())
-
-
 def _confirm(found: list[DocumentInfo]) -> None:
-    """Ask before a condition deletes several documents; where nobody can be asked, refuse."""
+    """Ask before a filter deletes documents; where nobody can be asked, refuse."""
     for document in found:
         note(f"  {shown_source(document.source)}  {one_line(document.title)}")
     if not sys.stdin.isatty():

@@ -50,6 +50,8 @@ def documents(
             _print_versions(common, engine.documents.versions(versions))
             return
         found = engine.documents.list(where or ())
+        for remark in engine.documents.unknown_fields(where or ()):
+            note(f"Note: {remark}")
     if common.json:
         write_json([_with_date(document) for document in found])
     elif found:

@@ -81,7 +81,7 @@ def audit(
         int | None, typer.Option(metavar="ID", min=1, help="Take that change back first.")
     ] = None,
 ) -> None:
-    """List what was changed through tools, when and by whom, the newest first."""
+    """List what was asked to be changed through tools, by whom, and what became of it."""
     with common.open() as engine:
         if undo is not None:
             done = engine.tools.call("undo_change", {"entry_id": undo})
@@ -95,12 +95,12 @@ def audit(
 
         rows = [
             (
-                *(e.id, e.recorded_at, e.caller, e.tool),
+                *(e.id, e.recorded_at, e.caller, e.tool, e.outcome),
                 *(json.dumps(e.subjects, ensure_ascii=False), "" if e.undo is None else "yes"),
             )
             for e in entries
         ]
-        names = ("id", "when", "caller", "tool", "about", "can be undone")
+        names = ("id", "when", "caller", "tool", "outcome", "about", "can be undone")
         stdout_console().print(table(names, rows))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,15 +34,15 @@ def watch(
 ) -> None:
     """Index files and folders, then whatever changes in them, until Ctrl-C.
 
-    A file that vanishes is dropped from the store.
+    A file that vanishes for more than a moment is dropped from the store. Where a PATH itself
+    vanishes (it is moved, or its disk is no longer mounted), nothing is, until it is back.
     """
     with common.open(make=True) as engine:
-        changes = _changes(paths, engine.settings.stores_folder)
-        # Watched from here on: what changes during the first run is read by the next.
-        next(changes)
-        only: set[Path] | None = None
-        while True:
-            with reporting(bars=not common.json and only is None) as progress:
+        first = True
+        for only in _changes(paths, engine.settings.stores_folder):
+            if only is not None and not only:
+                continue
+            with reporting(bars=not common.json and first) as progress:
                 report = engine.index(
                     paths,
                     include=include or (),
@@ -50,31 +51,52 @@ def watch(
                     only=only,
                     progress=progress,
                 )
-            _report(common, report, first=only is None)
-            only = next(changed for changed in changes if changed)
+            _report(common, report, first=first)
+            first = False
 
 
-def _changes(paths: list[str], store: Path) -> Iterator[set[Path]]:
+def _changes(paths: list[str], store: Path) -> Iterator[set[Path] | None]:
     """Sets of the files that changed, a burst of changes as one, and empty ones while none do.
 
-    What changes in the store's own folder is left out.
+    None says to look at all files: at first, when a path came, went or was replaced, and where a
+    name that changed is no Unicode. What is changed from then on follows. What changes in the
+    store's own folder is left out.
     """
     try:
         import watchfiles
+        from watchfiles._rust_notify import WatchfilesRustInternalError
     except ImportError as error:
         raise MissingExtraError("watching folders", "watch") from error
-    roots = [Path(path).expanduser().resolve() for path in paths]
+    roots = [Path(path).expanduser().absolute() for path in paths]
     for root in roots:
         if not root.exists():
             raise InputError(f"there is no {str(root)!r}; name files and folders that are there")
     own = store.resolve()
-    found = watchfiles.watch(
-        *roots,
-        watch_filter=lambda _, path: not Path(path).is_relative_to(own),
-        rust_timeout=WAIT_MS,
-        yield_on_timeout=True,
-    )
-    return ({Path(path) for _, path in changed} for changed in found)
+    while True:
+        there = {root: _identity(root) for root in roots}
+        found = watchfiles.watch(
+            *(root for root, identity in there.items() if identity),
+            watch_filter=lambda _, path: not Path(path).is_relative_to(own),
+            rust_timeout=WAIT_MS,
+            yield_on_timeout=True,
+        )
+        # A name that is no Unicode ends the watcher, and so does a path that has just gone.
+        with suppress(FileNotFoundError, WatchfilesRustInternalError):
+            next(found)
+            yield None
+            for changed in found:
+                if {root: _identity(root) for root in roots} != there:
+                    break
+                yield {Path(path) for _, path in changed}
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What tells a file or folder from another at the same path; None where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _report(common: Common, report: IndexReport, *, first: bool) -> None:

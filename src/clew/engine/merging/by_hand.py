@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from clew.stores.sqlite.shard import ByHand, HandRelation, RetractedRelation
@@ -27,8 +28,15 @@ def combine(said: Sequence[ByHand], held: Mapping[str, str]) -> tuple[ByHand, li
     for key in sorted(pruned.keys() & entities.keys()):
         told.append(f"{pruned.pop(key)!r} was pruned and made by hand; it stays as made by hand")
     contents = _join("description of", (one.contents for one in said), told)
+    told_at: dict[HandRelation, datetime] = {}
+    for relation in sorted((r for one in said for r in one.relations), key=_told_at):
+        told_at.setdefault(relation._replace(recorded_at=None), _told_at(relation))
     relations = (
-        {(r.head, r.relation_type, r.tail, r.valid_from): r for r in one.relations} for one in said
+        {
+            (r.head, r.relation_type, r.tail, r.valid_from): r._replace(recorded_at=None)
+            for r in one.relations
+        }
+        for one in said
     )
     joined = ByHand(
         pruned=pruned,
@@ -36,10 +44,18 @@ def combine(said: Sequence[ByHand], held: Mapping[str, str]) -> tuple[ByHand, li
         names=_join("name by hand of", (one.names for one in said), told),
         entities=entities,
         contents={key: text for key, text in contents.items() if key not in entities},
-        relations=list(_join("relation by hand", relations, told).values()),
+        relations=[
+            r._replace(recorded_at=told_at[r])
+            for r in _join("relation by hand", relations, told).values()
+        ],
         retracted=sorted({relation for one in said for relation in one.retracted}),
     )
     return joined, told
+
+
+def _told_at(relation: HandRelation) -> datetime:
+    assert relation.recorded_at is not None
+    return relation.recorded_at
 
 
 def _shown(entity: NewEntity) -> str:
@@ -140,6 +156,7 @@ def _relate(store: Store, relations: Sequence[HandRelation]) -> list[str]:
                     context=json.loads(r.context),
                     valid_from=r.valid_from,
                     valid_until=r.valid_until,
+                    recorded_at=r.recorded_at,
                 )
                 for r in known
             ]

@@ -25,6 +25,7 @@ from clew.engine.merging.by_hand import combine, say_after, say_before
 from clew.engine.packs import Packs
 from clew.errors import InputError, StoreMismatchError, UnreadableError
 from clew.indexing.reprocess import extract_again
+from clew.stores.backend import to_text
 from clew.stores.sqlite.shard import Shard, ShardDocument
 from clew.types import MergeReport, Skipped
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from clew.indexing.isolation.steps import Prepared
     from clew.indexing.pipeline import IndexCounts
     from clew.ports import Embedder
-    from clew.types import Document, Vectors
+    from clew.types import Document, DocumentInfo, Vectors
 
     Extracting = Future[tuple[Prepared, Vectors]]
 
@@ -101,6 +102,7 @@ class _Merging:
         found, differing = _chosen([one for of_shard in listed for one in of_shard])
         held = self.state.store.document_digests()
         missing = [f for f in found if held.get(f.document.source) != f.document.digests]
+        missing, kept = self._newer(missing)
         new = sum(f.document.source not in held for f in missing)
         if new and (full := Documents(self.state).quota_reached(len(held) + new)):
             raise InputError(full)
@@ -111,12 +113,28 @@ class _Merging:
         return MergeReport(
             shards=len(self.shards),
             documents=counts.documents,
-            unchanged=len(found) - len(missing),
+            unchanged=len(found) - len(missing) - len(kept),
             chunks=counts.chunks,
-            contradictions=(*differing, *told),
+            contradictions=(*differing, *kept, *told),
             left=tuple(f"{count:,} {kind}" for kind, count in left.items()),
             skipped=tuple(self.skipped),
         )
+
+    def _newer(self, found: Sequence[_Found]) -> tuple[list[_Found], list[str]]:
+        """Those that are newer than what is held under their source; what is told of the others."""
+        ids = [one.document.id for one in found]
+        held = {d.source: d for d in self.state.store.documents(ids=ids)}
+        newer, told = [], []
+        for one in found:
+            document, here = one.document, held.get(one.document.source)
+            if here is None or here.sha256 == document.sha256 or _written(here) < _age(one):
+                newer.append(one)
+            else:
+                told.append(
+                    f"{document.source!r} has an older text in {str(one.shard.folder)!r}; the one"
+                    " held here was kept"
+                )
+        return newer, told
 
     # --- may they be merged
 
@@ -213,13 +231,13 @@ class _StoredVectors:
 def _chosen(found: Sequence[_Found]) -> tuple[list[_Found], list[str]]:
     """Each document once, in the order of indexing; what was told of those that differ.
 
-    Of two texts with the same source the one indexed last is taken.
+    Of two texts with the same source the one written last is taken.
     """
     by_source: dict[str, list[_Found]] = {}
     for one in found:
         by_source.setdefault(one.document.source, []).append(one)
     told = [
-        f"{source!r} has {len(texts)} texts; the one indexed last was taken"
+        f"{source!r} has {len(texts)} texts; the one written last was taken"
         for source, same in sorted(by_source.items())
         if len(texts := {one.document.sha256 for one in same}) > 1
     ]
@@ -227,8 +245,16 @@ def _chosen(found: Sequence[_Found]) -> tuple[list[_Found], list[str]]:
     return sorted(last, key=_place), told
 
 
-def _age(found: _Found) -> tuple[str, str]:
-    return found.document.indexed_at, found.document.sha256
+def _age(found: _Found) -> tuple[str, str, str]:
+    """When a text was written, as far as that is known, and when it was indexed."""
+    document = found.document
+    return document.updated_at or document.indexed_at, document.indexed_at, document.sha256
+
+
+def _written(held: DocumentInfo) -> tuple[str, str, str]:
+    """`_age` of a document that is held."""
+    indexed = to_text(held.indexed_at) or ""
+    return to_text(held.updated_at) or indexed, indexed, held.sha256
 
 
 def _place(found: _Found) -> tuple[list[str], int, str]:

@@ -12,7 +12,7 @@ from clew.errors import InputError
 from clew.graph.snapshot_columns import Adjacency
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     Costs = NDArray[np.float64]
 
 HOP_COST = 0.25
-"""What a hop costs, however strong its edge."""
+"""What a hop costs a tree, however strong its edge."""
+LEAST_STRENGTH = 1e-30
+"""A path over an edge that is weaker is none to prefer, but it is one."""
+EVEN = 1e-9
+"""What tells apart paths of one strength; far less than any difference that counts."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,8 +78,21 @@ def check_rows(graph: EntityGraph, rows: Iterable[int]) -> None:
 
 
 def edge_costs(graph: EntityGraph, edges: Ints) -> Costs:
-    """(n,) 0.25 to 1.25: what it costs to take each edge, `HOP_COST` + 1/(1 + strength)."""
+    """(n,) 0.25 to 1.25: what each edge costs a tree or a neighbourhood.
+
+    `HOP_COST` + 1/(1 + strength).
+    """
     return HOP_COST + 1 / (1 + graph.strengths[edges].astype(np.float64))
+
+
+def path_costs(graph: EntityGraph, edges: Ints) -> Costs:
+    """(n,) what it costs a path to take each edge: −log of its strength, more than 1 being 1.
+
+    Strengths multiply along a path, so that the cheapest path has the greatest product; of equal
+    products it has the fewest hops, then the strongest edges (`EVEN`).
+    """
+    strengths = graph.strengths[edges].astype(np.float64)
+    return -np.log(np.clip(strengths, LEAST_STRENGTH, 1)) + EVEN * (1 + 0.1 / (1 + strengths))
 
 
 def entries_of(graph: EntityGraph, rows: Ints) -> tuple[Ints, Ints, Ints]:
@@ -97,9 +114,15 @@ def cheapest(items: Ints, costs: Costs, size: int) -> Ints:
 class BreadthFirstSearch:
     """The entities around some, level by level, each by the cheapest of its shortest ways."""
 
-    def __init__(self, graph: EntityGraph, seeds: Sequence[int] | Ints, meter: Limits) -> None:
+    def __init__(
+        self,
+        graph: EntityGraph,
+        seeds: Sequence[int] | Ints,
+        meter: Limits,
+        costs_of: Callable[[EntityGraph, Ints], Costs] = edge_costs,
+    ) -> None:
         size = len(graph.entity_ids)
-        self._graph = graph
+        self._graph, self._costs_of = graph, costs_of
         self._meter = meter
         self.level = np.array(seeds, dtype=np.int64)
         """The entities that the last hop led to."""
@@ -132,7 +155,7 @@ class BreadthFirstSearch:
         neighbours, edges, owner = self.ahead
         new = np.flatnonzero(self.hops[neighbours] < 0)
         neighbours, edges, origin = neighbours[new], edges[new], self.level[owner[new]]
-        costs = self.costs[origin] + edge_costs(self._graph, edges)
+        costs = self.costs[origin] + self._costs_of(self._graph, edges)
         best = cheapest(neighbours, costs, len(self.hops))
         room = self._meter.room
         self._meter.use(len(best))

@@ -1,7 +1,7 @@
 """Paths between entities, and what lies around them.
 
 Every search is bounded by hops, by entities and by time, and says in `limits_hit` which of the
-last two stopped it. A path costs what its edges cost, see `breadth_first.edge_costs`.
+last two stopped it. A path costs what its edges cost, see `breadth_first.path_costs`.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ import numpy as np
 
 from clew.errors import InputError
 from clew.graph.traversal.breadth_first import (
-    HOP_COST,
     BreadthFirstSearch,
     Budget,
     Limits,
     cheapest,
     check_rows,
-    edge_costs,
     entries_of,
+    path_costs,
 )
 
 if TYPE_CHECKING:
@@ -84,14 +83,17 @@ def shortest_path(
     if start == end:
         return Paths(paths=(Path((start,), ()),))
     meter = Limits(budget or Budget(), SEARCH)
-    sides = BreadthFirstSearch(graph, [start], meter), BreadthFirstSearch(graph, [end], meter)
+    forward = BreadthFirstSearch(graph, [start], meter, path_costs)
+    backward = BreadthFirstSearch(graph, [end], meter, path_costs)
+    sides = forward, backward
     while sum(side.depth for side in sides) < max_hops and all(len(s.level) for s in sides):
         nearer, other = sorted(sides, key=lambda side: side.effort)
         reached = nearer.hop()
         meeting = reached[other.hops[reached] >= 0]
         if len(meeting):
             best = meeting[np.argmin(nearer.costs[meeting] + other.costs[meeting])]
-            return Paths(paths=(_joined(*sides, int(best)),), limits_hit=meter.limits_hit)
+            path = _joined(forward, backward, int(best))
+            return Paths(paths=(path,), limits_hit=meter.limits_hit)
         if not meter.within_limits:
             break
     return Paths(paths=(), limits_hit=meter.limits_hit)
@@ -150,7 +152,7 @@ def _paths_of(
         fits = (distances[neighbours] <= left) & ((neighbours == end) == (left == 0))
         on = np.flatnonzero(fits)
         on = on[(entities[owner[on]] != neighbours[on, None]).all(axis=1)]
-        costs = costs[owner[on]] + edge_costs(graph, by[on])
+        costs = costs[owner[on]] + path_costs(graph, by[on])
         room = meter.room
         meter.use(len(on))
         if len(on) > room:
@@ -168,10 +170,11 @@ def _paths_of(
 def strongest_path(
     graph: EntityGraph, start: int, end: int, max_hops: int = MAX_HOPS, budget: Budget | None = None
 ) -> Paths:
-    """The cheapest path between two rows of at most so many hops; none where none is found.
+    """The path between two rows of at most so many hops whose strengths multiply to the most.
 
-    It may have more hops than the shortest, over stronger edges. Bellman (1958) and Ford, by hops:
-    only what became cheaper is followed, and nothing that costs more than a path that is known.
+    It may have more hops than the shortest; of equally strong ones it has the fewest. Bellman
+    (1958) and Ford, by hops: only what became cheaper is followed, and nothing that costs more than
+    a path that is known.
     """
     shortest = shortest_path(graph, start, end, max_hops, budget)
     if not shortest.paths or start == end:
@@ -179,7 +182,7 @@ def strongest_path(
     meter = Limits(budget or Budget(), SEARCH)
     costs = np.full(len(graph.entity_ids), np.inf)
     costs[start] = 0
-    costs[end] = edge_costs(graph, np.array(shortest.paths[0].edges)).sum()
+    costs[end] = path_costs(graph, np.array(shortest.paths[0].edges)).sum()
     levels: list[tuple[Ints, Ints, Ints]] = []
     level = np.array([start])
     best = shortest.paths[0]
@@ -197,10 +200,8 @@ def _cheaper(
 ) -> tuple[Ints, Ints, Ints]:
     """What one hop from a level makes cheaper to reach: entities, those before them, the edges."""
     neighbours, edges, owner = entries_of(graph, level)
-    reached = costs[level[owner]] + edge_costs(graph, edges)
-    # What is not the end has to go on by another hop.
-    bound = np.where(neighbours == end, reached, reached + HOP_COST)
-    on = np.flatnonzero((reached < costs[neighbours]) & (bound < costs[end]))
+    reached = costs[level[owner]] + path_costs(graph, edges)
+    on = np.flatnonzero(reached < np.minimum(costs[neighbours], costs[end]))
     on = on[cheapest(neighbours[on], reached[on], len(costs))]
     room = meter.room
     meter.use(len(on))

@@ -6,7 +6,7 @@ defined, stressed or stated, or of which one is in no dictionary; or a single wo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,10 +20,20 @@ from clew.indexing.ner.known_terms import (
 from clew.indexing.ner.layout import find_fences, is_code_line
 from clew.indexing.ner.name_lexicon import is_ordinary
 from clew.indexing.ner.patterns.technical_words import is_telling
+from clew.indexing.ner.spans import NameSpan
+from clew.indexing.relations.patterns import find_relations
 from clew.indexing.splitting.code_blocks import is_code
 from clew.spelling import term_words
 from clew.text import entity_key
-from clew.types import Chunk, ChunkExtraction, Document, Extraction, KnownName, Mention
+from clew.types import (
+    Chunk,
+    ChunkExtraction,
+    Document,
+    ExtractedRelation,
+    Extraction,
+    KnownName,
+    Mention,
+)
 
 if TYPE_CHECKING:
     from clew.ports import GraphStore
@@ -86,6 +96,8 @@ class _Terms:
     def __init__(self) -> None:
         self.types: dict[str, str] = {}
         """Entity type by name."""
+        self._only_related: set[str] = set()
+        """Words told by hand that prose says by chance: where a relation is stated of them."""
         self._names: dict[Words, str] = {}
         self._openings: set[Words] = set()
         self._known = KnownTerms(self._names, self._openings)
@@ -94,21 +106,30 @@ class _Terms:
         """Learn names; the first of those that differ by case, plural or hyphens stays."""
         for known in names:
             words = term_words(known.name)
-            if words not in self._names and _is_term(known):
+            if words not in self._names and (_is_term(known) or known.tier == "manual"):
+                if not _is_term(known):
+                    self._only_related.add(known.name)
                 self._names[words] = known.name
                 self.types[known.name] = known.entity_type
                 self._openings.update(words[:n] for n in range(1, len(words) + 1))
 
     def within(self, prose: _Prose) -> ChunkExtraction:
-        """What was found in a chunk, with a mention of each term that it lacks."""
+        """What was found in a chunk, with a mention of each term that it lacks.
+
+        And with what its sentences state of these terms, a word that is told by hand among them.
+        """
         text, found = prose.text, prose.found
         taken = bytearray(len(text))
         for mention in found.mentions:
             taken[mention.start : mention.end] = b"\1" * (mention.end - mention.start)
         new: dict[tuple[int, str], Mention] = {}
+        spans: dict[int, list[NameSpan]] = {}
         for start, end, ordinal in prose.sentences:
             for left, right, name in self._known.find(text, start, end):
                 if any(taken[left:right]) or not stands_apart(text, left, right):
+                    continue
+                spans.setdefault(ordinal, []).append(NameSpan(left, right, name, self.types[name]))
+                if name in self._only_related:
                     continue
                 kind, key = self.types[name], (ordinal, entity_key(name))
                 first = Mention(
@@ -116,9 +137,55 @@ class _Terms:
                 )
                 before = new.get(key, first)
                 new[key] = replace(before, count=before.count + 1)
+        related = list(self._related(prose, spans))
+        for one in related:
+            for span in spans[one.sentence]:
+                if span.name in (one.head, one.tail):
+                    new.setdefault(
+                        (one.sentence, entity_key(span.name)), _mention(span, one.sentence)
+                    )
         said = {(mention.sentence, entity_key(mention.name)) for mention in found.mentions}
         added = [mention for key, mention in new.items() if key not in said]
-        return replace(found, mentions=(*found.mentions, *added)) if added else found
+        if not (added or related):
+            return found
+        return replace(
+            found,
+            mentions=(*found.mentions, *added),
+            relations=(*found.relations, *related),
+        )
+
+    def _related(
+        self, prose: _Prose, spans: Mapping[int, list[NameSpan]]
+    ) -> Iterator[ExtractedRelation]:
+        """What sentences state of terms and names that they have, and was not found before."""
+        known = {
+            (one.sentence, entity_key(one.head), one.relation_type, entity_key(one.tail))
+            for one in prose.found.relations
+        }
+        for start, end, ordinal in prose.sentences:
+            if ordinal not in spans:
+                continue
+            names = [
+                NameSpan(one.start, one.end, one.name, one.entity_type)
+                for one in prose.found.mentions
+                if one.sentence == ordinal
+            ]
+            names = sorted([*names, *spans[ordinal]], key=lambda span: (span.start, -span.end))
+            terms = {span.name for span in spans[ordinal]}
+            for one in find_relations(prose.text, (start, end, ordinal), names, ()):
+                fact = ordinal, entity_key(one.head), one.relation_type, entity_key(one.tail)
+                if fact not in known and not terms.isdisjoint((one.head, one.tail)):
+                    yield one
+
+
+def _mention(span: NameSpan, sentence: int) -> Mention:
+    return Mention(
+        name=span.name,
+        entity_type=span.entity_type,
+        sentence=sentence,
+        start=span.start,
+        end=span.end,
+    )
 
 
 def _sentences(text: str, found: ChunkExtraction) -> Iterator[tuple[int, int, int]]:

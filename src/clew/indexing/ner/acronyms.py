@@ -16,13 +16,14 @@ _LONGEST_LONG_FORM = 160
 """Characters."""
 _NEAREST_WORD = re.compile(r"(?P<word>[\w&.-]{2,12})\s?$")
 _STATED = re.compile(
-    r"(?:\b(?:also|better|best|professionally|formerly|previously|commonly|originally|sometimes)"
+    r"(?:\b(?:(?:who|is|was|are|were|also|now|often|usually) ){0,3}"
+    r"(?:(?:goes|go|went|going) by(?: the (?:nick)?name(?: of)?)?|nick-?named?(?: is)?|known as)"
+    r"|\b(?:also|better|best|professionally|formerly|previously|commonly|originally|sometimes)"
     r" (?:known|called|named|credited|spelled|written)(?: (?:as|simply|professionally))*"
     r"(?: by (?:his|her|their|its|the) (?:stage|pen|birth|ring|nick|full|code)? ?name)?"
-    r"|\ba\.?k\.?a\.?|\bborn|\bnée?|\balias)(?: as)?:? [\"“']?(?=\w)"
+    r"|\ba\.?k\.?a\.?|\bborn|\bnée?|\balias)(?: as)?:? [\"“']?(?=\w)",
+    re.IGNORECASE,
 )
-
-
 _HINTS = (
     "known",
     "called",
@@ -30,6 +31,11 @@ _HINTS = (
     "credited",
     "spelled",
     "written",
+    "s by",
+    "go by",
+    "went by",
+    "going by",
+    "nick",
     "k.a",
     "aka",
     "born",
@@ -69,7 +75,8 @@ def find_statements(text: str, start: int, end: int) -> Iterator[tuple[int, int]
 
 def may_state(text: str) -> bool:
     """Whether `find_statements` can find anything; a cheap look at a whole chunk."""
-    return any(hint in text for hint in _HINTS)
+    lower = text.lower()
+    return any(hint in lower for hint in _HINTS)
 
 
 def is_short_form(word: str) -> bool:

@@ -25,6 +25,8 @@ from clew.sentences import sentences
 from clew.types import AliasEvidence
 
 _BETWEEN_ALIASES = re.compile(r"[\s\"”'’]{0,2}(?:\([^()]*\))?[\s,;:(]{0,3}")
+_OF_SUBJECT = re.compile(r"\W*(?:(?:he|she|it|they)\W{1,3})?", re.IGNORECASE)
+"""What stands before a statement about what the text is about: "She | goes by …"."""
 _FARTHEST_HEAD = 60
 """Characters of a parenthesis that may stand between a name and "also known as"."""
 ACRONYM_SCORE = 0.95
@@ -154,25 +156,27 @@ def _stated(
 ) -> Iterator[AliasEvidence]:
     """Aliases that a sentence states: "Nirvana, formerly known as Skid Row", "X (born Y …"."""
     for left, right in find_statements(text, start, end):
-        head = _neighbour(text, spans, left)
+        found = _neighbour(text, spans, left)
         alias = next((s for s in spans if right <= s.start <= right + 4 and not s.nested), None)
-        if head is None or alias is None or not _may_be_alias(alias):
+        head = found.name if found else title if _OF_SUBJECT.fullmatch(text, start, left) else ""
+        # A single word stands for another name where that is what the text is about.
+        if not head or alias is None or not _may_be_alias(alias, of_subject=head == title):
             continue
-        is_birth_name = text.startswith("born", left)
-        if not is_birth_name or (is_person_shaped(head.name) and is_person_shaped(alias.name)):
+        is_birth_name = text[left : left + 4].lower() == "born"
+        if not is_birth_name or (is_person_shaped(head) and is_person_shaped(alias.name)):
             is_subject = alias.name == title
             yield AliasEvidence(
-                alias=head.name if is_subject else alias.name,
-                name=alias.name if is_subject else head.name,
+                alias=head if is_subject else alias.name,
+                name=alias.name if is_subject else head,
                 method="exact",
                 score=STATED_SCORE,
                 evidence=text[start:end],
             )
 
 
-def _may_be_alias(span: NameSpan) -> bool:
+def _may_be_alias(span: NameSpan, *, of_subject: bool) -> bool:
     """Whether the name is telling enough to stand for another wherever it is found."""
-    return " " in span.name and span.entity_type != "date"
+    return (of_subject or " " in span.name) and span.entity_type != "date"
 
 
 def _neighbour(text: str, spans: tuple[NameSpan, ...], position: int) -> NameSpan | None:

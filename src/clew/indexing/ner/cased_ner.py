@@ -49,6 +49,8 @@ _GROUP_HEADS = ORGANISATION_PREFIXES | word_list(
 )
 _CONTRACTION = re.compile(r"['’](?:s|m|re|ve|ll|d|t)$")
 _TOKEN = re.compile(r"\S+")
+_DOT_BEFORE = re.compile(r"(?:\A|\s)\.\Z")
+_SIGNS = re.compile(r"[+#]{1,2}(?![\w+#])")
 
 
 def find_names(text: str, start: int, end: int) -> list[NameSpan]:
@@ -75,9 +77,17 @@ def find_names(text: str, start: int, end: int) -> list[NameSpan]:
         heading = max(heading, heading_end(text, start, left, end))
         opens = opens_line(text, start, left)
         label = opens and is_label(text, position)
-        read = _read_span(text, left, position, opens)
+        read = [_with_sign(text, s, end) for s in _read_span(text, left, position, opens)]
         found += [s._replace(initial=True) for s in read] if label or left < heading else read
     return found
+
+
+def _with_sign(text: str, span: NameSpan, end: int) -> NameSpan:
+    """The name with the signs beside it that make it another one: "FAVOR+", "C++", ".NET"."""
+    if _DOT_BEFORE.search(text, max(span.start - 2, 0), span.start):
+        span = span._replace(start=span.start - 1, name=f".{span.name}")
+    sign = _SIGNS.match(text, span.end, end)
+    return span._replace(end=sign.end(), name=span.name + sign[0]) if sign else span
 
 
 def _end_of_name(text: str, left: int, right: int, end: int) -> int:

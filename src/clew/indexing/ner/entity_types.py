@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from clew.indexing.ner.name_lexicon import (
     COURTESY,
@@ -22,6 +21,7 @@ from clew.indexing.ner.name_lexicon import (
     WORK_NOUNS,
     is_first_name,
 )
+from clew.text import cached
 
 _NOUNS = {
     **dict.fromkeys(PRODUCT_NOUNS, "product"),
@@ -70,7 +70,7 @@ _TITLED = re.compile(
 _PARENTHESIS = re.compile(r"(?<!\s)\s*+\((?P<inside>[^()]++)\)\s*+$")
 
 
-@lru_cache(maxsize=50_000)
+@cached(8)
 def type_of_name(name: str) -> str:
     """The kind that the name's own words show, else `name`."""
     tokens = name.replace(".", "").casefold().split()
@@ -102,7 +102,7 @@ _PRODUCT_SPELT = re.compile(
 """A capital within a word that no surname has there: "NetHack", but not "McCartney", "DeVito"."""
 
 
-@lru_cache(maxsize=50_000)
+@cached(8)
 def is_person_shaped(name: str) -> bool:
     """Two to five capitalised words of letters, none of which names a place or a group."""
     tokens = name.split()

@@ -16,7 +16,7 @@ from clew.indexing.ner.patterns.technical_words import technical_words
 from clew.indexing.ner.spans import NameSpan, SentenceSpans
 from clew.indexing.structure.code import CODE
 from clew.spelling import LONGEST_TERM, singular, term_words
-from clew.text import fold
+from clew.text import entity_key, fold
 
 MOST_TERMS = 2_000
 """Of one document; the first ones count."""
@@ -31,6 +31,8 @@ _UNDERLINED = re.compile(r"^(?P<text>[^\s#|>*-][^\n]{2,79})\n(?:={3,}|-{3,}|~{3,
 _BOLD = re.compile(r"(?<![\w*])\*\*(?P<text>[^\s*][^*\n]{2,60})\*\*(?![\w*])")
 _JOINED = frozenset((" ", "-", "\u2010", "\n"))
 _PARTS = frozenset("/_.@-\\=")
+_SIGNS = frozenset("+#")
+"""What makes a word another name."""
 _LONE_TYPES = frozenset(("name", "product", "organisation", "code"))
 _SHORTEST_LONE = 4
 """Letters of a term of one word, at least."""
@@ -53,7 +55,8 @@ class KnownTerms:
         terms: dict[Words, str] = {}
         for name in names:
             words = term_words(name)
-            if 0 < len(words) <= LONGEST_TERM and len(terms) < MOST_TERMS:
+            is_plain = entity_key(name).replace(" ", "").isalnum()  # no "C++ library"
+            if 0 < len(words) <= LONGEST_TERM and is_plain and len(terms) < MOST_TERMS:
                 terms.setdefault(words, name)
         return cls(terms, frozenset(w[:n] for w in terms for n in range(1, len(w) + 1)))
 
@@ -211,7 +214,8 @@ def _with_terms(
 def stands_apart(text: str, left: int, right: int) -> bool:
     """Whether the words are no part of a path, an address or a variable."""
     before, after = text[left - 1 : left] if left else "", text[right : right + 2]
-    return before not in _PARTS and not (after[:1] in _PARTS and after[1:].isalnum())
+    goes_on = after[:1] in _SIGNS or (after[:1] in _PARTS and after[1:].isalnum())
+    return before not in _PARTS and not goes_on
 
 
 def _is_small(name: str) -> bool:

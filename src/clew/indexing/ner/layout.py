@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from itertools import zip_longest
 
+from clew.text import STOP_WORDS
+from clew.word_lists import word_list
+
 _SHORTEST_WRAPPED = 30
 """Characters of a line that goes on with the next one, at least."""
 _SHORTEST_INDENTED = 60
@@ -21,6 +24,10 @@ _WORD = re.compile(r"[^\W\d_]{4,60}")
 _NO_HEADING = ".!?,;|"
 _SENTENCE_WORDS = re.compile(
     r"\b(?:is|are|was|were|has|have|had|will|would|said|says|I|we|you|he|she)\b"
+)
+_SMALL_IN_HEADINGS = STOP_WORDS | word_list(
+    "across along among around behind beside beyond like near onto past since toward towards upon"
+    " versus within without"
 )
 _COLUMNS = " " * 3
 """What stands between the cells of a line of a table, at least."""
@@ -95,6 +102,9 @@ def heading_end(text: str, start: int, position: int, end: int) -> int:
     line = text[first:last].strip()
     words = _WORD.findall(line)
     if len(words) < 2 or line[-1] in _NO_HEADING or _SENTENCE_WORDS.search(line):
+        return position
+    # Of the words that a heading with capitals has in small letters, none is a verb or a noun.
+    if any(word.islower() and word not in _SMALL_IN_HEADINGS for word in words):
         return position
     capitals = sum(word[0].isupper() for word in words)
     return min(last, end) if capitals * 4 >= len(words) * 3 else position

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 
-from clew.text import fold
+from clew.text import cached, fold
 from clew.times.names import MONTH
 from clew.word_lists import english_words, read_word_lists, word_list
 
@@ -71,14 +70,14 @@ _BRITISH = re.compile(r"is(?=(?:ations?|ational|e|ed|es|ers?|ing|able)$)")
 _ENDINGS = ("s", "es", "ed", "d", "ing", "ly", "er", "ers", "ness")
 
 
-@lru_cache(maxsize=50_000)
+@cached(8)
 def is_ordinary(word: str) -> bool:
     """Whether every part of a word ("re-use") is one that English writes small."""
     parts = _PART.findall(word.casefold().replace("\u2019", "'").removesuffix("'s"))
     return bool(parts) and all(map(_is_ordinary_part, parts))
 
 
-@lru_cache(maxsize=50_000)
+@cached(8)
 def is_first_name(word: str) -> bool:
     """Whether a word is a common first name, or a double one: "Jean-Pierre", "Hans-Jürgen"."""
     return all(

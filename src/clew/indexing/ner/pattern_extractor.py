@@ -58,7 +58,7 @@ _SHORTEST_SHARED = 3
 class PatternExtractor:
     """Reads names by their capitals, quotation marks, repetition and neighbours, in any script."""
 
-    name = "pattern/10"
+    name = "pattern/11"
 
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
         """One `ChunkExtraction` a chunk, in order; the same text gives the same result."""
@@ -68,7 +68,6 @@ class PatternExtractor:
         finder = _candidate_finder(document)
         whole = document.date or date_of(document.metadata)
         written = list(_written(chunks, whole))
-        starts = [at.start if at else None for at in written]
         found = [finder.find(c.text, _day(at)) for c, at in zip(chunks, written, strict=True)]
         found = add_known_terms(document.text, [chunk.text for chunk in chunks], found)
         aliases = [a for chunk in found for sentence in chunk for a in sentence.aliases]
@@ -85,8 +84,8 @@ class PatternExtractor:
         subject = about[-1][0] if about else None
         return Extraction(
             chunks=tuple(
-                _read_chunk(chunk.text, sentences, names, _ChunkContext(subject, speakers, at))
-                for chunk, sentences, at in zip(chunks, found, starts, strict=True)
+                _read_chunk(chunk.text, sentences, names, _ChunkContext(subject, speakers))
+                for chunk, sentences in zip(chunks, found, strict=True)
             ),
             about=tuple((name, names.types.get(entity_key(name), kind)) for name, kind in about),
             aliases=tuple(dict.fromkeys(filter(_holds_elsewhere, aliases))),
@@ -171,7 +170,6 @@ class _ChunkContext:
     """What the document is about."""
     speakers: Collection[str]
     """Who speaks in the document, if it is a conversation."""
-    written: datetime | None
 
 
 def _read_chunk(
@@ -194,8 +192,7 @@ def _read_chunk(
         antecedents = list(_antecedents(sentence.start, topic, context, turns, names))
         if spans:
             place = (sentence.start, sentence.end, ordinal)
-            stated = find_relations(text, place, told[ordinal].names, antecedents, context.written)
-            relations.extend(stated)
+            relations.extend(find_relations(text, place, told[ordinal].names, antecedents))
     return ChunkExtraction(
         sentences=tuple((sentence.start, sentence.end) for sentence in found),
         mentions=tuple(mentions),

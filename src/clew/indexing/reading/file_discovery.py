@@ -140,8 +140,11 @@ class _Wanted:
             return False
         if _is_no_mail(path, is_folder):
             return False
-        # No socket or pipe; a link that leads nowhere counts, so that reading it reports why.
-        if not is_folder and not (os.path.isfile(path) or os.path.islink(path)):
+        # No socket or pipe; what cannot be looked at counts, so that reading it reports why: a link
+        # that leads nowhere, a path that is too long.
+        if not (
+            is_folder or os.path.isfile(path) or os.path.islink(path) or _is_out_of_reach(path)
+        ):
             return False
         relative = _relative(path, root)
         if self.exclude.match_file(relative + "/" if is_folder else relative):
@@ -149,6 +152,15 @@ class _Wanted:
         if not is_folder and self.include.patterns and not self.include.match_file(relative):
             return False
         return not _ignored(path, is_folder, ignores)
+
+
+def _is_out_of_reach(path: str) -> bool:
+    """Whether the system cannot even say what there is, such as below a path that is too long."""
+    try:
+        os.lstat(path)
+    except OSError as error:
+        return not isinstance(error, FileNotFoundError)
+    return False
 
 
 def _is_maildir(folder: str) -> bool:

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import PurePosixPath
 
 from clew.indexing.markdown import title_from_name
 from clew.indexing.splitting.code_blocks import is_code
+from clew.indexing.splitting.dated_sections import DatedSection, dated_sections
 from clew.indexing.splitting.outline import headings
 from clew.text import one_line
-from clew.times import day_order, find_date, opening_date, path_date, to_date
+from clew.times import (
+    day_order,
+    is_of_something_else,
+    opening_date,
+    path_date,
+    title_date,
+    to_date,
+)
 from clew.types import DateSource, Document, PartialDate
 
 _BEGINNING = 4000
@@ -90,11 +98,12 @@ def title_from_path(source: str) -> str:
 
 
 def with_date(document: Document, path: str) -> Document:
-    """The document with its date, and what says it: metadata, title or heading, path, first lines.
+    """The document with its date, and what says it: metadata, title or heading, path, text.
 
-    What its metadata say may need its text: whoever writes "25/04/2019" puts the day first.
+    What its metadata say may need its text: whoever writes "25/04/2019" puts the day first. The
+    properties of its file come last: a template passes its own on to every text that is made of it.
     """
-    if document.created_at is not None:
+    if document.created_at is not None and document.date_source != "properties":
         return replace(document, date_source=document.date_source or "metadata")
     for source, date in _stated(document, path):
         return replace(
@@ -110,12 +119,29 @@ def _stated(document: Document, path: str) -> Iterator[tuple[DateSource, Partial
     for value in filter(None, map(named.get, _DATE_FIELDS)):
         if date := to_date(value, day_first=day_first):
             yield "metadata", date
-    first = islice(headings(document.text[:_BEGINNING], document.media_type), 1)
-    for title in (document.title, *(heading.title for heading in first)):
-        if date := find_date(title, day_first=day_first):
-            yield "title", date
-    if path and (date := path_date(path)):
-        yield "path", date
     prose = not is_code(document.media_type) and document.media_type not in _TABLES
-    if prose and (date := opening_date(document.text, day_first=day_first)):
+    # The entries of a change log or a journal have their dates, and the whole has none of them.
+    entries = dated_sections(document) if prose else []
+    opening = document.text[: entries[0].start] if entries else document.text
+    first = islice(headings(opening[:_BEGINNING], document.media_type), 1)
+    titles = [heading.title for heading in first]
+    if document.title not in _titles(document, entries):
+        titles.insert(0, document.title)
+    for title in titles:
+        if date := title_date(title, day_first=day_first):
+            yield "title", date
+    name = title_from_name(PurePosixPath(path).name) if path else ""
+    if name and not is_of_something_else(name) and (date := path_date(path)):
+        yield "path", date
+    if prose and (date := opening_date(opening, day_first=day_first)):
         yield "text", date
+
+
+def _titles(document: Document, entries: Sequence[DatedSection]) -> set[str]:
+    """The titles of the entries: the first may be that of the document."""
+    if not entries:
+        return set()
+    starts = {entry.start for entry in entries}
+    found = headings(document.text[:_BEGINNING], document.media_type)
+    lines = (document.text[start:].partition("\n")[0].strip() for start in sorted(starts)[:3])
+    return {*(heading.title for heading in found if heading.start in starts), *lines}

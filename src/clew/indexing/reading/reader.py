@@ -45,6 +45,7 @@ from clew.indexing.reading.names import stated_title, title_from_path, with_date
 from clew.settings import LimitSettings
 from clew.text import one_line
 from clew.types import Document, partial_date
+from clew.types.sources import file_source
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -73,15 +74,6 @@ _TEXT_READERS: Mapping[str, _BuiltIn] = {
     "application/json": read_json,
     "application/jsonl": read_jsonl,
 }
-
-
-def file_source(path: Path) -> str:
-    r"""The source of a file's document: its absolute path, links resolved, with forward slashes.
-
-    Bytes of a name that are no UTF-8 are written as `\xNN`.
-    """
-    posix = Path(os.path.realpath(path)).as_posix()
-    return os.fsencode(posix).decode("utf-8", "backslashreplace")
 
 
 def file_digest(path: Path, settings: ReadSettings) -> str:
@@ -116,6 +108,7 @@ def read_file(
         source=file_source(path),
         data=data,
         settings=settings,
+        read_from="file",
         path=path,
         limits=limits or LimitSettings(),
         readers=readers or {},
@@ -139,7 +132,7 @@ def read_raw(
         raise raw.unreadable("empty")
     known = digest or hashlib.sha256(raw.data).hexdigest()
     documents = (_complete(document, known, modified) for document in result.documents)
-    return replace(result, documents=tuple(documents))
+    return replace(result, documents=tuple(replace(d, read_from=raw.read_from) for d in documents))
 
 
 def document_from_text(

@@ -8,7 +8,8 @@ than one that nobody stated.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+
+from clew.text import cached
 
 _UNSURE = re.compile(
     r"\b(?:if|whether|unless|lest|allegedly|reportedly|supposedly|purportedly|presumably|apparently"
@@ -27,7 +28,7 @@ _UNSURE = re.compile(
 _CODE = re.compile(r"[{}=\\]|\w\(\)|->|\A[#$>|]")
 
 
-@lru_cache(maxsize=256)  # of a sentence each kind of relation asks it again
+@cached(1, longest=1000)  # of a sentence each kind of relation asks it again
 def states_facts(sentence: str) -> bool:
     """Whether what a sentence says is meant as a fact, as far as its words show."""
     if sentence.rstrip(" \n\"'”’)*_").endswith("?"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
@@ -77,12 +76,11 @@ def find_relations(
     sentence: tuple[int, int, int],
     names: Sequence[NameSpan],
     antecedents: Sequence[Antecedent],
-    written: datetime | None,
 ) -> Iterator[ExtractedRelation]:
     """Relations between neighbours among `names` (ordered, none within another), each once.
 
     `sentence` is its range and its ordinal. One of `antecedents` stands for a pronoun that
-    opens it. A relation holds when the sentence says, else from when the passage was `written`.
+    opens it. A relation holds when its sentence says so; the date of its text is none of its own.
     """
     start, end, ordinal = sentence
     if not states_facts(text[start:end]):
@@ -109,7 +107,7 @@ def find_relations(
             sentence=ordinal,
             confidence=candidate.phrase.confidence,
             is_causal=candidate.phrase.is_causal,
-            valid_from=validity.valid_from if validity else written,
+            valid_from=validity.valid_from if validity else None,
             valid_until=validity.valid_until if validity else None,
             tail_type=candidate.tail.entity_type
             if candidate.tail.entity_type == CONCEPT

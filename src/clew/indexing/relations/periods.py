@@ -26,6 +26,9 @@ _AFTER_TAIL = re.compile(
     r"[\w'’&-]+){1,6} "
 )
 """What may stand between a relation's second name and its time: some words, no new clause."""
+_ON_TO_TAIL = re.compile(r"[\w\s'’-]{0,60}")
+"""What may stand between a time and a relation's second name: no other clause, no bracket."""
+_OPENS = re.compile(r"(?:^|[\n.!?:;,(>*#—–\"“)\]-]\s{0,9}|\b(?:and|but|so|that|then)\s)$")
 _BEFORE_HEAD = re.compile(r",? (?:the )?")
 
 
@@ -42,20 +45,35 @@ def read_validity(
     """When the relation held whose names begin at `head_start` and with `tail`; None if unsaid.
 
     `dates` are the sentence's, in order, under names that `read_period` reads. The time stands
-    after the second name and before `limit`, or right before the first one. "In 2019" is a
-    beginning; "until 2020" holds to the end of that year, "before 2020" to its start.
+    after the second name and before `limit`, among the words between the two ("was founded in 1994
+    by"), or right before the first one, where it opens the clause. "In 2019" is a beginning; "until
+    2020" holds to the end of that year, "before 2020" to its start.
     """
     after = [date for date in dates if tail.start <= date.start < limit]
     if after and (found := _read(text, after[:2])):
         start, validity = found
         if after[0].start == tail.start or _AFTER_TAIL.fullmatch(text, tail.end, start):
             return validity
+    between = [date for date in dates if head_start <= date.start and date.end <= tail.start]
+    if between and _ON_TO_TAIL.fullmatch(text, between[-1].end, tail.start):
+        found = _read(text, between[-2:] if _is_range(text, between) else between[-1:])
+        return found and found[1]
     before = [date for date in dates if date.end <= head_start]
     if before and _BEFORE_HEAD.fullmatch(text, before[-1].end, head_start):
-        is_range = len(before) > 1 and _TO.fullmatch(text, before[-2].end, before[-1].start)
-        found = _read(text, before[-2:] if is_range else before[-1:])
-        return found and found[1]
+        found = _read(text, before[-2:] if _is_range(text, before) else before[-1:])
+        # "Founded in 1994, Kestrel makes pumps": the date is that of another verb.
+        return (
+            found[1]
+            if found and _OPENS.search(text, max(0, found[0] - _LONGEST_CUE), found[0])
+            else None
+        )
     return None
+
+
+def _is_range(text: str, dates: Sequence[NameSpan]) -> bool:
+    """Whether the last two of the dates are one range."""
+    to = _TO.fullmatch(text, dates[-2].end, dates[-1].start) if len(dates) > 1 else None
+    return to is not None
 
 
 def _read(text: str, dates: Sequence[NameSpan]) -> tuple[int, Validity] | None:

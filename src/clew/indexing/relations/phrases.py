@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import NamedTuple
 
 from clew.indexing.ner.name_lexicon import (
@@ -15,7 +14,7 @@ from clew.indexing.ner.name_lexicon import (
     ROLES,
     WORK_NOUNS,
 )
-from clew.text import STOP_WORDS
+from clew.text import STOP_WORDS, cached
 from clew.word_lists import read_word_lists, word_list
 
 LONGEST_PHRASE = 7
@@ -159,7 +158,7 @@ def phrase_between(gap: str, head_type: str, tail_type: str) -> Phrase | None:
     return phrase
 
 
-@lru_cache(maxsize=20_000)
+@cached(8, longest=100)
 def read_attribute(gap: str) -> Phrase | None:
     """The relation of a sentence's topic that words state after a noun, a comma or "and".
 
@@ -175,7 +174,7 @@ def read_attribute(gap: str) -> Phrase | None:
     return Phrase(f"{match['verb']}_{match['prep']}".replace("-", "_"), 0.65)
 
 
-@lru_cache(maxsize=20_000)
+@cached(8, longest=100)
 def read_phrase(gap: str) -> Phrase | None:
     """The relation that the words between two names state; None where they state none.
 

@@ -12,6 +12,7 @@ from clew.indexing.contextualise import context_of, fitted_context
 from clew.indexing.markdown import MEDIA_TYPE, masked
 from clew.indexing.splitting.code_blocks import is_code
 from clew.indexing.splitting.code_definitions import source_outline, source_units
+from clew.indexing.splitting.dated_sections import date_within, dated_sections
 from clew.indexing.splitting.outline import Heading, Outline, Trail, headings, outline
 from clew.indexing.splitting.pack import CharRange, pack
 from clew.indexing.splitting.pieces import check_pieces
@@ -29,7 +30,7 @@ from clew.indexing.splitting.units import (
 )
 from clew.indexing.syntax.parse import syntax_of
 from clew.settings import SplitSettings
-from clew.types import Chunk, Document, Piece, Split
+from clew.types import Chunk, Document, Metadata, Piece, Split
 
 if TYPE_CHECKING:
     from clew.types import Vectors
@@ -73,6 +74,9 @@ def split(document: Document, settings: SplitSettings, tokens: Tokens) -> Split:
     repeats whole sentences, lines or groups of words, never part of a word; it never reaches
     across a heading, a page (strategy `page`) or a turn of topic (`semantic`).
 
+    Entries of a change log, a journal or minutes that have dates of their own are apart, and their
+    chunks carry the date (`date` in their metadata).
+
     Source code is split by the strategy `code` where `recursive` is asked: functions and classes
     are the chunks where its language has a grammar, else lines that look like definitions begin
     them. A document with pieces
@@ -109,6 +113,7 @@ class _Splitter:
         )
         self._syntax = syntax_of(document) if self._is_code and not document.pieces else None
         self._headings = self._find_headings()
+        self._dated = [] if self._is_code else dated_sections(document)
         self._outline = (
             source_outline(self._text, self._syntax) if self._is_code else outline(self._headings)
         )
@@ -149,6 +154,8 @@ class _Splitter:
         limit = min(self._settings.chunk_tokens, self._room)
         if self._syntax and len(self._outline.trails) > 1:
             return None  # each definition is a chunk
+        if self._dated and self._settings.strategy != "fixed":
+            return None  # and each entry of a journal
         if self._document.pieces or len(pages) > 1 or len(self._text) > limit * CHARACTERS_A_TOKEN:
             return None
         start, end = stripped(self._text, 0, len(self._text))
@@ -216,6 +223,9 @@ class _Splitter:
         for heading in self._headings:
             borders[heading.end] = Break.GLUE
             borders[heading.start] = Break.HEADING
+        for one, other in pairwise(self._dated):
+            if one.date != other.date:
+                borders[other.start] = Break.PIECE
         if self._settings.strategy == "page":
             for start in self._document.page_starts:
                 borders[start] = Break.PAGE
@@ -249,6 +259,8 @@ class _Splitter:
         always = _ALWAYS.get(self._settings.strategy)
         if self._document.pieces or self._syntax:
             always = Break.PIECE if self._document.pieces else Break.HEADING
+        elif self._dated and always is None:
+            always = Break.PIECE
         overlap = self._settings.overlap
         for a, b in pack(units, limit, fits=fits, overlap=overlap, always=always):
             yield units[a].start, units[b - 1].end
@@ -257,6 +269,8 @@ class _Splitter:
         self, ordinal: int, section: int, start: int, end: int, context: str | None = None
     ) -> Chunk:
         pages = self._document.page_starts
+        on = bisect_right(pages, start)
+        further = pages[on : bisect_left(pages, end)]
         piece = self._piece_at(start)
         if context is None:
             # Code says best where it begins; prose may reach over several small headings.
@@ -270,10 +284,16 @@ class _Splitter:
             text=self._text[start:end],
             masked="" if self._masked is self._text else self._masked[start:end],
             context=context,
-            page=max(1, bisect_right(pages, start)) if pages else None,
+            page=max(1, on) if pages else None,
+            page_starts=tuple((at, number) for number, at in enumerate(further, on + 1)),
             key=piece.key if piece else None,
-            metadata=piece.metadata if piece else {},
+            metadata=piece.metadata if piece else self._own_date(start, end),
         )
+
+    def _own_date(self, start: int, end: int) -> Metadata:
+        """The date of an entry of a change log, a journal or minutes."""
+        date = date_within(self._dated, start, end) if self._dated else None
+        return {"date": date.iso} if date else {}
 
     def _piece_at(self, start: int) -> Piece | None:
         pieces = self._document.pieces

@@ -45,6 +45,7 @@ def described(document: Document) -> Document:
         metadata=found,
         created_at=date.start if date else document.created_at,
         date_precision=date.precision if date else document.date_precision,
+        date_source="text" if date else document.date_source,
     )
 
 

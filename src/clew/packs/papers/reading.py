@@ -77,7 +77,7 @@ def _records(
 def _result(raw: RawFile, papers: Sequence[Paper], failed: Sequence[tuple[str, str]]) -> ReadResult:
     """The papers as documents; raises `LimitError` where together they have too much text."""
     skipped = [
-        Skipped(source=f"{raw.source}#{key}" if key else raw.source, reason=reason)
+        Skipped(source=raw.record(key) if key else raw.source, reason=reason)
         for key, reason in failed
     ]
     documents = {}

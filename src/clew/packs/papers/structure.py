@@ -73,7 +73,9 @@ def paper_structure(document: Document) -> Structure:
     for one in _statements(paper, places):
         if entity_key(one.tail) not in own or entity_key(one.head) not in own:
             stated.setdefault((entity_key(one.head), one.relation_type, entity_key(one.tail)), one)
-    found = (replace(one, valid_from=document.created_at) for one in stated.values())
+    # When a program made the file says nothing of when the paper cites another.
+    published = None if document.date_source == "properties" else document.created_at
+    found = (replace(one, valid_from=published) for one in stated.values())
     return Structure(
         statements=tuple(found),
         aliases=tuple(_aliases(paper)),

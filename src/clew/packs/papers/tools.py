@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.packs.papers.paper import PAPER
 from clew.text import entity_key
-from clew.tools.parameters import array, integer, text
+from clew.tools.parameters import WHERE, integer, text
 from clew.tools.schema import shape
 from clew.tools.spec import FULL, Arguments, Call, Result, Tool
 
@@ -115,7 +115,7 @@ TOOLS = (
         " each other, or as BibTeX.",
         parameters=(
             text("query", "What is looked for; without it, the most cited papers."),
-            array("where", "strings", "Filters, such as year>=2020 or author~*Morn*."),
+            WHERE,
             integer("limit", "Papers, at most", 20, 1, 300),
             text("format", "Beside the list: graph or bibtex.", default="list",
                  choices=("list", "graph", "bibtex")),

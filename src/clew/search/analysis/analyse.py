@@ -39,6 +39,11 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _TOKEN = re.compile(r"[^\W_]+")
 _POSSESSIVE = re.compile(r"['’]s\b")
 _PLURAL = re.compile(r"[a-z]{3}[^\W\dsui]s$")
+_SIGN = re.compile(r"[^\w\s]")
+_SIGNS_BEFORE = re.compile(r"(?<!\S)[^\w\s]+(?=\w)")
+_SIGNS_AFTER = re.compile(r"[^\w\s]+(?!\w)|[^\w\s]*[^\w\s,.:;/&@'’\"()\[\]{}–—-]")
+_SOFT_END = re.compile(r"[!?*]\Z")
+_SOFT_SIGNS = re.compile("[!?*\u2032†‡§]+")
 UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
 """A character of a script without spaces between words."""
 
@@ -165,9 +170,21 @@ class _Span(NamedTuple):
     """Whether a word of it is written as names are: not in small letters."""
 
 
+class _Token(NamedTuple):
+    """A word of a question."""
+
+    word: str
+    left: int
+    """Where it starts, and the signs before it that stand at no other word."""
+    right: int
+    """Where it ends, and the signs after it."""
+
+
 def _candidate_names(question: str) -> Iterator[_Span]:
     """Every sequence of words that may be a name."""
-    tokens = _tokens(question)[:MAX_WORDS]
+    question = _POSSESSIVE.sub(" ", question)
+    places = _tokens(question)[:MAX_WORDS]
+    tokens = [token.word for token in places]
     words = [fold(token) for token in tokens]
     for start in range(len(words)):
         telling = named = spaced = False
@@ -175,8 +192,10 @@ def _candidate_names(question: str) -> Iterator[_Span]:
             telling |= words[end - 1] not in STOP_WORDS
             named |= not tokens[end - 1].islower()
             spaced |= not UNSPACED.search(words[end - 1])
-            key = entity_key((" " if spaced else "").join(words[start:end])) if telling else ""
-            if len(key) > 1:
+            keys = _keys(question, places[start:end], spaced) if telling else ()
+            for key in keys:
+                if len(key) < 2:
+                    continue
                 yield _Span(start, end, key, named)
                 if not named and _PLURAL.search(key):  # stored in the singular
                     yield _Span(start, end, key[:-1], named)
@@ -189,9 +208,30 @@ def _candidate_names(question: str) -> Iterator[_Span]:
             yield _Span(start, start + 1, entity_key(parts), True)
 
 
-def _tokens(question: str) -> list[str]:
-    """Words; in scripts without spaces each character is a word."""
-    tokens: list[str] = []
-    for word in _TOKEN.findall(_POSSESSIVE.sub(" ", question)):
-        tokens.extend(word if UNSPACED.search(word) else [word])
+def _keys(question: str, tokens: Sequence[_Token], spaced: bool) -> Sequence[str]:
+    """The keys that words may have: with the signs that they are written with, the likelier first.
+
+    A sign that tells names apart ("C++") is never left out; what may as well end the sentence or
+    stress the words ("Yahoo!") is tried without, too.
+    """
+    written = question[tokens[0].left : tokens[-1].right]
+    if not _SIGN.search(written):
+        return [entity_key((" " if spaced else "").join(token.word for token in tokens))]
+    key = entity_key(written)
+    without = _SOFT_END.sub("", key), _SOFT_SIGNS.sub(" ", key)
+    return list(dict.fromkeys([key, *map(entity_key, without)]))
+
+
+def _tokens(question: str) -> list[_Token]:
+    """The words; in scripts without spaces each character is a word."""
+    before = {match.end(): match.start() for match in _SIGNS_BEFORE.finditer(question)}
+    tokens: list[_Token] = []
+    for match in _TOKEN.finditer(question):
+        start, end = match.span()
+        after = _SIGNS_AFTER.match(question, end)
+        token = _Token(match[0], before.get(start, start), after.end() if after else end)
+        if UNSPACED.search(match[0]):
+            tokens.extend(_Token(question[i], i, i + 1) for i in range(start, end))
+        else:
+            tokens.append(token)
     return tokens

@@ -87,7 +87,7 @@ def find_names(question: str, keys: Sequence[str]) -> tuple[list[str], list[str]
     taken: set[int] = set()
     known: list[tuple[int, str]] = []
     for key in keys:
-        parts = key.split()
+        parts = _TOKEN.findall(key)
         at = _index_of(parts, folded)
         if at is None:
             known.append((len(tokens), key))

@@ -178,9 +178,13 @@ def _subject(question: str, features: Features) -> str:
 
 
 def _breadth(question: str, features: Features) -> str:
-    """The whole is asked for; of something with a name only that thing is ("main themes of X")."""
+    """The whole is asked for; of something with a name only that thing is ("main themes of X").
+
+    A year is no such thing: "the main themes of 2025".
+    """
     broad = question_patterns.BREADTH.search(question)
-    return _quoted(broad.group()) if broad and not features.named else ""
+    named = any(any(map(str.isalpha, name)) for name in features.named)
+    return _quoted(broad.group()) if broad and not named else ""
 
 
 def _breadth_and_detail(question: str, _: Features) -> str:

@@ -1,14 +1,17 @@
 """Spelling: words of a question that the store does not have, read as the nearest that it has.
 
 A word that the store has stays as it is, and so does a word of a name that the store knows, an
-English word, and what is quoted or looks like code, a file or an address: none of these is a slip.
+English word, a function word of any language, and what is quoted or looks like code, a file or an
+address: none of these is a slip. Of a question in a language that the store does not hold nothing
+is read otherwise, since its words are not known here. What may be a slip is asked in both readings,
+and the better one wins.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import lru_cache, partial
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -17,8 +20,10 @@ import numpy as np
 
 from clew.graph.snapshot_columns import find_sorted
 from clew.graph.vocabulary import LONGEST, sound
+from clew.languages import language_words, listed_languages
+from clew.languages.words import function_words
 from clew.search.analysis.analyse import candidate_keys
-from clew.text import fold, question_terms, terms
+from clew.text import STOP_WORDS, fold, question_terms, terms
 from clew.word_lists import english_words
 
 if TYPE_CHECKING:
@@ -36,7 +41,11 @@ SHORTEST = 5
 """Letters of a word that may be a slip: most short ones are near some other word."""
 TWO_EDITS = 8
 """Letters of a word from which on two edits may lie between it and what was meant."""
+AS_LIKELY = 0.75
+"""Share of the likelihood of an answer as it was asked that another reading has, at least: a word
+that nothing holds counts for nothing, one that is read otherwise may be missing in the best."""
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^“”]*”|«[^«»]*»|„[^„“”]*[“”]|`[^`]*`")
+_SPELT = re.compile(r"[^\W\d_]+")
 _WORD = re.compile(rf"(?<![\w./\\@:#$])[^\W\d_]{{{SHORTEST},{LONGEST}}}+(?![\w/\\@#(]|[.:]\w)")
 
 
@@ -53,8 +62,32 @@ def read_as_spelt(session: QuerySession) -> QuerySession:
     for start, word in reversed(places):
         if word in meant:
             question = f"{question[:start]}{meant[word]}{question[start + len(word) :]}"
+    with session.timings.step("spelling"):
+        as_asked = _likelihood(session, session.question)
+        if _likelihood(session, question) < AS_LIKELY * as_asked:
+            return session
     session.note(*(f"read {word!r} as {near!r}" for word, near in meant.items()))
     return session.for_question(question)
+
+
+def _likelihood(session: QuerySession, question: str) -> float:
+    """0 to 1: how likely the best passage found by a reading of the question answers it."""
+    read = session.for_question(question)
+    read.judge()
+    return max(read.confidences.values(), default=0.0)
+
+
+def _is_foreign(session: QuerySession) -> bool:
+    """Whether the question's function words are of languages that no text of the store is in."""
+    spelt = _SPELT.findall(session.question.casefold())
+    found = function_words(spelt, STOP_WORDS)
+    most = max(map(len, found.values()))
+    spoken = {code for code, own in found.items() if len(own) == most}
+    if not most or not spoken.isdisjoint({"en", *session.languages}):
+        return False
+    # Of short texts no language is told: their function words are words like others.
+    held = _HeldWords(session.snapshot, frozenset())
+    return not any(all(len(held.rows(word)) for word in found[code]) for code in spoken)
 
 
 def _words(question: str) -> Iterator[tuple[int, str]]:
@@ -65,14 +98,17 @@ def _words(question: str) -> Iterator[tuple[int, str]]:
 
 def _meant(session: QuerySession, words: Sequence[str]) -> dict[str, str]:
     """What each of the words that is a slip stands for."""
+    if _is_foreign(session):
+        return {}
     held = _HeldWords(session.snapshot, session.languages)
-    foreign = (word for word in words if not len(held.rows(word)) and not _is_english(fold(word)))
+    foreign = (word for word in words if not len(held.rows(word)) and not _is_known(fold(word)))
     unknown = list(islice(foreign, MOST_READ))
     if not unknown:
         return {}
     near_to = partial(nearest, vocabulary=session.resources.vocabulary, held=held)
     beside = held.rarest(session.question)
     found = {word: near for word in unknown if (near := near_to(fold(word), beside=beside))}
+    found = {word: near for word, near in found.items() if held.together(near, beside)}
     if not found:
         return {}
     keys = candidate_keys(session.question)
@@ -96,13 +132,37 @@ class _HeldWords:
         rows = self.rows(text)
         return rows[np.argsort(-self.snapshot.term_idf[rows], kind="stable")[:MOST_BESIDE]]
 
+    def together(self, word: str, others: Ints) -> bool:
+        """Whether a passage has the word and one of the others, where there are others.
 
-def _is_english(word: str) -> bool:
-    """Whether it is a word of English, in whatever form."""
+        A first name that no text has is no slip of a product's name that is told of elsewhere.
+        """
+        passages = partial(map, self._passages)
+        return not len(others) or any(
+            np.intersect1d(own, other).size
+            for own in passages(self.rows(word))
+            for other in passages(others)
+        )
+
+    def _passages(self, row: int) -> Ints:
+        return self.snapshot.sentence_chunk[self.snapshot.postings.row(row)]
+
+
+def _is_known(word: str) -> bool:
+    """Whether it is a word of English, in whatever form, or a function word of another language."""
+    if word in _function_words():
+        return True
     return word in english_words() or any(stem in _english_stems(stem[:1]) for stem in terms(word))
 
 
-@cache
+@lru_cache(1)
+def _function_words() -> frozenset[str]:
+    """Function words and fillers of all languages that have a list, folded."""
+    known = filter(None, map(language_words, listed_languages()))
+    return frozenset(fold(word) for one in known for word in one.stop_words | one.fillers)
+
+
+@lru_cache(64)
 def _english_stems(first: str) -> frozenset[str]:
     """Stems of the words with a first letter, which stemming leaves as it is."""
     return frozenset(

@@ -140,8 +140,8 @@ def cite_chunks(chunks: Sequence[StoredChunk]) -> tuple[Citation, ...]:
 
 def trail(chunk: StoredChunk, headings: Sequence[str] = ()) -> str:
     """Title (or source), which version where it is an earlier one, and headings."""
-    earlier = f" ({chunk.earlier})" if chunk.earlier else ""
-    return " › ".join(dict.fromkeys([f"{chunk.title or chunk.source}{earlier}", *headings]))
+    remark = f" ({chunk.remark})" if chunk.remark else ""
+    return " › ".join(dict.fromkeys([f"{chunk.title or chunk.source}{remark}", *headings]))
 
 
 def statement(head: str, relation: str, tail: str, sentence: str = "") -> str:

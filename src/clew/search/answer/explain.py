@@ -204,4 +204,4 @@ def _origin(relation: Relation, passage: PassageRecord) -> Provenance:
     if not 0 <= position < len(passage.sentence_ranges):
         return origin
     start, end = passage.sentence_ranges[position]
-    return replace(origin, start=start, end=end)
+    return origin.narrowed(start, end)

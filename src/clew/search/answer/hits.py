@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from clew.search.answer.answering_sentence import answering_sentences
@@ -42,9 +42,11 @@ def build_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, ...]
     hits = []
     for passage in passages:
         id_ = passage.chunk.id
+        answer = answers.get(id_)
+        page = passage.chunk.page_at((answer or (passage.chunk.start,))[0])
         hits.append(
             Hit(
-                chunk=passage.chunk,
+                chunk=replace(passage.chunk, page=page),
                 score=scores[id_],
                 scores={name: found[id_] for name, found in channels.items() if id_ in found},
                 source=_source([name for name in _CHANNELS if id_ in channels.get(name, ())]),
@@ -53,9 +55,9 @@ def build_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, ...]
                 path=tuple(_path_step(step, records) for step in view.threads.get(id_, ())),
                 matched=matched.get(id_, ()),
                 times=passage.times,
-                provenance=passage.provenance,
+                provenance=replace(passage.provenance, page=page),
                 also_in=found.also_in.get(id_, ()),
-                answer=answers.get(id_),
+                answer=answer,
                 confidence=session.confidences.get(id_),
             )
         )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from clew.search.answer.blocks import Block, Form, statement
-from clew.search.retrieval.filters import filtered_relations
-from clew.text import question_terms, terms
+from clew.search.answer.standing import asked_moment, known_relations
+from clew.text import entity_key, question_terms, terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 LOOKED_AT = 200
 """Relations of the question's entities that are looked at, heaviest first."""
 SHOWN = 8
-"""Relations that are shown, those whose words the question has first."""
+"""Relations that are shown."""
 
 
 STATED = "Stated by hand"
@@ -25,19 +28,49 @@ STATED = "Stated by hand"
 
 
 def stated_by_hand(session: QuerySession) -> tuple[str, ...]:
-    """A line for each relation that holds; none where nothing was stated by hand."""
+    """A line for each relation with its standing; none where nothing was stated by hand.
+
+    What holds at the time that is asked about comes first; of that, what has most of the question's
+    words, then what is of a type nearest to it in meaning, then what was told last.
+    """
     store, seeds = session.resources.store, [seed.entity_id for seed in session.known_seeds]
-    if not seeds or (session.options.as_of is None and not store.unstated_relations(seeds)):
+    if not seeds or not store.unstated_relations(seeds):
         return ()
-    known = store.relations(seeds, LOOKED_AT, as_of=session.options.as_of)
-    found = [one for one in filtered_relations(session, known) if one.chunk_id is None]
+    if session.options.where or session.options.period is not None:
+        return ()  # what no passage says passes no filter
+    known = known_relations(session, seeds, LOOKED_AT)
+    found = [one for one in known if one.chunk_id is None]
     if not found:
         return ()
     names = store.entity_names([id_ for one in found for id_ in _ends(one)])
-    asked = set(question_terms(session.question))
-    said = [_said(one, [names.get(id_, "?") for id_ in _ends(one)]) for one in found]
-    said.sort(key=lambda line: -len(asked & set(terms(line))))
-    return tuple(dict.fromkeys(said[:SHOWN]))
+    asked, when = set(question_terms(session.question)), asked_moment(session)
+    nearness = _nearness(session, found)
+    lines: list[tuple[tuple[bool, int, float, float], str]] = []
+    for one in found:
+        line = statement(
+            names.get(one.from_entity_id, "?"), one.relation_type, names.get(one.to_entity_id, "?")
+        )
+        place = (
+            not when.wants(one.valid_from, one.valid_until),
+            -len(asked & set(terms(line))),
+            -nearness[one.relation_type],
+            -(one.valid_from or one.recorded_at).timestamp(),
+        )
+        lines.append((place, f"{line} ({one.standing(when.moment)})"))
+    return tuple(dict.fromkeys(line for _, line in sorted(lines)))[:SHOWN]
+
+
+def _nearness(session: QuerySession, relations: Sequence[Relation]) -> dict[str, float]:
+    """How near in meaning the types are to what is asked of the names."""
+    types = sorted({relation.relation_type for relation in relations})
+    if len(types) < 2:
+        return dict.fromkeys(types, 0.0)
+    names = {word for seed in session.known_seeds for word in seed.key.split()}
+    asked = [w for w in session.question.split() if names.isdisjoint(entity_key(w).split())]
+    kept, embedder = session.resources.query_vectors, session.resources.embedder
+    texts = [" ".join(asked), *(name.replace("_", " ") for name in types)]
+    vectors = np.array([kept.get_or_make(t, partial(embedder.embed_query, t)) for t in texts])
+    return dict(zip(types, (vectors[1:] @ vectors[0]).tolist(), strict=True))
 
 
 def stated_block(stated: Sequence[str]) -> list[Block]:
@@ -49,9 +82,3 @@ def stated_block(stated: Sequence[str]) -> list[Block]:
 
 def _ends(relation: Relation) -> tuple[int, int]:
     return relation.from_entity_id, relation.to_entity_id
-
-
-def _said(relation: Relation, names: list[str]) -> str:
-    bounds = (("since", relation.valid_from), ("until", relation.valid_until))
-    held = ", ".join(f"{word} {moment:%Y-%m-%d}" for word, moment in bounds if moment)
-    return statement(names[0], relation.relation_type, names[1]) + (f" ({held})" if held else "")

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_left, bisect_right
+from itertools import islice, zip_longest
+from operator import itemgetter
+from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from clew.errors import ModelError
+from clew.quotations import find_words
 from clew.search.ask.prompt import AnswerReply, answer_request
 from clew.search.ask.reader import ReplyReader
 from clew.search.ask.reports import ask_reports
 from clew.search.ask.stated import with_stated
+from clew.search.strategies.period_alone import lies_within
+from clew.search.strategies.temporal import moment_of
 from clew.sentences import sentences
+from clew.types import Period
 from clew.types.answers import (
     DO_NOT_SAY,
     Answer,
@@ -19,24 +27,27 @@ from clew.types.answers import (
     Quotation,
     statement_text,
 )
+from clew.types.results import LEAST_LIKELY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from clew.ports.language_model import LanguageModel
+    from clew.ports.language_model import LanguageModel, Request
     from clew.settings import LlmSettings
-    from clew.types import CharRange, Hit, SearchResult
+    from clew.types import ContextPart, Hit, SearchResult, StoredChunk
 
     Tell = Callable[[str], None]
 
-MOST_SENTENCES = 3
-"""Statements of an answer without a model."""
-LEAST_CONFIDENCE = 0.05
-"""Of a passage whose sentence is given as an answer without a model, at least. Low, since an answer
-in another language than English is judged with less confidence."""
+NEAREST = 3
+"""Passages that are shown where none is likely to answer."""
+MOST_PARTS = 10
+"""Reports, or lines of an overview, that are given as an answer without a model."""
+SAID = 300
+"""Characters of each, at most."""
 _NEAR_BEST = 0.5
-"""Of the confidence of the best passage, at least, have the others of an answer: no padding."""
-WITHOUT_MODEL = "no language model is configured: these are the documents' own sentences"
+"""Of the confidence of the best passage, at least, has the one whose sentence is quoted."""
+WITHOUT_MODEL = "no language model is configured: this is quoted from the documents"
+PASSAGES_ALONE = "no passage is likely to answer; the nearest are shown"
 
 
 def answer(
@@ -49,9 +60,10 @@ def answer(
 ) -> Answer:
     """The answer to the question of the result; `tell` is called with each piece of it.
 
-    Where there is no model, or it fails, the statements are the answering sentences. Where no
-    passage has the confidence asked for, the documents do not say. With `by_reports`, each
-    community report is asked by itself.
+    Where there is no model, or it fails, it is the answering sentence of the best passage; of a
+    whole, what the strategy made of it. Where no passage is likely to answer, the documents do not
+    say, and the nearest passages are the sources. With `by_reports`, each community report is asked
+    by itself.
     """
     began = time.perf_counter()
     result = result if by_reports else with_stated(result)
@@ -67,8 +79,10 @@ def answer(
     statements = tuple(statement for statement in said if statement.quotations)
     if left := len(said) - len(statements):
         notes.append(f"{left} statement{'s' * (left > 1)} quoted no passage: left out")
+    if not statements and result.overview and not notes:
+        notes.append(f"{model.name} found no answer")
     if notes and not statements:
-        notes[-1] += "; these are the documents' own sentences"
+        notes[-1] += "; the documents' own sentences stand in its place"
         return _without_model(result, tell, began, notes)
     if not statements:
         tell(DO_NOT_SAY)
@@ -99,7 +113,7 @@ def _ask(
     result: SearchResult, model: LanguageModel, settings: LlmSettings, reader: ReplyReader
 ) -> tuple[AnswerStatement, ...]:
     value = None
-    for reply in model.stream(answer_request(result.query, result.hits, settings)):
+    for reply in model.stream(_request(result, settings)):
         if isinstance(reply, str):
             reader.feed(reply)
         else:
@@ -108,52 +122,114 @@ def _ask(
     return reader.finish(value)
 
 
+def _request(result: SearchResult, settings: LlmSettings) -> Request:
+    return answer_request(result.query, result.hits, settings, result.context.parts)
+
+
 def _without_model(result: SearchResult, tell: Tell, began: float, notes: Sequence[str]) -> Answer:
-    least = max(LEAST_CONFIDENCE, _NEAR_BEST * (result.confidence or 0))
-    statements = tuple(_sentences(result.hits, least)) if result.reached else ()
+    """The documents in their own words: an overview, one sentence, or the nearest passages."""
+    statements: tuple[AnswerStatement, ...] = ()
+    if result.overview and result.reached:
+        statements = tuple(_overview(result))
+    elif result.reached:
+        least = max(LEAST_LIKELY, _NEAR_BEST * (result.confidence or 0.0))
+        likely = (n for n, hit in enumerate(result.hits, 1) if _may_answer(hit, least))
+        quoted = (_quoted(number, result.hits[number - 1]) for number in likely)
+        statements = tuple(islice(filter(None, quoted), 1))
     if result.hits and not statements:
-        nearest = result.hits[0].chunk
-        notes = [*notes, f"the nearest passage is of {nearest.title or nearest.source!r}"]
-    tell(" ".join(s.marked for s in statements) or DO_NOT_SAY)
-    return _made(result, statements, began, notes=notes)
+        notes = [*notes, PASSAGES_ALONE]
+    made = _made(result, statements, began, notes=notes)
+    tell(made.text)
+    return made
 
 
-def _sentences(hits: Sequence[Hit], least: float) -> list[AnswerStatement]:
-    """The answering sentences of the best passages, each its own quotation, and each once.
-
-    Passages of a confidence below `least` do not answer; one of none (no ranker ran) may. Of one
-    that is asked for by name ("latest minutes"), no sentence of which answers, it is the first.
-    """
-    found: list[AnswerStatement] = []
-    for number, hit in enumerate(hits, start=1):
-        doubtful = hit.confidence is not None and hit.confidence < least
-        answer = hit.answer or (_opening(hit) if "exact" in hit.scores else None)
-        if answer is None or doubtful or len(found) == MOST_SENTENCES:
-            continue
-        start, end = _prose(hit, answer)
-        text = hit.chunk.text[start - hit.chunk.start : end - hit.chunk.start]
-        shown = statement_text(text)
-        if text.strip() and all(statement.text != shown for statement in found):
-            quotation = Quotation(source=number, text=text, start=start, end=end)
-            found.append(AnswerStatement(text=shown, quotations=(quotation,), supported=True))
-    return found
+def _may_answer(hit: Hit, least: float) -> bool:
+    """Whether it is as likely; what was not judged, or is of an earlier text, may be."""
+    return hit.confidence is None or hit.confidence >= least or bool(hit.chunk.version)
 
 
-def _opening(hit: Hit) -> CharRange | None:
-    start, found = hit.chunk.start, sentences(hit.chunk.text)
-    return (start + found[0][0], start + found[0][1]) if found else None
-
-
-def _prose(hit: Hit, answer: CharRange) -> CharRange:
-    """The range of the answering sentence; of one that is a heading, that of what follows it."""
+def _quoted(number: int, hit: Hit, *, or_opening: bool = False) -> AnswerStatement | None:
+    """The answering sentence; of a passage that is asked for by its name the first."""
     first, text = hit.chunk.start, hit.chunk.text
-    start, end = (max(0, place - first) for place in answer)
-    if text[start:].lstrip().startswith("#"):
-        rest = text.find("\n", start) + 1 or end
-        prose = next((r for r in sentences(text[rest:]) if text[rest + r[0]] != "#"), None)
-        if prose is not None:
-            start, end = rest + prose[0], rest + prose[1]
-    return first + start, first + end
+    prose = (r for r in sentences(text) if not text.startswith("#", r[0]))
+    opening = next(prose, None) if or_opening or "exact" in hit.scores else None
+    answer = hit.answer or (opening and (first + opening[0], first + opening[1]))
+    if answer is None:
+        return None
+    start, end = answer
+    words = text[start - first : end - first]
+    return AnswerStatement(
+        text=statement_text(words.lstrip("# ")),
+        quotations=(Quotation(source=number, text=words, start=start, end=end),),
+        supported=True,
+        verbatim=True,
+    )
+
+
+def _overview(result: SearchResult) -> list[AnswerStatement]:
+    """What answers for a whole: documents take turns, and none says more than all others.
+
+    (A table has many rows.) What is told in order of time keeps it.
+    """
+    in_time = any(part.kind == "timeline" for part in result.context.parts)
+    told = list(_of_period(result) if in_time else _of_parts(result))
+    by_document: dict[str, list[int]] = {}
+    for place, said in enumerate(told):
+        cited = [result.hits[q.source - 1].chunk.document_id for q in said.quotations]
+        by_document.setdefault(cited[0] if cited else "", []).append(place)
+    kept = [
+        own[: max(1, len(told) - len(own)) if len(by_document) > 1 else None]
+        for own in by_document.values()
+    ]
+    chosen = [n for turn in zip_longest(*kept) for n in turn if n is not None][:MOST_PARTS]
+    return [told[n] for n in (sorted(chosen) if in_time else chosen)]
+
+
+def _of_period(result: SearchResult) -> Iterator[AnswerStatement]:
+    """The answering sentences of what is of the period asked for, in order of time."""
+    asked = result.temporal
+    period = Period(start=asked.since, end=asked.until) if asked else Period(start=None, end=None)
+    within = (
+        (number, [time for time in hit.times if lies_within(time, period)])
+        for number, hit in enumerate(result.hits, 1)
+    )
+    places = [(moment_of(times), number) for number, times in within if times]
+    for _, number in sorted((moment.timestamp(), n) for moment, n in places if moment):
+        if said := _quoted(number, result.hits[number - 1], or_opening=True):
+            yield said
+
+
+def _of_parts(result: SearchResult) -> Iterator[AnswerStatement]:
+    """What the strategy made of the whole: a statement a report, a line of the others."""
+    for part in result.context.parts:
+        ids = {id_ for citation in part.citations for id_ in citation.chunk_ids}
+        cited = {n: h.chunk for n, h in enumerate(result.hits, 1) if h.chunk.public_id in ids}
+        for line in _told_by(part):
+            found = tuple(q for n, chunk in cited.items() for q in _quoted_in(line, n, chunk))
+            text = statement_text(shorten(line, SAID, placeholder=" …"))
+            yield AnswerStatement(text=text, quotations=found, supported=True)
+
+
+def _quoted_in(line: str, number: int, chunk: StoredChunk) -> Iterator[Quotation]:
+    """The sentences of a passage that stand in a line."""
+    for start, end in sentences(chunk.text):
+        text = chunk.text[start:end]
+        if not text.startswith("#") and find_words(text, line):
+            place = chunk.start + start, chunk.start + end
+            yield Quotation(source=number, text=text, start=place[0], end=place[1])
+
+
+def _told_by(part: ContextPart) -> list[str]:
+    """What a part of the context says, without its marks: a report with its title, else lines."""
+    if part.kind == "passage":
+        return []
+    heading = [line for line in part.text.split("\n") if line and not line.startswith((">", "##"))]
+    body = [line[1:].strip(" -") for line in part.text.split("\n") if line.startswith(">")]
+    lines = [line for line in body if any(map(str.isalnum, line))]
+    if part.kind != "report":
+        return lines
+    title = heading[0].partition("Report: ")[2] if heading else ""
+    return [f"{title}: {lines[0]}"] if lines else []
 
 
 def _made(
@@ -164,12 +240,16 @@ def _made(
     notes: Sequence[str] = (),
     model: str = "",
 ) -> Answer:
-    cited = {q.source for statement in statements for q in statement.quotations}
+    quoted = [quotation for statement in statements for quotation in statement.quotations]
+    cited = {quotation.source: quotation for quotation in reversed(quoted)}
+    shown = sorted(cited) or list(range(1, len(result.hits) + 1))[: 0 if statements else NEAREST]
     return Answer(
         question=result.query,
         answered=bool(statements),
         statements=statements,
-        sources=tuple(_source(number, result.hits[number - 1]) for number in sorted(cited)),
+        sources=tuple(
+            _source(n, result.hits[n - 1], cited.get(n), in_words=not model) for n in shown
+        ),
         model=model,
         strategy=result.strategy,
         confidence=result.confidence,
@@ -181,17 +261,30 @@ def _made(
     )
 
 
-def _source(number: int, hit: Hit) -> AnswerSource:
+def _source(number: int, hit: Hit, quotation: Quotation | None, *, in_words: bool) -> AnswerSource:
+    """The passage, on the page of what is first quoted of it; with its words, where asked for."""
     chunk = hit.chunk
     return AnswerSource(
         number=number,
         id=chunk.public_id if chunk.document_id else "",
         title=chunk.title or chunk.source,
         source=chunk.source,
-        page=chunk.page,
+        page=chunk.page_at(quotation.start) if quotation else chunk.page,
         start=chunk.start,
         end=chunk.end,
         path=hit.path,
         confidence=hit.confidence,
         namespace=hit.namespace,
+        text=_around(chunk, quotation) if in_words else "",
     )
+
+
+def _around(chunk: StoredChunk, quotation: Quotation | None) -> str:
+    """The quotation with the sentence before it and the one behind it; else the passage."""
+    if quotation is None:
+        return chunk.text
+    ranges = sentences(chunk.text)
+    ends = bisect_left(ranges, quotation.end - chunk.start, key=itemgetter(0))
+    begins = bisect_right(ranges, quotation.start - chunk.start, key=itemgetter(0)) - 1
+    first, last = ranges[max(begins - 1, 0)], ranges[min(ends, len(ranges) - 1)]
+    return chunk.text[first[0] : last[1]]

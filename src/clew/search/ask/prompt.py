@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.settings import LlmSettings, LlmTaskSettings
-    from clew.types import Hit
+    from clew.types import ContextPart, Hit
 
 MOST_STATEMENTS = 8
 REPLY_TOKENS = 150
@@ -28,6 +28,8 @@ Answer with a JSON object: {{"statements": [{{"quotes": [{{"passage": 1, "words"
 For each statement give first the quotes that support it: the number of the passage, and words\
  copied from it exactly, letter for letter, between 3 and 30 words. Then give the statement: one\
  short sentence in the language of the question, which says no more than its quotes.
+Documents without a number tell how the passages hang together: paths between names, reports,\
+ timelines. Understand the passages by them, and quote passages alone.
 Where the passages do not answer the question, answer {{"statements": []}}.
 """
 
@@ -53,14 +55,22 @@ class AnswerReply(BaseModel):
 
 
 def answer_request(
-    question: str, hits: Sequence[Hit], settings: LlmSettings, *, report: str = ""
+    question: str, hits: Sequence[Hit], settings: LlmSettings, parts: Sequence[ContextPart] = ()
 ) -> Request:
-    """The question with the first passages that fit, numbered from 1.
+    """The question with what was found: the first parts of the context, then passages from 1 on.
 
-    `report` is a summary of them, which says what they have to do with each other.
+    Parts (paths, reports, …) say what passages have to do with each other. They take half of the
+    room at most; the passages among them stand there anyway.
     """
-    around = [untrusted_block(report, kind="report")] if report else []
-    taken = len(_INSTRUCTIONS) + len(question) + sum(map(len, around))
+    taken = len(_INSTRUCTIONS) + len(question)
+    room = _room(settings, settings.answer, taken) // 2
+    around: list[str] = []
+    for part in parts:
+        block = untrusted_block(part.text, kind=part.kind)
+        if part.kind != "passage" and len(block) <= room:
+            around.append(block)
+            room -= len(block)
+    taken += sum(map(len, around))
     blocks = passage_blocks(hits, settings, settings.answer, taken)
     asked = f"Question: {escaped(question)}"
     return Request(
@@ -77,7 +87,7 @@ def passage_blocks(
     hits: Sequence[Hit], settings: LlmSettings, task: LlmTaskSettings, taken: int
 ) -> list[str]:
     """The first passages that fit beside `taken` characters, numbered from 1; one at least."""
-    room = (settings.context_tokens - task.max_output_tokens) * _CHARACTERS_PER_TOKEN - taken
+    room = _room(settings, task, taken)
     blocks: list[str] = []
     for number, hit in enumerate(hits, start=1):
         block = untrusted_block(hit.chunk.text, number=number, title=hit.chunk.title[:200])
@@ -86,3 +96,8 @@ def passage_blocks(
             break
         blocks.append(block)
     return blocks
+
+
+def _room(settings: LlmSettings, task: LlmTaskSettings, taken: int) -> int:
+    """Characters that are left for documents in a request of a task."""
+    return (settings.context_tokens - task.max_output_tokens) * _CHARACTERS_PER_TOKEN - taken

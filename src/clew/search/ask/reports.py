@@ -125,7 +125,7 @@ def report_requests(result: SearchResult, settings: LlmSettings) -> list[Request
 
 def _request(result: SearchResult, report: _Report, settings: LlmSettings) -> Request:
     hits = list(report.passages.values())
-    return answer_request(result.query, hits, settings, report=report.part.text)
+    return answer_request(result.query, hits, settings, [report.part])
 
 
 def _findings(

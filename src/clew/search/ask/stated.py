@@ -34,7 +34,9 @@ def with_stated(result: SearchResult) -> SearchResult:
         metadata={},
     )
     hit = Hit(chunk=chunk, score=0.0, scores={}, source="graph", answer=_answering(result))
-    return replace(result, hits=(hit, *result.hits))
+    parts = tuple(p for p in result.context.parts if not p.text.startswith(STATED))
+    context = replace(result.context, parts=parts)
+    return replace(result, hits=(hit, *result.hits), context=context)
 
 
 def _answering(result: SearchResult) -> CharRange | None:

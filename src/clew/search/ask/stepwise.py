@@ -86,9 +86,11 @@ class Searches:
         """All searches as one result, that of the first question."""
         timings = sum((Counter(result.timings_ms) for result in self.results), Counter[str]())
         notes = dict.fromkeys([*self.notes, *(n for r in self.results for n in r.notes)])
+        parts = dict.fromkeys(part for r in self.results for part in r.context.parts)
         return replace(
             self.results[0],
             hits=self.hits(),
+            context=replace(self.results[0].context, parts=tuple(parts)),
             stated=tuple(dict.fromkeys(line for r in self.results for line in r.stated)),
             timings_ms=dict(timings),
             notes=tuple(notes),

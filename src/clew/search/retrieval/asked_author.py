@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from clew.errors import InputError
+from clew.filters import literal
 from clew.text import one_line, question_terms, words
 from clew.types import Condition
 
@@ -67,11 +67,7 @@ def by_author(session: QuerySession, ranking: Ranking) -> Iterator[int]:
     name, store = asked_author(session.question), session.resources.store
     if not name:
         return
-    holding = Condition(name="author", operator="~", value=f"*{literal(name)}*")
-    try:
-        ids = store.matching_chunks([holding])
-    except InputError:  # no document has an author
-        return
+    ids = store.matching_chunks([Condition("author", "~", f"*{literal(name)}*")])
     ids = ids[session.allows(ids)]
     places = {id_: place for place, id_ in enumerate(ranking.ids.tolist())}
     ordered = sorted(ids.tolist(), key=lambda id_: (places.get(id_, len(places)), id_))
@@ -95,8 +91,3 @@ def _is_by(name: str, author: object) -> bool:
     """Whether the name's words are whole words of the author, or of one of several."""
     authors = author if isinstance(author, (list, tuple)) else [author]
     return any(set(words(name)) <= set(words(str(one))) for one in authors)
-
-
-def literal(name: str) -> str:
-    """The name as a glob that it alone meets."""
-    return re.sub(r"([*?[])", r"[\1]", name)

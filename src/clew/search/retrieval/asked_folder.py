@@ -10,7 +10,8 @@ from functools import cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from clew.search.retrieval.asked_author import first_of_each, literal
+from clew.filters import literal
+from clew.search.retrieval.asked_author import first_of_each
 from clew.text import one_line, terms
 from clew.types import Condition
 
@@ -46,8 +47,7 @@ def in_folder(session: QuerySession, ranking: Ranking) -> Iterator[int]:
     name = terms(asked_folder(session.question))
     if not found or not name:
         return
-    below = Condition(name="path", operator="~", value=f"{_in_any_case(name[0])}*/**")
-    ids = store.matching_chunks([below])
+    ids = store.matching_chunks([Condition("path", "~", f"{literal(name[0])}*/**")])
     ids = ids[session.allows(ids)]
     places = {id_: place for place, id_ in enumerate(ranking.ids.tolist())}
     if found["newest"]:
@@ -57,11 +57,6 @@ def in_folder(session: QuerySession, ranking: Ranking) -> Iterator[int]:
     else:
         ordered = sorted(ids.tolist(), key=lambda id_: (places.get(id_, len(places)), id_))
     yield from first_of_each(session, ordered, lambda chunk: _lies_in(chunk.source, name))
-
-
-def _in_any_case(term: str) -> str:
-    """A glob of the term: globs of paths tell capitals apart."""
-    return "".join(f"[{c}{c.upper()}]" if c.isalpha() else literal(c) for c in term)
 
 
 def _lies_in(source: str, name: list[str]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
@@ -170,7 +169,7 @@ class _Ties:
             relation=TOGETHER,
             tail=tail,
             evidence=texts[at],
-            provenance=replace(origin, start=start, end=end),
+            provenance=origin.narrowed(start, end),
         )
 
 

@@ -9,14 +9,16 @@ import numpy as np
 
 from clew.graph.traversal.paths import neighbourhood
 from clew.search.strategies.entity_paths import TOGETHER, entity_rows
+from clew.types import current_first
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence, Set
+    from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+    from datetime import datetime
 
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.traversal.paths import Neighbourhood
     from clew.ports import GraphStore
-    from clew.types import Relation
+    from clew.types import Relation, Standing
 
     Direction = Literal["outbound", "inbound", "both"]
 
@@ -53,11 +55,18 @@ class Near:
     entity_id: int
     name: str
     relation: str
-    """The heaviest relation that ties it, or `co_occurs_with`."""
+    """The heaviest relation that ties it, one that holds if there is any, or `co_occurs_with`."""
     weight: float
     """0 to 1: the relation's; of what is named together s / (1 + s), s the strength of the tie."""
     depth: int
     """Ties from the other, from 1."""
+    standing: Standing | None
+    """Of the relation."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the relation holds, or there is none that would have to."""
+        return self.standing is None or self.standing.state == "current"
 
 
 def related(
@@ -70,17 +79,19 @@ def related(
     min_weight: float = 0.0,
     limit: int = 50,
     each_type: bool = True,
+    moment: datetime,
 ) -> tuple[list[Related], tuple[str, ...]]:
-    """Where relations lead from an entity, the nearest first, then the heaviest, and notes.
+    """Where relations lead from an entity, and notes.
 
-    Each neighbour comes by the heaviest relation that says so: once a relation type and direction,
-    or once where not `each_type`. Only relations that are asked for are followed further.
+    The nearest first, then those that hold at the moment, then the heaviest. Each neighbour comes
+    by the first relation in this order that says so: once a relation type and direction, or once
+    where not `each_type`. Only relations that are asked for are followed further.
     """
     seen, frontier = {entity_id}, [entity_id]
     found: list[Related] = []
     notes: tuple[str, ...] = ()
     for step in range(1, depth + 1):
-        relations = store.relations(frontier, RELATIONS)
+        relations = current_first(store.relations(frontier, RELATIONS), moment)
         if len(relations) == RELATIONS:
             notes = (f"only the {RELATIONS} heaviest relations a step were looked at",)
         wanted = (
@@ -147,24 +158,36 @@ def co_occurring(
 
 
 def near(
-    store: GraphStore, graph: EntityGraph, entity_id: int, *, depth: int, limit: int
+    store: GraphStore,
+    graph: EntityGraph,
+    entity_id: int,
+    *,
+    depth: int,
+    limit: int,
+    moment: datetime,
 ) -> tuple[list[Near], bool]:
-    """Entities that ties lead to, the nearest first, then the strongest; whether there are more."""
+    """Entities that ties lead to, the nearest first, then the strongest; whether there are more.
+
+    Of those as near, what is tied by a relation that does not hold at the moment comes last.
+    """
     rows = entity_rows(graph, [entity_id])
     if not rows:
         return [], False
     found = neighbourhood(graph, rows, depth, limit)
-    return _named(store, graph, found), bool(found.limits_hit)
+    return _named(store, graph, found, moment), bool(found.limits_hit)
 
 
-def _named(store: GraphStore, graph: EntityGraph, found: Neighbourhood) -> list[Near]:
+def _named(
+    store: GraphStore, graph: EntityGraph, found: Neighbourhood, moment: datetime
+) -> list[Near]:
     ids: list[int] = graph.entity_ids[list(found.entities)].tolist()
+    before: list[int] = graph.entity_ids[list(found.parents)].tolist()
     names = store.entity_names(ids)
-    stating: Sequence[int] = graph.relations[list(found.edges)].tolist()
-    relations = {r.id: r for r in store.relations_by_id([id_ for id_ in stating if id_])}
+    stated = _between(store, {*ids, *before}, moment)
     near = []
-    for id_, hops, edge, relation_id in zip(ids, found.hops, found.edges, stating, strict=True):
-        relation, strength = relations.get(relation_id), float(graph.strengths[edge])
+    for id_, parent, hops, edge in zip(ids, before, found.hops, found.edges, strict=True):
+        relation = stated.get(frozenset((id_, parent))) if graph.relations[edge] else None
+        strength = float(graph.strengths[edge])
         near.append(
             Near(
                 entity_id=id_,
@@ -172,6 +195,17 @@ def _named(store: GraphStore, graph: EntityGraph, found: Neighbourhood) -> list[
                 relation=relation.relation_type if relation else TOGETHER,
                 weight=relation.weight if relation else strength / (1 + strength),
                 depth=hops,
+                standing=relation.standing(moment) if relation else None,
             )
         )
-    return near
+    return sorted(near, key=lambda one: (one.depth, not one.holds))
+
+
+def _between(
+    store: GraphStore, ids: Set[int], moment: datetime
+) -> Mapping[frozenset[int], Relation]:
+    """The relation that ties each pair of these: one that holds, if there is any, the heaviest."""
+    found: dict[frozenset[int], Relation] = {}
+    for one in current_first(store.relations(sorted(ids), RELATIONS, among=True), moment):
+        found.setdefault(frozenset((one.from_entity_id, one.to_entity_id)), one)
+    return found

@@ -42,12 +42,16 @@ def dated_within(session: QuerySession, ids: Ids) -> NDArray[np.bool_]:
     periods = session.asked_time.compared or (session.named_period,)
     times = session.resources.store.chunk_times(ids.tolist())
     return np.array(
-        [any(p and _within(t, p) for t in times.get(i, ()) for p in periods) for i in ids.tolist()],
+        [
+            any(p and lies_within(t, p) for t in times.get(i, ()) for p in periods)
+            for i in ids.tolist()
+        ],
         dtype=bool,
     )
 
 
-def _within(one: Period, other: Period) -> bool:
+def lies_within(one: Period, other: Period) -> bool:
+    """Whether nothing of the one is outside the other."""
     begins = other.start is None or (one.start is not None and one.start >= other.start)
     ends = other.end is None or (one.end is not None and one.end <= other.end)
     return begins and ends

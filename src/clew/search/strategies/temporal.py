@@ -14,7 +14,7 @@ from clew.search.answer.blocks import Block, Form, cite_chunks, passage_block, t
 from clew.search.answer.stated_order import stated_order
 from clew.search.retrieval.channels import in_turn
 from clew.search.strategies.closeness import closeness
-from clew.search.strategies.period_alone import asks_of_period, dated_first
+from clew.search.strategies.period_alone import asks_of_period, asks_what_happened, dated_first
 from clew.text import one_line, terms
 from clew.types import Period, TemporalInfo
 
@@ -99,12 +99,13 @@ def _chunks_of(session: QuerySession, period: Period) -> Ids:
     """Chunks of the period, and those that state what held then of the question's entities."""
     store, seeds = session.resources.store, [seed.entity_id for seed in session.analysis.seeds]
     relations = store.relations(seeds, RELATIONS, as_of=session.options.as_of) if seeds else []
+    stating = [(one.chunk_id, one) for one in relations if one.chunk_id is not None]
+    said = store.published_at([chunk_id for chunk_id, _ in stating])
     held = {
-        relation.chunk_id
-        for relation in relations
-        if relation.chunk_id is not None
-        and relation.valid_from is not None
-        and Period(start=relation.valid_from, end=relation.valid_until).overlaps(period)
+        chunk_id
+        for chunk_id, one in stating
+        if (start := one.valid_from or said.get(chunk_id))
+        and Period(start=start, end=one.valid_until).overlaps(period)
     }
     return np.union1d(store.chunks_within(period), np.array(sorted(held), dtype=np.int64))
 
@@ -117,13 +118,23 @@ def _answering(session: QuerySession, inside: QuerySession, found: Ranking, with
     is likely to answer, and of "what happened in …?", "what was repaired in …?" and "notes of …".
     """
     if asks_of_period(session):
-        return dated_first(session, within.ids)
+        dated = dated_first(session, within.ids)
+        return _documents_in_turn(session, dated) if asks_what_happened(session) else dated
     if max(session.confidences.values(), default=1) < LIKELY:
         return within.ids
     best = float(found.scores.max(initial=0.0)) or 1.0
     enough = set(found.ids[found.scores >= ANSWERS * best].tolist())
     alike = _alike(session, inside, within.ids)
     return within.ids[alike | np.isin(within.ids, list(enough))]
+
+
+def _documents_in_turn(session: QuerySession, ids: Ids) -> Ids:
+    """The first of each document, then the second: no table tells alone what happened."""
+    known = {chunk.id: chunk.document_id for chunk in session.resources.store.chunks(ids.tolist())}
+    of_document: dict[str, list[int]] = {}
+    for id_ in ids.tolist():
+        of_document.setdefault(known.get(id_, ""), []).append(id_)
+    return in_turn([np.array(own, dtype=np.int64) for own in of_document.values()])
 
 
 def _alike(session: QuerySession, inside: QuerySession, ids: Ids) -> NDArray[np.bool_]:

@@ -13,7 +13,7 @@ from clew.stores.documents.earlier import drop_broken
 from clew.stores.names.entities import delete_orphans
 from clew.stores.relations.validity import recompute_all
 from clew.stores.state import COUNT_CHANGE, StoreState
-from clew.stores.statements.check import ENTITY_IDS, KEEP_OBSERVED
+from clew.stores.statements.check import ENTITY_IDS, GIVE_UP_ORIGINS, KEEP_OBSERVED
 from clew.types import CheckReport, Problem
 
 if TYPE_CHECKING:
@@ -113,6 +113,7 @@ class StoreCheck(Generic[B]):
         self.mend_references()
         drop_broken(self.backend)
         self.backend.execute(KEEP_OBSERVED)
+        self.backend.execute(GIVE_UP_ORIGINS)
         entities = [row[0] for row in self.backend.rows(ENTITY_IDS)]
         for first in range(0, len(entities), _ENTITIES):
             delete_orphans(self.backend, entities[first : first + _ENTITIES])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from clew.stores.state import StoreState
 from clew.stores.statements import dates as statements
 from clew.stores.statements.dates import LONG
 from clew.stores.statements.snapshot import CHUNK_IDS
+from clew.text import cached
 from clew.times import date_of, in_utc, read_period
 from clew.types import PartialDate, Period, partial_date
 
@@ -74,7 +75,7 @@ def time_rows(said: PartialDate | None, dates: Sequence[DateMention]) -> list[Ti
     return list(rows.values())
 
 
-@lru_cache(maxsize=65_536)
+@cached(8)
 def _named_bounds(name: str) -> tuple[int, int] | None:
     period = read_period(name)
     return None if period is None else bounds(period)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from clew.errors import StoreError
+from clew.filters import fields, predicate
 from clew.stores.backend import to_time, writing
 from clew.stores.described import read_described
 from clew.stores.documents.earlier import KEEP_VERSIONS, EarlierVersions
-from clew.stores.documents.metadata import check_fields
+from clew.stores.documents.metadata import FIELDS, DocumentValues, unknown_fields
 from clew.stores.documents.passages import Passages, document_version, stored_chunk, stored_section
 from clew.stores.documents.row_builder import PreparedDocument, prepare
 from clew.stores.documents.save import delete_documents, write_document
@@ -24,14 +26,18 @@ from clew.stores.statements import documents as statements
 from clew.stores.statements.documents import DOCUMENT
 from clew.stores.statements.versions import VERSIONS
 from clew.types import (
-    Condition,
     DocumentInfo,
     DocumentVersion,
+    Filter,
     IndexedDocument,
+    Metadata,
     NamedDocument,
     StoredChunk,
     StoredSection,
 )
+
+if TYPE_CHECKING:
+    from clew.types import Ids
 
 
 class Documents(Passages, EarlierVersions):
@@ -42,6 +48,9 @@ class Documents(Passages, EarlierVersions):
 
     _languages: tuple[int, frozenset[str]] = (-1, frozenset())
     """A generation, and the languages of its documents."""
+
+    _names: tuple[int, frozenset[str]] = (-1, frozenset())
+    """A generation, and the names of all metadata."""
 
     def save(self, entry: IndexedDocument) -> None:
         """See `ports.DocumentStore`. Raises `InputError` where the entry's parts do not fit."""
@@ -77,7 +86,7 @@ class Documents(Passages, EarlierVersions):
         *,
         ids: Sequence[str] | None = None,
         origin: str | None = None,
-        where: Sequence[Condition] = (),
+        where: Sequence[Filter] = (),
     ) -> list[DocumentInfo]:
         """See `ports.DocumentStore`."""
         with self.backend.consistent():
@@ -100,18 +109,59 @@ class Documents(Passages, EarlierVersions):
         rows = self.backend.rows(statements.DESCRIBED, **values)
         return sorted(map(_document_info, rows), key=attrgetter("source"))
 
-    @abstractmethod
-    def matching_documents(self, where: Sequence[Condition]) -> list[str]:
-        """Ids of the documents that meet every condition; `check_fields` where none does."""
+    # --- filters
 
-    @abstractmethod
-    def metadata_names(self) -> set[str]:
-        """Names of all metadata, of documents and of chunks."""
+    def matching_documents(self, where: Sequence[Filter]) -> list[str]:
+        """Ids of the documents that meet every filter."""
+        meets = predicate(where)
+        return [id_ for id_, of in self.document_values().items() if meets(of.of())]
 
-    def check_fields(self, where: Sequence[Condition], found: Sequence[object]) -> None:
-        """Raise `InputError` where nothing was found since no document has such a field."""
-        if where and not found and self.backend.rows(statements.ANY_DOCUMENT):
-            check_fields(where, self.metadata_names())
+    def matching_chunks(self, where: Sequence[Filter]) -> Ids:
+        """See `ports.PassageStore`."""
+        meets = predicate(where)
+        documents, chunks = self._values()
+        verdicts = {id_: meets(of.of()) for id_, of in documents.items()}
+        found = [
+            chunk_id
+            for chunk_id, id_, own in chunks
+            # A document that was deleted while they were read has no verdict.
+            if (meets(documents[id_].of(own)) if own and id_ in documents else verdicts.get(id_))
+        ]
+        return np.sort(np.array(found, dtype=np.int64))
+
+    def unknown_fields(self, where: Sequence[Filter]) -> list[str]:
+        """See `ports.PassageStore`."""
+        if {name for one in where for name in fields(one)} <= {*FIELDS}:
+            return []
+        if self._names[0] != self.generation():
+            self._values()
+        return unknown_fields(where, self._names[1])
+
+    def _values(
+        self,
+    ) -> tuple[Mapping[str, DocumentValues], Sequence[tuple[int, str, Metadata | None]]]:
+        """What filters ask of documents and chunks; keeps the names of their metadata."""
+        generation = self.generation()
+        with self.backend.consistent():
+            documents, chunks = self.document_values(), self.chunk_values()
+        metadata = [of.metadata for of in documents.values()]
+        names = frozenset[str]().union(*metadata, *(own for *_, own in chunks if own))
+        self._names = generation, names
+        return documents, chunks
+
+    def document_values(self) -> Mapping[str, DocumentValues]:
+        """What filters ask of each document, by its id."""
+        return {
+            id_: DocumentValues(columns, json.loads(metadata))
+            for id_, metadata, *columns in self.backend.rows(statements.ASKED_DOCUMENTS)
+        }
+
+    def chunk_values(self) -> Sequence[tuple[int, str, Metadata | None]]:
+        """(id, id of the document, own metadata) of each chunk."""
+        return [
+            (chunk_id, id_, json.loads(own) if own else None)
+            for chunk_id, id_, own in self.backend.rows(statements.ASKED_CHUNKS)
+        ]
 
     def named_documents(self, keys: Sequence[str]) -> list[NamedDocument]:
         """See `ports.DocumentStore`."""
@@ -141,14 +191,15 @@ class Documents(Passages, EarlierVersions):
 
     def document_digests(
         self, sources: Sequence[str] | None = None
-    ) -> dict[str, tuple[str, str, str]]:
+    ) -> dict[str, tuple[str, str, str, str]]:
         """See `ports.DocumentStore`."""
         if sources is None:
             (rows,) = self.backend.gather(by_digest.DIGESTS)
         else:
             (rows,) = self.backend.gather(by_digest.DIGESTS_OF, keys=list(sources))
         return {
-            source: (origin, sha256, fingerprint) for source, origin, sha256, fingerprint in rows
+            source: (origin, sha256, fingerprint, read_from or "")
+            for source, origin, sha256, fingerprint, read_from in rows
         }
 
     def document_chunks(self, *document_ids: str) -> list[StoredChunk]:
@@ -177,11 +228,21 @@ def _document_info(row: Sequence[Any]) -> DocumentInfo:
             **values,
             "created_at": to_time(values["created_at"]),
             "language": values["language"] or "",
+            "read_from": values["read_from"] or "",
             "date_source": values["date_source"] or "",
             "date_precision": values["date_precision"] or "",
             "updated_at": to_time(values["updated_at"]),
             "indexed_at": datetime.fromisoformat(values["indexed_at"]),
-            "metadata": json.loads(values["metadata"]),
+            "metadata": _metadata(values["metadata"]),
             "summary": read_described(values["summary"])[1],
         }
     )
+
+
+def _metadata(text: str) -> Metadata:
+    """Metadata; where they are damaged, what there is of them, so that the document can be seen."""
+    try:
+        found: Metadata = json.loads(text)
+    except ValueError:
+        return {"damaged": text}
+    return found

@@ -18,16 +18,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.errors import StoreCorruptError
+from clew.filters import predicate
 from clew.stores.backend import Backend, Row, to_text, to_time
 from clew.stores.documents.chunk_dates import known_until, periods_by_chunk
-from clew.stores.documents.metadata import COLUMNS, DocumentValues, meets_all
+from clew.stores.documents.metadata import COLUMNS, DocumentValues
 from clew.stores.documents.passages import passage_record
 from clew.stores.state import STATE, State, StoreState
 from clew.stores.statements import documents as documents_statements
 from clew.stores.statements import versions as statements
 from clew.stores.statements.dates import FIRST_RECORDED
 from clew.stores.statements.documents import CHUNK, DOCUMENT, PROVENANCE, SECTION
-from clew.types import Condition, EarlierVersion, PassageRecord
+from clew.types import EarlierVersion, Filter, PassageRecord
 
 if TYPE_CHECKING:
     from clew.types import Vectors
@@ -106,7 +107,7 @@ class EarlierVersions(StoreState):
         return None if not rows else str(_opened(rows[0])["text"])
 
     def earlier_at(
-        self, moment: datetime, where: Sequence[Condition] = ()
+        self, moment: datetime, where: Sequence[Filter] = ()
     ) -> Iterator[EarlierVersion]:
         """See `ports.DocumentStore`."""
         embedder = self.embedder()
@@ -153,17 +154,17 @@ def _opened(row: Sequence[Any]) -> dict[str, Any]:
 def _version(
     row: Sequence[Any],
     kept: Mapping[str, Any],
-    where: Sequence[Condition],
+    where: Sequence[Filter],
     embedder: tuple[str, int] | None,
 ) -> EarlierVersion:
-    """A row of KEPT with those passages that meet the conditions."""
+    """A row of KEPT with those passages that meet the filters."""
     document, metadata = kept["document"], json.loads(kept["document"]["metadata"])
     columns = [document[name] for name in COLUMNS]
-    values = DocumentValues(columns, metadata)
+    values, meets = DocumentValues(columns, metadata), predicate(where)
     found = [
         (place, record, terms)
         for place, (record, terms) in enumerate(_records(row, kept))
-        if meets_all(where, values, json.loads(kept["chunks"][place][_METADATA]))
+        if meets(values.of(json.loads(kept["chunks"][place][_METADATA])))
     ]
     places = [place for place, _, _ in found]
     vectors = None

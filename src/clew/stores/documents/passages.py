@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
@@ -20,7 +20,6 @@ from clew.stores.statements.names import ENTITY_NAMES
 from clew.stores.statements.relations import NAMED_CHUNK_RELATIONS
 from clew.times import date_of
 from clew.types import (
-    Condition,
     Document,
     DocumentVersion,
     Metadata,
@@ -35,7 +34,10 @@ from clew.types import (
 )
 
 if TYPE_CHECKING:
-    from clew.types import Ids
+    pass
+
+PAGE_STARTS = "page_starts"
+"""Key under which a chunk's metadata are stored with the further pages that it reaches over."""
 
 
 class Passages(Relations, ABC):
@@ -79,10 +81,6 @@ class Passages(Relations, ABC):
         rows = self.backend.rows(statements.PROVENANCES, ids=distinct(chunk_ids))
         return {row[0]: provenance(_named(PROVENANCE, row[1:])) for row in rows}
 
-    @abstractmethod
-    def matching_chunks(self, where: Sequence[Condition]) -> Ids:
-        """See `ports.PassageStore`."""
-
     def passage_records(
         self,
         chunk_ids: Sequence[int],
@@ -125,8 +123,16 @@ _RELATION = len(RelationRow._fields)
 def stored_chunk(row: Sequence[Any]) -> StoredChunk:
     """A row of CHUNK columns, with what the chunk shows of its document."""
     values = _named(CHUNK, row)
-    metadata = {**_object(values.pop("document_metadata")), **_object(values["metadata"])}
-    return StoredChunk(**{**values, "metadata": metadata, "language": values["language"] or ""})
+    own = _object(values["metadata"])
+    further = _page_starts(own)
+    values["metadata"] = {**_object(values.pop("document_metadata")), **own}
+    pages = ((values["start"], values["page"]), *further) if further else ()
+    return StoredChunk(**{**values, "language": values["language"] or "", "page_starts": pages})
+
+
+def _page_starts(own: dict[str, Any]) -> tuple[tuple[int, int], ...]:
+    """Taken from a chunk's own metadata: the further pages that it reaches over."""
+    return tuple((start, page) for start, page in own.pop(PAGE_STARTS, ()))
 
 
 def stored_section(row: Sequence[Any]) -> StoredSection:
@@ -255,6 +261,7 @@ def provenance(row: Mapping[str, Any]) -> Provenance:
     (JSON).
     """
     of_document, own = _object(row["document_metadata"]), _object(row["metadata"])
+    further = _page_starts(own)
     stated = date_of(own)
     date = stated or partial_date(to_time(row["created_at"]), row["date_precision"] or "")
     return Provenance(
@@ -273,6 +280,7 @@ def provenance(row: Mapping[str, Any]) -> Provenance:
         date_source="metadata" if stated else row["date_source"] or "",
         indexed_at=datetime.fromisoformat(row["indexed_at"]),
         extractor=extractor_of(row["recipe"]),
+        page_starts=further,
     )
 
 

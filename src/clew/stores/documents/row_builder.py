@@ -17,7 +17,7 @@ from clew.shingles import sketch
 from clew.stores.backend import half_character, to_text
 from clew.stores.documents.chunk_dates import DateMention, TimeRow, stated_date, time_rows
 from clew.stores.documents.metadata import description_keys
-from clew.stores.documents.passages import Version
+from clew.stores.documents.passages import PAGE_STARTS, Version
 from clew.stores.names.alias_plans import Named, ResolvedNames, names_by_key
 from clew.text import entity_key, name_keys, terms
 from clew.times import date_of
@@ -154,6 +154,7 @@ def _document_row(entry: IndexedDocument) -> Row:
         "id": document.id,
         "source": document.source,
         "origin": document.origin or document.source,
+        "read_from": document.read_from,
         "title": document.title,
         **name_keys(document.title, document.source),
         "sha256": document.sha256,
@@ -185,12 +186,18 @@ def _chunk_row(entry: IndexedDocument, chunk: Chunk, sentences: Sequence[tuple[i
         "end": chunk.end,
         "page": chunk.page,
         "key": chunk.key,
-        "metadata": _metadata(entry.document.source, chunk.metadata),
+        "metadata": _metadata(entry.document.source, _with_pages(chunk)),
         "sentences": _json(sentences),
         "context": chunk.context,
         "text": chunk.text,
         "sketch": sketch(chunk.text),
     }
+
+
+def _with_pages(chunk: Chunk) -> Metadata:
+    """The chunk's own metadata, and the further pages that it reaches over."""
+    pages = {PAGE_STARTS: chunk.page_starts} if chunk.page_starts else {}
+    return {**chunk.metadata, **pages}
 
 
 def _dates(mentions: Sequence[Mention]) -> list[DateMention]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence, Set
 from operator import itemgetter
 from typing import NamedTuple
 
-from clew.errors import StoreError, StoreMismatchError
+from clew.errors import StoreError, StoreMismatchError, check_several
 from clew.stores.backend import Backend, Found, Row, Rows, now
 from clew.stores.deletions import DELETING, note_deleted
 from clew.stores.documents.earlier import earlier_rows
@@ -280,6 +280,7 @@ def _open_version(backend: Backend, document: Document, version: Version, moment
 
 def delete_documents(backend: Backend, document_ids: Sequence[str]) -> int:
     """Delete documents and all that only they held, inside `write`; the number that existed."""
+    check_several(document_ids=document_ids)
     ids = list(dict.fromkeys(document_ids))
     known, touched, state, *deleting = backend.gather(
         statements.KNOWN_DOCUMENTS, statements.TOUCHED_ENTITIES, STATE, *DELETING, ids=ids

@@ -83,6 +83,20 @@ class Entities(StoreState):
         rows = self.backend.rows(statements.KEYS, keys=list(keys))
         return {key: entity_id for key, _, entity_id in rows}
 
+    def named(self, names: Sequence[str]) -> Mapping[str, int]:
+        """See `ports.GraphStore`."""
+        with self.backend.consistent():
+            known = self.resolve([entity_key(name) for name in names])
+            written = set(self.entity_names(list(known.values())).items())
+            written.update(
+                (alias.entity_id, alias.name)
+                for entity_id in set(known.values())
+                for alias in self.aliases(entity_id=entity_id)
+                if alias.method in ("exact", "manual")
+            )
+        found = ((name, known.get(entity_key(name), 0)) for name in names)
+        return {name: entity_id for name, entity_id in found if (entity_id, name) in written}
+
     def aliases(self, *, entity_id: int | None = None, after: int = 0) -> list[Alias]:
         """See `ports.GraphStore`."""
         if entity_id is None:

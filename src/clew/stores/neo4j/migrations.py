@@ -247,6 +247,17 @@ def m012_model_descriptions(database: Neo4jDatabase) -> None:
     database.write(partial(database.rows, _FORGET_SUMMARIES))
 
 
+def m014_read_from(database: Neo4jDatabase) -> None:
+    """Whether documents were read from files; of those that there are, their sources tell."""
+    database.write(
+        partial(
+            database.rows,
+            "MATCH (d:ClewDocument) WHERE d.read_from IS NULL"
+            " SET d.read_from = CASE WHEN d.origin =~ '(.:)?/.*' THEN 'file' ELSE '' END",
+        )
+    )
+
+
 MIGRATIONS: tuple[Callable[[Neo4jDatabase], None], ...] = (
     m001_documents_and_graph,
     m002_communities_and_topics,
@@ -261,6 +272,7 @@ MIGRATIONS: tuple[Callable[[Neo4jDatabase], None], ...] = (
     m011_descriptions,
     m012_model_descriptions,
     define_workers,
+    m014_read_from,
 )
 """Each may run twice at once, from two machines: it makes only what there is not."""
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -31,7 +31,7 @@ from clew.stores.names.entity_merge import (
 from clew.stores.names.pruned_names import PrunedNames
 from clew.stores.relations.relation_plans import plan_written
 from clew.stores.relations.relations import RelationRow, Relations, update_relations
-from clew.stores.relations.validity import heads_around, recompute_valid_until
+from clew.stores.relations.validity import heads_around, read_facts, recompute_valid_until
 from clew.stores.relations.weights import recompute_weights
 from clew.stores.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State
 from clew.stores.statements import manual_graph as statements
@@ -70,7 +70,9 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
             names.setdefault(key, Named(name=entity.name, entity_type=entity.entity_type))
         resolved = resolve_names(self.backend, names)
         ids = resolved.entity_ids
-        made = set(self.made_by_hand(ids=list(ids.values())))
+        # What came free has the tier of the entity that it was tied to, and was made by nobody.
+        own = {ids[alias.key] for alias in freed}
+        made = set(self.made_by_hand(ids=list(ids.values()))) - own
         results: list[tuple[int, bool]] = []
         new: list[dict[str, Any]] = []
         for key, entity in zip(keys, entities, strict=True):
@@ -82,14 +84,14 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
         if new:
             self.backend.execute_many(statements.MAKE_ENTITIES, new)
             self.backend.execute_many(statements.NAME_BY_HAND, new)
-        moved = [*freed, *resolved.moved_aliases]
+        moved = [*(alias.id for alias in freed), *resolved.moved_aliases]
         if moved:
             count_moved_aliases(self.backend, moved)
         elif new:
             self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
         return results
 
-    def _free_guesses(self, keys: Sequence[str]) -> list[int]:
+    def _free_guesses(self, keys: Sequence[str]) -> list[HeldAlias]:
         """Who makes an entity says that its name is nobody else's: ties by likeness were wrong.
 
         The aliases that were so. What cannot be parted is refused before anything is written.
@@ -107,7 +109,7 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
                 held[entity_id] = whole.without(parted)
         for parting in partings:
             split_off(self.backend, *parting)
-        return [alias.id for _, parted, _ in partings for alias in parted]
+        return [alias for _, parted, _ in partings for alias in parted]
 
     @writing
     def update_entity(
@@ -187,11 +189,13 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
             raise unknown_entities(missing)
         rows = sorted(RelationRow(*row) for row in held)
         next_id = NextIds(*next_ids[0]).relations
-        plan, written = plan_written(relations, aliases, rows, next_id, now())
+        heads = {int(relation.source_id) for relation in relations}
+        functional = State(state).functional
+        facts = read_facts(self.backend, functional, heads)
+        plan, written = plan_written(relations, aliases, rows, next_id, now(), facts)
         self.backend.insert({"relations": [row._asdict() for row in plan.new]}, changes=1)
         update_relations(self.backend, plan.changed)
-        heads = {int(relation.source_id) for relation in relations}
-        self._recompute_ends(heads, State(state).functional)
+        self._recompute_ends(heads, functional)
         found = self.relations_by_id([relation_id for relation_id, _ in written])
         return [(relation, new) for relation, (_, new) in zip(found, written, strict=True)]
 

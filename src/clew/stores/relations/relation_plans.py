@@ -9,6 +9,7 @@ from typing import NamedTuple
 from clew.ports import Fact, FoundRelation
 from clew.stores.backend import to_text
 from clew.stores.relations.relations import NO_CONTEXT, TEXT_WEIGHT, End, RelationRow, text_row
+from clew.stores.relations.validity import Fact as FunctionalFact
 from clew.text import entity_key
 from clew.types import NewRelation
 
@@ -144,11 +145,21 @@ def plan_written(
     held: Iterable[RelationRow],
     first_id: int,
     moment: str,
+    functional: Sequence[FunctionalFact] = (),
 ) -> tuple[Plan, list[tuple[int, bool]]]:
     """Relations written by hand; (id, whether it is new) of each, in order.
 
-    `aliases` are those that entities are shown under, by entity id. `held` is what was written of
-    these entities before and not retracted.
+    A row is one period of a fact: what ended and is stated again begins another. A statement
+    without a beginning begins now where it is news: where the fact had ended before, or where it
+    ends another one. Else nobody said since when it holds.
+
+    Args:
+        relations: What is stated.
+        aliases: Those that entities are shown under, by entity id.
+        held: What was written of these entities before and not retracted.
+        first_id: The next relation's id.
+        moment: This moment, as it is stored.
+        functional: The functional facts of the heads, whoever states them.
     """
     before = {row.id: row for row in held}
     rows, written = dict(before), list[tuple[int, bool]]()
@@ -159,28 +170,59 @@ def plan_written(
         next_id = first_id + len(rows) - len(before)
         row = _written_row(relation, aliases, next_id, moment)
         ids = by_fact.setdefault(_fact_of(row), [])
-        same = _same((rows[i] for i in ids), row.valid_from)
-        if same is None:
-            ids.append(row.id)
-        else:
+        same = _same_period((rows[i] for i in ids), row)
+        if same is not None:
             context = same.context if relation.context is None else row.context
-            row = _taken_over(same, row)._replace(context=context)
+            weight = same.weight if relation.weight is None else row.weight
+            row = _taken_over(same, row)._replace(context=context, weight=weight)
+        else:
+            if row.recorded_at == moment and _is_news(row, bool(ids), functional):
+                row = row._replace(valid_from=moment)
+            ids.append(row.id)
         rows[row.id] = row
         written.append((row.id, same is None))
     return _plan(before, rows), written
 
 
-def _same(rows: Iterable[RelationRow], valid_from: str | None) -> RelationRow | None:
-    """The row that a relation of the same ends and type brings up to date.
+def _same_period(rows: Iterable[RelationRow], new: RelationRow) -> RelationRow | None:
+    """The row of the same fact whose period a statement speaks of, which it brings up to date.
 
-    What is not said is no reason for a second one: no beginning meets any.
+    With a beginning, the one that begins then, or one of which nobody said since when it holds and
+    that had not ended by then. Without, the one that holds when it is told; or that held until the
+    end that is told, where this is past.
     """
+    start, until = new.valid_from, new.stated_until
+    at = until if until is not None and until < new.recorded_at else new.recorded_at
     met = [
         row
         for row in rows
-        if valid_from is None or row.valid_from is None or row.valid_from == valid_from
+        if row.valid_from == start is not None
+        or (
+            (start is None or row.valid_from is None)
+            and (row.valid_from or "") <= (start or at)
+            and _ends_after(row, start or at, until)
+        )
     ]
-    return max(met, key=lambda row: (row.valid_from == valid_from, row.id), default=None)
+    return max(met, key=lambda row: (row.valid_from == start, row.id), default=None)
+
+
+def _ends_after(row: RelationRow, moment: str, until: str | None) -> bool:
+    """Whether a row holds on at a moment; one that ends as the statement says is the same."""
+    return row.valid_until is None or row.valid_until > moment or row.valid_until == until
+
+
+def _is_news(row: RelationRow, is_known: bool, functional: Iterable[FunctionalFact]) -> bool:
+    """Whether a statement without a beginning, of no period that holds, begins as it is told."""
+    now = row.recorded_at
+    if row.valid_from is not None or (row.stated_until is not None and row.stated_until <= now):
+        return False
+    return is_known or any(
+        (one.head, one.relation_type) == (row.from_entity_id, row.relation_type)
+        and one.tail != row.to_entity_id
+        and one.start <= now
+        and (one.valid_until is None or one.valid_until > now)
+        for one in functional
+    )
 
 
 def _written_row(
@@ -195,14 +237,14 @@ def _written_row(
         from_alias_id=aliases[source],
         to_alias_id=aliases[target],
         relation_type=relation.relation_type,
-        weight=float(relation.weight),
+        weight=1.0 if relation.weight is None else float(relation.weight),
         is_causal=relation.is_causal,
         confidence=1.0,
         context=NO_CONTEXT if relation.context is None else json.dumps(dict(relation.context)),
         valid_from=to_text(relation.valid_from),
         valid_until=until,
         stated_until=until,
-        recorded_at=moment,
+        recorded_at=to_text(relation.recorded_at) or moment,
         retracted_at=None,
         chunk_id=None,
         sentence=None,

@@ -177,6 +177,7 @@ def to_relation(row: RelationRow) -> Relation:
         chunk_id=row.chunk_id,
         sentence=row.sentence,
         extractor=row.extractor,
+        stated_until=to_time(row.stated_until),
     )
 
 

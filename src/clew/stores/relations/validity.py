@@ -2,7 +2,8 @@
 
 A person lives in one place at a time: where two facts of a type that is declared functional lead
 from one entity to different ones, the earlier holds until the later begins. A fact begins with
-its `valid_from`; one without is older than those that have one, and begins with its `recorded_at`.
+its `valid_from`, else, to find its place among the others, when its passage was said; one without
+either is older than those that have one, and begins with its `recorded_at`.
 `valid_until` is derived from `stated_until` (what the text says) and from the other facts, is kept
 right whenever they change, and nothing is ever deleted by a contradiction.
 """
@@ -15,7 +16,8 @@ from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
-from clew.stores.backend import Backend
+from clew.stores.backend import Backend, to_text
+from clew.stores.documents.chunk_dates import moment_of
 from clew.stores.statements.relations import ALL_FACTS, FACTS_FROM, FORGET_ENDS, HEADS_OF_TAILS
 
 FOREVER = "9999-12-31T23:59:59.999999+00:00"
@@ -117,7 +119,21 @@ def read_facts(
         rows = backend.rows(ALL_FACTS, types=functional, known=known)
     else:
         rows = backend.rows(FACTS_FROM, types=functional, known=known, ids=list(heads))
-    return [Fact(*row) for row in rows]
+    return [_fact(*row) for row in rows]
+
+
+def _fact(
+    id_: int,
+    head: int,
+    relation_type: str,
+    tail: int,
+    valid_from: str | None,
+    said: int | None,
+    recorded_at: str,
+    *ends: str | None,
+) -> Fact:
+    start = valid_from or (None if said is None else to_text(moment_of(said)))
+    return Fact(id_, head, relation_type, tail, start is not None, start or recorded_at, *ends)
 
 
 def heads_around(

@@ -17,6 +17,7 @@ from clew.ports.copying import Row as WholeRow
 from clew.stores.backend import Found, Row, Rows, Statement
 from clew.stores.sqlite import tables
 from clew.stores.sqlite.connection import Database
+from clew.stores.sqlite.jobs.audit import NO_WAY_BACK
 from clew.stores.state import COUNT_CHANGE, STATE, State
 
 if TYPE_CHECKING:
@@ -171,6 +172,7 @@ class SqliteBackend:
         """See `Backend`."""
         with self.database.write() as connection:
             tables.clear(connection)
+            connection.execute(NO_WAY_BACK.format(table="audit"))
 
     def define_vectors(self, dimension: int) -> None:
         """See `Backend`; searched in a matrix beside the file, which takes nothing of it."""

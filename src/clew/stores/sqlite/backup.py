@@ -17,6 +17,7 @@ from clew.derived_files import derived_files, remove_files
 from clew.errors import InputError, StoreCorruptError, StoreError
 from clew.private_files import make_file
 from clew.stores.sqlite.connection import Database
+from clew.stores.sqlite.jobs.audit import NO_WAY_BACK
 from clew.stores.sqlite.migrations import SCHEMA_VERSION, migrate, schema_version
 from clew.stores.sqlite.store import COPY_PREFIX, SqliteStore
 
@@ -95,6 +96,7 @@ def restore(store: SqliteStore, source: Path, *, own: bool = False) -> None:
             )
         with attached(store, copy) as connection:
             replace_content(connection, kept=KEPT)
+            connection.execute(NO_WAY_BACK.format(table="main.audit"))
     remove_files(derived_files(store.folder))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from clew.errors import StoreBusyError, StoreError
@@ -18,19 +18,30 @@ from clew.types import Problem
 
 _log = logging.getLogger("clew")
 
+_JSON = (
+    *(("documents", "metadata"), ("sections", "headings"), ("chunks", "metadata")),
+    *(("chunks", "sentences"), ("relations", "context")),
+)
+_NO_JSON = "SELECT rowid FROM {table} WHERE NOT json_valid({column})"
+_TABLES = """
+SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'keywords%'
+    AND name NOT LIKE 'sqlite~_%' ESCAPE '~' ORDER BY name
+"""
 _SECTION_OF_CHUNK = ("chunks", "section_id")
 
 
 class SqliteCheck(StoreCheck[SqliteBackend]):
     """`StoreCheck` of a SQLite file, which may be damaged anywhere; it never fails itself."""
 
-    derived = frozenset({"references", "keyword index"})
+    derived = frozenset({"references", "keyword index", "titles"})
 
     def own(self) -> Mapping[str, Invariant]:
         """See `StoreCheck`."""
         database = self.backend.database
         return {
             "references": lambda _: _references(database),
+            "texts": lambda _: _unreadable(database, titles=False),
+            "titles": lambda _: _unreadable(database, titles=True),
             "keywords": lambda backend: chain(
                 invariants.keywords(backend), _strange_keywords(database)
             ),
@@ -76,9 +87,20 @@ class SqliteCheck(StoreCheck[SqliteBackend]):
             _log.warning("nothing could be mended: %s", error)
 
     def mend_references(self) -> None:
-        """Delete what belongs to nothing; an entity comes back from its names."""
+        """Delete what belongs to nothing; an entity comes back from its names.
+
+        Of titles that cannot be read stays what can be.
+        """
         with self.backend.database.read() as connection:
             _mend_references(connection)
+            titles = connection.execute("SELECT id, CAST(title AS BLOB) FROM documents").fetchall()
+            connection.executemany(
+                "UPDATE documents SET title = ? WHERE id = ? AND CAST(title AS BLOB) <> ?",
+                (
+                    (read := data.decode("utf-8", "replace"), id_, read.encode())
+                    for id_, data in titles
+                ),
+            )
 
     def mend_keywords(self) -> None:
         """Make a new table, as deleting from a damaged index may fail."""
@@ -103,6 +125,50 @@ def _integrity(database: Database) -> Iterator[str]:
         for (message,) in connection.execute("PRAGMA integrity_check"):
             if message != "ok":
                 yield message
+
+
+def _unreadable(database: Database, *, titles: bool) -> Iterator[str]:
+    """Every text is UTF-8: those of all columns, or the titles of documents, which can be mended.
+
+    The words that passages are found by are compared with their texts instead.
+    """
+    with database.read() as connection:
+        for (table,) in connection.execute(_TABLES).fetchall():
+            about = connection.execute("SELECT name, type, pk FROM pragma_table_info(?)", (table,))
+            columns = about.fetchall()
+            key = [f'"{name}"' for name, _, pk in columns if pk] or ["rowid"]
+            texts = [
+                name
+                for name, kind, _ in columns
+                if kind in ("TEXT", "") and ((table, name) == ("documents", "title")) == titles
+            ]
+            if texts:
+                yield from _not_utf8(connection, table, key, texts)
+        for table, column in () if titles else _JSON:
+            for (number,) in connection.execute(_NO_JSON.format(table=table, column=column)):
+                yield f"the {column} of {table}, row {number}, is no JSON"
+
+
+def _not_utf8(
+    connection: sqlite3.Connection, table: str, key: Sequence[str], texts: Sequence[str]
+) -> Iterator[str]:
+    as_bytes = "CASE typeof({0}) WHEN 'text' THEN CAST({0} AS BLOB) ELSE {1} END"
+    names = [*key, *(f'"{name}"' for name in texts)]
+    read = [as_bytes.format(name, name if name in key else "x''") for name in names]
+    for row in connection.execute(f"SELECT {', '.join(read)} FROM {table}"):
+        of = "/".join(_shown(part) for part in row[: len(key)])
+        for name, data in zip(texts, row[len(key) :], strict=True):
+            try:
+                data.decode()
+            except UnicodeDecodeError as error:
+                yield f"the {name} of {table} {of} is no text at byte {error.start}: {_shown(data)}"
+
+
+def _shown(value: object) -> str:
+    """A value of a key, or of what is damaged, as far as it can be read."""
+    return (
+        value.decode("utf-8", "backslashreplace")[:80] if isinstance(value, bytes) else str(value)
+    )
 
 
 def _references(database: Database) -> Iterator[str]:

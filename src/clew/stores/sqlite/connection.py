@@ -18,7 +18,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from clew.errors import StoreCorruptError, StoreError
+from clew.errors import StoreCorruptError, StoreError, StoreMismatchError
 from clew.stores.backend import half_character
 from clew.stores.sqlite.errors import BUSY, damaged, primary_code, translated
 
@@ -48,9 +48,12 @@ class Database:
     """
 
     def __init__(
-        self, path: Path, busy_seconds: float, prepare: Callable[[sqlite3.Connection], None]
+        self,
+        path: Path,
+        busy_seconds: float,
+        prepare: Callable[[sqlite3.Connection], None] = lambda connection: None,
     ) -> None:
-        """`prepare` is called on each new connection (to define SQL functions)."""
+        """`prepare` is called on each new connection, such as to attach another file."""
         self.path = path
         self.busy_seconds = busy_seconds
         self.read_only = path.is_file() and not all(
@@ -65,6 +68,13 @@ class Database:
         self._beside = ExitStack()
         self._changed = threading.Condition()
         self._closed = False
+        self._file: tuple[int, int] | None = None
+        self.schema: int | None = None
+        """The version that every transaction expects to find; None while it is being made."""
+
+    def is_replaced(self) -> bool:
+        """Whether the file that was opened is no longer the one at its path."""
+        return self._file is not None and _identity(self.path) != self._file
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
@@ -76,6 +86,7 @@ class Database:
             # The first statement, not BEGIN, takes the lock and may find the store busy.
             self._patiently(connection, "BEGIN", "SELECT 1 FROM sqlite_master LIMIT 1")
             with _finished(connection):
+                self._check_file(connection)
                 yield connection
 
     @contextmanager
@@ -90,7 +101,7 @@ class Database:
                     yield connection
                 return
             self._begin_writing(connection, durable)
-            with _finished(connection):
+            with self._kept(connection):
                 yield connection
 
     @contextmanager
@@ -107,7 +118,7 @@ class Database:
             finally:
                 self._batching.discard(connection)
                 if connection.in_transaction:  # SQLite itself rolls back when the disk is full
-                    with _finished(connection):
+                    with self._kept(connection):
                         pass
 
     @contextmanager
@@ -139,6 +150,28 @@ class Database:
             durable, self._grouping[thread] = False, True
         level = "FULL" if durable else "NORMAL"
         self._patiently(connection, f"PRAGMA synchronous = {level}", "BEGIN IMMEDIATE")
+
+    @contextmanager
+    def _kept(self, connection: sqlite3.Connection) -> Iterator[None]:
+        """Commit to the file that is at the path, and to no other; or roll back."""
+        with _finished(connection):
+            self._check_file(connection)
+            yield
+        if self.is_replaced():  # nobody will read what was written
+            raise _replaced(self.path)
+
+    def _check_file(self, connection: sqlite3.Connection) -> None:
+        """Raise where the file is another one by now, or was written by another version of Clew."""
+        if self.is_replaced():
+            raise _replaced(self.path)
+        if self.schema is not None:
+            found = read_meta(connection, "schema_version", int, 0)
+            if found != self.schema:
+                raise StoreMismatchError(
+                    f"the store {str(self.path)!r} has schema version {found} by now, and this"
+                    f" process works with {self.schema}: another version of Clew changed it; end"
+                    " this process and start it with that version"
+                )
 
     def require_writable(self) -> None:
         """Raise `StoreError` where the file can only be read."""
@@ -221,6 +254,7 @@ class Database:
             connection.close()
             raise
         with self._changed:
+            self._file = self._file or _identity(self.path)
             for other in [t for t in self._connections if not t.is_alive()]:
                 self._connections.pop(other).close()
             self._connections[thread] = connection
@@ -259,6 +293,21 @@ class Database:
             raise half_character(error) from error
         except UnicodeDecodeError as error:
             raise damaged(error, self.path) from error
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _replaced(path: Path) -> StoreError:
+    return StoreError(
+        f"the store {str(path)!r} was replaced or removed since it was opened here, and nothing was"
+        " written to what is there now: open it again (a server does so by itself), then repeat"
+    )
 
 
 def define_checksum(connection: sqlite3.Connection) -> None:

@@ -277,3 +277,12 @@ def m019_descriptions(connection: sqlite3.Connection) -> None:
     connection.execute(
         "CREATE INDEX documents_by_description ON documents (describes, ends, begins)"
     )
+
+
+def m023_read_from(connection: sqlite3.Connection) -> None:
+    """Whether documents were read from files; of those that there are, their sources tell."""
+    if "read_from" not in {row[1] for row in connection.execute("PRAGMA table_info(documents)")}:
+        connection.execute("ALTER TABLE documents ADD COLUMN read_from TEXT NOT NULL DEFAULT ''")
+    connection.execute(
+        "UPDATE documents SET read_from = 'file' WHERE origin LIKE '/%' OR origin LIKE '_:/%'"
+    )

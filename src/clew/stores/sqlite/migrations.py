@@ -11,7 +11,7 @@ from clew.errors import StoreCorruptError, StoreError, StoreMismatchError
 from clew.private_files import make_file, make_folder
 from clew.stores.sqlite.connection import Database, read_meta
 from clew.stores.sqlite.first_tables import m001_documents_and_graph, m002_times_and_versions
-from clew.stores.sqlite.jobs.audit import m006_refusals, m021_undo
+from clew.stores.sqlite.jobs.audit import m006_refusals, m021_undo, m022_outcomes
 from clew.stores.sqlite.jobs.conversations import m018_conversations
 from clew.stores.sqlite.jobs.rows import m004_jobs_and_audit
 from clew.stores.sqlite.migration_steps import (
@@ -29,6 +29,7 @@ from clew.stores.sqlite.migration_steps import (
     m016_enrichments,
     m017_lookup_keys,
     m019_descriptions,
+    m023_read_from,
 )
 from clew.stores.sqlite.model_descriptions import m020_model_descriptions
 
@@ -54,6 +55,8 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m019_descriptions,
     m020_model_descriptions,
     m021_undo,
+    m022_outcomes,
+    m023_read_from,
 )
 SCHEMA_VERSION = len(MIGRATIONS)
 
@@ -93,9 +96,7 @@ def migrate(connection: sqlite3.Connection, last: int = SCHEMA_VERSION) -> None:
         connection.execute("INSERT OR REPLACE INTO meta VALUES ('schema_version', ?)", (number,))
 
 
-def open_database(
-    folder: Path, busy_seconds: float, prepare: Callable[[sqlite3.Connection], None]
-) -> Database:
+def open_database(folder: Path, busy_seconds: float) -> Database:
     """The file in a store's folder, made or brought up to this version's schema where needed.
 
     Raises `StoreError` where the folder cannot be made, and what `migrate` raises.
@@ -108,9 +109,10 @@ def open_database(
             f"cannot make the store's folder {str(folder)!r} ({error.strerror});"
             " give another one with --store"
         ) from error
-    database = Database(folder / "clew.db", busy_seconds, prepare)
+    database = Database(folder / "clew.db", busy_seconds)
     try:
         _bring_up_to_date(database, folder)
+        database.schema = SCHEMA_VERSION
     except BaseException:
         database.close()
         raise

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from clew.types import Vectors
 
 _DOCUMENTS = """
-SELECT d.id, d.source, d.origin, d.sha256, d.recipe, d.indexed_at,
+SELECT d.id, d.source, d.origin, d.sha256, d.recipe, d.read_from, d.indexed_at, d.updated_at,
     coalesce((SELECT min(id) FROM chunks WHERE document_id = d.id), 0)
 FROM documents d
 """
@@ -40,7 +40,7 @@ WHERE tier = 'manual' OR content <> '' ORDER BY id
 """
 _SAID_BY_HAND = """
 SELECT h.key, r.relation_type, t.key, r.weight, r.is_causal, r.context, r.valid_from,
-    r.stated_until
+    r.stated_until, r.recorded_at
 FROM relations r JOIN aliases h ON h.id = r.from_alias_id JOIN aliases t ON t.id = r.to_alias_id
 WHERE r.chunk_id IS NULL AND r.retracted_at IS NULL ORDER BY r.id
 """
@@ -67,14 +67,16 @@ class ShardDocument(NamedTuple):
     origin: str
     sha256: str
     pipeline_fingerprint: str
+    read_from: str
     indexed_at: str
+    updated_at: str | None
     first_chunk: int
     """0 where it has none; documents of one file were saved in the order of these."""
 
     @property
-    def digests(self) -> tuple[str, str, str]:
+    def digests(self) -> tuple[str, str, str, str]:
         """As `DocumentStore.document_digests` has them."""
-        return self.origin, self.sha256, self.pipeline_fingerprint
+        return self.origin, self.sha256, self.pipeline_fingerprint, self.read_from
 
 
 class HandRelation(NamedTuple):
@@ -89,6 +91,7 @@ class HandRelation(NamedTuple):
     """JSON"""
     valid_from: datetime | None
     valid_until: datetime | None
+    recorded_at: datetime | None
 
 
 class RetractedRelation(NamedTuple):
@@ -195,6 +198,7 @@ def _hand_relation(
     context: str,
     valid_from: str | None,
     valid_until: str | None,
+    recorded_at: str,
 ) -> HandRelation:
-    times = to_time(valid_from), to_time(valid_until)
+    times = to_time(valid_from), to_time(valid_until), to_time(recorded_at)
     return HandRelation(head, relation_type, tail, weight, bool(is_causal), context, *times)

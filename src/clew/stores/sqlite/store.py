@@ -4,10 +4,6 @@ Words: BM25 in FTS5, over terms that Clew has analysed itself. The tokenizer is 
 at the spaces between terms and leaves every letter beyond ASCII alone, so that terms of any script
 come back as they were given.
 
-Metadata: names and values are bound, never written into the statement. SQL finds the value that a
-condition asks about, as JSON text; how two values compare (numbers, times, text, lists) is decided
-in `metadata.meets`, which SQL calls.
-
 Beside it: the journal of a store that is on a server, and opening a file to copy it, or to copy
 into it.
 """
@@ -16,27 +12,26 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import tempfile
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.errors import InputError, StoreError
+from clew.errors import InputError, StoreCorruptError, StoreError
 from clew.private_files import make_file, make_folder
 from clew.stores.copy import NOT_BEGUN
 from clew.stores.documents.earlier import KEEP_VERSIONS
-from clew.stores.documents.metadata import COLUMNS, FIELDS, field_value, meets, wanted
 from clew.stores.sqlite.backend import SqliteBackend, damaged_embedding, folder_place
 from clew.stores.sqlite.connection import Database
 from clew.stores.sqlite.migrations import SCHEMA_VERSION, migrate, open_database, schema_version
 from clew.stores.state import REMEMBER
 from clew.stores.store import Store
-from clew.types import CheckReport, Condition
+from clew.types import CheckReport, DocumentInfo, Filter
 
 if TYPE_CHECKING:
     from clew.ports.upkeep import Progress
@@ -45,22 +40,6 @@ if TYPE_CHECKING:
 
 _CHUNKS = 10_000
 """Chunks whose terms are read at once."""
-# JSON text of one metadata value; NULL where it is missing or null.
-_FROM_METADATA = """(
-    SELECT CASE type WHEN 'true' THEN 'true' WHEN 'false' THEN 'false'
-        WHEN 'array' THEN value WHEN 'object' THEN value ELSE json_quote(value) END
-    FROM json_each({table}.metadata) WHERE key = ? AND type <> 'null')"""
-
-_METADATA_NAMES = """
-SELECT name.key FROM documents, json_each(documents.metadata) name
-UNION SELECT name.key FROM chunks, json_each(chunks.metadata) name WHERE chunks.metadata <> '{}'
-"""
-
-
-def define_functions(connection: sqlite3.Connection) -> None:
-    """Give SQL `meets(value, operator, wanted)` and `field_value(name, columns…)`."""
-    connection.create_function("meets", 3, meets, deterministic=True)
-    connection.create_function("field_value", 1 + len(COLUMNS), field_value, deterministic=True)
 
 
 class SqliteStore(Store):
@@ -85,7 +64,7 @@ class SqliteStore(Store):
         indexed_from: int | None = None,
     ) -> None:
         """Open the store in `folder`, made where it does not exist; the rest as in `Store`."""
-        backend = SqliteBackend(open_database(folder, busy_seconds, define_functions))
+        backend = SqliteBackend(open_database(folder, busy_seconds))
         super().__init__(
             backend, embedder=embedder, functional=functional, keep_versions=keep_versions
         )
@@ -111,6 +90,25 @@ class SqliteStore(Store):
         from clew.stores.sqlite.check import SqliteCheck
 
         return SqliteCheck(self.backend, progress).run(repair=repair)
+
+    def documents(
+        self,
+        *,
+        ids: Sequence[str] | None = None,
+        origin: str | None = None,
+        where: Sequence[Filter] = (),
+    ) -> list[DocumentInfo]:
+        """See `ports.DocumentStore`; of a text that is damaged it has what can be read."""
+        read = partial(super().documents, ids=ids, origin=origin, where=where)
+        try:
+            return read()
+        except StoreCorruptError:
+            with self.database.read() as connection:
+                connection.text_factory = partial(str, encoding="utf-8", errors="replace")
+                try:
+                    return read()
+                finally:
+                    connection.text_factory = str
 
     # --- searching
 
@@ -159,40 +157,6 @@ class SqliteStore(Store):
         if self.keyword_index is not None:
             self.keyword_index.persist()
 
-    def matching_chunks(self, where: Sequence[Condition]) -> Ids:
-        """See `ports.PassageStore`."""
-        own = _FROM_METADATA.format(table="chunks")
-        tests, bound = [], list[str]()
-        for condition in where:
-            value, names = _document_value(condition.name)
-            tests.append(f"meets(coalesce({own}, {value}), ?, ?)")
-            bound += [condition.name, *names, *wanted(condition)]
-        sql = f"""
-            SELECT chunks.id FROM chunks JOIN documents ON documents.id = chunks.document_id
-            WHERE {" AND ".join(tests) or "TRUE"} ORDER BY chunks.id"""
-        with self.database.read() as connection:
-            found = [row[0] for row in connection.execute(sql, bound)]
-        self.check_fields(where, found)
-        return np.array(found, dtype=np.int64)
-
-    def matching_documents(self, where: Sequence[Condition]) -> list[str]:
-        """See `Documents`."""
-        tests, bound = [], list[str]()
-        for condition in where:
-            value, names = _document_value(condition.name)
-            tests.append(f"meets({value}, ?, ?)")
-            bound += [*names, *wanted(condition)]
-        sql = f"SELECT id FROM documents WHERE {' AND '.join(tests) or 'TRUE'}"
-        with self.database.read() as connection:
-            found = [row[0] for row in connection.execute(sql, bound)]
-        self.check_fields(where, found)
-        return found
-
-    def metadata_names(self) -> set[str]:
-        """See `Documents`."""
-        with self.database.read() as connection:
-            return {row[0] for row in connection.execute(_METADATA_NAMES)}
-
     def embeddings(self, after: int = 0) -> tuple[Ids, Vectors]:
         """See `ports.SnapshotSource`. Raises `StoreCorruptError` for one that is damaged."""
         with self.database.read() as connection:
@@ -218,15 +182,6 @@ def _quoted(term: str) -> str:
     return '"' + term.replace('"', '""') + '"'
 
 
-def _document_value(name: str) -> tuple[str, list[str]]:
-    """The value of a name in a row of `documents`, and what is bound in it."""
-    metadata = _FROM_METADATA.format(table="documents")
-    if name in FIELDS:
-        columns = ", ".join(f"documents.{column}" for column in COLUMNS)
-        return f"coalesce(field_value(?, {columns}), {metadata})", [name, name]
-    return metadata, [name]
-
-
 # --- beside the store --------------------------------------------------------------------
 
 _JOURNAL = "journal.db"
@@ -237,12 +192,13 @@ def open_journal(folder: Path, busy_seconds: float) -> Database:
     """The journal in a folder, made where there is none; tables of a store stay empty in it."""
     make_folder(folder)
     make_file(folder / _JOURNAL)
-    database = Database(folder / _JOURNAL, busy_seconds, define_functions)
+    database = Database(folder / _JOURNAL, busy_seconds)
     with database.read() as connection:
         current = schema_version(connection) == SCHEMA_VERSION
     if not current:
         with database.write() as connection:
             migrate(connection)
+    database.schema = SCHEMA_VERSION
     return database
 
 
@@ -264,7 +220,7 @@ def open_for_copying(
             f"there is no store {folder_place(folder)}; give the one to copy with --from and"
             " --namespace"
         )
-    return SqliteBackend(open_database(folder, busy_seconds, lambda connection: None))
+    return SqliteBackend(open_database(folder, busy_seconds))
 
 
 def _make(folder: Path, busy_seconds: float) -> None:
@@ -275,7 +231,7 @@ def _make(folder: Path, busy_seconds: float) -> None:
     try:
         make_folder(folder)
         with tempfile.TemporaryDirectory(dir=folder, prefix=COPY_PREFIX) as beside:
-            made = open_database(Path(beside), busy_seconds, lambda connection: None)
+            made = open_database(Path(beside), busy_seconds)
             with closing(made), made.write() as connection:
                 connection.execute(REMEMBER.sql, {"name": "copying", "value": NOT_BEGUN})
             _put(Path(beside) / place.name, place)

@@ -43,30 +43,37 @@ ENTITY_IDS = Statement(
     "SELECT id FROM entities",
     "MATCH (e:ClewEntity {namespace: $namespace}) WHERE e.id > 0 RETURN [e.id] AS row",
 )
-# An observation belongs to an entity that was made by hand.
-OBSERVATIONS_OF_NOBODY = Statement(
-    """
-SELECT d.source FROM documents d WHERE d.origin GLOB 'memory:*' AND NOT EXISTS (
+# An observation belongs to an entity that was made by hand; its source goes on behind its origin.
+_SQL_TOLD_OF_NOBODY = """
+WHERE origin GLOB 'memory:*' AND (source = origin OR NOT EXISTS (
     SELECT 1 FROM aliases a JOIN entities e ON e.id = a.entity_id
-    WHERE a.key = substr(d.origin, 8) AND e.tier = 'manual')
-""",
-    """
+    WHERE a.key = substr(origin, 8) AND e.tier = 'manual'))
+"""
+_CYPHER_TOLD_OF_NOBODY = """
 MATCH (d:ClewDocument {namespace: $namespace})
-WHERE d.origin STARTS WITH 'memory:' AND NOT EXISTS {
+WHERE d.origin STARTS WITH 'memory:' AND (d.source = d.origin OR NOT EXISTS {
     (:ClewAlias {namespace: $namespace, key: substring(d.origin, 7)})
         -[:NAMES {namespace: $namespace}]->(e:ClewEntity {namespace: $namespace})
-    WHERE e.tier = 'manual' }
-RETURN [d.source] AS row
-""",
+    WHERE e.tier = 'manual' })
+"""
+OBSERVATIONS_OF_NOBODY = Statement(
+    f"SELECT source FROM documents {_SQL_TOLD_OF_NOBODY}",
+    f"{_CYPHER_TOLD_OF_NOBODY} RETURN [d.source] AS row",
+)
+# Such a text stays and is found; its origin no longer says that it was told.
+GIVE_UP_ORIGINS = Statement(
+    f"UPDATE documents SET origin = 'text:' || origin {_SQL_TOLD_OF_NOBODY}",
+    f"{_CYPHER_TOLD_OF_NOBODY} SET d.origin = 'text:' + d.origin",
 )
 KEEP_OBSERVED = Statement(
     """
 UPDATE entities SET tier = 'manual' WHERE id IN (
     SELECT a.entity_id FROM documents d JOIN aliases a ON a.key = substr(d.origin, 8)
-    WHERE d.origin GLOB 'memory:*')
+    WHERE d.origin GLOB 'memory:*' AND d.source <> d.origin)
 """,
     """
-MATCH (d:ClewDocument {namespace: $namespace}) WHERE d.origin STARTS WITH 'memory:'
+MATCH (d:ClewDocument {namespace: $namespace})
+WHERE d.origin STARTS WITH 'memory:' AND d.source <> d.origin
 MATCH (:ClewAlias {namespace: $namespace, key: substring(d.origin, 7)})
     -[:NAMES {namespace: $namespace}]->(e:ClewEntity {namespace: $namespace})
 SET e.tier = 'manual'

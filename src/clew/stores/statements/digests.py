@@ -6,17 +6,17 @@ from clew.stores.backend import Statement
 from clew.stores.statements import AMONG_KEYS
 
 DIGESTS = Statement(
-    "SELECT source, origin, sha256, recipe FROM documents",
+    "SELECT source, origin, sha256, recipe, read_from FROM documents",
     """
 MATCH (d:ClewDocument {namespace: $namespace}) WHERE d.source >= ''
-RETURN [d.source, d.origin, d.sha256, d.recipe] AS row
+RETURN [d.source, d.origin, d.sha256, d.recipe, d.read_from] AS row
 """,
 )
 # Of documents by their source, or by what they were read from. Columns as in `DIGESTS`.
 DIGESTS_OF = Statement(
     f"""
-SELECT source, origin, sha256, recipe FROM documents WHERE source {AMONG_KEYS}
-UNION SELECT source, origin, sha256, recipe FROM documents WHERE origin {AMONG_KEYS}
+SELECT source, origin, sha256, recipe, read_from FROM documents WHERE source {AMONG_KEYS}
+UNION SELECT source, origin, sha256, recipe, read_from FROM documents WHERE origin {AMONG_KEYS}
 """,
     """
 UNWIND $keys AS key
@@ -25,15 +25,17 @@ CALL (key) {
     UNION
     MATCH (d:ClewDocument {namespace: $namespace, origin: key}) RETURN d
 }
-RETURN DISTINCT [d.source, d.origin, d.sha256, d.recipe] AS row
+RETURN DISTINCT [d.source, d.origin, d.sha256, d.recipe, d.read_from] AS row
 """,
 )
-# Columns: source, origin, sha256.
+# Of what was read from files. Columns: source, origin, sha256.
 SAME_DIGESTS = Statement(
-    f"SELECT source, origin, sha256 FROM documents WHERE sha256 {AMONG_KEYS}",
+    f"""
+SELECT source, origin, sha256 FROM documents WHERE read_from = 'file' AND sha256 {AMONG_KEYS}
+""",
     """
 UNWIND $keys AS key
-MATCH (d:ClewDocument {namespace: $namespace, sha256: key})
+MATCH (d:ClewDocument {namespace: $namespace, sha256: key}) WHERE d.read_from = 'file'
 RETURN [d.source, d.origin, d.sha256] AS row
 """,
 )

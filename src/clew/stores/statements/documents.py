@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from clew.stores.backend import Statement
+from clew.stores.documents.metadata import COLUMNS
 from clew.stores.statements import AMONG
 from clew.stores.statements.enrichments import described
 
 DOCUMENT = (
     "id source origin title sha256 media_type language created_at date_source date_precision"
-    " updated_at indexed_at metadata recipe characters version derived_from"
+    " updated_at indexed_at metadata recipe characters version derived_from read_from"
 ).split()
 """Columns of a document; then the numbers of its sections and chunks, and its description."""
 _DOCUMENT = ", ".join(f"d.{name}" for name in DOCUMENT)
@@ -50,12 +51,6 @@ MATCH (d:ClewDocument {{namespace: $namespace, describes: $type}})
 USING INDEX d:ClewDocument(namespace, describes, ends)
 WHERE d.ends >= $since AND d.begins < $until
 {_CYPHER_DOCUMENT}
-""",
-)
-ANY_DOCUMENT = Statement(
-    "SELECT 1 FROM documents LIMIT 1",
-    """
-MATCH (d:ClewDocument {namespace: $namespace}) WHERE d.source >= '' RETURN [1] AS row LIMIT 1
 """,
 )
 # Each language once, read from an index.
@@ -100,6 +95,21 @@ CALL () {{
 WITH DISTINCT d ORDER BY d.source LIMIT {_NAMED}
 MATCH (c:ClewChunk {{namespace: $namespace, document_id: d.id}})
 RETURN [d.id, d.source, d.title_key, d.file_key, c.id] AS row ORDER BY d.source, c.ordinal
+""",
+)
+# What filters ask about: columns and metadata of documents, and what chunks have of their own.
+ASKED_DOCUMENTS = Statement(
+    f"SELECT id, metadata, {', '.join(COLUMNS)} FROM documents",
+    f"""
+MATCH (d:ClewDocument {{namespace: $namespace}}) WHERE d.id >= ''
+RETURN [d.id, d.metadata, {", ".join(f"d.{name}" for name in COLUMNS)}] AS row
+""",
+)
+ASKED_CHUNKS = Statement(
+    "SELECT id, document_id, nullif(metadata, '{}') FROM chunks",
+    """
+MATCH (c:ClewChunk {namespace: $namespace}) WHERE c.id > 0
+RETURN [c.id, c.document_id, CASE c.metadata WHEN '{}' THEN null ELSE c.metadata END] AS row
 """,
 )
 # --- chunks and sections

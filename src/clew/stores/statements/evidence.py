@@ -63,7 +63,7 @@ WITH r, startNode(r) AS h, endNode(r) AS t
 RETURN DISTINCT [h.id, r.relation_type, t.id] AS row
 """,
 )
-# Columns: id.
+# Of the same period: what nobody dated may belong to any that it does not end before. Columns: id.
 STATEMENTS_OF_FACT = Statement(
     """
 SELECT r.id FROM relations q
@@ -71,11 +71,14 @@ JOIN aliases qh ON qh.id = q.from_alias_id JOIN aliases qt ON qt.id = q.to_alias
 JOIN aliases h ON h.entity_id = qh.entity_id
 JOIN relations r ON r.from_alias_id = h.id AND r.relation_type = q.relation_type
 JOIN aliases t ON t.id = r.to_alias_id AND t.entity_id = qt.entity_id
-WHERE q.id = :id
+WHERE q.id = :id AND coalesce(r.valid_from, '') < coalesce(q.valid_until, '~')
+    AND coalesce(q.valid_from, '') < coalesce(r.valid_until, '~')
 """,
     """
 MATCH (h)-[q:RELATES {namespace: $namespace, id: $id}]->(t)
 MATCH (h)-[r:RELATES {namespace: $namespace, relation_type: q.relation_type}]->(t)
+WHERE coalesce(r.valid_from, '') < coalesce(q.valid_until, '~')
+    AND coalesce(q.valid_from, '') < coalesce(r.valid_until, '~')
 RETURN [r.id] AS row
 """,
 )

@@ -19,16 +19,22 @@ JOIN aliases t ON t.id = r.to_alias_id
 _SQL_ROWS = f"SELECT r.id, h.entity_id, t.entity_id, {_OWN} {SQL_ENDS}"
 _CYPHER_ROW = f"RETURN [r.id, h.id, t.id, {_OWN}] AS row"
 # `known`: only what was recorded by then and not yet retracted. `held`: only what held then, as
-# far as the text says; null for whenever.
+# far as the text says; what it does not say, only where it had been said; null for whenever.
 _SQL_WHEN = """
 r.recorded_at <= :known AND coalesce(r.retracted_at, '~') > :known
-AND (:held IS NULL OR
-    coalesce(r.valid_from, '') <= :held AND coalesce(r.stated_until, '~') > :held)
+AND (:held IS NULL OR coalesce(r.stated_until, '~') > :held AND CASE
+    WHEN r.valid_from IS NOT NULL THEN r.valid_from <= :held
+    ELSE NOT EXISTS (SELECT 1 FROM chunk_times said WHERE said.chunk_id = r.chunk_id
+        AND said.said = 1 AND said.start > CAST(strftime('%s', :held) AS INTEGER)) END)
 """
 _CYPHER_WHEN = """
 WHERE r.recorded_at <= $known AND coalesce(r.retracted_at, '~') > $known
-    AND ($held IS NULL
-        OR coalesce(r.valid_from, '') <= $held AND coalesce(r.stated_until, '~') > $held)
+    AND ($held IS NULL OR coalesce(r.stated_until, '~') > $held AND CASE
+        WHEN r.valid_from IS NOT NULL THEN r.valid_from <= $held
+        ELSE NOT EXISTS {
+            MATCH (said:ClewTime {namespace: $namespace, chunk_id: r.chunk_id})
+            WHERE said.said = 1 AND said.start > datetime($held).epochSeconds
+        } END)
 """
 SQL_OF_ENTITIES = f"""
 r.id IN (
@@ -127,25 +133,29 @@ MATCH (h)-[r:RELATES {{namespace: $namespace, chunk_id: id}}]->(t)
 {_CYPHER_ROW} ORDER BY r.id
 """,
 )
-# Of what is not retracted. Columns: type, relations, causal ones among them.
+# Facts that are not retracted. Columns: type, facts, causal ones among them.
 RELATION_COUNTS = Statement(
     """
-SELECT relation_type, count(*) AS relations, sum(is_causal) FROM relations
-WHERE retracted_at IS NULL GROUP BY 1 ORDER BY relations DESC, 1
+SELECT relation_type, count(*) AS facts, sum(is_causal) FROM (
+    SELECT relation_type, max(is_causal) AS is_causal FROM entity_relations
+    WHERE retracted_at IS NULL GROUP BY relation_type, from_entity_id, to_entity_id)
+GROUP BY 1 ORDER BY facts DESC, 1
 """,
     """
-MATCH ()-[r:RELATES {namespace: $namespace}]->() WHERE r.id IS NOT NULL AND r.retracted_at IS NULL
-WITH r.relation_type AS relation_type, count(*) AS relations,
-    sum(CASE WHEN r.is_causal THEN 1 ELSE 0 END) AS causal
-RETURN [relation_type, relations, causal] AS row ORDER BY relations DESC, relation_type
+MATCH (h)-[r:RELATES {namespace: $namespace}]->(t)
+WHERE r.id IS NOT NULL AND r.retracted_at IS NULL
+WITH r.relation_type AS relation_type, h, t, max(CASE WHEN r.is_causal THEN 1 ELSE 0 END) AS causal
+WITH relation_type, count(*) AS facts, sum(causal) AS causal
+RETURN [relation_type, facts, causal] AS row ORDER BY facts DESC, relation_type
 """,
 )
 
 # --- functional relations: their ends, and which a change concerns
 
 _SQL_FACTS = """
-SELECT r.id, r.from_entity_id, r.relation_type, r.to_entity_id, r.valid_from IS NOT NULL,
-    coalesce(r.valid_from, r.recorded_at), r.stated_until, r.valid_until
+SELECT r.id, r.from_entity_id, r.relation_type, r.to_entity_id, r.valid_from,
+    (SELECT start FROM chunk_times said WHERE said.chunk_id = r.chunk_id AND said.said = 1),
+    r.recorded_at, r.stated_until, r.valid_until
 FROM entity_relations r
 WHERE r.recorded_at <= :known AND coalesce(r.retracted_at, '~') > :known
     AND r.relation_type IN (SELECT value FROM json_each(:types))
@@ -153,10 +163,13 @@ WHERE r.recorded_at <= :known AND coalesce(r.retracted_at, '~') > :known
 _CYPHER_FACT = """
 WHERE r.relation_type IN $types AND r.recorded_at <= $known
     AND coalesce(r.retracted_at, '~') > $known
-RETURN [r.id, h.id, r.relation_type, t.id, r.valid_from IS NOT NULL,
-    coalesce(r.valid_from, r.recorded_at), r.stated_until, r.valid_until] AS row
+RETURN [r.id, h.id, r.relation_type, t.id, r.valid_from, COLLECT {
+        MATCH (said:ClewTime {namespace: $namespace, chunk_id: r.chunk_id}) WHERE said.said = 1
+        RETURN said.start
+    }[0], r.recorded_at, r.stated_until, r.valid_until] AS row
 """
-# Columns: those of `validity.Fact`.
+# Columns: id, head, type, tail, valid_from, the second in which the passage was said, recorded_at,
+# stated_until, valid_until.
 FACTS_FROM = Statement(
     f"{_SQL_FACTS} AND r.from_entity_id {AMONG}",
     f"""

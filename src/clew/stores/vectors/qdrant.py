@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from qdrant_client.http import models
     from qdrant_client.local.qdrant_local import QdrantLocal
 
-    from clew.ports import EmbeddingSource
+    from clew.ports import SnapshotSource
     from clew.settings import QdrantSettings
 
 _HNSW_TIES = 16
@@ -40,7 +40,7 @@ class QdrantRemote:
     name = "qdrant"
 
     def __init__(
-        self, store: EmbeddingSource, settings: QdrantSettings, namespace: str, folder: Path
+        self, store: SnapshotSource, settings: QdrantSettings, namespace: str, folder: Path
     ) -> None:
         """Nothing is opened before it is needed.
 

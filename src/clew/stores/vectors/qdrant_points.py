@@ -19,7 +19,7 @@ from clew.stores.vectors.remote import LostError
 if TYPE_CHECKING:
     from qdrant_client.http import models
 
-    from clew.ports import EmbeddingSource
+    from clew.ports import SnapshotSource
     from clew.stores.vectors.qdrant_connection import QdrantConnection
     from clew.types import Ids, Scores, Vector, Vectors
 
@@ -41,7 +41,7 @@ class NamespacePoints:
     """`RemoteCollection`: the points of one namespace in the collection of one embedder."""
 
     def __init__(
-        self, store: EmbeddingSource, connection: QdrantConnection, namespace: str, name: str
+        self, store: SnapshotSource, connection: QdrantConnection, namespace: str, name: str
     ) -> None:
         """`name` is the collection's; there may be none yet."""
         self._store = store

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from clew.ports import Embedder, Store
+    from clew.ports import Embedder, Store, SyncedVectorIndex
     from clew.types import Ids, Vector, Vectors
 
 
@@ -68,3 +68,39 @@ class TextEmbeddings:
             self._known = rows
         vectors = np.array(list(rows.values()), dtype=np.float32)
         return np.array(list(rows), np.int64), vectors.reshape(-1, self.embedder.dimension)
+
+
+class TextVectors(NamedTuple):
+    """The vectors of texts alone, in two places or twice in one."""
+
+    own: SyncedVectorIndex
+    """Kept beside the store, so that each text is embedded once."""
+    searched: SyncedVectorIndex
+    """Where they are searched."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptEmbeddings:
+    """`ports.EmbeddingSource` of a remote: the vectors that an index of the same chunks keeps."""
+
+    store: Store
+    kept: SyncedVectorIndex
+
+    def generation(self) -> int:
+        """See `ports.VectorSource`."""
+        return self.store.generation()
+
+    def chunk_ids(self) -> Ids:
+        """See `ports.VectorSource`."""
+        return self.store.chunk_ids()
+
+    def embedder(self) -> tuple[str, int] | None:
+        """See `ports.EmbeddingSource`."""
+        return self.store.embedder()
+
+    def embeddings(self, after: int = 0) -> tuple[Ids, Vectors]:
+        """See `ports.VectorSource`."""
+        with self.store.reading():
+            ids = self.store.chunk_ids()
+            newer = ids[ids > after]
+            return newer, self.kept.vectors(newer)

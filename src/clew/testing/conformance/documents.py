@@ -10,11 +10,12 @@ from datetime import UTC, datetime
 import pytest
 
 from clew.errors import InputError
+from clew.filters import read_where
 from clew.ports import Store
 from clew.testing.conformance.base import RIVERS, StoreSuite, chunk_ids_of, entity_of
 from clew.testing.entries import make_entry
 from clew.text import terms
-from clew.types import Condition
+from clew.types import Condition, Metadata
 
 _TASK = Condition(name="entity_type", operator="=", value="task")
 
@@ -167,8 +168,8 @@ class DocumentStoreSuite(StoreSuite):
             ("year", "=", "2020", {"a"}),
             ("year", "!=", "2020", {"b"}),
             ("year", ">=", "20", {"a", "b"}),
-            ("year", "<", "2020.5", {"a", "b"}),
-            ("year", "<", "2019", {"b"}),
+            ("year", "<", 2020.5, {"a", "b"}),
+            ("year", "<", 2019, {"b"}),
             ("day", ">", "2024-01-31T12:00:00+01:00", {"a"}),
             ("day", "<=", "2024-02-01", {"a"}),
             ("author", "=", "Ann", {"a", "b"}),
@@ -197,7 +198,7 @@ class DocumentStoreSuite(StoreSuite):
         ],
     )
     def test_conditions(
-        self, store: Store, name: str, operator: str, value: str, expected: set[str]
+        self, store: Store, name: str, operator: str, value: str | float, expected: set[str]
     ) -> None:
         first = {"year": 2020, "day": "2024-02-01", "author": ["Ann", "Bo"], "null": None}
         first["with \"quotes' and ]"] = "yes"
@@ -218,17 +219,49 @@ class DocumentStoreSuite(StoreSuite):
         assert {d.source for d in store.documents(where=where)} == expected
 
     @pytest.mark.parametrize("name", ["yearr", "nothing", "year' OR 1=1 --"])
-    def test_a_field_that_no_document_has_is_refused(self, store: Store, name: str) -> None:
-        where = [Condition(name=name, operator="!=", value="x")]
+    def test_a_field_that_no_document_has_finds_nothing_and_is_named(
+        self, store: Store, name: str
+    ) -> None:
+        where = [Condition(name, "!=", "x")]
         assert store.matching_chunks(where).tolist() == store.documents(where=where) == []
         own = [{"speaker": "Bo"}]
         store.save(make_entry("a", "One.", metadata={"year": 2020}, chunk_metadata=own))
-        for ask in (store.matching_chunks, lambda w: store.documents(where=w)):
-            with pytest.raises(InputError, match="no document has the field") as error:
-                ask(where)
-            assert "speaker, title, type, updated_at, year" in str(error.value)
-        year = Condition(name="year", operator="=", value="1999")
+        assert store.matching_chunks(where).tolist() == store.documents(where=where) == []
+        (note,) = store.unknown_fields([*where, Condition("year", "=", 1999)])
+        assert f"no document has the field {name!r}" in note
+        near = name == "yearr"
+        assert ("did you mean 'year'?" in note) is near
+        assert ("speaker, title, type, updated_at, year" in note) is not near
+        assert store.unknown_fields([Condition("speaker", "is null")]) == []
+        year = Condition("year", "=", 1999)
         assert store.matching_chunks([year]).tolist() == store.documents(where=[year]) == []
+
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("year >= 2019 and year <= 2021", {"a", "b"}),
+            ("year > 2020 or author = Ann", {"b", "c"}),
+            ("not (year < 2021)", {"b", "c", "d"}),
+            ("author in (Ann, Bo)", {"c", "d"}),
+            ("author is null and not title = a", {"b"}),
+            ("author contains N", {"c"}),
+            ("year between 2020 and 2021 and path ~ *ote*", {"a"}),
+        ],
+    )
+    def test_filters_join_conditions(self, store: Store, text: str, expected: set[str]) -> None:
+        documents: dict[str, Metadata] = {
+            "a": {"year": 2020},
+            "b": {"year": 2021},
+            "c": {"year": "2022", "author": "Ann"},
+            "d": {"author": ["Bo", "Cy"]},
+        }
+        for name, about in documents.items():
+            origin = "/my/notes/a.md" if name == "a" else "/my/b.md"
+            store.save(make_entry(name, "One.", "Two.", title=name, metadata=about, origin=origin))
+        where = read_where(text)
+        found = store.chunks(store.matching_chunks(where).tolist())
+        assert [c.source for c in found] == sorted([*expected, *expected])
+        assert {d.source for d in store.documents(where=where)} == expected
 
     def test_a_chunks_own_metadata_goes_before_its_documents(self, store: Store) -> None:
         own = [{"speaker": "Bo"}, {}]

@@ -118,6 +118,24 @@ class RelationTimesSuite(StoreSuite):
         )
         assert (first.valid_until, second.valid_until) == (second.recorded_at, None)
 
+    def test_what_no_sentence_dates_has_its_place_by_when_it_was_said(self, store: Store) -> None:
+        for source, tail, year in (("a", "Paris", 2010), ("c", "Rome", 2020), ("b", "Oslo", 2015)):
+            store.save(
+                make_entry(
+                    source,
+                    f"Anna is in {tail}.",
+                    names=["Anna", tail],
+                    relations=[("Anna", "lives_in", tail)],
+                    created_at=_year(year),
+                )
+            )
+        _state(store, "d", "Anna", "Bern", 2017)
+        assert _ends(store, "a", "b", "c", "d") == [2015, 2017, None, 2020]
+        stated = store.chunk_relations([id_ for a in "abc" for id_ in chunk_ids_of(store, a)])
+        assert [one.valid_from for one in stated] == [None] * 3
+        known = store.relations([entity_of(store, "Anna").id], 10, as_of=_year(2012))
+        assert [one.chunk_id for one in known] == list(chunk_ids_of(store, "a"))
+
     def test_merging_and_splitting_by_hand_derive_ends_anew(self, store: Store) -> None:
         _state(store, "a", "Anna", "Paris", 2010)
         _state(store, "b", "Ann", "Rome", 2015)

@@ -32,6 +32,7 @@ def _relate(
     *,
     weight: float = 1.0,
     valid_from: datetime | None = None,
+    valid_until: datetime | None = None,
 ) -> int:
     ends = NewRelation(
         source_id=source,
@@ -39,6 +40,7 @@ def _relate(
         relation_type=kind,
         weight=weight,
         valid_from=valid_from,
+        valid_until=valid_until,
     )
     return store.add_relations([ends])[0][0].id
 
@@ -194,6 +196,37 @@ class ManualGraphSuite(StoreSuite):
         assert ends == {old: years[1], new: None}
         assert store.delete_relations([new]) == 1
         assert [r.valid_until for r in store.relations([anna])] == [None]
+
+    def test_what_ended_and_is_stated_again_begins_another_period(self, store: Store) -> None:
+        anna, rome, oslo = _make(store, ANNA, ROME, NewEntity(name="Oslo"))
+        first, second = _relate(store, anna, rome), _relate(store, anna, oslo)
+        third = _relate(store, anna, rome, weight=0.5)
+        assert (first, _relate(store, anna, rome, weight=0.5)) != (third, third)
+        told = {r.id: r for r in store.relations([anna])}
+        assert set(told) == {first, second, third}
+        assert (told[first].valid_from, told[third].valid_until) == (None, None)
+        for earlier, later in ((first, second), (second, third)):
+            assert told[earlier].valid_until == told[later].valid_from is not None
+            assert (began := told[later].valid_from) is not None
+            assert began <= told[later].recorded_at
+        assert sorted(store.relation_counts()) == [("lives_in", 2, 0)]
+        # One period is taken back: the one before it goes on, the first stays as it was.
+        assert store.delete_fact(third) == 1
+        ends = {r.id: r.valid_until for r in store.relations([anna])}
+        assert ends == {first: told[first].valid_until, second: None}
+
+    def test_a_period_that_is_spoken_of_again_is_no_other_one(self, store: Store) -> None:
+        anna, rome = _make(store, ANNA, ROME)
+        years = [datetime(year, 1, 1, tzinfo=UTC) for year in (2010, 2012, 2015)]
+        past = _relate(store, anna, rome, valid_from=years[0], valid_until=years[1])
+        assert _relate(store, anna, rome, valid_until=years[1]) == past
+        now = _relate(store, anna, rome)
+        assert now != past
+        assert _relate(store, anna, rome) == now
+        assert _relate(store, anna, rome, valid_from=years[0]) == past
+        between = _relate(store, anna, rome, valid_from=years[2])
+        assert between not in (past, now)
+        assert store.relation_counts() == [("lives_in", 1, 0)]
 
     def test_relations_are_rows_without_a_passage(self, store: Store) -> None:
         anna, rome = _make(store, ANNA, ROME)

@@ -153,6 +153,7 @@ def _entry(entry: AuditEntry) -> Result:
         "caller": entry.caller,
         "tool": entry.tool,
         "subjects": dict(entry.subjects),
+        "outcome": entry.outcome,
         "can_undo": entry.undo is not None,
     }
 

@@ -42,7 +42,11 @@ _SHOWN = (
     *("timings_ms", "notes"),
 )
 _HIT = ("id", "text", "answer", "metadata", "score", "confidence", "scores", "source")
-_PLACE = ("document", "title", "source", "page", "char_start", "char_end", "namespace")
+_STANDING = ("state", "valid_from", "valid_until", "told_at")
+_PLACE = (
+    *("document", "title", "source", "page", "char_start", "char_end", "namespace"),
+    *_STANDING,
+)
 _NO_GRAPH: Mapping[str, Any] = {"entities": [], "relationships": [], "path": []}
 
 

@@ -104,9 +104,11 @@ def _url(document_id: str, source: str) -> str:
 def list_documents(call: Call, arguments: Arguments) -> Result:
     """`list_documents`."""
     documents = call.engine.documents.list(arguments["where"])
+    notes = call.engine.documents.unknown_fields(arguments["where"])
     start = read_cursor(arguments["cursor"])
     page = [_document(info) for info in documents[start : start + arguments["limit"]]]
     around: Result = {"documents": [], "total": len(documents), "next_cursor": str(MOST_CHARACTERS)}
+    around |= {"notes": [shortened(note, SOURCED) for note in notes[:1]]} if notes else {}
     count = call.engine.state.embedder.count_tokens
     kept = fitting(page, around, arguments["max_tokens"], count)
     if page and not kept:

@@ -7,20 +7,13 @@ from typing import get_args
 from clew.search.options import RAG_TYPES
 from clew.tools.documents import asking, maintenance, querying, reading, writing
 from clew.tools.documents.retrying import RETRY_JOB
-from clew.tools.parameters import CURSOR, MAX_TOKENS, array, flag, integer, share, text
+from clew.tools.parameters import CURSOR, MAX_TOKENS, WHERE, array, flag, integer, share, text
 from clew.tools.schema import shape
 from clew.tools.spec import CORE, FULL, Parameter, Tool
 from clew.types.answers import AnswerMode
 
 _JOB = shape(job_id="string", status="string", errors="array")
 _QUERY = text("query", "The question, in words.", max_length=10_000, required=True, blank=False)
-_WHERE = array(
-    "where",
-    "strings",
-    "Such as year>=2020, path~docs/*.md, type=pdf.",
-    max_items=20,
-    max_length=1000,
-)
 _NAMESPACES = array(
     "namespaces", "strings", "Collections asked too. Default: this.", max_items=20, max_length=64
 )
@@ -85,7 +78,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
             text("strategy", "Instead, such as hybrid.", max_length=40),
             integer("top_k", "Default 10; contextual 20", None, 1, 100),
             integer("max_hops", "Steps", querying.MAX_HOPS, 1, 5),
-            _WHERE,
+            WHERE,
             text("since", "Date, or last week."),
             text("until", "As since; included."),
             text("as_of", "As things stood then."),
@@ -103,11 +96,11 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         name="ask",
         title="Ask",
         description="An answer in statements, each with words of the documents that support it; by"
-        " the server's language model, else the documents' own sentences.",
+        " the server's language model, else quoted from the documents.",
         parameters=(
             _QUERY,
             integer("top_k", "Passages to answer from", 10, 1, 30),
-            _WHERE,
+            WHERE,
             text("since", "Date or words such as last week."),
             text("until", "As since; included."),
             text("as_of", "Ask as things stood then."),
@@ -181,7 +174,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         name="list_documents",
         title="Documents",
         description="What is stored, by source.",
-        parameters=(_WHERE, integer("limit", "", 50, 1, 500), CURSOR, MAX_TOKENS),
+        parameters=(WHERE, integer("limit", "", 50, 1, 500), CURSOR, MAX_TOKENS),
         result=shape(documents="array", total="integer"),
         run=reading.list_documents,
         scope="read",

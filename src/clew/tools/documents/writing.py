@@ -8,6 +8,7 @@ from clew.errors import ClewError, InputError, StoreError
 from clew.indexing.access import existing_path, roots_of
 from clew.tools.truncate import shortened
 from clew.types import document_id
+from clew.types.sources import check_given, file_source
 
 if TYPE_CHECKING:
     from clew.engine import Engine
@@ -92,9 +93,9 @@ def identity(engine: Engine, given: Given) -> tuple[str, str | None]:
     """
     # Here, since a list of tools needs no reader.
     from clew.indexing.reading.formats.common import clean_text, text_digest
-    from clew.indexing.reading.reader import file_source
 
     named = given.get("source")
+    check_given(named or "")
     if "url" in given:
         from clew.indexing.reading.fetch import check_url
 
@@ -165,7 +166,7 @@ def status_of(runner: JobRunner, job: Job) -> Result:
 
 def delete_document(call: Call, arguments: Arguments) -> Result:
     """`delete_document`."""
-    info = call.engine.documents.get(arguments["document"])
+    info = call.engine.documents.named(arguments["document"])
     if not arguments["confirm"]:
         raise InputError(
             f"deleting document {info.id!r} ({info.title or info.source!r}) cannot be undone; call"

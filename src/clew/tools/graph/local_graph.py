@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from clew.tools.budget import fitting
 from clew.tools.graph.reading import rounded, unknown_entity
+from clew.types import current_first
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
+    from datetime import datetime
 
     from clew.engine import Engine
     from clew.graph.entity_graph import EntityGraph
@@ -29,8 +31,9 @@ def local_graph(call: Call, arguments: Arguments) -> Result:
     known = {entity.id for entity in entities}
     if not known:
         raise unknown_entity(*ids[:1])
+    now = engine.state.now()
     relations = engine.store.relations(sorted(known), LOCAL_RELATIONS, among=True)
-    edges = _edges(engine, relations)
+    edges = _edges(engine, current_first(relations, now), now)
     nodes = [_node(entity) for entity in entities]
     edges += _shared_edges(engine.state.entity_graph, known)
     left_out = {"nodes": len(nodes), "edges": len(edges), "unknown_ids": len(ids) - len(nodes)}
@@ -58,18 +61,20 @@ def _node(entity: Entity) -> Result:
     }
 
 
-def _edges(engine: Engine, relations: Sequence[Relation]) -> list[Result]:
-    """An edge a fact, as its heaviest statement has it, with the documents that state it."""
+def _edges(engine: Engine, relations: Sequence[Relation], now: datetime) -> list[Result]:
+    """An edge a fact, as its first statement has it, with the documents that state it."""
     facts: dict[tuple[int, str, int], list[Relation]] = {}
     for one in relations:
         fact = one.from_entity_id, one.relation_type, one.to_entity_id
         facts.setdefault(fact, []).append(one)
     chunks = [one.chunk_id for one in relations if one.chunk_id is not None]
     origins = engine.store.provenance(chunks)
-    return [_edge(statements, origins) for statements in facts.values()]
+    return [_edge(statements, origins, now) for statements in facts.values()]
 
 
-def _edge(statements: Sequence[Relation], origins: Mapping[int, Provenance]) -> Result:
+def _edge(
+    statements: Sequence[Relation], origins: Mapping[int, Provenance], now: datetime
+) -> Result:
     names = ("id", "from_entity_id", "to_entity_id", "relation_type", "weight")
     chunks = (one.chunk_id for one in statements if one.chunk_id is not None)
     sources = dict.fromkeys(origins[id_].source for id_ in chunks if id_ in origins)
@@ -78,6 +83,7 @@ def _edge(statements: Sequence[Relation], origins: Mapping[int, Provenance]) -> 
         "is_causal": any(one.is_causal for one in statements),
         "source_count": len(sources),
         "sources": list(sources)[:SOURCES],
+        **statements[0].standing(now).to_dict(),
     }
 
 

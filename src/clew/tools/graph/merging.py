@@ -23,7 +23,7 @@ def suggest_merges(call: Call, arguments: Arguments) -> Result:
 def refuse_merge(call: Call, arguments: Arguments) -> Result:
     """`refuse_merge`."""
     one, other = (known_entity(call, arguments[name]) for name in ("entity_id", "other_id"))
-    names = call.engine.entities.refuse(one.name, other.name)
+    names = call.engine.entities.refuse(one, other)
     return {"entity_id": one.id, "other_id": other.id, "names": names}
 
 

@@ -14,6 +14,7 @@ from clew.tools.truncate import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
     from typing import Any
 
     from clew.search.retrieval.entity_search import EntityHit
@@ -95,6 +96,7 @@ def _result(call: Call, hit: EntityHit, params: Result) -> Result:
             hit.entity.id,
             depth=params["depth"],
             limit=NEIGHBORS_SHOWN[0],
+            moment=engine.state.now(),
         )
         neighbors = [
             {
@@ -103,6 +105,7 @@ def _result(call: Call, hit: EntityHit, params: Result) -> Result:
                 "relation": one.relation,
                 "weight": rounded(one.weight),
                 "depth": one.depth,
+                **(one.standing.to_dict() if one.standing and not one.holds else {}),
             }
             for one in found
         ]
@@ -138,7 +141,8 @@ def entity_neighbors(call: Call, arguments: Arguments) -> Result:
     _check_relation_type(call, options["relation_type"])
     # One more than is shown tells whether there is more.
     last = start + limit + 1
-    stated, notes = related(engine.store, entity.id, limit=last, **options)
+    now = engine.state.now()
+    stated, notes = related(engine.store, entity.id, limit=last, moment=now, **options)
     found: list[Related | CoOccurrence] = list(stated)
     if options["direction"] == "both" and options["relation_type"] in (None, TOGETHER):
         together = co_occurring(
@@ -147,7 +151,7 @@ def entity_neighbors(call: Call, arguments: Arguments) -> Result:
         found += islice(together, max(last - len(found), 0))
     page = found[start : start + limit]
     ends = {e.id: e for e in engine.store.entities([_end(one) for one in page])}
-    items = [_neighbor(one, ends[_end(one)]) for one in page if _end(one) in ends]
+    items = [_neighbor(one, ends[_end(one)], now) for one in page if _end(one) in ends]
     around: Result = {
         "entity_id": entity.id,
         "neighbor_count": len(items),
@@ -187,7 +191,7 @@ def _end(one: Related | CoOccurrence) -> int:
     return one.other_id if isinstance(one, CoOccurrence) else one.entity_id
 
 
-def _neighbor(one: Related | CoOccurrence, entity: Entity) -> Result:
+def _neighbor(one: Related | CoOccurrence, entity: Entity, now: datetime) -> Result:
     from clew.search.strategies.entity_paths import TOGETHER
     from clew.search.strategies.neighbors import CoOccurrence
 
@@ -211,6 +215,7 @@ def _neighbor(one: Related | CoOccurrence, entity: Entity) -> Result:
         "is_causal": one.relation.is_causal,
         "direction": "outbound" if one.outbound else "inbound",
         "depth": one.depth,
+        **one.relation.standing(now).to_dict(),
     }
 
 

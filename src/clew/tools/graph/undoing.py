@@ -11,6 +11,7 @@ from clew.tools.graph.reading import known_entity
 from clew.tools.parameters import positive
 from clew.tools.schema import shape
 from clew.tools.spec import FULL, Tool, Undo
+from clew.types import NewRelation
 from clew.wiring import make_audit
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ def _by_hand(engine: Engine, head: int, kind: str, tail: int) -> list[Result]:
             "is_causal": one.is_causal,
             "context": dict(one.context),
             "valid_from": one.valid_from and one.valid_from.isoformat(),
-            "valid_until": one.valid_until and one.valid_until.isoformat(),
+            "valid_until": one.stated_until and one.stated_until.isoformat(),
+            "recorded_at": one.recorded_at.isoformat(),
         }
         for one in engine.store.unstated_relations([head])
         if _is_fact(one, head, kind, tail)
@@ -94,9 +96,12 @@ def _stated_before(call: Call, arguments: Arguments) -> Result:
 
 def _unstate(call: Call, known: Arguments) -> Result:
     """Take back what was stated by hand; what texts state of it stays."""
-    memory = call.engine.entities.memory
-    memory.delete_relations([known["relationship_id"]])
-    _state_again(call, known)
+    stated = known["relationship_id"]
+    # A period that was there keeps its id, which earlier changes know it by.
+    before = [one for one in known["by_hand"] if one["id"] == stated]
+    if not before:
+        call.engine.entities.memory.delete_relations([stated])
+    _state_again(call, {**known, "by_hand": before})
     return {}
 
 
@@ -128,21 +133,24 @@ def _undelete(call: Call, known: Arguments) -> Result:
 
 def _state_again(call: Call, known: Arguments) -> None:
     """What was stated by hand before, as it was."""
-    for one in known["by_hand"]:
-        times = {
-            name: datetime.fromisoformat(one[name])
-            for name in ("valid_from", "valid_until")
-            if one[name]
-        }
-        call.engine.entities.add_relation(
-            known["source_id"],
-            known["target_id"],
-            known["relation_type"],
-            weight=one["weight"],
-            is_causal=one["is_causal"],
-            context=one["context"] or None,
-            **times,
-        )
+    call.engine.entities.memory.add_relations(
+        [
+            NewRelation(
+                source_id=known["source_id"],
+                target_id=known["target_id"],
+                relation_type=known["relation_type"],
+                weight=one["weight"],
+                is_causal=one["is_causal"],
+                context=one["context"],
+                **{
+                    name: datetime.fromisoformat(one[name])
+                    for name in ("valid_from", "valid_until", "recorded_at")
+                    if one.get(name)
+                },
+            )
+            for one in known["by_hand"]
+        ]
+    )
 
 
 UNDOS: Mapping[str, Undo] = {

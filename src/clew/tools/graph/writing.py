@@ -7,7 +7,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError
+from clew.indexing.manual_graph import CAUSAL
 from clew.tools.graph.reading import RELATION_TYPES, known_entity
+from clew.types import NewRelation
 
 if TYPE_CHECKING:
     from clew.tools.spec import Arguments, Call, Result
@@ -24,14 +26,15 @@ def add_relationship(call: Call, arguments: Arguments) -> Result:
             f"relation_type cannot be {relation_type!r}; expected {', '.join(RELATION_TYPES)} or"
             " another name in snake_case, such as works_at. Call it again with that"
         )
-    relation = call.engine.entities.add_relation(
-        source.id,
-        target.id,
-        relation_type,
+    stated = NewRelation(
+        source_id=source.id,
+        target_id=target.id,
+        relation_type=relation_type,
         weight=arguments["weight"],
-        is_causal=arguments["is_causal"],
+        is_causal=arguments["is_causal"] or relation_type == CAUSAL,
         context=arguments["context"],
     )
+    ((relation, _),) = call.engine.entities.memory.add_relations([stated])
     return {
         "relationship_id": relation.id,
         "source_id": relation.from_entity_id,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from clew.errors import InputError
 from clew.indexing.manual_graph import WORDING
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from clew.engine import Engine
     from clew.tools.spec import Arguments, Call, Result
     from clew.types import Entity, Relation
+
+    _Told = tuple[str, str | None]
+    """An observation, and when it was told, if that is known."""
 
 _BATCH = 500
 _CURSOR = re.compile(r"([0-9]{1,12})\.([0-9]{1,6})", re.ASCII)
@@ -123,13 +126,17 @@ def _page(engine: Engine, matched: Sequence[int], arguments: Arguments) -> Resul
 
 
 def _add(
-    page: _Page, room: _Room, entity: Entity, items: Sequence[str | Result], skip: int
+    page: _Page, room: _Room, entity: Entity, items: Sequence[_Told | Result], skip: int
 ) -> int | None:
-    """Add an entity with its observations (texts) and relations; None, or how many had room.
+    """Add an entity with its observations and relations; None, or how many had room.
 
     Raises `InputError` where not even a page of its own has room for what comes next.
     """
-    node: Result = {"name": entity.name, "entityType": entity.entity_type, "observations": []}
+    told: list[str] = []
+    dates: list[str | None] = []
+    node: Result = {"name": entity.name, "entityType": entity.entity_type, "observations": told}
+    if len({item[1] for item in items if isinstance(item, tuple)}) > 1:
+        node["told_at"] = dates
     nothing_yet = room.is_empty
     if not room.take(node):
         if nothing_yet:
@@ -138,16 +145,17 @@ def _add(
     page.entities.append(node)
     for position, item in enumerate(items[skip:], skip):
         if room.take(item):
-            kept: str | Result = item
+            kept: _Told | Result = item
         elif not nothing_yet:
             return position
-        elif isinstance(item, str) and (cut := room.cut(item)):
-            kept = cut  # longer than any page: its beginning has to do
+        elif isinstance(item, tuple) and (cut := room.cut(item[0])):
+            kept = cut, item[1]  # longer than any page: its beginning has to do
         else:
             raise no_room(entity.name)
         nothing_yet = False
-        if isinstance(kept, str):
-            node["observations"].append(kept)
+        if isinstance(kept, tuple):
+            told.append(kept[0])
+            dates.append(kept[1])
         else:
             page.relations.append(kept)
     return None
@@ -164,9 +172,12 @@ class _Nodes:
 
     def __init__(self, engine: Engine, ids: Sequence[int], matched: frozenset[int]) -> None:
         store = engine.store
+        self._now = engine.state.now()
         with store.reading():
             self.entities = store.entities(ids)
             self._told = store.observations(ids)
+            documents = [one.document_id for told in self._told.values() for one in told]
+            self._dates = {one.id: one.created_at for one in store.documents(ids=documents)}
             relations = store.unstated_relations(ids)
             ends = {end for r in relations for end in (r.from_entity_id, r.to_entity_id)}
             self._names = store.entity_names(sorted(ends))
@@ -177,16 +188,28 @@ class _Nodes:
             owner = start if start in matched else relation.to_entity_id
             self._relations.setdefault(owner, []).append(relation)
 
-    def items(self, entity: Entity) -> list[str | Result]:
-        """Observations, then relations."""
-        told = [item.text for item in self._told.get(entity.id, ())]
-        return [*told, *map(self._relation, self._relations.get(entity.id, ()))]
+    def items(self, entity: Entity) -> list[_Told | Result]:
+        """Observations, then relations: those that hold, then those that do not."""
+        told = [
+            (one.text, moment.isoformat() if (moment := self._dates.get(one.document_id)) else None)
+            for one in self._told.get(entity.id, ())
+        ]
+        known = sorted(
+            self._relations.get(entity.id, ()),
+            key=lambda one: one.standing(self._now).state != "current",
+        )
+        return [*told, *map(self._relation, known)]
 
-    def _relation(self, relation: Relation) -> dict[str, Any]:
+    def _relation(self, relation: Relation) -> Result:
+        """As the reference server has it, and its times where any are known."""
+        times = (
+            relation.standing(self._now) if relation.valid_from or relation.valid_until else None
+        )
         return {
             "from": self._names[relation.from_entity_id],
             "to": self._names[relation.to_entity_id],
             "relationType": wording(relation),
+            **(times.to_dict() if times else {}),
         }
 
 

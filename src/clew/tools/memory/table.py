@@ -90,7 +90,7 @@ MEMORY_TOOLS: tuple[Tool, ...] = (
     _writing(
         "create_entities",
         "Create entities",
-        "Create entities in the knowledge graph. Those that exist are left as they are.",
+        "Create entities in the knowledge graph. Those that exist get the observations they lack.",
         writing.create_entities,
         array("entities", "objects", "Up to 1000.", required=True, fields=_ENTITY),
         "entities",
@@ -98,7 +98,7 @@ MEMORY_TOOLS: tuple[Tool, ...] = (
     _writing(
         "create_relations",
         "Create relations",
-        "Create relations between entities that exist. Those that exist are left out.",
+        "Create relations between entities that exist; what ended before begins again.",
         writing.create_relations,
         array("relations", "objects", "Up to 1000.", required=True, fields=_RELATION),
         "relations",

@@ -22,7 +22,7 @@ PAIRS = 50
 def merge(page: PageRequest) -> Response:
     """Make the entity of the address one with another; from then on that one is shown."""
     source = page.id("entity")
-    target = page.engine.entities.get(page.sent("target"))
+    target = page.engine.entities.named(page.sent("target"))
     page.call("merge_entities", source_id=source, target_id=target.id)
     return _back(page, target.id, "merge_entities")
 

@@ -40,6 +40,7 @@ def documents(page: PageRequest) -> Response:
         number=number,
         pages=-(-len(found) // LISTED),
         where=where,
+        notes=page.engine.documents.unknown_fields(where),
         wanted=page.text("name"),
     )
 

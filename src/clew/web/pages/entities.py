@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from starlette.responses import RedirectResponse
 
 from clew.search.answer.explain import read_relations
+from clew.types import current_first
 from clew.web.pages.changes import changes
 from clew.web.render import render_page
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-    from clew.types import Entity, Relation, RelationEvidence
+    from clew.types import Entity, Relation, RelationEvidence, Standing
     from clew.web.request import PageRequest
 
 LISTED = 100
@@ -25,12 +26,13 @@ RELATIONS, PASSAGES, MOMENTS = 100, 20, 60
 """Relations, passages and entries of the timeline that are shown, at most."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ShownRelation:
     """A relation with its sentence and the entity at its other end."""
 
     relation: Relation
     evidence: RelationEvidence
+    standing: Standing
     outward: bool
     other_id: int
     other: str
@@ -74,22 +76,39 @@ def entity(page: PageRequest) -> Response:
     )
 
 
+def _fact(relation: Relation) -> tuple[int, str, int]:
+    return relation.from_entity_id, relation.relation_type, relation.to_entity_id
+
+
 def shown_relations(page: PageRequest, entity: Entity) -> list[ShownRelation]:
-    """An entity's relations, heaviest first, each once: as it was stated by hand, where it was."""
-    store = page.engine.store
-    facts: dict[tuple[int, str, int], Relation] = {}
-    for one in store.relations([entity.id], RELATIONS):
-        fact = one.from_entity_id, one.relation_type, one.to_entity_id
-        if fact not in facts or one.extractor == "manual":
-            facts[fact] = one
-    relations = list(facts.values())
+    """An entity's relations: those that hold, then the others, the heaviest of each first.
+
+    Each period once; what was stated by hand stands for what texts say of the same fact.
+    """
+    store, now = page.engine.store, page.engine.state.now()
+    found = store.relations([entity.id], RELATIONS)
+    by_hand = {_fact(one) for one in found if one.extractor == "manual"}
+    periods: dict[object, Relation] = {}
+    for one in found:
+        if one.extractor == "manual" or _fact(one) not in by_hand:
+            periods.setdefault((_fact(one), one.valid_from, one.valid_until), one)
+    relations = current_first(list(periods.values()), now)
     ends = {e for r in relations for e in (r.from_entity_id, r.to_entity_id)}
     names = store.entity_names(sorted(ends))
     shown = []
     for relation, evidence in zip(relations, read_relations(store, relations), strict=True):
         outward = relation.from_entity_id == entity.id
         other = relation.to_entity_id if outward else relation.from_entity_id
-        shown.append(ShownRelation(relation, evidence, outward, other, names.get(other, "?")))
+        shown.append(
+            ShownRelation(
+                relation=relation,
+                evidence=evidence,
+                standing=relation.standing(now),
+                outward=outward,
+                other_id=other,
+                other=names.get(other, "?"),
+            )
+        )
     return shown
 
 

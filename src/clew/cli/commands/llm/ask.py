@@ -96,7 +96,7 @@ def ask(
 ) -> None:
     """Answer a question, with the words of the documents that each statement rests on.
 
-    Without a language model, or where it fails, the answer is made of the documents' own sentences.
+    Without a language model, or where it fails, the answer is quoted from the documents.
     """
     names = read_namespaces(namespaces)
     with (replace(common, namespace=names[0]) if names else common).open() as engine:
@@ -176,6 +176,8 @@ def _print_sources(found: Answer) -> None:
             texts = (q.text for q in quotations if q.source == source.number)
             for text in dict.fromkeys(texts):
                 write_line(f"    “{' '.join(text.split())}”")
+        elif source.text:
+            write_line(f"    {' '.join(source.text.split())}")
         if source.path:
             from clew.cli.render import print_thread
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from clew.indexing.ner.name_lexicon import is_ordinary
+from clew.text import cached
 
 _SHORTEST = 10
 """Letters of such a word, at least."""
 _LEAST_WORDS = 4
 """Ordinary words that it must be: some names are two or three ("Cunningham", "Netherlands")."""
+_LEAST_LETTERS = 3
+"""Letters of such words, on average; shorter ones are in many names by chance: "Pro-met-he-us"."""
 _LONG = 18
 """Letters from which on three ordinary words are enough: names are shorter ("Netherlands")."""
 _LEAST_OF_LONG = 3
@@ -27,7 +29,7 @@ _SHORTEST_HALF = 3
 _NEVER = 1_000
 
 
-@lru_cache(maxsize=20_000)
+@cached(8)
 def is_run_together(word: str) -> bool:
     """Whether a word is several ordinary ones without blanks: "Youcanautomatethe".
 
@@ -45,7 +47,9 @@ def _is_sentence(letters: str) -> bool:
         return False
     least = _LEAST_OF_LONG if len(letters) >= _LONG else _LEAST_WORDS
     opening = _OPENINGS.match(letters)
-    if _parts(letters) >= least or (opening and _parts(letters[opening.end() :]) > 1):
+    if least <= _parts(letters) <= len(letters) // _LEAST_LETTERS:
+        return True
+    if opening and _parts(letters[opening.end() :]) > 1:
         return True
     return len(letters) >= _VERY_LONG and _covered(letters) >= _MOSTLY * len(letters)
 

@@ -16,7 +16,8 @@ from clew.errors import LimitError, UnreadableError
 from clew.settings import LimitSettings
 from clew.text import one_line
 from clew.times import date_of, in_utc, to_time
-from clew.types import DatePrecision, Document, Skipped
+from clew.types import DatePrecision, DateSource, Document, Skipped
+from clew.types.sources import record_source
 
 if TYPE_CHECKING:
     from clew.settings import ReadSettings
@@ -55,6 +56,8 @@ class RawFile:
     settings: ReadSettings
     name: str = ""
     """Its file name, where the source does not end in one."""
+    read_from: str = ""
+    """Of its documents; see `Document`."""
     path: Path | None = None
     """Where it lies, for what is read with what lies beside it."""
     limits: LimitSettings = field(default_factory=LimitSettings)
@@ -74,6 +77,10 @@ class RawFile:
         for key in dict.fromkeys((name, self.suffix)):
             yield from self.readers.get(key, ())
 
+    def record(self, key: object) -> str:
+        """The source of a record in it."""
+        return record_source(self.source, key)
+
     def unreadable(self, reason: str) -> UnreadableError:
         """The error that says why this file cannot be read."""
         return UnreadableError(self.source, reason)
@@ -86,6 +93,8 @@ class Properties:
     title: str = ""
     created_at: datetime | None = None
     date_precision: DatePrecision = ""
+    date_source: DateSource = ""
+    """`properties` where the file's program and no text states the date."""
     updated_at: datetime | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
@@ -106,6 +115,7 @@ class Properties:
             media_type=media_type,
             created_at=self.created_at,
             date_precision=self.date_precision,
+            date_source=self.date_source if self.created_at else "",
             updated_at=self.updated_at,
             metadata=self.metadata,
             page_starts=page_starts,

@@ -45,7 +45,7 @@ def record(
     metadata = bounded_metadata({name: v for name, v in metadata.items() if v not in (None, "")})
     stated = to_date(date) if isinstance(date, (str, datetime)) else date
     return Document(
-        source=f"{raw.source}#{key}",
+        source=raw.record(key),
         origin=raw.source,
         text=text,
         title=title,

@@ -62,7 +62,7 @@ def _read_lines(raw: RawFile, text: str) -> ReadResult:
             try:
                 yield number, json.loads(line)
             except (ValueError, RecursionError):
-                bad.append(Skipped(source=f"{raw.source}#{number}", reason="malformed JSON"))
+                bad.append(Skipped(source=raw.record(number), reason="malformed JSON"))
 
     result = _read_records(raw, records())
     if not result.documents and not result.skipped:
@@ -74,7 +74,7 @@ def _read_records(raw: RawFile, records: Iterator[tuple[int, Any]]) -> ReadResul
     documents: dict[str, Document] = {}
     skipped: list[Skipped] = []
     for number, record in records:
-        source = f"{raw.source}#{_key(record, number)}"
+        source = raw.record(_key(record, number))
         document = _document(record, source, "text/plain", origin=raw.source)
         if not document.text.strip():
             skipped.append(Skipped(source=source, reason="empty"))

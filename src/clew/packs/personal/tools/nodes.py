@@ -31,7 +31,12 @@ def graph_search_nodes(call: Call, arguments: Arguments) -> Result:
     for hit in hits:
         entity = hit.entity
         around, _ = near(
-            engine.store, engine.state.entity_graph, entity.id, depth=1, limit=_NEIGHBORS
+            engine.store,
+            engine.state.entity_graph,
+            entity.id,
+            depth=1,
+            limit=_NEIGHBORS,
+            moment=engine.state.now(),
         )
         nodes.append(
             {

@@ -12,6 +12,7 @@ from clew.ports import AuditEntry
 from clew.stores.backend import now, to_text
 
 if TYPE_CHECKING:
+    from clew.ports import AuditOutcome
     from clew.stores.sqlite.connection import Database
 
 
@@ -34,13 +35,22 @@ class SqliteAudit:
         """See `ports.AuditLog`."""
         kept = None if undo is None else json.dumps(undo, ensure_ascii=False)
         with self._database.write() as connection:
-            connection.execute("UPDATE audit SET undo = ? WHERE id = ?", (kept, entry))
+            connection.execute(
+                "UPDATE audit SET undo = :kept"
+                " WHERE id = :entry AND (undo IS NULL OR :kept IS NULL)",
+                {"kept": kept, "entry": entry},
+            )
+
+    def settle(self, entry: int, outcome: AuditOutcome) -> None:
+        """See `ports.AuditLog`."""
+        with self._database.write() as connection:
+            connection.execute("UPDATE audit SET outcome = ? WHERE id = ?", (outcome, entry))
 
     def entries(self, *, before: int | None = None, limit: int = 100) -> list[AuditEntry]:
         """See `ports.AuditLog`."""
         with self._database.read() as connection:
             rows = connection.execute(
-                "SELECT id, recorded_at, caller, tool, subjects, undo FROM audit"
+                "SELECT id, recorded_at, caller, tool, subjects, undo, outcome FROM audit"
                 " WHERE ? IS NULL OR id < ? ORDER BY id DESC LIMIT ?",
                 (before, before, limit),
             )
@@ -52,24 +62,45 @@ class SqliteAudit:
                     tool=tool,
                     subjects=json.loads(subjects),
                     undo=None if undo is None else json.loads(undo),
+                    outcome=outcome,
                 )
-                for entry, moment, caller, tool, subjects, undo in rows
+                for entry, moment, caller, tool, subjects, undo, outcome in rows
             ]
 
     def forget(self, before: datetime) -> int:
         """See `ports.AuditLog`."""
-        moment = (to_text(before.astimezone(UTC)),)
+        days = (datetime.now(UTC) - before.astimezone(UTC)).days
         with self._database.read() as connection:
+            # A clock that is ahead makes all entries old, but not the days on which there are any.
+            recorded = connection.execute(
+                "SELECT DISTINCT substr(recorded_at, 1, 10) FROM audit ORDER BY 1 DESC LIMIT ?",
+                (max(days, 1),),
+            ).fetchall()
+            moment = to_text(before.astimezone(UTC)) or ""
+            if days > 0:
+                moment = min(moment, recorded[-1][0]) if len(recorded) == days else ""
             old = "SELECT 1 FROM audit WHERE recorded_at < ? LIMIT 1"
-            if connection.execute(old, moment).fetchone() is None:
+            if connection.execute(old, (moment,)).fetchone() is None:
                 return 0
         with self._database.write() as connection:
-            return connection.execute("DELETE FROM audit WHERE recorded_at < ?", moment).rowcount
+            sql = "DELETE FROM audit WHERE recorded_at < ?"
+            return connection.execute(sql, (moment,)).rowcount
+
+
+NO_WAY_BACK = "UPDATE {table} SET undo = 'null'"
+"""Where other entities have the ids: what takes a change back names them, also of calls under way.
+"""
 
 
 def m021_undo(connection: sqlite3.Connection) -> None:
     """What takes a change back; unknown of those made until now."""
     connection.execute("ALTER TABLE audit ADD COLUMN undo TEXT")
+
+
+def m022_outcomes(connection: sqlite3.Connection) -> None:
+    """What became of each call; unknown of those until now."""
+    if "outcome" not in {row[1] for row in connection.execute("PRAGMA table_info(audit)")}:
+        connection.execute("ALTER TABLE audit ADD COLUMN outcome TEXT NOT NULL DEFAULT 'unknown'")
 
 
 # --- refusals: documents that took more than a limit allows ------------------------------

@@ -138,7 +138,7 @@ def open_staging(
             make_folder(folder)
             _remove_others(folder, target)
             make_file(folder / target.file_name)
-        database = Database(folder / target.file_name, busy_seconds, lambda connection: None)
+        database = Database(folder / target.file_name, busy_seconds)
         try:
             with database.write() as connection:
                 connection.execute(_SCHEMA)

@@ -73,7 +73,7 @@ def _document(raw: RawFile, conversation: Conversation) -> Document:
     safe = json_safe(metadata)
     parts_told = [text, title, json_safe([(p.key, p.metadata) for p in pieces]), safe]
     return Document(
-        source=f"{raw.source}#{key}" if key else raw.source,
+        source=raw.record(key) if key else raw.source,
         origin=raw.source if key else "",
         text=text,
         title=title,

@@ -68,7 +68,7 @@ def _conversations(
             found = _parsed(raw, archive, member, users)
         except (UnreadableError, RecursionError, *_FAULTS) as error:
             reason = error.reason if isinstance(error, UnreadableError) else "malformed"
-            skipped.append(Skipped(source=f"{raw.source}#{name}", reason=reason))
+            skipped.append(Skipped(source=raw.record(name), reason=reason))
             continue
         stem = name.rpartition(".")[0]
         for one in found or ():

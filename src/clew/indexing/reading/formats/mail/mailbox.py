@@ -48,7 +48,7 @@ def _read_mailbox(raw: RawFile) -> ReadResult:
         # Programs write the first line as they like.
         digest = hashlib.sha256(data.partition(b"\n")[2]).hexdigest()
         try:
-            found.append((digest, _parsed(raw, f"{raw.source}#{number}", data)))
+            found.append((digest, _parsed(raw, raw.record(number), data)))
         except UnreadableError as error:
             skipped.append(Skipped(source=error.source, reason=error.reason))
     held = {id_ for _, m in found for id_ in message_ids(fields_of(m).get("message-id", ""))}
@@ -58,13 +58,13 @@ def _read_mailbox(raw: RawFile) -> ReadResult:
         try:
             document = _document(raw, message, raw.source, held)
         except UnreadableError as error:
-            skipped.append(Skipped(source=f"{raw.source}#{digest[:16]}", reason=error.reason))
+            skipped.append(Skipped(source=raw.record(digest[:16]), reason=error.reason))
             continue
         key = record_key(dict(document.metadata), digest)
-        if documents.get(f"{raw.source}#{key}", document).sha256 == digest:
+        if documents.get(raw.record(key), document).sha256 == digest:
             continue  # the same message again
         times[key] += 1
-        source = f"{raw.source}#{key}" + (f"~{times[key]}" if times[key] > 1 else "")
+        source = raw.record(key) + (f"~{times[key]}" if times[key] > 1 else "")
         documents[source] = replace(document, source=source, origin=raw.source, sha256=digest)
     return ReadResult(documents=tuple(documents.values()), skipped=tuple(skipped))
 

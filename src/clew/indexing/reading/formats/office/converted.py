@@ -105,7 +105,7 @@ def _book_converter() -> type[DocumentConverter]:
         def convert(
             self, file_stream: BinaryIO, stream_info: StreamInfo, **options: object
         ) -> DocumentConverterResult:
-            book = converters.EpubConverter()
+            book = converters.EpubConverter()  # type: ignore[no-untyped-call]
             book._html_converter = Part()
             return book.convert(file_stream, stream_info, **options)
 

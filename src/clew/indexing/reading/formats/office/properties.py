@@ -5,6 +5,7 @@ from __future__ import annotations
 import zipfile
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from io import BytesIO
 
 from lxml import etree  # type: ignore[import-untyped]
@@ -58,7 +59,9 @@ def package_properties(raw: RawFile) -> Properties:
         for name, found in values.items()
     }
     title = stated_property_title(str(known.pop("title", "")))
-    return properties({**known, "title": title} if title else known)
+    found = properties({**known, "title": title} if title else known)
+    # The date of a book is the publisher's, that of an office document its program's.
+    return found if "date" in values else replace(found, date_source="properties")
 
 
 def _elements(data: bytes) -> Iterator[tuple[str, str]]:

@@ -196,6 +196,7 @@ def _core_properties(word: Word) -> Properties:
     return Properties(
         title=stated_property_title(clean_text(core.title or "")),
         created_at=None if given["author"] in TEMPLATE_AUTHORS else _time(core.created),
+        date_source="properties",
         updated_at=_time(core.modified),
         metadata=metadata,
     )

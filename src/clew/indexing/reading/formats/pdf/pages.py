@@ -136,6 +136,7 @@ def _information(reader: PdfReader) -> Properties:
     return Properties(
         title=stated_property_title(_text_of(values.get("title"))),
         created_at=in_utc(created_at) if created_at else None,
+        date_source="properties",
         updated_at=in_utc(updated_at) if updated_at else None,
         metadata={
             name: text

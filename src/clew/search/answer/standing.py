@@ -1,0 +1,395 @@
+"""What is so at the time that is asked about goes before what is so no more, or not yet.
+
+What is told of an entity is not changed when the world does: another statement is added. Two
+statements are of one thing where both state a relation of one type of the entity, or where they are
+observations as near in meaning to each other as to the question. Of these the one goes first that
+holds at that time; of observations that are equals, the one that was told last before it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from clew.search.retrieval.channels import Ranking
+from clew.text import entity_key, terms
+from clew.types import Period, Standing
+from clew.types.values import state_at
+
+if TYPE_CHECKING:
+    from clew.search.answer.result import RetrievalResult
+    from clew.search.session import QuerySession
+    from clew.types import PassageRecord, Relation, Vectors
+
+    Kind = Literal["now", "within", "before", "after", "course"]
+    Fact = tuple[int, str, int]
+    Group = tuple[int, str]
+
+LOOKED_AT = 20
+"""Passages, from the best, that may change places."""
+RELATIONS = 500
+"""Relations of the entities of which something was told that are looked at, heaviest first."""
+ALIKE = 0.75
+"""Cosine of two observations of an entity from which on they are of one thing."""
+AS_NEAR = 0.8
+"""Share of the older one's nearness to the question that the newer one has, at least."""
+STILL_NEAR = 0.7
+"""The same of one that says that something changed and has a word of the older one. All three by
+`tests/unit/observation_pairs.jsonl`."""
+_SHARED = 5
+"""Letters of a word that another one holds, at least: "written" and "rewritten"."""
+
+_BEFORE = re.compile(
+    r"(?:\b(?:my|his|her|its|our|their)|['’]s) old\b"
+    r"|\b(?:previous(?:ly)?|former(?:ly)?|earlier|before|prior|used to|ex|früher\w*|vorher\w*|zuvor"
+    r"|ehemalig\w*|avant|auparavant|ancien(?:ne)?s?|précédente?s?|antes|anterior(?:es)?)\b",
+    re.IGNORECASE,
+)
+_AFTER = re.compile(
+    r"\b(?:will|going to|next|künftig\w*|wird|werden|prochaine?s?)\b", re.IGNORECASE
+)
+_BEGINS = re.compile(
+    r"\b(?:from|as of|effective|will|going to|start(?:s|ing)?|begin(?:s|ning)?|leav(?:es?|ing)"
+    r"|mov(?:es?|ing)|join(?:s|ing)?|quits?|ab|wird|beginnt|verlässt|zieht|wechselt|à partir"
+    r"|commence|quitte|déménage)\b",
+    re.IGNORECASE,
+)
+"""Words of what begins at a time to come; "is due on 3 May" holds already."""
+_CHANGED = re.compile(
+    r"\b(?:now|no longer|any ?more|instead|since|from now on|correction|chang(?:ed|es)|moved|moves"
+    r"|switched|migrated|postponed|rescheduled|replaced|renamed|rewritten|raised|lowered|reduced"
+    r"|increased|stopped|resigned|gave up|dropped|sold|left|quit|returned|became"
+    r"|jetzt|nun|nicht mehr|keine?n? .{1,60} mehr|statt|seit|umgezogen|gewechselt"
+    r"|maintenant|désormais|depuis|ne .{1,60} plus|déménagé|changé)\b",
+    re.IGNORECASE,
+)
+"""Words that say of something that it is otherwise than it was."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AskedMoment:
+    """The time of which is asked what is so."""
+
+    moment: datetime
+    """Now, or the `as_of` of the question."""
+    period: Period
+    """What holds at some moment of it is asked for."""
+    kind: Kind
+
+    def wants(self, start: datetime | None, end: datetime | None) -> bool:
+        """Whether what holds from `start` until `end` is what is asked for."""
+        if self.kind == "within":
+            return Period(start=start, end=end).overlaps(self.period)
+        if self.kind == "course":
+            return True
+        state = state_at(self.moment, start, end)
+        return state == {"now": "current", "before": "ended", "after": "planned"}[self.kind]
+
+
+def asked_moment(session: QuerySession) -> AskedMoment:
+    """The time that the question asks about; now, where its words ask for no other."""
+    moment = (session.options.as_of or session.options.now).astimezone(UTC)
+    period = session.options.period or session.named_period
+    kind: Kind = "now"
+    if session.asked_time.evolution:
+        kind = "course"
+    elif period is not None:
+        kind = "within"
+    elif _BEFORE.search(session.question):
+        kind = "before"
+    elif _AFTER.search(session.question):
+        kind = "after"
+    return AskedMoment(moment=moment, period=period or Period(start=None, end=None), kind=kind)
+
+
+def known_relations(session: QuerySession, entity_ids: Sequence[int], limit: int) -> list[Relation]:
+    """Relations of entities, what does not hold among them; with `as_of`, those recorded by then.
+
+    All, where the store is younger than that.
+    """
+    as_of = session.options.as_of
+    known = session.resources.store.relations(entity_ids, limit)
+    return [one for one in known if as_of is None or one.recorded_at <= as_of] or known
+
+
+def by_standing(
+    session: QuerySession, found: RetrievalResult
+) -> tuple[RetrievalResult, Mapping[int, Standing]]:
+    """What was found, with what holds before what does not; the standing of what was told.
+
+    Both by chunk id. What goes before something takes over how sure that is, and the other way
+    round, since both answer alike.
+    """
+    ids = found.ranking.ids[:LOOKED_AT].tolist()
+    told = _Told.of(session, ids)
+    order = told.in_order()
+    if order != ids:
+        session.confidences.update(_exchanged(session.confidences, ids, order))
+        led = [*order, *(id_ for id_ in found.ranking.ids.tolist() if id_ not in set(order))]
+        ranking = Ranking(np.array(led, dtype=np.int64), found.ranking.scores)
+        found = replace(found, ranking=ranking)
+    return found, told.standings()
+
+
+def _exchanged(
+    confidences: Mapping[int, float], before: Sequence[int], after: Sequence[int]
+) -> dict[int, float]:
+    """Confidences where each passage that rose is as sure as the best that it passed."""
+    places = {id_: place for place, id_ in enumerate(before)}
+    found = dict(confidences)
+    for place, id_ in enumerate(after):
+        passed = [other for other in after[place + 1 :] if places[other] < places[id_]]
+        best = max(passed, key=lambda other: found.get(other, 0.0), default=id_)
+        if id_ in found and found.get(best, 0.0) > found[id_]:
+            found[id_], found[best] = found[best], found[id_]
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Told:
+    """The best passages, and what the store knows of the entities that they were told of."""
+
+    asked: AskedMoment
+    passages: Sequence[PassageRecord]
+    """The best first."""
+    owners: Mapping[str, int]
+    """Entity ids by the key that something was told of."""
+    relations: Mapping[Fact, list[Relation]]
+    """Statements of each fact of these entities, and of the passages."""
+    names: Mapping[int, str]
+    """Keys of the names of the facts' ends."""
+    named: frozenset[int]
+    """Entities that the question names."""
+    vectors: Vectors
+    nearness: Sequence[float]
+    """To the question, -1 to 1."""
+    facts_of: dict[int, set[Fact]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, session: QuerySession, chunk_ids: Sequence[int]) -> _Told:
+        store, as_of = session.resources.store, session.options.as_of
+        records = store.passage_records(chunk_ids, as_of=as_of).passages
+        passages = [records[id_] for id_ in chunk_ids if id_ in records]
+        owners = store.resolve([p.chunk.told_of for p in passages if p.chunk.told_of])
+        vectors = _under_one_name(session, passages, owners)
+        known = known_relations(session, sorted(set(owners.values())), RELATIONS)
+        statements: dict[Fact, dict[int, Relation]] = {}
+        for one in (*known, *(r for p in passages for r in p.relations)):
+            statements.setdefault(_fact(one), {})[one.id] = one
+        ends = {end for head, _, tail in statements for end in (head, tail)}
+        return cls(
+            asked=asked_moment(session),
+            passages=passages,
+            owners=owners,
+            relations={fact: list(found.values()) for fact, found in statements.items()},
+            names={id_: entity_key(name) for id_, name in store.entity_names(sorted(ends)).items()},
+            named=frozenset(seed.entity_id for seed in session.known_seeds),
+            vectors=vectors,
+            nearness=(vectors @ session.vector).tolist(),
+        )
+
+    # --- order
+
+    def in_order(self) -> list[int]:
+        """Chunk ids: each behind those that go before it, else in the order found."""
+        order: list[int] = []
+        seen: set[int] = set()
+
+        def put(place: int) -> None:
+            if place in seen:
+                return
+            seen.add(place)
+            for other in self._before(place):
+                put(other)
+            order.append(self.passages[place].chunk.id)
+
+        for place in range(len(self.passages)):
+            put(place)
+        return order
+
+    def _before(self, place: int) -> list[int]:
+        """Places of the passages that go before one, the newest first."""
+        others = [other for other in range(len(self.passages)) if other != place]
+        if self._says_no_more_than_its_name(place):
+            told = [o for o in others if self._owner(o) == self._owner(place) and not self._bare(o)]
+            return told[:1]
+        found = [o for o in others if self._holds_instead(o, place) or self._renews(o, place)]
+        return sorted(found, key=lambda o: self._begins(o), reverse=self.asked.kind != "before")
+
+    def _bare(self, place: int) -> bool:
+        return self.passages[place].chunk.is_card
+
+    def _says_no_more_than_its_name(self, place: int) -> bool:
+        """Whether it is a card without a description: the question has the name already."""
+        chunk = self.passages[place].chunk
+        return chunk.is_card and ": " not in chunk.text.removeprefix(chunk.title)
+
+    def _holds_instead(self, other: int, place: int) -> bool:
+        """Whether the other states a relation of one type that holds then, and this one did not."""
+        mine, theirs = self._by_group(place), self._by_group(other)
+        return any(
+            not any(map(self._is_wanted, mine[group]))
+            and any(map(self._is_wanted, theirs[group]))
+            # Who asks of the very thing wants what was told of it.
+            and not any(self._other_end(fact, group) in self.named for fact in mine[group])
+            for group in mine.keys() & theirs.keys()
+        )
+
+    def _is_wanted(self, fact: Fact) -> bool:
+        return any(self.asked.wants(r.valid_from, r.valid_until) for r in self.relations[fact])
+
+    def _by_group(self, place: int) -> dict[Group, list[Fact]]:
+        """The facts that a passage states, by the entity and the type that they are of."""
+        found: dict[Group, list[Fact]] = {}
+        for head, relation_type, tail in self._facts(place):
+            from_tail = tail in self.named and head not in self.named
+            group = (tail if from_tail else head, relation_type)
+            found.setdefault(group, []).append((head, relation_type, tail))
+        return found
+
+    def _other_end(self, fact: Fact, group: Group) -> int:
+        return fact[2] if fact[0] == group[0] else fact[0]
+
+    def _facts(self, place: int) -> set[Fact]:
+        """What a passage states, and what is known of its entity with what it names."""
+        if place not in self.facts_of:
+            passage = self.passages[place]
+            owner, text = self._owner(place), f" {entity_key(passage.chunk.text)} "
+            stated = {_fact(relation) for relation in passage.relations}
+            about = (fact for fact in self.relations if owner and owner in (fact[0], fact[2]))
+            self.facts_of[place] = stated | {
+                fact
+                for fact in about
+                if f" {self.names.get(fact[2] if fact[0] == owner else fact[0], '?')} " in text
+            }
+        return self.facts_of[place]
+
+    # --- observations
+
+    def _owner(self, place: int) -> int:
+        """Id of the entity that it was told of; 0: of none."""
+        return self.owners.get(self.passages[place].chunk.told_of, 0)
+
+    def _begins(self, place: int) -> datetime:
+        """When it was told, or the time to come from which on it holds."""
+        passage = self.passages[place]
+        told = passage.provenance.written_at or passage.provenance.indexed_at
+        starts = [time.start for time in passage.times if time.start and time.start > told]
+        return min(starts) if starts and _BEGINS.search(passage.chunk.text) else told
+
+    @cached_property
+    def _likeness(self) -> Vectors:
+        return np.asarray(self.vectors @ self.vectors.T)
+
+    def _is_of_one_thing(self, other: int, place: int) -> bool:
+        """Whether two observations of one entity say the same of it, as far as is asked."""
+        if self._bare(place) or self._bare(other) or not self._owner(place):
+            return False
+        if self._owner(other) != self._owner(place):
+            return False
+        share = self.nearness[other] / max(self.nearness[place], 1e-6)
+        if self._likeness[other, place] >= ALIKE and share >= AS_NEAR:
+            return True
+        earlier, later = sorted((place, other), key=self._begins)
+        changed = _CHANGED.search(self.passages[later].chunk.text)
+        return bool(changed) and share >= STILL_NEAR and self._share_a_word(earlier, later)
+
+    def _share_a_word(self, place: int, other: int) -> bool:
+        """Whether a word of one is one of the other, or part of one; names aside."""
+        names = set(terms(self.passages[place].chunk.title))
+        mine, theirs = (set(terms(self.passages[p].chunk.text)) - names for p in (place, other))
+        return any(
+            one == two or (min(len(one), len(two)) >= _SHARED and (one in two or two in one))
+            for one in mine
+            for two in theirs
+        )
+
+    def _renews(self, other: int, place: int) -> bool:
+        """Whether another observation says the same of a later time that is asked about."""
+        if not self._is_of_one_thing(other, place) or self._holds_instead(place, other):
+            return False
+        mine, theirs = self._begins(place), self._begins(other)
+        if self.asked.kind == "course":
+            return False
+        if self.asked.kind == "before":
+            return theirs < mine
+        if self.asked.kind == "after":
+            return theirs > mine
+        last = self.asked.moment if self.asked.kind == "now" else self.asked.period.end
+        if last is not None and (mine >= last) != (theirs >= last):
+            return theirs < last
+        return theirs > mine
+
+    # --- standing
+
+    def standings(self) -> dict[int, Standing]:
+        """Of the observations, by chunk id: at the moment, not at the time that is asked about."""
+        return {
+            passage.chunk.id: self._standing(place)
+            for place, passage in enumerate(self.passages)
+            if passage.chunk.told_of and not passage.chunk.is_card
+        }
+
+    def _standing(self, place: int) -> Standing:
+        moment, passage = self.asked.moment, self.passages[place]
+        begins = self._begins(place)
+        known = Standing(state="current", told_at=passage.provenance.written_at)
+        stated = [relation.standing(moment) for relation in passage.relations]
+        if stated and not any(one.state == "current" for one in stated):
+            last = max(stated, key=lambda one: one.valid_until or one.valid_from or moment)
+            return replace(last, told_at=known.told_at)
+        if begins > moment:
+            return replace(known, state="planned", valid_from=begins)
+        if self._is_renewed(place):
+            return replace(known, state="earlier")
+        since = [one.valid_from for one in stated if one.state == "current" and one.valid_from]
+        until = [one.valid_until for one in stated if one.state == "current" and one.valid_until]
+        return replace(
+            known, valid_from=min(since, default=None), valid_until=max(until, default=None)
+        )
+
+    def _is_renewed(self, place: int) -> bool:
+        """Whether something that was told later, and holds by now, says the same."""
+        now = replace(self, asked=replace(self.asked, kind="now"))
+        return any(
+            now._renews(other, place) or now._holds_instead(other, place)
+            for other in range(len(self.passages))
+            if other != place and not self._bare(other)
+        )
+
+
+def _under_one_name(
+    session: QuerySession, passages: list[PassageRecord], owners: Mapping[str, int]
+) -> Vectors:
+    """Embeddings of the passages, and in its places what was told of one entity by what it says.
+
+    An entity that was renamed or merged is asked for by one of its names: what was told under
+    another one looks farther from the question, and from the rest, than it is.
+    """
+    vectors = session.vectors_of(np.array([p.chunk.id for p in passages], dtype=np.int64)).copy()
+    places: dict[int, list[int]] = {}
+    for place, passage in enumerate(passages):
+        if passage.chunk.told_of and not passage.chunk.is_card:
+            places.setdefault(owners.get(passage.chunk.told_of, 0), []).append(place)
+    names = session.resources.store.entity_names(list(places))
+    for owner, own in places.items():
+        told = [passages[place] for place in own]
+        if owner not in names or len({passage.chunk.title for passage in told}) < 2:
+            continue
+        texts = [f"{names[owner]}\n{passage.chunk.text}" for passage in told]
+        made = session.resources.embedder.embed_documents(texts)
+        order = np.argsort(-(made @ session.vector), kind="stable").tolist()
+        vectors[own] = made[order]
+        for place, at in zip(own, order, strict=True):
+            passages[place] = told[at]
+    return vectors
+
+
+def _fact(relation: Relation) -> Fact:
+    return relation.from_entity_id, relation.relation_type, relation.to_entity_id

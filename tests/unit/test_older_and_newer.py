@@ -1,0 +1,241 @@
+"""What is older, or another store's, never takes the place of what is newer."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import clew
+from clew.errors import StoreError, StoreMismatchError
+from clew.stores.sqlite.jobs.audit import SqliteAudit
+from clew.stores.sqlite.migrations import SCHEMA_VERSION
+from clew.stores.sqlite.store import open_journal
+from clew.testing.fakes import HashEmbedder
+from clew.types import Document, NewEntity
+
+T = datetime(2025, 1, 1, tzinfo=UTC)
+
+
+def open_store(folder: Path) -> clew.Clew:
+    return clew.open(folder, embedder=HashEmbedder())
+
+
+def file_of(engine: clew.Clew) -> Path:
+    return engine.store.folder / "clew.db"
+
+
+def put_in_place(backup: Path, file: Path) -> None:
+    """As an administrator does who knows nothing of the process that has the file open."""
+    for ending in ("-wal", "-shm"):
+        file.with_name(file.name + ending).unlink(missing_ok=True)
+    os.replace(backup, file)
+
+
+# --- merging
+
+
+@pytest.mark.parametrize("dated", [True, False])
+@pytest.mark.parametrize("older_is_merged", [True, False])
+def test_of_two_texts_a_merge_keeps_the_newer(
+    dated: bool, older_is_merged: bool, tmp_path: Path
+) -> None:
+    """By when they were written, else by when they were indexed; whichever is merged into."""
+    texts = {"old": "The wage is 10 a day.", "new": "The wage is 12 a day."}
+    for name in ("old", "new"):  # indexed in this order, unless what they say is against it
+        with open_store(tmp_path / name) as engine:
+            engine.documents.add_documents(
+                [
+                    Document(source="only " + name, text="Ada Morn.", sha256=name),
+                    Document(
+                        source="wages",
+                        text=texts[name],
+                        sha256=texts[name],
+                        updated_at=T + timedelta(days=name == "new") if dated else None,
+                    ),
+                ]
+            )
+            assert engine.documents.text("wages") == texts[name]
+    into, merged = ("new", "old") if older_is_merged else ("old", "new")
+    with open_store(tmp_path / into) as engine:
+        report = engine.maintenance.merge([tmp_path / merged])
+        assert engine.documents.text("wages") == texts["new"]
+        assert {d.source for d in engine.documents.list()} == {"only old", "only new", "wages"}
+        told = [line for line in report.contradictions if "wages" in line]
+        assert len(told) == older_is_merged
+        again = engine.maintenance.merge([tmp_path / merged])
+        assert (again.documents, engine.documents.text("wages")) == (0, texts["new"])
+
+
+def test_what_was_written_later_wins_though_it_was_indexed_earlier(tmp_path: Path) -> None:
+    for name, days in (("new", 1), ("old", 0)):
+        with open_store(tmp_path / name) as engine:
+            written = Document(
+                source="wages", text=name, sha256=name, updated_at=T + timedelta(days=days)
+            )
+            engine.documents.add_documents([written])
+    with open_store(tmp_path / "new") as engine:
+        engine.maintenance.merge([tmp_path / "old"])
+        assert engine.documents.text("wages") == "new"
+
+
+# --- the file at the path
+
+
+@pytest.mark.parametrize("kind", ["another store", "a backup", "removed", "moved away"])
+def test_nothing_is_acknowledged_that_is_not_in_the_file_at_the_path(
+    kind: str, tmp_path: Path
+) -> None:
+    with open_store(tmp_path / "other") as other:
+        other.add("Piet Oss built the tower.", source="other")
+        other.maintenance.backup(tmp_path / "other.db")
+    with open_store(tmp_path / "store") as engine:
+        engine.add("Ada Morn repairs clocks.", source="one")
+        engine.maintenance.backup(tmp_path / "own.db")
+        file = file_of(engine)
+        if kind == "another store":
+            put_in_place(tmp_path / "other.db", file)
+        elif kind == "a backup":
+            put_in_place(tmp_path / "own.db", file)
+        elif kind == "removed":
+            file.unlink()
+        else:
+            file.rename(tmp_path / "away.db")
+        with pytest.raises(StoreError, match="replaced or removed"):
+            engine.add("Brida Kall sails.", source="two")
+        with pytest.raises(StoreError, match="replaced or removed"):
+            engine.documents.list()
+    if kind in ("another store", "a backup"):
+        for derived in tmp_path.glob("store/default/*.arrays"):
+            derived.unlink()
+        with open_store(tmp_path / "store") as engine:
+            held = {document.source for document in engine.documents.list()}
+            assert held == ({"other"} if kind == "another store" else {"one"})
+            assert engine.maintenance.check().problems == ()
+
+
+def test_a_file_that_is_replaced_within_a_transaction_takes_no_acknowledged_write(
+    tmp_path: Path,
+) -> None:
+    with open_store(tmp_path / "store") as engine:
+        engine.add("Ada Morn repairs clocks.", source="one")
+        engine.maintenance.backup(tmp_path / "own.db")
+        database = engine.state.journal
+
+        def write() -> None:
+            with database.write() as writing:
+                writing.execute("INSERT INTO meta VALUES ('mark', 1)")
+                put_in_place(tmp_path / "own.db", file_of(engine))
+
+        with pytest.raises(StoreError, match="replaced or removed"):
+            write()
+
+
+def test_a_process_of_an_older_version_writes_nothing_into_a_newer_schema(tmp_path: Path) -> None:
+    with open_store(tmp_path / "store") as engine:
+        engine.add("Ada Morn repairs clocks.", source="one")
+        with closing(sqlite3.connect(file_of(engine))) as newer:
+            newer.execute("UPDATE meta SET value = value + 1 WHERE name = 'schema_version'")
+            newer.commit()
+        with pytest.raises(StoreMismatchError, match=rf"{SCHEMA_VERSION + 1}.*{SCHEMA_VERSION}"):
+            engine.add("Brida Kall sails.", source="two")
+        with closing(sqlite3.connect(file_of(engine))) as newer:
+            newer.execute("UPDATE meta SET value = value - 1 WHERE name = 'schema_version'")
+            newer.commit()
+        assert [document.source for document in engine.documents.list()] == ["one"]
+
+
+# --- ways back
+
+
+def test_after_a_restore_no_way_back_leads_to_another_entity(tmp_path: Path) -> None:
+    with open_store(tmp_path / "store") as engine:
+        engine.store.add_entities([NewEntity(name="Ada", entity_type="person")])
+        engine.maintenance.backup(tmp_path / "early.db")
+        engine.store.add_entities([NewEntity(name="Bo", entity_type="person")])
+        number = engine.entities.get("Bo").id
+        done = engine.tools.call("rename_entity", {"entity_id": number, "name": "Bob"})
+        assert not done.is_error
+        (entry, *_) = SqliteAudit(engine.state.journal).entries()
+        assert (entry.tool, entry.undo is None) == ("rename_entity", False)
+        engine.maintenance.restore(tmp_path / "early.db")
+        # Another store's content has another entity under that number.
+        with closing(sqlite3.connect(file_of(engine))) as connection:
+            connection.execute(
+                "UPDATE sqlite_sequence SET seq = ? WHERE name = 'entities'", (number - 1,)
+            )
+            connection.commit()
+        engine.store.add_entities([NewEntity(name="Cy", entity_type="person")])
+        assert engine.entities.get("Cy").id == number
+        undone = engine.tools.call("undo_change", {"entry_id": entry.id})
+        assert undone.is_error
+        assert "cannot be" in str(undone.content)
+        assert engine.entities.get("Cy").id == number
+
+
+def test_a_call_that_a_restore_overtakes_leaves_no_way_back(tmp_path: Path) -> None:
+    with open_store(tmp_path / "store") as engine:
+        engine.add("Ada Morn repairs clocks.", source="one")
+        engine.maintenance.backup(tmp_path / "early.db")
+        log = SqliteAudit(engine.state.journal)
+        entry = log.record("ann", "rename_entity", {})
+        engine.maintenance.restore(tmp_path / "early.db")
+        log.keep_undo(entry, {"entity_id": 1, "before": "Bo"})
+        assert log.entries()[0].undo is None
+
+
+# --- the age of the audit log
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteAudit]:
+    database = open_journal(tmp_path_factory.mktemp("journal"), 5.0)
+    yield SqliteAudit(database)
+    database.close()
+
+
+def fill(log: SqliteAudit, days: list[int], now: datetime) -> None:
+    with log._database.write() as connection:
+        connection.execute("DELETE FROM audit")
+        connection.executemany(
+            "INSERT INTO audit (recorded_at, caller, tool, subjects) VALUES (?, 'a', 't', '{}')",
+            [((now - timedelta(days=day)).isoformat(),) for day in days],
+        )
+
+
+def ages(log: SqliteAudit, now: datetime) -> list[int]:
+    return [round((now - entry.recorded_at) / timedelta(days=1)) for entry in log.entries()]
+
+
+@given(
+    days=st.lists(st.integers(0, 60), max_size=40).map(lambda days: sorted(days, reverse=True)),
+    kept=st.integers(1, 30),
+    ahead=st.integers(0, 500),
+)
+def test_whatever_the_clock_says_as_many_days_of_entries_stay(
+    log: SqliteAudit, days: list[int], kept: int, ahead: int
+) -> None:
+    """`ahead`: the clock jumped by so many days after the last entry."""
+    now = datetime.now(UTC)
+    fill(log, [day + ahead for day in days], now)
+    log.forget(now - timedelta(days=kept))
+    left = ages(log, now)
+    newest = sorted({day + ahead for day in days})[:kept]
+    wanted = {day + ahead for day in days if day + ahead < kept} | set(newest)
+    assert set(left) >= set(newest), "the last days on which there are entries"
+    # An entry of the very hour of the edge may go or stay.
+    assert set(left) <= wanted | {kept}
+
+
+def test_a_clock_405_days_ahead_leaves_the_log(log: SqliteAudit) -> None:
+    now = datetime.now(UTC)
+    fill(log, [405 + day for day in range(300)], now)
+    assert log.forget(now - timedelta(days=365)) == 0
+    assert len(log.entries(limit=1000)) == 300
