@@ -1,9 +1,8 @@
-"""Index a folder by several processes side by side, then merge what they made into one store.
+"""Index a folder by several processes side by side into one store on a server.
 
-    python examples/index_processes.py FOLDER --shards 4 --into STORE
+    python examples/index_processes.py FOLDER --shards 4 --into neo4j://HOST:7687
 
-Each worker is `clew index FOLDER --shard I/N` with a store of its own; where STORE is on a server
-(neo4j://HOST), all of them index into it beside each other, and nothing is merged. One that ends
+Each worker is `clew index FOLDER --shard I/N`; all index beside each other. One that ends
 badly, since it was killed or memory ran out, is started again: it goes on where it was. So does
 this program when it is run again. Settings come from the environment, as for every command: with
 `n` workers on one machine, give each its part of the cores (CLEW_EMBED__THREADS).
@@ -41,27 +40,20 @@ def tell(line: str) -> None:
 
 
 def main() -> int:
-    """Index and merge; 0 where all was done."""
+    """Index; 0 where all was done."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--shards", type=int, default=2)
     parser.add_argument("--into", metavar="STORE", required=True)
-    parser.add_argument("--work", type=Path, help="where shards go; else beside the store")
     given = parser.parse_args()
-    on_server = "://" in given.into
-    work = given.work or Path(f"{given.into}-shards")
-    stores = [work / f"{number}" for number in range(1, given.shards + 1)]
 
     def index(number: int) -> bool:
         shard = f"{number}/{given.shards}"
-        store = given.into if on_server else stores[number - 1]
-        command = ("index", given.folder, "--shard", shard, "--store", store)
+        command = ("index", given.folder, "--shard", shard, "--store", given.into)
         return clew(*command, name=f"shard {shard}")
 
     with ThreadPoolExecutor(given.shards) as workers:
         done = all(list(workers.map(index, range(1, given.shards + 1))))
-    if done and not on_server:
-        done = clew("merge", *stores, "--into", given.into, name="merge")
     return 0 if done else 1
 
 

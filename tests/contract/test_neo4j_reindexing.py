@@ -14,7 +14,6 @@ from clew.errors import InputError
 from clew.jobs.kinds import make_runner
 from clew.settings import Neo4jSettings
 from clew.testing.fakes import HashEmbedder
-from clew.types import NewEntity
 from tests.contract.neo4j_stores import Place, new_place
 
 Open: TypeAlias = Callable[..., Engine]
@@ -80,23 +79,3 @@ def test_what_a_store_on_a_server_cannot_do_says_what_to_do(opened: Open, tmp_pa
     assert not (tmp_path / "copy.db").exists()
     with pytest.raises(InputError, match=r"'hash-128' .*'hash-64'.*another namespace"):
         opened(128).maintenance.reindex()
-
-
-def test_shards_are_merged_into_a_server(opened: Open, tmp_path: Path) -> None:
-    texts = {"a": "Ada Morn was taught by Piet Oss.", "b": "Piet Oss founded the Guild of Lisse."}
-    engine = opened()
-    shards = [tmp_path / source for source in texts]
-    for shard, (source, text) in zip(shards, texts.items(), strict=True):
-        namespace = engine.settings.namespace
-        with clew.open(shard, namespace=namespace, embedder=HashEmbedder(64)) as part:
-            part.add(text, source=source)
-            part.store.add_entities([NewEntity(name="Ghost Ship", content=f"of {source}")])
-
-    report = engine.maintenance.merge(shards)
-
-    assert (report.documents, len(report.contradictions)) == (2, 1)
-    assert engine.entities.get("Piet Oss").documents == 2
-    assert engine.entities.get("Ghost Ship").content == "of a"
-    assert engine.search("Who taught Ada Morn?").hits[0].chunk.source == "a"
-    assert engine.maintenance.merge(shards).unchanged == 2
-    assert engine.maintenance.check().problems == ()

@@ -19,7 +19,7 @@ from clew.stores.sqlite.jobs.audit import SqliteAudit
 from clew.stores.sqlite.migrations import SCHEMA_VERSION
 from clew.stores.sqlite.store import open_journal
 from clew.testing.fakes import HashEmbedder
-from clew.types import Document, NewEntity
+from clew.types import NewEntity
 
 T = datetime(2025, 1, 1, tzinfo=UTC)
 
@@ -37,53 +37,6 @@ def put_in_place(backup: Path, file: Path) -> None:
     for ending in ("-wal", "-shm"):
         file.with_name(file.name + ending).unlink(missing_ok=True)
     os.replace(backup, file)
-
-
-# --- merging
-
-
-@pytest.mark.parametrize("dated", [True, False])
-@pytest.mark.parametrize("older_is_merged", [True, False])
-def test_of_two_texts_a_merge_keeps_the_newer(
-    dated: bool, older_is_merged: bool, tmp_path: Path
-) -> None:
-    """By when they were written, else by when they were indexed; whichever is merged into."""
-    texts = {"old": "The wage is 10 a day.", "new": "The wage is 12 a day."}
-    for name in ("old", "new"):  # indexed in this order, unless what they say is against it
-        with open_store(tmp_path / name) as engine:
-            engine.documents.add_documents(
-                [
-                    Document(source="only " + name, text="Ada Morn.", sha256=name),
-                    Document(
-                        source="wages",
-                        text=texts[name],
-                        sha256=texts[name],
-                        updated_at=T + timedelta(days=name == "new") if dated else None,
-                    ),
-                ]
-            )
-            assert engine.documents.text("wages") == texts[name]
-    into, merged = ("new", "old") if older_is_merged else ("old", "new")
-    with open_store(tmp_path / into) as engine:
-        report = engine.maintenance.merge([tmp_path / merged])
-        assert engine.documents.text("wages") == texts["new"]
-        assert {d.source for d in engine.documents.list()} == {"only old", "only new", "wages"}
-        told = [line for line in report.contradictions if "wages" in line]
-        assert len(told) == older_is_merged
-        again = engine.maintenance.merge([tmp_path / merged])
-        assert (again.documents, engine.documents.text("wages")) == (0, texts["new"])
-
-
-def test_what_was_written_later_wins_though_it_was_indexed_earlier(tmp_path: Path) -> None:
-    for name, days in (("new", 1), ("old", 0)):
-        with open_store(tmp_path / name) as engine:
-            written = Document(
-                source="wages", text=name, sha256=name, updated_at=T + timedelta(days=days)
-            )
-            engine.documents.add_documents([written])
-    with open_store(tmp_path / "new") as engine:
-        engine.maintenance.merge([tmp_path / "old"])
-        assert engine.documents.text("wages") == "new"
 
 
 # --- the file at the path

@@ -50,7 +50,6 @@ COMMANDS = {
     "backup": "copies.backup",
     "restore": "copies.restore",
     "copy": "copies.copy",
-    "merge": "copies.merge",
     "schema": "attach.schema",
     "attach": "attach.attach",
     "cypher": "attach.cypher",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from clew.ports import AuditEntry
     from clew.ports.language_model import LoggedReply
     from clew.stores.sqlite.store import SqliteStore
-    from clew.types import CheckReport, MergeReport
+    from clew.types import CheckReport
 
 
 class Maintenance:
@@ -94,26 +94,6 @@ class Maintenance:
         """
         check_several(sources=sources)
         Reindexing(self._state, progress or _ignore).make(sources)
-
-    def merge(
-        self, stores: Sequence[str | Path], *, progress: Progress | None = None
-    ) -> MergeReport:
-        """Merge stores that were built apart, as if all their documents had been indexed here.
-
-        `stores` are folders of stores, of which those of this namespace are taken; they are only
-        read, and nothing is embedded. What people said of names and relations comes along. Cut
-        short, it goes on when called again.
-
-        Raises `InputError` for a folder without a store and for one given twice, and
-        `StoreMismatchError` where embedder, packs or the way of indexing are not those here; then
-        nothing is merged.
-        """
-        from clew.engine.merging.merge import merge
-
-        check_several(stores=stores)
-        namespace = self._state.settings.namespace
-        folders = [Path(store).expanduser() / namespace for store in stores]
-        return merge(self._state, folders, progress)
 
     def backup(self, path: str | Path, *, progress: Progress | None = None) -> int:
         """Write the store as it is now to a new file and check that file; its bytes.

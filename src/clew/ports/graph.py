@@ -184,15 +184,6 @@ class EntityEditor(Protocol):
         """Target key by key, for what was merged, split or renamed by hand."""
         ...
 
-    def take_over(
-        self, rules: Mapping[str, str], names: Mapping[str, str], pruned: Mapping[str, str]
-    ) -> None:
-        """Remember what was ruled elsewhere: `link_rules`, names by hand of keys, `pruned_names`.
-
-        It is for documents that are saved afterwards; the entities that there are stay.
-        """
-        ...
-
 
 class ManualGraph(Protocol):
     """Entities and relations written by hand, and observations about the entities.

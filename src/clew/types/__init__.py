@@ -58,7 +58,6 @@ from clew.types.reports import (
     EnrichmentReport,
     IndexPreview,
     IndexReport,
-    MergeReport,
     Problem,
     Skipped,
 )
@@ -131,7 +130,6 @@ __all__ = [
     "KnownName",
     "LinkCandidates",
     "Mention",
-    "MergeReport",
     "MergeSuggestion",
     "Metadata",
     "NamedDocument",

@@ -38,24 +38,6 @@ class IndexReport:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class MergeReport:
-    """What merging stores into one did."""
-
-    shards: int
-    documents: int
-    """Linked and saved."""
-    unchanged: int
-    """Held already."""
-    chunks: int
-    contradictions: tuple[str, ...] = ()
-    """A sentence for each thing that the stores say in several ways."""
-    left: tuple[str, ...] = ()
-    """What the stores hold beside texts and what people said, which is not merged."""
-    skipped: tuple[Skipped, ...] = ()
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class IndexPreview:
     """What a run of `index` would do, as far as files tell without being read: their sources."""
 

@@ -1,9 +1,8 @@
-"""`clew reindex`, `clew backup`, `clew restore`, `clew copy`, `clew merge` and `clew import`."""
+"""`clew reindex`, `clew backup`, `clew restore`, `clew copy` and `clew import`."""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +16,6 @@ from clew.cli.progress import reporting
 if TYPE_CHECKING:
     from clew.indexing.import_memory import MemoryImportReport
     from clew.ports.copying import CopyReport
-    from clew.types import MergeReport
 
 
 def reindex(common: Common) -> None:
@@ -123,45 +121,6 @@ def _print_copy(report: CopyReport) -> None:
         )
     else:
         write_line("nothing to write; both stores hold the same")
-
-
-def merge(
-    common: Common,
-    shards: Annotated[
-        list[str],
-        typer.Argument(metavar="STORE", help="Folders of stores, as --store names them."),
-    ],
-    into: Annotated[
-        str | None,
-        typer.Option(metavar="PLACE", help="The store to merge into; else the one at --store."),
-    ] = None,
-) -> None:
-    """Merge stores that were built apart into one; they are only read, and nothing is embedded.
-
-    The outcome is that of indexing all their documents in one go. Repeated, it goes on.
-    """
-    there = replace(common, store=into or common.store)
-    with there.open(make=True) as engine, reporting(bars=not common.json) as progress:
-        report = engine.maintenance.merge(shards, progress=progress)
-    if common.json:
-        write_json(report)
-    else:
-        _print_merge(report)
-    if report.skipped or report.left:
-        raise typer.Exit(INCOMPLETE)
-
-
-def _print_merge(report: MergeReport) -> None:
-    write_line(
-        f"{report.documents:,} documents of {report.shards} stores merged,"
-        f" {report.unchanged:,} unchanged; {report.chunks:,} chunks in {report.seconds:.1f} s"
-    )
-    for contradiction in report.contradictions:
-        note(f"Contradiction: {contradiction}")
-    for left in report.left:
-        note(f"Not merged: {left}")
-    for skipped in report.skipped:
-        note(f"Skipped: {skipped.source}: {skipped.reason}")
 
 
 def import_memory(

@@ -9,13 +9,13 @@ or renamed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from clew.errors import InputError
 from clew.stores.backend import Statement, distinct, limited, now, pairs, writing
 from clew.stores.documents.save import delete_documents
-from clew.stores.moved_mentions import count_move, count_moved_aliases
+from clew.stores.moved_mentions import count_moved_aliases
 from clew.stores.names.alias_plans import Named
 from clew.stores.names.alias_resolution import resolve_names
 from clew.stores.names.entities import delete_orphans, unknown_entities
@@ -26,7 +26,6 @@ from clew.stores.names.entity_merge import (
     part_names,
     read_held,
     split_off,
-    write_rules,
 )
 from clew.stores.names.pruned_names import PrunedNames
 from clew.stores.relations.relation_plans import plan_written
@@ -138,16 +137,6 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
             delete_orphans(self.backend, made)
             self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
         return len(made)
-
-    @writing
-    def take_over(
-        self, rules: Mapping[str, str], names: Mapping[str, str], pruned: Mapping[str, str]
-    ) -> None:
-        """See `ports.EntityEditor`."""
-        write_rules(self.backend, rules)
-        self.backend.update("rules", [{"key": key, "name": name} for key, name in names.items()])
-        self._remember_pruned({**self.pruned_names(), **pruned})
-        count_move(self.backend, ())
 
     def made_by_hand(
         self, *, ids: Sequence[int] | None = None, after: int = 0, limit: int = -1
