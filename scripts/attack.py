@@ -153,11 +153,6 @@ ATTACKS: tuple[tuple[str, str, Callable[[Path], str]], ...] = (
         "texts and titles that pass for other passages, by every strategy",
         forgeries.forge_parts_of_every_strategy,
     ),
-    (
-        "context",
-        "the same in what a client's model is sent",
-        lambda _: forgeries.forge_parts_of_what_a_model_is_sent(),
-    ),
     ("context", "any text at all, as a property", checked("tests/unit/test_assemble.py")),
 )
 """Section, what is tried, and how: raises `AssertionError` where it works, else tells figures."""

@@ -11,7 +11,3 @@ def test_no_context_has_a_forged_part(tmp_path: Path) -> None:
     assert len(forgeries.FORGERIES) >= 70
 
     forgeries.forge_parts_of_every_strategy(tmp_path)
-
-
-def test_what_a_model_is_sent_has_no_forged_passage() -> None:
-    forgeries.forge_parts_of_what_a_model_is_sent()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from clew.tools.extraction import reading, writing
 from clew.tools.extraction.parameters import ANSWER
 from clew.tools.parameters import CURSOR, integer
@@ -17,13 +15,7 @@ UPSERT = Tool(
         "Add entities and relations of passages (see extraction_next); without passage_ids,"
         " what you know."
     ),
-    parameters=(
-        *ANSWER,
-        replace(
-            integer("sample", "", 0, 0, 10),
-            description="Given alone: 0 to 10 passages for your client's model. Default 0.",
-        ),
-    ),
+    parameters=ANSWER,
     result=shape(new_relations="integer", rejected="array", remaining="integer"),
     run=writing.upsert,
     scope="write",

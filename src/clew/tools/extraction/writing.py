@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from clew.errors import InputError, NotFoundError
+from clew.errors import NotFoundError
 from clew.indexing.manual_graph import CAUSAL, snake_case, written_relation
 from clew.text import entity_key
 from clew.types import NewEntity
@@ -25,13 +25,7 @@ _SHOWN = 20
 
 
 def upsert(call: Call, arguments: Arguments) -> Result:
-    """`graph_upsert`; a server fills in what `sample` stands for, see `clew.mcp.sampling`."""
-    if arguments["sample"]:
-        raise InputError(
-            f"sample={arguments['sample']} needs a client that offers sampling, and yours does not;"
-            " take passages from extraction_next, read them, and call graph_upsert with what you"
-            " found"
-        )
+    """`graph_upsert`."""
     entities = [
         NewEntity(
             name=one["name"],
