@@ -3,7 +3,7 @@
     uv run python -m benchmarks.embedding BEIR_FOLDER... [--passages 600] [--rounds 5]
 
 The bare loop hands the tokens to onnxruntime and does nothing else: ready cut, sorted by length,
-eight texts a batch. What is remembered of earlier runs is not used. The same in int8 stands beside.
+eight texts a batch. What is remembered of earlier runs is not used.
 Rates are per second of the processor, so that they hold on a busy machine; ratios are of medians of
 pairs in turn.
 """
@@ -22,10 +22,9 @@ import numpy as np
 
 from clew.evaluation.beir import load_beir
 from clew.models.onnx import OnnxEmbedder, padded
-from clew.settings import EmbedSettings, Precision
+from clew.settings import EmbedSettings
 
 BATCH = 8
-PRECISIONS: tuple[Precision, ...] = ("fp32", "int8")
 
 
 def main() -> None:
@@ -38,11 +37,11 @@ def main() -> None:
     found = [load_beir(folder).documents for folder in given.folders]
     share = given.passages // len(found)
     texts = [document.text[:1500] for documents in found for document in islice(documents, share)]
-    works: dict[str, Callable[[], object]] = {}
-    for precision in PRECISIONS:
-        embedder = OnnxEmbedder(EmbedSettings(remembered=0, precision=precision))
-        works[f"bare {precision}"] = bare(embedder, texts)
-        works[f"embedder {precision}"] = partial(embedder.embed_documents, texts)
+    embedder = OnnxEmbedder(EmbedSettings(remembered=0))
+    works: dict[str, Callable[[], object]] = {
+        "bare": bare(embedder, texts),
+        "embedder": partial(embedder.embed_documents, texts),
+    }
     for work in works.values():
         work()
     rounds = [[timed(work) for work in works.values()] for _ in range(given.rounds)]

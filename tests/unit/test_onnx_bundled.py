@@ -18,18 +18,20 @@ def embedder(tmp_path_factory: pytest.TempPathFactory) -> OnnxEmbedder:
 
 
 def test_identity(embedder: OnnxEmbedder) -> None:
-    assert embedder.name == "all-MiniLM-L6-v2/fp32"
+    assert embedder.name == "all-MiniLM-L6-v2/int8"
     assert embedder.dimension == 384
     assert embedder.max_tokens == 256
 
 
-def test_similarities_are_those_that_the_model_is_published_with(embedder: OnnxEmbedder) -> None:
+def test_similarities_are_close_to_the_published_ones(
+    embedder: OnnxEmbedder,
+) -> None:
     question = embedder.embed_query("That is a happy person")
     documents = embedder.embed_documents(
         ["That is a happy dog", "That is a very happy person", "Today is a sunny day"]
     )
 
-    np.testing.assert_allclose(documents @ question, [0.695, 0.943, 0.257], atol=1e-3)
+    np.testing.assert_allclose(documents @ question, [0.695, 0.943, 0.257], atol=0.02)
 
 
 def test_tokens_past_the_128_of_the_bundled_tokenizer_are_read(embedder: OnnxEmbedder) -> None:

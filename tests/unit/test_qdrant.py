@@ -435,7 +435,7 @@ def test_namespaces_of_one_path_can_be_open_at_once(tmp_path: Path, store: Sqlit
 @pytest.mark.parametrize(
     ("embedder", "name"),
     [
-        (("all-MiniLM-L6-v2/fp32", 384), "clew-all-minilm-l6-v2-fp32-384"),
+        (("all-MiniLM-L6-v2/int8", 384), "clew-all-minilm-l6-v2-int8-384"),
         (("../../etc", 8), "clew-etc-8"),
         (("模型", 8), "clew-embedder-8"),
         (("x" * 300, 8), f"clew-{'x' * 100}-8"),

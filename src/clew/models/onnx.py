@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from clew.errors import ModelError
-from clew.models.convert import converted_model, default_cache, weights_digest
 from clew.models.locate import ModelFiles, locate_model
-from clew.models.model_config import ModelConfig, read_model_config
+from clew.models.model_config import ModelConfig, Pooling, read_model_config
 from clew.models.session import (
     PROCESSOR,
     available_cores,
     onnxruntime_errors,
-    open_converted,
+    open_session,
 )
-from clew.models.vector_cache import VectorCache
+from clew.models.vector_cache import VectorCache, default_folder
 from clew.text import cached, encodable
 
 if TYPE_CHECKING:
@@ -39,6 +38,8 @@ _ENCODED_AT_ONCE = 256
 _TOKENS_A_CORE = 192
 """Tokens of a batch of several texts with its padding, for each core that computes it."""
 _SETTING = "embed.model"
+_OUTPUTS = ("sentence_embedding", "last_hidden_state", "token_embeddings")
+"""What exporters call them; a graph that has none of these is asked for its first output."""
 
 _KNOWN_WORDS = 16
 """Megabytes of words whose number of tokens is remembered."""
@@ -53,12 +54,12 @@ class OnnxEmbedder:
     session as well. Methods may be called from several threads at once.
 
     Raises:
-        ModelError: From any method or property, where the model cannot be found, converted or run.
+        ModelError: From any method or property, where the model cannot be found or run.
     """
 
     def __init__(self, settings: EmbedSettings) -> None:
         self._settings = settings
-        self._cache = settings.cache or default_cache()
+        self._cache = settings.cache or default_folder()
         self._lock = threading.RLock()
         # Loading the session takes seconds; the name and the tokens are to be had meanwhile.
         self._opening = threading.Lock()
@@ -74,10 +75,8 @@ class OnnxEmbedder:
 
     @property
     def name(self) -> str:
-        """`<model>/<precision>`; a directory's name is followed by a digest of its weights."""
-        files = self._located[0]
-        mark = f"@{weights_digest(files, self._cache)[:8]}" if files.private else ""
-        return f"{files.name}{mark}/{self._settings.precision}"
+        """The model's; a directory's name is followed by a digest of its weights."""
+        return self._located[0].identity
 
     @property
     def dimension(self) -> int:
@@ -187,23 +186,49 @@ class OnnxEmbedder:
         if any(given.name == "token_type_ids" for given in session.get_inputs()):
             inputs["token_type_ids"] = np.zeros_like(inputs["input_ids"])
         with onnxruntime_errors(f"cannot run the model {self.name!r}", _SETTING):
-            vectors: Vectors = session.run(None, inputs)[0]
+            output = session.run([_output_name(session)], inputs)[0]
+        pooling = self._located[1].pooling
+        vectors = unit_vectors(output, inputs["attention_mask"], pooling)
+        if vectors.shape != (len(tokens), self.dimension):
+            raise ModelError(
+                f"the model {self.name!r} gave vectors of shape {vectors.shape} for {len(tokens)}"
+                f" texts; expected {self.dimension} numbers each, as its config.json says. Choose "
+                f"another model with the setting {_SETTING}"
+            )
         return vectors
 
     def _load_session(self) -> InferenceSession:
         with self._opening:
             if self._session is None:
-                self._session = self._open_converted()
+                settings = self._settings
+                self._session = open_session(
+                    self._located[0].weights, settings.threads, _SETTING, settings.providers
+                )
             return self._session
 
-    def _open_converted(self) -> InferenceSession:
-        files, config = self._located
-        return open_converted(
-            lambda: converted_model(files, config, self._settings.precision, self._cache),
-            self._settings.threads,
-            _SETTING,
-            self._settings.providers,
-        )
+
+def _output_name(session: InferenceSession) -> str:
+    """The output that holds the texts' vectors, or else their tokens'."""
+    names = [output.name for output in session.get_outputs()]
+    return next((name for name in _OUTPUTS if name in names), names[0])
+
+
+def unit_vectors(output: NDArray[np.float32], mask: TokenIds, pooling: Pooling) -> Vectors:
+    """(batch, dimension) unit vectors.
+
+    Args:
+        output: (batch, dimension) vectors of texts, or (batch, tokens, dimension) of their tokens.
+        mask: (batch, tokens) 1 where there is a token, 0 where there is padding.
+        pooling: What becomes of the tokens' vectors.
+    """
+    if output.ndim == 3:
+        if pooling == "cls":
+            output = output[:, 0]
+        else:  # the length takes the number of tokens out
+            output = np.einsum("btd,bt->bd", output, mask.astype(np.float32))
+    lengths = np.linalg.norm(output, axis=-1, keepdims=True)
+    vectors: Vectors = (output / np.maximum(lengths, 1e-12)).astype(np.float32)
+    return vectors
 
 
 def token_batches(lengths: Sequence[int], most: int, tokens: int) -> Iterator[list[int]]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from clew.errors import ModelError
-from clew.models.convert import discard
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,19 +44,6 @@ def open_session(
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     with onnxruntime_errors(f"cannot load the model {str(graph)!r}", setting):
         return onnxruntime.InferenceSession(str(graph), options, providers=list(providers))
-
-
-def open_converted(
-    convert: Callable[[], Path], threads: int, setting: str, providers: Sequence[str] = PROCESSOR
-) -> InferenceSession:
-    """The session on a cached graph; a damaged one is converted once more. See `open_session`."""
-    _check_providers(providers)
-    graph = convert()
-    try:
-        return open_session(graph, threads, setting, providers)
-    except ModelError:
-        discard(graph)
-    return open_session(convert(), threads, setting, providers)
 
 
 def _check_providers(providers: Sequence[str]) -> None:

@@ -32,6 +32,13 @@ _ROUNDING = 1e-3
 _log = logging.getLogger("clew")
 
 
+def default_folder() -> Path:
+    """The user's cache folder, as the platform has it."""
+    from platformdirs import user_cache_path
+
+    return user_cache_path("clew", appauthor=False) / "models"
+
+
 class VectorCache:
     """The newest `most` embeddings of one model."""
 

@@ -11,7 +11,6 @@ from clew.settings.group import SettingsGroup
 
 Isolation = Literal["process", "none"]
 SplitStrategy = Literal["recursive", "semantic", "page", "code", "fixed"]
-Precision = Literal["fp32", "int8"]
 VectorSets = Literal["one", "both"]
 
 
@@ -105,9 +104,6 @@ class EmbedSettings(SettingsGroup):
         default="all-MiniLM-L6-v2",
         description="A directory, the bundled model, or a name on the Hugging Face hub.",
     )
-    precision: Precision = Field(
-        default="fp32", description="`fp32`, or `int8` (faster, a little less exact)."
-    )
     threads: int = Field(default=0, ge=0, description="Threads of the model; 0 for one a core.")
     providers: tuple[str, ...] = Field(
         default=("CPUExecutionProvider",),
@@ -127,7 +123,8 @@ class EmbedSettings(SettingsGroup):
         " the rag_type `traditional`, at the price of embedding it twice.",
     )
     cache: Path | None = Field(
-        default=None, description="Where converted models are kept; default the user's cache."
+        default=None,
+        description="Folder of fetched models and remembered vectors; default the user's cache.",
     )
     remembered: int = Field(
         default=50_000,

@@ -1,0 +1,1 @@
+"""Model files for Clew; `clew.models.locate` finds them in this folder."""
