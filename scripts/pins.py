@@ -50,7 +50,7 @@ def resolve(*, upgrade: bool = False) -> list[str]:
     packages without one move.
     """
     command = [os.environ.get("UV", "uv"), "export", "--quiet", "--no-hashes", "--no-annotate"]
-    command += ["--no-header", "--no-emit-project", "--all-extras", "--all-groups"]
+    command += ["--no-header", "--no-emit-workspace", "--all-extras", "--all-groups"]
     # It brings torch, whose packages differ with the machine; people choose theirs.
     command += ["--no-extra", "sentence-transformers"]
     command += ["--upgrade"] if upgrade else []
