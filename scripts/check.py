@@ -25,6 +25,7 @@ STEPS = {
     "docs": ["python", "scripts/docs.py", "--check"],
     "pins": ["python", "scripts/pins.py", "--check"],
     "vendor": ["python", "scripts/vendor.py", "--check"],
+    "budget": ["python", "scripts/budget.py", "--check"],
     "protocol": ["python", "scripts/protocol.py"],
     # Real servers for the tests; once on a machine.
     "neo4j": ["python", "scripts/neo4j_server.py", "fetch"],
