@@ -133,6 +133,17 @@ def test_neither_header_nor_quoted_reply_of_a_mail_answers(tmp_path: Path) -> No
     assert not any("wrote:" in text for text in quoted), quoted
 
 
+def test_no_header_stands_for_what_a_mail_of_a_period_says(tmp_path: Path) -> None:
+    (tmp_path / "a.eml").write_text(MAIL, encoding="utf-8")
+    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as store:
+        store.index([tmp_path / "a.eml"])
+        (mail,) = store.documents.list()
+        assert mail.created_at is not None
+        answer = store.ask(f"What happened in {mail.created_at:%B %Y}?")
+    assert answer.statements
+    assert not any(said.text.startswith(("From:", "To:", "Subject:")) for said in answer.statements)
+
+
 def test_of_sentences_with_the_same_words_the_first_answers(tmp_path: Path) -> None:
     # Sets of the same words may run through them in different orders, and a sum may depend on it.
     words = [f"{a}{b}elk" for a in "bdfghklm" for b in "aeiou"]
