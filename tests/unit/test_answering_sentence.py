@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import clew
 from clew.search.answer.asked_kind import asked_kind, holds_kind
@@ -154,3 +156,18 @@ def test_of_sentences_with_the_same_words_the_first_answers(tmp_path: Path) -> N
         text = "".join([*(f"Then {those} came.\n" for those in turned), *rarer])
         (folder := tmp_path / str(start)).mkdir()
         assert answered(folder, text, f"What of {turned[0]}?") == f"Then {turned[0]} came."
+
+
+@given(number=st.integers(1000, 2099), word=st.sampled_from(["Invoice", "Order", "Ticket", "Page"]))
+def test_a_number_says_no_time(number: int, word: str) -> None:
+    question = f"When is the {word.lower()} due?"
+    for sentence in (f"{word} {number}", f"# {word} {number}", f"It costs {number} EUR."):
+        assert not holds_kind(sentence, "time", question)
+    for sentence in (f"It was made in {number}.", f"Due: 15 March {number}", f"{number}-05-07"):
+        assert holds_kind(sentence, "time", question)
+
+
+def test_the_line_with_the_date_answers_and_not_the_numbered_heading(tmp_path: Path) -> None:
+    text = "# Invoice 2087\n\nBrook Lane 1904\nDate: 14 February 2024\nDue: 15 March 2024\n"
+    found = answered(tmp_path, text, "When is the invoice due?")
+    assert found.startswith("Due: 15 March 2024"), found

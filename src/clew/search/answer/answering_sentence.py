@@ -92,7 +92,8 @@ def _best(passage: PassageRecord, values: Sequence[float], question: str) -> int
         in_header = passage.sentence_ranges[place][0] < body
         if in_header or line.startswith(">") or not any(map(str.isalnum, line)):
             continue
-        of_kind = kind is not None and holds_kind(line, kind, question)
+        counts = value > 0 or handed_on > 0
+        of_kind = counts and kind is not None and holds_kind(line, kind, question)
         if _leads_on(passage, place):
             headings[place] = value
             handed_on = max(handed_on, _HANDED_ON * value)
