@@ -371,6 +371,26 @@ def test_one_word_of_a_name_asks_what_was_stated_of_it(engine: clew.Clew, said: 
     assert engine.search("Where does everybody sing?").stated == ()
 
 
+@pytest.mark.parametrize(("first", "second"), [("Ostra", "Mistral"), ("Tannhof", "Kelpworks")])
+def test_before_a_thing_is_what_held_before_it(engine: clew.Clew, first: str, second: str) -> None:
+    """A plan that names the thing dates no event: its periods say when it held."""
+    names = ["Ottilie Brask", "Jory Penhale", first, second]
+    ottilie, jory, one, other = (
+        id_
+        for id_, _ in engine.entities.memory.add_entities(
+            [NewEntity(name=name) for name in names],
+            [[], [f"Leaves {second} at the end of next month."], [], []],
+        )
+    )
+    engine.entities.add_relation(ottilie, one, "works_at")
+    engine.entities.add_relation(ottilie, other, "works_at")
+    engine.entities.add_relation(jory, other, "works_at")
+    found = engine.search(f"Where did Ottilie Brask work before {second}?")
+    assert found.stated[0].startswith(f"Ottilie Brask — works_at → {first} (ended")
+    assert found.temporal is None or found.temporal.since is found.temporal.until is None
+    assert not any("was taken to be of" in note for note in found.notes)
+
+
 def test_a_model_may_quote_what_was_stated_by_hand(tmp_path: Path) -> None:
     words = "Piet Oss — taught → Anna Morn"
     reply = {

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.search.analysis.event_dates import named_event
 from clew.search.answer.blocks import Block, Form, statement
 from clew.search.answer.standing import asked_moment, known_relations
 from clew.text import STOP_WORDS, entity_key, question_terms, terms
@@ -59,7 +60,9 @@ def stated_by_hand(session: QuerySession, in_part: Mapping[int, str]) -> tuple[s
     if not found:
         return ()
     names = store.entity_names([id_ for one in found for id_ in _ends(one)])
-    asked, when = set(question_terms(session.question)), asked_moment(session)
+    when = asked_moment(session)
+    # "Before Oslo" asks for another place.
+    asked = set(question_terms(session.question)) - set(terms(named_event(session.question)))
     nearness = _nearness(session, found, in_part.values())
     lines: list[tuple[tuple[bool, int, float, float], str]] = []
     for one in found:
