@@ -19,9 +19,10 @@ from clew.indexing.ner.known_terms import (
 )
 from clew.indexing.ner.layout import find_fences, is_code_line
 from clew.indexing.ner.name_lexicon import is_ordinary
+from clew.indexing.ner.pattern_extractor import owner_of
 from clew.indexing.ner.patterns.technical_words import is_telling
 from clew.indexing.ner.spans import NameSpan
-from clew.indexing.relations.patterns import find_relations
+from clew.indexing.relations.patterns import Owner, find_owned_relations, find_relations
 from clew.indexing.splitting.code_blocks import is_code
 from clew.spelling import term_words
 from clew.text import entity_key
@@ -58,7 +59,7 @@ class StoreTerms:
         if is_code(document.media_type):
             return extraction
         prose = [
-            _Prose(chunk.text, list(_sentences(chunk.text, found)), found)
+            _Prose(chunk.text, list(_sentences(chunk.text, found)), found, owner_of(document))
             for chunk, found in zip(chunks, extraction.chunks, strict=True)
         ]
         terms = self._terms_of(prose)
@@ -88,6 +89,8 @@ class _Prose(NamedTuple):
     sentences: list[tuple[int, int, int]]
     """(start, end, ordinal) of those that are no code."""
     found: ChunkExtraction
+    owner: Owner | None
+    """What it was told of, if it is an observation."""
 
 
 class _Terms:
@@ -171,7 +174,11 @@ class _Terms:
             ]
             names = sorted([*names, *spans[ordinal]], key=lambda span: (span.start, -span.end))
             terms = {span.name for span in spans[ordinal]}
-            for one in find_relations(prose.text, (start, end, ordinal), names, ()):
+            place = (start, end, ordinal)
+            stated = [*find_relations(prose.text, place, names, ())]
+            if prose.owner:
+                stated += find_owned_relations(prose.text, place, names, prose.owner)
+            for one in stated:
                 fact = ordinal, entity_key(one.head), one.relation_type, entity_key(one.tail)
                 if fact not in known and not terms.isdisjoint((one.head, one.tail)):
                     yield one

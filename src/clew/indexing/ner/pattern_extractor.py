@@ -32,7 +32,13 @@ from clew.indexing.ner.scripts.caseless_ner import CaselessNames, has_caseless
 from clew.indexing.ner.scripts.foreign_names import ForeignNames
 from clew.indexing.ner.spans import NameSpan, SentenceSpans
 from clew.indexing.relations.antecedents import Antecedent, TopicSentence, find_topics
-from clew.indexing.relations.patterns import find_relations
+from clew.indexing.relations.patterns import (
+    Owner,
+    find_owned_relations,
+    find_relations,
+    opening_word,
+    without_opening_verb,
+)
 from clew.indexing.splitting.code_blocks import is_code
 from clew.text import STOP_WORDS, entity_key
 from clew.times import date_of
@@ -46,6 +52,7 @@ from clew.types import (
     Mention,
     PartialDate,
 )
+from clew.types.sources import OBSERVATION
 
 _NUMBER = re.compile(r"[\W\d]+")
 """What names nothing: "4.1"."""
@@ -58,7 +65,7 @@ _SHORTEST_SHARED = 3
 class PatternExtractor:
     """Reads names by their capitals, quotation marks, repetition and neighbours, in any script."""
 
-    name = "pattern/11"
+    name = "pattern/12"
 
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
         """One `ChunkExtraction` a chunk, in order; the same text gives the same result."""
@@ -69,6 +76,10 @@ class PatternExtractor:
         whole = document.date or date_of(document.metadata)
         written = list(_written(chunks, whole))
         found = [finder.find(c.text, _day(at)) for c, at in zip(chunks, written, strict=True)]
+        owner = owner_of(document)
+        if owner:
+            texts = [chunk.text for chunk in chunks]
+            found = [_without_verbs(*one) for one in zip(texts, found, strict=True)]
         found = add_known_terms(document.text, [chunk.text for chunk in chunks], found)
         aliases = [a for chunk in found for sentence in chunk for a in sentence.aliases]
         fuller = list(_full_name_of_subject(about, found))
@@ -84,12 +95,37 @@ class PatternExtractor:
         subject = about[-1][0] if about else None
         return Extraction(
             chunks=tuple(
-                _read_chunk(chunk.text, sentences, names, _ChunkContext(subject, speakers))
+                _read_chunk(
+                    chunk.text,
+                    sentences,
+                    names,
+                    _ChunkContext(subject, speakers, owner, chunk.ordinal == 0),
+                )
                 for chunk, sentences in zip(chunks, found, strict=True)
             ),
             about=tuple((name, names.types.get(entity_key(name), kind)) for name, kind in about),
             aliases=tuple(dict.fromkeys(filter(_holds_elsewhere, aliases))),
         )
+
+
+def owner_of(document: Document) -> Owner | None:
+    """The entity that the document is an observation of."""
+    told = document.origin.startswith(OBSERVATION) and document.title.strip()
+    return Owner(told, type_of_name(told)) if told else None
+
+
+def _without_verbs(text: str, sentences: Sequence[SentenceSpans]) -> list[SentenceSpans]:
+    """The sentences of an observation, which may begin with a verb: it is no part of a name."""
+    read: list[SentenceSpans] = []
+    for sentence in sentences:
+        spans = dict.fromkeys(
+            (without_opening_verb(text, sentence.end, span) or span)
+            if span.start == opening_word(text, sentence.start)
+            else span
+            for span in sentence.spans
+        )
+        read.append(sentence._replace(spans=tuple(spans)))
+    return read
 
 
 def _day(date: PartialDate | None) -> datetime | None:
@@ -170,6 +206,10 @@ class _ChunkContext:
     """What the document is about."""
     speakers: Collection[str]
     """Who speaks in the document, if it is a conversation."""
+    owner: Owner | None
+    """What it was told of, if it is an observation."""
+    opens: bool
+    """Whether it is the first of its document."""
 
 
 def _read_chunk(
@@ -184,14 +224,17 @@ def _read_chunk(
         TopicSentence(sentence.start, sentence.end, _apart(spans, names))
         for sentence, spans in zip(found, kept, strict=True)
     ]
-    topics = find_topics(text, told, context.subject)
+    owner = NameSpan(0, 0, *context.owner) if context.owner and context.opens else None
+    topics = find_topics(text, told, context.subject, owner)
     for ordinal, (sentence, spans, topic) in enumerate(zip(found, kept, topics, strict=True)):
         given = {alias.alias for alias in sentence.aliases}
         mentions.extend(_short_names(spans, ordinal, names, shortened))
         mentions.extend(_mentions(spans, ordinal, names, given))
         antecedents = list(_antecedents(sentence.start, topic, context, turns, names))
+        place = (sentence.start, sentence.end, ordinal)
+        if context.owner:
+            relations.extend(find_owned_relations(text, place, told[ordinal].names, context.owner))
         if spans:
-            place = (sentence.start, sentence.end, ordinal)
             relations.extend(find_relations(text, place, told[ordinal].names, antecedents))
     return ChunkExtraction(
         sentences=tuple((sentence.start, sentence.end) for sentence in found),

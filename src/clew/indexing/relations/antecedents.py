@@ -56,13 +56,15 @@ def is_person(name: NameSpan | Antecedent) -> bool:
 
 
 def find_topics(
-    text: str, sentences: Sequence[TopicSentence], subject: str | None
+    text: str,
+    sentences: Sequence[TopicSentence],
+    subject: str | None,
+    topic: NameSpan | None = None,
 ) -> Iterator[NameSpan | None]:
     """For each sentence, what the sentences before it in its paragraph are about; None if unclear.
 
-    `subject` is what the document is about.
+    `subject` is what the document is about, `topic` what the first sentence goes on about.
     """
-    topic: NameSpan | None = None
     subject_key = entity_key(subject) if subject else ""
     end = 0
     is_headed = False

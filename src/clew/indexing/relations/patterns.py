@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
-from clew.indexing.ner.entity_types import AFTER_NAME, type_of_description
-from clew.indexing.ner.name_lexicon import PERSON_NOUNS
+from clew.indexing.ner.entity_types import AFTER_NAME, type_of_description, type_of_name
+from clew.indexing.ner.name_lexicon import PERSON_NOUNS, is_ordinary
 from clew.indexing.ner.spans import NameSpan
 from clew.indexing.relations.antecedents import Antecedent, is_person
 from clew.indexing.relations.descriptions import CONCEPT, IS_A, TIMELESS, find_descriptions
@@ -23,9 +23,15 @@ from clew.indexing.relations.name_context import (
     without_role,
 )
 from clew.indexing.relations.periods import read_validity
-from clew.indexing.relations.phrases import KINDS, Phrase, phrase_between, read_attribute
+from clew.indexing.relations.phrases import (
+    KINDS,
+    Phrase,
+    phrase_between,
+    read_attribute,
+    read_phrase,
+)
 from clew.indexing.relations.roles import Role, role_after, role_between, role_of_pronoun
-from clew.indexing.relations.subjects import Subject, find_subject, mutual_between
+from clew.indexing.relations.subjects import PREDICATE, Subject, find_subject, mutual_between
 from clew.text import entity_key
 from clew.types import ExtractedRelation
 
@@ -49,6 +55,16 @@ _AFTER_DATE = re.compile(r"[,\s]*")
 _AFTER_A_NAME = " \n,'’("
 _WITHIN_CLAUSE = re.compile(r"\b(?:who|which|that) \w+ $")
 _VERB_FIRST = re.compile(r"\s(?!(?:who|which|that|and|is|was|are|were)\b)[a-z]")
+_OPENING = re.compile(r"[\s\-*•–>]*")
+_FINITE = frozenset(("is", "was", "are", "were", "has", "had", "have", "will"))
+_FOLLOWING = re.compile(r" (?P<word>[a-z]+)\b")
+
+
+class Owner(NamedTuple):
+    """What an observation was told of."""
+
+    name: str
+    entity_type: str
 
 
 class _Candidate(NamedTuple):
@@ -113,6 +129,53 @@ def find_relations(
             if candidate.tail.entity_type == CONCEPT
             else "name",
         )
+
+
+def find_owned_relations(
+    text: str, sentence: tuple[int, int, int], names: Sequence[NameSpan], owner: Owner
+) -> Iterator[ExtractedRelation]:
+    """What a sentence without a subject states of the owner: the same as behind the owner's name.
+
+    "Moved to Bilbao." says what "Amparo moved to Bilbao." does.
+    """
+    start, end, ordinal = sentence
+    start = opening_word(text, start)
+    key, kept = entity_key(owner.name), [name for name in names if name.start >= start]
+    told = [name for name in kept if name.entity_type != "date"]
+    if any(name.start == start or entity_key(name.name) == key for name in told):
+        return  # it has a subject, or speaks of the owner itself
+    said = f"{owner.name} {text[start : start + 1].lower()}{text[start + 1 : end]}"
+    length = len(owner.name)
+    if PREDICATE.match(said, length) is None:
+        return
+    moved = length + 1 - start
+    spans = [name._replace(start=name.start + moved, end=name.end + moved) for name in kept]
+    subject = NameSpan(0, length, owner.name, owner.entity_type)
+    for one in find_relations(said, (0, len(said), ordinal), [subject, *spans], ()):
+        if key in (entity_key(one.head), entity_key(one.tail)):
+            yield one
+
+
+def opening_word(text: str, start: int) -> int:
+    """Where the first word of a sentence is, behind the mark of an item of a list."""
+    mark = _OPENING.match(text, start)
+    return mark.end() if mark else start
+
+
+def without_opening_verb(text: str, end: int, name: NameSpan) -> NameSpan | None:
+    """A name that opens a sentence without the verb that it seems to begin with, if it does so.
+
+    "Married Iker in June" names Iker, "United Airlines pilot" an airline.
+    """
+    verb, _, rest = text[name.start : name.end].partition(" ")
+    gap = f" {verb.casefold()} "
+    if not rest or not is_ordinary(verb) or read_phrase(gap) is None:
+        return None
+    found = NameSpan(name.end - len(rest), name.end, rest, type_of_name(rest))
+    after = _FOLLOWING.match(text, name.end, end)
+    word = after["word"] if after else ""
+    goes_on = word in _FINITE | KINDS or read_phrase(f" {word} ")
+    return None if goes_on or not is_whole(text, found, end, gap) else found
 
 
 def _is_timeless(text: str, candidate: _Candidate, end: int) -> bool:

@@ -23,7 +23,8 @@ _APPOSED = re.compile(
     r"|[a-z]+(?: [a-z]+){0,2} (?:of|at))"
     r"\b[^,;:.()\"“”!?\n]{1,80},"
 )
-_PREDICATE = re.compile(r" (?!and\b|or\b|but\b)[a-z]")
+PREDICATE = re.compile(r" (?!and\b|or\b|but\b)[a-z]")
+"""What follows a subject that is said to do something."""
 _MUTUAL = re.compile(
     rf"(?: (?:were|have|had|got|later|then)){{0,2}} (?P<verb>{'|'.join(sorted(MUTUAL))})\b"
 )
@@ -58,7 +59,7 @@ def find_subject(text: str, start: int, end: int, names: Sequence[NameSpan]) -> 
         at = found.end
         if opening["the"] and text[name.end : found.start].startswith(" in "):
             place = found
-    is_said = at > name.end and _PREDICATE.match(text, at, end)
+    is_said = at > name.end and PREDICATE.match(text, at, end)
     return Subject(name, at, place) if is_said else None
 
 
