@@ -28,7 +28,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 EMPTY, BINARY = "empty", "binary"
 """Reasons of `UnreadableError` that callers tell from others: empty is no fault."""
@@ -43,6 +43,8 @@ _MASKED = re.compile(
     r"(?P<head>[\w.-]{0,64}?)(?:[*\u2022]{2,}|\u2026|\.{3,})+(?P<tail>[\w-]{0,64})"
 )
 """A secret as servers quote it: its beginning, marks, its end."""
+_ENDS = re.compile(r"[^!-~•…]")
+"""No key, mask or address has it: what follows stands for itself."""
 HIDDEN = "[secret]"
 
 
@@ -70,6 +72,27 @@ def redacted(text: str) -> str:
         text = "".join(shown) + text[end:]
         text = _MASKED.sub(partial(_unmasked, secret), text)
     return text
+
+
+def redacted_pieces(pieces: Iterable[str]) -> Iterator[str]:
+    """What `redacted` makes of a text that comes in pieces.
+
+    The end is held back as long as it may be the beginning of a secret: what is told ends with a
+    word and lies further back than the longest secret reaches.
+    """
+    held = ""
+    for piece in pieces:
+        held += piece
+        least = max(map(len, _secrets), default=0)
+        ends = [match.end() for match in _ENDS.finditer(held, 0, max(0, len(held) - least))]
+        whole = redacted(held) if ends else ""
+        for end in ends[::-1]:
+            if (told := redacted(held[:end])) + redacted(held[end:]) == whole:
+                yield told
+                held = held[end:]
+                break
+    if held:
+        yield redacted(held)
 
 
 def _unmasked(secret: str, match: re.Match[str]) -> str:
