@@ -106,7 +106,8 @@ def test_a_stream_is_redacted_as_the_whole_is(
             text += secret[start : start + more] if whole else f"{secret[:start]}{more}"
         else:
             text += str(part)
-    sent, at = [], 0
+    sent: list[str] = []
+    at = 0
     while at < len(text):
         length = lengths[len(sent) % len(lengths)]
         sent.append(text[at : at + length])
@@ -205,7 +206,7 @@ def test_a_key_within_a_streamed_answer_reaches_no_terminal_store_or_backup(
         }
         text = json.dumps(said)
         pieces = [text[at : at + 2] for at in range(0, len(text), 2)]
-        events = [
+        events: list[dict[str, object]] = [
             *({"message": {"role": "assistant", "content": one}} for one in pieces),
             {"message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop"},
         ]
