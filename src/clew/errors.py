@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import os
 import re
-from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,10 +37,10 @@ _secrets: set[str] = set()
 """Keys and passwords in use."""
 _PIECE = 8
 """Characters of a secret, in a row, that are not shown."""
+_FEW = 500
 _LOGIN = re.compile(r"(?<=//)[^\s/@:]{0,256}:[^\s/@]{1,256}(?=@)")
-_MASKED = re.compile(
-    r"(?P<head>[\w.-]{0,64}?)(?:[*\u2022]{2,}|\u2026|\.{3,})+(?P<tail>[\w-]{0,64})"
-)
+_MARKS = re.compile(r"(?:[*\u2022]{2,}|\u2026|\.{3,})+")
+_HEAD, _TAIL, _NEAR = re.compile(r"[\w.-]*\Z"), re.compile(r"[\w-]*"), 64
 """A secret as servers quote it: its beginning, marks, its end."""
 _ENDS = re.compile(r"[^!-~•…]")
 """No key, mask or address has it: what follows stands for itself."""
@@ -60,18 +59,19 @@ def redacted(text: str) -> str:
     Servers quote what they refuse: a key whole, cut off, or with its middle masked.
     """
     text = _LOGIN.sub(HIDDEN, text)
-    for secret in tuple(_secrets):
-        pieces = {secret[i : i + _PIECE] for i in range(len(secret) - _PIECE + 1)}
-        shown: list[str] = []
-        end = 0
-        for start in range(len(text) - _PIECE + 1):
-            if text[start : start + _PIECE] in pieces:
-                if start > end or not shown:
-                    shown += [text[end:start], HIDDEN]
-                end = start + _PIECE
-        text = "".join(shown) + text[end:]
-        text = _MASKED.sub(partial(_unmasked, secret), text)
-    return text
+    secrets = tuple(_secrets)
+    pieces = {one[at : at + _PIECE] for one in secrets for at in range(len(one) - _PIECE + 1)}
+    # To look for some pieces is faster than to look at each place; most texts have none.
+    if len(pieces) < _FEW and not any(piece in text for piece in pieces):
+        return _unmasked(text, secrets)
+    shown: list[str] = []
+    end = 0
+    for start in range(len(text) - _PIECE + 1):
+        if text[start : start + _PIECE] in pieces:
+            if start > end or not shown:
+                shown += [text[end:start], HIDDEN]
+            end = start + _PIECE
+    return _unmasked("".join(shown) + text[end:], secrets)
 
 
 def redacted_pieces(pieces: Iterable[str]) -> Iterator[str]:
@@ -95,10 +95,21 @@ def redacted_pieces(pieces: Iterable[str]) -> Iterator[str]:
         yield redacted(held)
 
 
-def _unmasked(secret: str, match: re.Match[str]) -> str:
-    head, tail = match["head"], match["tail"]
-    begins = len(head) > 2 and secret.startswith(head)
-    return HIDDEN if begins or (len(tail) > 2 and secret.endswith(tail)) else match[0]
+def _unmasked(text: str, secrets: Sequence[str]) -> str:
+    """The text without secrets whose middle is masked."""
+    shown: list[str] = []
+    end = 0
+    for marks in _MARKS.finditer(text) if secrets else ():
+        head = _HEAD.search(text[max(end, marks.start() - _NEAR) : marks.start()])
+        tail = _TAIL.match(text, marks.end(), marks.end() + _NEAR)
+        begins, ends = (found[0] if found else "" for found in (head, tail))
+        if any(
+            (len(begins) > 2 and one.startswith(begins)) or (len(ends) > 2 and one.endswith(ends))
+            for one in secrets
+        ):
+            shown += [text[end : marks.start() - len(begins)], HIDDEN]
+            end = marks.end() + len(ends)
+    return "".join(shown) + text[end:]
 
 
 class ClewError(Exception):

@@ -356,7 +356,8 @@ class _DataReader:
             raise _wrong(place, f"{_shown(data)} is no filter; {_OBJECT}")
         if depth > MAX_DEPTH:
             raise _wrong(place, f"conditions are nested more than {MAX_DEPTH} deep")
-        names = ("operator", "conditions") if "conditions" in data else ("field", "operator")
+        joins = "conditions" in data or str(data.get("operator")).upper() in ("AND", "OR", "NOT")
+        names = ("operator", "conditions") if joins else ("field", "operator")
         missing = [name for name in names if name not in data]
         unknown = [key for key in data if key not in (*names, *(["value"] * ("field" in data)))]
         if missing or unknown:

@@ -144,7 +144,8 @@ def key_words(text: str) -> str:
     text = _UNIT.sub("", _PRIME.sub(lambda m: "\u2032" * len(m[0].replace('"', "''")), text))
     key, end, joins = "", 0, True  # whether what comes next is written without a space
     for match in _PIECE.finditer("".join(map(_kind, text))):
-        kind, touches = match.lastgroup, match.start() == end
+        # What is dropped between two signs parts them no more than in the key itself.
+        kind, touches = match.lastgroup, joins or match.start() == end
         stands = not match.end() < len(text) or _kind(text[match.end()]) not in "wd"
         clings = kind in ("joint", "last") or (kind == "sign" and (touches or stands))
         part = "" if joins or clings else " "

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import clew
 from clew.search.answer.asked_kind import asked_kind, holds_kind
@@ -133,6 +135,17 @@ def test_neither_header_nor_quoted_reply_of_a_mail_answers(tmp_path: Path) -> No
     assert not any("wrote:" in text for text in quoted), quoted
 
 
+def test_no_header_stands_for_what_a_mail_of_a_period_says(tmp_path: Path) -> None:
+    (tmp_path / "a.eml").write_text(MAIL, encoding="utf-8")
+    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as store:
+        store.index([tmp_path / "a.eml"])
+        (mail,) = store.documents.list()
+        assert mail.created_at is not None
+        answer = store.ask(f"What happened in {mail.created_at:%B %Y}?")
+    assert answer.statements
+    assert not any(said.text.startswith(("From:", "To:", "Subject:")) for said in answer.statements)
+
+
 def test_of_sentences_with_the_same_words_the_first_answers(tmp_path: Path) -> None:
     # Sets of the same words may run through them in different orders, and a sum may depend on it.
     words = [f"{a}{b}elk" for a in "bdfghklm" for b in "aeiou"]
@@ -143,3 +156,18 @@ def test_of_sentences_with_the_same_words_the_first_answers(tmp_path: Path) -> N
         text = "".join([*(f"Then {those} came.\n" for those in turned), *rarer])
         (folder := tmp_path / str(start)).mkdir()
         assert answered(folder, text, f"What of {turned[0]}?") == f"Then {turned[0]} came."
+
+
+@given(number=st.integers(1000, 2099), word=st.sampled_from(["Invoice", "Order", "Ticket", "Page"]))
+def test_a_number_says_no_time(number: int, word: str) -> None:
+    question = f"When is the {word.lower()} due?"
+    for sentence in (f"{word} {number}", f"# {word} {number}", f"It costs {number} EUR."):
+        assert not holds_kind(sentence, "time", question)
+    for sentence in (f"It was made in {number}.", f"Due: 15 March {number}", f"{number}-05-07"):
+        assert holds_kind(sentence, "time", question)
+
+
+def test_the_line_with_the_date_answers_and_not_the_numbered_heading(tmp_path: Path) -> None:
+    text = "# Invoice 2087\n\nBrook Lane 1904\nDate: 14 February 2024\nDue: 15 March 2024\n"
+    found = answered(tmp_path, text, "When is the invoice due?")
+    assert found.startswith("Due: 15 March 2024"), found

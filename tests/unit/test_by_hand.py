@@ -350,6 +350,47 @@ def test_an_answer_without_a_model_says_what_was_stated_by_hand(engine: clew.Cle
     assert all("→" not in said.text for said in other.statements)
 
 
+@pytest.mark.parametrize("said", ["Ottilie", "Brask", "Ottilie Brask"])
+def test_one_word_of_a_name_asks_what_was_stated_of_it(engine: clew.Clew, said: str) -> None:
+    """Persons are asked for by first names; a word that names something else means that alone."""
+    names = ["Ottilie Brask", "Jory Penhale", "Quarry Works", "Tin Yard", "Brasken"]
+    new = [NewEntity(name=name, entity_type="thing") for name in names]
+    ottilie, jory, quarry, yard, _ = (
+        id_
+        for id_, _ in engine.entities.memory.add_entities(new, [["Sings."], ["Paints."], *[[]] * 3])
+    )
+    engine.entities.add_relation(ottilie, quarry, "works_at")
+    engine.entities.add_relation(jory, yard, "works_at")
+    question = f"Where does {said} work?"
+    found = engine.search(question)
+    assert found.entities == ("Ottilie Brask",)
+    assert found.stated[0].startswith("Ottilie Brask — works_at → Quarry Works (")
+    assert not any(line.startswith("Jory") for line in found.stated)
+    assert not [note for note in found.notes if "likely" in note or "answer" in note]
+    assert engine.ask(question).statements[0].text == found.stated[0]
+    assert engine.search("Where does everybody sing?").stated == ()
+
+
+@pytest.mark.parametrize(("first", "second"), [("Ostra", "Mistral"), ("Tannhof", "Kelpworks")])
+def test_before_a_thing_is_what_held_before_it(engine: clew.Clew, first: str, second: str) -> None:
+    """A plan that names the thing dates no event: its periods say when it held."""
+    names = ["Ottilie Brask", "Jory Penhale", first, second]
+    ottilie, jory, one, other = (
+        id_
+        for id_, _ in engine.entities.memory.add_entities(
+            [NewEntity(name=name) for name in names],
+            [[], [f"Leaves {second} at the end of next month."], [], []],
+        )
+    )
+    engine.entities.add_relation(ottilie, one, "works_at")
+    engine.entities.add_relation(ottilie, other, "works_at")
+    engine.entities.add_relation(jory, other, "works_at")
+    found = engine.search(f"Where did Ottilie Brask work before {second}?")
+    assert found.stated[0].startswith(f"Ottilie Brask — works_at → {first} (ended")
+    assert found.temporal is None or found.temporal.since is found.temporal.until is None
+    assert not any("was taken to be of" in note for note in found.notes)
+
+
 def test_a_model_may_quote_what_was_stated_by_hand(tmp_path: Path) -> None:
     words = "Piet Oss — taught → Anna Morn"
     reply = {

@@ -377,6 +377,7 @@ def test_of_a_long_text_an_error_shows_the_part_where_it_is() -> None:
     ("data", "problem"),
     [
         ({"year": 2020}, "'field' is missing; expected 'field', 'operator' and 'value'"),
+        ({"operator": "AND"}, "'conditions' is missing"),
         ({"field": "a", "operator": "=", "value": 1, "boost": 2}, "'boost' is not known"),
         ({"operator": "XOR", "conditions": [{}]}, "at operator: 'XOR'; expected one of AND, OR"),
         ({"operator": "AND", "conditions": []}, "at conditions: .*at least one condition"),

@@ -66,7 +66,10 @@ def test_a_longer_mailbox_adds_what_is_new_and_drops_what_is_gone(
     assert (grown.added, grown.changed, grown.unchanged) == (1, 0, 2)
     assert embedder.embedded == embedded + 1
     mailbox.write_text(SECOND + THIRD)
-    store.index([mailbox])
+    gone = store.index([mailbox]).gone
+    assert [source.rpartition("#")[2] for source in gone] == ["2@x.org"]
+    assert sources(store) == ["2@x.org", "3@x.org", "5@x.org"]
+    store.index([mailbox], prune=True)
     assert sources(store) == ["3@x.org", "5@x.org"]
     assert {info.origin for info in store.documents.list()} == {str(mailbox)}
     assert store.maintenance.check().problems == ()

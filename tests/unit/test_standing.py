@@ -250,3 +250,34 @@ def test_every_observation_says_when_it_was_told(pairs: dict[bool, list[dict[str
                 chunk.standing.told_at.date()
                 == (NOW - (9 if chunk.text == one["earlier"] else 2) * DAY).date()
             )
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "current"),
+    [
+        ("lives in Cadiz", "moved to Bilbao in May", 1),
+        ("lives in Bilbao", "visited Cadiz in May", 0),
+        ("works at Ostra Mills", "worked at Mistral Boats from 2010 to 2014", 0),
+        ("works at Ostra Mills", "used to work at Mistral Boats", 0),
+        ("formerly worked at Ostra Mills", "works at Mistral Boats", 1),
+    ],
+)
+@pytest.mark.parametrize("name", ["Amparo Sandoval", "Jory Penhale", "Ottilie Brask"])
+def test_what_is_over_never_goes_before_what_is_so(
+    tmp_path: Path, name: str, first: str, second: str, current: int
+) -> None:
+    """Whichever was told last: one lives and works in one place at a time."""
+    from clew.models.onnx import OnnxEmbedder
+
+    with clew.open(tmp_path, embedder=OnnxEmbedder(EmbedSettings(cache=tmp_path))) as engine:
+        named = {"Cadiz": "city", "Bilbao": "city", "Ostra Mills": "company"}
+        named |= {"Mistral Boats": "company", name: "person"}
+        memory = engine.entities.memory
+        memory.add_entities([NewEntity(name=n, entity_type=t) for n, t in named.items()])
+        told = [f"{name} {said}." for said in (first, second)]
+        for text in told:
+            memory.add_observations([(name, [text])])
+        asked = "live" if "in" in first.split() else "work"
+        hits = engine.search(f"Where does {name} {asked}?").hits
+    own = [hit.chunk.text for hit in hits if hit.chunk.text in told]
+    assert own[0] == told[current]

@@ -9,8 +9,10 @@ import clew
 from clew.word_lists import read_word_lists, word_list
 
 PACKAGE = Path(clew.__file__).parent
-FILES = sorted(set(PACKAGE.rglob("*.toml")) - set((PACKAGE / "attach").iterdir()))
-"""Word lists; those of `attach` are examples of questions."""
+OTHERS = {*(PACKAGE / "attach").iterdir(), PACKAGE / "times" / "years.toml"}
+"""Examples of questions, and units: "MW" and "mw" are not the same."""
+FILES = sorted(set(PACKAGE.rglob("*.toml")) - OTHERS)
+"""Lists of words that are looked up in small letters."""
 
 
 def strings(value: object) -> Iterator[str]:

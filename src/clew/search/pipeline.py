@@ -13,7 +13,12 @@ from clew.search.answer.blocks import assemble
 from clew.search.answer.duplicates import distinct_hits
 from clew.search.answer.result import RetrievalResult
 from clew.search.answer.standing import by_standing
-from clew.search.answer.stated_by_hand import stated_block, stated_by_hand
+from clew.search.answer.stated_by_hand import (
+    answering_line,
+    named_in_part,
+    stated_block,
+    stated_by_hand,
+)
 from clew.search.answer.unsaid import without_unsaid
 from clew.search.retrieval.channels import Ranking, reciprocal_rank_fusion
 from clew.search.retrieval.exact import exact_first
@@ -73,7 +78,8 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
     if not hits and not len(resources.store.chunk_ids()):
         session.note("the store is empty; index something first: clew index PATH")
     with session.timings.step("assemble"):
-        stated = stated_by_hand(session) if there_is else ()
+        in_part = named_in_part(session, hits)
+        stated = stated_by_hand(session, in_part) if there_is else ()
         context = _assemble(session, found, hits, stated)
     if context.left_out:
         session.note(f"{context.left_out} parts of the context did not fit into it")
@@ -86,7 +92,7 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
         hits=hits,
         context=context,
         stated=stated,
-        entities=_entity_names(session),
+        entities=(*_entity_names(session), *in_part.values()),
         temporal=describe_time(session, hits),
         timings_ms=session.timings.milliseconds,
         min_confidence=options.min_confidence,
@@ -110,6 +116,8 @@ def _with_standing(session: QuerySession, found: RetrievalResult) -> tuple[Hit, 
 
 def _no_answer(result: SearchResult) -> str:
     """That no passage answers, or hardly any may; empty where one is likely to."""
+    if answering_line(result) is not None:
+        return ""  # no passage has to say what was stated
     if not result.hits or result.answered or any(hit.chunk.version for hit in result.hits):
         return ""  # what is sure of an earlier text is not known
     return UNLIKELY if result.reached else UNANSWERED

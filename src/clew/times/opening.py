@@ -75,6 +75,8 @@ class _Roles(NamedTuple):
     """What the label says alone."""
     of: re.Pattern[str]
     """Begins a text that is of a day: "Minutes of the meeting held on 14 March 2024"."""
+    held: re.Pattern[str]
+    """Begins the line behind such a heading: "Held on 14 March 2024 in the hall"."""
     signed: re.Pattern[str]
     """The same as `made` at the end of a text, where its date follows a verb."""
     other: re.Pattern[str]
@@ -102,6 +104,7 @@ def _roles() -> _Roles:
         ),
         name=re.compile(labels, re.IGNORECASE),
         of=re.compile(rf"(?:meeting )?(?:{every('of')})(?!\w)", re.IGNORECASE),
+        held=re.compile(rf"(?:(?:{every('held')})(?: was)?(?!\w) ?){{1,2}}{_AT}", re.IGNORECASE),
         signed=re.compile(rf"{_THIS}(?:{verbs})(?!\w){_AT}", re.IGNORECASE),
         other=re.compile(rf"(?<!\w)(?:{every('other')})(?!\w)|[*†] ?\d", re.IGNORECASE),
     )
@@ -129,13 +132,14 @@ def opening_date(text: str, *, day_first: bool | None = None) -> PartialDate | N
     roles = _roles()
     alone = set[PartialDate]()
     changed: PartialDate | None = None
-    before = ""
+    before, of_a_day = "", False
     for words in _statements(text[:_BEGINNING]):
         # A label in a cell or on a line of its own.
         labelled, of_else = roles.name.fullmatch(before), is_of_something_else(before)
         before = words if len(words) <= _LONGEST_LABEL else ""
         made, change = roles.made.match(words), _CHANGED.match(words)
-        verb = made or change or roles.label.search(words)
+        held = roles.held.match(words) if of_a_day else None
+        verb = made or change or held or roles.label.search(words)
         date, end = _leading_date(words, verb.end() if verb else 0, day_first)
         if date and change and not made:
             changed = changed or date
@@ -144,6 +148,7 @@ def opening_date(text: str, *, day_first: bool | None = None) -> PartialDate | N
         elif of_else or is_of_something_else(words):
             continue
         elif roles.of.match(words):
+            of_a_day = True
             if found := find_date(words, day_first=day_first):
                 return found
         elif date and end == len(words):
@@ -154,11 +159,13 @@ def opening_date(text: str, *, day_first: bool | None = None) -> PartialDate | N
 
 
 def _letterhead(words: str, day_first: bool | None) -> PartialDate | None:
-    """The day that ends a line which begins with a place."""
-    place = _LETTERHEAD.match(words) if len(words) <= _SHORT else None
+    """The day that ends a line, or a first sentence, which begins with a place."""
+    place = _LETTERHEAD.match(words)
     for start in {place.end(), words.rfind(",") + 2} if place else ():
         date, end = _leading_date(words, start, day_first)
-        if date and date.precision == "day" and end == len(words):
+        whole = end == len(words) <= _SHORT
+        dateline = place and start == place.end() and words.startswith(". ", end)
+        if date and date.precision == "day" and (whole or dateline):
             return date
     return None
 

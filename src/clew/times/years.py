@@ -106,6 +106,7 @@ class _Words(NamedTuple):
     """The patterns that the word lists make."""
 
     sure: re.Pattern[str]
+    behind: re.Pattern[str]
     shared: re.Pattern[str]
     dated: re.Pattern[str]
     join: re.Pattern[str]
@@ -128,7 +129,9 @@ def _words() -> _Words:
     units, _ = lists.pop("units"), lists.pop("small")
 
     def every(name: str) -> str:
-        words = dict.fromkeys(chain.from_iterable(one[name].split() for one in lists.values()))
+        words = dict.fromkeys(
+            chain.from_iterable(one.get(name, "").split() for one in lists.values())
+        )
         longest = sorted(words, key=len, reverse=True)
         return "|".join(re.escape(word).replace("\\-", "[ -]") for word in longest)
 
@@ -136,7 +139,7 @@ def _words() -> _Words:
     for language, one in lists.items():
         endings = "|".join(one.get("plural", "s").split())
         counted = _NOUN_DE if language == "de" else _plural(endings)
-        for word in one["shared"].split():
+        for word in one.get("shared", "").split():
             plurals.setdefault(word.replace("-", " "), counted)
     measured = sorted({w for text in units.values() for w in text.split()}, key=len, reverse=True)
     amounts = "|".join(map(re.escape, measured))
@@ -145,6 +148,7 @@ def _words() -> _Words:
             rf"(?<!\w)(?:{every('sure')})\.?(?: the| of| at least| about| around)?[ -]{_QUOTE}$",
             re.I,
         ),
+        behind=re.compile(rf" (?:{every('behind')})(?!\w)", re.I),
         shared=re.compile(rf"(?<!\w)(?P<word>{every('shared')})(?: the)? {_QUOTE}$", re.I),
         dated=re.compile(rf"(?<!\w)(?:{every('dated')})\.?:? {_QUOTE}$", re.I),
         join=re.compile(rf",? ?(?:[-–—/,&]|(?<=[ ])(?:{every('joins')}))(?: the)? ?{_QUOTE}", re.I),
@@ -189,7 +193,7 @@ def _reason(text: str, left: int, right: int, start: int, previous: Verdict | No
     if joined:
         return "range"
     near = before[-_LONGEST_WORD:]
-    if words.sure.search(near) or _SIGN.search(near):
+    if words.sure.search(near) or words.behind.match(after) or _SIGN.search(near):
         return "word"
     if (label := _LABEL.search(before)) and not _COPYRIGHT.search(before):
         named = re.split(r"[\s_-]", label["label"].casefold())[-1]

@@ -95,7 +95,10 @@ def timeline(
         rows = [(_when(e), e.text, _where(e)) for e in found]
         stdout_console().print(table(("when", "what", "source"), rows))
     else:
-        note(f"Nothing that is known of {name!r} has a date.")
+        note(
+            f"Nothing that is known of {name!r} has a date"
+            f"{' in the time asked for' if since or until or as_of else ''}."
+        )
 
 
 def _when(entry: TimelineEntry) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from clew.search.analysis.event_dates import dated_event, names_event
+from clew.search.analysis.event_dates import dated_event, named_event
 from clew.search.analysis.period import AskedTime, read_time
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def read_asked_time(session: QuerySession) -> AskedTime:
     asked = read_time(session.question, session.options.now)
     if asked.yearless and session.newest is not None:
         asked = _of_the_archive(session)
-    if asked.period is None and names_event(session.question) and session.newest is not None:
+    if asked.period is None and named_event(session.question) and session.newest is not None:
         asked = _by_event(session, asked)
     session.found_time = asked
     return asked

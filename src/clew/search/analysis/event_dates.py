@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from clew.text import terms
+from clew.text import entity_key, terms
 from clew.times import find_periods, name_of
 from clew.types import Period
 
@@ -53,15 +53,24 @@ class DatedEvent(NamedTuple):
         return name_of(self.date) or f"{start:%Y-%m-%d}"
 
 
-def names_event(question: str) -> bool:
-    """Whether a question may count time from an event."""
-    return _EVENT.search(question) is not None
+def named_event(question: str) -> str:
+    """What a question may count time from; empty: nothing."""
+    found = _EVENT.search(question)
+    return found["name"].strip() if found else ""
 
 
 def dated_event(session: QuerySession) -> DatedEvent | None:
-    """The event that the question counts time from; None where there is none, or none is dated."""
+    """The event that the question counts time from; None where there is none, or none is dated.
+
+    A thing with relations stated by hand is none: who worked where "before Kornblume" is said by
+    their periods, not by a day on which it was spoken of.
+    """
     found = _EVENT.search(session.question)
     if found is None:
+        return None
+    store = session.resources.store
+    things = list(store.resolve([entity_key(found["name"])]).values())
+    if things and store.unstated_relations(things):
         return None
     rows = _sentences_about(session, terms(found["name"]))
     date = _date(session, rows, set(terms(found["name"]))) if len(rows) else None

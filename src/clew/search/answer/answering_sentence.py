@@ -12,7 +12,7 @@ from clew.text import question_terms, terms
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
 
-    from clew.types import CharRange, PassageRecord
+    from clew.types import CharRange, PassageRecord, StoredChunk
 
 _ON_THREAD = 0.1
 """What it counts that the thread to the passage ends in a sentence, as a share of all words."""
@@ -86,13 +86,14 @@ def _best(passage: PassageRecord, values: Sequence[float], question: str) -> int
     kind = asked_kind(question)
     told, headings = [0.0] * len(values), [0.0] * len(values)
     handed_on = 0.0
-    header_end = _header_end(passage)
+    body = header_end(passage.chunk)
     for place, (text, value) in enumerate(zip(passage.sentences, values, strict=True)):
         line = text.strip()
-        in_header = passage.sentence_ranges[place][0] < header_end
+        in_header = passage.sentence_ranges[place][0] < body
         if in_header or line.startswith(">") or not any(map(str.isalnum, line)):
             continue
-        of_kind = kind is not None and holds_kind(line, kind, question)
+        counts = value > 0 or handed_on > 0
+        of_kind = counts and kind is not None and holds_kind(line, kind, question)
         if _leads_on(passage, place):
             headings[place] = value
             handed_on = max(handed_on, _HANDED_ON * value)
@@ -138,9 +139,8 @@ def _is_table_head(sentences: Sequence[str], place: int) -> bool:
     return sentences[place].count("|") > 1 and rule.startswith(("|-", "| -", "|:", "| :"))
 
 
-def _header_end(passage: PassageRecord) -> int:
+def header_end(chunk: StoredChunk) -> int:
     """Where the lines end, in the document, that say who sent a message; 0 where there are none."""
-    chunk = passage.chunk
     if not chunk.text.startswith("From: "):
         return 0
     end = chunk.text.find("\n\n")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from clew.text import fold
+from clew.times import find_periods
 from clew.times.names import MONTH
 
 if TYPE_CHECKING:
@@ -29,7 +31,12 @@ _NUMBER_WORDS = (
     "|once|twice|half|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|deux|trois|quatre|cinq"
 )
 _NUMBER = re.compile(rf"\d\w*|\b(?:{_NUMBER_WORDS})\b", re.IGNORECASE)
-_TIME = re.compile(rf"\d\w*|\b(?:{MONTH})\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b")
+_TIME = re.compile(
+    rf"\b(?:{MONTH})\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"
+    r"|\b\d{1,2}(?::\d\d| ?[ap]m\b)"
+)
+_ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)
+"""Whether words say a time does not depend on when they are said."""
 _ENUMERATED = re.compile(r"\s*(?:[-*•]\s+)?(?:\(?\d{1,3}[.)](?=\s)|TOP \d+\b)?")
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _ANY_WORD = re.compile(r"\w+")
@@ -55,8 +62,12 @@ def holds_kind(sentence: str, kind: Kind, question: str) -> bool:
         words = [match for match in _WORD.finditer(text) if match.start()]
         return any(w.group()[0].isupper() and fold(w.group()) not in asked for w in words)
     pattern = _NUMBER if kind == "number" else _TIME
+    found = [match.group() for match in pattern.finditer(text)]
+    if kind == "time":  # a number alone is none: "Invoice 2087"
+        for one in find_periods(text, _ANY_DAY):
+            found += text[one.start : one.end].split()
     said = _said(_ANY_WORD, question)
-    return any(fold(match.group()) not in said for match in pattern.finditer(text))
+    return any(fold(words) not in said for words in found)
 
 
 @lru_cache(maxsize=8)

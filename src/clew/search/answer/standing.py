@@ -1,9 +1,10 @@
 """What is so at the time that is asked about goes before what is so no more, or not yet.
 
 What is told of an entity is not changed when the world does: another statement is added. Two
-statements are of one thing where both state a relation of one type of the entity, or where they are
-observations as near in meaning to each other as to the question. Of these the one goes first that
-holds at that time; of observations that are equals, the one that was told last before it.
+statements are of one thing where both state a relation of one type of the entity; two observations
+also where they state different relations of a functional type, or are as near in meaning to each
+other as to the question. Of these the one goes first that holds at that time; of observations that
+are equals, one that does not say itself that it is over, then the one that was told last before it.
 """
 
 from __future__ import annotations
@@ -45,10 +46,15 @@ STILL_NEAR = 0.7
 _SHARED = 5
 """Letters of a word that another one holds, at least: "written" and "rewritten"."""
 
+_FORMER = (
+    r"\b(?:previous(?:ly)?|former(?:ly)?|used to|ex|früher\w*|vorher\w*|ehemalig\w*|auparavant"
+    r"|ancien(?:ne)?s?|précédente?s?|anterior(?:es)?)\b"
+)
+_OVER = re.compile(_FORMER, re.IGNORECASE)
+"""Words of what is so no more, wherever they stand."""
 _BEFORE = re.compile(
     r"(?:\b(?:my|his|her|its|our|their)|['’]s) old\b"
-    r"|\b(?:previous(?:ly)?|former(?:ly)?|earlier|before|prior|used to|ex|früher\w*|vorher\w*|zuvor"
-    r"|ehemalig\w*|avant|auparavant|ancien(?:ne)?s?|précédente?s?|antes|anterior(?:es)?)\b",
+    rf"|{_FORMER}|\b(?:earlier|before|prior|zuvor|avant|antes)\b",
     re.IGNORECASE,
 )
 _AFTER = re.compile(
@@ -167,6 +173,8 @@ class _Told:
     named: frozenset[int]
     """Entities that the question names."""
     vectors: Vectors
+    functional: frozenset[str]
+    """Types of which one relation holds at a time."""
     nearness: Sequence[float]
     """To the question, -1 to 1."""
     facts_of: dict[int, set[Fact]] = field(default_factory=dict)
@@ -191,6 +199,7 @@ class _Told:
             names={id_: entity_key(name) for id_, name in store.entity_names(sorted(ends)).items()},
             named=frozenset(seed.entity_id for seed in session.known_seeds),
             vectors=vectors,
+            functional=frozenset(session.resources.settings.relations.functional),
             nearness=(vectors @ session.vector).tolist(),
         )
 
@@ -293,12 +302,31 @@ class _Told:
             return False
         if self._owner(other) != self._owner(place):
             return False
+        mine, theirs = self._settled(place), self._settled(other)
+        if any(mine[type_] != theirs[type_] for type_ in mine.keys() & theirs.keys()):
+            return True
         share = self.nearness[other] / max(self.nearness[place], 1e-6)
         if self._likeness[other, place] >= ALIKE and share >= AS_NEAR:
             return True
         earlier, later = sorted((place, other), key=self._begins)
         changed = _CHANGED.search(self.passages[later].chunk.text)
         return bool(changed) and share >= STILL_NEAR and self._share_a_word(earlier, later)
+
+    def _is_over(self, place: int) -> bool:
+        """Whether an observation itself says that it is so no more."""
+        passage = self.passages[place]
+        if _OVER.search(passage.chunk.text):
+            return _CHANGED.search(passage.chunk.text) is None
+        states = {one.standing(self.asked.moment).state for one in passage.relations}
+        return states == {"ended"}
+
+    def _settled(self, place: int) -> dict[str, set[int]]:
+        """What an observation itself states of its entity by types of which one holds at a time."""
+        found: dict[str, set[int]] = {}
+        for one in self.passages[place].relations:
+            if one.from_entity_id == self._owner(place) and one.relation_type in self.functional:
+                found.setdefault(one.relation_type, set()).add(one.to_entity_id)
+        return found
 
     def _share_a_word(self, place: int, other: int) -> bool:
         """Whether a word of one is one of the other, or part of one; names aside."""
@@ -317,6 +345,8 @@ class _Told:
         mine, theirs = self._begins(place), self._begins(other)
         if self.asked.kind == "course":
             return False
+        if self.asked.kind in ("now", "before") and self._is_over(other) != self._is_over(place):
+            return self._is_over(other) == (self.asked.kind == "before")
         if self.asked.kind == "before":
             return theirs < mine
         if self.asked.kind == "after":

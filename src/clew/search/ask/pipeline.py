@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import ModelError
 from clew.quotations import find_words
+from clew.search.answer.answering_sentence import header_end
 from clew.search.ask.prompt import AnswerReply, answer_request
 from clew.search.ask.reader import ReplyReader
 from clew.search.ask.reports import ask_reports
@@ -150,7 +151,8 @@ def _may_answer(hit: Hit, least: float) -> bool:
 def _quoted(number: int, hit: Hit, *, or_opening: bool = False) -> AnswerStatement | None:
     """The answering sentence; of a passage that is asked for by its name the first."""
     first, text = hit.chunk.start, hit.chunk.text
-    prose = (r for r in sentences(text) if not text.startswith("#", r[0]))
+    body = header_end(hit.chunk) - first
+    prose = (r for r in sentences(text) if r[0] >= body and not text.startswith("#", r[0]))
     opening = next(prose, None) if or_opening or "exact" in hit.scores else None
     answer = hit.answer or (opening and (first + opening[0], first + opening[1]))
     if answer is None:

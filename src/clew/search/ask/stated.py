@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from clew.search.answer.stated_by_hand import STATED
-from clew.text import question_terms, terms
+from clew.search.answer.stated_by_hand import STATED, answering_line
 from clew.types import Hit, StoredChunk
 
 if TYPE_CHECKING:
@@ -36,14 +35,14 @@ def with_stated(result: SearchResult) -> SearchResult:
     hit = Hit(chunk=chunk, score=0.0, scores={}, source="graph", answer=_answering(result))
     parts = tuple(p for p in result.context.parts if not p.text.startswith(STATED))
     context = replace(result.context, parts=parts)
-    return replace(result, hits=(hit, *result.hits), context=context)
+    # A statement is not judged as passages are: one that answers is likely as it is.
+    least = result.min_confidence if hit.answer is None else 0.0
+    return replace(result, hits=(hit, *result.hits), context=context, min_confidence=least)
 
 
 def _answering(result: SearchResult) -> CharRange | None:
-    """The statement that has most of what is asked about the names, if any has of it."""
-    named = set(terms(" ".join(result.entities)))
-    asked = set(question_terms(result.query)) - named
-    shared = [len(asked & set(terms(line))) for line in result.stated]
-    best = shared.index(max(shared))
+    best = answering_line(result)
+    if best is None:
+        return None
     start = sum(len(line) + 1 for line in result.stated[:best])
-    return (start, start + len(result.stated[best])) if shared[best] else None
+    return start, start + len(result.stated[best])

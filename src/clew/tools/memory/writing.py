@@ -84,7 +84,7 @@ def delete_entities(call: Call, arguments: Arguments) -> Result:
     shown = _shown(call, call.engine.entities.memory.named(names))
     deleted = call.engine.entities.memory.delete_entities(names)
     missing = [name for name in names if name not in deleted]
-    told = {**_said(not_found=[shortened(name, NAMED) for name in missing]), **_joined(shown)}
+    told = {**_said(not_found=[shortened(name, NAMED // 5) for name in missing]), **_joined(shown)}
     if not missing:
         return {"message": "Entities deleted successfully", **told}
     found = len(names) - len(missing)
