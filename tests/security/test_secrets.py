@@ -206,10 +206,9 @@ def test_a_key_within_a_streamed_answer_reaches_no_terminal_store_or_backup(
         }
         text = json.dumps(said)
         pieces = [text[at : at + 2] for at in range(0, len(text), 2)]
-        events: list[dict[str, object]] = [
-            *[{"message": {"role": "assistant", "content": one}} for one in pieces],
-            {"message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop"},
-        ]
+        events: list[dict[str, object]] = []
+        events += ({"message": {"role": "assistant", "content": one}} for one in pieces)
+        events.append({"message": {"content": ""}, "done": True, "done_reason": "stop"})
         return Response("".join(f"{json.dumps({'model': 'm', **one})}\n" for one in events))
 
     info = {"model_info": {"general.architecture": "x", "x.context_length": 8192}}
