@@ -27,7 +27,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 EMPTY, BINARY = "empty", "binary"
 """Reasons of `UnreadableError` that callers tell from others: empty is no fault."""
@@ -42,6 +42,8 @@ _LOGIN = re.compile(r"(?<=//)[^\s/@:]{0,256}:[^\s/@]{1,256}(?=@)")
 _MARKS = re.compile(r"(?:[*\u2022]{2,}|\u2026|\.{3,})+")
 _HEAD, _TAIL, _NEAR = re.compile(r"[\w.-]*\Z"), re.compile(r"[\w-]*"), 64
 """A secret as servers quote it: its beginning, marks, its end."""
+_ENDS = re.compile(r"[^!-~•…]")
+"""No key, mask or address has it: what follows stands for itself."""
 HIDDEN = "[secret]"
 
 
@@ -70,6 +72,27 @@ def redacted(text: str) -> str:
                 shown += [text[end:start], HIDDEN]
             end = start + _PIECE
     return _unmasked("".join(shown) + text[end:], secrets)
+
+
+def redacted_pieces(pieces: Iterable[str]) -> Iterator[str]:
+    """What `redacted` makes of a text that comes in pieces.
+
+    The end is held back as long as it may be the beginning of a secret: what is told ends with a
+    word and lies further back than the longest secret reaches.
+    """
+    held = ""
+    for piece in pieces:
+        held += piece
+        least = max(map(len, _secrets), default=0)
+        ends = [match.end() for match in _ENDS.finditer(held, 0, max(0, len(held) - least))]
+        whole = redacted(held) if ends else ""
+        for end in ends[::-1]:
+            if (told := redacted(held[:end])) + redacted(held[end:]) == whole:
+                yield told
+                held = held[end:]
+                break
+    if held:
+        yield redacted(held)
 
 
 def _unmasked(text: str, secrets: Sequence[str]) -> str:

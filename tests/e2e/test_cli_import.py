@@ -53,8 +53,9 @@ def test_a_memory_is_taken_over_once_and_what_cannot_be_is_told(
         "relations": 1,
     }
     reasons = {item["source"]: item["reason"] for item in report["skipped"]}
-    assert reasons.keys() == {f"memory.jsonl#{line}" for line in (1, 4, 6, 7, 8)}
+    assert reasons.keys() == {f"memory.jsonl#{line}" for line in (1, 2, 4, 6, 7, 8)}
     assert reasons["memory.jsonl#1"] == "a blank observation"
+    assert "'dog': 'Anna' keeps 'person'" in reasons["memory.jsonl#2"]
     assert reasons["memory.jsonl#6"] == "names 'Mars', which is no entity"
     assert "letters or digits" in reasons["memory.jsonl#4"]
     again = json.loads(in_process("import", memory, *store).stdout)
@@ -68,7 +69,7 @@ def test_a_memory_is_taken_over_once_and_what_cannot_be_is_told(
 
 def test_a_table_names_what_was_left_out(in_process: Run, memory: Path) -> None:
     done = in_process("import", memory)
-    assert done.stdout.startswith("2 entities, 2 observations, 1 relations new, 5 skipped\n")
+    assert done.stdout.startswith("2 entities, 2 observations, 1 relations new, 6 skipped\n")
     assert "memory.jsonl#8" in done.stdout
     assert "malformed JSON" in done.stdout
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import subprocess
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 
 from clew.cli.clients import ClientFile, client_file
 from clew.errors import InputError
+from clew.indexing.access import permitted_path
+from clew.settings import load_settings
 from clew.tools.formats import FORMATS, Format, definitions
 from clew.tools.registry import TOOLS
 
@@ -307,6 +310,49 @@ def test_no_setting_but_store_and_namespace_is_written(in_process: Run, tmp_path
     assert (told["path"], told["written"]) == (str(client_file("cursor").path), False)
 
 
+@pytest.mark.parametrize("client", CLIENTS)
+def test_the_assistant_may_name_files_of_one_folder(
+    in_process: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: str
+) -> None:
+    """The one that is named, else the one that the command is run in; never the home by default."""
+    file = client_file(client).path  # type: ignore[arg-type]
+    (home / "notes").mkdir()
+
+    def roots(here: Path, *given: str) -> list[str] | None:
+        monkeypatch.chdir(here)
+        done = in_process("install", client, "--write", *given)
+        assert done.returncode == 0, done.stderr
+        entry = parse(client, file.read_text("utf-8"))[section(client)]["clew"]
+        env = entry.get("env", {}).get("CLEW_ACCESS__ROOTS")
+        assert ("may name no file" in done.stderr) == (not given and here in (tmp_path, home))
+        return None if env is None else json.loads(env)
+
+    assert roots(tmp_path) is None
+    assert roots(home) is None
+    assert roots(home / "notes") == [str(home / "notes")]
+    assert roots(tmp_path, "--root", "home/notes") == [str(home / "notes")]
+    assert roots(home / "notes", "--root", str(home)) == [str(home)]
+    monkeypatch.chdir(tmp_path)
+    refused = in_process("install", client, "--write", "--root", "missing")
+    assert refused.returncode == 2
+    assert "missing" in refused.stderr
+
+
+def test_what_install_writes_opens_the_folder(
+    in_process: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "notes").mkdir()
+    (home / "notes" / "mill.md").write_text("Jonas Reed built the mill.")
+    done = in_process("install", "cursor", "--json", "--root", "home/notes")
+    entry = json.loads(done.stdout)["mcpServers"]["clew"]
+
+    with pytest.raises(InputError, match=r"access\.roots.*clew install --root FOLDER"):
+        permitted_path(home / "notes" / "mill.md", load_settings())
+    for name, value in entry["env"].items():
+        monkeypatch.setenv(name, value)
+    assert permitted_path("mill.md", load_settings()) == home / "notes" / "mill.md"
+
+
 def test_codex_may_live_elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CODEX_HOME", str(tmp_path / "elsewhere"))
 
@@ -326,9 +372,10 @@ def _toml(value: object) -> str:
     others=st.dictionaries(NAMES, st.dictionaries(NAMES, VALUES, max_size=3), max_size=4),
     name=NAMES,
     arguments=st.lists(NAMES, max_size=3),
+    env=st.dictionaries(NAMES, NAMES, max_size=2),
 )
 def test_any_toml_is_merged_whole(
-    others: dict[str, dict[str, Any]], name: str, arguments: list[str]
+    others: dict[str, dict[str, Any]], name: str, arguments: list[str], env: dict[str, str]
 ) -> None:
     file = ClientFile(Path("config.toml"), "mcp_servers", False)
     text = "".join(
@@ -338,19 +385,27 @@ def test_any_toml_is_merged_whole(
         for other, table in others.items()
         if "env" not in table
     )
-    entry = file.entry(["clew", *arguments])
+    entry = file.entry(["clew", *arguments], env)
 
     merged = tomllib.loads(file.merged(text, name, entry))
 
     known = tomllib.loads(text).get("mcp_servers", {})
     had = {f: v for f, v in known.get(name, {}).items() if f not in ("url", "headers")}
-    assert merged == {"mcp_servers": {**known, name: {**had, **entry}}}
+    if isinstance(had.get("env"), dict):
+        had["env"] = {**had["env"], **env}
+    elif env:
+        had["env"] = env
+    assert merged == {"mcp_servers": {**known, name: {**entry, **had, **_command(entry)}}}
+
+
+def _command(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: entry[name] for name in ("command", "args")}
 
 
 def test_a_text_that_looks_like_a_table_is_not_taken_for_one() -> None:
     """Lines within a text of several lines; where they cannot be told apart, nothing is done."""
     file = ClientFile(Path("config.toml"), "mcp_servers", False)
-    entry = file.entry(["clew"])
+    entry = file.entry(["clew"], {})
     text = 'a = """\n[mcp_servers.clew]\nx = 1\n"""\n[mcp_servers.clew]\ncommand = "old"\n'
 
     with pytest.raises(InputError, match="is not written as tables"):

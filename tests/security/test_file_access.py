@@ -218,7 +218,8 @@ def test_a_job_keeps_the_rights_of_whoever_gave_it(here: Path) -> None:
     (kept,) = queue.given
     (own / "secret.md").symlink_to(here / "secret.md")
 
-    with Engine(load_settings(store=here / "store"), embedder=HashEmbedder()) as engine:
+    local = load_settings(store=here / "store", access={"roots": [here]})
+    with Engine(local, embedder=HashEmbedder()) as engine:
         assert permitted_path("secret.md", engine.settings) == here / "secret.md"
         names = Ingestion(engine).plan(kept)
         with pytest.raises(InputError, match="outside the folders"):
@@ -320,11 +321,18 @@ def test_index_follows_no_link_out_unless_told(here: Path) -> None:
     assert ("secret" in second, "bells" in second) == (True, True)
 
 
-def test_a_local_server_reads_the_working_directory_but_no_settings(
+def test_a_local_server_reads_no_file_before_a_root_is_set(here: Path) -> None:
+    (here / "clew.toml").write_text("[search]\nlimit = 7\n")
+    for path in ("secret.md", here / "secret.md", "/etc/passwd"):
+        with pytest.raises(InputError, match=r"no folder is open .* the setting access\.roots"):
+            permitted_path(path, load_settings(store=here / "store"))
+
+
+def test_a_local_server_reads_its_root_but_no_settings(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (here / "clew.toml").write_text("[search]\nlimit = 7\n")
-    settings = load_settings(store=here / "store")
+    settings = load_settings(store=here / "store", access={"roots": [here]})
 
     assert permitted_path("secret.md", settings) == here / "secret.md"
     for path in ("clew.toml", "store/default/clew.db"):
@@ -356,13 +364,13 @@ def test_what_is_hidden_is_read_where_it_is_named_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("depth", [0, 1, 2])
-def test_a_server_started_at_home_or_above_it_opens_no_folder(
+def test_a_relative_root_opens_neither_home_nor_what_is_above(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, depth: int
 ) -> None:
     home = tmp_path / "home" / "ann"
     (home / "work").mkdir(parents=True)
     monkeypatch.setenv("HOME", str(home))
-    settings = load_settings(store=tmp_path / "s")
+    settings = load_settings(store=tmp_path / "s", access={"roots": ["."]})
     monkeypatch.chdir((home, *home.parents)[depth])
     (Path.cwd() / "a.md").write_text("Jonas Reed built the mill.")
     with pytest.raises(InputError, match="no folder is open"):

@@ -15,7 +15,7 @@ from werkzeug import Request as Asked
 from werkzeug import Response
 
 from clew import errors
-from clew.errors import ClewError, ModelError, keep_secret
+from clew.errors import ClewError, ModelError, keep_secret, redacted, redacted_pieces
 from tests.e2e.conftest import run_clew
 
 KEY = "sk-proj-Hq7ZtVw9LmXc2RbN4KyPdJ"
@@ -81,6 +81,63 @@ def test_no_password_of_an_address_is_quoted(user: str, password: str) -> None:
     assert "@db.example.org:7687/x, try again" in told
 
 
+@given(
+    st.text(ALPHABET + " /", min_size=8, max_size=60),
+    st.lists(
+        st.one_of(
+            st.tuples(st.integers(0, 40), st.integers(1, 60)),
+            st.tuples(st.integers(3, 7), st.sampled_from(MASKS)),
+            st.sampled_from([" ", "\n", ". ", "\u6a4b", "//ann:pass@db ", "word "]),
+            st.text(max_size=12),
+        ),
+        max_size=12,
+    ),
+    st.lists(st.integers(1, 20), min_size=1, max_size=6),
+)
+def test_a_stream_is_redacted_as_the_whole_is(
+    secret: str, parts: list[object], lengths: list[int]
+) -> None:
+    """However it is cut into pieces, and wherever the secret, or a part of it, begins and ends."""
+    text = ""
+    for part in parts:
+        if isinstance(part, tuple):
+            start, more = part
+            whole = isinstance(more, int)
+            text += secret[start : start + more] if whole else f"{secret[:start]}{more}"
+        else:
+            text += str(part)
+    sent: list[str] = []
+    at = 0
+    while at < len(text):
+        length = lengths[len(sent) % len(lengths)]
+        sent.append(text[at : at + length])
+        at += length
+    with kept(secret):
+        told = list(redacted_pieces(sent))
+        assert "".join(told) == redacted(text)
+        assert not any(piece in "".join(told) for piece in pieces(secret))
+
+
+def test_a_stream_is_told_while_it_comes() -> None:
+    """No more is held back than the longest secret is long, and the word that is being written."""
+    sent = [f"word{number} " for number in range(400)]
+    given = 0
+
+    def coming() -> Iterator[str]:
+        nonlocal given
+        for piece in sent:
+            given += len(piece)
+            yield piece
+
+    with kept(KEY):
+        told = 0
+        for piece in redacted_pieces(coming()):
+            told += len(piece)
+            assert piece == " ".join(piece.split()) + " "
+            assert given - told <= max(map(len, errors._secrets)) + 2 * len("word399 ")
+    assert told == given
+
+
 def quoting(server: HTTPServer) -> None:
     """A provider that refuses, and quotes what it was sent, in several ways."""
 
@@ -130,6 +187,53 @@ def test_a_key_that_a_provider_quotes_reaches_no_terminal_store_or_backup(
     files = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
     assert len(files) > 2
     for trace in [*sorted(pieces(KEY)), f"{KEY[:7]}*"]:
+        assert trace not in said
+        assert not any(trace.encode() in data for data in files)
+
+
+def test_a_key_within_a_streamed_answer_reaches_no_terminal_store_or_backup(
+    tmp_path: Path, httpserver: HTTPServer
+) -> None:
+    """Two characters at a time, within a statement that the passage bears out."""
+    words = "Jonas Reed built the mill at Harrow Ford."
+
+    def answer(asked: Asked) -> Response:
+        # Other tasks, such as routing, get what they cannot use.
+        said = {
+            "statements": [
+                {"quotes": [{"passage": 1, "words": words}], "statement": f"By {KEY} Reed, he."}
+            ]
+        }
+        text = json.dumps(said)
+        pieces = [text[at : at + 2] for at in range(0, len(text), 2)]
+        events: list[dict[str, object]] = []
+        events += ({"message": {"role": "assistant", "content": one}} for one in pieces)
+        events.append({"message": {"content": ""}, "done": True, "done_reason": "stop"})
+        return Response("".join(f"{json.dumps({'model': 'm', **one})}\n" for one in events))
+
+    info = {"model_info": {"general.architecture": "x", "x.context_length": 8192}}
+    httpserver.expect_request("/api/show").respond_with_json(info)
+    httpserver.expect_request("/api/chat").respond_with_handler(answer)
+    environment = {
+        "CLEW_LLM_API_KEY": KEY,
+        "CLEW_LLM__PROVIDER": "ollama",
+        "CLEW_LLM__MODEL": "m",
+        "CLEW_LLM__BASE_URL": httpserver.url_for("").rstrip("/"),
+    }
+    (tmp_path / "mill.md").write_text(f"{words}\n")
+    said = ""
+    for arguments in (
+        ["index", "mill.md"],
+        ["ask", "Who built the mill at Harrow Ford?"],
+        ["ask", "Who built the mill at Harrow Ford?", "--json"],
+        ["backup", "copy.db"],
+    ):
+        done = run_clew(*arguments, cwd=tmp_path, **environment)
+        said += done.stdout + done.stderr
+
+    assert "By [secret] Reed, he." in said
+    files = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
+    for trace in traces():
         assert trace not in said
         assert not any(trace.encode() in data for data in files)
 

@@ -213,7 +213,8 @@ def test_a_streamed_reply(serve: Serve) -> None:
         request(schema=Person)
     )
 
-    assert told == ['{"name": "Ada', ' Morn", "year": 1820}']
+    assert "".join(map(str, told)) == '{"name": "Ada Morn", "year": 1820}'
+    assert len(told) > 1
     assert isinstance(reply, Reply)
     assert reply.value == Person(name="Ada Morn", year=1820)
 

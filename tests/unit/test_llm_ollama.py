@@ -75,7 +75,8 @@ def test_a_reply_in_pieces(serve: Serve, bodies: list[dict[str, Any]]) -> None:
 
     *pieces, reply = asked.stream(request(schema=Person))
 
-    assert pieces == ['{"name": "Ada', ' Morn", "year": 1820}']
+    assert "".join(map(str, pieces)) == '{"name": "Ada Morn", "year": 1820}'
+    assert len(pieces) > 1
     assert isinstance(reply, Reply)
     assert reply.value == Person(name="Ada Morn", year=1820)
     assert (reply.usage.input_tokens, reply.usage.output_tokens, reply.cost) == (12, 5, None)

@@ -83,11 +83,52 @@ def check_invariants(
 
 
 def uncovered(text: str, chunks: Sequence[Chunk]) -> str:
+    """What no chunk holds, passages apart that have neither a letter nor a digit."""
     rest, at = [], 0
     for chunk in chunks:
         rest.append(text[at : max(at, chunk.start)])
         at = max(at, chunk.end)
-    return "".join([*rest, text[at:]]).strip()
+    return "".join(part for part in [*rest, text[at:]] if tells(part)).strip()
+
+
+def tells(text: str) -> bool:
+    return any(map(str.isalnum, text))
+
+
+MARKS = st.characters(exclude_categories=("L", "N", "Cs", "Zs", "Cc"))
+
+
+@given(
+    unit=st.text(MARKS, min_size=1, max_size=3),
+    between=st.sampled_from(["", " ", "\n", "\n\n", "\t"]),
+    words=st.lists(st.sampled_from(["Jonas Reed built it.", "1958", "\u6a4b"]), max_size=4),
+    strategy=st.sampled_from([s for s in STRATEGIES if s != "semantic"]),
+    media_type=st.sampled_from(["text/plain", "text/markdown", "text/x-python"]),
+)
+def test_runs_of_marks_make_no_passages(
+    unit: str, between: str, words: list[str], strategy: SplitStrategy, media_type: str
+) -> None:
+    """However long they are: each chunk has a letter or a digit, or is the only one."""
+    run = between.join([unit] * 400)
+    text = f"\n\n{run}\n\n".join(["", *words, ""])
+    settings = SMALL.model_copy(update={"strategy": strategy})
+
+    result = split(of(text, media_type=media_type), settings, WordPieces())
+
+    assert "".join(text[s.start : s.end] for s in result.sections) == text
+    assert len(result.chunks) == 1 or all(tells(chunk.text) for chunk in result.chunks)
+    kept = " ".join(chunk.text for chunk in result.chunks)
+    single = " ".join(words).replace(".", "").split()
+    assert all(word in kept for word in single)
+    assert len(result.chunks) <= max(1, 2 * len(single))
+
+
+@pytest.mark.parametrize("text", ["|" * 120_000, ("| " * 20 + "\n") * 3000, "-=" * 60_000])
+def test_a_table_of_nothing_is_one_chunk(text: str) -> None:
+    tables = f"The tolls of 1958.\n\n{text}\n\nJonas Reed built the mill."
+    assert len(split(of(text), SplitSettings(), WordPieces()).chunks) == 1
+    found = split(of(tables), SplitSettings(), WordPieces()).chunks
+    assert ["tolls" in c.text for c in found] == [True, False]
 
 
 FRAGMENTS = st.sampled_from(

@@ -9,12 +9,15 @@ from pathlib import Path
 
 import pytest
 
+import clew
 from clew.errors import StoreCorruptError, StoreError
+from clew.search.strategies import STRATEGIES
 from clew.stores.copy import StoreCopy
 from clew.stores.sqlite.backup import back_up
 from clew.stores.sqlite.store import SqliteStore, open_for_copying
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
+from clew.testing.fakes import HashEmbedder
 
 
 @pytest.fixture
@@ -107,3 +110,59 @@ def test_a_target_of_a_copy_says_from_its_first_moment_that_it_is_unfinished(
     with closing(StoreCopy(open_for_copying(target, make=True))) as again:
         assert again.mark() is None
         assert again.count_rows("documents") == 0
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        engine.add("Jonas Reed built the mill at Harrow Ford.", source="mill", title="Mill")
+        text = "Jonas Reed repaired the roof of Tarn Abbey. Tarn Abbey is part of Lorne Estate."
+        engine.add(text, source="abbey", title="Abbey", metadata={"author": "Ann"})
+        return engine.store.folder
+
+
+def spoil(folder: Path, table: str, column: str, old: str) -> None:
+    """Put a byte that is no UTF-8 in place of the last one of a word."""
+    with closing(sqlite3.connect(folder / "clew.db")) as connection, connection:
+        before, after = old[:-1].encode(), old.encode()
+        rows = connection.execute(f"SELECT rowid, CAST({column} AS BLOB) FROM {table}").fetchall()
+        spoiled = [(d.replace(after, before + b"\xff"), i) for i, d in rows if after in d]
+        assert spoiled
+        sql = f"UPDATE {table} SET {column} = CAST(? AS TEXT) WHERE rowid = ?"
+        connection.executemany(sql, spoiled)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(
+    ("table", "column", "old"),
+    [
+        ("documents", "title", "Abbey"),
+        ("documents", "metadata", "Ann"),
+        ("documents", "source", "abbey"),
+        ("chunks", "text", "roof"),
+        ("chunks", "context", "Abbey"),
+    ],
+)
+def test_what_is_damaged_keeps_no_search_from_the_rest(
+    tmp_path: Path, library: Path, strategy: str, table: str, column: str, old: str
+) -> None:
+    """The same passages, with the mark of what cannot be read in its place."""
+    question = "Who repaired the roof of Tarn Abbey?"
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        before = [hit.chunk.id for hit in engine.search(question, strategy=strategy).hits]
+    spoil(library, table, column, old)
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        hits = engine.search(question, strategy=strategy).hits
+        assert {hit.chunk.id for hit in hits} == set(before)
+        assert f"{old[:-1]}\ufffd" in repr(hits)
+
+
+def test_a_damaged_text_is_not_processed_again_as_a_sound_one(
+    tmp_path: Path, library: Path
+) -> None:
+    spoil(library, "sections", "text", "roof")
+    settings = clew.load_settings(store=tmp_path, split={"chunk_tokens": 16})
+    with clew.open(settings=settings, embedder=HashEmbedder()) as engine:
+        with pytest.raises(StoreCorruptError, match="clew check"):
+            engine.maintenance.reindex()
+        assert any("the text of sections" in p.detail for p in engine.maintenance.check().problems)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import clew
 from clew import Clew
@@ -168,3 +172,106 @@ def test_whoever_may_not_do_it_may_not_undo_it(engine: Clew) -> None:
 
     assert "rename_entity" in told.text
     assert engine.entities.get("Tarn Abbey").name == "Abbey of Tarn"
+
+
+# --- merges: any number of them, taken back in the reverse order
+
+NAMES = ("Ann Lake", "Bo Field", "Cy Marsh", "Di Brook", "Ed Stone")
+KINDS = ("admires", "owes", "lives_in")
+
+
+def whole(engine: Clew) -> object:
+    """Each entity, name, relation, mention and rule, with its id.
+
+    Whether an entity was made by hand aside: one that took in another that was stays so, since a
+    person may have told more of it meanwhile.
+    """
+    store = engine.store
+    aliases = store.aliases()
+    ids = sorted({alias.entity_id for alias in aliases})
+    with store.database.read() as connection:  # type: ignore[attr-defined]
+        mentions = connection.execute("SELECT * FROM entity_mentions ORDER BY 1, 2, 4").fetchall()
+    return (
+        [replace(entity, tier="") for entity in store.entities(ids)],
+        sorted(aliases, key=lambda alias: alias.id),
+        sorted(store.relations(ids, 1000), key=lambda relation: relation.id),
+        mentions,
+        store.link_rules(),
+        sorted((s.source, s.target) for s in engine.entities.suggest()),
+    )
+
+
+Facts = list[tuple[int, int, int]]
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    texts=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=4),
+    by_hand=st.sets(st.integers(0, 4)),
+    facts=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 2), st.integers(0, 4)), max_size=5),
+    renamed=st.sets(st.integers(0, 4), max_size=1),
+    merges=st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), min_size=1, max_size=3),
+)
+def test_merges_that_are_taken_back_leave_every_id(
+    texts: list[tuple[int, int]],
+    by_hand: set[int],
+    facts: Facts,
+    renamed: set[int],
+    merges: list[tuple[int, int]],
+) -> None:
+    with TemporaryDirectory() as folder, clew.open(folder, embedder=HashEmbedder()) as engine:
+        engine.add(f"{NAMES[0]} met {NAMES[1]} in Lorne.", source="first")
+        for number, (one, other) in enumerate(texts):
+            text = f"{NAMES[one]} works for {NAMES[other]}. We saw {NAMES[one]} again."
+            engine.add(text, source=str(number))
+        for number in sorted(by_hand):
+            tool, about = "create_entities", {"name": NAMES[number], "entityType": "person"}
+            written = engine.tools.call(
+                tool, {"entities": [{**about, "observations": [f"No {number}."]}]}
+            )
+            assert not written.is_error, written.text
+        known = {alias.name: alias.entity_id for alias in engine.store.aliases()}
+        for head, kind, tail in facts:
+            if NAMES[head] in known and NAMES[tail] in known and head != tail:
+                ends = known[NAMES[head]], known[NAMES[tail]]
+                engine.entities.add_relation(ends[0], ends[1], KINDS[kind])
+        for number in renamed:
+            if NAMES[number] in known:
+                engine.entities.rename(NAMES[number], f"New {number} Hill")
+
+        states, done = [], []
+        for one, other in merges:
+            ids = sorted({alias.entity_id for alias in engine.store.aliases()})
+            given_ids = {"source_id": ids[one % len(ids)], "target_id": ids[other % len(ids)]}
+            if given_ids["source_id"] == given_ids["target_id"]:
+                continue
+            states.append(whole(engine))
+            merged = engine.tools.call("merge_entities", given_ids)
+            assert not merged.is_error, merged.text
+            assert len({a.entity_id for a in engine.store.aliases()}) == len(ids) - 1
+            done.append(engine.maintenance.audit(limit=1)[0].id)
+        for entry, before in zip(reversed(done), reversed(states), strict=True):
+            undone = engine.tools.call("undo_change", {"entry_id": entry})
+            assert not undone.is_error, undone.text
+            assert whole(engine) == before
+        assert engine.maintenance.check().problems == ()
+
+
+def test_what_came_after_a_merge_stays(engine: Clew) -> None:
+    """Taken back out of turn: what was ruled since, and another merge, hold on."""
+    ids = {name: id_of(engine, name) for name in ("Lorne Estate", "Harrow Ford", "Tarn Abbey")}
+    for source in ("Lorne Estate", "Tarn Abbey"):
+        merged = {"source_id": ids[source], "target_id": ids["Harrow Ford"]}
+        assert not engine.tools.call("merge_entities", merged).is_error
+    first = engine.maintenance.audit(limit=2)[-1]
+
+    assert not engine.tools.call("undo_change", {"entry_id": first.id}).is_error
+
+    assert id_of(engine, "Lorne Estate") == ids["Lorne Estate"]
+    assert id_of(engine, "Tarn Abbey") == id_of(engine, "Harrow Ford") == ids["Harrow Ford"]
+    rules = engine.store.link_rules()
+    assert rules["tarn abbey"] == rules["harrow ford"] == "harrow ford"
+    assert "lorne estate" not in rules
+    engine.add(TEXTS["abbey"], source="abbey again")
+    assert id_of(engine, "Lorne Estate") == ids["Lorne Estate"]
+    assert engine.maintenance.check().problems == ()

@@ -16,7 +16,7 @@ from clew.errors import InputError
 
 Client = Literal["claude", "cursor", "vscode", "codex"]
 Entry = Mapping[str, Any]
-"""How a client starts a server: `command`, `args`, for some `type`."""
+"""How a client starts a server: `command`, `args`, for some `env` and `type`."""
 
 _BY_ADDRESS = ("url", "headers")
 """What an entry has that names a server by its address; none that starts one has these."""
@@ -38,10 +38,11 @@ class ClientFile:
         """Whether it is TOML; else it is JSON."""
         return self.path.suffix == ".toml"
 
-    def entry(self, command: Sequence[str]) -> Entry:
+    def entry(self, command: Sequence[str], env: Mapping[str, str]) -> Entry:
         """The entry for a command that serves on standard input and output."""
         kind = {"type": "stdio"} if self.typed else {}
-        return {**kind, "command": command[0], "args": list(command[1:])}
+        told = {"env": dict(env)} if env else {}
+        return {**kind, "command": command[0], "args": list(command[1:]), **told}
 
     def read(self) -> str:
         """What the file holds; nothing where there is none."""
@@ -95,7 +96,10 @@ def _kept(servers: Mapping[str, Any], name: str, entry: Entry) -> Entry:
     """The entry with what one of the same name had beside it."""
     before = servers.get(name)
     had = before if isinstance(before, dict) else {}
-    return {**{field: had[field] for field in had if field not in _BY_ADDRESS}, **entry}
+    kept = {field: had[field] for field in had if field not in _BY_ADDRESS} | dict(entry)
+    if isinstance(had.get("env"), dict):
+        kept["env"] = {**had["env"], **entry.get("env", {})}
+    return kept
 
 
 def _merge_toml(file: ClientFile, text: str, name: str, entry: Entry) -> str:
@@ -124,7 +128,7 @@ def _merge_toml(file: ClientFile, text: str, name: str, entry: Entry) -> str:
 def _without_table(text: str, section: str, name: str) -> str:
     """The lines outside of a server's table and of the tables within that."""
     header = re.compile(
-        rf"\s*\[\s*{section}\s*\.\s*(?:{re.escape(name)}|\"{re.escape(name)}\")\s*[.\]]"
+        rf"\s*\[\s*{section}\s*\.\s*(?:{re.escape(name)}|{re.escape(_value(name))})\s*[.\]]"
     )
     kept, inside = [], False
     for line in text.splitlines(keepends=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.cli.errors import note
@@ -25,11 +26,20 @@ class Common:
     json: bool = False
     verbose: bool = False
 
-    def open(self, *, make: bool = False, packs: Sequence[str] = (), light: bool = False) -> Clew:
+    def open(
+        self,
+        *,
+        make: bool = False,
+        packs: Sequence[str] = (),
+        light: bool = False,
+        reads_here: bool = False,
+    ) -> Clew:
         """The engine on the store that the options name, with packs enabled; a context manager.
 
-        `light` is for what must start quickly (see `clew.settings.light`). Raises `NotFoundError`
-        where there is no store, unless one may be made.
+        `light` is for what must start quickly (see `clew.settings.light`). With `reads_here`, tools
+        read files of the working directory unless settings open another folder: a person, not a
+        model, names the path. Raises `NotFoundError` where there is no store, unless one may be
+        made.
         """
         import clew
         from clew.settings.light import light_settings
@@ -38,6 +48,9 @@ class Common:
         settings = load(store=self.store, namespace=self.namespace)
         if not make:
             _check_exists(settings)
+        if reads_here and not settings.access.roots:
+            access = settings.access.model_copy(update={"roots": (Path.cwd(),)})
+            settings = settings.model_copy(update={"access": access})
         return clew.open(settings=settings, packs=packs)
 
     def over(self, before: Common) -> Common:

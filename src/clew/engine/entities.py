@@ -15,8 +15,9 @@ from clew.text import entity_key, whole_number
 from clew.types import NewRelation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from datetime import date, datetime
+    from typing import Any
 
     from clew.engine.state import EngineState
     from clew.indexing.agent_extraction import AgentExtraction
@@ -211,9 +212,14 @@ class Entities:
             return self._state.store.retract(relation_ids)
 
     def merge(self, source: str | Entity, target: str | Entity) -> None:
-        """Take the first entity for the second from now on; `split` undoes it."""
+        """Take the first entity for the second from now on; `split` parts names again."""
         with self._state.writing:
             self._state.store.merge(self.named(source).id, self.named(target).id, "merged by hand")
+
+    def unmerge(self, known: Mapping[str, Any]) -> None:
+        """Take a merge back; `known` is what the store's `before_merge` told before it."""
+        with self._state.writing:
+            self._state.store.unmerge(known)
 
     def suggest(self, limit: int = 50) -> list[MergeSuggestion]:
         """Pairs of entities that may be one, the surest first, each with the reason.

@@ -259,9 +259,12 @@ class IncrementalIndexer:
         # A record that cannot be read has no name: what it was before may be any of those missing.
         if not contents.skipped:
             missing = self._stored[item.source].difference(contents.sources)
-            if item.read_from != "file":
-                self._drop(missing)
-            elif vanished := missing & self._files[item.source]:
+            # One text that is read as records now, or the other way round, is not lost.
+            whole = {item.source} if contents.sources else set()
+            replaced = missing if item.source in contents.sources else missing & whole
+            self._drop(missing if item.read_from != "file" else replaced)
+            missing -= replaced
+            if item.read_from == "file" and (vanished := missing & self._files[item.source]):
                 # The file may be cut short, or half written.
                 self._vanished.append((item, digest, vanished))
         self._documents += len(contents.changed)

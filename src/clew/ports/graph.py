@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence, Set
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from clew.types import (
     Alias,
@@ -141,6 +141,17 @@ class EntityEditor(Protocol):
 
     def merge(self, source_id: int, target_id: int, evidence: str) -> None:
         """Make every alias of the source an alias of the target; remembered when indexing again."""
+        ...
+
+    def before_merge(self, source_id: int, target_id: int) -> Mapping[str, Any]:
+        """What takes a merge back, as JSON: to be asked before it."""
+        ...
+
+    def unmerge(self, known: Mapping[str, Any]) -> None:
+        """Take a merge back by what `before_merge` told: all is as it was, ids among it.
+
+        What was changed since stays. Raises `InputError` where the names of one are gone.
+        """
         ...
 
     def split(self, entity_id: int, keys: Sequence[str]) -> int:

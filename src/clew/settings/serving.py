@@ -189,9 +189,9 @@ class AccessSettings(SettingsGroup):
     """What tools may read, and change, beyond the store."""
 
     roots: tuple[Path, ...] = Field(
-        default=(Path(),),
-        description="Folders below which paths may be; default the working directory. Over HTTP:"
-        " serve.roots.",
+        default=(),
+        description="Folders below which tools read files that are named by a path; default none."
+        " `clew install` sets one. Over HTTP: serve.roots.",
     )
     write: tuple[Path, ...] = Field(
         default=(),

@@ -112,7 +112,10 @@ class Backend(Protocol):
         ...
 
     def gather(self, *statements: Statement, **parameters: object) -> list[Found]:
-        """The rows of each statement, of one state, in any order; one round trip for all."""
+        """The rows of each statement, of one state, in any order; one round trip for all.
+
+        For what is shown: of a text that is damaged they have what can be read.
+        """
         ...
 
     def columns(

@@ -24,7 +24,8 @@ def reindex(common: Common) -> None:
     The new is built beside the store, which goes on as it is until all is ready. Cut short, the
     same command goes on where it was.
     """
-    with common.open() as engine, reporting(bars=not common.json) as progress:
+    opened = common.open(reads_here=True)
+    with opened as engine, reporting(bars=not common.json) as progress:
         report = engine.maintenance.reindex(progress=progress)
     if common.json:
         write_json({"documents": report.changed})

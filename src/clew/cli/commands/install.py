@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import shutil
 import sys
 from contextlib import suppress
 from enum import StrEnum
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,9 +21,10 @@ from clew.cli.output import write_json, write_whole
 from clew.private_files import private
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from clew.cli.clients import ClientFile, Entry
+
+ROOTS = "CLEW_ACCESS__ROOTS"
+"""The variable of the setting `access.roots`."""
 
 
 class ClientName(StrEnum):
@@ -47,14 +50,29 @@ def install(
     name: Annotated[
         str, typer.Option(metavar="NAME", help="What the client calls the server.")
     ] = "clew",
+    root: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            exists=True,
+            file_okay=False,
+            resolve_path=True,
+            help="Whose files the assistant may name; default this folder, unless your home is in"
+            " it or is it.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Print how a client starts the server on this store, or write it into the client's file.
 
-    What else the file holds stays, and what its entry had beside the command, such as `env`; a copy
-    of it as it was lies beside it, ending in `.bak` or, where that is taken, `.bak.1` and so on.
+    The assistant may have files read below one folder, the root, and none without it. What else
+    the file holds stays, and what its entry had beside the command, such as `env`; a copy of it as
+    it was lies beside it, ending in `.bak` or, where that is taken, `.bak.1` and so on.
     """
     file, command = client_file(client.value), server_command(common)
-    entry = file.entry(command)
+    opened = root or _root_here()
+    env = {ROOTS: json.dumps([str(opened)])} if opened else {}
+    entry = file.entry(command, env)
     if write:
         _write(file, name, entry)
     if common.json:
@@ -64,9 +82,18 @@ def install(
     else:
         sys.stdout.write(file.text(name, entry))
         note(f"For {file.path}; --write puts it there.")
+    if opened is None:
+        note("The assistant may name no file, since your home is here; --root FOLDER opens one.")
     if client is ClientName.claude:
-        added = ["claude", "mcp", "add", "--scope", "user", name, "--", *command]
+        told = [part for pair in env.items() for part in ("--env", "=".join(pair))]
+        added = ["claude", "mcp", "add", "--scope", "user", name, *told, "--", *command]
         note(f"In Claude Code: {shlex.join(added)}")
+
+
+def _root_here() -> Path | None:
+    """The folder that the command is run in, unless that is the user's home or above it."""
+    here = Path.cwd().resolve()
+    return None if Path.home().resolve().is_relative_to(here) else here
 
 
 def server_command(common: Common) -> list[str]:

@@ -87,7 +87,7 @@ def call(
 
     given = _object(sys.stdin.read() if arguments == "-" else arguments)
     writes = any(known.name == tool and not known.read_only for known in TOOLS)
-    with common.open(make=writes) as engine:
+    with common.open(make=writes, reads_here=True) as engine:
         content = _called(engine.tools, tool, given)
         if content.get("status") in _UNDER_WAY and tool != _STATUS:
             content |= _waited_for(engine.tools, content["job_id"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -35,6 +36,8 @@ from clew.types import Chunk, Document, Metadata, Piece, Split
 if TYPE_CHECKING:
     from clew.types import Vectors
 
+_TELLING = re.compile(r"[^\W_]")
+"""A letter or a digit."""
 _SPECIAL_TOKENS = 2
 """What the embedder puts around a text."""
 _CONTEXT_SHARE = 4
@@ -69,10 +72,11 @@ def split(document: Document, settings: SplitSettings, tokens: Tokens) -> Split:
     character has one section and no chunk; no text has neither.
 
     Chunks lie within one section, have at most `chunk_tokens` and, with their context, at most
-    what the embedder reads; together they hold every visible character. A context over a quarter
-    of what the embedder reads loses its middle headings first, then its last words. Overlap
-    repeats whole sentences, lines or groups of words, never part of a word; it never reaches
-    across a heading, a page (strategy `page`) or a turn of topic (`semantic`).
+    what the embedder reads; together they hold every letter and digit. A passage without any, such
+    as a long rule or a table of empty cells, is left out unless it is all there is. A context over
+    a quarter of what the embedder reads loses its middle headings first, then its last words.
+    Overlap repeats whole sentences, lines or groups of words, never part of a word; it never
+    reaches across a heading, a page (strategy `page`) or a turn of topic (`semantic`).
 
     Entries of a change log, a journal or minutes that have dates of their own are apart, and their
     chunks carry the date (`date` in their metadata).
@@ -131,11 +135,13 @@ class _Splitter:
         spans = section_spans(
             units, structured, settings.section_tokens, tiny=settings.chunk_tokens // 2
         )
-        ranges = (
+        ranges = [
             (section, start, end)
             for section, (a, b) in enumerate(spans)
             for start, end in self._chunk_ranges(units[a:b])
-        )
+        ]
+        if not self._document.pieces:
+            ranges = [r for r in ranges if _TELLING.search(self._text, *r[1:])] or ranges[:1]
         return Split(
             sections=make_sections(self._text, [units[a].start for a, _ in spans], self._outline),
             chunks=tuple(self._chunk(i, *place) for i, place in enumerate(ranges)),

@@ -11,7 +11,14 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from clew.errors import ModelError, ModelUnavailableError, ReplyError, StoreError, redacted
+from clew.errors import (
+    ModelError,
+    ModelUnavailableError,
+    ReplyError,
+    StoreError,
+    redacted,
+    redacted_pieces,
+)
 from clew.models.llm.budget import Budget
 from clew.models.llm.cache import UnderWay, answered, failed, request_key, restored
 from clew.models.llm.reachable import AWAY_SECONDS
@@ -179,11 +186,18 @@ class LanguageModelClient:
 
         `tried` takes every reply, since one that cannot be used was paid for, too.
         """
-        reply: str | Reply = ""
-        for reply in ask(request):
-            if isinstance(reply, str):
-                yield encodable(reply)
-        if not isinstance(reply, Reply):
+        reply: Reply | None = None
+
+        def pieces() -> Iterator[str]:
+            nonlocal reply
+            for piece in ask(request):
+                if isinstance(piece, Reply):
+                    reply = piece
+                else:
+                    yield encodable(piece)
+
+        yield from redacted_pieces(pieces())
+        if reply is None:
             raise ReplyError(f"{self.name} ended without a reply", "truncated")
         reply = replace(reply, text=redacted(encodable(reply.text)))
         self.budget.count(reply)

@@ -95,18 +95,18 @@ class Documents(Passages, EarlierVersions):
                 ids = matching if ids is None else [i for i in ids if i in set(matching)]
             if ids is not None:
                 wanted = list(dict.fromkeys(ids))
-                rows = self.backend.rows(statements.DOCUMENTS_BY_ID, ids=wanted)
+                (rows,) = self.backend.gather(statements.DOCUMENTS_BY_ID, ids=wanted)
             elif origin is not None:
-                rows = self.backend.rows(statements.DOCUMENTS_BY_ORIGIN, origin=origin)
+                (rows,) = self.backend.gather(statements.DOCUMENTS_BY_ORIGIN, origin=origin)
             else:
-                rows = self.backend.rows(statements.DOCUMENTS)
+                (rows,) = self.backend.gather(statements.DOCUMENTS)
         found = (_document_info(row) for row in rows)
         return sorted((d for d in found if origin in (None, d.origin)), key=attrgetter("source"))
 
     def described(self, entity_type: str, since: str = "", until: str = "~") -> list[DocumentInfo]:
         """See `ports.DocumentStore`."""
         values = {"type": entity_type, "since": since, "until": until}
-        rows = self.backend.rows(statements.DESCRIBED, **values)
+        (rows,) = self.backend.gather(statements.DESCRIBED, **values)
         return sorted(map(_document_info, rows), key=attrgetter("source"))
 
     # --- filters
@@ -151,9 +151,9 @@ class Documents(Passages, EarlierVersions):
 
     def document_values(self) -> Mapping[str, DocumentValues]:
         """What filters ask of each document, by its id."""
+        (rows,) = self.backend.gather(statements.ASKED_DOCUMENTS)
         return {
-            id_: DocumentValues(columns, json.loads(metadata))
-            for id_, metadata, *columns in self.backend.rows(statements.ASKED_DOCUMENTS)
+            id_: DocumentValues(columns, json.loads(metadata)) for id_, metadata, *columns in rows
         }
 
     def chunk_values(self) -> Sequence[tuple[int, str, Metadata | None]]:
@@ -205,7 +205,8 @@ class Documents(Passages, EarlierVersions):
     def document_chunks(self, *document_ids: str) -> list[StoredChunk]:
         """See `ports.DocumentStore`."""
         ids = list(dict.fromkeys(document_ids))
-        return [stored_chunk(row) for row in self.backend.rows(statements.DOCUMENT_CHUNKS, ids=ids)]
+        (rows,) = self.backend.gather(statements.DOCUMENT_CHUNKS, ids=ids)
+        return sorted(map(stored_chunk, rows), key=attrgetter("document_id", "ordinal"))
 
     def document_sections(self, *document_ids: str) -> list[StoredSection]:
         """See `ports.DocumentStore`."""

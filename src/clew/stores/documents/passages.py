@@ -45,19 +45,19 @@ class Passages(Relations, ABC):
 
     def chunks(self, chunk_ids: Sequence[int]) -> list[StoredChunk]:
         """See `ports.PassageStore`."""
-        rows = self.backend.rows(statements.CHUNKS, ids=distinct(chunk_ids))
+        (rows,) = self.backend.gather(statements.CHUNKS, ids=distinct(chunk_ids))
         found = {row[0]: stored_chunk(row) for row in rows}
         return [found[i] for i in map(int, chunk_ids) if i in found]
 
     def sections(self, section_ids: Sequence[int]) -> list[StoredSection]:
         """See `ports.PassageStore`."""
-        rows = self.backend.rows(statements.SECTIONS, ids=distinct(section_ids))
+        (rows,) = self.backend.gather(statements.SECTIONS, ids=distinct(section_ids))
         found = {row[0]: stored_section(row) for row in rows}
         return [found[i] for i in map(int, section_ids) if i in found]
 
     def sentences(self, chunk_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
         """See `ports.PassageStore`."""
-        rows = self.backend.rows(statements.SENTENCES, ids=distinct(chunk_ids))
+        (rows,) = self.backend.gather(statements.SENTENCES, ids=distinct(chunk_ids))
         return {
             id_: tuple(text[start:end] for start, end in json.loads(ranges))
             for id_, text, _, ranges in rows
@@ -65,7 +65,7 @@ class Passages(Relations, ABC):
 
     def sentence_ranges(self, chunk_ids: Sequence[int]) -> dict[int, tuple[tuple[int, int], ...]]:
         """See `ports.PassageStore`."""
-        rows = self.backend.rows(statements.SENTENCES, ids=distinct(chunk_ids))
+        (rows,) = self.backend.gather(statements.SENTENCES, ids=distinct(chunk_ids))
         return {
             id_: tuple((at + start, at + end) for start, end in json.loads(ranges))
             for id_, _, at, ranges in rows
@@ -78,7 +78,7 @@ class Passages(Relations, ABC):
 
     def provenance(self, chunk_ids: Sequence[int]) -> dict[int, Provenance]:
         """See `ports.PassageStore`."""
-        rows = self.backend.rows(statements.PROVENANCES, ids=distinct(chunk_ids))
+        (rows,) = self.backend.gather(statements.PROVENANCES, ids=distinct(chunk_ids))
         return {row[0]: provenance(_named(PROVENANCE, row[1:])) for row in rows}
 
     def passage_records(

@@ -7,7 +7,7 @@ target, so that rules never chain.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from clew.errors import InputError, NotFoundError
 from clew.stores.backend import Backend, pairs, writing
@@ -108,11 +108,65 @@ class EntityMerging(Entities):
         _move(self.backend, source.aliases, target.id, evidence)
         self.backend.execute(merging.TAKE_OVER, source=source.id, target=target.id)
         self.backend.delete("entities", [source.id])
-        rules = _read_rules(self.backend, [*source.keys, target.key])
-        group = rules.get(target.key, target.key)
-        write_rules(self.backend, joined_rules(rules, source.keys, group))
+        write_rules(self.backend, self._merged_rules(source.keys, target.key))
         _recompute_around(self.backend, [target.id])
         count_moved_aliases(self.backend, [alias.id for alias in source.aliases])
+
+    def _merged_rules(self, keys: Sequence[str], target_key: str) -> dict[str, str]:
+        rules = _read_rules(self.backend, [*keys, target_key])
+        return joined_rules(rules, keys, rules.get(target_key, target_key))
+
+    def before_merge(self, source_id: int, target_id: int) -> dict[str, Any]:
+        """See `ports.EntityEditor`."""
+        with self.backend.consistent():
+            entities = self.entities([source_id, target_id])
+            if len(entities) < 2:
+                raise unknown_entities({source_id, target_id} - {one.id for one in entities})
+            aliases = self.aliases(entity_id=source_id)
+            rules = self._merged_rules([alias.key for alias in aliases], entities[1].key)
+            before = _read_rules(self.backend, list(rules))
+        columns = ("id", "name", "key", "entity_type", "content", "tier")
+        how = ("id", "method", "score", "evidence")
+        return {
+            "entities": [{name: getattr(one, name) for name in columns} for one in entities],
+            "aliases": [{name: getattr(one, name) for name in how} for one in aliases],
+            "rules": rules,
+            "rules_before": {key: before[key] for key in rules if key in before},
+        }
+
+    @writing
+    def unmerge(self, known: Mapping[str, Any]) -> None:
+        """See `ports.EntityEditor`."""
+        source, target = known["entities"]
+        held = read_held(self.backend, [target["id"]])[target["id"]]
+        there = {alias.id for alias in held.aliases}
+        moved = [alias for alias in known["aliases"] if alias["id"] in there]
+        if not moved or len(moved) == len(there):
+            raise InputError(
+                f"cannot take {source['name']!r} out of {target['name']!r}: since they were merged,"
+                " the names of one of them are gone; expected some of each"
+            )
+        self.backend.execute(merging.RESTORE_ENTITY, **source)
+        back = [{**alias, "entity_id": source["id"]} for alias in moved]
+        self.backend.execute_many(statements.MOVE_ALIASES, back)
+        both = [source["id"], target["id"]]
+        (_, merged) = self.entities(both)
+        if merged.content == source["content"]:
+            row = {"id": target["id"], "content": target["content"]}
+            self.backend.update("entities", [row])
+        self.backend.execute(merging.SHOW_LIVING_NAMES, ids=both)
+        self._take_back_rules(known["rules"], known["rules_before"])
+        _recompute_around(self.backend, both)
+        count_moved_aliases(self.backend, [alias["id"] for alias in moved])
+
+    def _take_back_rules(self, made: Mapping[str, str], before: Mapping[str, str]) -> None:
+        """Rules as they were, but for what was ruled otherwise since, or leads there since."""
+        now = _read_rules(self.backend, list(made))
+        same = [key for key in made if now.get(key) == made[key]]
+        write_rules(self.backend, {key: before[key] for key in same if key in before})
+        left = {target for key, target in now.items() if key not in same}
+        gone = [key for key in same if key not in before and key not in left]
+        self.backend.delete("rules", gone)
 
     @writing
     def split(self, entity_id: int, keys: Sequence[str]) -> int:

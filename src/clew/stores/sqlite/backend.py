@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,11 +19,11 @@ from clew.ports.copying import Row as WholeRow
 from clew.stores.backend import Found, Row, Rows, Statement
 from clew.stores.sqlite import tables
 from clew.stores.sqlite.connection import Database
+from clew.stores.sqlite.errors import is_undecodable
 from clew.stores.sqlite.jobs.audit import NO_WAY_BACK
 from clew.stores.state import COUNT_CHANGE, STATE, State
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
@@ -29,8 +31,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+_READABLE = partial(str, encoding="utf-8", errors="replace")
+"""What can be read of a text that is damaged."""
+
+
 class SqliteBackend:
-    """The file `clew.db` in a folder; see `stores.backend.Backend`."""
+    """The file `clew.db` in a folder; see `stores.backend.Backend`.
+
+    Of a text that is damaged `gather` gives what can be read. All else fails over it, so that
+    nothing damaged is kept as sound.
+    """
 
     def __init__(self, database: Database) -> None:
         """The database is closed with it."""
@@ -105,7 +115,16 @@ class SqliteBackend:
         """See `Backend`; in the order that each statement gives."""
         values = _bound(parameters)
         with self._connection() as connection:
-            return [connection.execute(s.sql, values).fetchall() for s in statements]
+            try:
+                return [connection.execute(s.sql, values).fetchall() for s in statements]
+            except sqlite3.OperationalError as error:
+                if not is_undecodable(error):
+                    raise
+            connection.text_factory = _READABLE
+            try:
+                return [connection.execute(s.sql, values).fetchall() for s in statements]
+            finally:
+                connection.text_factory = str
 
     def columns(
         self, statement: Statement, types: Sequence[str], **parameters: object

@@ -39,8 +39,7 @@ def translated(
             f" {busy_seconds:g} s; wait until that process has finished, or raise the"
             " setting busy_seconds"
         )
-    # Python's own error, which has no code, where a text is no UTF-8.
-    if code in _DAMAGED or "decode to UTF-8" in str(error):
+    if code in _DAMAGED or is_undecodable(error):
         return damaged(error, file)
     if read_only and code == sqlite3.SQLITE_CANTOPEN:
         return StoreError(
@@ -52,6 +51,11 @@ def translated(
         code = sqlite3.SQLITE_FULL  # SQLite says so of its files, but not of memory that it shares
     advice = _ADVICE.get(code, "run `clew check` to see whether the store is sound")
     return StoreError(f"the store {path!r} failed ({error}): {advice}")
+
+
+def is_undecodable(error: sqlite3.Error) -> bool:
+    """Whether a text is no UTF-8: Python's own error, which has no code."""
+    return "decode to UTF-8" in str(error)
 
 
 def primary_code(error: sqlite3.Error) -> int:

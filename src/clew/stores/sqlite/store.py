@@ -16,13 +16,12 @@ import tempfile
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.errors import InputError, StoreCorruptError, StoreError
+from clew.errors import InputError, StoreError
 from clew.private_files import make_file, make_folder
 from clew.stores.copy import NOT_BEGUN
 from clew.stores.documents.earlier import KEEP_VERSIONS
@@ -31,7 +30,7 @@ from clew.stores.sqlite.connection import Database
 from clew.stores.sqlite.migrations import SCHEMA_VERSION, migrate, open_database, schema_version
 from clew.stores.state import REMEMBER
 from clew.stores.store import Store
-from clew.types import CheckReport, DocumentInfo, Filter
+from clew.types import CheckReport
 
 if TYPE_CHECKING:
     from clew.ports.upkeep import Progress
@@ -90,25 +89,6 @@ class SqliteStore(Store):
         from clew.stores.sqlite.check import SqliteCheck
 
         return SqliteCheck(self.backend, progress).run(repair=repair)
-
-    def documents(
-        self,
-        *,
-        ids: Sequence[str] | None = None,
-        origin: str | None = None,
-        where: Sequence[Filter] = (),
-    ) -> list[DocumentInfo]:
-        """See `ports.DocumentStore`; of a text that is damaged it has what can be read."""
-        read = partial(super().documents, ids=ids, origin=origin, where=where)
-        try:
-            return read()
-        except StoreCorruptError:
-            with self.database.read() as connection:
-                connection.text_factory = partial(str, encoding="utf-8", errors="replace")
-                try:
-                    return read()
-                finally:
-                    connection.text_factory = str
 
     # --- searching
 

@@ -144,6 +144,17 @@ SET target.tier = CASE WHEN source.tier = 'manual' THEN source.tier ELSE target.
     target.content = CASE WHEN target.content = '' THEN source.content ELSE target.content END
 """,
 )
+# Under the id that it had before it was merged; `next_ids` are further on.
+RESTORE_ENTITY = Statement(
+    """
+INSERT INTO entities (id, name, key, entity_type, content, tier)
+VALUES (:id, :name, :key, :entity_type, :content, :tier)
+""",
+    """
+CREATE (:ClewEntity {namespace: $namespace, id: $id, name: $name, key: $key,
+    entity_type: $entity_type, content: $content, tier: $tier})
+""",
+)
 
 # --- names that were pruned
 

@@ -112,6 +112,21 @@ class NamesSuite(StoreSuite):
         methods = {alias.key: alias.method for alias in store.aliases()}
         assert methods == {"b": "exact", "a": "manual", "c": "manual"}
 
+    def test_a_merge_that_is_taken_back_leaves_ids_names_and_rules(self, store: Store) -> None:
+        for name in ("A", "B", "C"):
+            _add(store, name, name)
+        ids = [_entity_id(store, name) for name in ("a", "b", "c")]
+        store.merge(ids[1], ids[2], "same")
+        before = store.aliases(), store.entities([ids[0], ids[2]]), store.link_rules()
+        known = store.before_merge(ids[0], ids[2])
+        store.merge(ids[0], ids[2], "same")
+        _add(store, "D", "D")
+        store.unmerge(known)
+        aliases = [alias for alias in store.aliases() if alias.key != "d"]
+        assert (aliases, store.entities([ids[0], ids[2]]), store.link_rules()) == before
+        _add(store, "E", "E")
+        assert len({_entity_id(store, name) for name in ("a", "c", "d", "e")}) == 4
+
     def test_splitting_the_name_that_others_were_merged_into_leaves_them_together(
         self, store: Store
     ) -> None:

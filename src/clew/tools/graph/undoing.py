@@ -42,8 +42,14 @@ def undo_change(call: Call, arguments: Arguments) -> Result:
     return {"entry_id": number, "tool": entry.tool}
 
 
-def _part(call: Call, known: Arguments) -> Result:
-    call.engine.entities.split(known_entity(call, known["entity_id"]), known["names"])
+def _merge_before(call: Call, arguments: Arguments) -> Result:
+    both = [known_entity(call, arguments[name]).id for name in ("source_id", "target_id")]
+    return {"was": call.engine.store.before_merge(*both)}
+
+
+def _unmerge(call: Call, known: Arguments) -> Result:
+    known_entity(call, known["entity_id"])
+    call.engine.entities.unmerge(known["was"])
     return {}
 
 
@@ -154,7 +160,7 @@ def _state_again(call: Call, known: Arguments) -> None:
 
 
 UNDOS: Mapping[str, Undo] = {
-    "merge_entities": Undo(take_back=_part),
+    "merge_entities": Undo(take_back=_unmerge, before=_merge_before),
     "split_entity": Undo(take_back=_join),
     "rename_entity": Undo(take_back=_rename),
     "retype_entity": Undo(take_back=_retype),
