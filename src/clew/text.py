@@ -46,7 +46,7 @@ _ONE_SIGN = {
 }
 _PUNCTUATION_IN_NAMES = frozenset("#%*!?′†‡§‰")
 _BESIDE_WORDS = re.compile(r"[^\w\s]|_")
-_QUOTED = re.compile(r"(?<!\w)(['\"])(.+?)\1(?!\w)")
+_QUOTED = re.compile(r"(?<!\w)(['\"])(.{1,400}?)\1(?!\w)", re.DOTALL)
 _EMPHASISED = re.compile(r"(?<!\w)(\*{1,3}|_{1,2})(?=\S)(.+?)(?<=\S)\1(?!\w)")
 _PRIME = re.compile(r"(?<=\w)['\"]+(?!\w)")
 _UNIT = re.compile(r"(?<=\d)\s+(?=[°%‰′])")
@@ -55,6 +55,8 @@ _PIECE = re.compile(
     r"(?P<word>[wd]+)|(?P<and>&)|(?P<sign>s+)|(?P<joint>(?<=d)[-.,:/](?=d)|(?<=[wd])/(?=d)|(?<=d)/(?=w))"
     r"|(?P<first>(?<![wds.-])(?:-+\.?|\.|@)(?=[wds]))|(?P<last>(?<=[wds])-+(?![wds-]))"
 )
+_NESTED = 4
+"""How often what stands around what is left is taken off."""
 _DIGITS = 18  # of the largest whole number that every store can hold
 
 STOP_WORDS = frozenset(
@@ -132,6 +134,11 @@ def entity_key(name: str) -> str:
     "5", "3.11" and "3 11", "x²" and "x2". A leading article is left out.
     """
     key = key_words(name)
+    # What is dropped can bring signs side by side that were apart: a key is its own key.
+    for _ in range(_NESTED):
+        key, before = key_words(key), key
+        if key == before:
+            break
     return key.removeprefix("the ") if any(map(str.isalnum, key)) else ""
 
 
@@ -140,7 +147,8 @@ def key_words(text: str) -> str:
     text = _fold_typography(text).replace("'s ", " ")
     if not _BESIDE_WORDS.search(text):
         return one_line(text)
-    text = _QUOTED.sub(r"\2", _EMPHASISED.sub(r"\2", text))
+    for _ in range(_NESTED):
+        text = _QUOTED.sub(r"\2", _EMPHASISED.sub(r"\2", text))
     text = _UNIT.sub("", _PRIME.sub(lambda m: "\u2032" * len(m[0].replace('"', "''")), text))
     key, end, joins = "", 0, True  # whether what comes next is written without a space
     for match in _PIECE.finditer("".join(map(_kind, text))):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,7 @@ TYPOGRAPHY: tuple[Callable[[str], str], ...] = (
     "  {} ".format,
     lambda name: name.replace(" ", "\u00a0"),
     lambda name: name.replace(" ", "\n"),
-    lambda name: name.replace(" ", "‑"),
+    lambda name: re.sub(r"(?<=\w) (?=\w)", "‑", name),
     lambda name: "".join(chr(ord(c) + 0xFEE0) if "a" <= c.lower() <= "z" else c for c in name),
 )
 
