@@ -110,6 +110,8 @@ def test_the_tools_do_as_a_plain_model(
             rule(**arguments)
         graph = toolbox.call("read_graph").content
         assert engine.maintenance.check().problems == ()
+        for one in graph["entities"]:  # when each was told, where that differs
+            assert len(one.pop("told_at", one["observations"])) == len(one["observations"])
         assert {one["name"]: one for one in graph["entities"]} == model.entities
         assert len(graph["entities"]) == len(model.entities)
         assert sorted(map(triple, graph["relations"])) == sorted(map(triple, model.relations))
