@@ -82,14 +82,18 @@ def seen(store: Store) -> dict[str, object]:
 def _shown(relation: Relation, place: Mapping[int, int], chunk: Mapping[int, int]) -> object:
     """A relation without ids and without the moments at which the store learned things."""
     moment = datetime(1, 1, 1, tzinfo=UTC)
-    until = relation.valid_until
+
+    def learned(told: datetime | None) -> datetime | None:
+        """A period without a date begins, and ends another, when the store learned of it."""
+        return moment if told and told.year > 2010 else told
+
     return replace(
         relation,
         id=0,
         from_entity_id=place[relation.from_entity_id],
         to_entity_id=place[relation.to_entity_id],
-        # A fact without a date is ended by when the next one without a date was learned.
-        valid_until=moment if until and until.year > 2010 else until,
+        valid_from=learned(relation.valid_from),
+        valid_until=learned(relation.valid_until),
         recorded_at=moment,
         chunk_id=None if relation.chunk_id is None else chunk[relation.chunk_id],
     )
@@ -140,7 +144,9 @@ def _tell(store: Store, name: str) -> bool:
     made = store.entities(store.made_by_hand(ids=[_entity(store, name)]))
     for entity in made:
         origin = f"memory:{entity.key}"
-        store.save(make_entry(origin, f"{name} sings.", about=[(name, "name")], origin=origin))
+        store.save(
+            make_entry(f"{origin}#1", f"{name} sings.", about=[(name, "name")], origin=origin)
+        )
     return bool(made)
 
 
