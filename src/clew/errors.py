@@ -40,7 +40,7 @@ _PIECE = 8
 _FEW = 500
 _LOGIN = re.compile(r"(?<=//)[^\s/@:]{0,256}:[^\s/@]{1,256}(?=@)")
 _MARKS = re.compile(r"(?:[*\u2022]{2,}|\u2026|\.{3,})+")
-_HEAD, _TAIL, _NEAR = re.compile(r"[\w.-]*\Z"), re.compile(r"[\w-]*"), 64
+_HEAD, _TAIL, _NEAR = re.compile(r"[\w.-]{0,64}\Z"), re.compile(r"[\w-]*"), 64
 """A secret as servers quote it: its beginning, marks, its end."""
 _ENDS = re.compile(r"[^!-~•…]")
 """No key, mask or address has it: what follows stands for itself."""

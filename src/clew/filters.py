@@ -83,7 +83,7 @@ _SPACE = re.compile(r"\s*")
 _QUOTED = re.compile(
     r"""  "(?P<double> (?: [^"\\] | \\. )*+ )"
         | '(?P<single> (?: [^'\\] | \\. )*+ )'
-        | “(?P<curly> [^”]*+ )”
+        | “(?P<curly> [^“”]*+ )”
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -94,7 +94,7 @@ _IN_NAME = re.compile(r"[^\s=<>~!(),]+")
 _NOT_IN_NAME = ("and", "or", "not", "in", "is", "contains", "between")
 _BARE_ENDS = re.compile(r"""[(),]|\s(?:and|or)(?=[\s("'“]|$)""", re.IGNORECASE)
 _SECOND = re.compile(r"\s(?:(?:contains|between)\s|in\s*+\(|is\s++(?:not\s++)?null\b)", re.I)
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
 
 
 def read_text(text: str) -> Filter:

@@ -198,15 +198,22 @@ def test_the_audit_log_is_pruned_by_age(tmp_path: Path) -> None:
         add(box, "one")
         add(box, "two")
         audit = make_audit(engine.state.journal)
-        long_ago = (datetime.now(UTC) - timedelta(days=366)).isoformat()
+        now = datetime.now(UTC)
         with engine.state.journal.write() as connection:
+            long_ago = (now - timedelta(days=366)).isoformat()
             connection.execute("UPDATE audit SET recorded_at = ? WHERE id = 1", (long_ago,))
+            connection.executemany(
+                "INSERT INTO audit (recorded_at, caller, tool, subjects, outcome)"
+                " SELECT ?, caller, tool, subjects, outcome FROM audit WHERE id = 2",
+                [((now - timedelta(days=day)).isoformat(),) for day in range(1, 365)],
+            )
         runner = make_runner(engine, lease_seconds=0.03)
         runner.start()
         deadline = time.monotonic() + 30
-        while len(audit.entries()) > 1:
+        while audit.entries(before=2):
             assert time.monotonic() < deadline
             time.sleep(0.02)
         runner.close()
 
-        assert [entry.id for entry in audit.entries()] == [2]
+        # Those of a year stay.
+        assert len(audit.entries(limit=1000)) == 365
