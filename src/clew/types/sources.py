@@ -37,7 +37,8 @@ def source_path(source: str) -> Path:
 
 def record_source(container: str, key: object) -> str:
     """The source of a record of a file, or of what a caller has named."""
-    dot = "." if container[-1:].isspace() else ""  # so that no file has it
+    # So that no file has it, nor a record of a container that ends in the dot itself.
+    dot = "." if container.rstrip(".")[-1:].isspace() else ""
     return f"{container}{dot}#{key}"
 
 
