@@ -33,6 +33,12 @@ def _compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
+def _no_secrets_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process hides all secrets that it was given, those of earlier tests among them."""
+    monkeypatch.setattr("clew.errors._secrets", set())
+
+
+@pytest.fixture(autouse=True)
 def _no_outside_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith("CLEW_") and name != ISOLATION:
