@@ -11,9 +11,8 @@ from typing import Any, Literal
 
 from clew.errors import ModelError
 
-Pooling = Literal["mean", "cls", "classifier"]
-"""What becomes of the tokens' vectors: their mean or the first one, as a unit vector; or BERT's own
-pooler and a single logit, as in cross-encoders."""
+Pooling = Literal["mean", "cls"]
+"""What becomes of the tokens' vectors: their mean or the first one, as a unit vector."""
 
 _DEFAULT_MAX_TOKENS = 256
 _PAIR_TOKENS = 512
@@ -24,14 +23,13 @@ _E5 = re.compile(r"(?:^|[/-])e5-(?:small|base|large)(?:-v2)?$")
 class ModelConfig:
     """A sentence embedding model or a cross-encoder, as its folder describes it."""
 
-    architecture: Mapping[str, Any]
-    """`config.json`, whole."""
     dimension: int
     """Length of what comes out."""
     max_tokens: int
     """Special tokens among them."""
-    pooling: Pooling
     pad_id: int
+    pooling: Pooling = "mean"
+    """Of an encoder whose graph gives tokens; a cross-encoder's gives one number a pair."""
     query_prefix: str = ""
     """Put before every question, for models that were trained so."""
     document_prefix: str = ""
@@ -58,7 +56,6 @@ def read_model_config(folder: Path, name: str = "") -> ModelConfig:
         prompts = {"query": "query: ", "passage": "passage: "}
     positions = _positions(architecture, _DEFAULT_MAX_TOKENS)
     return ModelConfig(
-        architecture=architecture,
         dimension=int(architecture["hidden_size"]),
         max_tokens=min(int(sentence.get("max_seq_length") or _DEFAULT_MAX_TOKENS), positions),
         pooling=_pooling(folder / "1_Pooling" / "config.json"),
@@ -79,10 +76,8 @@ def read_cross_encoder_config(folder: Path) -> ModelConfig:
     architecture = _read_json(folder / "config.json")
     positions = _positions(architecture, _PAIR_TOKENS)
     return ModelConfig(
-        architecture=architecture,
         dimension=1,
         max_tokens=min(positions, _PAIR_TOKENS),
-        pooling="classifier",
         pad_id=int(architecture.get("pad_token_id") or 0),
     )
 
