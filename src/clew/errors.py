@@ -10,7 +10,7 @@ ClewError
 ├── StoreError                the store cannot do what was asked
 │   ├── StoreBusyError        another process kept the store locked for longer than the time limit
 │   ├── StoreUnavailableError a server that holds the store, or its vectors, cannot be reached
-│   ├── StoreMismatchError    the store was built with another embedder, or by a newer Clew
+│   ├── StoreMismatchError    the store has another embedder or another schema
 │   └── StoreCorruptError     the database is damaged
 ├── ModelError                a model cannot be found, loaded or run
 │   ├── ModelUnavailableError a language model cannot be reached, or is overloaded
@@ -199,7 +199,7 @@ class StoreUnavailableError(StoreError):
 
 
 class StoreMismatchError(StoreError):
-    """The store was built with another embedder, or by a newer version of Clew."""
+    """The store was built with another embedder, or its tables are those of another Clew."""
 
 
 class StoreCorruptError(StoreError):

@@ -95,7 +95,7 @@ def store_exists(settings: Settings) -> bool:
     if not isinstance(settings.store, str):
         return (settings.folder / "clew.db").is_file()
     from clew.stores.neo4j.connection import Neo4jDatabase
-    from clew.stores.neo4j.migrations import holds_namespace
+    from clew.stores.neo4j.schema import holds_namespace
 
     with closing(Neo4jDatabase(settings.store, settings.neo4j, settings.namespace)) as database:
         return holds_namespace(database)

@@ -5,7 +5,6 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -207,76 +206,6 @@ class TestSaving(OnNeo4j):
             database.write(lambda: database.rows(query.replace("= 9", "= 8")))
         assert [c.text for c in neo4j_store.chunks([1])] == ["One."]
 
-    def test_the_log_of_a_store_made_before_keeps_its_entries(
-        self, neo4j_store: Neo4jStore, neo4j_place: Place, tmp_path: Path
-    ) -> None:
-        neo4j_store.save(make_entry("a", "Ann in Ulm.", names=["Ann", "Ulm"]))
-        ann, ulm = neo4j_store.unread_entities()
-        neo4j_store.log_reading({ann: 0})
-        with neo4j_place.database() as database:
-            label = "MATCH (l:ClewExtractionLog {namespace: $namespace})"
-            query = f"{label} SET l:ClewReading REMOVE l:ClewExtractionLog"
-            database.write(lambda: database.rows(query))
-            database.define("MATCH (s:ClewSchema) SET s.version = 2")
-        with neo4j_place.store(tmp_path) as migrated:
-            assert migrated.unread_entities() == [ulm]
-            assert migrated.check().problems == ()
-
-    def test_dates_of_a_store_made_before_get_their_precision(
-        self, neo4j_store: Neo4jStore, neo4j_place: Place, tmp_path: Path
-    ) -> None:
-        own = [{"date": "2020-05"}, {}]
-        neo4j_store.save(
-            make_entry("a", "One.", "Two.", metadata={"date": "2019"}, chunk_metadata=own)
-        )
-        neo4j_store.save(make_entry("b", "Three."))
-        chunks = neo4j_store.chunk_ids().tolist()
-        dates = {info.source: (info.date, info.date_source) for info in neo4j_store.documents()}
-        times = neo4j_store.chunk_times(chunks)
-        with neo4j_place.database() as database:
-            for query in (
-                "MATCH (d:ClewDocument {namespace: $namespace})"
-                " REMOVE d.date_precision, d.date_source",
-                "MATCH (t:ClewTime {namespace: $namespace}) SET t.end = t.start + 1",
-            ):
-                database.write(partial(database.rows, query))
-            database.define("MATCH (s:ClewSchema) SET s.version = 4")
-        with neo4j_place.store(tmp_path) as migrated:
-            found = {info.source: (info.date, info.date_source) for info in migrated.documents()}
-            assert found == dates
-            assert migrated.chunk_times(chunks) == times
-            assert migrated.check().problems == ()
-
-    def test_languages_of_a_store_made_before_are_unknown(
-        self, neo4j_store: Neo4jStore, neo4j_place: Place, tmp_path: Path
-    ) -> None:
-        entry = make_entry("a", "Die Häuser.")
-        neo4j_store.save(entry)
-        with neo4j_place.database() as database:
-            query = "MATCH (d:ClewDocument {namespace: $namespace}) REMOVE d.language"
-            database.write(partial(database.rows, query))
-            database.define("MATCH (s:ClewSchema) SET s.version = 6")
-        with neo4j_place.store(tmp_path) as migrated:
-            assert (migrated.languages(), migrated.documents()[0].language) == (frozenset(), "")
-            assert migrated.check().problems == ()
-            migrated.save(replace(entry, document=replace(entry.document, language="de")))
-            assert migrated.languages() == {"de"}
-            assert migrated.check().problems == ()
-
-    def test_what_documents_of_before_describe_is_looked_up(
-        self, neo4j_store: Neo4jStore, neo4j_place: Place, tmp_path: Path
-    ) -> None:
-        event = {"entity_type": "event", "start": "2024-05-14", "end": "2024-05-15"}
-        neo4j_store.save(make_entry("meeting", "Two.", metadata=event))
-        with neo4j_place.database() as database:
-            query = "MATCH (d:ClewDocument {namespace: $namespace}) REMOVE d.describes, d.begins"
-            database.write(partial(database.rows, query))
-            database.define("MATCH (s:ClewSchema) SET s.version = 10")
-        with neo4j_place.store(tmp_path) as migrated:
-            assert [d.source for d in migrated.described("event", "2024-05-15")] == ["meeting"]
-            assert migrated.described("event", "2024-05-16") == []
-            assert migrated.check().problems == ()
-
     def test_filters_see_what_others_commit(
         self, neo4j_store: Neo4jStore, neo4j_place: Place, tmp_path: Path
     ) -> None:
@@ -336,8 +265,6 @@ def test_namespaces_never_meet(two_stores: tuple[Neo4jStore, Neo4jStore]) -> Non
 def test_a_store_has_an_identity_for_good(
     neo4j_address: str, neo4j_settings: Neo4jSettings, tmp_path: Path
 ) -> None:
-    """Another than every other one's; a store of an older Clew gets one."""
-
     def identity(place: Place) -> object:
         with place.store(tmp_path / place.namespace), place.database() as database:
             return database.value("MATCH (s:ClewStore {namespace: $namespace}) RETURN s.store_id")
@@ -347,8 +274,27 @@ def test_a_store_has_an_identity_for_good(
         new_place(neo4j_address, neo4j_settings) as other,
     ):
         assert identity(one) == identity(one) != identity(other)
-        with one.database() as database:
-            old = "MATCH (s:ClewStore {namespace: $namespace}) REMOVE s.store_id"
-            database.write(lambda: database.rows(old))
-            database.define("MATCH (s:ClewSchema) SET s.version = 2")
-        assert identity(one)
+
+
+@pytest.mark.parametrize(
+    ("node", "found"),
+    [
+        ("{name: 'clew', version: 14}", "version 14 of an earlier layout, "),
+        ("{name: 'store', version: 2}", "version 2, "),
+    ],
+)
+def test_another_schema_is_refused(
+    neo4j_address: str, neo4j_settings: Neo4jSettings, tmp_path: Path, node: str, found: str
+) -> None:
+    with new_place(neo4j_address, neo4j_settings) as place, place.database() as database:
+        with place.store(tmp_path):
+            pass
+        database.define(f"MERGE (s:ClewSchema {{name: 'store'}}) SET s = {node}")
+        try:
+            with (
+                pytest.raises(StoreMismatchError, match=found),
+                place.store(tmp_path),
+            ):
+                pass
+        finally:
+            database.define("MATCH (s:ClewSchema) SET s = {name: 'store', version: 1}")

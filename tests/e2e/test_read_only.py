@@ -212,15 +212,13 @@ def test_what_a_killed_writer_left_is_read_or_missed_aloud(
     assert len(lost.stderr.splitlines()) == 1
 
 
-def test_an_older_store_says_that_it_must_be_opened_elsewhere(
-    read_only: Path, tmp_path: Path
-) -> None:
+def test_a_store_of_another_schema_is_refused_in_one_line(read_only: Path, tmp_path: Path) -> None:
     unlocked(read_only)
     with closing(sqlite3.connect(read_only / "default" / "clew.db")) as connection:
-        connection.execute("UPDATE meta SET value = value - 1 WHERE name = 'schema_version'")
-        connection.commit()
+        connection.execute("PRAGMA application_id = 0")
     locked(read_only)
     done = run("documents", "--store", read_only, cwd=tmp_path)
     assert done.returncode == 2
-    assert "has schema version" in done.stderr
-    assert "open it once where it can" in done.stderr
+    assert "has schema version 1 of an earlier layout" in done.stderr
+    assert "`clew index` into a new store" in done.stderr
+    assert len(done.stderr.splitlines()) == 1

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from clew.engine import Engine
-from clew.errors import StoreCorruptError, StoreError
+from clew.errors import StoreCorruptError, StoreError, StoreMismatchError
 from clew.mcp.engines import Engines
 from clew.stores.sqlite.backup import attached, replace_content
-from clew.stores.sqlite.migrations import migrate
 from clew.stores.sqlite.store import SqliteStore
 from clew.tools.registry import TOOLS
 from tests.unit.mcp_tools import engine_in, settings_for
@@ -107,9 +106,6 @@ CHANGES: dict[str, Change] = {
     "a version that is no number": lambda c: c.execute(
         "UPDATE meta SET value = 'x' WHERE name = 'schema_version'"
     ),
-    "a version of long ago": lambda c: c.execute(
-        "UPDATE meta SET value = 1 WHERE name = 'schema_version'"
-    ),
     "a negative version": lambda c: c.execute(
         "UPDATE meta SET value = -1 WHERE name = 'schema_version'"
     ),
@@ -171,20 +167,20 @@ def test_a_column_of_a_copy_is_never_taken_for_sql(tmp_path: Path) -> None:
         assert store.check().problems == ()
 
 
-def test_a_backup_of_an_older_clew_is_verified_as_that(tmp_path: Path, mills: Engine) -> None:
-    """One that was made before stores had an identity: of nobody, hence restored by hand alone."""
+@pytest.mark.parametrize(
+    "change",
+    ["UPDATE meta SET value = 2 WHERE name = 'schema_version'", "PRAGMA application_id = 0"],
+)
+def test_a_backup_of_another_schema_replaces_nothing(
+    tmp_path: Path, mills: Engine, change: str
+) -> None:
     file = tmp_path / "old.db"
-    with closing(sqlite3.connect(file)) as connection:
-        migrate(connection, last=5)
-        connection.commit()
-
-    with pytest.raises(StoreError, match="is of another store"):
-        mills.maintenance.restore(file, own=True)
+    mills.maintenance.backup(file)
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute(change)
+    with pytest.raises(StoreMismatchError, match=r"old\.db' has schema version"):
+        mills.maintenance.restore(file)
     assert [document.source for document in mills.documents.list()] == ["mill.md"]
-    mills.maintenance.restore(file)
-
-    assert mills.documents.list() == []
-    assert mills.maintenance.check().problems == ()
 
 
 def test_names_of_backups_stay_in_their_folder(tmp_path: Path) -> None:

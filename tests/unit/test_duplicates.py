@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from io import StringIO
 from pathlib import Path
 
@@ -16,8 +14,6 @@ import clew
 from clew.cli.output import PlainPage
 from clew.cli.render import print_passages
 from clew.shingles import hashes, says_as_much, shingles, sketch
-from clew.stores.sqlite.store import SqliteStore
-from clew.testing.entries import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder
 from tests.unit.asked import add
 
@@ -145,45 +141,3 @@ def test_another_date_is_another_hit(engine: clew.Clew) -> None:
 def test_short_passages_are_never_left_out(engine: clew.Clew) -> None:
     add(engine, {f"Turn {i}": "Thanks, see you at the reef!" for i in range(5)})
     assert len(engine.search("thanks", strategy="keyword").hits) == 5
-
-
-# --- stores
-
-
-def test_a_store_of_before_finds_them_too(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path, embedder=EMBEDDER)
-    store.save(make_entry("a", LICENCE))
-    expected = store.sketches([1])
-    assert expected == {1: sketch(LICENCE)}
-    store.close()
-    with closing(sqlite3.connect(tmp_path / "clew.db")) as connection, connection:
-        connection.execute("DROP INDEX documents_by_description")
-        for name in ("describes", "begins", "ends"):
-            connection.execute(f"ALTER TABLE documents DROP COLUMN {name}")
-        for index, name in (
-            *(("title", "title_key"), ("file", "file_key")),
-            ("language", "language"),
-        ):
-            connection.execute(f"DROP INDEX documents_by_{index}")
-            connection.execute(f"ALTER TABLE documents DROP COLUMN {name}")
-        connection.execute("ALTER TABLE audit DROP COLUMN undo")
-        connection.execute("ALTER TABLE chunks DROP COLUMN sketch")
-        for name in ("block", "term"):
-            connection.execute(f"DROP INDEX aliases_by_{name}")
-            connection.execute(f"ALTER TABLE aliases DROP COLUMN {name}")
-        connection.execute("DROP INDEX documents_by_digest")
-        for name in (
-            "descriptions",
-            "conversation_messages",
-            "enrichments",
-            "earlier_texts",
-            "llm_cache",
-        ):
-            connection.execute(f"DROP TABLE {name}")
-        connection.execute("UPDATE meta SET value = 10 WHERE name = 'schema_version'")
-    store = SqliteStore(tmp_path)
-    assert store.sketches([1]) == expected
-    assert store.check().problems == ()
-    store.save(make_entry("b", LICENCE))
-    assert store.sketches([2, 3, 99]) == {2: sketch(LICENCE)}
-    store.close()

@@ -8,6 +8,7 @@ import tempfile
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -24,8 +25,9 @@ from clew.errors import (
     StoreError,
     StoreMismatchError,
 )
-from clew.stores.sqlite.migrations import SCHEMA_VERSION, migrate, schema_version
+from clew.stores.sqlite.schema import make_tables
 from clew.stores.sqlite.store import SqliteStore
+from clew.stores.statements.documents import DESCRIBED, LANGUAGES, NAMED_CHUNKS
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.text import terms
 from clew.types import IndexedDocument
@@ -72,23 +74,59 @@ def test_a_new_store_cannot_save_before_it_has_an_embedder(tmp_path: Path) -> No
     store.close()
 
 
-def test_a_newer_schema_is_refused(store: SqliteStore) -> None:
-    with sqlite3.connect(store.folder / "clew.db") as connection:
-        connection.execute("UPDATE meta SET value = 99 WHERE name = 'schema_version'")
-    connection.close()
-    with pytest.raises(StoreMismatchError, match=r"schema version 99.*pip install --upgrade clew"):
-        SqliteStore(store.folder)
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ("UPDATE meta SET value = 99 WHERE name = 'schema_version'", "version 99, "),
+        ("PRAGMA application_id = 0", "version 1 of an earlier layout, "),
+    ],
+)
+def test_another_schema_is_refused_and_left_as_it_is(
+    store: SqliteStore, change: str, found: str
+) -> None:
+    store.save(make_entry("a", "Text."))
+    with closing(sqlite3.connect(store.folder / "clew.db", isolation_level=None)) as connection:
+        connection.execute(change)
+        before = list(connection.iterdump())
+        with pytest.raises(StoreMismatchError, match=found) as refused:
+            SqliteStore(store.folder)
+        assert list(connection.iterdump()) == before
+    for way in ("pip install --upgrade clew", "`clew index` into a new store", "`clew import`"):
+        assert way in str(refused.value)
+    assert "\n" not in str(refused.value)
 
 
-def test_migrations_are_numbered_applied_once_and_all_or_nothing() -> None:
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    assert schema_version(connection) == 0
-    migrate(connection)
-    assert schema_version(connection) == SCHEMA_VERSION
-    before = list(connection.iterdump())
-    migrate(connection)
-    assert list(connection.iterdump()) == before
-    connection.close()
+def test_a_store_whose_making_fails_is_made_by_the_next(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "clew.db", isolation_level=None)) as connection:
+        connection.execute("PRAGMA max_page_count = 20")
+        connection.execute("BEGIN IMMEDIATE")
+        with pytest.raises(sqlite3.OperationalError, match="full"):
+            make_tables(connection)
+    with closing(SqliteStore(tmp_path, embedder=EMBEDDER)) as store:
+        store.save(make_entry("a", "Text."))
+        assert store.check().problems == ()
+
+
+@pytest.mark.parametrize(
+    ("sql", "values", "indexes"),
+    [
+        (LANGUAGES.sql, {}, ["documents_by_language"]),
+        (NAMED_CHUNKS.sql, {"keys": "[]"}, ["documents_by_title", "documents_by_file"]),
+        (
+            DESCRIBED.sql,
+            {"type": "event", "since": "", "until": "~"},
+            ["documents_by_description"],
+        ),
+    ],
+)
+def test_documents_are_looked_up_by_an_index(
+    store: SqliteStore, sql: str, values: dict[str, str], indexes: list[str]
+) -> None:
+    with store.database.read() as connection:
+        rows = connection.execute(f"EXPLAIN QUERY PLAN {sql}", values)
+        plan = " ".join(row[3] for row in rows)
+    assert all(index in plan for index in indexes)
+    assert "SCAN documents" not in plan.replace("USING COVERING INDEX", "")
 
 
 def test_a_file_that_is_no_database_is_called_damaged(tmp_path: Path) -> None:

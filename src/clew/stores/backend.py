@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
-from clew.errors import InputError, check_several
+from clew.errors import InputError, StoreMismatchError, check_several
 from clew.ports.copying import Key, Place, Table
 from clew.ports.copying import Row as WholeRow
 
@@ -265,4 +265,14 @@ def half_character(error: UnicodeEncodeError) -> InputError:
     return InputError(
         f"a text holds {error.object[error.start : error.end]!r}, which is half a character"
         " and cannot be stored; expected valid Unicode: mend the text or rename the file"
+    )
+
+
+def other_schema(place: str, found: str, known: int) -> StoreMismatchError:
+    """The error for a store whose tables are not the ones that this Clew knows."""
+    return StoreMismatchError(
+        f"the store {place!r} has schema version {found}, and this Clew knows version {known}"
+        " alone: open it with the Clew that wrote it (`pip install --upgrade clew` for a newer"
+        " one), or run `clew index` into a new store (--store), after `clew import` there of what"
+        " that Clew's `clew export` writes"
     )

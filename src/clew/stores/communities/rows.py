@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -93,15 +92,6 @@ def topic_passages(topics: TopicSet) -> list[list[int]]:
     for topic, chunk_id in topics.chunks.tolist():
         found[topic].append(chunk_id)
     return found
-
-
-def former_reports(summaries: str) -> list[dict[str, Any]]:
-    """The reports that a language model's stood in place of, as stores of before kept them."""
-    return [
-        {"id": int(id_), "title": one["title"], "summary": one["summary"]}
-        for id_, one in json.loads(summaries).items()
-        if "summary" in one
-    ]
 
 
 def _joined(parts: Sequence[Ids]) -> Ids:

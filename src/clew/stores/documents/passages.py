@@ -9,7 +9,6 @@ from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from clew.shingles import sketch
 from clew.stores.backend import distinct, pairs, to_time
 from clew.stores.documents.chunk_dates import periods_by_chunk
 from clew.stores.relations.relations import RelationRow, Relations, to_relation
@@ -72,9 +71,8 @@ class Passages(Relations, ABC):
         }
 
     def sketches(self, chunk_ids: Sequence[int]) -> dict[int, str]:
-        """See `ports.PassageStore`; chunks that an older Clew wrote are sketched now."""
-        rows = self.backend.rows(statements.SKETCHES, ids=distinct(chunk_ids))
-        return {id_: sketch(text) if kept is None else kept for id_, kept, text in rows}
+        """See `ports.PassageStore`."""
+        return pairs(self.backend.rows(statements.SKETCHES, ids=distinct(chunk_ids)))
 
     def provenance(self, chunk_ids: Sequence[int]) -> dict[int, Provenance]:
         """See `ports.PassageStore`."""

@@ -16,10 +16,10 @@ from clew.stores.check.check import StoreCheck
 from clew.stores.check.invariants import Invariant
 from clew.stores.neo4j.backend import Neo4jBackend
 from clew.stores.neo4j.connection import Neo4jDatabase
-from clew.stores.neo4j.migrations import MIGRATIONS
 from clew.stores.neo4j.schema import (
     SHARED_INDEXES,
     define_keywords,
+    define_shared,
     define_vectors,
     keyword_index,
     vector_index,
@@ -284,8 +284,7 @@ def _mend_indexes(database: Neo4jDatabase, dimension: int) -> None:
     for name, state in database.rows(_INDEXES, names=own):
         if state == "FAILED":
             database.define(f"DROP INDEX `{name}` IF EXISTS")
-    for migration in MIGRATIONS:
-        migration(database)
+    define_shared(database)
     define_keywords(database)
     if dimension:
         define_vectors(database, dimension)

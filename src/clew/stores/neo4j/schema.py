@@ -1,4 +1,7 @@
-"""What a store on Neo4j looks like, and the numbered steps that make it so.
+"""What a store on Neo4j looks like, and making it so.
+
+There is one schema; the node `(ClewSchema {name: 'store', version})` of the database says that it
+has it. A database that holds any other such node is refused, and nothing changes it.
 
 Every node and relationship has the property `namespace`, and every pattern names it. Ids are the
 integers of `ports` (a document's is text), given out by the namespace's `ClewStore` and never used
@@ -21,7 +24,7 @@ Nodes, with their properties beside `namespace`:
 - ClewSection: id, document_id, ordinal, start, end, headings (JSON), text
 - ClewChunk: id, document_id, section_id, ordinal, start, end, page, key, metadata (JSON),
   sentences (JSON of ranges in the text), context, text, terms, vector (LIST<FLOAT>), uses,
-  last_used, read_at, sketch (none for those that an older Clew wrote), enriched (JSON)
+  last_used, read_at, sketch, enriched (JSON)
 - ClewTime: chunk_id, said (0 or 1), start, end, text, long (true, of more than a year)
 - ClewEntity: id, name, key, entity_type, content, tier; where packs are enabled what `published`
   adds: labels, fields, vector (LIST<FLOAT>), vector_of (what the vector is of)
@@ -68,20 +71,34 @@ import re
 from typing import TYPE_CHECKING
 
 from clew.errors import StoreError
+from clew.stores.backend import other_schema
 
 if TYPE_CHECKING:
     from clew.stores.neo4j.connection import Neo4jDatabase
 
 _NAMESPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-UNIQUE_NODES = {
-    "ClewStore": ("namespace",),
-    "ClewDocument": ("namespace", "id"),
-    "ClewVersion": ("namespace", "document_id", "version"),
-    "ClewSection": ("namespace", "id"),
-    "ClewChunk": ("namespace", "id"),
-    "ClewEntity": ("namespace", "id"),
-    "ClewAlias": ("namespace", "id"),
-    "ClewRule": ("namespace", "key"),
+SCHEMA_VERSION = 1
+UNIQUE = {
+    "clewstore_unique": "(n:ClewStore) REQUIRE (n.namespace)",
+    "clewworker_unique": "(n:ClewWorker) REQUIRE (n.namespace, n.number)",
+    "clewdocument_unique": "(n:ClewDocument) REQUIRE (n.namespace, n.id)",
+    "clewversion_unique": "(n:ClewVersion) REQUIRE (n.namespace, n.document_id, n.version)",
+    "clewearliertext_unique": "(n:ClewEarlierText) REQUIRE (n.namespace, n.document_id, n.version)",
+    "clewsection_unique": "(n:ClewSection) REQUIRE (n.namespace, n.id)",
+    "clewchunk_unique": "(n:ClewChunk) REQUIRE (n.namespace, n.id)",
+    "clewentity_unique": "(n:ClewEntity) REQUIRE (n.namespace, n.id)",
+    "clewalias_unique": "(n:ClewAlias) REQUIRE (n.namespace, n.id)",
+    "clewalias_key_unique": "(n:ClewAlias) REQUIRE (n.namespace, n.key)",
+    "clewrelates_unique": "()-[r:RELATES]-() REQUIRE (r.namespace, r.id)",
+    "clewrule_unique": "(n:ClewRule) REQUIRE (n.namespace, n.key)",
+    "clewpartition_unique": "(n:ClewPartition) REQUIRE (n.namespace)",
+    "clewcommunity_unique": "(n:ClewCommunity) REQUIRE (n.namespace, n.id)",
+    "clewtheme_unique": "(n:ClewTheme) REQUIRE (n.namespace, n.number)",
+    "clewtopic_unique": "(n:ClewTopic) REQUIRE (n.namespace, n.id)",
+    "clewtopic_key_unique": "(n:ClewTopic) REQUIRE (n.namespace, n.key)",
+    "clewdescription_unique": "(n:ClewDescription) REQUIRE (n.namespace, n.key)",
+    "clewreply_unique": "(n:ClewReply) REQUIRE (n.namespace, n.key)",
+    "clewschema_unique": "(n:ClewSchema) REQUIRE (n.name)",
 }
 INDEXES = {
     "clew_documents_by_source": "(n:ClewDocument) ON (n.namespace, n.source)",
@@ -91,6 +108,7 @@ INDEXES = {
     "clew_documents_by_file": "(n:ClewDocument) ON (n.namespace, n.file_key)",
     "clew_documents_by_language": "(n:ClewDocument) ON (n.namespace, n.language)",
     "clew_documents_by_description": "(n:ClewDocument) ON (n.namespace, n.describes, n.ends)",
+    "clew_documents_unsettled": "(n:ClewDocument) ON (n.namespace, n.worker)",
     "clew_sections_by_document": "(n:ClewSection) ON (n.namespace, n.document_id)",
     "clew_chunks_by_document": "(n:ClewChunk) ON (n.namespace, n.document_id)",
     "clew_versions_by_time": "(n:ClewVersion) ON (n.namespace, n.indexed_at)",
@@ -102,6 +120,8 @@ INDEXES = {
     "clew_entities_by_tier": "(n:ClewEntity) ON (n.namespace, n.tier)",
     "clew_aliases_by_block": "(n:ClewAlias) ON (n.namespace, n.block)",
     "clew_aliases_by_term": "(n:ClewAlias) ON (n.namespace, n.term)",
+    "clew_extraction_log_by_entity": "(n:ClewExtractionLog) ON (n.namespace, n.entity_id)",
+    "clew_communities_by_parent": "(n:ClewCommunity) ON (n.namespace, n.parent)",
     "clew_rules_by_target": "(n:ClewRule) ON (n.namespace, n.target)",
     "clew_mentions_by_chunk": "()-[r:MENTIONS]-() ON (r.namespace, r.chunk_id)",
     "clew_relations_by_chunk": "()-[r:RELATES]-() ON (r.namespace, r.chunk_id)",
@@ -109,35 +129,47 @@ INDEXES = {
     "clew_relations_by_end": "()-[r:RELATES]-() ON (r.namespace, r.valid_until)",
     "clew_relations_by_retraction": "()-[r:RELATES]-() ON (r.namespace, r.retracted_at)",
 }
-UNIQUE_OF_COMMUNITIES = {
-    "clewpartition_unique": ("ClewPartition", "n.namespace"),
-    "clewcommunity_unique": ("ClewCommunity", "n.namespace, n.id"),
-    "clewtheme_unique": ("ClewTheme", "n.namespace, n.number"),
-    "clewtopic_unique": ("ClewTopic", "n.namespace, n.id"),
-    "clewtopic_key_unique": ("ClewTopic", "n.namespace, n.key"),
-}
-PARENT_INDEX = "clew_communities_by_parent"
-LOG_INDEX = "clew_extraction_log_by_entity"
-REPLY_CONSTRAINT = "clewreply_unique"
-EARLIER_CONSTRAINT = "clewearliertext_unique"
-WORKER_CONSTRAINT = "clewworker_unique"
-UNSETTLED_INDEX = "clew_documents_unsettled"
-DESCRIPTION_CONSTRAINT = "clewdescription_unique"
-SHARED_INDEXES = (
-    *(f"{label.lower()}_unique" for label in UNIQUE_NODES),
-    "clewalias_key_unique",
-    "clewrelates_unique",
-    *INDEXES,
-    *UNIQUE_OF_COMMUNITIES,
-    PARENT_INDEX,
-    LOG_INDEX,
-    REPLY_CONSTRAINT,
-    EARLIER_CONSTRAINT,
-    WORKER_CONSTRAINT,
-    UNSETTLED_INDEX,
-    DESCRIPTION_CONSTRAINT,
-)
+SHARED_INDEXES = (*UNIQUE, *INDEXES)
 """Names of the indexes, those of constraints among them, that all namespaces share."""
+_MAKE_STORE = """
+MERGE (s:ClewStore {namespace: $namespace})
+ON CREATE SET s.store_id = randomUUID(), s.generation = 0, s.epoch = 0, s.next_section = 1,
+    s.next_chunk = 1, s.next_entity = 1, s.next_alias = 1, s.next_relation = 1,
+    s.copying = $copying
+"""
+
+
+def prepare_database(database: Neo4jDatabase, *, copying: str | None = None) -> None:
+    """Define what all namespaces share where the database is new, and make the namespace's store.
+
+    A store that is made holds `copying` as the mark of an unfinished copy, where one is given.
+    Raises `StoreMismatchError` for a database of another schema.
+    """
+    found = database.rows("MATCH (s:ClewSchema) RETURN s.name, s.version ORDER BY s.name")
+    for name, version in found:
+        if name != "store":
+            raise other_schema(database.address, f"{version} of an earlier layout", SCHEMA_VERSION)
+        if version != SCHEMA_VERSION:
+            raise other_schema(database.address, str(version), SCHEMA_VERSION)
+    if not found:
+        define_shared(database)
+        database.define(f"MERGE (s:ClewSchema {{name: 'store'}}) SET s.version = {SCHEMA_VERSION}")
+    if not holds_namespace(database):
+        define_keywords(database)
+        database.write(lambda: database.rows(_MAKE_STORE, copying=copying))
+
+
+def holds_namespace(database: Neo4jDatabase) -> bool:
+    """Whether the namespace has a store."""
+    return bool(database.rows("MATCH (s:ClewStore {namespace: $namespace}) RETURN s.namespace"))
+
+
+def define_shared(database: Neo4jDatabase) -> None:
+    """Make the constraints and indexes that there are not; two machines may do so at once."""
+    for name, place in UNIQUE.items():
+        database.define(f"CREATE CONSTRAINT {name} IF NOT EXISTS FOR {place} IS UNIQUE")
+    for name, place in INDEXES.items():
+        database.define(f"CREATE INDEX {name} IF NOT EXISTS FOR {place}")
 
 
 def chunk_label(namespace: str) -> str:
@@ -171,18 +203,6 @@ def _checked(namespace: str) -> str:
             f"{namespace!r} is no namespace; expected letters, digits, '_', '.' and '-', at most 64"
         )
     return namespace
-
-
-def define_workers(database: Neo4jDatabase) -> None:
-    """What workers that save beside each other need: their nodes, and what they have to settle."""
-    database.define(
-        f"CREATE CONSTRAINT {WORKER_CONSTRAINT} IF NOT EXISTS"
-        " FOR (n:ClewWorker) REQUIRE (n.namespace, n.number) IS UNIQUE"
-    )
-    database.define(
-        f"CREATE INDEX {UNSETTLED_INDEX} IF NOT EXISTS"
-        " FOR (n:ClewDocument) ON (n.namespace, n.worker)"
-    )
 
 
 def define_keywords(database: Neo4jDatabase) -> None:

@@ -17,7 +17,7 @@ from clew.stores.documents.earlier import KEEP_VERSIONS
 from clew.stores.documents.row_builder import PreparedDocument
 from clew.stores.neo4j.backend import Neo4jBackend
 from clew.stores.neo4j.connection import Neo4jDatabase
-from clew.stores.neo4j.migrations import holds_namespace, migrate
+from clew.stores.neo4j.schema import holds_namespace, prepare_database
 from clew.stores.neo4j.search import Neo4jSearch
 from clew.stores.neo4j.workers import WorkerSaves, read_unsettled, settle
 from clew.types import AliasEvidence, CheckReport, Unsettled
@@ -36,7 +36,7 @@ class Neo4jStore(Neo4jSearch):
     """`ports.Store` on a namespace of a Neo4j database; threads and machines may share one.
 
     Raises `StoreUnavailableError` where the server cannot be reached, `StoreMismatchError` for a
-    store of another embedder or of a newer Clew.
+    store of another embedder or schema.
     """
 
     _worker: WorkerSaves | None = None
@@ -60,7 +60,7 @@ class Neo4jStore(Neo4jSearch):
         database = Neo4jDatabase(address, settings, namespace)
         try:
             database.connect()
-            migrate(database)
+            prepare_database(database)
         except BaseException:
             database.close()
             raise
@@ -155,7 +155,7 @@ def open_for_copying(
                 f"there is no store {backend.place}; give the one to copy with --from and"
                 " --namespace"
             )
-        migrate(backend.database, copying=NOT_BEGUN)
+        prepare_database(backend.database, copying=NOT_BEGUN)
     except BaseException:
         backend.close()
         raise

@@ -18,7 +18,7 @@ from clew.errors import InputError, StoreCorruptError, StoreError
 from clew.private_files import make_file
 from clew.stores.sqlite.connection import Database
 from clew.stores.sqlite.jobs.audit import NO_WAY_BACK
-from clew.stores.sqlite.migrations import SCHEMA_VERSION, migrate, schema_version
+from clew.stores.sqlite.schema import has_tables, make_tables
 from clew.stores.sqlite.store import COPY_PREFIX, SqliteStore
 
 if TYPE_CHECKING:
@@ -72,9 +72,9 @@ def restore(store: SqliteStore, source: Path, *, own: bool = False) -> None:
     refused. Before anything is written, its schema must be Clew's to the letter, since triggers and
     views would be run, and all of it sound.
 
-    Raises `StoreCorruptError` for a backup that is not sound, `StoreMismatchError` for one of a
-    newer Clew, and `StoreError` for one of another embedder or of another store; then nothing has
-    changed. Raises `InputError` where there is no such file.
+    Raises `StoreCorruptError` for a backup that is not sound, `StoreMismatchError` for one of
+    another schema, and `StoreError` for one of another embedder or of another store; then nothing
+    has changed. Raises `InputError` where there is no such file.
     """
     if not source.is_file():
         raise InputError(f"there is no file {str(source)!r}; give one that `backup` wrote")
@@ -178,11 +178,10 @@ def _verify(copy: Path, shown: Path) -> None:
             closing(sqlite3.connect(":memory:")) as made,
         ):
             given.execute("PRAGMA trusted_schema = OFF")
-            version = schema_version(given)
-            if version > SCHEMA_VERSION:
-                return  # opening it says so
-            migrate(made, version)
-            if version > 0 and set(given.execute(_SCHEMA)) == set(made.execute(_SCHEMA)):
+            make_tables(made)
+            if has_tables(given, str(shown)) and set(given.execute(_SCHEMA)) == set(
+                made.execute(_SCHEMA)
+            ):
                 (verdict,) = given.execute("PRAGMA integrity_check(1)").fetchone()
                 if verdict == "ok":
                     return
@@ -205,7 +204,7 @@ def _store_id(file: Path) -> str:
 
 
 def _checked(folder: Path, shown: Path, progress: Progress | None = None) -> tuple[str, int] | None:
-    """Embedder of the store in a folder, which is sound and of this version."""
+    """Embedder of the store in a folder, which is sound."""
     try:
         store = SqliteStore(folder)
     except StoreCorruptError as error:

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import InputError, StoreError
-from clew.private_files import make_file, make_folder
+from clew.private_files import make_folder
 from clew.stores.copy import NOT_BEGUN
 from clew.stores.documents.earlier import KEEP_VERSIONS
 from clew.stores.sqlite.backend import SqliteBackend, damaged_embedding, folder_place
 from clew.stores.sqlite.connection import Database
-from clew.stores.sqlite.migrations import SCHEMA_VERSION, migrate, open_database, schema_version
+from clew.stores.sqlite.schema import open_database
 from clew.stores.state import REMEMBER
 from clew.stores.store import Store
 from clew.types import CheckReport
@@ -44,7 +44,7 @@ _CHUNKS = 10_000
 class SqliteStore(Store):
     """`ports.Store` on `folder/clew.db`; threads may share one, processes may open their own.
 
-    Raises `StoreMismatchError` for a store of another embedder or of a newer Clew,
+    Raises `StoreMismatchError` for a store of another embedder or schema,
     `StoreCorruptError` for a damaged file, and `StoreBusyError` where another process keeps the
     store locked for longer than `busy_seconds`. Of `indexed_from` chunks or more, words are sought
     in an index beside it, where that is up to the store.
@@ -170,16 +170,7 @@ _JOURNAL = "journal.db"
 
 def open_journal(folder: Path, busy_seconds: float) -> Database:
     """The journal in a folder, made where there is none; tables of a store stay empty in it."""
-    make_folder(folder)
-    make_file(folder / _JOURNAL)
-    database = Database(folder / _JOURNAL, busy_seconds)
-    with database.read() as connection:
-        current = schema_version(connection) == SCHEMA_VERSION
-    if not current:
-        with database.write() as connection:
-            migrate(connection)
-    database.schema = SCHEMA_VERSION
-    return database
+    return open_database(folder, busy_seconds, _JOURNAL)
 
 
 COPY_PREFIX = ".clew-copy-"

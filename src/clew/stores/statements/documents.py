@@ -197,11 +197,10 @@ SENTENCES = Statement(
     f"SELECT c.id, c.text, c.start, c.sentences FROM chunks c WHERE c.id {AMONG}",
     f"{_CHUNKS_OF_IDS} RETURN [c.id, c.text, c.start, c.sentences] AS row",
 )
-# The text only where there is no sketch. Columns: id, sketch, text.
+# Columns: id, sketch.
 SKETCHES = Statement(
-    "SELECT c.id, c.sketch, CASE WHEN c.sketch IS NULL THEN c.text END"
-    f" FROM chunks c WHERE c.id {AMONG}",
-    f"{_CHUNKS_OF_IDS} RETURN [c.id, c.sketch, CASE WHEN c.sketch IS NULL THEN c.text END] AS row",
+    f"SELECT c.id, c.sketch FROM chunks c WHERE c.id {AMONG}",
+    f"{_CHUNKS_OF_IDS} RETURN [c.id, c.sketch] AS row",
 )
 # Columns: id, then those of PROVENANCE.
 PROVENANCES = Statement(

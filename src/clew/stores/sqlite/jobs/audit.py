@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -92,32 +91,7 @@ NO_WAY_BACK = "UPDATE {table} SET undo = 'null'"
 """
 
 
-def m021_undo(connection: sqlite3.Connection) -> None:
-    """What takes a change back; unknown of those made until now."""
-    connection.execute("ALTER TABLE audit ADD COLUMN undo TEXT")
-
-
-def m022_outcomes(connection: sqlite3.Connection) -> None:
-    """What became of each call; unknown of those until now."""
-    if "outcome" not in {row[1] for row in connection.execute("PRAGMA table_info(audit)")}:
-        connection.execute("ALTER TABLE audit ADD COLUMN outcome TEXT NOT NULL DEFAULT 'unknown'")
-
-
 # --- refusals: documents that took more than a limit allows ------------------------------
-
-_REFUSALS = """
-CREATE TABLE refusals (
-    source TEXT PRIMARY KEY,
-    state TEXT NOT NULL,
-    reason TEXT NOT NULL,
-    refused_at TEXT NOT NULL
-) WITHOUT ROWID
-"""
-
-
-def m006_refusals(connection: sqlite3.Connection) -> None:
-    """Documents that took more than a limit allows; none at first."""
-    connection.execute(_REFUSALS)
 
 
 class SqliteRefusals:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
@@ -16,22 +15,8 @@ from clew.stores.backend import now
 if TYPE_CHECKING:
     from clew.stores.sqlite.connection import Database
 
-_TABLE = """
-CREATE TABLE conversation_messages (
-    conversation TEXT NOT NULL,
-    position INTEGER NOT NULL,
-    at TEXT NOT NULL,
-    message TEXT NOT NULL,
-    PRIMARY KEY (conversation, position)
-) WITHOUT ROWID
-"""
 _TITLE = 80
 """Characters of a conversation's title."""
-
-
-def m018_conversations(connection: sqlite3.Connection) -> None:
-    """Conversations; none at first."""
-    connection.execute(_TABLE)
 
 
 class SqliteConversations:

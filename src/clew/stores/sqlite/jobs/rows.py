@@ -1,4 +1,4 @@
-"""The tables of jobs and of the audit log, and how their rows are read and changed."""
+"""The rows of jobs: how they are read and changed."""
 
 from __future__ import annotations
 
@@ -15,49 +15,6 @@ from clew.ports import Job
 from clew.ports.jobs import RETRY
 from clew.stores.backend import now
 
-_JOBS_AND_AUDIT = """
-CREATE TABLE jobs (
-    id TEXT PRIMARY KEY,
-    kind TEXT NOT NULL,
-    status TEXT NOT NULL
-        CHECK (status IN ('queued', 'running', 'completed', 'failed', 'cancelled')),
-    -- Growing by one: jobs are run in the order in which they came.
-    number INTEGER NOT NULL UNIQUE,
-    attempts INTEGER NOT NULL DEFAULT 0,
-    owner TEXT NOT NULL DEFAULT '',
-    lease_until REAL NOT NULL DEFAULT 0,
-    completed INTEGER NOT NULL DEFAULT 0,
-    total INTEGER,
-    created_at TEXT NOT NULL,
-    updated_at TEXT NOT NULL,
-    idempotency_key TEXT UNIQUE,
-    digest TEXT NOT NULL,
-    description TEXT NOT NULL,
-    error TEXT NOT NULL DEFAULT '',
-    arguments TEXT NOT NULL
-);
-CREATE INDEX jobs_to_do ON jobs (status, number);
-
-CREATE TABLE job_items (
-    job_id TEXT NOT NULL REFERENCES jobs ON DELETE CASCADE,
-    ordinal INTEGER NOT NULL,
-    status TEXT NOT NULL DEFAULT 'waiting' CHECK (status IN ('waiting', 'done', 'failed')),
-    name TEXT NOT NULL,
-    error TEXT NOT NULL DEFAULT '',
-    PRIMARY KEY (job_id, ordinal)
-) WITHOUT ROWID;
-CREATE INDEX job_items_by_status ON job_items (job_id, status, ordinal);
-
-CREATE TABLE audit (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    recorded_at TEXT NOT NULL,
-    caller TEXT NOT NULL,
-    tool TEXT NOT NULL,
-    subjects TEXT NOT NULL
-);
-CREATE INDEX audit_by_time ON audit (recorded_at)
-"""
-
 _COLUMNS = (
     *("id", "kind", "status", "completed", "total", "description", "created_at", "updated_at"),
     *("error", "owner", "attempts", "arguments"),
@@ -70,12 +27,6 @@ SELECT {", ".join(_COLUMNS)},
 FROM jobs
 """
 """A job as `job_of_row` takes it."""
-
-
-def m004_jobs_and_audit(connection: sqlite3.Connection) -> None:
-    """Jobs with their documents, and who changed what through which tool; none at first."""
-    for statement in _JOBS_AND_AUDIT.split(";\n"):
-        connection.execute(statement)
 
 
 def keyed_job(connection: sqlite3.Connection, key: str, digest: str) -> Job | None:
