@@ -70,6 +70,21 @@ def test_a_line_ends_at_a_line_feed_alone(tmp_path: Path, character: str) -> Non
         ('{"type": "entity", "name": "A", "entityType": 3}', "an entityType that is no text"),
         ('{"type": "entity", "name": "A", "observations": [1]}', "no list of texts"),
         ('{"type": "relation", "from": "A", "to": "B"}', "a relation without"),
+        ('{"kind": "node"}', "a line of the kind 'node'"),
+        (
+            '{"kind": "rule", "key": "a", "target": "a"}',
+            "a line of clew export without a sound name",
+        ),
+        (
+            '{"kind": "document", "source": "memory:a#1", "origin": "memory:a", "text": "T",'
+            ' "metadata": {}, "created_at": null}',
+            "an observation of no entity",
+        ),
+        (
+            '{"kind": "document", "source": "memory:a#1", "origin": "memory:a", "text": "T",'
+            ' "metadata": {}, "created_at": "once"}',
+            "Invalid isoformat string: 'once'",
+        ),
     ],
 )
 def test_a_bad_line_is_reported_and_the_rest_taken(tmp_path: Path, line: str, reason: str) -> None:

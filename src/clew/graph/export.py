@@ -13,10 +13,10 @@ from clew.text import STEERING, json_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from clew.ports import DocumentStore, GraphStore
+    from clew.ports import DocumentStore, EntityEditor, GraphStore
     from clew.types import Entity, Relation
 
-    class ExportStore(DocumentStore, GraphStore, Protocol):
+    class ExportStore(DocumentStore, GraphStore, EntityEditor, Protocol):
         """What exporting needs of a store."""
 
     Node: TypeAlias = tuple[str, Mapping[str, object]]
@@ -104,6 +104,9 @@ def _jsonl(store: ExportStore) -> Iterator[str]:
         yield _line("entity", {**asdict(entity), "aliases": names})
     for relation in _relations(store):
         yield _line("relation", asdict(relation))
+    given = store.given_names()
+    for key, target in store.link_rules().items():
+        yield _line("rule", {"key": key, "target": target, "name": given.get(key, "")})
 
 
 def _line(kind: str, values: dict[str, Any]) -> str:

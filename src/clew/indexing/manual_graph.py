@@ -207,19 +207,26 @@ class ManualGraphWriter:
         return tuple(f"{k} {v!r}: {entity.name!r} keeps {held!r}" for k, v, held in refused)
 
     def add_observations(
-        self, told: Sequence[tuple[str, Sequence[str]]], *, dated: bool = True
+        self,
+        told: Sequence[tuple[str, Sequence[str]]],
+        *,
+        dated: bool = True,
+        at: Mapping[tuple[str, str], datetime] | None = None,
     ) -> list[list[str]]:
         """Add observations by (name of an entity made by hand, texts); the new texts of each.
 
-        They are dated now if `dated`. Raises `NotFoundError` where an entity was not made by hand,
-        `InputError` for a blank text.
+        They are dated as `at` says by (name, text), else now if `dated`. Raises `NotFoundError`
+        where an entity was not made by hand, `InputError` for a blank text.
         """
         ids = self._ids([name for name, _ in told])
         moment = datetime.now(UTC) if dated else None
         documents: list[list[Document]] = []
         seen: set[tuple[int, str]] = set()
-        for entity_id, (_, texts) in zip(ids, told, strict=True):
-            lacked = self._lacked(entity_id, cleaned(texts), moment)
+        for entity_id, (name, texts) in zip(ids, told, strict=True):
+            lacked = [
+                replace(one, created_at=(at or {}).get((name, one.text), moment))
+                for one in self._lacked(entity_id, cleaned(texts), moment)
+            ]
             documents.append([one for one in lacked if (entity_id, one.text) not in seen])
             seen.update((entity_id, one.text) for one in lacked)
         ready = self._ready(documents)

@@ -195,6 +195,17 @@ class EntityEditor(Protocol):
         """Target key by key, for what was merged, split or renamed by hand."""
         ...
 
+    def given_names(self) -> Mapping[str, str]:
+        """Names that entities were given by hand, by the target of their rules."""
+        ...
+
+    def add_link_rules(self, rules: Mapping[str, str], names: Mapping[str, str]) -> None:
+        """Write rules of keys that no entity has yet, and the names given to their targets.
+
+        Names that are stored from then on follow them.
+        """
+        ...
+
 
 class ManualGraph(Protocol):
     """Entities and relations written by hand, and observations about the entities.

@@ -268,11 +268,17 @@ def half_character(error: UnicodeEncodeError) -> InputError:
     )
 
 
-def other_schema(place: str, found: str, known: int) -> StoreMismatchError:
-    """The error for a store whose tables are not the ones that this Clew knows."""
+def other_schema(
+    place: str, version: object, known: int, *, earlier: bool = False
+) -> StoreMismatchError:
+    """The error for a store whose tables are not the ones that this Clew knows.
+
+    `earlier`: it was made before there was one schema, whatever its number.
+    """
+    layout = " of an earlier layout" if earlier else ""
+    upgrade = "" if earlier else "upgrade with `pip install --upgrade clew`, or "
     return StoreMismatchError(
-        f"the store {place!r} has schema version {found}, and this Clew knows version {known}"
-        " alone: open it with the Clew that wrote it (`pip install --upgrade clew` for a newer"
-        " one), or run `clew index` into a new store (--store), after `clew import` there of what"
-        " that Clew's `clew export` writes"
+        f"the store {place!r} has schema version {version}{layout}, and this Clew knows version"
+        f" {known} alone: {upgrade}run `clew index` into a new store (--store); what was stated by"
+        " hand goes there by `clew export` of the Clew that wrote this one and `clew import`"
     )

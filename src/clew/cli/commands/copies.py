@@ -130,12 +130,15 @@ def import_memory(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="memory.jsonl of the reference memory server, or a SQLite file with the tables"
-            " entities and relations.",
+            help="What `clew export` wrote, memory.jsonl of the reference memory server, or a"
+            " SQLite file with the tables entities and relations.",
         ),
     ],
 ) -> None:
-    """Take over another memory's entities, observations and relations; again adds nothing."""
+    """Take over the entities, observations and relations of another memory or store.
+
+    Of a store, what was stated by hand; import it before you index. Again adds nothing.
+    """
     with common.open(make=True) as engine:
         report = engine.entities.import_memory(file)
     if common.json:
@@ -153,6 +156,8 @@ def _print_import(report: MemoryImportReport) -> None:
     write_line(f"{new} new, {len(report.skipped):,} skipped")
     if known:
         write_line(f"{', '.join(known)} there before")
+    if report.documents:
+        write_line(f"{report.documents:,} documents left to `clew index`")
     for joined in report.joined:
         write_line(f"joined: {joined}")
     if report.skipped:

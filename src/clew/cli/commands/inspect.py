@@ -236,7 +236,10 @@ def export(
     ] = ExportFormat.jsonl,
     output: OutputOption = None,
 ) -> None:
-    """Write the graph, or all that the store holds, in a format that other programs read."""
+    """Write the graph, or all that the store holds, in a format that other programs read.
+
+    Of the JSON Lines, `clew import` takes what was stated by hand into another store.
+    """
     with common.open() as engine:
         pieces = engine.maintenance.export(format.value)
         if output is None:

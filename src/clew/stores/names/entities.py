@@ -140,7 +140,11 @@ class Entities(StoreState):
 
     def link_rules(self) -> dict[str, str]:
         """See `ports.EntityEditor`."""
-        return pairs(self.backend.rows(merging.LINK_RULES))
+        return {key: target for key, target, _ in self.backend.rows(merging.LINK_RULES)}
+
+    def given_names(self) -> dict[str, str]:
+        """See `ports.EntityEditor`."""
+        return {key: name for key, _, name in self.backend.rows(merging.LINK_RULES) if name}
 
 
 def delete_orphans(backend: Backend, entity_ids: Collection[int]) -> None:

@@ -197,6 +197,13 @@ class EntityMerging(Entities):
         self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
 
     @writing
+    def add_link_rules(self, rules: Mapping[str, str], names: Mapping[str, str]) -> None:
+        """See `ports.EntityEditor`."""
+        write_rules(self.backend, rules)
+        self.backend.update("rules", [{"key": key, "name": name} for key, name in names.items()])
+        self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
+
+    @writing
     def rename(self, entity_id: int, name: str) -> None:
         """See `ports.EntityEditor`. Raises `InputError` for a name that another entity has."""
         held, key = read_held(self.backend, [entity_id])[int(entity_id)], entity_key(name)

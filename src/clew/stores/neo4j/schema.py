@@ -147,10 +147,9 @@ def prepare_database(database: Neo4jDatabase, *, copying: str | None = None) -> 
     """
     found = database.rows("MATCH (s:ClewSchema) RETURN s.name, s.version ORDER BY s.name")
     for name, version in found:
-        if name != "store":
-            raise other_schema(database.address, f"{version} of an earlier layout", SCHEMA_VERSION)
-        if version != SCHEMA_VERSION:
-            raise other_schema(database.address, str(version), SCHEMA_VERSION)
+        if (name, version) != ("store", SCHEMA_VERSION):
+            earlier = name != "store"
+            raise other_schema(database.address, version, SCHEMA_VERSION, earlier=earlier)
     if not found:
         define_shared(database)
         database.define(f"MERGE (s:ClewSchema {{name: 'store'}}) SET s.version = {SCHEMA_VERSION}")

@@ -421,10 +421,9 @@ def has_tables(connection: sqlite3.Connection, place: str) -> bool:
         return False
     version = read_meta(connection, "schema_version", _version, None)
     (application_id,) = connection.execute("PRAGMA application_id").fetchone()
-    if application_id != APPLICATION_ID:
-        raise other_schema(place, f"{version} of an earlier layout", SCHEMA_VERSION)
-    if version != SCHEMA_VERSION:
-        raise other_schema(place, str(version), SCHEMA_VERSION)
+    if (application_id, version) != (APPLICATION_ID, SCHEMA_VERSION):
+        earlier = application_id != APPLICATION_ID
+        raise other_schema(place, version, SCHEMA_VERSION, earlier=earlier)
     return True
 
 

@@ -68,11 +68,12 @@ DETACH DELETE e
 
 # --- rules: a key belongs to the group that its target names
 
+# Columns: key, target, name given by hand.
 LINK_RULES = Statement(
-    "SELECT key, target FROM link_rules ORDER BY key",
+    "SELECT key, target, name FROM link_rules ORDER BY key",
     """
 MATCH (r:ClewRule {namespace: $namespace}) WHERE r.key IS NOT NULL
-RETURN [r.key, r.target] AS row ORDER BY r.key
+RETURN [r.key, r.target, r.name] AS row ORDER BY r.key
 """,
 )
 # Those that lead from or to some keys. Most stores have none, and looking for these keys' costs

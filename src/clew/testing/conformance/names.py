@@ -112,6 +112,15 @@ class NamesSuite(StoreSuite):
         methods = {alias.key: alias.method for alias in store.aliases()}
         assert methods == {"b": "exact", "a": "manual", "c": "manual"}
 
+    def test_names_follow_rules_that_were_there_before_them(self, store: Store) -> None:
+        rules = {"a": "b", "b": "b", "c": "c"}
+        store.add_link_rules(rules, {"b": "Bee"})
+        assert (store.link_rules(), store.given_names()) == (rules, {"b": "Bee"})
+        for name in ("A", "B", "C"):
+            _add(store, name, name)
+        assert [sorted(keys) for keys in _groups(store)] == [["a", "b"], ["c"]]
+        assert store.entity_names([_entity_id(store, "a")]) == {_entity_id(store, "b"): "Bee"}
+
     def test_a_merge_that_is_taken_back_leaves_ids_names_and_rules(self, store: Store) -> None:
         for name in ("A", "B", "C"):
             _add(store, name, name)

@@ -1,7 +1,7 @@
 """The files of other memories: entities, their observations, and relations, as records.
 
-Two kinds are read: the JSON Lines of the reference memory server, and SQLite files with the tables
-`entities` and `relations` (and, where there is one, `observations`).
+Three kinds are read: the JSON Lines of the reference memory server, those of `clew export`, and
+SQLite files with the tables `entities` and `relations` (and, where there is one, `observations`).
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from clew.errors import InputError, UnreadableError
 from clew.indexing.reading.formats.memory_columns import (
@@ -35,7 +37,9 @@ from clew.indexing.reading.formats.memory_columns import (
     share_of,
     text_of,
 )
+from clew.text import entity_key
 from clew.types import Metadata, Skipped
+from clew.types.sources import CARD, OBSERVATION
 
 _SQLITE_MAGIC = b"SQLite format 3\x00"
 
@@ -49,6 +53,12 @@ class MemoryEntity:
     entity_type: str
     content: str = ""
     observations: tuple[str, ...] = ()
+    told_at: Mapping[str, datetime] = field(default_factory=dict)
+    """When observations were told, where that is known."""
+    aliases: tuple[str, ...] = ()
+    """Other names that it was given by hand."""
+    is_end: bool = False
+    """Whether it is needed only where no entity has its name: a relation leads from or to it."""
     metadata: Metadata = field(default_factory=dict)
     """Its id, tier, importance and context there."""
     place: str
@@ -67,6 +77,10 @@ class MemoryRelation:
     is_causal: bool = False
     context: Metadata = field(default_factory=dict)
     """Its id and context there."""
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    recorded_at: datetime | None = None
+    """When it was told, where that is known."""
     place: str
 
 
@@ -76,6 +90,12 @@ class MemoryRecords:
 
     entities: list[MemoryEntity] = field(default_factory=list)
     relations: list[MemoryRelation] = field(default_factory=list)
+    rules: dict[str, str] = field(default_factory=dict)
+    """What was merged, split or renamed by hand: the key of a group of names by key."""
+    given_names: dict[str, str] = field(default_factory=dict)
+    """Names that these groups were given by hand."""
+    documents: int = 0
+    """Documents that were read and not stated by hand; nothing of them is taken."""
     skipped: list[Skipped] = field(default_factory=list)
 
 
@@ -104,15 +124,22 @@ def read_memory(path: Path) -> MemoryRecords:
 
 def _read_lines(path: Path) -> MemoryRecords:
     found = MemoryRecords()
+    exported = _Exported(found)
     # Nothing but a line feed ends a line: JSON's strings may hold what else `splitlines` ends at.
     for number, line in enumerate(path.read_text("utf-8-sig").split("\n"), 1):
         if not line.strip():
             continue
         place = f"{path.name}#{number}"
         try:
-            _add_record(found, json.loads(line), place)
+            record = json.loads(line)
         except (ValueError, RecursionError):  # a JSONDecodeError is a ValueError
             found.skipped.append(Skipped(source=place, reason="malformed JSON"))
+            continue
+        if isinstance(record, dict) and "kind" in record and "type" not in record:
+            exported.add(record, place)
+        else:
+            _add_record(found, record, place)
+    exported.finish()
     return found
 
 
@@ -151,6 +178,153 @@ def _add_relation(found: MemoryRecords, record: Mapping[str, object], place: str
         return "a relation without from, to or relationType"
     found.relations.append(MemoryRelation(head=head, tail=tail, relation_type=kind, place=place))
     return ""
+
+
+# --- Clew's own export -------------------------------------------------------------------
+
+
+_TIME = (str, type(None))
+_LINES: Mapping[str, Mapping[str, type | tuple[type, ...]]] = {
+    "document": {"source": str, "origin": str, "text": str, "metadata": dict, "created_at": _TIME},
+    "chunk": {},
+    "entity": {
+        **{"id": int, "name": str, "entity_type": str, "content": str, "tier": str},
+        "aliases": list,
+    },
+    "relation": {
+        **{"from_entity_id": int, "to_entity_id": int, "relation_type": str, "extractor": str},
+        **{"weight": (int, float), "is_causal": bool, "context": dict},
+        **{"valid_from": _TIME, "stated_until": _TIME, "recorded_at": str, "retracted_at": _TIME},
+    },
+    "rule": {"key": str, "target": str, "name": str},
+}
+"""What is read of each kind of line of `clew export`."""
+
+
+class _Exported:
+    """What lines of `clew export` say was stated by hand.
+
+    Of names, relations and observations all lines have to be known before one can be understood.
+    """
+
+    def __init__(self, found: MemoryRecords) -> None:
+        self._found = found
+        self._entities: dict[int, MemoryEntity] = {}
+        self._by_hand: set[int] = set()
+        self._by_key: dict[str, int] = {}
+        self._told: list[tuple[str, str, datetime | None, str]] = []
+        self._cards: dict[str, Metadata] = {}
+        self._relations: list[tuple[int, int, MemoryRelation]] = []
+
+    def add(self, line: Mapping[str, Any], place: str) -> None:
+        """Take a line in, or say why not."""
+        shape = _LINES.get(str(line["kind"]))
+        if shape is None:
+            self._skip(place, f"a line of the kind {str(line['kind'])[:40]!r}")
+        elif wrong := [name for name, of in shape.items() if not isinstance(line.get(name), of)]:
+            self._skip(place, f"a line of clew export without a sound {wrong[0]}")
+        else:
+            try:
+                self._take(line, place)
+            except ValueError as error:  # a time that is none
+                self._skip(place, f"a line of clew export: {error}")
+
+    def _take(self, line: Mapping[str, Any], place: str) -> None:
+        kind = line["kind"]
+        if kind == "entity":
+            self._add_entity(line, place)
+        elif kind == "document":
+            self._add_document(line, place)
+        elif kind == "relation":
+            if line["extractor"] == "manual" and line["retracted_at"] is None:
+                self._add_relation(line, place)
+        elif kind == "rule":
+            self._found.rules[line["key"]] = line["target"]
+            if line["name"]:
+                self._found.given_names[line["key"]] = line["name"]
+
+    def _skip(self, place: str, reason: str) -> None:
+        self._found.skipped.append(Skipped(source=place, reason=reason))
+
+    def _add_entity(self, line: Mapping[str, Any], place: str) -> None:
+        number, names = line["id"], [line["name"], *map(str, line["aliases"])]
+        self._by_key |= {entity_key(name): number for name in names}
+        if line["tier"] == "manual":
+            self._by_hand.add(number)
+        self._entities[number] = MemoryEntity(
+            name=line["name"],
+            entity_type=line["entity_type"],
+            content=line["content"],
+            aliases=tuple(name for name in names if name != line["name"]),
+            place=place,
+        )
+
+    def _add_document(self, line: Mapping[str, Any], place: str) -> None:
+        if line["source"].startswith(CARD):
+            self._cards[line["source"].removeprefix(CARD)] = line["metadata"]
+        elif line["origin"].startswith(OBSERVATION):
+            key = line["origin"].removeprefix(OBSERVATION)
+            self._told.append((key, line["text"], _moment(line["created_at"]), place))
+        else:
+            self._found.documents += 1
+
+    def _add_relation(self, line: Mapping[str, Any], place: str) -> None:
+        relation = MemoryRelation(
+            head="",
+            tail="",
+            relation_type=line["relation_type"],
+            weight=line["weight"],
+            is_causal=line["is_causal"],
+            context=line["context"],
+            valid_from=_moment(line["valid_from"]),
+            valid_until=_moment(line["stated_until"]),
+            recorded_at=_moment(line["recorded_at"]),
+            place=place,
+        )
+        self._relations.append((line["from_entity_id"], line["to_entity_id"], relation))
+
+    def finish(self) -> None:
+        """Add what the lines say together."""
+        told: dict[int, dict[str, datetime | None]] = {}
+        for key, text, moment, place in self._told:
+            owner = self._by_key.get(key)
+            if owner is None:
+                self._skip(place, "an observation of no entity in the file")
+            else:
+                told.setdefault(owner, {})[text] = moment
+        ends: set[int] = set()
+        for head, tail, relation in self._relations:
+            if {head, tail} <= self._entities.keys():
+                ends |= {head, tail}
+                from_, to = self._entities[head].name, self._entities[tail].name
+                self._found.relations.append(replace(relation, head=from_, tail=to))
+            else:
+                self._skip(relation.place, "a relation of an entity that the file lacks")
+        for number in sorted(self._by_hand | told.keys() | ends):
+            is_end = number not in self._by_hand | told.keys()
+            self._found.entities.append(self._whole(number, told.get(number, {}), is_end=is_end))
+
+    def _whole(
+        self, number: int, told: Mapping[str, datetime | None], *, is_end: bool
+    ) -> MemoryEntity:
+        entity = self._entities[number]
+        cards = (self._cards.get(entity_key(name)) for name in (entity.name, *entity.aliases))
+        given = [name for name in entity.aliases if entity_key(name) in self._found.rules]
+        return replace(
+            entity,
+            observations=tuple(told),
+            told_at={text: moment for text, moment in told.items() if moment},
+            aliases=() if is_end else tuple(given),
+            is_end=is_end,
+            metadata=next(filter(None, cards), {}),
+        )
+
+
+def _moment(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    found = datetime.fromisoformat(text)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 # --- SQLite ------------------------------------------------------------------------------
