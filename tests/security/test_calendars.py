@@ -6,11 +6,12 @@ import re
 import time
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from itertools import takewhile
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from dateutil.rrule import rrule, rrulestr
+from dateutil.rrule import rrulestr
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -93,11 +94,10 @@ def test_what_is_counted_happens_as_the_rule_says(rule: str, start: datetime) ->
     until = NOW + timedelta(days=800)
     found = [begun.replace(tzinfo=None) for begun, _ in series.between(NOW, until)]
     low, high = NOW.replace(tzinfo=None), until.replace(tzinfo=None)
-    whole = rrulestr(rule, dtstart=start)
-    assert isinstance(whole, rrule)
-    expected = whole.replace(until=high).between(low, high, inc=True)
+    so_far = takewhile(lambda moment: moment < high, rrulestr(rule, dtstart=start))
+    expected = [moment for moment in so_far if moment >= low]
 
-    assert found == [moment for moment in expected if moment < high][: len(found)]
+    assert found == expected[: len(found)]
     assert len(found) >= min(len(expected) - 1, 9_000)
 
 
