@@ -136,13 +136,15 @@ class Toolbox:
             if changes_nothing or self._audit is None:
                 return self._run(call, tool, arguments, declined)[0]
             settle = self._audit(call.caller, tool, arguments)
+            store = self._engine.store
+            before = store.generation() if tool.destructive else None
             try:
                 result, undo = self._run(call, tool, arguments, declined)
             except Exception as error:
                 with suppress(ClewError):  # a full disk: the first error says so
                     settle("refused" if isinstance(error, InputError) else "failed", None)
                 raise
-            settle("done", undo)
+            settle("nothing" if before == store.generation() else "done", undo)
             return result
 
     def _run(
