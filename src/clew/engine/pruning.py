@@ -81,8 +81,8 @@ def prune(state: EngineState, below: float, dry_run: bool, entities: bool) -> Pr
     found = sorted(_read(state, weak), key=lambda one: (one.weight, one.ids))
     unsure = _unsure_entities(state, below) if entities else []
     if not dry_run:
-        # All or nothing: a run that is killed leaves no half to be asked for again.
-        with state.writing, state.store.batch():
+        # Each batch lasts by itself: where a run is killed, another one goes on behind it.
+        with state.writing:
             for ids in _batches(np.array([i for one in found for i in one.ids], dtype=np.int64)):
                 state.store.retract(ids, by_hand=False)
             for ids in _batches(np.array([one.id for one in unsure], dtype=np.int64)):
