@@ -152,8 +152,16 @@ def run(
         (["b.md"], {"1", "2", "12", "dd/ab.md"}, "did you mean 'dd/ab.md'?"),
         (["1", "b.md"], {"1", "2", "12", "dd/ab.md"}, "did you mean 'dd/ab.md'?"),
         (["--glob", "b.md"], {"1", "2", "12", "dd/ab.md"}, "0 deleted"),
-        (["--glob", "*.md"], {"1", "2", "12", "dd/ab.md"}, "add --yes to delete them"),
-        (["--where", "title=12"], {"1", "2", "12", "dd/ab.md"}, "add --yes to delete them"),
+        (
+            ["--glob", "*.md"],
+            {"1", "2", "12", "dd/ab.md"},
+            "1 document matches; add --yes to delete it",
+        ),
+        (
+            ["--where", "title=12"],
+            {"1", "2", "12", "dd/ab.md"},
+            "1 document matches; add --yes to delete it",
+        ),
         (["--glob", "*.md", "--yes"], {"1", "2", "12"}, "1 deleted"),
         (["--glob", "1*", "--where", "title=12", "--yes"], {"1", "2", "dd/ab.md"}, "1 deleted"),
         (["1", "--where", "title=2", "--yes"], {"1", "2", "12", "dd/ab.md"}, "say what to delete"),

@@ -11,6 +11,7 @@ import numpy as np
 from clew.errors import InputError, NotFoundError
 from clew.graph.entity_confidence import EntityEvidence, stated_entities
 from clew.search.answer.explain import read_relations
+from clew.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -156,8 +157,7 @@ def _fact(found: tuple[Relation, RelationEvidence]) -> tuple[int, str, int]:
 
 
 def _reason(statements: Sequence[Relation], documents: int) -> str:
-    count = f"{documents:,} document" + ("" if documents == 1 else "s")
     surest = max(relation.confidence for relation in statements)
     ended = " and a later fact ended it" if any(r.valid_until for r in statements) else ""
     weight = max(relation.weight for relation in statements)
-    return f"weight {weight:.2f}: {count}, at best {surest:.2f} sure, states it{ended}"
+    return f"weight {weight:.2f}: {counted(documents, 'document')}, at best {surest:.2f} sure, states it{ended}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import InputError
 from clew.indexing.manual_graph import CAUSAL
+from clew.text import counted
 from clew.tools.graph.reading import RELATION_TYPES, known_entity
 from clew.types import NewRelation
 
@@ -116,7 +117,7 @@ def extract_all(call: Call, arguments: Arguments) -> Result:
             "relationships_added": done.added,
         },
         "summary": (
-            f"{len(done.found)} entities read, {some} of them with relations;"
-            f" {total} relations found, {done.added} of them new"
+            f"{counted(len(done.found), 'entity', 'entities')} read, {some} of them with relations;"
+            f" {counted(total, 'relation')} found, {done.added} of them new"
         ),
     }
