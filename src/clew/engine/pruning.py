@@ -160,4 +160,5 @@ def _reason(statements: Sequence[Relation], documents: int) -> str:
     surest = max(relation.confidence for relation in statements)
     ended = " and a later fact ended it" if any(r.valid_until for r in statements) else ""
     weight = max(relation.weight for relation in statements)
-    return f"weight {weight:.2f}: {counted(documents, 'document')}, at best {surest:.2f} sure, states it{ended}"
+    count = counted(documents, "document")
+    return f"weight {weight:.2f}: {count}, at best {surest:.2f} sure, states it{ended}"

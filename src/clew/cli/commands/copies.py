@@ -69,9 +69,8 @@ def restore(
 def _confirm(held: int) -> None:
     """Ask before documents are replaced; where nobody can be asked, refuse."""
     if not sys.stdin.isatty():
-        note(
-            f"Error: {counted(held, 'document')} would be replaced; add --yes to replace what is stored"
-        )
+        replaced = counted(held, "document")
+        note(f"Error: {replaced} would be replaced; add --yes to replace what is stored")
         raise typer.Exit(FAILED)
     if not typer.confirm(f"Replace {counted(held, 'document')}?", err=True):
         raise typer.Exit(INCOMPLETE)
