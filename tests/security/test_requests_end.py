@@ -67,15 +67,17 @@ class Endless(HashEmbedder):
 
 
 class Ending(HashEmbedder):
-    """Ends the request once so many texts were embedded."""
+    """Ends the request once so many texts were embedded, and is busy for some seconds more."""
 
     end: Callable[[], None]
     left = 0
+    seconds = 0.0
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         self.left -= len(texts)
         if self.left <= 0:
             self.end()
+            time.sleep(self.seconds)
         return super().embed_documents(texts)
 
 
@@ -207,9 +209,11 @@ def test_of_files_each_is_in_whole_or_not_at_all(tmp_path: Path, left: int) -> N
 def test_a_job_that_nobody_was_told_of_is_cancelled(tmp_path: Path) -> None:
     embedder = Ending()
     with clew.open(tmp_path, embedder=embedder) as engine:
+        embedder.seconds = 3.0
         with request() as embedder.end:
             given = {"text": "Jonas Reed built the mill. " * 200, "source": "mill.md"}
             outcome = engine.tools.call("ingest_document", given)
+        embedder.seconds = 0.0
         told = engine.tools.call("ingest_document", {**given, "source": "later.md"})
 
         assert outcome.content["status"] == "cancelled", outcome.text
