@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 import clew
 from clew.errors import InputError
+from clew.request_end import RequestEndedError, request
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.times.recurrence import Rule, Series, Work, check_rule
-from clew.tools.spec import Progress
+from clew.times.recurrence import Rule, Series, check_rule
 
 ZONE = ZoneInfo("UTC")
 PATIENCE = 5.0
@@ -124,11 +124,10 @@ def test_rules_that_never_happen_are_named_and_nothing_else_is_lost(tmp_path: Pa
 
 
 def test_expanding_ends_when_nobody_waits_any_more() -> None:
-    class Gone(Progress):
-        def cancelled(self) -> bool:
-            return True
-
     rule = Rule("FREQ=DAILY")
     series = Series(start=datetime(2024, 1, 1), duration=timedelta(), zone=ZONE, rules=(rule,))
-    with pytest.raises(InputError, match="has gone away"):
-        list(series.between(NOW, NOW + timedelta(days=90), Work(waiting=Gone().check)))
+    with request() as end:
+        assert len(list(series.between(NOW, NOW + timedelta(days=5000)))) == 5000
+        end()
+        with pytest.raises(RequestEndedError):
+            list(series.between(NOW, NOW + timedelta(days=5000)))

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from clew.errors import MissingExtraError, StoreError, StoreMismatchError
+from clew.request_end import go_on
 from clew.stores.backend import half_character
 from clew.stores.neo4j.errors import translated
 
@@ -104,6 +105,7 @@ class Neo4jDatabase:
         from neo4j import Query
         from neo4j.exceptions import DriverError, Neo4jError
 
+        go_on()
         asked = Query(query, timeout=self._settings.query_seconds)
         deadline, pause = time.monotonic() + self._settings.retry_seconds, 0.05
         while True:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import InputError
 from clew.indexing.manual_graph import CAUSAL
+from clew.request_end import has_ended
 from clew.text import counted
 from clew.tools.graph.reading import RELATION_TYPES, known_entity
 from clew.types import NewRelation
@@ -105,7 +106,7 @@ def extract_all(call: Call, arguments: Arguments) -> Result:
 
     def proceed(done: int, total: int) -> bool:
         call.progress.report(done, total, "documents read")
-        return not call.progress.cancelled()
+        return not has_ended()
 
     done = call.engine.entities.extract_relations(limit=arguments["limit"], proceed=proceed)
     total, some = sum(done.found.values()), sum(count > 0 for count in done.found.values())
