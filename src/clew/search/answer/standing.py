@@ -1,10 +1,11 @@
 """What is so at the time that is asked about goes before what is so no more, or not yet.
 
 What is told of an entity is not changed when the world does: another statement is added. Two
-statements are of one thing where both state a relation of one type of the entity; two observations
-also where they state different relations of a functional type, or are as near in meaning to each
-other as to the question. Of these the one goes first that holds at that time; of observations that
-are equals, one that does not say itself that it is over, then the one that was told last before it.
+statements are of one thing where both state a relation of one meaning of the entity; two
+observations also where they state different relations of a functional type, speak of one without a
+name ("Is single."), or are as near in meaning to each other as to the question. Of these the one
+goes first that holds at that time; of observations that are equals, one that does not say itself
+that it is over or only planned, then the one that was told last before it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 from clew.search.retrieval.channels import Ranking
 from clew.text import entity_key, terms
 from clew.types import Period, Standing
+from clew.types.relation_types import meaning_of, spoken_of
 from clew.types.values import state_at
 
 if TYPE_CHECKING:
@@ -50,8 +52,27 @@ _FORMER = (
     r"\b(?:previous(?:ly)?|former(?:ly)?|used to|ex|früher\w*|vorher\w*|ehemalig\w*|auparavant"
     r"|ancien(?:ne)?s?|précédente?s?|anterior(?:es)?)\b"
 )
-_OVER = re.compile(_FORMER, re.IGNORECASE)
-"""Words of what is so no more, wherever they stand."""
+_OVER = re.compile(
+    rf"{_FORMER}|\bhad (?:\w+ly |already |once )?(?:been|lived|worked|owned|\w+ed)\b"
+    r"|\b(?<!has )(?<!have )(?:lived|resided|worked|studied|owned|belonged|grew up)\b"
+    r"|\b(?:was|were) (?:\w+ly )?(?:an?|the|at|in|single|married|engaged|\w+ing)\b"
+    r"|\bas an? (?:small |young |little )?(?:child|boy|girl|kid|teenager|student|man|woman)\b"
+    r"|\b(?:back then|in those days|until (?:recently|then)|damals|wohnte|arbeitete|autrefois"
+    r"|habitait|travaillait)\b",
+    re.IGNORECASE,
+)
+"""Words of what is so no more, wherever they stand: of a state, in the past; an event in the past
+("moved") tells what is so now."""
+_PLAN = re.compile(
+    r"\bwill\b(?! not\b)|(?:['’]s|\b(?:is|are|am)) (?:going |about |due )?to\b"
+    r"|\b(?:plan(?:s|ning)?|intend(?:s|ing)?|want(?:s|ing)?|hop(?:es|ing)|aims?|would like|dreams?"
+    r"|decided|agreed|promised|expects?|tempted) (?:\w+ )?(?:to|of)\b"
+    r"|\b(?:consider(?:s|ing)|think(?:s|ing)? (?:of|about)|might|could|perhaps|maybe)\b"
+    r"|\b(?:wird|werden|möchte|plant|va|veut|souhaite)\b",
+    re.IGNORECASE,
+)
+"""Words of what is not so yet, and may never be."""
+_NEVER = datetime.max.replace(tzinfo=UTC)
 _BEFORE = re.compile(
     r"(?:\b(?:my|his|her|its|our|their)|['’]s) old\b"
     rf"|{_FORMER}|\b(?:earlier|before|prior|zuvor|avant|antes)\b",
@@ -174,7 +195,7 @@ class _Told:
     """Entities that the question names."""
     vectors: Vectors
     functional: frozenset[str]
-    """Types of which one relation holds at a time."""
+    """Meanings of types of which one relation holds at a time."""
     nearness: Sequence[float]
     """To the question, -1 to 1."""
     facts_of: dict[int, set[Fact]] = field(default_factory=dict)
@@ -199,7 +220,7 @@ class _Told:
             names={id_: entity_key(name) for id_, name in store.entity_names(sorted(ends)).items()},
             named=frozenset(seed.entity_id for seed in session.known_seeds),
             vectors=vectors,
-            functional=frozenset(session.resources.settings.relations.functional),
+            functional=frozenset(map(meaning_of, session.resources.settings.relations.functional)),
             nearness=(vectors @ session.vector).tolist(),
         )
 
@@ -254,11 +275,11 @@ class _Told:
         return any(self.asked.wants(r.valid_from, r.valid_until) for r in self.relations[fact])
 
     def _by_group(self, place: int) -> dict[Group, list[Fact]]:
-        """The facts that a passage states, by the entity and the type that they are of."""
+        """The facts that a passage states, by the entity and the meaning that they are of."""
         found: dict[Group, list[Fact]] = {}
         for head, relation_type, tail in self._facts(place):
             from_tail = tail in self.named and head not in self.named
-            group = (tail if from_tail else head, relation_type)
+            group = (tail if from_tail else head, meaning_of(relation_type))
             found.setdefault(group, []).append((head, relation_type, tail))
         return found
 
@@ -286,11 +307,14 @@ class _Told:
         return self.owners.get(self.passages[place].chunk.told_of, 0)
 
     def _begins(self, place: int) -> datetime:
-        """When it was told, or the time to come from which on it holds."""
+        """When it was told, or the time to come from which on it holds; a plan may have none."""
         passage = self.passages[place]
         told = passage.provenance.written_at or passage.provenance.indexed_at
         starts = [time.start for time in passage.times if time.start and time.start > told]
-        return min(starts) if starts and _BEGINS.search(passage.chunk.text) else told
+        is_plan = _PLAN.search(passage.chunk.text) is not None
+        if starts and (is_plan or _BEGINS.search(passage.chunk.text)):
+            return min(starts)
+        return _NEVER if is_plan and passage.chunk.told_of else told
 
     @cached_property
     def _likeness(self) -> Vectors:
@@ -306,6 +330,8 @@ class _Told:
         if any(mine[type_] != theirs[type_] for type_ in mine.keys() & theirs.keys()):
             return True
         share = self.nearness[other] / max(self.nearness[place], 1e-6)
+        if share >= STILL_NEAR and self._unsettled(place, other):
+            return True
         if self._likeness[other, place] >= ALIKE and share >= AS_NEAR:
             return True
         earlier, later = sorted((place, other), key=self._begins)
@@ -320,12 +346,19 @@ class _Told:
         states = {one.standing(self.asked.moment).state for one in passage.relations}
         return states == {"ended"}
 
+    def _unsettled(self, place: int, other: int) -> bool:
+        """Whether both speak of a functional meaning, and one does not say with what it is."""
+        mine, theirs = (spoken_of(self.passages[p].chunk.text) for p in (place, other))
+        settled = self._settled(place).keys() & self._settled(other).keys()
+        return bool((mine & theirs & self.functional) - settled)
+
     def _settled(self, place: int) -> dict[str, set[int]]:
-        """What an observation itself states of its entity by types of which one holds at a time."""
+        """What an observation itself states of its entity by what only one holds of at a time."""
         found: dict[str, set[int]] = {}
         for one in self.passages[place].relations:
-            if one.from_entity_id == self._owner(place) and one.relation_type in self.functional:
-                found.setdefault(one.relation_type, set()).add(one.to_entity_id)
+            meant = meaning_of(one.relation_type)
+            if one.from_entity_id == self._owner(place) and meant in self.functional:
+                found.setdefault(meant, set()).add(one.to_entity_id)
         return found
 
     def _share_a_word(self, place: int, other: int) -> bool:
@@ -375,7 +408,8 @@ class _Told:
             last = max(stated, key=lambda one: one.valid_until or one.valid_from or moment)
             return replace(last, told_at=known.told_at)
         if begins > moment:
-            return replace(known, state="planned", valid_from=begins)
+            start = None if begins == _NEVER else begins
+            return replace(known, state="planned", valid_from=start)
         if self._is_renewed(place):
             return replace(known, state="earlier")
         since = [one.valid_from for one in stated if one.state == "current" and one.valid_from]
