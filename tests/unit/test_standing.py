@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from itertools import combinations
+from itertools import combinations, permutations
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from clew.testing.fakes import HashEmbedder
 from clew.tools.registry import TOOLS
 from clew.tools.toolbox import Toolbox
 from clew.types import NewEntity, Relation, current_first
+from clew.types.relation_types import with_synonyms
 
 NOW = datetime.now(UTC)
 DAY = timedelta(days=1)
@@ -191,6 +192,37 @@ def test_of_a_fact_that_holds_again_the_period_that_holds_is_shown(engine: clew.
     assert datetime.fromisoformat(near["valid_from"]) == NOW - 2 * DAY
     (edge,) = call(engine, "build_local_graph", entity_ids=[orla, aarau])["graph"]["edges"]
     assert edge["state"] == "current"
+
+
+SYNONYMS = [
+    (one, other)
+    for meant in ("lives_in", "works_at", "married_to")
+    for one, other in permutations(sorted(with_synonyms([meant])), 2)
+]
+
+
+def test_a_type_ends_what_another_of_its_meaning_states_and_keeps_its_name(
+    engine: clew.Clew,
+) -> None:
+    people = [f"Person {n}" for n in range(len(SYNONYMS))]
+    engine.entities.memory.add_entities([NewEntity(name=n) for n in (*people, "Aarau", "Basel")])
+
+    def relate(place: str, which: int) -> None:
+        stated = [
+            {"from": person, "to": place, "relationType": types[which]}
+            for person, types in zip(people, SYNONYMS, strict=True)
+        ]
+        call(engine, "create_relations", relations=stated)
+
+    relate("Aarau", 0)
+    relate("Basel", 1)
+    for person, types in zip(people, SYNONYMS, strict=True):
+        shown = call(engine, "open_nodes", names=[person])["relations"]
+        assert [(r["to"], r["relationType"], r.get("state", "current")) for r in shown] == [
+            ("Basel", types[1], "current"),
+            ("Aarau", types[0], "ended"),
+        ]
+    assert engine.maintenance.check().problems == ()
 
 
 # --- observations ------------------------------------------------------------------------

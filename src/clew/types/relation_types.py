@@ -18,14 +18,10 @@ def _words(meant: str, name: str) -> str:
     return str(_DECLARED[meant][name]).replace("\n", "")
 
 
-_NAME = r"(?: [a-zäöüß]+)? (?=[^\W\d_a-zäöü])"
-_IS = r"(?:^|[.;,] |\b(?i:is|am|was|got|became|now|ist|wurde|est) )"
-_SPOKEN = {
-    meant: re.compile(
-        rf"\b(?i:{_words(meant, 'named')}){_NAME}|{_IS}(?i:{_words(meant, 'without')})\b"
-    )
-    for meant in _DECLARED
-}
+_A_NAME = r"(?: [a-zäöüß]+){0,3} (?=[^\W\d_a-zäöü])"
+_IS = r"(?:^|[.;,] |\b(?i:is|am|was|been|got|became|now|ist|wurde|est) )"
+_NAMED = {one: re.compile(rf"\b(?i:{_words(one, 'named')}){_A_NAME}") for one in _DECLARED}
+_WITHOUT = {one: re.compile(rf"{_IS}(?i:{_words(one, 'without')})\b") for one in _DECLARED}
 
 
 def meaning_of(relation_type: str) -> str:
@@ -39,6 +35,11 @@ def with_synonyms(relation_types: Iterable[str]) -> set[str]:
     return meant | {name for name, of in _SAME.items() if of in meant}
 
 
-def spoken_of(text: str) -> set[str]:
-    """The declared meanings that a text speaks of: with a name, or saying that there is none."""
-    return {meant for meant, words in _SPOKEN.items() if words.search(text)}
+def named_in(text: str) -> set[str]:
+    """The declared meanings that a text speaks of with a name."""
+    return {meant for meant, words in _NAMED.items() if words.search(text)}
+
+
+def without_any(text: str) -> set[str]:
+    """The declared meanings of which a text says that there is none."""
+    return {meant for meant, words in _WITHOUT.items() if words.search(text)}

@@ -22,7 +22,7 @@ import numpy as np
 from clew.search.retrieval.channels import Ranking
 from clew.text import entity_key, terms
 from clew.types import Period, Standing
-from clew.types.relation_types import meaning_of, spoken_of
+from clew.types.relation_types import meaning_of, named_in, without_any
 from clew.types.values import state_at
 
 if TYPE_CHECKING:
@@ -65,21 +65,25 @@ _OVER = re.compile(
 ("moved") tells what is so now."""
 _PLAN = re.compile(
     r"\bwill\b(?! not\b)|(?:['’]s|\b(?:is|are|am)) (?:going |about |due )?to\b"
-    r"|\b(?:plan(?:s|ning)?|intend(?:s|ing)?|want(?:s|ing)?|hop(?:es|ing)|aims?|would like|dreams?"
+    r"|\b(?:plan(?:s|ning)?|intend(?:s|ing)?|want(?:s|ing)?|hop(?:es|ing)|aims?|dreams?"
     r"|decided|agreed|promised|expects?|tempted) (?:\w+ )?(?:to|of)\b"
-    r"|\b(?:consider(?:s|ing)|think(?:s|ing)? (?:of|about)|might|could|perhaps|maybe)\b"
+    r"|\b(?:consider(?:s|ing)|think(?:s|ing)? (?:of|about)|might|could|would|perhaps|maybe)\b"
     r"|\b(?:wird|werden|möchte|plant|va|veut|souhaite)\b",
     re.IGNORECASE,
 )
 """Words of what is not so yet, and may never be."""
+_SPOKEN = (without_any, named_in)
 _NEVER = datetime.max.replace(tzinfo=UTC)
 _BEFORE = re.compile(
     r"(?:\b(?:my|his|her|its|our|their)|['’]s) old\b"
     rf"|{_FORMER}|\b(?:earlier|before|prior|zuvor|avant|antes)\b",
     re.IGNORECASE,
 )
+_PAST = re.compile(r"\b(?:did|was|were|had|war|hatte)\b", re.IGNORECASE)
 _AFTER = re.compile(
-    r"\b(?:will|going to|next|künftig\w*|wird|werden|prochaine?s?)\b", re.IGNORECASE
+    r"\b(?:will|going to|next|wants? to|plan(?:s|ning)? to|hop(?:es?|ing) to|dreams? of"
+    r"|künftig\w*|wird|werden|prochaine?s?)\b",
+    re.IGNORECASE,
 )
 _BEGINS = re.compile(
     r"\b(?:from|as of|effective|will|going to|start(?:s|ing)?|begin(?:s|ning)?|leav(?:es?|ing)"
@@ -91,7 +95,8 @@ _BEGINS = re.compile(
 _CHANGED = re.compile(
     r"\b(?:now|no longer|any ?more|instead|since|from now on|correction|chang(?:ed|es)|moved|moves"
     r"|switched|migrated|postponed|rescheduled|replaced|renamed|rewritten|raised|lowered|reduced"
-    r"|increased|stopped|resigned|gave up|dropped|sold|left|quit|returned|became"
+    r"|increased|stopped|resigned|gave up|gave away|dropped|sold|bought|traded|swapped|exchanged"
+    r"|left|quit|returned|became"
     r"|jetzt|nun|nicht mehr|keine?n? .{1,60} mehr|statt|seit|umgezogen|gewechselt"
     r"|maintenant|désormais|depuis|ne .{1,60} plus|déménagé|changé)\b",
     re.IGNORECASE,
@@ -108,6 +113,8 @@ class AskedMoment:
     period: Period
     """What holds at some moment of it is asked for."""
     kind: Kind
+    of_the_past: bool = False
+    """Whether the verb is in the past: of what was so, and of what happened."""
 
     def wants(self, start: datetime | None, end: datetime | None) -> bool:
         """Whether what holds from `start` until `end` is what is asked for."""
@@ -132,7 +139,12 @@ def asked_moment(session: QuerySession) -> AskedMoment:
         kind = "before"
     elif _AFTER.search(session.question):
         kind = "after"
-    return AskedMoment(moment=moment, period=period or Period(start=None, end=None), kind=kind)
+    return AskedMoment(
+        moment=moment,
+        period=period or Period(start=None, end=None),
+        kind=kind,
+        of_the_past=_PAST.search(session.question) is not None,
+    )
 
 
 def known_relations(session: QuerySession, entity_ids: Sequence[int], limit: int) -> list[Relation]:
@@ -329,8 +341,9 @@ class _Told:
         mine, theirs = self._settled(place), self._settled(other)
         if any(mine[type_] != theirs[type_] for type_ in mine.keys() & theirs.keys()):
             return True
+        none, named = self._unsettled(place, other)
         share = self.nearness[other] / max(self.nearness[place], 1e-6)
-        if share >= STILL_NEAR and self._unsettled(place, other):
+        if none or (named and share >= STILL_NEAR):
             return True
         if self._likeness[other, place] >= ALIKE and share >= AS_NEAR:
             return True
@@ -346,11 +359,14 @@ class _Told:
         states = {one.standing(self.asked.moment).state for one in passage.relations}
         return states == {"ended"}
 
-    def _unsettled(self, place: int, other: int) -> bool:
-        """Whether both speak of a functional meaning, and one does not say with what it is."""
-        mine, theirs = (spoken_of(self.passages[p].chunk.text) for p in (place, other))
-        settled = self._settled(place).keys() & self._settled(other).keys()
-        return bool((mine & theirs & self.functional) - settled)
+    def _unsettled(self, place: int, other: int) -> tuple[bool, bool]:
+        """Whether both speak of a functional meaning, and one has none of it, or states none."""
+        texts = [self.passages[p].chunk.text for p in (place, other)]
+        none, named = ([find(text) & self.functional for text in texts] for find in _SPOKEN)
+        settled = [set(self._settled(p)) for p in (place, other)]
+        mine, theirs = (set.union(*found) for found in zip(none, named, settled, strict=True))
+        both = mine & theirs
+        return bool(both & (none[0] | none[1])), bool(both - (settled[0] & settled[1]))
 
     def _settled(self, place: int) -> dict[str, set[int]]:
         """What an observation itself states of its entity by what only one holds of at a time."""
@@ -379,7 +395,8 @@ class _Told:
         if self.asked.kind == "course":
             return False
         if self.asked.kind in ("now", "before") and self._is_over(other) != self._is_over(place):
-            return self._is_over(other) == (self.asked.kind == "before")
+            is_past = self.asked.kind == "before"
+            return self._is_over(other) == is_past and (is_past or not self.asked.of_the_past)
         if self.asked.kind == "before":
             return theirs < mine
         if self.asked.kind == "after":
