@@ -328,6 +328,7 @@ NOT_SO = {
         "Lived in {} as a child.",
         "Used to live in {}.",
         "Grew up in {}.",
+        "Was living in {} before.",
         "Had lived in {} before.",
         "Will move to {}.",
         "Will move to {} in June 2099.",
@@ -340,6 +341,7 @@ NOT_SO = {
         "Worked at {} as a student.",
         "Used to work for {}.",
         "Had worked at {}.",
+        "Was working for {} before.",
         "Will start at {} in June 2099.",
         "Hopes to work for {}.",
         "Might work at {}.",
@@ -379,7 +381,7 @@ def told_in_turn(said: list[tuple[str, str, str, str]], folder: Path) -> list[st
         "Jarno",
         "Katla",
     )
-    names = [f"{firsts[n % 10]} {'bcdfglmnprstvwz'[n // 10]}arden" for n in range(len(said))]
+    names = [f"{firsts[n % 10]} {'bcdfghklmnprstvwz'[n // 10]}arden" for n in range(len(said))]
     wrong = []
     embedder = OnnxEmbedder(EmbedSettings(cache=folder / "models"))
     with clew.open(folder, embedder=embedder) as engine:
