@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, PositiveInt
 
 from clew.errors import InputError, NotFoundError, StoreError
 from clew.private_files import make_folder, private
+from clew.types.values import random_id
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,7 +89,7 @@ class Uploads:
         self._check(name, size, sha256)
         self.forget_old()
         upload = Upload(
-            id=secrets.token_hex(16), name=name, size=size, sha256=sha256, part_bytes=part_bytes
+            id=random_id(32), name=name, size=size, sha256=sha256, part_bytes=part_bytes
         )
         with _disk_errors():
             make_folder(self._path(upload.id))

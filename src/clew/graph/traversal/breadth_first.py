@@ -10,6 +10,7 @@ import numpy as np
 
 from clew.errors import InputError
 from clew.graph.snapshot_columns import Adjacency
+from clew.request_end import go_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -57,7 +58,8 @@ class Limits:
 
     @property
     def within_limits(self) -> bool:
-        """Whether no limit has been met so far; looks at the clock."""
+        """Whether no limit has been met so far; looks at the clock, and whether anybody waits."""
+        go_on()
         if not self.limits_hit and time.monotonic() > self._deadline:
             self.limits_hit = (f"{self._search} stopped after {self._budget.seconds:g} seconds",)
         return not self.limits_hit

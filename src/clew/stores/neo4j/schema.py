@@ -156,6 +156,7 @@ def prepare_database(database: Neo4jDatabase, *, copying: str | None = None) -> 
     if not holds_namespace(database):
         define_keywords(database)
         database.write(lambda: database.rows(_MAKE_STORE, copying=copying))
+    database.schema = SCHEMA_VERSION
 
 
 def holds_namespace(database: Neo4jDatabase) -> bool:
