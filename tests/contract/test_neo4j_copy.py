@@ -19,8 +19,8 @@ from clew.ports.copying import SHAPES, CopyReport
 from clew.settings import Neo4jSettings, load_settings
 from clew.stores.communities.communities import Communities
 from clew.stores.neo4j.connection import Neo4jDatabase
-from clew.stores.neo4j.schema import SCHEMA_VERSION
 from clew.stores.neo4j.pages import page_query
+from clew.stores.neo4j.schema import SCHEMA_VERSION
 from clew.stores.sqlite.jobs.audit import SqliteAudit
 from clew.stores.sqlite.store import open_journal
 from clew.testing.entries import make_entry
