@@ -1,7 +1,7 @@
 """What Clew answers, extracts and prints, as files: a refactoring must leave them as they are.
 
-    uv run python -m benchmarks.records FOLDER [--bench BENCH_DIR] [--more FOLDER]
-    uv run python -m benchmarks.records FOLDER --against EARLIER
+    uv run --group dev python -m benchmarks.records FOLDER [--bench BENCH_DIR] [--more FOLDER]
+    uv run --group dev python -m benchmarks.records FOLDER --against EARLIER
 
 Both write records to FOLDER. The first makes the texts that they are of, too (`--more` adds files
 of each ending in a folder); the second takes those of EARLIER, prints every difference, and exits
@@ -308,8 +308,8 @@ def extraction() -> dict[str, Any]:
             record["entities"][row["name"]] = {**kept, "aliases": sorted(row["aliases"])}
         elif row["kind"] == "relation":
             ends = entities[row["from_entity_id"]], entities[row["to_entity_id"]]
-            kept = [row[name] for name in ("weight", "confidence", "valid_from", "valid_until")]
-            record["relations"].append([ends[0], row["relation_type"], ends[1], *kept])
+            values = [row[name] for name in ("weight", "confidence", "valid_from", "valid_until")]
+            record["relations"].append([ends[0], row["relation_type"], ends[1], *values])
     record["relations"].sort(key=repr)
     return record
 
