@@ -284,7 +284,9 @@ def ask_all(corpus: str, questions: list[str], names: dict[str, str]) -> dict[st
         for question in questions:
             for strategy in STRATEGIES:
                 hits = store.search(question, strategy=strategy, limit=10).hits
-                found[strategy][question] = [[hit.chunk.id, hit.score] for hit in hits]
+                found[strategy][question] = [
+                    [f"{hit.chunk.document_id}#{hit.chunk.ordinal}", hit.score] for hit in hits
+                ]
             answer = store.tools.call("ask", {"query": question})
             found["ask"][question] = json.loads(answer.text)
     return found
