@@ -12,23 +12,25 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 
 from clew.errors import InputError
-from clew.graph.entity_graph import EntityGraph
-from clew.graph.importance import (
+from clew.graph.entity_graph import (
     DAMPING,
-    EXACT,
     TIERS,
+    EntityGraph,
+    degrees,
+    entity_ranks,
+    pagerank,
+    salience,
+    tiers,
+)
+from clew.graph.statistics import (
+    EXACT,
     GraphStatistics,
     betweenness,
     components,
-    degrees,
-    entity_ranks,
+    cut_vertices,
     hubs,
-    pagerank,
-    salience,
     summary,
-    tiers,
 )
-from clew.graph.traversal.cut_vertices import cut_vertices
 from tests.unit.graphs import Edge, edges_of, graph_of, graphs
 
 EMPTY = graph_of(0, [])
