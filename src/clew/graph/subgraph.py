@@ -7,7 +7,6 @@ them. Both are bounded and say in `notes` which limit they met.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from heapq import heapify, heappop, heappush
 from math import isfinite
 from typing import TYPE_CHECKING
 
@@ -63,7 +62,7 @@ def prize_collecting_tree(
 
     Nodes are 0 to len(prizes) - 1. No edge leads from a node to itself; costs are above 0.
     """
-    grown = prune(prizes, edges, costs, _Moats(prizes, edges, costs).grow())
+    grown = prune(prizes, edges, costs, _grown(prizes, edges, costs))
     # Between the nodes chosen there may be cheaper edges than those along which moats met.
     inside = set(grown.nodes)
     among = [e for e, (one, other) in enumerate(edges) if one in inside and other in inside]
@@ -134,108 +133,39 @@ def _leaves_first(steps: dict[int, list[tuple[int, int]]]) -> list[tuple[int, in
     return order[::-1]
 
 
-@dataclass(slots=True)
-class _Cluster:
-    """Nodes whose moats have met. Its moat grows while it is active: until `spent`."""
-
-    nodes: list[int]
-    active: bool
-    spent: float
-    """When its prizes will be spent, where it is active."""
-    grown: float = 0.0
-    """How long its moat had grown by `since`."""
-    since: float = 0.0
-
-    def moat(self, now: float) -> float:
-        return self.grown + (now - self.since if self.active else 0.0)
-
-    def settle(self, now: float) -> None:
-        self.grown, self.since = self.moat(now), now
-
-
-class _Moats:
-    """The growth. Events are kept by the earliest moment at which they can happen."""
-
-    def __init__(
-        self, prizes: Sequence[float], edges: Sequence[Pair], costs: Sequence[float]
-    ) -> None:
-        self._edges = edges
-        self._costs = costs
-        self._at: list[list[int]] = [[] for _ in prizes]
-        for number, (one, other) in enumerate(edges):
-            self._at[one].append(number)
-            self._at[other].append(number)
-        self._clusters = [_Cluster([n], prize > 0, float(prize)) for n, prize in enumerate(prizes)]
-        self._reach = [0.0] * len(prizes)
-        """By node: its own moat less that of its cluster."""
-        self._active = sum(cluster.active for cluster in self._clusters)
-        self._edge_events = [
-            (costs[edge] / 2, edge)
-            for node, cluster in enumerate(self._clusters)
-            if cluster.active
-            for edge in self._at[node]
-        ]
-        self._spent_events = [(float(p), node) for node, p in enumerate(prizes) if p > 0]
-        heapify(self._edge_events)
-        heapify(self._spent_events)
-
-    def grow(self) -> list[int]:
-        """The edges along which moats met, until one moat at most is left to grow."""
-        limits_hit: list[int] = []
-        while self._active > 1:
-            if self._edge_events and self._edge_events[0][0] <= self._spent_events[0][0]:
-                limits_hit += self._meet(*heappop(self._edge_events))
-            else:
-                self._spend(*heappop(self._spent_events))
-        return limits_hit
-
-    def _spend(self, now: float, node: int) -> None:
-        cluster = self._clusters[node]
-        if cluster.active and cluster.spent <= now + _EXACT:
-            cluster.settle(now)
-            cluster.active = False
-            self._active -= 1
-
-    def _meet(self, now: float, edge: int) -> list[int]:
-        """The edge where it is full; where it is not yet, it is looked at later."""
-        one, other = self._edges[edge]
-        sides = self._clusters[one], self._clusters[other]
-        pace = sides[0].active + sides[1].active
-        if sides[0] is sides[1] or pace == 0:
-            return []
-        moats = sum(
-            self._reach[n] + side.moat(now) for n, side in zip((one, other), sides, strict=True)
-        )
-        missing = self._costs[edge] - moats
-        if missing > _EXACT:
-            heappush(self._edge_events, (now + missing / pace, edge))
-            return []
-        self._join(*sides, now)
-        return [edge]
-
-    def _join(self, one: _Cluster, other: _Cluster, now: float) -> None:
-        large, small = (one, other) if len(one.nodes) >= len(other.nodes) else (other, one)
-        woken = [node for side in (one, other) if not side.active for node in side.nodes]
-        left = sum(side.spent - now for side in (one, other) if side.active)
-        self._active -= one.active + other.active - 1
-        for side in (one, other):
-            side.settle(now)
-        for node in small.nodes:
-            self._reach[node] += small.grown - large.grown
-            self._clusters[node] = large
-        large.nodes.extend(small.nodes)
-        large.active, large.spent = True, now + left
-        heappush(self._spent_events, (large.spent, large.nodes[0]))
-        for node in woken:
-            for edge in self._at[node]:
-                heappush(self._edge_events, (now, edge))
+def _grown(prizes: Sequence[float], edges: Sequence[Pair], costs: Sequence[float]) -> list[int]:
+    """The edges along which moats met, until one moat at most is left to grow."""
+    # Edges between clusters, as columns: head, tail, number.
+    numbered = [(*edge, number) for number, edge in enumerate(edges)]
+    between = np.array(numbered, dtype=np.int64).reshape(-1, 3).T
+    missing = np.array(costs, dtype=np.float64)  # what the moats at its ends leave of each
+    left = np.array(prizes, dtype=np.float64)  # of each cluster, to be spent on its moat
+    met: list[int] = []
+    while np.count_nonzero(growing := left > _EXACT) > 1:
+        pace = np.add(*growing[between[:2]], dtype=np.float64)
+        wait = np.divide(missing, pace, out=np.full(len(pace), np.inf), where=pace > 0)
+        edge = int(wait.argmin()) if len(wait) else -1
+        spent = left[growing].min()
+        full = edge >= 0 and wait[edge] <= spent
+        step = max(0.0, wait[edge] if full else spent)
+        missing -= step * pace
+        left[growing] -= step
+        if full:
+            one, other, number = between[:, edge].tolist()
+            met.append(number)
+            left[one] += left[other]
+            left[other] = 0
+            between[:2][between[:2] == other] = one
+            apart = between[0] != between[1]
+            between, missing = between[:, apart], missing[apart]
+    return met
 
 
 # --- parts of the graph of entities ------------------------------------------------------
 
 
 COST = 0.5
-"""What an edge costs (`breadth_first.edge_costs`) in terms of prizes of 0 to 1."""
+"""What an edge costs (`paths.edge_costs`) in terms of prizes of 0 to 1."""
 TREE_HOPS = 4
 """Hops from prizes that a tree is looked for in, at most."""
 
