@@ -370,30 +370,22 @@ def choose(candidates: Sequence[Candidate]) -> list[Candidate]:
     weights: dict[int, float] = {}
     for candidate in candidates:
         weights |= candidate.named
-    left = [_Weighed(candidate, terms(candidate.text)) for candidate in candidates]
+    words = [terms(candidate.text) for candidate in candidates]
+    norms = length_norm(np.array([len(found) for found in words], dtype=np.int64)).tolist()
+    sets = [set(found) for found in words]
+
+    def worth(place: int) -> float:
+        return float(norms[place] * sum(weights[entity] for entity in candidates[place].named))
+
+    left = list(range(len(candidates)))
     chosen: list[Candidate] = []
     while left and len(chosen) < SENTENCES:
-        best = max(left, key=lambda item: item.worth(weights))
-        chosen.append(best.candidate)
-        weights |= {entity: weights[entity] / 2 for entity in best.candidate.named}
-        left = [item for item in left if not item.repeats(best)]
+        best = max(left, key=worth)
+        chosen.append(candidates[best])
+        weights |= {entity: weights[entity] / 2 for entity in candidates[best].named}
+        # What shares most of its terms with the best says the same (Jaccard).
+        left = [p for p in left if len(sets[p] & sets[best]) < _SAME * len(sets[p] | sets[best])]
     return chosen
-
-
-class _Weighed:
-    """A candidate with what comparing it takes."""
-
-    def __init__(self, candidate: Candidate, words: Sequence[str]) -> None:
-        self.candidate = candidate
-        self._norm = float(length_norm(np.array(len(words))))
-        self._words = set(words)
-
-    def worth(self, weights: Mapping[int, float]) -> float:
-        return self._norm * sum(weights[entity] for entity in self.candidate.named)
-
-    def repeats(self, other: _Weighed) -> bool:
-        """Whether they share most of their terms (Jaccard)."""
-        return len(self._words & other._words) >= _SAME * len(self._words | other._words)
 
 
 def is_sentence(text: str) -> bool:
@@ -444,63 +436,50 @@ def refresh_communities(
         with store.reading():
             if communities.generation() == snapshot.generation:
                 return Changed()
-            work = _Work(store, communities, snapshot, graph, vectors)
-            changes, changed = work.changes(say)
+            say("communities")
+            previous = communities.partition()
+            now = partition(graph, previous)
+            say("reports")
+            maker = ReportMaker.of(store, vectors, snapshot, graph)
+            outdated = _outdated(store, communities)
+            reports = list(maker.reports(now, _without_report(graph, previous, now, outdated)))
+            say("topics")
+            topics = make_topics(store, vectors, snapshot)
+            changes = CommunityChanges(
+                expected=communities.generation(),
+                generation=snapshot.generation,
+                partition=now,
+                reports=reports,
+                topics=topics,
+            )
         say("save")
         if communities.write(changes):
-            return changed
+            new = now.ids if previous is None else np.setdiff1d(now.ids, previous.ids)
+            return Changed(len(new), len(reports), len(topics.keys))
 
 
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """One attempt, within one state of the store."""
+def _without_report(
+    graph: EntityGraph, previous: Partition | None, now: Partition, outdated: list[int]
+) -> Ids:
+    """Ids of the communities whose report is missing or out of date."""
+    first = np.searchsorted(now.members[:, 0], now.ids)
+    large = np.diff(np.append(first, len(now.members))) >= MIN_SIZE
+    if previous is None:
+        return now.ids[large]
+    changed = touched(now, changed_entities(graph, previous))
+    new = ~find_sorted(previous.ids, now.ids)[1]
+    return now.ids[large & (changed | new | np.isin(now.ids, outdated))]
 
-    store: ReportStore
-    communities: CommunityWriter
-    snapshot: Snapshot
-    graph: EntityGraph
-    vectors: VectorIndex
 
-    def changes(self, say: Callable[[str], None]) -> tuple[CommunityChanges, Changed]:
-        say("communities")
-        previous = self.communities.partition()
-        now = partition(self.graph, previous)
-        say("reports")
-        wanted = self._without_report(previous, now)
-        maker = ReportMaker.of(self.store, self.vectors, self.snapshot, self.graph)
-        reports = list(maker.reports(now, wanted))
-        say("topics")
-        topics = make_topics(self.store, self.vectors, self.snapshot)
-        changes = CommunityChanges(
-            expected=self.communities.generation(),
-            generation=self.snapshot.generation,
-            partition=now,
-            reports=reports,
-            topics=topics,
-        )
-        new = now.ids if previous is None else np.setdiff1d(now.ids, previous.ids)
-        return changes, Changed(len(new), len(reports), len(topics.keys))
+def _outdated(store: ReportStore, communities: CommunityWriter) -> list[int]:
+    """Communities whose report speaks of chunks or names that are no more."""
+    bases = communities.report_bases()
+    present = set(store.chunk_ids().tolist())
+    entities = {entity for basis in bases.values() for entity in basis.entity_ids}
+    names = store.entity_names(sorted(entities))
 
-    def _without_report(self, previous: Partition | None, now: Partition) -> Ids:
-        """Ids of the communities whose report is missing or out of date."""
-        first = np.searchsorted(now.members[:, 0], now.ids)
-        large = np.diff(np.append(first, len(now.members))) >= MIN_SIZE
-        if previous is None:
-            return now.ids[large]
-        changed = touched(now, changed_entities(self.graph, previous))
-        new = ~find_sorted(previous.ids, now.ids)[1]
-        outdated = np.isin(now.ids, self._outdated())
-        return now.ids[large & (changed | new | outdated)]
+    def holds(basis: ReportBasis) -> bool:
+        shown = tuple(names.get(entity) for entity in basis.entity_ids)
+        return shown == basis.entities and present.issuperset(basis.sources)
 
-    def _outdated(self) -> list[int]:
-        """Communities whose report speaks of chunks or names that are no more."""
-        bases = self.communities.report_bases()
-        present = set(self.store.chunk_ids().tolist())
-        entities = {entity for basis in bases.values() for entity in basis.entity_ids}
-        names = self.store.entity_names(sorted(entities))
-
-        def holds(basis: ReportBasis) -> bool:
-            shown = tuple(names.get(entity) for entity in basis.entity_ids)
-            return shown == basis.entities and present.issuperset(basis.sources)
-
-        return [id_ for id_, basis in bases.items() if not holds(basis)]
+    return [id_ for id_, basis in bases.items() if not holds(basis)]

@@ -22,7 +22,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 
@@ -385,10 +385,8 @@ FORMAT = 2
 EXCLUDED_TYPE = "date"
 """The type of the entities that get no edges."""
 
-_GRAPH_ARRAYS, _RANK_ARRAYS = (
-    [f.name for f in fields(kind) if f.name != "generation"] for kind in (EntityGraph, EntityRanks)
-)
 _KIND = "entities"
+_Kept = TypeVar("_Kept", EntityGraph, EntityRanks)
 
 
 def current_entity_graph(
@@ -404,7 +402,7 @@ def current_entity_graph(
     generation = source.generation()
     if previous is not None and previous.generation == generation:
         return previous
-    return _kept_graph(folder, generation) or _built(source, snapshot, folder)[0]
+    return _kept(EntityGraph, folder, generation) or _built(source, snapshot, folder)[0]
 
 
 def current_entity_ranks(
@@ -417,7 +415,7 @@ def current_entity_ranks(
     generation = source.generation()
     if previous is not None and previous.generation == generation:
         return previous
-    return _kept_ranks(folder, generation) or _built(source, snapshot, folder)[1]
+    return _kept(EntityRanks, folder, generation) or _built(source, snapshot, folder)[1]
 
 
 def _built(
@@ -428,33 +426,22 @@ def _built(
         excluded = source.entities_of_type(EXCLUDED_TYPE)
         graph = build_entity_graph(snapshot.whole, source.relation_rows(), excluded)
     ranks = entity_ranks(graph)
-    _write(graph, ranks, folder)
+    stored = {"format": np.array(FORMAT)}
+    for kept in (graph, ranks):
+        stored |= {name: getattr(kept, name) for name in _arrays(type(kept))}
+    with suppress(OSError):  # it costs time, no more
+        write_arrays(folder, _KIND, graph.generation, stored)
     return graph, ranks
 
 
-def _kept_graph(folder: Path, generation: int) -> EntityGraph | None:
-    kept = _read(folder, generation, _GRAPH_ARRAYS)
-    return None if kept is None else EntityGraph(generation, *kept)
-
-
-def _kept_ranks(folder: Path, generation: int) -> EntityRanks | None:
-    kept = _read(folder, generation, _RANK_ARRAYS)
-    return None if kept is None else EntityRanks(generation, *kept)
-
-
-def _read(folder: Path, generation: int, names: list[str]) -> list[NDArray[Any]] | None:
-    """The arrays of these names; None where there is no file of the generation that can be read."""
+def _kept(kind: type[_Kept], folder: Path, generation: int) -> _Kept | None:
+    """What the file of the generation holds; None where there is none that can be read."""
+    names: list[str] = _arrays(kind)
     arrays = read_arrays(derived_path(folder, _KIND, generation))
     if arrays is None or not {"format", *names}.issubset(arrays) or arrays["format"] != FORMAT:
         return None
-    return [arrays[name] for name in names]
+    return kind(generation, *(arrays[name] for name in names))
 
 
-def _write(graph: EntityGraph, ranks: EntityRanks, folder: Path) -> None:
-    stored = {
-        "format": np.array(FORMAT),
-        **{name: getattr(graph, name) for name in _GRAPH_ARRAYS},
-        **{name: getattr(ranks, name) for name in _RANK_ARRAYS},
-    }
-    with suppress(OSError):  # it costs time, no more
-        write_arrays(folder, _KIND, graph.generation, stored)
+def _arrays(kind: type[EntityGraph | EntityRanks]) -> list[str]:
+    return [f.name for f in fields(kind) if f.name != "generation"]

@@ -50,20 +50,16 @@ NOT_XML = {code: None for code in range(32) if code not in (9, 10, 13)} | {
 def export(store: ExportStore, format: str) -> Iterator[str]:
     """Pieces of text; raises `InputError` for an unknown format."""
     if format == "graphml":
-        return _graphml(store)
+        return graphml(
+            ((f"e{entity.id}", _values(entity, _NODE_KEYS)) for entity in _entities(store)),
+            (
+                (f"r{r.id}", f"e{r.from_entity_id}", f"e{r.to_entity_id}", _values(r, _EDGE_KEYS))
+                for r in _relations(store)
+            ),
+        )
     if format == "jsonl":
         return _jsonl(store)
     raise InputError(f"unknown format {format!r}; expected graphml or jsonl")
-
-
-def _graphml(store: ExportStore) -> Iterator[str]:
-    return graphml(
-        ((f"e{entity.id}", _values(entity, _NODE_KEYS)) for entity in _entities(store)),
-        (
-            (f"r{r.id}", f"e{r.from_entity_id}", f"e{r.to_entity_id}", _values(r, _EDGE_KEYS))
-            for r in _relations(store)
-        ),
-    )
 
 
 def _values(item: Entity | Relation, names: Iterable[str]) -> dict[str, object]:
@@ -126,8 +122,8 @@ def _plain(value: object) -> object:
 
 def _entities(store: GraphStore) -> Iterator[Entity]:
     ids = sorted({alias.entity_id for alias in store.aliases()})
-    for batch in _batched(ids):
-        yield from store.entities(batch)
+    for start in range(0, len(ids), _BATCH):
+        yield from store.entities(ids[start : start + _BATCH])
 
 
 def _relations(store: GraphStore) -> Iterator[Relation]:
@@ -137,11 +133,6 @@ def _relations(store: GraphStore) -> Iterator[Relation]:
         for relation in store.relations([entity_id], limit=1_000_000_000):
             if relation.from_entity_id == entity_id:
                 yield relation
-
-
-def _batched(ids: Sequence[int]) -> Iterator[Sequence[int]]:
-    for start in range(0, len(ids), _BATCH):
-        yield ids[start : start + _BATCH]
 
 
 # --- subgraphs ---------------------------------------------------------------------------
@@ -311,13 +302,25 @@ def as_text(
     Each is whole or left out. The entities take at most half of the budget; an edge that does not
     fit makes room for the next. `tokenizer` says what counts.
     """
-    names = [one_line(f"{node.name} ({node.entity_type});") for node in named.nodes]
-    shown = fitting(names, max_tokens // 2 - count_tokens(_HEADING), count_tokens)
-    room = max_tokens - count_tokens(_joined(shown, []))
-    lines = fitting(_lines(named), room, count_tokens)
-    while (lines or shown) and count_tokens(_joined(shown, lines)) > max_tokens:
+
+    def joined(names: Sequence[str], lines: Sequence[str]) -> str:
+        heading = [" ".join([_HEADING, *names]).removesuffix(";")] if names else []
+        return "\n".join([*heading, *lines])
+
+    names = {node.id: node.name for node in named.nodes}
+    said = []
+    for edge in named.edges:
+        how = "—" if edge.id is None else f"— {edge.relation_type} →"
+        evidence = f": “{edge.evidence}”" if edge.evidence else ""
+        ends = names[edge.from_entity_id], names[edge.to_entity_id]
+        said.append(one_line(f"- {ends[0]} {how} {ends[1]}{evidence}"))
+    entities = [one_line(f"{node.name} ({node.entity_type});") for node in named.nodes]
+    shown = fitting(entities, max_tokens // 2 - count_tokens(_HEADING), count_tokens)
+    room = max_tokens - count_tokens(joined(shown, []))
+    lines = fitting(said, room, count_tokens)
+    while (lines or shown) and count_tokens(joined(shown, lines)) > max_tokens:
         (lines or shown).pop()  # together they may count for a little more than each alone
-    text = _joined(shown, lines)
+    text = joined(shown, lines)
     return Context(
         text=text,
         citations=(),
@@ -325,20 +328,6 @@ def as_text(
         left_out=len(named.nodes) - len(shown) + len(named.edges) - len(lines),
         tokenizer=tokenizer,
     )
-
-
-def _lines(named: NamedGraph) -> list[str]:
-    names = {node.id: node.name for node in named.nodes}
-    return [one_line(f"- {_ends(names, edge)}{_said(edge.evidence)}") for edge in named.edges]
-
-
-def _ends(names: Mapping[int, str], edge: Edge) -> str:
-    how = "—" if edge.id is None else f"— {edge.relation_type} →"
-    return f"{names[edge.from_entity_id]} {how} {names[edge.to_entity_id]}"
-
-
-def _said(sentence: str) -> str:
-    return f": “{sentence}”" if sentence else ""
 
 
 def fitting(pieces: Sequence[str], room: int, count_tokens: Callable[[str], int]) -> list[str]:
@@ -350,8 +339,3 @@ def fitting(pieces: Sequence[str], room: int, count_tokens: Callable[[str], int]
             kept.append(piece)
             room -= tokens
     return kept
-
-
-def _joined(names: Sequence[str], lines: Sequence[str]) -> str:
-    heading = [" ".join([_HEADING, *names]).removesuffix(";")] if names else []
-    return "\n".join([*heading, *lines])

@@ -181,22 +181,12 @@ def _at(values: NDArray[Any], rows: Ints) -> Ints:
     return found
 
 
-def rows_behind(keys: Layered, added: NDArray[Any]) -> Behind:
-    """By the keys of rows."""
+def rows_behind(added: NDArray[Any], keys: Layered | None = None) -> Behind:
+    """By what stands for each row in what was added (sorted): its key, or without keys itself."""
 
     def rows_of(rows: Ints) -> Ints:
-        places, known = find_sorted(added, keys[rows])
+        places, known = find_sorted(added, rows if keys is None else keys[rows])
         return np.where(known, places, -1)
-
-    return rows_of
-
-
-def rows_at(places: Ints) -> Behind:
-    """By where the rows of what was added stand, sorted."""
-
-    def rows_of(rows: Ints) -> Ints:
-        found, known = find_sorted(places, rows)
-        return np.where(known, found, -1)
 
     return rows_of
 
@@ -297,7 +287,7 @@ class ExtendedSnapshot(Snapshot):
     def _lay_terms(self) -> None:
         base, added = self.base, self.added
         self.vocabulary: Any = Layered(base.vocabulary, added.vocabulary)
-        behind = rows_behind(self.vocabulary, added.vocabulary)
+        behind = rows_behind(added.vocabulary, self.vocabulary)
         postings = Adjacency(added.postings.starts, added.postings.items + base.sentences)
         self.postings: Any = LayeredAdjacency(base.postings, postings, behind, there=self._said)
         self.term_counts: Any = Layered(base.term_counts, added.term_counts)
@@ -325,7 +315,7 @@ class ExtendedSnapshot(Snapshot):
         def of_rows(old: Adjacency, new: Adjacency, moved: Ints, rows: Ints) -> LayeredAdjacency:
             kept: Kept | None = (lambda at: ~find_sorted(moved, at)[1]) if len(moved) else None
             renamed = Adjacency(new.starts, names[new.items])
-            return LayeredAdjacency(old, renamed, rows_at(rows), kept=kept)
+            return LayeredAdjacency(old, renamed, rows_behind(rows), kept=kept)
 
         moved, spoken = self.moved.rows, _sentences(base, self.moved.rows)
         chunks = np.append(moved, base.size + np.arange(self.added.size))
@@ -338,7 +328,7 @@ class ExtendedSnapshot(Snapshot):
         )
         self.passage_strengths: Any = Layered(base.passage_strengths, named.passage_strengths)
         self.entity_about: Any = Layered(base.entity_about, named.entity_about)
-        behind = rows_behind(self.entity_ids, named.entity_ids)
+        behind = rows_behind(named.entity_ids, self.entity_ids)
         self._lay_mentions(behind, sentences, chunks)
         self._lay_figures(behind)
 

@@ -249,17 +249,13 @@ def shortest_path(
         meeting = reached[other.hops[reached] >= 0]
         if len(meeting):
             best = meeting[np.argmin(nearer.costs[meeting] + other.costs[meeting])]
-            path = _joined(forward, backward, int(best))
+            entities, edges = forward.backtrack(int(best))
+            further, more = backward.backtrack(int(best))
+            path = Path((*reversed(entities), *further[1:]), (*reversed(edges), *more))
             return Paths(paths=(path,), limits_hit=meter.limits_hit)
         if not meter.within_limits:
             break
     return Paths(paths=(), limits_hit=meter.limits_hit)
-
-
-def _joined(forward: BreadthFirstSearch, backward: BreadthFirstSearch, meeting: int) -> Path:
-    entities, edges = forward.backtrack(meeting)
-    further, more = backward.backtrack(meeting)
-    return Path((*reversed(entities), *further[1:]), (*reversed(edges), *more))
 
 
 def all_paths(

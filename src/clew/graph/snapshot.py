@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -98,22 +98,22 @@ class Columns:
 
 def read_columns(passages: Iterable[PassageRow], mentions: Ints) -> Columns:
     """Columns of the passages and mention rows that a store gives, both in order of chunk id."""
-    hashes = _TermHashes()
+    hash_of = cache(term_hash)
     chunk_ids, documents, sentence_counts = [], [], []
     term_counts: list[int] = []
     flat: list[int] = []
     for row in passages:
         chunk_ids.append(row.chunk_id)
-        documents.append(_signed(int(row.document_id, 16)))
+        documents.append(int(row.document_id, 16))
         sentence_counts.append(1 + len(row.sentences))
         texts = [row.context, *(row.text[start:end] for start, end in row.sentences)]
         for text in texts:
-            found = hashes.of(text, row.language)
+            found = terms(text, row.language)
             term_counts.append(len(found))
-            flat.extend(found)
+            flat.extend(map(hash_of, found))
     return Columns(
         chunk_ids=np.array(chunk_ids, dtype=np.int64),
-        documents=np.array(documents, dtype=np.int64),
+        documents=np.array(documents, dtype=np.uint64).astype(np.int64),
         sentence_counts=np.array(sentence_counts, dtype=np.int64),
         term_counts=np.array(term_counts, dtype=np.int64),
         term_hashes=np.array(flat, dtype=np.uint64),
@@ -121,28 +121,9 @@ def read_columns(passages: Iterable[PassageRow], mentions: Ints) -> Columns:
     )
 
 
-class _TermHashes:
-    """Hashes of a text's terms, each term hashed once."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, int] = {}
-
-    def of(self, text: str, language: str) -> list[int]:
-        known = self._known
-        found = terms(text, language)
-        for term in found:
-            if term not in known:
-                known[term] = term_hash(term)
-        return [known[term] for term in found]
-
-
 def term_hash(term: str) -> int:
     """64 bits of BLAKE2b: the same in every process, collisions negligible."""
     return int.from_bytes(hashlib.blake2b(term.encode(), digest_size=8).digest(), "little")
-
-
-def _signed(value: int) -> int:
-    return value - (1 << 64) if value >= 1 << 63 else value
 
 
 # --- rows of integers --------------------------------------------------------------------

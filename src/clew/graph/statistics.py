@@ -28,22 +28,10 @@ EXACT = 1_000
 """Entities up to which betweenness is exact."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hub:
-    """An entity that much goes by way of."""
-
-    entity: int
-    """Row of the graph."""
-    degree: int
-    pagerank: float
-
-
-def hubs(graph: EntityGraph, ranks: Values, limit: int = 10) -> list[Hub]:
-    """The connected entities of highest PageRank, highest first, then by row."""
-    degree = degrees(graph)
-    best = np.lexsort((np.arange(len(ranks)), -ranks))
-    best = best[degree[best] > 0][:limit]
-    return [Hub(int(row), int(degree[row]), float(ranks[row])) for row in best]
+def hubs(graph: EntityGraph, ranks: Values, limit: int = 10) -> list[int]:
+    """Rows of the connected entities of highest PageRank, highest first, then by row."""
+    best = np.argsort(-ranks, kind="stable")
+    return best[degrees(graph)[best] > 0][:limit].tolist()
 
 
 # --- betweenness -------------------------------------------------------------------------
@@ -185,7 +173,8 @@ def cut_vertices(graph: EntityGraph, max_edges: int = MAX_EDGES) -> CutVertices:
     number = np.empty(len(order), dtype=np.int64)
     number[order] = np.arange(len(order))
     child = order[parent[order] >= 0]
-    whole = sizes[_roots(order, parent)]
+    parts = components(graph)
+    whole = np.bincount(parts, minlength=len(order))[parts]
     bridge = child[low[child] > number[parent[child]]]
     smaller = np.minimum(sizes[bridge], whole[bridge] - sizes[bridge])
     severed = _severed(child[low[child] >= number[parent[child]]], parent, sizes, whole)
@@ -253,15 +242,6 @@ def _low_points(graph: EntityGraph, order: Ints, parent: Ints) -> tuple[Ints, In
             lows[before] = min(lows[before], lows[here])
             sizes[before] += sizes[here]
     return np.array(lows, dtype=np.int64), np.array(sizes, dtype=np.int64)
-
-
-def _roots(order: Ints, parent: Ints) -> Ints:
-    """(E,) the first entity met of each entity's part."""
-    root = np.arange(len(order))
-    for here, before in zip(order.tolist(), parent[order].tolist(), strict=True):
-        if before >= 0:
-            root[here] = root[before]
-    return root
 
 
 def _severed(cut_off: Ints, parent: Ints, sizes: Ints, whole: Ints) -> Ints:
@@ -333,13 +313,12 @@ def overview(store: GraphStore, graph: EntityGraph, limit: int = 10) -> GraphOve
     central = np.lexsort((np.arange(len(passing)), -passing))[:limit]
     found = cut_vertices(graph)
     ends = _edge_ends(graph, found.bridges[:limit])
-    hub_rows = [hub.entity for hub in hubs(graph, ranks.pagerank, limit)]
     between = central[passing[central] > 0].tolist()
     cut = found.entities[:limit].tolist()
     names = _names(store, graph, {*cut, *(row for pair in ends for row in pair)})
     return GraphOverview(
         statistics=summary(graph),
-        hubs=_ranked(store, graph, ranks, passing, hub_rows),
+        hubs=_ranked(store, graph, ranks, passing, hubs(graph, ranks.pagerank, limit)),
         between=_ranked(store, graph, ranks, passing, between),
         cut_entities=tuple(
             CutVertex(name=names[row], severed=severed)
