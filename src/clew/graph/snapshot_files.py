@@ -143,7 +143,10 @@ def current_snapshot(
         return previous
     with source.reading():
         nearest = previous
-        if previous is None or _is_replaced(previous, folder):
+        base = previous.base if isinstance(previous, ExtendedSnapshot) else previous
+        written = max(derived_files(folder, KIND).values(), default=0)
+        # Another process may have written a newer base meanwhile, which all may share.
+        if base is None or written > base.generation:
             nearest = _newest(folder, source.generation()) or previous
         snapshot = build(source, nearest)
     if not isinstance(snapshot, ExtendedSnapshot) and snapshot is not nearest:
@@ -157,8 +160,20 @@ def write_snapshot(snapshot: Snapshot, folder: Path) -> None:
     Then the file costs as much as has changed, and the base stays as it is.
     """
     with suppress(OSError):  # it costs time, no more
-        if isinstance(snapshot, ExtendedSnapshot) and _is_base(snapshot.base, folder):
-            _write_changes(snapshot, folder)
+        if (
+            isinstance(snapshot, ExtendedSnapshot)
+            and (base := snapshot.base).size >= LEAST
+            and derived_path(folder, KIND, base.generation).exists()
+        ):
+            changed = [CHANGES_FORMAT, snapshot.mentions_version, base.generation]
+            parts = {
+                "numbers": np.array(changed, dtype=np.int64),
+                "gone": snapshot.gone,
+                "moved": snapshot.moved.rows,
+                "mentions": snapshot.moved.mentions,
+                **_named(snapshot.added.columns),
+            }
+            write_arrays(folder, CHANGES, snapshot.generation, parts)
             return
         numbers = np.array([FORMAT, snapshot.mentions_version], dtype=np.int64)
         whole = snapshot.whole
@@ -171,29 +186,6 @@ def write_snapshot(snapshot: Snapshot, folder: Path) -> None:
 def is_behind(folder: Path, generation: int) -> bool:
     """Whether enough has changed for something to be written; see `derived_files.is_outdated`."""
     return all(is_outdated(folder, kind, generation) for kind in (KIND, CHANGES))
-
-
-def _is_base(base: Snapshot, folder: Path) -> bool:
-    """Whether a snapshot is in the folder, and so large that it is better left as it is."""
-    return base.size >= LEAST and derived_path(folder, KIND, base.generation).exists()
-
-
-def _is_replaced(previous: Snapshot, folder: Path) -> bool:
-    """Whether another process has written a newer base meanwhile, which all may share."""
-    base = previous.base if isinstance(previous, ExtendedSnapshot) else previous
-    return max(derived_files(folder, KIND).values(), default=0) > base.generation
-
-
-def _write_changes(snapshot: ExtendedSnapshot, folder: Path) -> None:
-    numbers = [CHANGES_FORMAT, snapshot.mentions_version, snapshot.base.generation]
-    stored = {
-        "numbers": np.array(numbers, dtype=np.int64),
-        "gone": snapshot.gone,
-        "moved": snapshot.moved.rows,
-        "mentions": snapshot.moved.mentions,
-        **_named(snapshot.added.columns),
-    }
-    write_arrays(folder, CHANGES, snapshot.generation, stored)
 
 
 def _named(columns: Columns) -> dict[str, NDArray[Any]]:

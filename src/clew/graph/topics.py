@@ -208,33 +208,20 @@ def make_topics(store: TopicStore, vectors: VectorIndex, snapshot: Snapshot) -> 
     topics = place[numbers]
     order = np.lexsort((passages, topics))
     on = Adjacency.from_pairs(topics[order], passages[order], len(chosen))
-    keys = tuple(candidates.key(number) for number in chosen.tolist())
     names = tuple(candidates.name(number) for number in chosen.tolist())
-    return _described(vectors, snapshot, on, keys, names, documents[chosen])
-
-
-def _described(
-    vectors: VectorIndex,
-    snapshot: Snapshot,
-    on: Adjacency,
-    keys: tuple[str, ...],
-    names: tuple[str, ...],
-    documents: Ints,
-) -> TopicSet:
-    """The topics with their vectors and themes; `on` gives the passages by topic."""
-    passages = [snapshot.chunk_ids[on.row(topic)] for topic in range(len(keys))]
-    own = [mean_direction(vectors.vectors(ids)) for ids in passages]
+    of_topic = [snapshot.chunk_ids[on.row(topic)] for topic in range(len(names))]
+    own = [mean_direction(vectors.vectors(ids)) for ids in of_topic]
     directions = np.array(own, dtype=np.float32)
     themes, central = find_themes(on, snapshot)
     order = np.argsort(-central, kind="stable")
     groups = [order[themes[order] == theme] for theme in distinct(themes)]
-    topic = np.repeat(np.arange(len(keys)), np.diff(on.starts))
+    topic = np.repeat(np.arange(len(names)), np.diff(on.starts))
     return TopicSet(
-        keys=keys,
+        keys=tuple(candidates.key(number) for number in chosen.tolist()),
         names=names,
         vectors=directions,
         themes=themes,
-        documents=documents,
+        documents=documents[chosen],
         chunks=np.column_stack([topic, snapshot.chunk_ids[on.items]]),
         theme_titles=tuple(title_of([names[place] for place in group]) for group in groups),
         theme_vectors=np.array(
@@ -279,12 +266,14 @@ def _candidates(store: TopicStore, snapshot: Snapshot) -> _Candidates:
     keys = (phrases.key(phrase).replace("-", " ") for phrase in range(len(phrases.lengths)))
     own = np.array([key not in named for key in keys], dtype=bool)
     held = held[own[held[:, 0]]]
+    # Frequency · length · independence of each phrase in each passage that holds it.
+    often = np.minimum(held[:, 2], 1 + _ABOUT) * np.log2(1 + phrases.lengths[held[:, 0]])
     return _Candidates(
         entity_names=names,
         phrases=phrases,
         numbers=np.concatenate([numbers, len(names) + held[:, 0]]),
         passages=np.concatenate([passages, held[:, 1]]),
-        weights=np.concatenate([weights, _of_phrases(phrases, held)]),
+        weights=np.concatenate([weights, often * phrases.independence[held[:, 0]]]),
     )
 
 
@@ -347,12 +336,6 @@ def _find_phrases(store: TopicStore, snapshot: Snapshot) -> tuple[Phrases, Ints]
     )
 
 
-def _of_phrases(phrases: Phrases, held: Ints) -> Values:
-    """Frequency · length · independence of each phrase in each passage that holds it."""
-    length = np.log2(1 + phrases.lengths[held[:, 0]])
-    return np.minimum(held[:, 2], 1 + _ABOUT) * length * phrases.independence[held[:, 0]]
-
-
 def _assign(candidates: _Candidates, snapshot: Snapshot, present: Ids) -> tuple[Ints, Ints]:
     """(topic, passage) pairs: the best few of each passage, of those that are on enough."""
     numbers, passages = candidates.numbers, candidates.passages
@@ -364,7 +347,9 @@ def _assign(candidates: _Candidates, snapshot: Snapshot, present: Ids) -> tuple[
     while True:
         left = np.flatnonzero(usable)
         best = left[best_of_groups(passages[left], weights[left], snapshot.size, PER_PASSAGE).items]
-        enough = _enough(numbers[best], passages[best], snapshot, candidates.size)
+        documents = _document_counts(numbers[best], passages[best], snapshot, candidates.size)
+        held = np.bincount(numbers[best], minlength=candidates.size)
+        enough = (documents >= _DOCUMENTS) | (held >= _PASSAGES)
         if enough[numbers[best]].all():
             break
         usable &= enough[numbers]
@@ -373,11 +358,6 @@ def _assign(candidates: _Candidates, snapshot: Snapshot, present: Ids) -> tuple[
     heaviest[np.argsort(-total, kind="stable")[:MAX_TOPICS]] = True
     best = best[heaviest[numbers[best]]]
     return numbers[best], passages[best]
-
-
-def _enough(numbers: Ints, passages: Ints, snapshot: Snapshot, size: int) -> NDArray[np.bool_]:
-    documents = _document_counts(numbers, passages, snapshot, size)
-    return (documents >= _DOCUMENTS) | (np.bincount(numbers, minlength=size) >= _PASSAGES)
 
 
 def _document_counts(numbers: Ints, passages: Ints, snapshot: Snapshot, size: int) -> Ints:
