@@ -8,6 +8,7 @@ from itertools import combinations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
+from urllib.parse import parse_qs, urlsplit
 from xml.etree import ElementTree
 
 import numpy as np
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 
 from clew import Clew
 from clew.errors import InputError
+from clew.jobs.kinds import make_runner
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.types import RelationEvidence
@@ -28,6 +30,7 @@ from clew.web.pages.entities import shown_relations
 from clew.web.pages.graph import steps
 from clew.web.request import PageRequest
 from clew.web.treemap import squarified
+from clew.wiring import make_audit
 from tests.unit.test_web_login import OWNER, explorer, log_in
 
 VENDORED = Path(__file__).parent.parent.parent / "src" / "clew" / "web" / "static"
@@ -299,6 +302,30 @@ def test_an_empty_file_of_a_drop_is_named_and_the_rest_is_taken(tmp_path: Path) 
     assert answer.status_code == 303
     assert answer.headers["location"].count("sent=") == 2
     assert "empty.md is empty" in shown
+
+
+def test_a_file_that_was_sent_outlives_the_server_and_leaves_an_audit_row(tmp_path: Path) -> None:
+    """Byte for byte, read by whoever runs its job."""
+    data = "Jörn built the quay.\r\n".encode("utf-16")
+    with explorer(tmp_path) as client:
+        log_in(client, OWNER[0])
+        page = client.get("/ui/documents").text
+        token = page.partition('data-form-token="')[2].partition('"')[0]
+        files = {"files": ("C:\\notes\\quay.txt", data)}
+        answer = client.post("/ui/documents", files=files, data={"form_token": token})
+        job = parse_qs(urlsplit(answer.headers["location"]).query)["sent"][0]
+    settings = load_settings(store=tmp_path, namespace="mills")
+    with Clew(settings, embedder=HashEmbedder()) as engine:
+        runner = make_runner(engine)
+        runner.start()
+        ended = runner.wait(job, 30)
+        text = engine.documents.text("upload/quay.txt")
+        entries = make_audit(engine.state.journal).entries(limit=10)
+
+    assert (ended.status, ended.failed, ended.arguments) == ("completed", 0, {})
+    assert "Jörn built the quay." in text
+    assert [(entry.caller, entry.tool) for entry in entries] == [("ann", "ingest_document")]
+    assert entries[0].subjects == {"name": "quay.txt", "source": "upload/quay.txt"}
 
 
 def test_a_drawing_is_xml_whatever_names_hold() -> None:
