@@ -159,7 +159,7 @@ def test_communities_are_kept_or_left_out(page: Page, lights: Site) -> None:
     page.goto(lights.door())
     page.goto(f"{lights.url}/ui/graph?question={QUESTION}&entities=Ilse Marrable&hops=2")
     page.get_by_role("link", name="find them again").click()
-    page.locator(".treemap").wait_for()
+    page.get_by_role("region", name="Communities of this level").wait_for()
     page.go_back()
     page.reload()
     expect(page.get_by_role("link", name="find them again")).to_have_count(0)

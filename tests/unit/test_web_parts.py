@@ -1,10 +1,9 @@
-"""What pages are made of: marked texts, treemaps, parts of the graph, settings without secrets."""
+"""What pages are made of: marked texts, parts of the graph, settings without secrets."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from html import unescape
-from itertools import combinations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -29,7 +28,6 @@ from clew.web.marks import Mark, find_names, flowing, headings, plain, segments
 from clew.web.pages.entities import shown_relations
 from clew.web.pages.graph import steps
 from clew.web.request import PageRequest
-from clew.web.treemap import squarified
 from clew.wiring import make_audit
 from tests.unit.test_web_login import OWNER, explorer, log_in
 
@@ -78,20 +76,6 @@ def test_names_are_whole_words_and_the_longest_counts() -> None:
         ("Reed", 1),
         ("Jonas Reed", 2),
     ]
-
-
-@given(st.lists(st.integers(1, 10_000), min_size=1, max_size=40))
-def test_areas_are_as_weights_and_fill_the_whole(weights: list[int]) -> None:
-    weights.sort(reverse=True)
-    found = squarified([float(w) for w in weights], 100, 50)
-
-    for weight, place in zip(weights, found, strict=True):
-        assert place.width * place.height == pytest.approx(5000 * weight / sum(weights))
-    for one, other in combinations(found, 2):
-        across = min(one.x + one.width, other.x + other.width) - max(one.x, other.x)
-        down = min(one.y + one.height, other.y + other.height) - max(one.y, other.y)
-        assert min(across, down) < 1e-6
-    assert all(p.x + p.width <= 100 + 1e-6 and p.y + p.height <= 50 + 1e-6 for p in found)
 
 
 @pytest.fixture(scope="module")
