@@ -8,9 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 from urllib.parse import parse_qs, urlsplit
-from xml.etree import ElementTree
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,9 +19,8 @@ from clew.jobs.kinds import make_runner
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.types import RelationEvidence
-from clew.web.api.exports import _svg
 from clew.web.difference import difference
-from clew.web.graph_view import Node, View, Wanted, places, view
+from clew.web.graph_view import Wanted, view
 from clew.web.marks import Mark, find_names, flowing, headings, plain, segments
 from clew.web.pages.entities import shown_relations
 from clew.web.pages.graph import steps
@@ -32,7 +29,7 @@ from clew.wiring import make_audit
 from tests.unit.test_web_login import OWNER, explorer, log_in
 
 VENDORED = Path(__file__).parent.parent.parent / "src" / "clew" / "web" / "static"
-MOST_BYTES = 350_000
+MOST_BYTES = 370_000
 
 
 @given(
@@ -145,18 +142,6 @@ def test_a_picture_is_of_the_store_as_it_is_and_waits_for_no_communities(tmp_pat
         assert engine.state.communities.generation() == engine.store.generation()
         found = {node.community for node in view(engine, wanted).nodes} - {None}
         assert found <= {c.id for c in engine.state.communities.communities()}
-
-
-def test_places_are_apart_within_the_frame_and_the_same_again(mills: Clew) -> None:
-    seen = view(mills, Wanted(entities=(mills.entities.get("Jonas Reed").id,), hops=3))
-    found = places(seen)
-    at = np.array(list(found.values()))
-
-    assert found == places(seen)
-    assert set(found) == {node.id for node in seen.nodes}
-    assert np.abs(at).max() <= 1.0 + 1e-9
-    gaps = np.linalg.norm(at[:, None] - at[None, :], axis=2)[np.triu_indices(len(at), 1)]
-    assert gaps.min() > 0.02
 
 
 def test_settings_are_shown_without_secrets(
@@ -310,11 +295,3 @@ def test_a_file_that_was_sent_outlives_the_server_and_leaves_an_audit_row(tmp_pa
     assert "Jörn built the quay." in text
     assert [(entry.caller, entry.tool) for entry in entries] == [("ann", "ingest_document")]
     assert entries[0].subjects == {"name": "quay.txt", "source": "upload/quay.txt"}
-
-
-def test_a_drawing_is_xml_whatever_names_hold() -> None:
-    name = "a\x00b\x0b\ufffe<&\x1f"
-    node = Node(id=1, name=name, type="x", importance=0.5, community=None, seed=True)
-    drawn = _svg(View(nodes=[node], ties=[], total=1))
-
-    assert "ab<&" in "".join(ElementTree.fromstring(drawn).itertext())
