@@ -116,7 +116,7 @@ class PageRequest:
             )
 
     def call(
-        self, tool: str, /, tools: Sequence[Tool] = EXPLORER_TOOLS, **arguments: object
+        self, tool: str, tools: Sequence[Tool] = EXPLORER_TOOLS, /, **arguments: object
     ) -> Result:
         """What a tool answers, with its rights, checks and audit row; raises `ClewError`."""
         self.need(tool)

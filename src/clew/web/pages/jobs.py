@@ -5,13 +5,12 @@ from __future__ import annotations
 from base64 import b64encode
 from dataclasses import replace
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from starlette.datastructures import UploadFile
 from starlette.responses import RedirectResponse
 
 from clew.errors import InputError
-from clew.jobs.ingestion import Given
 from clew.tools.documents.writing import submit
 from clew.tools.parameters import text
 from clew.web.api.endpoints import TOOL_NAMES
@@ -20,6 +19,7 @@ from clew.web.render import render_page
 if TYPE_CHECKING:
     from starlette.responses import Response
 
+    from clew.jobs.ingestion import Given
     from clew.tools.spec import Arguments, Call, Result
     from clew.web.request import PageRequest
 
@@ -66,7 +66,7 @@ def _take_in(page: PageRequest, file: UploadFile) -> str:
 
 
 def _ingest_file(call: Call, arguments: Arguments) -> Result:
-    return submit(call, Given(**arguments))
+    return submit(call, cast("Given", dict(arguments)))
 
 
 _INGEST_FILE = replace(
