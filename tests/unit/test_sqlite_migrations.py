@@ -22,10 +22,10 @@ from clew.stores.sqlite.jobs.conversations import SqliteConversations
 from clew.stores.sqlite.migrations import SCHEMA_VERSION, migrate, schema_version
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.statements.documents import DESCRIBED, LANGUAGES, NAMED_CHUNKS
-from clew.testing.conformance.communities import make_changes
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
 from clew.text import entity_key, question_terms, terms
 from clew.types import ChunkExtraction, Period
+from tests.contract.suites.communities import make_changes
 
 _INDEXED = "2024-01-02T03:04:05+00:00"
 _DIARY = "Anna lives in Paris. She met Bob on 7 May 2023.", "Anna lives in Rome since 2024."
