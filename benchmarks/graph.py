@@ -20,11 +20,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from benchmarks.speed import timed
-from clew.graph.communities.hierarchy import partition, weighted
-from clew.graph.communities.leiden import leiden
 from clew.graph.entity_graph import EdgeParts, EntityGraph, merge_parts
-from clew.graph.traversal.paths import all_paths, neighbourhood, shortest_path, strongest_path
-from clew.graph.traversal.subgraph import steiner_tree
+from clew.graph.partition import leiden, partition, weighted
+from clew.graph.paths import all_paths, neighbourhood, shortest_path, strongest_path
+from clew.graph.subgraph import steiner_tree
 
 SEED = 1
 RUNS = 50

@@ -23,6 +23,7 @@ VALUES = frozenset(
         "derived_files",
         "private_files",
         "quotations",
+        "request_end",
         "shingles",
         "spelling",
         "untrusted",

@@ -383,6 +383,14 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def counted(number: int, one: str, several: str = "") -> str:
+    """How many there are, in words: `1 document`, `2 documents`, with `several` where no `s` does.
+
+    The words may go on with a verb: `counted(1, "text is gone", "texts are gone")`.
+    """
+    return f"{number:,} {one if number == 1 else several or f'{one}s'}"
+
+
 def plain(text: str) -> str:
     """The same, without what steers a reader's screen or is seen by machines alone."""
     return one_line(STEERING.sub(" ", text))

@@ -205,6 +205,20 @@ def make_journal(settings: Settings, store: Store) -> Database:
     return open_journal(settings.folder, settings.busy_seconds)
 
 
+def forget_undos(settings: Settings) -> None:
+    """Forget what takes changes back, where a store on a server has become another one.
+
+    A store in a file forgets them with its rows, since both are in the file.
+    """
+    from clew.stores.sqlite.jobs.audit import NO_WAY_BACK
+    from clew.stores.sqlite.store import open_journal
+
+    if settings.on_server:
+        journal = open_journal(settings.folder, settings.busy_seconds)
+        with closing(journal), journal.write() as connection:
+            connection.execute(NO_WAY_BACK.format(table="audit"))
+
+
 def make_jobs(journal: Database) -> JobStore:
     """The durable jobs of a store."""
     from clew.stores.sqlite.jobs.jobs import SqliteJobs

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -13,12 +14,15 @@ import pytest
 from neo4j import GraphDatabase
 
 from clew.engine.copying import copy, copy_store
-from clew.errors import InputError, StoreError
+from clew.errors import InputError, StoreError, StoreMismatchError
 from clew.ports.copying import SHAPES, CopyReport
 from clew.settings import Neo4jSettings, load_settings
 from clew.stores.communities.communities import Communities
 from clew.stores.neo4j.connection import Neo4jDatabase
+from clew.stores.neo4j.migrations import SCHEMA_VERSION
 from clew.stores.neo4j.pages import page_query
+from clew.stores.sqlite.jobs.audit import SqliteAudit
+from clew.stores.sqlite.store import open_journal
 from clew.testing.entries import make_entry
 from tests.contract.copies import (
     Interrupted,
@@ -340,7 +344,18 @@ def test_settings_name_the_places(place: Place, source: Path, tmp_path: Path) ->
     logs_in = {"neo4j": {**place.settings.model_dump(), "local": tmp_path / "local"}}
     here = load_settings(store=source.parent, namespace=source.name, **logs_in)
     there = load_settings(store=place.address, namespace=place.namespace, **logs_in)
+    with closing(open_journal(there.folder, 1)) as journal:
+        log = SqliteAudit(journal)
+        log.keep_undo(log.record("local", "rename_entity", {}), {"entity_id": 1, "before": "Bo"})
     assert copy(here, there).written > 90
+    with closing(open_journal(there.folder, 1)) as journal:
+        assert [entry.undo for entry in SqliteAudit(journal).entries()] == [None]
+        log = SqliteAudit(journal)
+        log.keep_undo(log.record("local", "rename_entity", {}), {"entity_id": 1, "before": "Bo"})
+    # What is the same already stays as it is, with its ways back.
+    assert copy(here, there).written == 0
+    with closing(open_journal(there.folder, 1)) as journal:
+        assert [entry.undo is None for entry in SqliteAudit(journal).entries()] == [False, True]
     assert copy(there, here).written == 0
 
 
@@ -365,3 +380,37 @@ def test_a_page_is_read_in_the_order_of_an_index(place: Place, source: Path, fir
 def _steps(plan: dict[str, Any]) -> list[str]:
     below = [step for child in plan.get("children", ()) for step in _steps(child)]
     return [plan["operatorType"].partition("@")[0], *below]
+
+
+def test_a_process_of_an_older_version_writes_nothing_into_a_newer_schema(
+    place: Place, tmp_path: Path
+) -> None:
+    def move(by: int) -> None:
+        with place.database() as newer:
+            query = "MATCH (v:ClewSchema) SET v.version = v.version + $by"
+            newer.write(lambda: newer.rows(query, by=by))
+
+    one, two = make_entry("one", "Ada Morn sings."), make_entry("two", "Brida Kall sails.")
+    with place.store(tmp_path) as store:
+        store.save(one)
+        move(1)
+        try:
+            with pytest.raises(
+                StoreMismatchError, match=rf"{SCHEMA_VERSION + 1}.*{SCHEMA_VERSION}"
+            ):
+                store.save(two)
+            with (
+                pytest.raises(StoreMismatchError, match="another version of Clew"),
+                store.batch(),
+            ):
+                store.save(two)
+            with (
+                pytest.raises(StoreMismatchError, match="another version of Clew"),
+                store.beside_others(1),
+            ):
+                store.save(two)
+        finally:
+            move(-1)
+        assert [document.source for document in store.documents()] == ["one"]
+        store.save(two)
+        assert len(store.documents()) == 2

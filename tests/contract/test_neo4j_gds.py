@@ -10,9 +10,8 @@ import pytest
 
 from benchmarks.gds import Neo4jGds
 from clew.errors import StoreError
-from clew.graph.communities.leiden import WeightedGraph, leiden
-from clew.graph.snapshot import Snapshot
-from clew.graph.snapshot_columns import read_columns
+from clew.graph.partition import WeightedGraph, leiden
+from clew.graph.snapshot import Snapshot, read_columns
 from clew.ports import PassageRow
 from clew.search.retrieval.personalized_pagerank import local_graph, walk
 from clew.settings import Neo4jSettings

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from clew.graph.extended.build import build
+from clew.graph.snapshot_files import build
 from clew.indexing.linking.linker import Linker
 from clew.settings import LinkSettings, Neo4jSettings
 from clew.stores.neo4j import workers

@@ -69,7 +69,7 @@ def test_a_memory_is_taken_over_once_and_what_cannot_be_is_told(
 
 def test_a_table_names_what_was_left_out(in_process: Run, memory: Path) -> None:
     done = in_process("import", memory)
-    assert done.stdout.startswith("2 entities, 2 observations, 1 relations new, 6 skipped\n")
+    assert done.stdout.startswith("2 entities, 2 observations, 1 relation new, 6 skipped\n")
     assert "memory.jsonl#8" in done.stdout
     assert "malformed JSON" in done.stdout
 
@@ -83,7 +83,7 @@ def test_a_database_is_taken_over(in_process: Run, tmp_path: Path) -> None:
         connection.commit()
     done = in_process("import", "memory.db")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "2 entities, 0 observations, 1 relations new, 0 skipped\n"
+    assert done.stdout == "2 entities, 0 observations, 1 relation new, 0 skipped\n"
     shown = json.loads(in_process("entity", "show", "Anna", "--json").stdout)
     assert [r["relation"] for r in shown["relations"]] == ["lives_in"]
 

@@ -132,6 +132,6 @@ def test_delete_asks(library: Library, tmp_path: Path, answer: str, left: int) -
 
     shown = on_terminal("delete", "--where", "year<2022", *store, cwd=tmp_path, answer=answer)
 
-    assert "Delete these 2 documents?" in shown
+    assert "Delete 2 documents?" in shown
     with library_api.open(library.store) as engine:
         assert len(engine.documents.list()) == left

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,9 +15,16 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request as Asked
 from werkzeug import Response
 
+import clew
 from clew import errors
 from clew.errors import ClewError, ModelError, keep_secret, redacted, redacted_pieces
+from clew.mcp.engines import Engines
+from clew.settings import load_settings
+from clew.testing.fakes import HashEmbedder
+from clew.tools.registry import TOOLS as REGISTRY
 from tests.e2e.conftest import run_clew
+from tests.unit.test_mcp_access import ALICE, TOKENS, served
+from tests.unit.test_mcp_asking import STREAM
 
 KEY = "sk-proj-Hq7ZtVw9LmXc2RbN4KyPdJ"
 SHOWN = 8
@@ -236,6 +244,38 @@ def test_a_key_within_a_streamed_answer_reaches_no_terminal_store_or_backup(
     for trace in traces():
         assert trace not in said
         assert not any(trace.encode() in data for data in files)
+
+
+@pytest.mark.parametrize("provider", ["openai-compatible", "ollama"])
+@pytest.mark.parametrize("headers", [{}, STREAM], ids=["json", "stream"])
+def test_a_key_that_a_provider_quotes_never_reaches_who_asks_over_http(
+    tmp_path: Path,
+    httpserver: HTTPServer,
+    monkeypatch: pytest.MonkeyPatch,
+    provider: str,
+    headers: dict[str, str],
+) -> None:
+    quoting(httpserver)
+    monkeypatch.setenv("CLEW_LLM_API_KEY", KEY)
+    base = httpserver.url_for("/v1" if provider != "ollama" else "").rstrip("/")
+    llm = {"provider": provider, "model": "m", "base_url": base, "retries": 0}
+    settings = load_settings(store=tmp_path, namespace="mills", llm=llm, serve={"tokens": TOKENS})
+    with (
+        clew.Clew(settings, embedder=HashEmbedder()) as engine,
+        served(Engines(settings, REGISTRY, engine)) as server,
+    ):
+        engine.add("Jonas Reed built the mill at Harrow Ford.", title="The mill")
+        answer = httpx2.post(
+            server.url.replace("/mcp", "/ask"),
+            json={"query": "Who built the mill at Harrow Ford?"},
+            headers={"Authorization": f"Bearer {ALICE[0]}", **headers},
+            timeout=30,
+        )
+
+    assert any(KEY in str(asked.headers) for asked, _ in httpserver.log)
+    assert "Incorrect API key provided: [secret]" in answer.text
+    said = answer.text + str(answer.headers)
+    assert not any(trace in said for trace in traces())
 
 
 def test_what_is_deleted_is_in_no_file_and_no_later_backup(tmp_path: Path) -> None:

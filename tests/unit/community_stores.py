@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from clew.graph.communities.refresh import Changed, refresh_communities
+from clew.graph.communities import Changed, refresh_communities
 from clew.graph.entity_graph import EntityGraph, build_entity_graph
-from clew.graph.extended.build import build
 from clew.graph.snapshot import Snapshot
+from clew.graph.snapshot_files import build
 from clew.stores.communities.communities import Communities
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.matrix import VectorMatrix

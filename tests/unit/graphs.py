@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from clew.graph.entity_graph import EdgeParts, EntityGraph, merge_parts
 
 if TYPE_CHECKING:
-    from clew.graph.communities.leiden import WeightedGraph
+    from clew.graph.partition import WeightedGraph
     from clew.graph.snapshot import Ints
 
 Edge = tuple[int, int, float]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from clew import Clew
 from clew.errors import InputError
+from clew.request_end import has_ended
 from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.tools.spec import Arguments, Call, Parameter, Profile, Result, Run, Scope, Tool
@@ -37,7 +38,7 @@ def count(call: Call, _: Arguments) -> Result:
 
 def wait(call: Call, _: Arguments) -> Result:
     ended = time.monotonic() + 20
-    while not call.progress.cancelled() and time.monotonic() < ended:
+    while not has_ended() and time.monotonic() < ended:
         time.sleep(0.01)
     call.engine.add("The wait was over.", source="cancelled")
     return {}

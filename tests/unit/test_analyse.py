@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.graph.extended.build import build
 from clew.graph.snapshot import Snapshot
+from clew.graph.snapshot_files import build
 from clew.search.analysis.analyse import MAX_TERMS, analyse, find_seeds
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.graph.extended.build import build
 from clew.graph.snapshot import Snapshot
+from clew.graph.snapshot_files import build
 from clew.search.analysis.analyse import Analysis, analyse
 from clew.search.retrieval.bridge import (
     KEPT,

@@ -350,6 +350,29 @@ def test_an_answer_without_a_model_says_what_was_stated_by_hand(engine: clew.Cle
     assert all("→" not in said.text for said in other.statements)
 
 
+@pytest.mark.parametrize("least", [0.0, 1.0])
+def test_what_was_stated_by_hand_answers_whatever_the_passages_say(
+    engine: clew.Clew, least: float
+) -> None:
+    question = taught_by_hand(engine)
+
+    def told(asked: str) -> bool:
+        given = {"query": asked, "min_confidence": least}
+        return bool(engine.tools.call("query_documents", given).content["answered"])
+
+    assert told(question)
+    assert engine.search(question, min_confidence=least).answered
+    assert not (told("Who ever painted Anna Morn in Lisbon?") and least)
+    engine.graph.delete_relation(
+        next(
+            r.id
+            for r in engine.store.relations([engine.entities.get("Piet Oss").id], 9)
+            if r.relation_type == "taught"
+        )
+    )
+    assert not (told(question) and least)
+
+
 @pytest.mark.parametrize("said", ["Ottilie", "Brask", "Ottilie Brask"])
 def test_one_word_of_a_name_asks_what_was_stated_of_it(engine: clew.Clew, said: str) -> None:
     """Persons are asked for by first names; a word that names something else means that alone."""

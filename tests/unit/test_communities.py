@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.graph.communities import leiden
-from clew.graph.communities.hierarchy import changed_entities, partition, touched, weighted
-from clew.graph.communities.leiden import MAX_SIZE
+from clew.graph import partition as clustering
 from clew.graph.entity_graph import EntityGraph
+from clew.graph.partition import MAX_SIZE, changed_entities, partition, touched, weighted
 from clew.ports import Partition
 from tests.unit.graphs import Edge, graph_of, modularity
 
@@ -213,7 +212,7 @@ pairs = st.tuples(st.integers(0, 17), st.integers(0, 17)).filter(lambda p: p[0] 
 def test_whatever_changes_what_is_untouched_stays(data: st.DataObject) -> None:
     """With communities so small that there are several levels."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(leiden, "MAX_SIZE", 3)
+        patch.setattr(clustering, "MAX_SIZE", 3)
         edges = data.draw(st.sets(pairs, min_size=12, max_size=50))
         found = partition(graph_of(18, [(a, b, 1.0) for a, b in edges]))
         for _ in range(3):
@@ -242,7 +241,7 @@ def test_an_untouched_part_rises_where_the_rest_of_its_whole_goes_elsewhere() ->
     ]
     edges = [*triangles, (2, 3, 0.5)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(leiden, "MAX_SIZE", 3)
+        patch.setattr(clustering, "MAX_SIZE", 3)
         before = partition(graph_of(180, edges))
         after = partition(
             graph_of(180, [*edges, *((a, b, 2.0) for a in (3, 4, 5) for b in (6, 7, 8))]), before

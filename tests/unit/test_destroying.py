@@ -23,7 +23,7 @@ from clew.testing.fakes import HashEmbedder
 from clew.text import entity_key
 from clew.tools.audit import audit_to
 from clew.tools.registry import TOOLS
-from clew.tools.spec import FULL, Tool
+from clew.tools.spec import FULL, Parameter, Tool
 from clew.tools.toolbox import Toolbox
 from clew.types import Document, NewEntity
 from clew.types.sources import file_source, record_source
@@ -152,8 +152,16 @@ def run(
         (["b.md"], {"1", "2", "12", "dd/ab.md"}, "did you mean 'dd/ab.md'?"),
         (["1", "b.md"], {"1", "2", "12", "dd/ab.md"}, "did you mean 'dd/ab.md'?"),
         (["--glob", "b.md"], {"1", "2", "12", "dd/ab.md"}, "0 deleted"),
-        (["--glob", "*.md"], {"1", "2", "12", "dd/ab.md"}, "add --yes to delete them"),
-        (["--where", "title=12"], {"1", "2", "12", "dd/ab.md"}, "add --yes to delete them"),
+        (
+            ["--glob", "*.md"],
+            {"1", "2", "12", "dd/ab.md"},
+            "1 document matches; add --yes to delete it",
+        ),
+        (
+            ["--where", "title=12"],
+            {"1", "2", "12", "dd/ab.md"},
+            "1 document matches; add --yes to delete it",
+        ),
         (["--glob", "*.md", "--yes"], {"1", "2", "12"}, "1 deleted"),
         (["--glob", "1*", "--where", "title=12", "--yes"], {"1", "2", "dd/ab.md"}, "1 deleted"),
         (["1", "--where", "title=2", "--yes"], {"1", "2", "12", "dd/ab.md"}, "say what to delete"),
@@ -437,3 +445,68 @@ def test_the_log_says_what_was_done_what_was_refused_and_what_failed(engine: cle
     ]
     shown: Sequence[dict[str, Any]] = box.call("audit", {}).content["entries"]
     assert [entry["outcome"] for entry in shown[:3]] == ["done", "failed", "refused"]
+
+
+def example(parameter: Parameter) -> object:
+    """What a parameter takes, and what names nothing that there is."""
+    if parameter.kind == "objects":
+        return [{field.name: example(field) for field in parameter.fields}]
+    if parameter.name in ("dry_run", "confirm"):
+        return parameter.name == "confirm"
+    kinds = {"integer": 987_654, "number": 0.0, "boolean": True, "strings": ["Nobody"]}
+    most = parameter.maximum
+    value = kinds.get(parameter.kind, "Nobody")
+    return min(value, most) if isinstance(value, int) and most is not None else value
+
+
+DESTROYING = [tool for tool in TOOLS if tool.destructive]
+
+
+def fill_memory(engine: clew.Clew) -> dict[str, Any]:
+    """Values that name something that there is, by tool."""
+    fill(engine, ["a"])
+    engine.add("Jonas Reed works for Harrow Mill.", source="b")
+    made = [NewEntity(name="Ada Morn"), NewEntity(name="Tarn Abbey")]
+    engine.entities.memory.add_entities(made, [["Sings."], []])
+    triple = {"from": "Ada Morn", "to": "Tarn Abbey", "relationType": "knows"}
+    engine.tools.call("create_relations", {"relations": [triple]})
+    (relation,) = engine.store.relations([engine.entities.get("Ada Morn").id], 10)
+    assert not engine.tools.call("backup", {"name": "one"}).is_error
+    return {
+        "delete_document": {"document": "a"},
+        "delete_entities": {"entityNames": ["Ada Morn", "Nobody"]},
+        "delete_observations": {
+            "deletions": [{"entityName": "Ada Morn", "observations": ["Sings."]}]
+        },
+        "delete_relations": {"relations": [triple]},
+        "delete_relation": {"relation_id": relation.id},
+        "prune_graph": {"dry_run": False, "below": 1.0},
+        "restore": {"name": "one"},
+    }
+
+
+@pytest.mark.parametrize("tool", DESTROYING, ids=lambda tool: tool.name)
+def test_what_finds_nothing_is_not_logged_as_done(engine: clew.Clew, tool: Tool) -> None:
+    there = fill_memory(engine)
+    log = make_audit(engine.state.journal)
+    box = Toolbox(
+        engine,
+        TOOLS,
+        profile="full",
+        services={"jobs": make_runner(engine)},
+        audit=audit_to(log),
+    )
+    before = engine.store.generation()
+    nothing = {parameter.name: example(parameter) for parameter in tool.parameters}
+
+    outcome = box.call(tool.name, nothing)
+
+    (entry,) = log.entries(limit=1)
+    assert (entry.tool, engine.store.generation()) == (tool.name, before)
+    assert entry.outcome == ("refused" if outcome.is_error else "nothing"), outcome.text
+
+    confirmed = {"confirm": True} if "confirm" in nothing else {}
+    outcome = box.call(tool.name, there[tool.name] | confirmed)
+
+    assert not outcome.is_error, outcome.text
+    assert log.entries(limit=1)[0].outcome == "done"

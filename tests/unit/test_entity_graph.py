@@ -19,13 +19,14 @@ from clew.graph.entity_graph import (
     ABOUT_SHARE,
     CROWD,
     EntityGraph,
+    EntityRanks,
     _shared_out,
     build_entity_graph,
+    current_entity_graph,
+    current_entity_ranks,
+    entity_ranks,
 )
-from clew.graph.entity_graph_files import current_entity_graph, current_entity_ranks
-from clew.graph.importance import EntityRanks, entity_ranks
-from clew.graph.snapshot import Snapshot
-from clew.graph.snapshot_columns import read_columns
+from clew.graph.snapshot import Snapshot, read_columns
 from clew.ports import PassageRow, RelationRows
 from clew.testing.fakes import HashEmbedder
 from tests.unit.graphs import edges_of

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.snapshot import Snapshot
-from clew.graph.snapshot_columns import read_columns
+from clew.graph.snapshot import Snapshot, read_columns
 from clew.ports import PassageRow
 from clew.search.analysis.analyse import Analysis
 from clew.search.answer.explain import ThreadStep, find_threads

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.graph.entity_graph_files import current_entity_graph
-from clew.graph.importance import entity_ranks
-from clew.graph.render import Edge, NamedGraph, as_graphml, as_json, as_text, read_subgraph
-from clew.graph.traversal.subgraph import subgraph_around
+from clew.graph.entity_graph import current_entity_graph, entity_ranks
+from clew.graph.export import Edge, NamedGraph, as_graphml, as_json, as_text, read_subgraph
+from clew.graph.subgraph import subgraph_around
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.types import Entity

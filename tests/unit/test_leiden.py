@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.graph.communities.hierarchy import weighted
-from clew.graph.communities.leiden import WeightedGraph, in_order, leiden
-from clew.graph.snapshot_columns import Adjacency
+from clew.graph.partition import WeightedGraph, in_order, leiden, weighted
+from clew.graph.snapshot import Adjacency
 from tests.unit.graphs import graph_of, graphs, modularity
 
 TWO_TRIANGLES = [(0, 1, 1.0), (1, 2, 1.0), (0, 2, 1.0), (3, 4, 1.0), (4, 5, 1.0), (3, 5, 1.0)]

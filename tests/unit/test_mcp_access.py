@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from starlette.types import Message, Receive, Scope, Send
 
+    from clew.mcp.http.serve import Extend
     from clew.tools.spec import Tool
 
 pytestmark = pytest.mark.anyio
@@ -98,11 +99,15 @@ class Served:
 
 @contextmanager
 def served(
-    engines: Engines, *, insecure: bool = False, file: Path | None = None
+    engines: Engines,
+    *,
+    insecure: bool = False,
+    file: Path | None = None,
+    extend: Extend | None = None,
 ) -> Iterator[Served]:
     """A server in a thread."""
     mcp = http_server(engines, insecure=insecure, file=file)
-    config = http_config(mcp, engines.settings.serve)
+    config = http_config(mcp, engines.settings.serve, extend)
     bound = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})

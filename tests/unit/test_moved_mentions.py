@@ -17,9 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.errors import ClewError
-from clew.graph.extended.build import build
-from clew.graph.snapshot import Snapshot
-from clew.graph.snapshot_columns import Adjacency
+from clew.graph.snapshot import Adjacency, Snapshot
+from clew.graph.snapshot_files import build
 from clew.stores import moved_mentions
 from clew.stores.relations.enrichments import Enrichments
 from clew.stores.sqlite.store import SqliteStore

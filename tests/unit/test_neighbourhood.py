@@ -12,8 +12,7 @@ import pytest
 
 import clew
 from clew.derived_files import derived_files
-from clew.graph.neighbourhood import Neighbourhood
-from clew.graph.snapshot import Snapshot
+from clew.graph.snapshot import Neighbourhood, Snapshot
 from clew.ports import NearbyQuery
 from clew.search import views
 from clew.settings import Settings, load_settings

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from clew.graph.entity_graph_files import current_entity_graph
+from clew.graph.entity_graph import current_entity_graph
 from clew.graph.statistics import GraphOverview, overview
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.graph.snapshot import Snapshot
-from clew.graph.snapshot_columns import read_columns
+from clew.graph.snapshot import Snapshot, read_columns
 from clew.ports import PassageRow
 from clew.search.retrieval.personalized_pagerank import local_graph, walk
 

@@ -17,8 +17,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from clew.errors import InputError
 from clew.graph.entity_graph import EntityGraph
-from clew.graph.traversal.breadth_first import Budget
-from clew.graph.traversal.paths import Path, all_paths, neighbourhood, shortest_path, strongest_path
+from clew.graph.paths import Budget, Path, all_paths, neighbourhood, shortest_path, strongest_path
 from tests.unit.graphs import edges_of, graph_of, graphs
 
 STAR = graph_of(8, [(0, leaf, leaf) for leaf in range(1, 8)])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.graph.communities.phrases import LONGEST, Phrases, find_phrases
+from clew.graph.phrases import LONGEST, Phrases, find_phrases
 
 SENTENCES = st.lists(
     st.lists(st.sampled_from(["harp", "lyre", "tuba", "the", ","]), max_size=9).map(" ".join),

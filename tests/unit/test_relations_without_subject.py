@@ -107,6 +107,52 @@ def test_another_subject_keeps_what_is_said_of_it(text: str) -> None:
     assert facts(text, "Amparo Sandoval") == []
 
 
+FIRST = ("Changed jobs", "Left Acme Ltd", "Sold the van", "Works for Acme Ltd", "Finally quit")
+FIRST += ("Was born in Turku in 1980", "Is tall", "Now depends on Acme Ltd", "Packed up")
+SECOND = [said for said in PHRASES if said.split()[0] not in ("does", "will", "might", "also")]
+
+
+@given(
+    owner=st.sampled_from(OWNERS),
+    first=st.sampled_from(FIRST),
+    joined=st.sampled_from((" and ", ", and ", ", then ", " and then ", " but ")),
+    second=st.sampled_from([*SECOND, "joined", "wrote", "married"]),
+    other=st.sampled_from(OBJECTS),
+    time=st.sampled_from(TIMES),
+    opening=st.sampled_from(("", "- ", "OWNER ")),
+)
+def test_a_further_verb_states_what_it_does_by_itself(
+    owner: str, first: str, joined: str, second: str, other: str, time: str, opening: str
+) -> None:
+    said = f"{first}{joined}{second} {other}{time}."
+    if opening == "OWNER ":
+        said = said[0].lower() + said[1:]
+    both = stated(opening.replace("OWNER", owner) + said, owner, is_observation=True)
+    for alone in (first, f"{second.capitalize()} {other}{time}."):
+        assert set(stated(alone, owner, is_observation=True)) <= set(both)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Will quit and live in Bilbao.",
+        "Will leave Acme and move to Bilbao.",
+        "Has not sold the van and moved to Bilbao.",
+        "Decided to quit and work for Bilbao.",
+        "Hopes that it ends and moved to Bilbao.",
+        "Met a man who left Acme and moved to Bilbao.",
+        "Told us that they left and moved to Bilbao.",
+        "Mother left Acme and moved to Bilbao.",
+        "Her brother left Acme and moved to Bilbao.",
+        "Iker Olano left Acme and moved to Bilbao.",
+        "Left Acme and her brother moved to Bilbao.",
+        "Left Acme and Emma Ray moved to Bilbao.",
+    ],
+)
+def test_a_verb_of_another_subject_or_of_a_plan_states_nothing(text: str) -> None:
+    assert [one for one in facts(text, "Amparo Sandoval") if "Bilbao" in one] == []
+
+
 def test_each_sentence_may_do_without() -> None:
     text = "Lives in Cádiz. Works for Ostra Mills. Iker Olano moved to Bilbao. Married Emma Ray."
     assert facts(text, "Amparo Sandoval") == [

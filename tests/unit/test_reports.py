@@ -11,19 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
-from clew.graph.communities.hierarchy import partition
-from clew.graph.communities.report_plans import best_of_groups
-from clew.graph.communities.reports import (
-    SENTENCES,
-    Candidate,
-    ReportMaker,
-    choose,
-    is_sentence,
-    is_symbolic,
-    listed,
-    mean_direction,
-    title_of,
-)
+from clew.graph.communities import SENTENCES, Candidate, ReportMaker, choose, is_sentence
+from clew.graph.partition import partition
+from clew.graph.topics import best_of_groups, is_symbolic, listed, mean_direction, title_of
 from clew.ports import CommunityReport
 from clew.testing.entries import make_entry
 from clew.testing.fakes import HashEmbedder

@@ -13,10 +13,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.graph.extended.build import build
-from clew.graph.extended.snapshot import ExtendedSnapshot
-from clew.graph.snapshot import Snapshot
-from clew.graph.snapshot_columns import Adjacency, find_sorted, narrow
+from clew.graph.extended_snapshot import ExtendedSnapshot
+from clew.graph.snapshot import Adjacency, Snapshot, find_sorted, narrow
+from clew.graph.snapshot_files import build
 from clew.ports import PassageRow, RelationRows
 from clew.text import terms
 

@@ -11,11 +11,9 @@ import pytest
 
 import clew
 from clew.errors import ClewError
-from clew.graph.extended.build import build
-from clew.graph.extended.snapshot import ExtendedSnapshot
-from clew.graph.snapshot import Snapshot
-from clew.graph.snapshot_columns import Adjacency, Columns
-from clew.graph.snapshot_files import current_snapshot, write_snapshot
+from clew.graph.extended_snapshot import ExtendedSnapshot
+from clew.graph.snapshot import Adjacency, Columns, Snapshot
+from clew.graph.snapshot_files import build, current_snapshot, write_snapshot
 from clew.testing.fakes import HashEmbedder
 
 
@@ -84,7 +82,7 @@ def test_what_changed_is_written_beside_the_file_and_read_again(
 ) -> None:
     """Adding, deleting, replacing, renaming, merging: as if built anew, and the ranking with it."""
     monkeypatch.setattr("clew.graph.snapshot_files.LEAST", 1)
-    monkeypatch.setattr("clew.graph.extended.snapshot.FEW", 100)
+    monkeypatch.setattr("clew.graph.extended_snapshot.FEW", 100)
     folder, drawn = engine.store.folder, random.Random(5)
     people = ("Ada Morn", "Piet Oss", "Brida Kall", "Tom Reen")
     for step in range(24):

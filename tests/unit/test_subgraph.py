@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from clew.errors import InputError
 from clew.graph.entity_graph import EntityGraph
-from clew.graph.traversal.breadth_first import Budget, edge_costs
-from clew.graph.traversal.steiner import Tree, prize_collecting_tree
-from clew.graph.traversal.subgraph import Subgraph, steiner_tree, subgraph_around
+from clew.graph.paths import Budget, edge_costs
+from clew.graph.subgraph import Subgraph, Tree, prize_collecting_tree, steiner_tree, subgraph_around
 from tests.unit.graphs import edges_of, graph_of, graphs
 
 Problem = tuple[list[float], list[tuple[int, int]], list[float]]

@@ -76,6 +76,37 @@ def test_of_too_many_the_latest_are_left_out(engine: clew.Clew) -> None:
     assert engine.graph.timeline("Ada Morn", limit=2) == every[:2]
 
 
+def test_the_order_is_the_same_wherever_the_texts_lie(tmp_path: Path) -> None:
+    """At one moment, what ends stands before what begins, the shorter before the longer."""
+    texts = [
+        "Nils Arne lives in Vesterås.",
+        "Nils Arne moved to Kalmar in January 2024.",
+        "Pia Holm taught Nils Arne to sail in 2019.",
+        "Nils Arne built a boat in 2019. Nils Arne met Pia Holm in January 2019.",
+    ]
+    orders = set()
+    for round_ in range(4):
+        with clew.open(tmp_path / f"store{round_}", embedder=HashEmbedder()) as store:
+            for n, text in enumerate(texts):
+                store.add(text, source=f"{round_}/{n}", metadata={"date": "2022-06-01"})
+            entries = store.graph.timeline("Nils Arne")
+        orders.add(tuple(entry.text for entry in entries))
+
+    assert orders == {
+        (
+            "Nils Arne met Pia Holm in January 2019.",
+            "Nils Arne built a boat in 2019. Nils Arne met Pia Holm in January 2019.",
+            "Pia Holm taught Nils Arne to sail in 2019.",
+            "Nils Arne — met → Pia Holm",
+            "Pia Holm — taught → Nils Arne",
+            "Nils Arne lives in Vesterås.",
+            "Nils Arne — lives_in → Vesterås",
+            "Nils Arne moved to Kalmar in January 2024.",
+            "Nils Arne — lives_in → Kalmar",
+        )
+    }
+
+
 def test_what_was_said_later_was_not_known_yet(engine: clew.Clew) -> None:
     assert {title for _, title in told(engine, as_of="1825")} == {"youth", "trade", "letter"}
 

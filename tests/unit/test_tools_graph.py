@@ -4,7 +4,7 @@ import json
 import math
 import threading
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import clew
 from clew import Clew
 from clew.indexing.ner.pattern_extractor import PatternExtractor
+from clew.request_end import request
 from clew.testing.fakes import HashEmbedder
 from clew.tools.graph.table import GRAPH_TOOLS
 from clew.tools.registry import TOOLS
@@ -662,22 +663,20 @@ def test_some_entities_at_a_time(unread: Clew) -> None:
 class Impatient(Progress):
     """Stops caring after some documents."""
 
-    def __init__(self, documents: int) -> None:
-        self.left = documents
+    def __init__(self, documents: int, end: Callable[[], None]) -> None:
+        self.left, self.end = documents, end
         self.told: list[tuple[float, float | None]] = []
 
     def report(self, done: float, total: float | None, message: str) -> None:
         self.told.append((done, total))
-
-    def cancelled(self) -> bool:
-        self.left -= 1
-        return self.left < 0
+        if done == self.left:
+            self.end()
 
 
 def test_a_reading_cut_short_goes_on_later(unread: Clew, store: Clew) -> None:
-    impatient = Impatient(2)
-
-    cut: Outcome = unread.tools.call("extract_all_relationships", {}, progress=impatient)
+    with request() as end:
+        impatient = Impatient(2, end)
+        cut: Outcome = unread.tools.call("extract_all_relationships", {}, progress=impatient)
     halfway = facts(unread)
     ask(unread, "extract_all_relationships")
 

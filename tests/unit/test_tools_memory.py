@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import clew
+from clew.request_end import request
 from clew.testing.fakes import HashEmbedder
 from clew.tools.memory.table import MEMORY_TOOLS
 from clew.tools.registry import TOOLS
-from clew.tools.spec import Progress
 from clew.tools.toolbox import Outcome, Toolbox
 
 if TYPE_CHECKING:
@@ -51,23 +52,17 @@ class Client:
         return outcome.text
 
 
-class NobodyWaits(Progress):
-    """The caller is gone once so many texts were embedded."""
-
-    def __init__(self, embedder: CountingEmbedder, most: int) -> None:
-        self._embedder, self._most = embedder, most
-
-    def cancelled(self) -> bool:
-        return self._embedder.texts >= self._most
-
-
 class CountingEmbedder(HashEmbedder):
-    """Counts the texts that it embeds."""
+    """Counts the texts that it embeds; the caller may be gone after so many."""
 
     texts = 0
+    most = math.inf
+    end: Callable[[], None]
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         self.texts += len(texts)
+        if self.texts >= self.most:
+            self.end()
         return super().embed_documents(texts)
 
 
@@ -83,9 +78,9 @@ def test_what_nobody_waits_for_ends_and_writes_nothing(tmp_path: Path, tool: str
             "add_observations": {"observations": [{"entityName": "Anna_Morn", "contents": facts}]},
             "create_entities": {"entities": [{**VELL, "observations": facts}]},
         }[tool]
-        outcome = Toolbox(engine, MEMORY_TOOLS, profile="memory").call(
-            tool, given, progress=NobodyWaits(embedder, before + 20)
-        )
+        with request() as embedder.end:
+            embedder.most = before + 20
+            outcome = Toolbox(engine, MEMORY_TOOLS, profile="memory").call(tool, given)
 
         assert outcome.is_error
         assert "nothing was written" in outcome.text

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clew.graph.communities.reports import mean_direction
-from clew.graph.communities.topics import PER_PASSAGE, make_topics
+from clew.graph.topics import PER_PASSAGE, make_topics, mean_direction
 from clew.ports import TopicSet
 from clew.testing.entries import make_entry
 from tests.unit.community_stores import Library

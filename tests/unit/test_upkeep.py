@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from clew.errors import StoreError
-from clew.graph.communities.refresh import MIN_SIZE, Changed, refresh_communities
+from clew.graph.communities import MIN_SIZE, Changed, refresh_communities
 from clew.ports import CommunityChanges
 from clew.stores.communities.communities import Communities
 from clew.testing.entries import make_entry

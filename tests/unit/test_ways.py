@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 import clew
-from clew.graph.traversal.paths import all_paths
+from clew.graph.paths import all_paths
 from clew.search.strategies.entity_paths import PATHS, TOGETHER, paths_between, read_paths
 from clew.testing.fakes import HashEmbedder
 from tests.unit.asked import add, day, new_session

@@ -9,8 +9,8 @@ from typing import TypeVar
 import numpy as np
 import pytest
 
-from clew.graph.extended.build import build
 from clew.graph.snapshot import Snapshot
+from clew.graph.snapshot_files import build
 from clew.search.analysis.analyse import Analysis, analyse
 from clew.search.ranking.word_features import WORD_FEATURES, word_features
 from clew.search.retrieval.bridge import Coverage

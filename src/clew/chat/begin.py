@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import TYPE_CHECKING
 
 from clew.chat.conversation import Conversation
 from clew.chat.tools import ChatTools, choose_tools
 from clew.errors import InputError, NotFoundError, check_several
 from clew.tools.registry import TOOLS
+from clew.types.values import random_id
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +59,7 @@ def begin(
             model=model,
         ),
         log,
-        conversation or secrets.token_hex(6),
+        conversation or random_id(12),
         max_rounds=max_rounds,
         remembers=remember,
     )

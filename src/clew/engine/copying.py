@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import InputError, StoreError
 from clew.ports.copying import SHAPES, CopyReport, Mark, Table, TableCopy
-from clew.wiring import open_for_copying
+from clew.wiring import forget_undos, open_for_copying
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,10 @@ def copy(
         closing(open_for_copying(source, make=False)) as read,
         closing(open_for_copying(target, make=True)) as written,
     ):
-        return copy_store(read, written, anew=anew, progress=progress)
+        report = copy_store(read, written, anew=anew, progress=progress)
+        if report.written or report.resumed:
+            forget_undos(target)
+    return report
 
 
 def copy_store(

@@ -155,7 +155,7 @@ class Graph:
         path is its ties: relations that are stated, in their own direction, or sentences that name
         both ends. Raises `InputError` for hops outside 1 to 5 or a limit below 1.
         """
-        from clew.graph.traversal.paths import all_paths, strongest_path
+        from clew.graph.paths import all_paths, strongest_path
         from clew.search.strategies.entity_paths import (
             entity_rows,
             read_paths,

@@ -11,6 +11,7 @@ import numpy as np
 from clew.errors import InputError, NotFoundError
 from clew.graph.entity_confidence import EntityEvidence, stated_entities
 from clew.search.answer.explain import read_relations
+from clew.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -81,8 +82,8 @@ def prune(state: EngineState, below: float, dry_run: bool, entities: bool) -> Pr
     found = sorted(_read(state, weak), key=lambda one: (one.weight, one.ids))
     unsure = _unsure_entities(state, below) if entities else []
     if not dry_run:
-        # All or nothing: a run that is killed leaves no half to be asked for again.
-        with state.writing, state.store.batch():
+        # Each batch lasts by itself: where a run is killed, another one goes on behind it.
+        with state.writing:
             for ids in _batches(np.array([i for one in found for i in one.ids], dtype=np.int64)):
                 state.store.retract(ids, by_hand=False)
             for ids in _batches(np.array([one.id for one in unsure], dtype=np.int64)):
@@ -156,8 +157,8 @@ def _fact(found: tuple[Relation, RelationEvidence]) -> tuple[int, str, int]:
 
 
 def _reason(statements: Sequence[Relation], documents: int) -> str:
-    count = f"{documents:,} document" + ("" if documents == 1 else "s")
     surest = max(relation.confidence for relation in statements)
     ended = " and a later fact ended it" if any(r.valid_until for r in statements) else ""
     weight = max(relation.weight for relation in statements)
+    count = counted(documents, "document")
     return f"weight {weight:.2f}: {count}, at best {surest:.2f} sure, states it{ended}"

@@ -30,8 +30,7 @@ from clew.wiring import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from clew.graph.entity_graph import EntityGraph
-    from clew.graph.importance import EntityRanks
+    from clew.graph.entity_graph import EntityGraph, EntityRanks
     from clew.graph.snapshot import Snapshot
     from clew.graph.vocabulary import Vocabulary
     from clew.indexing.pipeline import IndexingPipeline
@@ -198,7 +197,7 @@ class EngineState:
     @property
     def entity_graph(self) -> EntityGraph:
         """The graph of entities alone, brought up to the store's generation."""
-        from clew.graph.entity_graph_files import current_entity_graph
+        from clew.graph.entity_graph import current_entity_graph
 
         snapshot = self.snapshot
         with self._refreshing:
@@ -210,7 +209,7 @@ class EngineState:
     @property
     def entity_ranks(self) -> EntityRanks:
         """How much each entity matters, brought up to the store's generation."""
-        from clew.graph.entity_graph_files import current_entity_ranks
+        from clew.graph.entity_graph import current_entity_ranks
 
         with self._refreshing:
             self._entity_ranks = current_entity_ranks(
@@ -229,7 +228,7 @@ class EngineState:
 
         What reads them does this, too. `progress` is called with each step.
         """
-        from clew.graph.communities.refresh import refresh_communities
+        from clew.graph.communities import refresh_communities
 
         if self.kept_communities.generation() == self.store.generation():
             return

@@ -18,21 +18,28 @@ Sentences of more than `CROWD` entities are lists, and add nothing.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 
-from clew.graph.snapshot_columns import Adjacency, distinct, find_sorted
+from clew.derived_files import derived_path, read_arrays, write_arrays
+from clew.graph.snapshot import Adjacency, distinct, find_sorted
+from clew.graph.snapshot_files import current_snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from clew.graph.snapshot import Floats, Ints, Snapshot
-    from clew.ports import RelationRows
-    from clew.types import Ids
+    from clew.ports import RelationRows, SnapshotSource
+    from clew.types import Entity, Ids
+
+    Values = NDArray[np.float64]
 
 CROWD = 20
 """Entities of a sentence that adds to edges, at most; relations of texts to one entity in full."""
@@ -254,3 +261,187 @@ def _counting(counts: Ints) -> Ints:
     """0, 1, … for each count, one after the other."""
     first = np.cumsum(counts) - counts
     return np.arange(counts.sum()) - np.repeat(first, counts)
+
+
+# --- how much entities matter ------------------------------------------------------------
+
+
+Tier = Literal["core", "notable", "minor"]
+TIERS: tuple[Tier, ...] = ("core", "notable", "minor")
+"""The first 1 % of entities by PageRank (rounded up), the first 10 %, all others."""
+_SHARES = (0.01, 0.10)
+
+DAMPING = 0.85
+TOLERANCE = 1e-9
+"""PageRank is done when a round moves less than this much of the mass."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntityRanks:
+    """How much each entity matters."""
+
+    generation: int
+    entity_ids: Ids
+    """(E,) sorted"""
+    pagerank: Values
+    """(E,) above 0, summing to 1"""
+    salience: Floats
+    """(E,) see `salience`"""
+    tiers: NDArray[np.int8]
+    """(E,) positions in `TIERS`"""
+
+    def of(self, entity_ids: Sequence[int]) -> Mapping[int, tuple[float, Tier]]:
+        """(salience, tier) by id; ids that are not in the graph are left out."""
+        ids = np.array(entity_ids, dtype=np.int64)
+        rows, known = find_sorted(self.entity_ids, ids)
+        return {
+            int(id_): (float(self.salience[row]), TIERS[self.tiers[row]])
+            for id_, row in zip(ids[known], rows[known], strict=True)
+        }
+
+    def applied(self, entities: Sequence[Entity]) -> list[Entity]:
+        """The entities with their salience and tier; those not in the graph matter least."""
+        found = self.of([entity.id for entity in entities])
+        least: tuple[float, Tier] = (0.0, TIERS[-1])
+        return [
+            replace(entity, salience_score=score, tier=tier)
+            for entity in entities
+            for score, tier in [found.get(entity.id, least)]
+        ]
+
+
+def entity_ranks(graph: EntityGraph) -> EntityRanks:
+    """PageRank and what follows from it."""
+    ranks = pagerank(graph)
+    return EntityRanks(
+        generation=graph.generation,
+        entity_ids=graph.entity_ids,
+        pagerank=ranks,
+        salience=salience(graph, ranks),
+        tiers=tiers(ranks),
+    )
+
+
+def pagerank(graph: EntityGraph) -> Values:
+    """(E,) share of time that a walk spends at each entity; above 0, summing to 1.
+
+    Page et al. (1999): with a chance of `DAMPING` the walk takes an edge, by strength, else it
+    restarts anywhere; so it does at an entity without edges. Power iteration to `TOLERANCE`.
+    """
+    size = len(graph.entity_ids)
+    connected = np.flatnonzero(degrees(graph))
+    strengths = graph.strengths[graph.edges].astype(np.float64)
+    totals = np.zeros(size)
+    mass = np.full(size, 1 / max(size, 1))
+    if len(connected):
+        totals[connected] = np.add.reduceat(strengths, graph.starts[connected])
+        strengths /= totals[graph.neighbours]
+    change = 1.0
+    while change > TOLERANCE and size:
+        lost = 1 - DAMPING * mass[connected].sum()
+        arrived = np.full(size, lost / size)
+        if len(connected):
+            flow = mass[graph.neighbours] * strengths
+            arrived[connected] += DAMPING * np.add.reduceat(flow, graph.starts[connected])
+        change = float(np.abs(arrived - mass).sum())
+        mass = arrived
+    return mass
+
+
+def salience(graph: EntityGraph, ranks: Values) -> Floats:
+    """(E,) 0 to 1: PageRank on a log scale, from that of an entity without edges to the highest."""
+    connected = degrees(graph) > 0
+    if not connected.any():
+        return np.zeros(len(ranks), dtype=np.float32)
+    # What restarts at an entity without edges comes from all others and from its like.
+    least = (1 - DAMPING) / (len(ranks) - DAMPING * (~connected).sum())
+    scaled = np.log(ranks / least) / np.log(ranks.max() / least)
+    return np.where(connected, np.clip(scaled, 0, 1), 0).astype(np.float32)
+
+
+def tiers(ranks: Values) -> NDArray[np.int8]:
+    """(E,) positions in `TIERS`, by rank; of equals the smaller row goes first."""
+    found = np.full(len(ranks), len(_SHARES), dtype=np.int8)
+    order = np.argsort(-ranks, kind="stable")
+    for tier in reversed(range(len(_SHARES))):
+        found[order[: ceil(_SHARES[tier] * len(ranks))]] = tier
+    return found
+
+
+def degrees(graph: EntityGraph) -> Ints:
+    """(E,) edges of each entity."""
+    return np.diff(graph.starts)
+
+
+# --- on disk -----------------------------------------------------------------------------
+
+# `entities-<generation>.arrays` lies beside the database, like the snapshot, and is made when it
+# is first asked for. A graph of another generation is of no use: strengths depend on the whole
+# store.
+
+
+FORMAT = 2
+"""Grows whenever what is stored means something else."""
+EXCLUDED_TYPE = "date"
+"""The type of the entities that get no edges."""
+
+_KIND = "entities"
+_Kept = TypeVar("_Kept", EntityGraph, EntityRanks)
+
+
+def current_entity_graph(
+    source: SnapshotSource,
+    snapshot: Snapshot | None,
+    folder: Path,
+    previous: EntityGraph | None = None,
+) -> EntityGraph:
+    """The store's graph of entities at its present generation; built where it is not on disk.
+
+    `snapshot` is brought up to the same generation for it, where it is needed at all.
+    """
+    generation = source.generation()
+    if previous is not None and previous.generation == generation:
+        return previous
+    return _kept(EntityGraph, folder, generation) or _built(source, snapshot, folder)[0]
+
+
+def current_entity_ranks(
+    source: SnapshotSource,
+    snapshot: Snapshot | None,
+    folder: Path,
+    previous: EntityRanks | None = None,
+) -> EntityRanks:
+    """How much the entities matter at the store's present generation; reads no more than that."""
+    generation = source.generation()
+    if previous is not None and previous.generation == generation:
+        return previous
+    return _kept(EntityRanks, folder, generation) or _built(source, snapshot, folder)[1]
+
+
+def _built(
+    source: SnapshotSource, snapshot: Snapshot | None, folder: Path
+) -> tuple[EntityGraph, EntityRanks]:
+    with source.reading():
+        snapshot = current_snapshot(source, folder, snapshot)
+        excluded = source.entities_of_type(EXCLUDED_TYPE)
+        graph = build_entity_graph(snapshot.whole, source.relation_rows(), excluded)
+    ranks = entity_ranks(graph)
+    stored = {"format": np.array(FORMAT)}
+    for kept in (graph, ranks):
+        stored |= {name: getattr(kept, name) for name in _arrays(type(kept))}
+    with suppress(OSError):  # it costs time, no more
+        write_arrays(folder, _KIND, graph.generation, stored)
+    return graph, ranks
+
+
+def _kept(kind: type[_Kept], folder: Path, generation: int) -> _Kept | None:
+    """What the file of the generation holds; None where there is none that can be read."""
+    names: list[str] = _arrays(kind)
+    arrays = read_arrays(derived_path(folder, _KIND, generation))
+    if arrays is None or not {"format", *names}.issubset(arrays) or arrays["format"] != FORMAT:
+        return None
+    return kind(generation, *(arrays[name] for name in names))
+
+
+def _arrays(kind: type[EntityGraph | EntityRanks]) -> list[str]:
+    return [f.name for f in fields(kind) if f.name != "generation"]

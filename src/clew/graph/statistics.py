@@ -1,7 +1,4 @@
-"""The graph of entities at a glance, by name: its size, what matters in it, what holds it together.
-
-`graph.importance` and `graph.traversal.cut_vertices` compute; here their rows become entities.
-"""
+"""What matters in the graph of entities, and what holds it together."""
 
 from __future__ import annotations
 
@@ -10,25 +7,257 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.importance import (
-    GraphStatistics,
-    betweenness,
-    degrees,
-    entity_ranks,
-    hubs,
-    summary,
-)
-from clew.graph.snapshot_columns import find_sorted
-from clew.graph.traversal.cut_vertices import cut_vertices
+from clew.errors import InputError
+from clew.graph.entity_graph import degrees, entity_ranks
+from clew.graph.paths import entries_of
+from clew.graph.snapshot import find_sorted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from clew.graph.entity_graph import EntityGraph
-    from clew.graph.importance import EntityRanks, Values
+    from numpy.typing import NDArray
+
+    from clew.graph.entity_graph import EntityGraph, EntityRanks
     from clew.graph.snapshot import Ints
     from clew.ports import GraphStore
     from clew.types import Entity, Ids
+
+    Values = NDArray[np.float64]
+
+EXACT = 1_000
+"""Entities up to which betweenness is exact."""
+
+
+def hubs(graph: EntityGraph, ranks: Values, limit: int = 10) -> list[int]:
+    """Rows of the connected entities of highest PageRank, highest first, then by row."""
+    best = np.argsort(-ranks, kind="stable")
+    return best[degrees(graph)[best] > 0][:limit].tolist()
+
+
+# --- betweenness -------------------------------------------------------------------------
+
+
+def betweenness(graph: EntityGraph, samples: int = 64, seed: int = 0) -> Values:
+    """(E,) share, 0 to 1, of the shortest paths between pairs of others that go by an entity.
+
+    Brandes (2001), by hops; a pair with several shortest paths counts for each by its share, a
+    pair without any for none. From every entity up to `EXACT` entities; above that from `samples`
+    connected entities drawn at random, scaled up (Brandes & Pich 2007): then the result is an
+    estimate, and may pass 1. Raises `InputError` for `samples` below 1.
+    """
+    if samples < 1:
+        raise InputError(f"samples {samples!r} cannot be; expected at least 1")
+    size = len(graph.entity_ids)
+    connected = np.flatnonzero(degrees(graph))
+    sources = connected
+    if size > EXACT and samples < len(connected):
+        sources = np.random.default_rng(seed).choice(connected, samples, replace=False)
+    total = np.zeros(size)
+    for source in sources.tolist():
+        total += _dependencies(graph, source)
+    pairs = max((size - 1) * (size - 2), 1)
+    return total * (len(connected) / max(len(sources), 1)) / pairs
+
+
+def _dependencies(graph: EntityGraph, source: int) -> Values:
+    """(E,) how far the shortest paths from one entity to all others depend on each."""
+    hops = np.full(len(graph.entity_ids), -1, dtype=np.int64)
+    ways = np.zeros(len(graph.entity_ids))
+    hops[source], ways[source] = 0, 1
+    level, steps = np.array([source]), list[tuple["Ints", "Ints"]]()
+    while len(level):
+        ends, _, owner = entries_of(graph, level)
+        onward = (hops[ends] < 0) | (hops[ends] == len(steps) + 1)
+        ends, origins = ends[onward], level[owner[onward]]
+        new = ends[hops[ends] < 0]
+        hops[new] = len(steps) + 1
+        np.add.at(ways, ends, ways[origins])
+        steps.append((origins, ends))
+        level = np.unique(new)
+    depend = np.zeros(len(hops))
+    for origins, ends in reversed(steps):
+        np.add.at(depend, origins, ways[origins] / ways[ends] * (1 + depend[ends]))
+    depend[source] = 0
+    return depend
+
+
+# --- how it hangs together ---------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GraphStatistics:
+    """The graph of entities in numbers."""
+
+    entities: int
+    ties: int
+    """Edges; the name is that of `clew stats --graph --json`."""
+    isolated: int
+    """Entities without edges."""
+    components: int
+    """Connected parts, isolated entities among them."""
+    largest_component: int
+    """Entities of the largest part."""
+    mean_degree: float
+    highest_degree: int
+
+
+def components(graph: EntityGraph) -> Ints:
+    """(E,) the connected part of each entity, named by its smallest row.
+
+    Each entity takes the smallest name around it and then that entity's own, until nothing changes.
+    """
+    # Not scipy: over a million edges its `connected_components` takes about twice as long.
+    names = np.arange(len(graph.entity_ids))
+    connected = np.flatnonzero(degrees(graph))
+    while len(connected):
+        least = names.copy()
+        around = np.minimum.reduceat(names[graph.neighbours], graph.starts[connected])
+        least[connected] = np.minimum(names[connected], around)
+        least = least[least]
+        if np.array_equal(least, names):
+            break
+        names = least
+    return names
+
+
+def summary(graph: EntityGraph) -> GraphStatistics:
+    """The graph in numbers."""
+    degree = degrees(graph)
+    sizes = np.unique(components(graph), return_counts=True)[1]
+    return GraphStatistics(
+        entities=len(degree),
+        ties=len(graph.strengths),
+        isolated=int((degree == 0).sum()),
+        components=len(sizes),
+        largest_component=int(sizes.max(initial=0)),
+        mean_degree=float(degree.mean()) if len(degree) else 0.0,
+        highest_degree=int(degree.max(initial=0)),
+    )
+
+
+# --- cut entities and bridges ------------------------------------------------------------
+
+
+MAX_EDGES = 1_000_000
+"""Edges of a graph that is looked at, at most: it takes some seconds."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CutVertices:
+    """What holds the graph together, that which holds most first."""
+
+    entities: Ints
+    """(n,) rows of cut entities (articulation points)."""
+    severed: Ints
+    """(n,) entities that would come off the largest part that is left, without each of these."""
+    bridges: Ints
+    """(m,) numbers of bridges: edges on no cycle."""
+    bridge_severed: Ints
+    """(m,) entities of the smaller side of each."""
+    notes: tuple[str, ...] = ()
+
+
+def cut_vertices(graph: EntityGraph, max_edges: int = MAX_EDGES) -> CutVertices:
+    """Cut entities and bridges (Hopcroft & Tarjan 1973), without recursion.
+
+    A graph of more edges than `max_edges` is not looked at, which is said in `notes`.
+    """
+    if len(graph.strengths) > max_edges:
+        none = np.zeros(0, dtype=np.int64)
+        note = f"bridges were not looked for: the graph has more than {max_edges} ties"
+        return CutVertices(
+            entities=none, severed=none, bridges=none, bridge_severed=none, notes=(note,)
+        )
+    order, parent, by = _depth_first(graph)
+    low, sizes = _low_points(graph, order, parent)
+    number = np.empty(len(order), dtype=np.int64)
+    number[order] = np.arange(len(order))
+    child = order[parent[order] >= 0]
+    parts = components(graph)
+    whole = np.bincount(parts, minlength=len(order))[parts]
+    bridge = child[low[child] > number[parent[child]]]
+    smaller = np.minimum(sizes[bridge], whole[bridge] - sizes[bridge])
+    severed = _severed(child[low[child] >= number[parent[child]]], parent, sizes, whole)
+    entities = np.flatnonzero(severed)
+    first = np.lexsort((entities, -severed[entities]))
+    first_bridge = np.lexsort((by[bridge], -smaller))
+    return CutVertices(
+        entities=entities[first],
+        severed=severed[entities][first],
+        bridges=by[bridge][first_bridge],
+        bridge_severed=smaller[first_bridge],
+    )
+
+
+def _depth_first(graph: EntityGraph) -> tuple[Ints, Ints, Ints]:
+    """Entities in the order met; by entity, the one met before it and the edge from that."""
+    starts, neighbours = graph.starts.tolist(), graph.neighbours.tolist()
+    edges = graph.edges.tolist()
+    size = len(starts) - 1
+    parent, by, at = [-1] * size, [-1] * size, starts[:-1]
+    met = [False] * size
+    order: list[int] = []
+    for root in range(size):
+        if met[root]:
+            continue
+        met[root] = True
+        order.append(root)
+        stack = [root]
+        while stack:
+            here = stack[-1]
+            entry = at[here]
+            if entry == starts[here + 1]:
+                stack.pop()
+                continue
+            at[here] = entry + 1
+            there = neighbours[entry]
+            if not met[there]:
+                met[there] = True
+                parent[there], by[there] = here, edges[entry]
+                order.append(there)
+                stack.append(there)
+    return (
+        np.array(order, dtype=np.int64),
+        np.array(parent, dtype=np.int64),
+        np.array(by, dtype=np.int64),
+    )
+
+
+def _low_points(graph: EntityGraph, order: Ints, parent: Ints) -> tuple[Ints, Ints]:
+    """By entity: the first one met that it or one below it has an edge to; how many lie below.
+
+    Itself counts as below, and the edge to the entity before does not count.
+    """
+    size = len(order)
+    number = np.empty(size, dtype=np.int64)
+    number[order] = np.arange(size)
+    owner = np.repeat(np.arange(size), np.diff(graph.starts))
+    back = graph.neighbours != parent[owner]
+    low = number.copy()
+    np.minimum.at(low, owner[back], number[graph.neighbours[back]])
+    lows, above, sizes = low.tolist(), parent.tolist(), [1] * size
+    for here in reversed(order.tolist()):
+        before = above[here]
+        if before >= 0:
+            lows[before] = min(lows[before], lows[here])
+            sizes[before] += sizes[here]
+    return np.array(lows, dtype=np.int64), np.array(sizes, dtype=np.int64)
+
+
+def _severed(cut_off: Ints, parent: Ints, sizes: Ints, whole: Ints) -> Ints:
+    """(E,) what each entity keeps from the largest part left without it; 0 for most.
+
+    `cut_off` are entities below which all hangs on the one before alone.
+    """
+    hanging = np.zeros(len(parent), dtype=np.int64)
+    largest = np.zeros(len(parent), dtype=np.int64)
+    np.add.at(hanging, parent[cut_off], sizes[cut_off])
+    np.maximum.at(largest, parent[cut_off], sizes[cut_off])
+    others = whole - 1
+    return np.where(hanging > 0, others - np.maximum(largest, others - hanging), 0)
+
+
+# --- at a glance, by name ----------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,14 +312,13 @@ def overview(store: GraphStore, graph: EntityGraph, limit: int = 10) -> GraphOve
     passing = betweenness(graph)
     central = np.lexsort((np.arange(len(passing)), -passing))[:limit]
     found = cut_vertices(graph)
-    ends = _ends(graph, found.bridges[:limit])
-    hub_rows = [hub.entity for hub in hubs(graph, ranks.pagerank, limit)]
+    ends = _edge_ends(graph, found.bridges[:limit])
     between = central[passing[central] > 0].tolist()
     cut = found.entities[:limit].tolist()
     names = _names(store, graph, {*cut, *(row for pair in ends for row in pair)})
     return GraphOverview(
         statistics=summary(graph),
-        hubs=_ranked(store, graph, ranks, passing, hub_rows),
+        hubs=_ranked(store, graph, ranks, passing, hubs(graph, ranks.pagerank, limit)),
         between=_ranked(store, graph, ranks, passing, between),
         cut_entities=tuple(
             CutVertex(name=names[row], severed=severed)
@@ -150,7 +378,7 @@ def _ranked(
     )
 
 
-def _ends(graph: EntityGraph, edges: Ints) -> list[tuple[int, int]]:
+def _edge_ends(graph: EntityGraph, edges: Ints) -> list[tuple[int, int]]:
     """The rows at both ends of each edge, in the order of the edges given."""
     entries = np.flatnonzero(np.isin(graph.edges, edges))
     owners = np.searchsorted(graph.starts, entries, side="right") - 1

@@ -18,7 +18,6 @@ from clew.derived_files import derived_files, read_arrays, write_arrays
 from clew.text import words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -148,10 +147,6 @@ def _extended(known: Vocabulary | None, source: SnapshotSource, generation: int)
 
 def _newest(folder: Path, generation: int) -> Vocabulary | None:
     """The newest ones that are not ahead of the store and can be read."""
-    return next(_readable(folder, generation), None)
-
-
-def _readable(folder: Path, generation: int) -> Iterator[Vocabulary]:
     files = derived_files(folder, _KIND)
     for path in sorted(files, key=files.__getitem__, reverse=True):
         arrays = read_arrays(path) if files[path] <= generation else None
@@ -160,4 +155,5 @@ def _readable(folder: Path, generation: int) -> Iterator[Vocabulary]:
                 version, last, chunks = arrays["numbers"].tolist()
                 if version == FORMAT:
                     held = arrays["words"].tobytes().decode().split("\n")
-                    yield Vocabulary(files[path], last, chunks, frozenset(filter(None, held)))
+                    return Vocabulary(files[path], last, chunks, frozenset(filter(None, held)))
+    return None

@@ -26,6 +26,7 @@ from clew.indexing.memory_documents import (
     source_of,
 )
 from clew.indexing.reading.formats.common import clean_text
+from clew.request_end import has_ended
 from clew.text import entity_key
 from clew.types import NewRelation, document_id
 
@@ -88,8 +89,6 @@ class ManualGraphWriter:
     """Makes the steps of indexing; called only where there is a text to index."""
     writing: AbstractContextManager[object]
     """Held while something is saved."""
-    cancelled: Callable[[], bool] = lambda: False
-    """Asked between texts; where it answers true, nothing is written."""
 
     def find(self, names: Sequence[str]) -> dict[str, int]:
         """Ids of entities made by hand, by name; names of others are left out.
@@ -327,7 +326,7 @@ class ManualGraphWriter:
         given = [list(of_one) for of_one in documents]
         flat, ready = list(chain.from_iterable(given)), []
         for start in range(0, len(flat), GROUP):
-            if self.cancelled():
+            if has_ended():
                 raise InputError("nobody waits any more; nothing was written. Give less at a time")
             ready += self.pipeline().complete(flat[start : start + GROUP])
         rest = iter(ready)

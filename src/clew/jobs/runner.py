@@ -22,6 +22,7 @@ from clew.errors import (
     StoreUnavailableError,
 )
 from clew.jobs.attempt import Attempt, JobStopped
+from clew.request_end import has_ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -37,6 +38,7 @@ LEASE_SECONDS = 15.0
 AT_ONCE_SECONDS = 10.0
 """How long whoever asks for something at once waits for it; then it goes on in the background."""
 _POLL_SECONDS = 1.0
+_LOOK_SECONDS = 0.1
 _FORGET_SECONDS = 3600.0
 _AWAY_SECONDS = 5.0
 
@@ -82,7 +84,8 @@ class JobRunner:
         """A new job, or the one that has the idempotency key.
 
         With `at_once` it is run before all others and has ended when this returns, unless it takes
-        longer than `AT_ONCE_SECONDS`. Raises `InputError` where the key belongs to other work or
+        longer than `AT_ONCE_SECONDS`; where its request ends before, it is cancelled: nobody was
+        told of it. Raises `InputError` where the key belongs to other work or
         too many jobs are unfinished, `StoreError` after `close`.
         """
         if kind not in self._kinds:
@@ -103,7 +106,11 @@ class JobRunner:
             self.start()
             thread = threading.Thread(target=self._run, args=(job,), name="clew-job", daemon=True)
             thread.start()
-            thread.join(AT_ONCE_SECONDS)
+            until = time.monotonic() + AT_ONCE_SECONDS
+            while thread.is_alive() and time.monotonic() < until:
+                if has_ended():
+                    return self.cancel(job.id)
+                thread.join(_LOOK_SECONDS)
             return self.job(job.id)
         self.start()
         with self._changed:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from mcp_types import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from clew.request_end import has_ended
 from clew.tools.spec import Progress
 
 if TYPE_CHECKING:
@@ -50,23 +50,14 @@ class SessionProgress(Progress):
     def __init__(self, session: ServerSession) -> None:
         self._session = session
         self._reported = 0.0
-        self._stopped = threading.Event()
 
     def report(self, done: float, total: float | None, message: str) -> None:
         """See `clew.tools.spec.Progress`; what comes too soon after the last is left out."""
         now = time.monotonic()
-        if self.cancelled() or (now - self._reported < REPORT_SECONDS and done != total):
+        if has_ended() or (now - self._reported < REPORT_SECONDS and done != total):
             return
         self._reported = now
         anyio.from_thread.run(self._session.report_progress, done, total, message)
-
-    def cancelled(self) -> bool:
-        """Whether the client cancelled, went away, or waited for longer than it may."""
-        return self._stopped.is_set()
-
-    def stop(self) -> None:
-        """Tell the tool that nobody waits any more."""
-        self._stopped.set()
 
 
 def run(

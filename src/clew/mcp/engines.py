@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from clew.derived_files import derived_files, remove_files
 from clew.errors import NotFoundError, StoreBusyError, StoreError
 from clew.mcp.http.threads import Threads
+from clew.request_end import finishing
 from clew.tools.toolbox import may_call
 from clew.wiring import make_embedder, make_language_provider, make_reranker, store_exists
 
@@ -146,7 +147,8 @@ class Engines:
                 )
             self._moving.add(namespace)
         try:
-            opened = self._open(namespace)
+            with finishing():
+                opened = self._open(namespace)
         except BaseException:
             self._arrived(namespace)
             raise

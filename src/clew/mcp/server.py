@@ -210,8 +210,6 @@ class ClewServer(MCPServer[None]):
             return calls.to_result(await self.requests.run(run))
         except TimeoutError:
             return calls.failure(f"{self.requests.too_slow}. Ask for less at a time")
-        finally:
-            progress.stop()
 
     # --- resources
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from clew.errors import ModelError
+from clew.request_end import go_on
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,7 +62,11 @@ def _check_providers(providers: Sequence[str]) -> None:
 
 @contextmanager
 def onnxruntime_errors(what: str, setting: str) -> Iterator[None]:
-    """Turn the exceptions of onnxruntime, which have no common base, into `ModelError`."""
+    """Turn the exceptions of onnxruntime, which have no common base, into `ModelError`.
+
+    Nothing is run for a request that ended.
+    """
+    go_on()
     from onnxruntime.capi import onnxruntime_pybind11_state as errors
 
     try:

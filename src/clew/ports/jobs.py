@@ -172,9 +172,9 @@ class RefusalLog(Protocol):
         ...
 
 
-AuditOutcome = Literal["done", "refused", "failed", "unknown"]
-"""`refused`: what was asked cannot be, or was not agreed to; `failed`: any other error; `unknown`:
-the process ended meanwhile."""
+AuditOutcome = Literal["done", "nothing", "refused", "failed", "unknown"]
+"""`nothing`: what was to go was not there; `refused`: what was asked cannot be, or was not agreed
+to; `failed`: any other error; `unknown`: the process ended meanwhile."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -36,7 +36,7 @@ class StoreUpkeep(Protocol):
         ...
 
     def declare_functional(self, relation_types: Collection[str]) -> None:
-        """Say of which relation types a later fact ends an earlier one.
+        """Say of which relation types, and those that mean the same, a later fact ends an earlier.
 
         Every end is derived again where they change; a store that can only be read keeps its own.
         """

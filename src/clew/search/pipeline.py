@@ -101,6 +101,7 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
         overview=there_is and (strategy not in WITH_EARLIER or asks_what_happened(session)),
         notes=tuple(session.notes),
     )
+    result = replace(result, answering=answering_line(result))
     if remark := _no_answer(result):
         result = replace(result, notes=(remark, *result.notes))
     _log(result)
@@ -118,8 +119,6 @@ def _with_standing(session: QuerySession, found: RetrievalResult) -> tuple[Hit, 
 
 def _no_answer(result: SearchResult) -> str:
     """That no passage answers, or hardly any may; empty where one is likely to."""
-    if answering_line(result) is not None:
-        return ""  # no passage has to say what was stated
     if not result.hits or result.answered or any(hit.chunk.version for hit in result.hits):
         return ""  # what is sure of an earlier text is not known
     return UNLIKELY if result.reached else UNANSWERED

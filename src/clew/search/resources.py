@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from clew.graph.entity_graph import EntityGraph
-    from clew.graph.importance import EntityRanks
+    from clew.graph.entity_graph import EntityGraph, EntityRanks
     from clew.graph.snapshot import Snapshot
     from clew.graph.vocabulary import Vocabulary
     from clew.ports import CommunityStore, Embedder, Reranker, Store, VectorIndex

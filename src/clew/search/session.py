@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.graph.neighbourhood import Neighbourhood
-    from clew.graph.snapshot import Snapshot
+    from clew.graph.snapshot import Neighbourhood, Snapshot
     from clew.search.analysis.analyse import Seed
     from clew.search.analysis.period import AskedTime
     from clew.search.analysis.route import Features, Route

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from clew.request_end import go_on
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -20,7 +22,8 @@ class Timings:
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Add the time spent inside to this step."""
+        """Add the time spent inside to this step, which is not begun for a request that ended."""
+        go_on()
         outer, self._inner = self._inner, 0.0
         started = time.perf_counter()
         try:

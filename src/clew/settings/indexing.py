@@ -147,8 +147,9 @@ class RelationSettings(SettingsGroup):
     """What relations mean."""
 
     functional: tuple[str, ...] = Field(
-        default=("lives_in", "works_at", "works_for", "married_to"),
-        description="Relation types of which one entity has one at a time: a later one ends it.",
+        default=("lives_in", "works_at", "married_to"),
+        description="Relation types of which one entity has one at a time: a later one ends it, and"
+        " so does one that means the same, such as `works_for`.",
     )
 
 

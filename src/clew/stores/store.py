@@ -19,6 +19,7 @@ from clew.stores.relations.manual_graph import ManualGraph
 from clew.stores.relations.validity import recompute_all
 from clew.stores.snapshot import Snapshots
 from clew.stores.state import COUNT_CHANGE, REMEMBER
+from clew.types.relation_types import with_synonyms
 
 if TYPE_CHECKING:
     from clew.ports.upkeep import Progress
@@ -63,7 +64,7 @@ class Store(Documents, ChunkDates, ManualGraph, Extractions, Snapshots, Neighbou
 
     def declare_functional(self, relation_types: Collection[str]) -> None:
         """See `ports.StoreUpkeep`."""
-        functional = sorted(relation_types)
+        functional = sorted(with_synonyms(relation_types))
 
         def work() -> None:
             self._remember("functional", functional)

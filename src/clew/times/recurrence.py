@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from calendar import isleap
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from clew.errors import InputError
+from clew.request_end import go_on
 
 ENDLESS = "9999-12-31"
 """The last day of a series without end."""
@@ -35,7 +36,7 @@ MOST_WORK = 1_000_000
 _FIRST, _ALL = 50_000, 200_000
 """The same until a rule is met first, or never is: 130 years; and until one that counts ends."""
 _BREATH = 1000
-"""The same until it is looked whether anybody waits still."""
+"""The same between two looks at whether the request has ended."""
 _TIMES = 1440
 """Times of a day that a rule may name."""
 _RARE = 8
@@ -45,14 +46,13 @@ _RARE = 8
 class Work:
     """How many more days and occurrences are looked at for one answer; raises `InputError`."""
 
-    def __init__(self, left: int = MOST_WORK, waiting: Callable[[], None] = lambda: None) -> None:
-        """`waiting` is called now and then; what it raises ends the work."""
-        self.left, self._waiting = left, waiting
+    def __init__(self, left: int = MOST_WORK) -> None:
+        self.left = left
 
     def spend(self, number: int) -> None:
         """Count what is looked at next."""
         if self.left // _BREATH != (self.left - number) // _BREATH:
-            self._waiting()
+            go_on()
         self.left -= number
         if self.left < 0:
             raise InputError(

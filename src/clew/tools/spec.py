@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from clew.errors import InputError
-
 if TYPE_CHECKING:
     from clew.engine import Engine
     from clew.models.llm.client import LanguageModelClient
@@ -79,15 +77,6 @@ class Progress:
 
     def tell(self, piece: str) -> None:
         """A piece of an answer in words, as soon as it may be shown."""
-
-    def cancelled(self) -> bool:
-        """Whether nobody waits for the result any more; long tools look now and then."""
-        return False
-
-    def check(self) -> None:
-        """Raise `InputError` where nobody waits any more: work ends with its request."""
-        if self.cancelled():
-            raise InputError("whoever asked has gone away")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

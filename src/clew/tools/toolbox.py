@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import ClewError, InputError
+from clew.request_end import finishing
 from clew.tools.spec import Call, Caller, Progress
 from clew.tools.truncate import shortened
 from clew.tools.validate import as_object, complete
@@ -134,15 +135,18 @@ class Toolbox:
             changes_nothing = tool.read_only or arguments.get("dry_run") is True
             if changes_nothing or self._audit is None:
                 return self._run(call, tool, arguments, declined)[0]
-            settle = self._audit(call.caller, tool, arguments)
-            try:
-                result, undo = self._run(call, tool, arguments, declined)
-            except Exception as error:
-                with suppress(ClewError):  # a full disk: the first error says so
-                    settle("refused" if isinstance(error, InputError) else "failed", None)
-                raise
-            settle("done", undo)
-            return result
+            with finishing():
+                settle = self._audit(call.caller, tool, arguments)
+                store = self._engine.store
+                before = store.generation() if tool.destructive else None
+                try:
+                    result, undo = self._run(call, tool, arguments, declined)
+                except Exception as error:
+                    with suppress(ClewError):  # a full disk: the first error says so
+                        settle("refused" if isinstance(error, InputError) else "failed", None)
+                    raise
+                settle("nothing" if before == store.generation() else "done", undo)
+                return result
 
     def _run(
         self, call: Call, tool: Tool, arguments: Arguments, declined: bool

@@ -111,6 +111,8 @@ class SearchResult:
     """Entities of the question that the graph knows."""
     stated: tuple[str, ...] = ()
     """Relations of theirs that were stated by hand, in words: no passage says them."""
+    answering: int | None = None
+    """Place in `stated` of the one that answers; None where none does."""
     temporal: TemporalInfo | None = None
     timings_ms: Mapping[str, float] = field(default_factory=dict)
     """By step; `cache` alone where the answer was still known."""
@@ -134,7 +136,12 @@ class SearchResult:
 
     @property
     def answered(self) -> bool:
-        """Whether one is `reached`, and likely at all: at `LEAST_LIKELY`, or of an earlier text."""
+        """Whether what was stated answers, or a hit is `reached` and likely.
+
+        Likely: at `LEAST_LIKELY`, or of an earlier text.
+        """
+        if self.answering is not None:
+            return True
         likely = self.confidence is None or self.confidence >= LEAST_LIKELY
         return self.reached and (likely or any(hit.chunk.version for hit in self.hits))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -38,6 +39,15 @@ DatePrecision = Literal["", "year", "month", "day", "time"]
 DateSource = Literal["", "metadata", "title", "path", "message", "text", "properties"]
 """What of a document says its date: properties and headers, title or first heading, name of file
 or folder, time of a message, first lines of the text; empty for no date."""
+
+
+def random_id(digits: int = 16) -> str:
+    """An id of hex digits that nobody guesses.
+
+    The first is a letter: callers who read arguments as JSON would take `639356e100550634`, and
+    ids of decimal digits alone, for numbers.
+    """
+    return secrets.choice("abcdef") + secrets.token_hex(digits)[1:digits]
 
 
 NUMBER = re.compile(r"\[(\d{1,4})\]")

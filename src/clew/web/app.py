@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,6 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from clew.errors import ClewError
-from clew.mcp.http.asking import Told
 from clew.web.api.app import api_routes
 from clew.web.bodies import read_form
 from clew.web.middleware import (
@@ -145,18 +143,13 @@ class Explorer:
     async def _run(self, page: Page, request: Request, form: FormData | None) -> Response:
         scope = self._server.requests.scope_of(request)
 
-        told = Told()
-
         def make() -> Response:
             with scope.acquire() as opened:
-                asked = replace(self._asked(request, opened, form), progress=told)
+                asked = self._asked(request, opened, form)
                 asked.need(page.right)
                 return page.run(asked)
 
-        try:
-            return await scope.in_thread(make)
-        finally:
-            told.stop()
+        return await scope.in_thread(make)
 
     async def _lost(self, request: Request) -> Response:
         if self._server.access is not None and get_access_token() is None:

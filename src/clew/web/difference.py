@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Literal
 
+from clew.request_end import go_on
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -59,6 +61,7 @@ def _unchanged(lines: Sequence[str], first: int, last: int) -> Iterator[list[Pie
 
 def _words(before: str, after: str) -> list[Piece]:
     """A line that changed; one of very many words as a whole."""
+    go_on()
     old, new = _WORD.findall(before), _WORD.findall(after)
     if max(len(old), len(new)) > MOST_WORDS:
         return [Piece("gone", before), Piece("new", after)]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import InputError
-from clew.graph.render import SHARED
-from clew.graph.snapshot_columns import find_sorted
-from clew.graph.traversal.subgraph import edges_among, subgraph_around
+from clew.graph.export import SHARED
+from clew.graph.snapshot import find_sorted
+from clew.graph.subgraph import edges_among, subgraph_around
 from clew.search.strategies.entity_paths import entity_rows
 from clew.types import current_first
 

@@ -15,7 +15,6 @@ from clew.errors import (
     StoreBusyError,
     StoreUnavailableError,
 )
-from clew.mcp.http.asking import Told
 from clew.mcp.http.plain_requests import MediaTypeError, TooLargeError
 from clew.text import whole_number
 from clew.tools.registry import make_toolbox
@@ -67,8 +66,6 @@ class PageRequest:
     """Of the path."""
     form: FormData | None = None
     form_token: str = ""
-    progress: Told = field(default_factory=Told)
-    """Says whether anybody waits for it still."""
     signed_in: bool = False
     """By a cookie, so that there is something to log out of."""
 
@@ -122,7 +119,7 @@ class PageRequest:
         self.need(tool)
         assert self.opened is not None
         toolbox = make_toolbox(self.engine, tools, self.opened.jobs, packs=False)
-        outcome = toolbox.call(tool, arguments, caller=self.scope.caller, progress=self.progress)
+        outcome = toolbox.call(tool, arguments, caller=self.scope.caller)
         if outcome.error is None:
             return outcome.content
         if isinstance(outcome.error, ClewError):

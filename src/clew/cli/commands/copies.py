@@ -12,6 +12,7 @@ from clew.cli.common import Common
 from clew.cli.errors import FAILED, INCOMPLETE, note
 from clew.cli.output import stdout_console, write_json, write_line
 from clew.cli.progress import reporting
+from clew.text import counted
 
 if TYPE_CHECKING:
     from clew.indexing.import_memory import MemoryImportReport
@@ -30,7 +31,7 @@ def reindex(common: Common) -> None:
     if common.json:
         write_json({"documents": report.changed})
     else:
-        write_line(f"{report.changed:,} documents indexed again")
+        write_line(f"{counted(report.changed, 'document')} indexed again")
 
 
 def backup(
@@ -62,15 +63,16 @@ def restore(
     if common.json:
         write_json({"path": file, "documents": documents})
     else:
-        write_line(f"{documents:,} documents restored")
+        write_line(f"{counted(documents, 'document')} restored")
 
 
 def _confirm(held: int) -> None:
     """Ask before documents are replaced; where nobody can be asked, refuse."""
     if not sys.stdin.isatty():
-        note(f"Error: {held:,} documents would be replaced; add --yes to replace them")
+        replaced = counted(held, "document")
+        note(f"Error: {replaced} would be replaced; add --yes to replace what is stored")
         raise typer.Exit(FAILED)
-    if not typer.confirm(f"Replace the {held:,} documents that are stored?", err=True):
+    if not typer.confirm(f"Replace {counted(held, 'document')}?", err=True):
         raise typer.Exit(INCOMPLETE)
 
 
@@ -147,9 +149,13 @@ def import_memory(
 
 
 def _print_import(report: MemoryImportReport) -> None:
-    kinds = ("entities", "observations", "relations")
-    new = ", ".join(f"{getattr(report, kind):,} {kind}" for kind in kinds)
-    known = [f"{n:,} {kind}" for kind in kinds if (n := getattr(report, f"known_{kind}"))]
+    kinds = {"entities": "entity", "observations": "observation", "relations": "relation"}
+    new = ", ".join(counted(getattr(report, kind), one, kind) for kind, one in kinds.items())
+    known = [
+        counted(n, one, kind)
+        for kind, one in kinds.items()
+        if (n := getattr(report, f"known_{kind}"))
+    ]
     write_line(f"{new} new, {len(report.skipped):,} skipped")
     if known:
         write_line(f"{', '.join(known)} there before")

@@ -10,7 +10,7 @@ import typer
 from clew.cli.common import Common, matched
 from clew.cli.options import NameArgument
 from clew.cli.output import stdout_console, write_json, write_line
-from clew.text import one_line
+from clew.text import counted, one_line
 
 FOUND_BY_NAME = 1000
 """Entities with a text in a name that are looked at, at most."""
@@ -177,7 +177,7 @@ def retract(
     if common.json:
         write_json({"retracted": retracted})
     else:
-        write_line(f"{retracted:,} of {len(set(relations)):,} relations retracted")
+        write_line(f"{retracted:,} of {counted(len(set(relations)), 'relation')} retracted")
 
 
 def delete_relation(
@@ -193,7 +193,7 @@ def delete_relation(
     if common.json:
         write_json({"relation": relation, "deleted": deleted})
     else:
-        write_line(f"relation {relation} deleted, {deleted:,} statements of it taken back")
+        write_line(f"relation {relation} deleted, {counted(deleted, 'statement')} of it taken back")
 
 
 def restore_pruned(common: Common) -> None:
@@ -203,7 +203,7 @@ def restore_pruned(common: Common) -> None:
     if common.json:
         write_json({"restored": restored})
     else:
-        write_line(f"{restored:,} statements restored")
+        write_line(f"{counted(restored, 'statement')} restored")
 
 
 def prune(
@@ -235,8 +235,8 @@ def prune(
     for unsure in report.entities:
         write_line(f"{one_line(unsure.name)} ({unsure.entity_type}): {unsure.reason}")
     done = "taken back" if report.applied else "would be taken back; --apply does it"
-    also = f" and {len(report.entities):,} entities" if entities else ""
-    write_line(f"{len(report.relations):,} relations{also} {done}")
+    also = f" and {counted(len(report.entities), 'entity', 'entities')}" if entities else ""
+    write_line(f"{counted(len(report.relations), 'relation')}{also} {done}")
 
 
 def pruned(common: Common) -> None:
@@ -260,7 +260,7 @@ def restore(
     if common.json:
         write_json({"restored": restored})
     else:
-        write_line(f"{restored:,} names restored; `clew reindex` reads the texts again")
+        write_line(f"{counted(restored, 'name')} restored; `clew reindex` reads the texts again")
 
 
 def neighbors(
@@ -287,5 +287,5 @@ def _print_entity(common: Common, entity: Entity) -> None:
     if common.json:
         write_json(entity)
     else:
-        counts = f"{entity.mentions:,} mentions in {entity.documents:,} documents"
+        counts = f"{counted(entity.mentions, 'mention')} in {counted(entity.documents, 'document')}"
         write_line(f"{one_line(entity.name)} ({entity.entity_type}), {counts}")

@@ -18,7 +18,7 @@ from clew.cli.options import WhereOption
 from clew.cli.output import shown_source, stdout_console, write_json, write_line
 from clew.cli.progress import reporting
 from clew.errors import BINARY, EMPTY, InputError, NotFoundError
-from clew.text import one_line, whole_number
+from clew.text import counted, one_line, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -184,7 +184,7 @@ def print_report(report: IndexReport) -> None:
     if report.skipped:
         parts.append(f"{len(report.skipped):,} skipped")
     write_line(
-        f"{', '.join(parts)}; {report.chunks:,} chunks in {report.seconds:.1f} s "
+        f"{', '.join(parts)}; {counted(report.chunks, 'chunk')} in {report.seconds:.1f} s "
         f"(embedding {report.embedding_seconds:.1f} s)"
     )
     for pack, files in sorted(report.for_packs.items()):
@@ -279,7 +279,8 @@ def _confirm(found: list[DocumentInfo]) -> None:
     for document in found:
         note(f"  {shown_source(document.source)}  {one_line(document.title)}")
     if not sys.stdin.isatty():
-        note(f"Error: {len(found):,} documents match; add --yes to delete them")
+        match = counted(len(found), "document matches", "documents match")
+        note(f"Error: {match}; add --yes to delete {'it' if len(found) == 1 else 'them'}")
         raise typer.Exit(FAILED)
-    if not typer.confirm(f"Delete these {len(found):,} documents?", err=True):
+    if not typer.confirm(f"Delete {counted(len(found), 'document')}?", err=True):
         raise typer.Exit(INCOMPLETE)

@@ -18,6 +18,7 @@ from clew.indexing.isolation.process import (
     WorkerProcess,
 )
 from clew.indexing.isolation.requests import InProcess
+from clew.request_end import go_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -111,8 +112,8 @@ class WorkerPool:
     ) -> Generator[T, None, None]:
         if self._local is None:
             try:
-                with self._acquire(waiting or _go_on) as worker:
-                    yield from worker.run(request, self._steps, waiting or _go_on)
+                with self._acquire(waiting or go_on) as worker:
+                    yield from worker.run(request, self._steps, waiting or go_on)
                 return
             except StepsUnusable as unusable:
                 self._local = _fall_back(self._steps, str(unusable))
@@ -154,7 +155,3 @@ class WorkerPool:
                 self._idle.append(worker)
                 return
         worker.close()
-
-
-def _go_on() -> None:
-    """The default for `waiting`."""

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from clew.indexing.reading.formats.common import check_limit
+from clew.request_end import go_on
 
 if TYPE_CHECKING:
     from clew.indexing.inputs import Input
@@ -46,8 +47,9 @@ class Runner(Protocol):
     ) -> Generator[T, None, None]:
         """What the request gives, in order; closed before its end, the work is ended.
 
-        `waiting` is called several times a second while there is nothing yet; what it raises ends
-        the work. Raises `LimitError` where a limit is exceeded, and what the request raises.
+        `waiting` (by default `go_on`) is called several times a second while there is nothing yet;
+        what it raises ends the work. Raises `LimitError` where a limit is exceeded, and what the
+        request raises.
         """
         ...
 
@@ -137,6 +139,7 @@ class InProcess:
         """See `Runner`. One step at a time: a caller's extractor need not bear several threads."""
         with closing(request.run(self._steps)) as items:
             while True:
+                (waiting or go_on)()
                 with self._lock:
                     found = list(islice(items, 1))
                 if not found:

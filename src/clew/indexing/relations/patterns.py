@@ -26,6 +26,8 @@ from clew.indexing.relations.periods import read_validity
 from clew.indexing.relations.phrases import (
     KINDS,
     Phrase,
+    is_denied,
+    opening_verb,
     phrase_between,
     read_attribute,
     read_phrase,
@@ -56,6 +58,11 @@ _AFTER_A_NAME = " \n,'’("
 _WITHIN_CLAUSE = re.compile(r"\b(?:who|which|that) \w+ $")
 _VERB_FIRST = re.compile(r"\s(?!(?:who|which|that|and|is|was|are|were)\b)[a-z]")
 _OPENING = re.compile(r"[\s\-*•–>]*")
+_JOINS_VERBS = re.compile(r",? (?:and|but|then)(?: then)? (?=[a-z])|, (?=[a-z])")
+_OTHER_CLAUSE = re.compile(
+    r"\b(?:who|whom|whose|which|that|where|when|while|because|after|before|until|though|as)\b"
+)
+"""What begins a clause with a subject of its own."""
 _FINITE = frozenset(("is", "was", "are", "were", "has", "had", "have", "will"))
 _FOLLOWING = re.compile(r" (?P<word>[a-z]+)\b")
 
@@ -134,26 +141,74 @@ def find_relations(
 def find_owned_relations(
     text: str, sentence: tuple[int, int, int], names: Sequence[NameSpan], owner: Owner
 ) -> Iterator[ExtractedRelation]:
-    """What a sentence without a subject states of the owner: the same as behind the owner's name.
+    """What the verbs without a subject state of the owner: the same as behind the owner's name.
 
-    "Moved to Bilbao." says what "Amparo moved to Bilbao." does.
+    "Moved to Bilbao." says what "Amparo moved to Bilbao." does, and so does "Sold up and moved to
+    Bilbao."
     """
     start, end, ordinal = sentence
-    start = opening_word(text, start)
-    key, kept = entity_key(owner.name), [name for name in names if name.start >= start]
-    told = [name for name in kept if name.entity_type != "date"]
-    if any(name.start == start or entity_key(name.name) == key for name in told):
-        return  # it has a subject, or speaks of the owner itself
+    if not states_facts(text[start:end]):
+        return
+    for first, last in _predicates(text, opening_word(text, start), end, names, owner):
+        yield from _said_of(owner, text, (first, last, ordinal), names)
+
+
+def _said_of(
+    owner: Owner, text: str, predicate: tuple[int, int, int], names: Sequence[NameSpan]
+) -> Iterator[ExtractedRelation]:
+    """What a predicate states where the owner's name stands before it."""
+    start, end, ordinal = predicate
     said = f"{owner.name} {text[start : start + 1].lower()}{text[start + 1 : end]}"
     length = len(owner.name)
     if PREDICATE.match(said, length) is None:
         return
     moved = length + 1 - start
+    kept = (name for name in names if start <= name.start < end)
     spans = [name._replace(start=name.start + moved, end=name.end + moved) for name in kept]
-    subject = NameSpan(0, length, owner.name, owner.entity_type)
+    subject, key = NameSpan(0, length, owner.name, owner.entity_type), entity_key(owner.name)
     for one in find_relations(said, (0, len(said), ordinal), [subject, *spans], ()):
         if key in (entity_key(one.head), entity_key(one.tail)):
             yield one
+
+
+def _predicates(
+    text: str, start: int, end: int, names: Sequence[NameSpan], owner: Owner
+) -> Iterator[tuple[int, int]]:
+    """Where a sentence says something of the owner without its name: "left A | and joined B".
+
+    All of it, where it has no subject and one verb; what follows the first verb, where it opens
+    with the owner's name, or as the first one with a pronoun for it.
+    """
+    key, told = entity_key(owner.name), [name for name in names if name.entity_type != "date"]
+    subject = next((name for name in told if name.start == start), None)
+    at = start
+    if subject is not None and entity_key(subject.name) == key:
+        at = subject.end + 1
+    elif opening_word(text, 0) == start and (opening := _SUBJECT.match(text, start, end)):
+        meant = Antecedent(owner.name, start, entity_type=owner.entity_type)
+        at = opening.end() if _means(opening, meant) else start
+    if (at == start and subject is not None) or any(
+        name.start >= at and entity_key(name.name) == key for name in told
+    ):
+        return  # another one is its subject, or it speaks of the owner otherwise
+    verbs = [at, *_further_verbs(text, at, end)]
+    for first, last in pairwise([*verbs, end]):
+        if first > at or at == start:
+            yield first, last
+
+
+def _further_verbs(text: str, start: int, end: int) -> Iterator[int]:
+    """Where each further verb of the subject of the first one begins."""
+    if not opening_verb(text[start:end]):
+        return
+    for joined in _JOINS_VERBS.finditer(text, start, end):
+        before = text[start : joined.start()]
+        if _OTHER_CLAUSE.search(before):
+            return  # "knows Iker, who left A and joined B"
+        verb = opening_verb(text[joined.end() : end])
+        is_free = joined.group() == ", " or is_denied(before)
+        if verb == "finite" or (verb and not is_free):
+            yield joined.end()
 
 
 def opening_word(text: str, start: int) -> int:

@@ -116,6 +116,10 @@ _NEGATION = re.compile(
     r"\b(?:not|never|no|without|neither|nor|cannot|hardly|barely|rather than|instead of|except"
     r"|can|may|might|will|would|could|should|must|shall|than|as if|until|unless|if)\b|n['’]t\b"
 )
+_OPENING_VERB = re.compile(rf"{_ADVERB}(?P<verb>[a-z-]{{2,}})\b")
+_AUXILIARIES = word_list("is was has had does did will may can")
+_FINITE = _AUXILIARIES | word_list(_LISTS["past"]) | word_list(_LISTS["present"])
+_OBJECTS = ("", *(f" {preposition}" for preposition in ("in", "at", "to", "for", "on", "with")))
 _BREAK = re.compile(r"^['’]s\b|[.;:!?\"“”()\[\]/|*_#]|, .*, |\d")
 _ASIDE = re.compile(r"\A\s?\((?=(?:an?|the|now|formerly|[a-z-]{3,20}) )")
 """What opens an apposition like the comma does: "Iceweasel (a version of Firefox)"."""
@@ -190,6 +194,25 @@ def read_phrase(gap: str) -> Phrase | None:
         if pattern.fullmatch(words):
             return phrase
     return _verb_phrase(words) or _noun_phrase(words)
+
+
+@cached(8, longest=200)
+def opening_verb(predicate: str) -> str:
+    """Whether words open with a verb that a subject does: `finite`, `past`, or empty for none.
+
+    "lives" and "wrote" are `finite`; "joined" is `past`: it may be a participle, too.
+    """
+    opening = _OPENING_VERB.match(predicate.casefold())
+    verb = opening["verb"] if opening else ""
+    if verb.endswith("ed") or verb in _PARTICIPLES.split("|"):
+        return "past"
+    is_one = verb in _FINITE or any(read_phrase(f" {verb}{of} ") for of in _OBJECTS)
+    return "finite" if is_one and (verb in _FINITE or verb.endswith("s")) else ""
+
+
+def is_denied(words: str) -> bool:
+    """Whether words deny something, or say only that it can be or will be."""
+    return _NEGATION.search(words) is not None
 
 
 def _phrase(gap: str) -> str:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import math
-import threading
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -24,6 +23,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from clew.mcp.http.plain_requests import answer_within, behind_tokens, failure, read_object
+from clew.request_end import go_on
 from clew.tools.registry import TOOLS
 from clew.tools.spec import Progress
 from clew.tools.toolbox import Toolbox, may_call
@@ -44,25 +44,15 @@ ASK = next(tool for tool in TOOLS if tool.name == "ask")
 
 
 class Told(Progress):
-    """Sends the pieces of an answer from its worker thread, until nobody waits any more."""
+    """Sends the pieces of an answer from its worker thread."""
 
-    def __init__(self, events: MemoryObjectSendStream[str] | None = None) -> None:
+    def __init__(self, events: MemoryObjectSendStream[str]) -> None:
         self._events = events
-        self._stopped = threading.Event()
 
     def tell(self, piece: str) -> None:
-        """See `clew.tools.spec.Progress`; raises `InputError` where nobody waits: work ends."""
-        self.check()
-        if self._events is not None:
-            anyio.from_thread.run_sync(self._events.send_nowait, event("piece", {"text": piece}))
-
-    def cancelled(self) -> bool:
-        """Whether nobody waits any more."""
-        return self._stopped.is_set()
-
-    def stop(self) -> None:
-        """Say that nobody waits any more."""
-        self._stopped.set()
+        """See `clew.tools.spec.Progress`; raises `RequestEndedError` where nobody waits."""
+        go_on()
+        anyio.from_thread.run_sync(self._events.send_nowait, event("piece", {"text": piece}))
 
 
 class AskApp:
@@ -88,7 +78,7 @@ class AskApp:
         given = await read_object(request, self._largest)
         complete(ASK.name, ASK.parameters, given)
         if EVENTS not in request.headers.get("accept", ""):
-            outcome = await _in_thread(asked, given, Told())
+            outcome = await asked.in_thread(partial(_ask, asked, given, Progress()))
             if outcome.is_error:
                 return failure(400, outcome.content["error"])
             return JSONResponse(outcome.content)
@@ -109,7 +99,7 @@ class AskApp:
         async def work() -> None:
             async with sending:
                 with anyio.move_on_after(self._seconds * 0.95):
-                    outcome = await _in_thread(asked, given, Told(sending))
+                    outcome = await asked.in_thread(partial(_ask, asked, given, Told(sending)))
                     kind = "error" if outcome.is_error else "answer"
                     sending.send_nowait(event(kind, outcome.content))
                     return
@@ -137,14 +127,7 @@ def event(kind: str, value: object) -> str:
     return f"event: {kind}\ndata: {json.dumps(value, ensure_ascii=False)}\n\n"
 
 
-async def _in_thread(asked: RequestScope, given: dict[str, Any], told: Told) -> Outcome:
-    try:
-        return await asked.in_thread(partial(_ask, asked, given, told))
-    finally:
-        told.stop()
-
-
-def _ask(asked: RequestScope, given: dict[str, Any], told: Told) -> Outcome:
+def _ask(asked: RequestScope, given: dict[str, Any], told: Progress) -> Outcome:
     """Through the tool, which checks the arguments; it is served whatever the profile."""
     with asked.acquire() as opened:
         toolbox = Toolbox(opened.engine, [ASK], profile=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -106,6 +107,35 @@ class Callers:
         return not session.requests and idle > self.serve.session_minutes * 60
 
 
+class Line:
+    """What a client sends, and whether it hung up; Starlette itself does not look."""
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self._receive = receive
+        self._heard = anyio.Event()
+        self.gone = anyio.Event()
+        if scope["method"] == "GET":  # has no body that anybody reads
+            self._heard.set()
+
+    async def receive(self) -> Message:
+        """The next part of the body; behind its end, that the client is gone, once it is."""
+        if self._heard.is_set():
+            await self.gone.wait()
+            return {"type": "http.disconnect"}
+        message = await self._receive()
+        if not message.get("more_body"):
+            self._heard.set()
+        return message
+
+    async def watch(self, scope: anyio.CancelScope) -> None:
+        """Cancel what is done for a client that hangs up after it has sent everything."""
+        await self._heard.wait()
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self.gone.set()
+        scope.cancel()
+
+
 class CallerLimits:
     """ASGI middleware in front of the protocol; it has to know who calls.
 
@@ -174,7 +204,7 @@ class CallerLimits:
         receive: Receive,
         send: Send,
     ) -> None:
-        """Answer the request, within the time that its session has."""
+        """Answer the request, within the time that its session has, and while somebody waits."""
         started = ended = False
 
         async def watched(message: Message) -> None:
@@ -188,16 +218,22 @@ class CallerLimits:
         if session is not None:
             session.requests += 1
             request.scope.deadline = session.ends
+        # The SDK looks itself whether its clients wait: one may come back for its answer.
+        line = Line(scope, receive)
+        if is_own := scope["path"] != self._path:
+            watching = asyncio.create_task(line.watch(request.scope))
         try:
             with request.scope:
-                await self._app(scope, receive, watched)
+                await self._app(scope, line.receive if is_own else receive, watched)
         finally:
+            if is_own:
+                watching.cancel()
             if session is not None:
                 session.requests -= 1
                 session.idle_since = anyio.current_time()
                 if not started and self._opens(scope):
                     self._callers.name(session, None)
-        if request.scope.cancelled_caught and not ended:
+        if request.scope.cancelled_caught and not ended and not line.gone.is_set():
             if not started:
                 await PlainTextResponse("your token was revoked", 401)(scope, receive, send)
             else:

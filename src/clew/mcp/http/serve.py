@@ -169,7 +169,7 @@ def http_app(server: ClewServer, serve: ServeSettings, extend: Extend | None = N
         app.routes[:0] = create_protected_resource_routes(
             auth.resource_server_url, [auth.issuer_url], list(SCOPES)
         )
-    app.user_middleware.insert(0, origin_check(serve, any_port=server.access is not None))
+    app.user_middleware.insert(0, origin_check(serve))
     # The innermost: they have to know who calls.
     app.user_middleware += [
         Middleware(RateLimit, per_minute=serve.rate_per_minute),
@@ -207,12 +207,8 @@ def http_config(
     )
 
 
-def origin_check(serve: ServeSettings, *, any_port: bool = True) -> Middleware:
-    """Which Host and Origin headers are answered; raises `SettingsError` for wrong ones.
-
-    `any_port`: pages that other programs of this machine serve may call, too. Where nobody is asked
-    for a token, only the origin tells these from Clew's own.
-    """
+def origin_check(serve: ServeSettings) -> Middleware:
+    """Which Host and Origin headers are answered; raises `SettingsError` for wrong ones."""
     from starlette.middleware import Middleware
 
     from clew.mcp.auth.origins import OriginCheck, allowed_host, allowed_origin
@@ -225,11 +221,10 @@ def origin_check(serve: ServeSettings, *, any_port: bool = True) -> Middleware:
                 f"setting serve.host = {serve.host!r} needs serve.allowed_hosts: the names that"
                 " requests are addressed to, such as clew.example.org"
             )
-    origins = (*(f"http://{host}:*" for host in own if any_port), *serve.allowed_origins)
     return Middleware(
         OriginCheck,
         hosts=[allowed_host(host) for host in (*own, *serve.allowed_hosts)],
-        origins=[allowed_origin(origin) for origin in origins],
+        origins=[allowed_origin(origin) for origin in serve.allowed_origins],
     )
 
 

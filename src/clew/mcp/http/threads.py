@@ -8,6 +8,8 @@ from weakref import WeakValueDictionary
 import anyio
 import anyio.to_thread
 
+from clew.request_end import request
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -24,7 +26,8 @@ class Threads:
         self._limiters: WeakValueDictionary[str, anyio.CapacityLimiter] = WeakValueDictionary()
 
     async def run(self, namespace: str, function: Callable[[], T]) -> T:
-        """The result of a function, whose thread is left to itself where the wait is cancelled."""
+        """The result of a function; where the wait is cancelled, its thread is left to end."""
         limiter = self._limiters.get(namespace) or anyio.CapacityLimiter(AT_ONCE)
         self._limiters[namespace] = limiter
-        return await anyio.to_thread.run_sync(function, abandon_on_cancel=True, limiter=limiter)
+        with request():
+            return await anyio.to_thread.run_sync(function, abandon_on_cancel=True, limiter=limiter)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from clew.graph.render import fitting
+from clew.graph.export import fitting
 from clew.packs.constitution.node import BETWEEN, FIELDS, LAYERS, RELATED, own_words
 from clew.text import entity_key, one_line
 from clew.types.results import provenance_dict

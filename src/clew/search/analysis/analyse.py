@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from clew.graph.snapshot_columns import term_hash
+from clew.graph.snapshot import term_hash
 from clew.text import STOP_WORDS, entity_key, fold, question_terms, question_words
 
 if TYPE_CHECKING:

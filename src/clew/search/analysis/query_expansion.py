@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.snapshot_columns import find_sorted
+from clew.graph.snapshot import find_sorted
 from clew.search.analysis.analyse import MAX_TERMS
 from clew.search.retrieval.channels import DEPTH, Ranking, reciprocal_rank_fusion
 from clew.text import entity_key, terms

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.snapshot_columns import find_sorted
+from clew.graph.snapshot import find_sorted
 from clew.graph.vocabulary import LONGEST, sound
 from clew.languages import language_words, listed_languages
 from clew.languages.words import function_words

@@ -8,6 +8,7 @@ from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
 
 from clew.search.answer.blocks import BREAK_TOKENS
+from clew.search.answer.stated_by_hand import answering_line
 from clew.search.retrieval.channels import RRF_K
 from clew.types import Context, SearchResult
 
@@ -43,7 +44,7 @@ def fuse_collections(
     in_order = dict.fromkeys([name for (*_, name), _ in ranked] + list(results))
     best = hits[0].namespace if hits else next(iter(results))
     timings = sum((Counter(result.timings_ms) for result in results.values()), Counter[str]())
-    return replace(
+    fused = replace(
         results[best],
         strategy=_common([result.strategy for result in results.values()]),
         reason="; ".join(f"{name}: {result.reason}" for name, result in results.items()),
@@ -56,6 +57,7 @@ def fuse_collections(
         timings_ms=dict(timings),
         notes=_notes(results),
     )
+    return replace(fused, answering=answering_line(fused))
 
 
 def _common(names: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.snapshot_columns import distinct
+from clew.graph.snapshot import distinct
 from clew.types import RelationEvidence
 
 if TYPE_CHECKING:

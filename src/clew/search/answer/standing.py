@@ -1,10 +1,11 @@
 """What is so at the time that is asked about goes before what is so no more, or not yet.
 
 What is told of an entity is not changed when the world does: another statement is added. Two
-statements are of one thing where both state a relation of one type of the entity; two observations
-also where they state different relations of a functional type, or are as near in meaning to each
-other as to the question. Of these the one goes first that holds at that time; of observations that
-are equals, one that does not say itself that it is over, then the one that was told last before it.
+statements are of one thing where both state a relation of one meaning of the entity; two
+observations also where they state different relations of a functional type, speak of one without a
+name ("Is single."), or are as near in meaning to each other as to the question. Of these the one
+goes first that holds at that time; of observations that are equals, one that does not say itself
+that it is over or only planned, then the one that was told last before it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 from clew.search.retrieval.channels import Ranking
 from clew.text import entity_key, terms
 from clew.types import Period, Standing
+from clew.types.relation_types import meaning_of, named_in, without_any
 from clew.types.values import state_at
 
 if TYPE_CHECKING:
@@ -50,15 +52,38 @@ _FORMER = (
     r"\b(?:previous(?:ly)?|former(?:ly)?|used to|ex|früher\w*|vorher\w*|ehemalig\w*|auparavant"
     r"|ancien(?:ne)?s?|précédente?s?|anterior(?:es)?)\b"
 )
-_OVER = re.compile(_FORMER, re.IGNORECASE)
-"""Words of what is so no more, wherever they stand."""
+_OVER = re.compile(
+    rf"{_FORMER}|\bhad (?:\w+ly |already |once )?(?:been|lived|worked|owned|\w+ed)\b"
+    r"|\b(?<!has )(?<!have )(?:lived|resided|worked|studied|owned|belonged|grew up)\b"
+    r"|\b(?:was|were) (?:\w+ly )?(?:an?|the|at|in|single|married|engaged|\w+ing)\b"
+    r"|\bas an? (?:small |young |little )?(?:child|boy|girl|kid|teenager|student|man|woman)\b"
+    r"|\b(?:back then|in those days|until (?:recently|then)|damals|wohnte|arbeitete|autrefois"
+    r"|habitait|travaillait)\b",
+    re.IGNORECASE,
+)
+"""Words of what is so no more, wherever they stand: of a state, in the past; an event in the past
+("moved") tells what is so now."""
+_PLAN = re.compile(
+    r"\bwill\b(?! not\b)|(?:['’]s|\b(?:is|are|am)) (?:going |about |due )?to\b"
+    r"|\b(?:plan(?:s|ning)?|intend(?:s|ing)?|want(?:s|ing)?|hop(?:es|ing)|aims?|dreams?"
+    r"|decided|agreed|promised|expects?|tempted) (?:\w+ )?(?:to|of)\b"
+    r"|\b(?:consider(?:s|ing)|think(?:s|ing)? (?:of|about)|might|could|would|perhaps|maybe)\b"
+    r"|\b(?:wird|werden|möchte|plant|va|veut|souhaite)\b",
+    re.IGNORECASE,
+)
+"""Words of what is not so yet, and may never be."""
+_SPOKEN = (without_any, named_in)
+_NEVER = datetime.max.replace(tzinfo=UTC)
 _BEFORE = re.compile(
     r"(?:\b(?:my|his|her|its|our|their)|['’]s) old\b"
     rf"|{_FORMER}|\b(?:earlier|before|prior|zuvor|avant|antes)\b",
     re.IGNORECASE,
 )
+_PAST = re.compile(r"\b(?:did|was|were|had|war|hatte)\b", re.IGNORECASE)
 _AFTER = re.compile(
-    r"\b(?:will|going to|next|künftig\w*|wird|werden|prochaine?s?)\b", re.IGNORECASE
+    r"\b(?:will|going to|next|wants? to|plan(?:s|ning)? to|hop(?:es?|ing) to|dreams? of"
+    r"|künftig\w*|wird|werden|prochaine?s?)\b",
+    re.IGNORECASE,
 )
 _BEGINS = re.compile(
     r"\b(?:from|as of|effective|will|going to|start(?:s|ing)?|begin(?:s|ning)?|leav(?:es?|ing)"
@@ -70,7 +95,8 @@ _BEGINS = re.compile(
 _CHANGED = re.compile(
     r"\b(?:now|no longer|any ?more|instead|since|from now on|correction|chang(?:ed|es)|moved|moves"
     r"|switched|migrated|postponed|rescheduled|replaced|renamed|rewritten|raised|lowered|reduced"
-    r"|increased|stopped|resigned|gave up|dropped|sold|left|quit|returned|became"
+    r"|increased|stopped|resigned|gave up|gave away|dropped|sold|bought|traded|swapped|exchanged"
+    r"|left|quit|returned|became"
     r"|jetzt|nun|nicht mehr|keine?n? .{1,60} mehr|statt|seit|umgezogen|gewechselt"
     r"|maintenant|désormais|depuis|ne .{1,60} plus|déménagé|changé)\b",
     re.IGNORECASE,
@@ -87,6 +113,8 @@ class AskedMoment:
     period: Period
     """What holds at some moment of it is asked for."""
     kind: Kind
+    of_the_past: bool = False
+    """Whether the verb is in the past: of what was so, and of what happened."""
 
     def wants(self, start: datetime | None, end: datetime | None) -> bool:
         """Whether what holds from `start` until `end` is what is asked for."""
@@ -111,7 +139,12 @@ def asked_moment(session: QuerySession) -> AskedMoment:
         kind = "before"
     elif _AFTER.search(session.question):
         kind = "after"
-    return AskedMoment(moment=moment, period=period or Period(start=None, end=None), kind=kind)
+    return AskedMoment(
+        moment=moment,
+        period=period or Period(start=None, end=None),
+        kind=kind,
+        of_the_past=_PAST.search(session.question) is not None,
+    )
 
 
 def known_relations(session: QuerySession, entity_ids: Sequence[int], limit: int) -> list[Relation]:
@@ -174,7 +207,7 @@ class _Told:
     """Entities that the question names."""
     vectors: Vectors
     functional: frozenset[str]
-    """Types of which one relation holds at a time."""
+    """Meanings of types of which one relation holds at a time."""
     nearness: Sequence[float]
     """To the question, -1 to 1."""
     facts_of: dict[int, set[Fact]] = field(default_factory=dict)
@@ -199,7 +232,7 @@ class _Told:
             names={id_: entity_key(name) for id_, name in store.entity_names(sorted(ends)).items()},
             named=frozenset(seed.entity_id for seed in session.known_seeds),
             vectors=vectors,
-            functional=frozenset(session.resources.settings.relations.functional),
+            functional=frozenset(map(meaning_of, session.resources.settings.relations.functional)),
             nearness=(vectors @ session.vector).tolist(),
         )
 
@@ -254,11 +287,11 @@ class _Told:
         return any(self.asked.wants(r.valid_from, r.valid_until) for r in self.relations[fact])
 
     def _by_group(self, place: int) -> dict[Group, list[Fact]]:
-        """The facts that a passage states, by the entity and the type that they are of."""
+        """The facts that a passage states, by the entity and the meaning that they are of."""
         found: dict[Group, list[Fact]] = {}
         for head, relation_type, tail in self._facts(place):
             from_tail = tail in self.named and head not in self.named
-            group = (tail if from_tail else head, relation_type)
+            group = (tail if from_tail else head, meaning_of(relation_type))
             found.setdefault(group, []).append((head, relation_type, tail))
         return found
 
@@ -286,11 +319,14 @@ class _Told:
         return self.owners.get(self.passages[place].chunk.told_of, 0)
 
     def _begins(self, place: int) -> datetime:
-        """When it was told, or the time to come from which on it holds."""
+        """When it was told, or the time to come from which on it holds; a plan may have none."""
         passage = self.passages[place]
         told = passage.provenance.written_at or passage.provenance.indexed_at
         starts = [time.start for time in passage.times if time.start and time.start > told]
-        return min(starts) if starts and _BEGINS.search(passage.chunk.text) else told
+        is_plan = _PLAN.search(passage.chunk.text) is not None
+        if starts and (is_plan or _BEGINS.search(passage.chunk.text)):
+            return min(starts)
+        return _NEVER if is_plan and passage.chunk.told_of else told
 
     @cached_property
     def _likeness(self) -> Vectors:
@@ -305,7 +341,10 @@ class _Told:
         mine, theirs = self._settled(place), self._settled(other)
         if any(mine[type_] != theirs[type_] for type_ in mine.keys() & theirs.keys()):
             return True
+        none, named = self._unsettled(place, other)
         share = self.nearness[other] / max(self.nearness[place], 1e-6)
+        if none or (named and share >= STILL_NEAR):
+            return True
         if self._likeness[other, place] >= ALIKE and share >= AS_NEAR:
             return True
         earlier, later = sorted((place, other), key=self._begins)
@@ -320,12 +359,22 @@ class _Told:
         states = {one.standing(self.asked.moment).state for one in passage.relations}
         return states == {"ended"}
 
+    def _unsettled(self, place: int, other: int) -> tuple[bool, bool]:
+        """Whether both speak of a functional meaning, and one has none of it, or states none."""
+        texts = [self.passages[p].chunk.text for p in (place, other)]
+        none, named = ([find(text) & self.functional for text in texts] for find in _SPOKEN)
+        settled = [set(self._settled(p)) for p in (place, other)]
+        mine, theirs = (set.union(*found) for found in zip(none, named, settled, strict=True))
+        both = mine & theirs
+        return bool(both & (none[0] | none[1])), bool(both - (settled[0] & settled[1]))
+
     def _settled(self, place: int) -> dict[str, set[int]]:
-        """What an observation itself states of its entity by types of which one holds at a time."""
+        """What an observation itself states of its entity by what only one holds of at a time."""
         found: dict[str, set[int]] = {}
         for one in self.passages[place].relations:
-            if one.from_entity_id == self._owner(place) and one.relation_type in self.functional:
-                found.setdefault(one.relation_type, set()).add(one.to_entity_id)
+            meant = meaning_of(one.relation_type)
+            if one.from_entity_id == self._owner(place) and meant in self.functional:
+                found.setdefault(meant, set()).add(one.to_entity_id)
         return found
 
     def _share_a_word(self, place: int, other: int) -> bool:
@@ -346,7 +395,8 @@ class _Told:
         if self.asked.kind == "course":
             return False
         if self.asked.kind in ("now", "before") and self._is_over(other) != self._is_over(place):
-            return self._is_over(other) == (self.asked.kind == "before")
+            is_past = self.asked.kind == "before"
+            return self._is_over(other) == is_past and (is_past or not self.asked.of_the_past)
         if self.asked.kind == "before":
             return theirs < mine
         if self.asked.kind == "after":
@@ -375,7 +425,8 @@ class _Told:
             last = max(stated, key=lambda one: one.valid_until or one.valid_from or moment)
             return replace(last, told_at=known.told_at)
         if begins > moment:
-            return replace(known, state="planned", valid_from=begins)
+            start = None if begins == _NEVER else begins
+            return replace(known, state="planned", valid_from=start)
         if self._is_renewed(place):
             return replace(known, state="earlier")
         since = [one.valid_from for one in stated if one.state == "current" and one.valid_from]

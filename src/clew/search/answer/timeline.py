@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from clew.search.answer.blocks import statement
@@ -11,7 +12,6 @@ from clew.types import Period, TimelineEntry
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence, Set
-    from datetime import datetime
 
     from clew.graph.snapshot import Snapshot
     from clew.ports import Store
@@ -40,21 +40,22 @@ def read_timeline(
 ) -> list[TimelineEntry]:
     """The entity's relations and the dated sentences that name it, earliest first.
 
+    At one moment, what ends comes before what begins, and what is shorter before what is longer.
     Of a period, what overlaps it. At most `limit` entries; where there are more, the latest are
     left out. What has no time is not on a timeline.
     """
     entries = [*_relations(store, entity_id, as_of), *_passages(store, snapshot, entity_id, as_of)]
     if period is not None:
         entries = [entry for entry in entries if entry.period.overlaps(period)]
-    entries.sort(key=lambda entry: (_moment(entry.period), entry.reference, entry.text))
+    entries.sort(key=lambda entry: (*_place(entry.period), entry.text, entry.reference))
     distinct = {(entry.period, entry.text): entry for entry in entries}
     return list(distinct.values())[:limit]
 
 
-def _moment(period: Period) -> datetime:
+def _place(period: Period) -> tuple[datetime, bool, datetime]:
     moment = period.start or period.end
     assert moment is not None  # entries without a time were left out
-    return moment
+    return moment, period.start is not None, period.end or datetime.max.replace(tzinfo=UTC)
 
 
 def _relations(store: Store, entity_id: int, as_of: datetime | None) -> list[TimelineEntry]:

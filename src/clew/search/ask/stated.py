@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from clew.search.answer.stated_by_hand import STATED, answering_line
+from clew.search.answer.stated_by_hand import STATED
 from clew.types import Hit, StoredChunk
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def with_stated(result: SearchResult) -> SearchResult:
 
 
 def _answering(result: SearchResult) -> CharRange | None:
-    best = answering_line(result)
+    best = result.answering
     if best is None:
         return None
     start = sum(len(line) + 1 for line in result.stated[:best])

@@ -61,7 +61,7 @@ def _logarithmic(chunks: Sequence[StoredChunk | None], name: str) -> Values:
 
 
 def _importance(session: QuerySession, chunks: Sequence[StoredChunk | None]) -> Values:
-    """(n,) 0 to 1: see `graph.importance.salience`."""
+    """(n,) 0 to 1: see `graph.entity_graph.salience`."""
     keys = [entity_key(chunk.title) if chunk else "" for chunk in chunks]
     entities = session.resources.store.resolve(list(dict.fromkeys(filter(None, keys))))
     ranks = session.resources.entity_ranks.of(list(entities.values()))

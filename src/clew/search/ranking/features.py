@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.snapshot import ABOUT_WEIGHT
-from clew.graph.snapshot_columns import distinct, find_sorted
+from clew.graph.snapshot import ABOUT_WEIGHT, distinct, find_sorted
 from clew.search.ranking.first_stage_features import (
     ChannelScores,
     FirstStageFeatures,

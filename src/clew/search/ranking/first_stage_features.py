@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.snapshot_columns import distinct, find_sorted
+from clew.graph.snapshot import distinct, find_sorted
 from clew.search.ranking.keyword_scores import keyword_scores
 from clew.search.retrieval.row_values import RANKED, Ranked, RowValues
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.snapshot_columns import distinct, find_sorted, numbered
+from clew.graph.snapshot import distinct, find_sorted, numbered
 from clew.search.retrieval.row_values import RowValues
 from clew.search.retrieval.term_matches import find_terms_in, sentences_by_owner
 

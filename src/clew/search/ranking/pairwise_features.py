@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.snapshot_columns import numbered
+from clew.graph.snapshot import numbered
 from clew.search.ranking.features import Incidence
 from clew.search.ranking.first_stage_features import cosines, unit
 from clew.search.retrieval.term_matches import sentences_by_owner

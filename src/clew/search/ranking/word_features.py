@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.snapshot_columns import distinct, find_sorted, term_hash
+from clew.graph.snapshot import distinct, find_sorted, term_hash
 from clew.search.analysis.analyse import MAX_TERMS, MAX_WORDS
 from clew.search.retrieval.term_matches import find_few, sentences_by_owner
 from clew.text import terms

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.snapshot_columns import distinct, numbered
+from clew.graph.snapshot import distinct, numbered
 from clew.search.retrieval.term_matches import find_terms_in, sentences_by_owner
 from clew.text import question_terms
 

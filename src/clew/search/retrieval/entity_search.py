@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.snapshot_columns import distinct, find_sorted
-from clew.graph.traversal.paths import neighbourhood
+from clew.graph.paths import neighbourhood
+from clew.graph.snapshot import distinct, find_sorted
 from clew.search.analysis.analyse import MAX_TERMS, find_seeds
 from clew.search.strategies.entity_paths import entity_rows
 from clew.text import terms

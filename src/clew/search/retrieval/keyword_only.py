@@ -13,8 +13,7 @@ from clew.search.pipeline import ask
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.graph.entity_graph import EntityGraph
-    from clew.graph.importance import EntityRanks
+    from clew.graph.entity_graph import EntityGraph, EntityRanks
     from clew.graph.snapshot import Snapshot
     from clew.graph.vocabulary import Vocabulary
     from clew.ports import (

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.neighbourhood import Neighbourhood
+from clew.graph.snapshot import Neighbourhood
 from clew.ports import NearbyQuery
 from clew.search.analysis.analyse import MAX_TERMS, analyse, candidate_keys
 from clew.search.ranking.features import look_onward

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.snapshot_columns import distinct, find_sorted, numbered
+from clew.graph.snapshot import distinct, find_sorted, numbered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.snapshot_columns import distinct, find_sorted
+from clew.graph.snapshot import distinct, find_sorted
 from clew.search.retrieval.channels import RRF_K
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.snapshot_columns import find_sorted
+from clew.graph.snapshot import find_sorted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import InputError
-from clew.graph.communities.reports import listed
+from clew.graph.topics import listed
 from clew.search.answer.blocks import Block, Form, cite_chunks, statement
 from clew.search.answer.explain import read_relations
 from clew.search.answer.result import RetrievalResult, after

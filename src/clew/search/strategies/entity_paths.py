@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.snapshot_columns import find_sorted
-from clew.graph.traversal.paths import all_paths
+from clew.graph.paths import all_paths
+from clew.graph.snapshot import find_sorted
 from clew.search.answer.blocks import Block, Form, cite_chunks, statement
 from clew.search.answer.explain import read_relations
 from clew.search.retrieval.filters import filtered_graph
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from clew.graph.entity_graph import EntityGraph
-    from clew.graph.traversal.paths import Path
+    from clew.graph.paths import Path
     from clew.ports import SnapshotSource, Store
     from clew.search.session import QuerySession
     from clew.types import Entity, Ids

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.traversal.paths import neighbourhood
+from clew.graph.paths import neighbourhood
 from clew.search.answer.blocks import Block, Form, cite_chunks, statement
 from clew.search.answer.explain import stating_sentences
 from clew.search.answer.result import RetrievalResult, after

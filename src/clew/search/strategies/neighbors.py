@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from clew.graph.traversal.paths import neighbourhood
+from clew.graph.paths import neighbourhood
 from clew.search.strategies.entity_paths import TOGETHER, entity_rows
 from clew.types import current_first
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from clew.graph.entity_graph import EntityGraph
-    from clew.graph.traversal.paths import Neighbourhood
+    from clew.graph.paths import Neighbourhood
     from clew.ports import GraphStore
     from clew.types import Relation, Standing
 

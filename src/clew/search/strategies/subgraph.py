@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import InputError
-from clew.graph.render import NamedGraph, as_graphml, as_json, as_text, read_subgraph
-from clew.graph.traversal.subgraph import Subgraph, steiner_tree, subgraph_around
+from clew.graph.export import NamedGraph, as_graphml, as_json, as_text, read_subgraph
+from clew.graph.subgraph import Subgraph, steiner_tree, subgraph_around
 from clew.search.pipeline import MAX_QUESTION
 from clew.search.session import QuerySession
 from clew.search.strategies.entity_paths import entity_rows
@@ -16,7 +16,7 @@ from clew.search.strategies.local import nearest_entities
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from clew.graph.importance import EntityRanks
+    from clew.graph.entity_graph import EntityRanks
     from clew.search.options import Options
     from clew.search.resources import SearchResources
     from clew.types import Context

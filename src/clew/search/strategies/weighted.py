@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.snapshot_columns import distinct
+from clew.graph.snapshot import distinct
 from clew.search.answer.result import RetrievalResult
 from clew.search.retrieval.channels import Ranking
 from clew.search.strategies.closeness import closeness

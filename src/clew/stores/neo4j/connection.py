@@ -15,10 +15,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from clew.errors import (
-    MissingExtraError,
-    StoreError,
-)
+from clew.errors import MissingExtraError, StoreError, StoreMismatchError
+from clew.request_end import go_on
 from clew.stores.backend import half_character
 from clew.stores.neo4j.errors import translated
 
@@ -33,10 +31,16 @@ Row = list[Any]
 # Writing a property takes the node's lock; what is read afterwards is what the last holder left.
 _LOCK = """
 MATCH (s:ClewStore {namespace: $namespace}) SET s.locked = true
-WITH s MATCH (w:ClewWorker {namespace: $namespace}) WHERE w.number > 0
-WITH w ORDER BY w.number SET w.locked = true
+WITH s CALL () {
+    MATCH (w:ClewWorker {namespace: $namespace}) WHERE w.number > 0
+    WITH w ORDER BY w.number SET w.locked = true
+}
+MATCH (v:ClewSchema {name: 'clew'}) RETURN v.version
 """
-_LOCK_WORKER = "MATCH (w:ClewWorker {namespace: $namespace, number: $worker}) SET w.locked = true"
+_LOCK_WORKER = """
+MATCH (w:ClewWorker {namespace: $namespace, number: $worker}) SET w.locked = true
+WITH w MATCH (v:ClewSchema {name: 'clew'}) RETURN v.version
+"""
 _SHOWN = 60
 _log = logging.getLogger("clew")
 
@@ -53,6 +57,8 @@ class Neo4jDatabase:
         """Nothing is connected before the first query."""
         self.address = address
         self.namespace = namespace
+        self.schema: int | None = None
+        """Version that this process works with, once it has seen to it; checked at each lock."""
         self._settings = settings
         self._here = threading.local()
         self._driver = _open_driver(address, settings)
@@ -99,6 +105,7 @@ class Neo4jDatabase:
         from neo4j import Query
         from neo4j.exceptions import DriverError, Neo4jError
 
+        go_on()
         asked = Query(query, timeout=self._settings.query_seconds)
         deadline, pause = time.monotonic() + self._settings.retry_seconds, 0.05
         while True:
@@ -156,7 +163,7 @@ class Neo4jDatabase:
 
         def locked(transaction: ManagedTransaction) -> T:
             with self._within(transaction, writes=True, worker=worker):
-                self.rows(_LOCK_WORKER if worker else _LOCK)
+                self._lock(_LOCK_WORKER if worker else _LOCK)
                 return work()
 
         from neo4j import unit_of_work
@@ -179,7 +186,7 @@ class Neo4jDatabase:
         failed: Exception | None = None
         with self._translated(), self._transaction() as transaction:
             with self._within(transaction, writes=True):
-                self.rows(_LOCK)
+                self._lock(_LOCK)
                 try:
                     yield
                 except (Neo4jError, DriverError):
@@ -201,7 +208,7 @@ class Neo4jDatabase:
             return
         with self._translated(), self._transaction() as transaction:
             with self._within(transaction, writes=False):
-                self.rows(_LOCK)
+                self._lock(_LOCK)
                 yield
             transaction.rollback()
 
@@ -223,6 +230,16 @@ class Neo4jDatabase:
             yield
         finally:
             here.transaction, here.worker = None, 0
+
+    def _lock(self, query: str) -> None:
+        """Wait for others; raise where another version of Clew has changed the schema meanwhile."""
+        found = self.value(query)
+        if None not in (found, self.schema) and found != self.schema:
+            raise StoreMismatchError(
+                f"the store {self.address!r} has schema version {found} by now, and this process"
+                f" works with {self.schema}: another version of Clew changed it; end this process"
+                " and start it with that version"
+            )
 
     def _check_writing(self) -> None:
         if not self._here.writes:

@@ -302,6 +302,7 @@ def migrate(database: Neo4jDatabase, *, copying: str | None = None) -> None:
     if not holds_namespace(database):
         define_keywords(database)
         database.write(lambda: database.rows(_MAKE_STORE, copying=copying))
+    database.schema = SCHEMA_VERSION
 
 
 def holds_namespace(database: Neo4jDatabase) -> bool:

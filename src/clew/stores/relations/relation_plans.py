@@ -12,6 +12,7 @@ from clew.stores.relations.relations import NO_CONTEXT, TEXT_WEIGHT, End, Relati
 from clew.stores.relations.validity import Fact as FunctionalFact
 from clew.text import entity_key
 from clew.types import NewRelation
+from clew.types.relation_types import meaning_of
 
 ASSISTANT = "assistant"
 """Extractor of the relations that an assistant found in a passage."""
@@ -217,7 +218,8 @@ def _is_news(row: RelationRow, is_known: bool, functional: Iterable[FunctionalFa
     if row.valid_from is not None or (row.stated_until is not None and row.stated_until <= now):
         return False
     return is_known or any(
-        (one.head, one.relation_type) == (row.from_entity_id, row.relation_type)
+        (one.head, meaning_of(one.relation_type))
+        == (row.from_entity_id, meaning_of(row.relation_type))
         and one.tail != row.to_entity_id
         and one.start <= now
         and (one.valid_until is None or one.valid_until > now)

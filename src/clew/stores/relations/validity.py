@@ -1,7 +1,8 @@
 """Functional relations: of those from one entity, a later one ends an earlier one.
 
-A person lives in one place at a time: where two facts of a type that is declared functional lead
-from one entity to different ones, the earlier holds until the later begins. A fact begins with
+A person lives in one place at a time: where two facts of a type that is declared functional, or of
+one meaning with it (`works_at` and `works_for`), lead from one entity to different ones, the
+earlier holds until the later begins. A fact begins with
 its `valid_from`, else, to find its place among the others, when its passage was said; one without
 either is older than those that have one, and begins with its `recorded_at`.
 `valid_until` is derived from `stated_until` (what the text says) and from the other facts, is kept
@@ -19,6 +20,7 @@ from typing import NamedTuple
 from clew.stores.backend import Backend, to_text
 from clew.stores.documents.chunk_dates import moment_of
 from clew.stores.statements.relations import ALL_FACTS, FACTS_FROM, FORGET_ENDS, HEADS_OF_TAILS
+from clew.types.relation_types import meaning_of
 
 FOREVER = "9999-12-31T23:59:59.999999+00:00"
 """A time after all others, as they are stored."""
@@ -38,12 +40,15 @@ class Fact(NamedTuple):
     """What the store shows."""
 
 
-_group = attrgetter("head", "relation_type")
 _place = attrgetter("is_dated", "start")
 
 
+def _group(fact: Fact) -> tuple[int, str]:
+    return fact.head, meaning_of(fact.relation_type)
+
+
 def ends(facts: Iterable[Fact]) -> Iterator[tuple[Fact, str | None]]:
-    """Each fact of one entity and type with its end: the earliest start of a later, other fact.
+    """Each fact of one entity and meaning with its end: the earliest start of a later, other fact.
 
     The end that the text states goes before where it is earlier; None where there is neither.
     Facts that begin at once do not end each other.
@@ -62,7 +67,7 @@ def ends(facts: Iterable[Fact]) -> Iterator[tuple[Fact, str | None]]:
 
 
 def all_ends(facts: Iterable[Fact]) -> Iterator[tuple[Fact, str | None]]:
-    """Each fact of any entities and types with its end."""
+    """Each fact of any entities and meanings with its end."""
     for _, of_group in groupby(sorted(facts, key=_group), key=_group):
         yield from ends(of_group)
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from clew.errors import StoreCorruptError, StoreError, StoreMismatchError
+from clew.request_end import go_on
 from clew.stores.backend import half_character
 from clew.stores.sqlite.errors import BUSY, damaged, primary_code, translated
 
@@ -79,6 +80,7 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
         """A transaction that sees one state of the store; inside another, that one's."""
+        go_on()
         with self._translated(), self._connection() as connection:
             if connection.in_transaction:
                 yield connection

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from clew.errors import InputError, NotFoundError
 from clew.private_files import make_folder
 from clew.settings import NAMESPACE
+from clew.text import counted
 from clew.tools.budget import fitting, no_room, read_cursor
 from clew.tools.documents.reading import next_page
 from clew.tools.documents.writing import ERROR_CHARACTERS, ERRORS_SHOWN, jobs_of, status_of
@@ -114,7 +115,7 @@ def restore(call: Call, arguments: Arguments) -> Result:
     held = engine.maintenance.stats()["documents"]
     if not arguments["confirm"]:
         raise InputError(
-            f"restoring {name!r} replaces all that is stored ({held} documents) and"
+            f"restoring {name!r} replaces all that is stored ({counted(held, 'document')}) and"
             " cannot be undone; call again with confirm=true if it is wanted"
         )
     engine.maintenance.restore(path, own=True)

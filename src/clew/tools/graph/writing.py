@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from clew.errors import InputError
 from clew.indexing.manual_graph import CAUSAL
+from clew.request_end import has_ended
+from clew.text import counted
 from clew.tools.graph.reading import RELATION_TYPES, known_entity
 from clew.types import NewRelation
 
@@ -104,7 +106,7 @@ def extract_all(call: Call, arguments: Arguments) -> Result:
 
     def proceed(done: int, total: int) -> bool:
         call.progress.report(done, total, "documents read")
-        return not call.progress.cancelled()
+        return not has_ended()
 
     done = call.engine.entities.extract_relations(limit=arguments["limit"], proceed=proceed)
     total, some = sum(done.found.values()), sum(count > 0 for count in done.found.values())
@@ -116,7 +118,7 @@ def extract_all(call: Call, arguments: Arguments) -> Result:
             "relationships_added": done.added,
         },
         "summary": (
-            f"{len(done.found)} entities read, {some} of them with relations;"
-            f" {total} relations found, {done.added} of them new"
+            f"{counted(len(done.found), 'entity', 'entities')} read, {some} of them with relations;"
+            f" {counted(total, 'relation')} found, {done.added} of them new"
         ),
     }

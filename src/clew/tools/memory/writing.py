@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clew.errors import NotFoundError
@@ -15,7 +14,6 @@ from clew.types import NewEntity
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from clew.indexing.manual_graph import ManualGraphWriter
     from clew.tools.spec import Arguments, Call, Result
 
 NAMED = 1000
@@ -27,7 +25,7 @@ OFFERED = 5
 def create_entities(call: Call, arguments: Arguments) -> Result:
     """`create_entities`."""
     given = arguments["entities"]
-    made = _memory(call).create(
+    made = call.engine.entities.memory.create(
         [NewEntity(name=one["name"], entity_type=one["entityType"] or "name") for one in given],
         [one["observations"] for one in given],
     )
@@ -71,7 +69,9 @@ def add_observations(call: Call, arguments: Arguments) -> Result:
     given = [(one["entityName"], one["contents"]) for one in arguments["observations"]]
     ids = _ids(call, [name for name, _ in given])
     results, there = [], []
-    for (name, texts), new in zip(given, _memory(call).add_observations(given), strict=True):
+    for (name, texts), new in zip(
+        given, call.engine.entities.memory.add_observations(given), strict=True
+    ):
         results.append({"entityName": name, "addedObservations": new})
         known = [text for text in cleaned(texts) if text not in new]
         there += [{"entityName": name, "observations": known}] if known else []
@@ -165,11 +165,6 @@ def _not_found(call: Call, names: Sequence[str]) -> str:
     made = shortened(", ".join(entities.memory.named(near)), NAMED)
     shown = shortened(", ".join(names), NAMED)
     return f"{shown}. Did you mean {made}?" if made else shown
-
-
-def _memory(call: Call) -> ManualGraphWriter:
-    """The engine's memory, which stops indexing where nobody waits for the result any more."""
-    return replace(call.engine.entities.memory, cancelled=call.progress.cancelled)
 
 
 def _ids(call: Call, names: Sequence[str]) -> dict[str, int]:

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from clew.errors import ClewError
-from clew.mcp.http.asking import Told, ask_routes
+from clew.mcp.http.asking import ask_routes
 from clew.mcp.http.plain_requests import failure, read_object
 from clew.web.api.endpoints import ENDPOINTS, PREFIX, Endpoint
 from clew.web.api.exports import EXPORTS, export
@@ -122,19 +122,13 @@ class Api:
             given = await read_object(request, int(self._serve.body_megabytes * 1024 * 1024))
         given |= query_arguments(request, parameters) | dict(request.path_params)
 
-        told = Told()
-
         def make() -> Response:
             with scope.acquire() as opened:
-                asked = PageRequest(
-                    scope=scope, opened=opened, query=request.query_params, progress=told
+                return answer(
+                    PageRequest(scope=scope, opened=opened, query=request.query_params), given
                 )
-                return answer(asked, given)
 
-        try:
-            return await scope.in_thread(make)
-        finally:
-            told.stop()
+        return await scope.in_thread(make)
 
     async def _describe(self, request: Request) -> Response:
         return JSONResponse(description())

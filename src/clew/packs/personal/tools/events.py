@@ -40,7 +40,7 @@ class Occurrence:
 def calendar_query(call: Call, arguments: Arguments) -> Result:
     """The events within a range of time."""
     engine, now = call.engine, call.engine.state.now()
-    work = Work(waiting=call.progress.check)
+    work = Work()
     asked = read_range(arguments["time_range"], now)
     attendee = arguments["attendee"]
     people = known_as(engine, attendee) if attendee else frozenset()

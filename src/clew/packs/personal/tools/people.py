@@ -26,7 +26,7 @@ _FIRST = datetime(1900, 1, 1)
 def contacts_search(call: Call, arguments: Arguments) -> Result:
     """People by name, nickname, address or organisation, contacts first, best first."""
     engine, limit = call.engine, arguments["limit"]
-    work = Work(waiting=call.progress.check)
+    work = Work()
     query, organisation = arguments["query"], arguments["organisation"]
     if not entity_key(query):
         raise InputError(

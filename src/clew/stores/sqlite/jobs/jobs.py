@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -27,6 +26,7 @@ from clew.stores.sqlite.jobs.rows import (
     lease,
     read_job,
 )
+from clew.types.values import random_id
 
 if TYPE_CHECKING:
     from clew.ports import ItemStatus
@@ -74,7 +74,7 @@ class SqliteJobs:
             if key is not None and (known := keyed_job(connection, key, digest)):
                 return known, False
             check_number(connection, most)
-            job_id, moment = secrets.token_hex(8), now()
+            job_id, moment = random_id(), now()
             connection.execute(
                 "INSERT INTO jobs (id, kind, status, number, created_at, updated_at,"
                 " idempotency_key, digest, description, arguments) SELECT ?, ?, 'queued',"

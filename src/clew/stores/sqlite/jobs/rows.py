@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 import sqlite3
 import time
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from clew.errors import InputError
 from clew.ports import Job
 from clew.ports.jobs import RETRY
 from clew.stores.backend import now
+from clew.types.values import random_id
 
 _JOBS_AND_AUDIT = """
 CREATE TABLE jobs (
@@ -108,7 +108,7 @@ def lease(connection: sqlite3.Connection, job_id: str, seconds: float) -> None:
     connection.execute(
         "UPDATE jobs SET status = 'running', owner = ?, lease_until = ?, updated_at = ?,"
         " attempts = attempts + 1 WHERE id = ?",
-        (secrets.token_hex(8), time.time() + seconds, now(), job_id),
+        (random_id(), time.time() + seconds, now(), job_id),
     )
 
 

@@ -7,33 +7,173 @@ passages of one.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from clew.graph.communities.leiden import sums
-from clew.graph.communities.phrases import find_phrases, names_something
-from clew.graph.communities.report_plans import best_of_groups
-from clew.graph.communities.reports import is_symbolic, is_telling, mean_direction, title_of
-from clew.graph.communities.themes import find_themes
-from clew.graph.snapshot import ABOUT_WEIGHT
-from clew.graph.snapshot_columns import Adjacency, distinct, find_sorted
+from clew.graph.partition import WeightedGraph, in_order, leiden, sums
+from clew.graph.phrases import FILLERS, find_phrases, names_something
+from clew.graph.snapshot import ABOUT_WEIGHT, Adjacency, distinct, find_sorted
 from clew.languages import language_words
 from clew.ports import GraphStore, SnapshotSource, TopicSet
-from clew.text import entity_key, terms
+from clew.text import STOP_WORDS, entity_key, terms
+from clew.word_lists import english_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from clew.graph.communities.phrases import Phrases
-    from clew.graph.snapshot import Ints, Snapshot
+    from clew.graph.phrases import Phrases
+    from clew.graph.snapshot import Floats, Ints, Snapshot
     from clew.ports import VectorIndex
-    from clew.types import Ids
+    from clew.types import Ids, Vector, Vectors
 
     Values = NDArray[np.float64]
+
+# --- names and groups --------------------------------------------------------------------
+
+_SYMBOLS = re.compile(r"[{}();=<>_/*#|\\\[\]]")
+_MOST_SYMBOLS = 0.06
+"""Share of a text's characters from which on it is code or a table rather than prose."""
+_TITLE_NAMES = 3
+_NO_TITLE = re.compile(
+    r"[\W\d_]*\Z|\S+@\S+\Z|__\w+__\Z|.*[:?]\Z|.{60}|(?:\S+\s+){6}|(?:re|fwd?|aw|tr|rv|i):\s"
+    r"|\S+\.(?:rst|txt|md|x?html?|log|eml|mbox|docx?|pdf|epub)(?:\.\w{2,4})?\Z",
+    re.DOTALL | re.IGNORECASE,
+)
+"""Numbers, marks, addresses, methods that every class has, labels, questions, whole sentences,
+replies, and files of text, whose names say less than what they are about."""
+
+
+def is_symbolic(text: str) -> bool:
+    """Whether a text is code, or a table, rather than prose in any language."""
+    return len(_SYMBOLS.findall(text)) > _MOST_SYMBOLS * len(text)
+
+
+def title_of(names: Sequence[str]) -> str:
+    """What to call those that are named so, the most central first.
+
+    No name that says again what another one does: of "Debian" and "Debian Project", of "package"
+    and "packages", the first one is taken.
+    """
+    chosen: list[str] = []
+    for name in names:
+        if len(chosen) == _TITLE_NAMES:
+            break
+        key = set(terms(name))
+        said = [set(terms(other)) for other in chosen]
+        if is_telling(name) and not any(key <= s or s <= key for s in said):
+            chosen.append(" ".join(name.split()))
+    return listed(chosen or names[:1])
+
+
+def is_telling(name: str) -> bool:
+    """Whether a name tells a reader what is named: no mark, no file, no ordinary word ("file")."""
+    word = name.casefold()
+    ordinary = {word, word.removesuffix("s")} & (english_words() | FILLERS | STOP_WORDS)
+    return not ordinary and _NO_TITLE.match(name) is None
+
+
+def mean_direction(vectors: Vectors) -> Vector:
+    """(dim,) unit length; of vectors that cancel out, the first."""
+    total = vectors.sum(axis=0, dtype=np.float64)
+    length = np.linalg.norm(total)
+    return (total / length).astype(np.float32) if length > 1e-6 else vectors[0]
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names as a sentence has them: `A`, `A and B`, `A, B and C`."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def best_of_groups(groups: Ints, values: Values | Floats, size: int, limit: int) -> Adjacency:
+    """By group: the places of its highest values, highest first; equal ones in order of place."""
+    order = np.lexsort((-values, groups))
+    starts = np.searchsorted(groups[order], np.arange(size + 1))
+    rank = np.arange(len(order)) - starts[groups[order]]
+    kept = order[rank < limit]
+    return Adjacency.from_pairs(groups[kept], kept, size)
+
+
+# --- themes ------------------------------------------------------------------------------
+
+# Leiden's communities of topics that share stretches of documents.
+
+
+_STRETCH = 10
+"""Passages of a document that count as one when it is asked which topics go together."""
+_PER_STRETCH = 20
+"""Topics of a stretch that are connected to each other."""
+
+
+def find_themes(on: Adjacency, snapshot: Snapshot) -> tuple[Ints, Values]:
+    """(T,) the theme of each topic, from 0 on, and how central it is there.
+
+    `on` gives the passages by topic.
+
+    Topics are connected by the stretches that they share, over the root of the product of those
+    that each has (Salton's cosine).
+    """
+    topics = len(on.starts) - 1
+    topic = np.repeat(np.arange(topics), np.diff(on.starts))
+    stretch = _stretches(snapshot)[on.items]
+    codes, counts = np.unique(stretch * max(topics, 1) + topic, return_counts=True)
+    where, which = np.divmod(codes, max(topics, 1))
+    spread = np.bincount(which, minlength=topics)
+    kept = best_of_groups(
+        where, counts.astype(np.float64), int(where.max(initial=-1)) + 1, _PER_STRETCH
+    )
+    first, second = _pairs(kept)
+    heads, tails = which[first], which[second]
+    weights = 1 / np.sqrt(spread[heads] * spread[tails])
+    graph = WeightedGraph.from_pairs(heads, tails, weights, topics)
+    themes = in_order(_join_others(leiden(graph), where, which, kept))
+    inside = themes[graph.heads()] == themes[graph.rows.items]
+    return themes, sums(graph.heads()[inside], graph.weights[inside], topics)
+
+
+def _join_others(themes: Ints, where: Ints, which: Ints, kept: Adjacency) -> Ints:
+    """Topics alone in their theme join the one that most of their stretches are on.
+
+    `where` and `which` pair stretches with topics; `kept` has the pairs that count, by stretch.
+    """
+    alone = np.bincount(themes)[themes] == 1
+    left = np.flatnonzero(alone[which])
+    entries, owner = kept.entries(where[left])
+    theme = themes[which[kept.items[entries]]]
+    count = int(themes.max(initial=0)) + 1
+    joins = ~alone[which[kept.items[entries]]]
+    codes, shared = np.unique((which[left[owner]] * count + theme)[joins], return_counts=True)
+    order = np.argsort(shared, kind="stable")
+    topic, best = np.divmod(codes[order], count)
+    joined = themes.copy()
+    joined[topic] = best  # the last of each topic, which it shares most with, stays
+    return joined
+
+
+def _stretches(snapshot: Snapshot) -> Ints:
+    """(C,) a number for the stretch of its document that each passage stands in."""
+    documents = snapshot.columns.documents
+    begins = np.append(True, documents[1:] != documents[:-1])[: len(documents)]
+    ordinal = np.arange(len(documents)) - np.flatnonzero(begins)[np.cumsum(begins) - 1]
+    return np.cumsum(ordinal % _STRETCH == 0) - 1
+
+
+def _pairs(rows: Adjacency) -> tuple[Ints, Ints]:
+    """All ordered pairs of different items of one row."""
+    counts = np.diff(rows.starts)
+    owner = np.repeat(np.arange(len(counts)), counts)
+    entries, place = rows.entries(owner)
+    first, second = rows.items[place], rows.items[entries]
+    apart = first != second
+    return first[apart], second[apart]
+
+
+# --- topics ------------------------------------------------------------------------------
+
 
 MAX_TOPICS = 4000
 """Topics of a store; those that weigh most in all passages together."""
@@ -68,33 +208,20 @@ def make_topics(store: TopicStore, vectors: VectorIndex, snapshot: Snapshot) -> 
     topics = place[numbers]
     order = np.lexsort((passages, topics))
     on = Adjacency.from_pairs(topics[order], passages[order], len(chosen))
-    keys = tuple(candidates.key(number) for number in chosen.tolist())
     names = tuple(candidates.name(number) for number in chosen.tolist())
-    return _described(vectors, snapshot, on, keys, names, documents[chosen])
-
-
-def _described(
-    vectors: VectorIndex,
-    snapshot: Snapshot,
-    on: Adjacency,
-    keys: tuple[str, ...],
-    names: tuple[str, ...],
-    documents: Ints,
-) -> TopicSet:
-    """The topics with their vectors and themes; `on` gives the passages by topic."""
-    passages = [snapshot.chunk_ids[on.row(topic)] for topic in range(len(keys))]
-    own = [mean_direction(vectors.vectors(ids)) for ids in passages]
+    of_topic = [snapshot.chunk_ids[on.row(topic)] for topic in range(len(names))]
+    own = [mean_direction(vectors.vectors(ids)) for ids in of_topic]
     directions = np.array(own, dtype=np.float32)
     themes, central = find_themes(on, snapshot)
     order = np.argsort(-central, kind="stable")
     groups = [order[themes[order] == theme] for theme in distinct(themes)]
-    topic = np.repeat(np.arange(len(keys)), np.diff(on.starts))
+    topic = np.repeat(np.arange(len(names)), np.diff(on.starts))
     return TopicSet(
-        keys=keys,
+        keys=tuple(candidates.key(number) for number in chosen.tolist()),
         names=names,
         vectors=directions,
         themes=themes,
-        documents=documents,
+        documents=documents[chosen],
         chunks=np.column_stack([topic, snapshot.chunk_ids[on.items]]),
         theme_titles=tuple(title_of([names[place] for place in group]) for group in groups),
         theme_vectors=np.array(
@@ -139,12 +266,14 @@ def _candidates(store: TopicStore, snapshot: Snapshot) -> _Candidates:
     keys = (phrases.key(phrase).replace("-", " ") for phrase in range(len(phrases.lengths)))
     own = np.array([key not in named for key in keys], dtype=bool)
     held = held[own[held[:, 0]]]
+    # Frequency · length · independence of each phrase in each passage that holds it.
+    often = np.minimum(held[:, 2], 1 + _ABOUT) * np.log2(1 + phrases.lengths[held[:, 0]])
     return _Candidates(
         entity_names=names,
         phrases=phrases,
         numbers=np.concatenate([numbers, len(names) + held[:, 0]]),
         passages=np.concatenate([passages, held[:, 1]]),
-        weights=np.concatenate([weights, _of_phrases(phrases, held)]),
+        weights=np.concatenate([weights, often * phrases.independence[held[:, 0]]]),
     )
 
 
@@ -207,12 +336,6 @@ def _find_phrases(store: TopicStore, snapshot: Snapshot) -> tuple[Phrases, Ints]
     )
 
 
-def _of_phrases(phrases: Phrases, held: Ints) -> Values:
-    """Frequency · length · independence of each phrase in each passage that holds it."""
-    length = np.log2(1 + phrases.lengths[held[:, 0]])
-    return np.minimum(held[:, 2], 1 + _ABOUT) * length * phrases.independence[held[:, 0]]
-
-
 def _assign(candidates: _Candidates, snapshot: Snapshot, present: Ids) -> tuple[Ints, Ints]:
     """(topic, passage) pairs: the best few of each passage, of those that are on enough."""
     numbers, passages = candidates.numbers, candidates.passages
@@ -224,7 +347,9 @@ def _assign(candidates: _Candidates, snapshot: Snapshot, present: Ids) -> tuple[
     while True:
         left = np.flatnonzero(usable)
         best = left[best_of_groups(passages[left], weights[left], snapshot.size, PER_PASSAGE).items]
-        enough = _enough(numbers[best], passages[best], snapshot, candidates.size)
+        documents = _document_counts(numbers[best], passages[best], snapshot, candidates.size)
+        held = np.bincount(numbers[best], minlength=candidates.size)
+        enough = (documents >= _DOCUMENTS) | (held >= _PASSAGES)
         if enough[numbers[best]].all():
             break
         usable &= enough[numbers]
@@ -233,11 +358,6 @@ def _assign(candidates: _Candidates, snapshot: Snapshot, present: Ids) -> tuple[
     heaviest[np.argsort(-total, kind="stable")[:MAX_TOPICS]] = True
     best = best[heaviest[numbers[best]]]
     return numbers[best], passages[best]
-
-
-def _enough(numbers: Ints, passages: Ints, snapshot: Snapshot, size: int) -> NDArray[np.bool_]:
-    documents = _document_counts(numbers, passages, snapshot, size)
-    return (documents >= _DOCUMENTS) | (np.bincount(numbers, minlength=size) >= _PASSAGES)
 
 
 def _document_counts(numbers: Ints, passages: Ints, snapshot: Snapshot, size: int) -> Ints:

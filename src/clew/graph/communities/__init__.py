@@ -1,1 +1,0 @@
-"""Communities and topics of the entity graph, with extractive reports."""

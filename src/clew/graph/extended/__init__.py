@@ -1,1 +1,0 @@
-"""A snapshot with what changed since it was made."""

@@ -1,1 +1,0 @@
-"""Traversal of the entity graph: search, paths, subgraphs, cut vertices."""
