@@ -80,6 +80,21 @@ PACKAGES = (
             ),
         },
     ),
+    Package(
+        "graphology-layout-forceatlas2",
+        "0.10.1",
+        "ogzBeF1FvWzjkikrIFwxhlZXvD2+wlY54lqhsrWprcdPjopM2J9HoMweUmIgwaTvY4bUYVimpSsOdvDv1gPRFQ==",
+        {
+            "iterate.js": (
+                "forceatlas2.min.js",
+                "32380f327ebdbf7e1ffb86abe740fe91c0e75b311f5bf61961b31a12bc836770",
+            ),
+            "LICENSE.txt": (
+                "forceatlas2.LICENSE",
+                "9d396b4882c329077f32861c0d6822dcee48f2d0ff6196d8459af70844196275",
+            ),
+        },
+    ),
 )
 
 
@@ -118,7 +133,8 @@ def fetch(package: Package) -> None:
 
 def lean(content: bytes) -> bytes:
     """Without the comments and the indentation of lines; shaders stand in scripts as written."""
-    return re.sub(rb"\n\s+", b"\n", re.sub(rb"\n[ \t]*//[^\n`]*(?=\n)", b"", content))
+    told = rb"\n[ \t]*(?://[^\n`]*|/\*\*\n(?:[ \t]*\*[^\n`]*\n)*?[ \t]*\*/)(?=\n)"
+    return re.sub(rb"\n\s+", b"\n", re.sub(told, b"", content))
 
 
 def digest(file: Path) -> str:

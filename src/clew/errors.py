@@ -266,10 +266,10 @@ DID_YOU_MEAN = "did you mean {}? Names are taken whole here"
 
 
 def not_one(
-    kind: str, name: str, found: Sequence[str], command: str, offer: str = "near it: {}"
+    kind: str, name: str, found: Sequence[str], listing: str, offer: str = "near it: {}"
 ) -> str:
     """The message where a name fits none, or several: what is near, or what shows all."""
     if not found:
-        return f"no {kind} {name!r}; `{command}` shows what there is"
+        return f"no {kind} {name!r}; {listing} shows what there is"
     shown = ", ".join(repr(item) for item in found[:5])
     return f"no single {kind} {name!r}; {offer.format(shown)}"

@@ -541,23 +541,6 @@ def _written(value: Scalar) -> str:
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def to_data(filter_: Filter) -> dict[str, Any]:
-    """A filter as data, which are read as the same filter."""
-    match filter_:
-        case And(parts) | Or(parts):
-            sign = "AND" if isinstance(filter_, And) else "OR"
-            return {"operator": sign, "conditions": [to_data(part) for part in parts]}
-        case Not(part):
-            return {"operator": "NOT", "conditions": [to_data(part)]}
-    names = {"=": "==", "is null": "==", "is not null": "!="}
-    value = filter_.value
-    return {
-        "field": f"meta.{filter_.name}" if filter_.name.startswith("meta.") else filter_.name,
-        "operator": names.get(filter_.operator, filter_.operator),
-        "value": list(value) if isinstance(value, tuple) else value,
-    }
-
-
 # --- decided ---------------------------------------------------------------------------------
 
 Values: TypeAlias = Callable[[str], object]

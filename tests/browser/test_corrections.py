@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from clew.errors import InputError
-from clew.jobs.uploads import Uploads
+from clew.indexing.inputs import RawInput
 from clew.wiring import make_jobs
 from tests.browser.conftest import Site, site_in
 
@@ -143,7 +143,7 @@ def test_files_are_dropped_and_the_job_watched(page: Page, mills: Site, tmp_path
 def test_a_file_that_fails_is_sent_again_from_the_page(
     page: Page, mills: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def away(*_: object) -> bytes:
+    def away(*_: object, **__: object) -> bytes:
         raise InputError("the disk is away")
 
     file = tmp_path / "rope.md"
@@ -152,7 +152,7 @@ def test_a_file_that_fails_is_sent_again_from_the_page(
     page.goto(f"{mills.url}/ui/documents")
     again = page.get_by_role("link", name="Send rope.md again")
     with monkeypatch.context() as broken:
-        broken.setattr(Uploads, "read", away)
+        broken.setattr(RawInput, "read", away)
         page.get_by_label("Drop files here").set_input_files(file)
         page.get_by_role("button", name="Add", exact=True).click()
         again.wait_for(timeout=20_000)

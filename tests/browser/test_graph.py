@@ -7,6 +7,7 @@ from itertools import combinations, pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from clew.types import NewEntity
@@ -159,7 +160,7 @@ def test_communities_are_kept_or_left_out(page: Page, lights: Site) -> None:
     page.goto(lights.door())
     page.goto(f"{lights.url}/ui/graph?question={QUESTION}&entities=Ilse Marrable&hops=2")
     page.get_by_role("link", name="find them again").click()
-    page.locator(".treemap").wait_for()
+    page.get_by_role("region", name="Communities of this level").wait_for()
     page.go_back()
     page.reload()
     expect(page.get_by_role("link", name="find them again")).to_have_count(0)
@@ -241,6 +242,10 @@ def test_a_graph_is_saved(page: Page, lights: Site, tmp_path: Path) -> None:
     page.goto(f"{lights.url}/ui/graph?entities=Ilse Marrable")
     drawn(page)
     count = page.locator("#nodes tbody tr").count()
+    page.evaluate(
+        "label => clewPictures[0].graph.updateEachNodeAttributes((_, n) => ({ ...n, label }))",
+        "a\0b\v\ufffe<&\x1f",
+    )
     saved = {}
     for kind in ("PNG", "SVG", "GRAPHML", "JSON"):
         with page.expect_download() as download:
@@ -251,6 +256,7 @@ def test_a_graph_is_saved(page: Page, lights: Site, tmp_path: Path) -> None:
     assert saved["PNG"].read_bytes().startswith(b"\x89PNG")
     svg = ElementTree.parse(saved["SVG"]).getroot()
     assert len(svg.findall("{http://www.w3.org/2000/svg}circle")) == count
+    assert {label.text for label in svg.iter("{http://www.w3.org/2000/svg}text")} == {"ab<&"}
     graphml = ElementTree.parse(saved["GRAPHML"]).getroot()
     assert len(graphml.findall(".//{http://graphml.graphdrawing.org/xmlns}node")) == count
     assert len(json.loads(saved["JSON"].read_text("utf-8"))["nodes"]) == count
@@ -265,6 +271,53 @@ def test_positions_are_the_same_at_the_next_visit(page: Page, lights: Site) -> N
         seen.append(page.evaluate("clewPictures[0].graph.mapNodes((_, n) => [n.x, n.y])"))
 
     assert seen[0] == seen[1]
+
+
+def test_what_belongs_together_stands_together(page: Page, lights: Site) -> None:
+    """Two groups in which all are tied, one tie between them; wider than high."""
+    size = 12
+    groups = [range(size), range(size, 2 * size)]
+    edges = [pair for group in groups for pair in combinations(group, 2)] + [(0, size)]
+    page.goto(lights.door())
+    page.goto(f"{lights.url}/ui/graph?entities=Ilse Marrable")
+    drawn(page)
+    places = np.array(laid_out(page, 2 * size, edges))
+    apart = np.linalg.norm(places[:, None] - places[None, :], axis=2)
+    within = np.mean([apart[pair] for group in groups for pair in combinations(group, 2)])
+
+    assert apart[:size, size:].min() > within
+    assert apart[np.triu_indices(2 * size, 1)].min() > 0.02 * apart.max()
+    assert np.ptp(places[:, 0]) > np.ptp(places[:, 1])
+
+
+def test_a_layout_takes_any_graph_and_comes_to_an_end(page: Page, lights: Site) -> None:
+    page.goto(lights.door())
+    page.goto(f"{lights.url}/ui/graph?entities=Ilse Marrable")
+    drawn(page)
+    star = [(0, node) for node in range(1, 5000)]
+    graphs: list[tuple[int, list[tuple[int, int]]]] = [
+        (0, []),
+        (1, []),
+        (1, [(0, 0)]),
+        (3, []),
+        (2, [(0, 1), (1, 0), (1, 1)]),
+        (5000, star),
+    ]
+    for count, edges in graphs:
+        places = np.array(laid_out(page, count, edges)).reshape(-1, 2)
+        assert len(places) == count
+        assert np.isfinite(places).all()
+        assert len(np.unique(places.round(3), axis=0)) == count
+
+
+def laid_out(page: Page, count: int, edges: list[tuple[int, int]]) -> list[list[float]]:
+    """The places of nodes 0 to `count - 1`."""
+    given = {
+        "nodes": [{"id": id_} for id_ in range(count)],
+        "edges": [{"source": one, "target": other, "weight": 1} for one, other in edges],
+    }
+    found = page.evaluate("({nodes, edges}) => placed(nodes, edges)", given)
+    return [list(map(float, place)) for place in found]
 
 
 def test_without_scripts_the_tables_remain(context: BrowserContext, lights: Site) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from tests.conftest import ISOLATION
 
-# The shipped suites explain a failed assertion as well as tests of this folder do.
-pytest.register_assert_rewrite("clew.testing.conformance")
+# The suites explain a failed assertion as well as tests of this folder do.
+pytest.register_assert_rewrite("clew.testing.conformance", "tests.contract.suites")
 
 
 @pytest.fixture(scope="module", autouse=True)

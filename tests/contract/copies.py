@@ -17,7 +17,6 @@ from clew.stores.copy import StoreCopy
 from clew.stores.relations.enrichments import enrichments_of
 from clew.stores.sqlite.backup import KEPT
 from clew.stores.sqlite.store import SqliteStore, open_for_copying
-from clew.testing.conformance.communities import make_changes
 from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry, make_link
 from clew.text import entity_key
 from clew.types import (
@@ -28,6 +27,7 @@ from clew.types import (
     NewEntity,
     NewRelation,
 )
+from tests.contract.suites.communities import make_changes
 
 Rows: TypeAlias = dict[Table, list[Row]]
 # A letter beyond the first 65,536: back ends order it before or after what follows here.

@@ -22,7 +22,6 @@ from clew.stores.sqlite.jobs.audit import SqliteAudit
 from clew.stores.sqlite.jobs.jobs import SqliteJobs
 from clew.stores.sqlite.store import SqliteStore, open_for_copying
 from clew.stores.vectors.matrix import VectorMatrix
-from clew.testing.conformance.communities import make_changes
 from clew.testing.entries import make_entry
 from clew.testing.fakes import HashEmbedder
 from tests.contract.copies import (
@@ -36,6 +35,7 @@ from tests.contract.copies import (
     sqlite_store,
     tables_of,
 )
+from tests.contract.suites.communities import make_changes
 
 _PROCESS = """
 import sys

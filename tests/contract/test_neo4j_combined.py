@@ -10,9 +10,10 @@ import pytest
 from clew.ports import VectorIndex
 from clew.settings import QdrantSettings, load_settings
 from clew.stores.neo4j.store import Neo4jStore
-from clew.testing.conformance import PassageRecordsSuite, VectorIndexSuite
+from clew.testing.conformance import VectorIndexSuite
 from clew.wiring import store_exists
 from tests.contract.neo4j_stores import OnNeo4j, Place
+from tests.contract.suites.records import PassageRecordsSuite
 from tests.unit.vector_stores import qdrant_index
 
 

@@ -15,17 +15,14 @@ from clew.ports import Store
 from clew.settings import Neo4jSettings
 from clew.stores.neo4j.store import Neo4jStore
 from clew.stores.sqlite.store import SqliteStore
-from clew.testing.conformance import (
-    DocumentStoreSuite,
-    LineageSuite,
-    NamesSuite,
-    TimeIndexSuite,
-    UsageLogSuite,
-)
+from clew.testing.conformance import DocumentStoreSuite
 from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry, make_link
 from clew.types import Condition, IndexedDocument, Period
 from tests.contract.filter_suite import FilterSuite
 from tests.contract.neo4j_stores import OnNeo4j, Place, new_place
+from tests.contract.suites.lineage import LineageSuite
+from tests.contract.suites.names import NamesSuite
+from tests.contract.suites.times import TimeIndexSuite, UsageLogSuite
 
 
 class TestDocuments(OnNeo4j, DocumentStoreSuite):

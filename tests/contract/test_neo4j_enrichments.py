@@ -13,10 +13,10 @@ from clew.stores.neo4j.store import Neo4jStore
 from clew.stores.relations.enrichments import Enrichments
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.conformance.base import chunk_ids_of
-from clew.testing.conformance.communities import make_changes
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.types import NewEntity
 from tests.contract.neo4j_stores import OnNeo4j
+from tests.contract.suites.communities import make_changes
 from tests.unit.test_enrichments_log import content, fill, reading
 
 

@@ -10,16 +10,13 @@ from hypothesis import given, settings
 from clew.settings import Neo4jSettings
 from clew.stores.neo4j.store import Neo4jStore
 from clew.stores.sqlite.store import SqliteStore
-from clew.testing.conformance import (
-    ExtractionLogSuite,
-    GraphStoreSuite,
-    ManualGraphSuite,
-    RelationTimesSuite,
-)
 from clew.testing.entries import EMBEDDER, FUNCTIONAL
 from clew.types import NewEntity, NewRelation
 from tests.contract.graph_steps import Step, any_steps, first_steps, seen, take
 from tests.contract.neo4j_stores import OnNeo4j, new_place
+from tests.contract.suites.graph import GraphStoreSuite
+from tests.contract.suites.validity import RelationTimesSuite
+from tests.contract.suites.writing import ExtractionLogSuite, ManualGraphSuite
 
 _EMPTY = "MATCH (n) WHERE n.namespace = $namespace AND NOT n:ClewStore DETACH DELETE n"
 

@@ -17,15 +17,12 @@ from clew.stores.neo4j.store import Neo4jStore
 from clew.stores.neo4j.vectors import Neo4jVectors
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.matrix import VectorMatrix
-from clew.testing.conformance import (
-    CommunityWriterSuite,
-    KeywordIndexSuite,
-    NeighbourhoodSourceSuite,
-    SnapshotSourceSuite,
-    VectorIndexSuite,
-)
+from clew.testing.conformance import KeywordIndexSuite, VectorIndexSuite
 from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry, make_vector
 from tests.contract.neo4j_stores import OnNeo4j
+from tests.contract.suites.communities import CommunityWriterSuite
+from tests.contract.suites.neighbourhoods import NeighbourhoodSourceSuite
+from tests.contract.suites.snapshots import SnapshotSourceSuite
 
 if TYPE_CHECKING:
     from clew.types import Ids

@@ -8,8 +8,8 @@ import pytest
 from clew.ports import CommunityWriter, Store
 from clew.stores.communities.communities import Communities
 from clew.stores.sqlite.store import SqliteStore
-from clew.testing.conformance import CommunityWriterSuite
 from clew.testing.entries import EMBEDDER
+from tests.contract.suites.communities import CommunityWriterSuite
 
 
 class TestCommunities(CommunityWriterSuite):

@@ -10,8 +10,8 @@ from clew.ports import AuditLog, JobStore
 from clew.stores.sqlite.jobs.audit import SqliteAudit
 from clew.stores.sqlite.jobs.jobs import SqliteJobs
 from clew.stores.sqlite.store import SqliteStore
-from clew.testing.conformance import AuditLogSuite, JobStoreSuite
 from clew.testing.entries import EMBEDDER
+from tests.contract.suites.jobs import AuditLogSuite, JobStoreSuite
 
 
 @pytest.fixture

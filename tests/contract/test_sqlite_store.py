@@ -11,24 +11,18 @@ from clew.ports import Store, VectorIndex
 from clew.stores.keywords.derived import DerivedKeywords
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.matrix import VectorMatrix
-from clew.testing.conformance import (
-    DocumentStoreSuite,
-    ExtractionLogSuite,
-    GraphStoreSuite,
-    KeywordIndexSuite,
-    LineageSuite,
-    ManualGraphSuite,
-    NamesSuite,
-    NeighbourhoodSourceSuite,
-    PassageRecordsSuite,
-    RelationTimesSuite,
-    SnapshotSourceSuite,
-    TimeIndexSuite,
-    UsageLogSuite,
-    VectorIndexSuite,
-)
+from clew.testing.conformance import DocumentStoreSuite, KeywordIndexSuite, VectorIndexSuite
 from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry
 from tests.contract.filter_suite import FilterSuite
+from tests.contract.suites.graph import GraphStoreSuite
+from tests.contract.suites.lineage import LineageSuite
+from tests.contract.suites.names import NamesSuite
+from tests.contract.suites.neighbourhoods import NeighbourhoodSourceSuite
+from tests.contract.suites.records import PassageRecordsSuite
+from tests.contract.suites.snapshots import SnapshotSourceSuite
+from tests.contract.suites.times import TimeIndexSuite, UsageLogSuite
+from tests.contract.suites.validity import RelationTimesSuite
+from tests.contract.suites.writing import ExtractionLogSuite, ManualGraphSuite
 
 if TYPE_CHECKING:
     from clew.types import Ids, Scores

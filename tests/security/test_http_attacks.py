@@ -151,7 +151,7 @@ def open_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url.removesuffix("/mcp")
 
 
-@pytest.mark.parametrize("path", ["/mcp", "/ask", "/upload", "/api/v1/documents", "/ui/documents"])
+@pytest.mark.parametrize("path", ["/mcp", "/ask", "/api/v1/documents", "/ui/documents"])
 def test_without_tokens_only_pages_of_the_server_itself_may_call(open_site: str, path: str) -> None:
     own = open_site.partition("://")[2]
     others = ["http://localhost:5173", "http://127.0.0.1:1", "http://127.0.0.1", "null"]
@@ -167,7 +167,7 @@ def test_without_tokens_only_pages_of_the_server_itself_may_call(open_site: str,
     "kind",
     ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=a", None],
 )
-@pytest.mark.parametrize("path", ["/ask", "/upload", "/api/v1/documents", "/api/v1/merges"])
+@pytest.mark.parametrize("path", ["/ask", "/api/v1/documents", "/api/v1/merges"])
 def test_without_tokens_only_json_is_taken(open_site: str, path: str, kind: str | None) -> None:
     sent = json.dumps({"text": "Jonas Reed built the mill.", "source": "x.md", "query": "x"})
     headers = {} if kind is None else {"Content-Type": kind}
@@ -180,10 +180,10 @@ def test_without_tokens_only_json_is_taken(open_site: str, path: str, kind: str 
     assert listed.json()["documents"] == []
 
 
-async def test_uploads_check_origins_too(site: Served) -> None:
+async def test_routes_beside_the_protocol_check_origins_too(site: Served) -> None:
     headers = {"Authorization": f"Bearer {ALICE[0]}", "Origin": "http://localhost:1.evil.com"}
     async with httpx2.AsyncClient(headers=headers) as http:
-        answer = await http.post(site.url.replace("/mcp", "/upload"), json={})
+        answer = await http.post(site.url.replace("/mcp", "/ask"), json={})
 
     assert answer.status_code == 403
 
@@ -422,15 +422,15 @@ async def test_an_address_that_cannot_be_is_nothing(
 )
 async def test_a_body_that_cannot_be_read_is_the_senders_fault(site: Served, body: bytes) -> None:
     async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {ALICE[0]}"}) as http:
-        uploaded = await http.post(site.url.replace("/mcp", "/upload"), content=body)
+        asked = await http.post(site.url.replace("/mcp", "/ask"), content=body)
         headers = {"Accept": "application/json, text/event-stream"}
         called = await http.post(
             site.url, content=body, headers={**headers, "Content-Type": "application/json"}
         )
 
-    assert uploaded.status_code == 400
-    assert "the body is no JSON (" in uploaded.json()["error"]
-    assert "set_int_max_str_digits" not in uploaded.text + called.text
+    assert asked.status_code == 400
+    assert "the body is no JSON (" in asked.json()["error"]
+    assert "set_int_max_str_digits" not in asked.text + called.text
     assert 400 <= called.status_code < 500
 
 

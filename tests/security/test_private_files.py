@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 from collections.abc import Iterator
@@ -10,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from clew.jobs.uploads import Uploads
 from clew.private_files import is_private, make_file, make_folder
 from tests.e2e.conftest import run_clew
-from tests.unit.mcp_tools import engine_in, settings_for
+from tests.unit.mcp_tools import engine_in
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="modes mean nothing there")
 
@@ -36,11 +34,6 @@ def test_a_store_and_all_that_is_beside_it(tmp_path: Path) -> None:
     with engine_in(folder) as engine:
         engine.add("Jonas Reed built the mill at Harrow Ford.", source="mill.md")
         engine.search("Who built the mill?")
-        uploads = Uploads(engine.store.folder, settings_for(folder))
-        digest = hashlib.sha256(b"x").hexdigest()
-        upload = uploads.begin(name="x.md", size=1, sha256=digest, part_bytes=1)
-        uploads.write(upload, 1, b"x")
-        uploads.complete(upload)
         engine.maintenance.backup(tmp_path / "copy.db")
         engine.maintenance.reindex()
         # While the journal of SQLite is there.
@@ -49,7 +42,7 @@ def test_a_store_and_all_that_is_beside_it(tmp_path: Path) -> None:
     assert set(files.values()) == {0o600}, files
     assert set(folders.values()) == {0o700}, folders
     kinds = {Path(name).suffix for name in files}
-    assert {".db", ".part", ".json", ".arrays"} <= kinds
+    assert {".db", ".arrays"} <= kinds
     assert any(name.endswith("-wal") for name in files)
 
 

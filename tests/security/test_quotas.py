@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import threading
 import time
@@ -12,20 +11,17 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 
 from clew.engine import Engine
 from clew.jobs import kinds
 from clew.jobs.ingestion import Ingestion
 from clew.jobs.kinds import make_runner
-from clew.mcp.engines import Engines
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.tools.registry import TOOLS, make_toolbox
 from clew.tools.toolbox import Toolbox
 from clew.wiring import make_audit
-from tests.unit.test_mcp_access import ALICE, TOKENS, served
 
 WRITING = [tool.name for tool in TOOLS if tool.scope == "write"]
 FREEING = {
@@ -150,17 +146,6 @@ def test_room_comes_back_with_what_is_deleted(tmp_path: Path) -> None:
             box.call("delete_document", {"document": document.source, "confirm": True})
 
         add(box, "again")
-
-
-def test_an_upload_is_refused_at_once_where_there_is_no_room(tmp_path: Path) -> None:
-    settings = load_settings(store=tmp_path, serve={"tokens": TOKENS}, quota={"megabytes": 0.001})
-    about = {"name": "a.md", "size": 5, "sha256": hashlib.sha256(b"hello").hexdigest()}
-    with served(Engines(settings, TOOLS)) as server:
-        url = server.url.replace("/mcp", "/upload")
-        refused = httpx2.post(url, json=about, headers={"Authorization": f"Bearer {ALICE[0]}"})
-
-    assert refused.status_code == 413
-    assert "quota.megabytes" in refused.json()["error"]
 
 
 # --- jobs

@@ -24,7 +24,6 @@ from clew.filters import (
     read_data,
     read_text,
     read_where,
-    to_data,
     to_text,
 )
 from clew.stores.sqlite.store import SqliteStore
@@ -43,6 +42,23 @@ def said(text: str, **values: Any) -> bool:  # noqa: ANN401
 
 
 # --- one comparison
+
+
+def to_data(filter_: Filter) -> dict[str, Any]:
+    """A filter as Haystack writes one."""
+    match filter_:
+        case And(parts) | Or(parts):
+            sign = "AND" if isinstance(filter_, And) else "OR"
+            return {"operator": sign, "conditions": [to_data(part) for part in parts]}
+        case Not(part):
+            return {"operator": "NOT", "conditions": [to_data(part)]}
+    names = {"=": "==", "is null": "==", "is not null": "!="}
+    value = filter_.value
+    return {
+        "field": f"meta.{filter_.name}" if filter_.name.startswith("meta.") else filter_.name,
+        "operator": names.get(filter_.operator, filter_.operator),
+        "value": list(value) if isinstance(value, tuple) else value,
+    }
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 
 from clew import Clew
-from clew.jobs.uploads import Uploads
 from clew.mcp.engines import Engines
 from clew.tools.registry import TOOLS
 from clew.types import document_id
@@ -54,12 +53,9 @@ class NextDoor:
         for number in range(NEXT_DOOR_ALONE):
             engine.add(f"Anselm Keeper {number}. {SECRETS}", source=f"secret-{number}.md")
         added = engine.tools.call("ingest_document", {"text": SECRETS})
-        upload = Uploads(engine.store.folder, engine.settings).begin(
-            name="secret.md", size=1, sha256="0" * 64, part_bytes=1
-        )
         self.names = {
             "job_id": (added.content["job_id"],),
-            "url": (f"upload:{upload.id}", "clew://documents/secret.md"),
+            "url": ("clew://documents/secret.md",),
             "document": ("secret.md", document_id("secret.md")),
             "id": (document_id("secret.md"),),
             "path": ("../bells/clew.db", "../bells", "../nowhere/clew.db"),

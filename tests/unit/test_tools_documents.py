@@ -300,7 +300,12 @@ def test_a_job_is_tried_again_by_whoever_could_have_begun_it(desk: Desk) -> None
     job = store.submit("ingest", outside, description="read", lease_seconds=60)[0]
     store.finish(job.id, job.owner, error="away")
     assert "outside the folders" in desk.refused("retry_job", job_id=job.id)
-    job = store.submit("ingest", {"upload": "0" * 32}, description="read", lease_seconds=60)[0]
+    job = store.submit(
+        "ingest",
+        {"data": "", "name": "a.md", "source": "upload/a.md"},
+        description="read",
+        lease_seconds=60,
+    )[0]
     store.finish(job.id, job.owner, error="away")
     assert "send the file again" in desk.refused("retry_job", job_id=job.id)
 

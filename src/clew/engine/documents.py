@@ -37,6 +37,9 @@ if TYPE_CHECKING:
         StoredSection,
     )
 
+LISTING = "`clew documents` or list_documents"
+"""Shows the documents, on the command line or as a tool."""
+
 
 class Documents:
     """The documents of a store."""
@@ -254,7 +257,7 @@ class Documents:
         ]
         if len(found) == 1:
             return found[0]
-        raise NotFoundError(not_one("document", name, [d.source for d in found], "clew documents"))
+        raise NotFoundError(not_one("document", name, [d.source for d in found], LISTING))
 
     def named(self, name: str) -> DocumentInfo:
         """The document with this id, source or path: what deletes or changes one asks here.
@@ -265,7 +268,7 @@ class Documents:
         if len(found) == 1:
             return found[0]
         shown = [f"{d.source} ({d.id})" for d in found] or self._near(name)
-        raise NotFoundError(not_one("document", name, shown, "clew documents", DID_YOU_MEAN))
+        raise NotFoundError(not_one("document", name, shown, LISTING, DID_YOU_MEAN))
 
     def _named(self, name: str) -> list[DocumentInfo]:
         self._state.check_length("name", name)

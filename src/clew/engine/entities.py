@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from clew.search.retrieval.entity_search import EntityHit
     from clew.types import Alias, DocumentInfo, Entity, MergeSuggestion, Metadata, Relation
 
+LISTING = "`clew stats --graph` or graph_enhanced_search"
+"""Shows the entities, on the command line or as a tool."""
 ENTITY_TYPE = r"[a-z][a-z0-9_]{0,59}"
 """How a type is written."""
 
@@ -64,7 +66,7 @@ class Entities:
         entities = self._state.store.entities([found]) if found is not None else []
         if entities:
             return entities[0]
-        raise NotFoundError(not_one("entity", name, self.near(name), "clew stats --graph"))
+        raise NotFoundError(not_one("entity", name, self.near(name), LISTING))
 
     def named(self, name: str | Entity) -> Entity:
         """The entity that has this very name or id: what changes or deletes one asks here.
@@ -81,7 +83,7 @@ class Entities:
         if len(found) == 1:
             return found[0]
         shown = [f"{e.name} ({e.id})" for e in found] or self.near(name)
-        raise NotFoundError(not_one("entity", name, shown, "clew stats --graph", DID_YOU_MEAN))
+        raise NotFoundError(not_one("entity", name, shown, LISTING, DID_YOU_MEAN))
 
     def described(
         self, entity_type: str, since: date | None = None, until: date | None = None
@@ -256,9 +258,7 @@ class Entities:
             known = {alias.name: alias.key for alias in self.aliases(entity)}
             for alias in alias_names:
                 if alias not in known:
-                    raise NotFoundError(
-                        not_one("name", alias, list(known), "clew entity show", DID_YOU_MEAN)
-                    )
+                    raise NotFoundError(not_one("name", alias, list(known), LISTING, DID_YOU_MEAN))
             made = self._state.store.split(entity.id, [known[alias] for alias in alias_names])
         return self._state.entity_ranks.applied(self._state.store.entities([made]))[0]
 

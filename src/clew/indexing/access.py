@@ -53,8 +53,7 @@ def permitted_path(path: str | Path, settings: Settings) -> Path:
         raise InputError(
             f"path {str(path)!r} cannot be read: no folder is open to you here; expected a path"
             " below a folder that the setting access.roots names (over HTTP: serve.roots). Name one"
-            " there (`clew install --root FOLDER` does), or send the text itself, a url or an"
-            " upload"
+            " there (`clew install --root FOLDER` does), or send the text itself or a url"
         )
     real = _resolved(roots[0] / os.path.expanduser(path))
     if not any(real.is_relative_to(root) for root in roots):

@@ -1,13 +1,13 @@
-"""What a job of reading documents does: a path, an address, an upload or a text is read."""
+"""What a job of reading documents does: a path, an address, a file sent or a text is read."""
 
 from __future__ import annotations
 
+from base64 import b64decode
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from clew.errors import InputError
 from clew.indexing.access import existing_path, is_clews_own, permitted_path
-from clew.jobs.uploads import Uploads
 from clew.types.sources import file_source, record_source, source_path
 from clew.wiring import make_jobs
 
@@ -27,13 +27,16 @@ _ALL = 2**31
 
 
 class Given(TypedDict, total=False):
-    """Arguments of a job: exactly one of path, url, upload and text, and what is said of it."""
+    """Arguments of a job: exactly one of path, url, data and text, and what is said of it."""
 
     path: str
     roots: list[str]
     """Of a path: the folders that whoever gave it may have read, whichever process does it."""
     url: str
-    upload: str
+    data: str
+    """A file that was sent, in Base64."""
+    name: str
+    """Of the file; its ending says how it is read."""
     text: str
     source: str
     title: str
@@ -47,10 +50,9 @@ class Ingestion:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._uploads = Uploads(engine.store.folder, engine.settings)
 
     def plan(self, arguments: Mapping[str, Any]) -> Sequence[str]:
-        """The source of the text or the upload, the address, or the files at the path."""
+        """The source of the text or the file sent, the address, or the files at the path."""
         given = cast("Given", arguments)
         if "path" in given:
             return self._left(given) or self._files(given)
@@ -61,31 +63,6 @@ class Ingestion:
     ) -> Sequence[str | None]:
         """See `runner.Kind`."""
         given = cast("Given", arguments)
-        if "upload" in given:
-            return [self._run_upload(given, names, advance)]
-        return self._run(given, names, advance)
-
-    def finish(self, arguments: Mapping[str, Any], go_on: Callable[[], None]) -> None:
-        """See `runner.Kind`; each document is there already."""
-
-    def _run_upload(
-        self, given: Given, names: Sequence[str], advance: Callable[[int], None]
-    ) -> str | None:
-        """Read the bytes once: a run after a crash finds the outcome of the one before."""
-        upload = self._uploads.upload(given["upload"])
-        known = self._uploads.outcome(upload)
-        if known is not None:
-            return known[0]
-        try:
-            (error,) = self._run(given, names, advance)
-        except InputError as refused:
-            error = str(refused)
-        self._uploads.settle(upload, error)
-        return error
-
-    def _run(
-        self, given: Given, names: Sequence[str], advance: Callable[[int], None]
-    ) -> Sequence[str | None]:
         files = 0
 
         def progress(step: str, done: int, _: int | None) -> None:
@@ -100,6 +77,9 @@ class Ingestion:
             inputs = [self._input(given, name) for name in names]
             skipped = self._engine.documents.add_inputs(inputs, progress=progress).skipped
         return [_failure(name, skipped, "path" in given) for name in names]
+
+    def finish(self, arguments: Mapping[str, Any], go_on: Callable[[], None]) -> None:
+        """See `runner.Kind`; each document is there already."""
 
     def _left(self, given: Given) -> list[str]:
         """Files that the job tried again has not done; none where it failed before any."""
@@ -137,7 +117,7 @@ class Ingestion:
         return settings.model_copy(update={"access": access})
 
     def _input(self, given: Given, name: str) -> Input:
-        """What is to be read of a text, a file, an upload or an address, as the caller names it."""
+        """What is to be read of a text, a file or an address, as the caller names it."""
         from clew.indexing.inputs import DocumentOverrides, RawInput, TextInput
         from clew.indexing.reading.reader import text_source
 
@@ -167,9 +147,8 @@ class Ingestion:
 
             found = fetch(given["url"], settings.access)
             return found.data, found.name
-        if "upload" in given:
-            upload = self._uploads.upload(given["upload"])
-            return self._uploads.read(upload), upload.name
+        if "data" in given:
+            return b64decode(given["data"]), given["name"]
         path = permitted_path(source_path(name), settings)
         return path, path.name
 

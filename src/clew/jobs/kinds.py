@@ -10,7 +10,6 @@ from clew.engine.reindexing import SWITCH
 from clew.jobs.enrichment import Enrichment
 from clew.jobs.ingestion import Ingestion
 from clew.jobs.runner import LEASE_SECONDS, JobRunner
-from clew.jobs.uploads import Uploads
 from clew.wiring import make_audit, make_jobs
 
 if TYPE_CHECKING:
@@ -66,14 +65,13 @@ def make_runner(engine: Engine, *, lease_seconds: float = LEASE_SECONDS) -> JobR
         engine.settings.jobs,
         lease_seconds=lease_seconds,
         most=engine.settings.quota.jobs,
-        upkeep=partial(_forget, engine),
+        upkeep=partial(_forget_audits, engine),
     )
     engine.state.before_close(runner.close)
     return runner
 
 
-def _forget(engine: Engine) -> None:
-    """Forget what is too old: entries of the audit log, uploads that nobody goes on with."""
+def _forget_audits(engine: Engine) -> None:
+    """Forget the entries of the audit log that are too old."""
     kept = timedelta(days=engine.settings.serve.audit_days)
     make_audit(engine.state.journal).forget(datetime.now(UTC) - kept)
-    Uploads(engine.store.folder, engine.settings).forget_old()

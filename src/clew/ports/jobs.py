@@ -48,9 +48,9 @@ class Job:
 
     @property
     def can_retry(self) -> bool:
-        """Whether something is left to do that a new job can do; the bytes of uploads are gone."""
+        """Whether something is left to do that a new job can do; a file is to be sent again."""
         left = self.failed or self.status in ("failed", "cancelled")
-        known = self.kind == "reindex" or (self.arguments and "upload" not in self.arguments)
+        known = self.kind == "reindex" or (self.arguments and "data" not in self.arguments)
         return bool(left and known) and self.ended and not self.retried_by
 
     @property

@@ -76,7 +76,9 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
         with session.timings.step("confidence"):
             hits = without_unsaid(session, hits)
     if not hits and not len(resources.store.chunk_ids()):
-        session.note("the store is empty; index something first: clew index PATH")
+        session.note(
+            "the store is empty; index something first: `clew index PATH` or ingest_document"
+        )
     with session.timings.step("assemble"):
         in_part = named_in_part(session, hits)
         stated = stated_by_hand(session, in_part) if there_is else ()

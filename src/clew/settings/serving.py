@@ -70,7 +70,7 @@ class QuotaSettings(SettingsGroup):
     megabytes: float = Field(
         default=20_000.0,
         gt=0,
-        description="Size of the store on this machine, uploads aside, at which it takes no more.",
+        description="Size of the store on this machine, at which it takes no more.",
     )
     jobs: int = Field(default=100, ge=1, description="Jobs that have not ended, at most.")
     backups: int = Field(
@@ -144,14 +144,6 @@ class ServeSettings(SettingsGroup):
         default=(),
         description="Folders of this machine that callers over HTTP may have read, such as"
         " /srv/documents/{namespace}; default none.",
-    )
-    upload_megabytes: float = Field(
-        default=500.0,
-        gt=0,
-        description="Files that a namespace has in upload and not read yet, together, at most.",
-    )
-    upload_hours: float = Field(
-        default=24.0, gt=0, le=720, description="Hours after which an idle upload is forgotten."
     )
 
     @field_validator("roots")

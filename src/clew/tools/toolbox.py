@@ -13,7 +13,6 @@ from clew.request_end import finishing
 from clew.tools.spec import Call, Caller, Progress
 from clew.tools.truncate import shortened
 from clew.tools.validate import as_object, complete
-from clew.tools.wording import name_tools
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -121,7 +120,7 @@ class Toolbox:
             )
             result = self._audited(call, tool, complete_arguments, declined)
         except ClewError as error:
-            return _failure(name_tools(str(error)), error)
+            return _failure(str(error), error)
         except Exception as error:
             logger.exception("tool %s failed", name)
             return _failure(

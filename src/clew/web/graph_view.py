@@ -1,4 +1,4 @@
-"""The part of the graph that a picture shows: chosen, filtered, laid out. Never all of it."""
+"""The part of the graph that a picture shows: chosen and filtered. Never all of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from clew.errors import InputError
 from clew.graph.export import SHARED
-from clew.graph.layout import layout
 from clew.graph.snapshot import find_sorted
 from clew.graph.subgraph import edges_among, subgraph_around
 from clew.search.strategies.entity_paths import entity_rows
@@ -19,8 +18,6 @@ from clew.types import current_first
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
-
-    from numpy.typing import NDArray
 
     from clew.engine import Engine
     from clew.graph.entity_graph import EntityGraph
@@ -31,10 +28,6 @@ MOST, SHOWN = 5000, 500
 """Entities of a picture: at most, and where nothing is said."""
 RELATIONS = 50_000
 """Relations that are read for a picture, at most; the heaviest."""
-LEAST_WEIGHT = 0.01
-"""Of a tie in the layout."""
-FLATTEST, MOST_DRAWN_OUT = 0.55, 3.0
-"""Height of a picture against its width, at least; how many times it is drawn out for that."""
 AROUND_QUESTION = 40
 """Entities of a question's picture."""
 
@@ -89,7 +82,7 @@ class Tie:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class View:
-    """A picture's nodes and ties, before they have places."""
+    """The nodes and ties of a picture."""
 
     nodes: list[Node]
     """The most important first."""
@@ -142,30 +135,6 @@ def _read(engine: Engine, wanted: Wanted) -> View:
         notes=notes,
     )
     return _filtered(everything, wanted)
-
-
-def places(seen: View) -> dict[int, tuple[float, float]]:
-    """Where each node lies, -1 to 1; the same for the same nodes and ties."""
-    ids = sorted(node.id for node in seen.nodes)
-    at = {id_: place for place, id_ in enumerate(ids)}
-    ends = [(at[tie.source], at[tie.target]) for tie in seen.ties]
-    edges = np.array(ends, dtype=np.int64).reshape(-1, 2)
-    weights = np.array([tie.weight for tie in seen.ties], dtype=np.float64)
-    found = _lying(layout(len(ids), edges, np.maximum(weights, LEAST_WEIGHT)))
-    return {id_: (float(x), float(y)) for id_, (x, y) in zip(ids, found.tolist(), strict=True)}
-
-
-def _lying(found: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The same places, turned so that the picture is wider than high, as screens are."""
-    if len(found) < 3:
-        return found
-    _, axes = np.linalg.eigh(np.cov(found.T))
-    turned = found @ (axes[:, ::-1] * np.sign(axes.sum(axis=0)[::-1] + 1e-12))
-    turned -= (turned.max(axis=0) + turned.min(axis=0)) / 2
-    wide, high = np.maximum(turned.max(axis=0), 1e-9)
-    # A flat picture is drawn out, so that names have room above each other.
-    turned[:, 1] *= min(max(wide * FLATTEST / high, 1), MOST_DRAWN_OUT)
-    return turned / max(float(np.abs(turned).max()), 1e-9)
 
 
 def _rows(engine: Engine, graph: EntityGraph, wanted: Wanted) -> tuple[Ints, set[int], list[str]]:

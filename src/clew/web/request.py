@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from clew.engine import Engine
     from clew.mcp.engines import Opened
     from clew.mcp.request_context import RequestScope
-    from clew.tools.spec import Result
+    from clew.tools.spec import Result, Tool
 
 PREFIX = "/ui"
 
@@ -112,11 +112,13 @@ class PageRequest:
                 " runs this server for it"
             )
 
-    def call(self, tool: str, **arguments: object) -> Result:
+    def call(
+        self, tool: str, tools: Sequence[Tool] = EXPLORER_TOOLS, /, **arguments: object
+    ) -> Result:
         """What a tool answers, with its rights, checks and audit row; raises `ClewError`."""
         self.need(tool)
         assert self.opened is not None
-        toolbox = make_toolbox(self.engine, EXPLORER_TOOLS, self.opened.jobs, packs=False)
+        toolbox = make_toolbox(self.engine, tools, self.opened.jobs, packs=False)
         outcome = toolbox.call(tool, arguments, caller=self.scope.caller)
         if outcome.error is None:
             return outcome.content

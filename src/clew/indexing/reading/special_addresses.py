@@ -12,7 +12,6 @@ from __future__ import annotations
 import ipaddress
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 REACHABLE = (
     "192.0.0.9/32",  # Port Control Protocol anycast

@@ -1,1 +1,1 @@
-"""Serving over HTTP: limits of connections, callers and requests; uploads."""
+"""Serving over HTTP: limits of connections, callers and requests."""

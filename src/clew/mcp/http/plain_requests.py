@@ -53,16 +53,13 @@ async def read_object(request: Request, largest: int) -> dict[str, Any]:
     return given
 
 
-async def read_body(request: Request, largest: int, advice: str = "send less") -> bytes:
-    """The body, which nobody can make larger than it may be.
-
-    Raises `TooLargeError`, which ends with the advice.
-    """
+async def read_body(request: Request, largest: int) -> bytes:
+    """The body, which nobody can make larger than it may be; raises `TooLargeError`."""
     body = bytearray()
     async for block in request.stream():
         body += block
         if len(body) > largest:
-            raise TooLargeError(f"this request is larger than {largest} bytes; {advice}")
+            raise TooLargeError(f"this request is larger than {largest} bytes; send less")
     return bytes(body)
 
 

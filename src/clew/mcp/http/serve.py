@@ -153,7 +153,6 @@ def http_app(server: ClewServer, serve: ServeSettings, extend: Extend | None = N
     from clew.mcp.http.asking import ask_routes
     from clew.mcp.http.callers import CallerLimits
     from clew.mcp.http.limits import RateLimit
-    from clew.mcp.http.uploads import upload_routes
 
     app = server.streamable_http_app(
         streamable_http_path=PATH,
@@ -163,7 +162,7 @@ def http_app(server: ClewServer, serve: ServeSettings, extend: Extend | None = N
         session_idle_timeout=serve.session_minutes * 60,
         max_sessions=serve.sessions,
     )
-    app.routes.extend([*upload_routes(server, serve), *ask_routes(server, serve)])
+    app.routes.extend(ask_routes(server, serve))
     auth = server.settings.auth
     if auth is not None and auth.resource_server_url is not None:
         # Before the SDK's own, which names the scopes that every caller needs alone.

@@ -176,5 +176,6 @@ def unknown_entities(entity_ids: Iterable[int]) -> NotFoundError:
     """The error for entities that there are not."""
     shown = ", ".join(str(i) for i in dict.fromkeys(entity_ids))
     return NotFoundError(
-        f"no entity with the id {shown}; look its id up by its name (`clew entity show NAME`)"
+        f"no entity with the id {shown}; look its id up by its name (`clew entity show NAME`"
+        " or graph_enhanced_search)"
     )

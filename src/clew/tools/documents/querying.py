@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from clew.tools.budget import fitting, no_room
 from clew.tools.namespaces import own_namespaces
 from clew.tools.truncate import fitting_length, shortened, tokens_of
-from clew.tools.wording import name_tools
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -143,7 +142,7 @@ def _citation(citation: Mapping[str, Any], named: set[str]) -> Result:
 def _about(found: Mapping[str, Any]) -> Result:
     """What is said of the question, however long that is: the passages need the room."""
     about: Result = {name: found[name] for name in _SHOWN}
-    about["notes"] = list(map(name_tools, found["notes"]))
+    about["notes"] = list(found["notes"])
     about["timings_ms"] = {step: round(spent, 1) for step, spent in found["timings_ms"].items()}
     about["query"] = shortened(found["query"], ECHOED)
     about["graph_entities"] = [shortened(name, NAMED) for name in found["graph_entities"][:MOST]]

@@ -53,7 +53,7 @@ def _refusal(job: Job) -> str:
         return f"job {job.id!r} is {job.status}; wait for its end, or cancel it"
     if job.status == "completed" and not job.failed:
         return f"job {job.id!r} did all it was asked for; there is nothing to try again"
-    what = "file" if "upload" in job.arguments else "document"
+    what = "file" if "data" in job.arguments else "document"
     return f"what job {job.id!r} was given is not kept; send the {what} again"
 
 
@@ -72,8 +72,7 @@ def _arguments(engine: Engine, job: Job) -> dict[str, Any]:
 RETRY_JOB = Tool(
     name="retry_job",
     title="Try a job again",
-    description="Begin a job for what another that ended did not do: what failed or was left."
-    " The bytes of an upload are not kept: send them again.",
+    description="Begin a job for what another that ended did not do: what failed or was left.",
     parameters=(text("job_id", "The job that ended.", max_length=64, required=True),),
     result=shape(job_id="string", status="string", errors="array"),
     run=retry_job,

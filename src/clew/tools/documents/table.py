@@ -25,7 +25,7 @@ _JOB_ID = text("job_id", "From the tool that began it.", max_length=64, required
 _CONFIRM = flag("confirm", "true once the user agreed.", False)
 _INGESTED = (
     text("path", "A file or folder.", max_length=4000),
-    text("url", "http(s):, or upload:ID.", max_length=4000),
+    text("url", "http(s):.", max_length=4000),
     text("text", "The text itself.", max_length=1_000_000),
     text("title", "Default: its own."),
     array(

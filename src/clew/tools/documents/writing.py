@@ -24,8 +24,6 @@ ERRORS_SHOWN = 20
 ERROR_CHARACTERS = 300
 """Characters of each such reason."""
 _ORIGINS = ("path", "url", "text")
-UPLOAD = "upload:"
-"""What the address of an upload begins with; its id follows."""
 
 
 def jobs_of(call: Call) -> JobRunner:
@@ -40,29 +38,24 @@ def jobs_of(call: Call) -> JobRunner:
 
 def ingest(call: Call, arguments: Arguments) -> Result:
     """`ingest_document` and `ingest_with_context`."""
+    return submit(call, _given(arguments), arguments["idempotency_key"])
+
+
+def submit(call: Call, given: Given, key: str | None = None) -> Result:
+    """Begin the job that reads what was given; the answer of the tools that do so."""
     runner = jobs_of(call)
-    given = _given(arguments)
     source, document = identity(call.engine, given)
     text = given.get("text")
     job = runner.submit(
         "ingest",
         given,
         description=f"read {shortened(source, 200)}",
-        key=_key(given, arguments["idempotency_key"]),
+        key=key,
         at_once=text is not None and len(text) <= AT_ONCE,
     )
     if text is not None and job.status == "failed":
         raise ClewError(f"the text is not stored: {job.error}")
     return {**status_of(runner, job), "source": source, "document": document}
-
-
-def _key(given: Given, key: str | None) -> str | None:
-    """The idempotency key; an upload is read once, so that its address is its own."""
-    if "upload" not in given:
-        return key
-    if key is not None:
-        raise InputError("an upload is read once anyway; call again without idempotency_key")
-    return UPLOAD + given["upload"]
 
 
 def _given(arguments: Arguments) -> Given:
@@ -73,10 +66,7 @@ def _given(arguments: Arguments) -> Given:
         raise InputError(
             f"exactly one of path, url and text is needed, {shown} was given; call again with one"
         )
-    kind, value = named[0], arguments[named[0]]
-    if kind == "url" and value.startswith(UPLOAD):
-        kind, value = "upload", value.removeprefix(UPLOAD)
-    given: dict[str, Any] = {kind: value}
+    given: dict[str, Any] = {named[0]: arguments[named[0]]}
     for name in ("title", "source"):
         if arguments[name]:
             given[name] = arguments[name]
@@ -108,14 +98,8 @@ def identity(engine: Engine, given: Given) -> tuple[str, str | None]:
         source = named or file_source(path)
         if path.is_dir():
             return source, None
-    elif "upload" in given:
-        from clew.jobs.uploads import Uploads
-
-        uploads = Uploads(engine.store.folder, engine.settings)
-        upload = uploads.upload(given["upload"])
-        uploads.complete(upload)
-        # Kept with the job, whose document has this name whatever becomes of the upload.
-        source = given["source"] = named or upload.source
+    elif "data" in given:
+        source = given["source"]
     else:
         if not given["text"].strip():
             raise InputError("text is blank; give the text to store")

@@ -1,4 +1,4 @@
-"""A part of the graph as JSON, with the place of each node; and the jobs."""
+"""A part of the graph as JSON; and the jobs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from clew.tools.documents.writing import jobs_of, status_of
 from clew.tools.parameters import array, integer, share, text
 from clew.tools.schema import shape
 from clew.tools.spec import FULL, Tool
-from clew.web.graph_view import MOST, SHOWN, Wanted, places, view
+from clew.web.graph_view import MOST, SHOWN, Wanted, view
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +50,6 @@ def wanted(engine: Engine, arguments: Arguments) -> Wanted:
 def picture(call: Call, arguments: Arguments) -> Result:
     """`view_graph`."""
     seen = view(call.engine, wanted(call.engine, arguments))
-    at = places(seen)
     return {
         "nodes": [
             {
@@ -60,8 +59,6 @@ def picture(call: Call, arguments: Arguments) -> Result:
                 "importance": node.importance,
                 "community": node.community,
                 "seed": node.seed,
-                "x": round(at[node.id][0], 4),
-                "y": round(at[node.id][1], 4),
             }
             for node in seen.nodes
         ],
@@ -103,8 +100,7 @@ def list_jobs(call: Call, arguments: Arguments) -> Result:
 VIEW_GRAPH = Tool(
     name="view_graph",
     title="A picture of the graph",
-    description="Entities and relations with the place of each, from a question, an entity or a"
-    " community.",
+    description="Entities and relations from a question, an entity or a community.",
     parameters=tuple(PICTURE),
     result=shape(nodes="array", edges="array", total="integer", notes="array"),
     run=picture,

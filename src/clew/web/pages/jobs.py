@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
+from base64 import b64encode
+from dataclasses import replace
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from starlette.datastructures import UploadFile
 from starlette.responses import RedirectResponse
 
 from clew.errors import InputError
-from clew.jobs.uploads import Uploads
-from clew.tools.documents.writing import UPLOAD
+from clew.tools.documents.writing import submit
+from clew.tools.parameters import text
+from clew.web.api.endpoints import TOOL_NAMES
 from clew.web.render import render_page
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
+    from clew.jobs.ingestion import Given
+    from clew.tools.spec import Arguments, Call, Result
     from clew.web.request import PageRequest
 
 LISTED = 30
@@ -53,14 +57,28 @@ def upload(page: PageRequest) -> Response:
 
 def _take_in(page: PageRequest, file: UploadFile) -> str:
     """The id of the job that reads it."""
-    data = file.file.read()
-    uploads = Uploads(page.engine.store.folder, page.engine.settings)
     name = str(file.filename).replace("\\", "/").rpartition("/")[2]
-    digest = hashlib.sha256(data).hexdigest()
-    begun = uploads.begin(name=name, size=len(data), sha256=digest, part_bytes=len(data))
-    uploads.write(begun, 1, data)
-    job = page.call("ingest_document", url=UPLOAD + begun.id, source=f"upload/{name}")
+    data = b64encode(file.file.read()).decode()
+    job = page.call(
+        "ingest_document", [_INGEST_FILE], name=name, data=data, source=f"upload/{name}"
+    )
     return str(job["job_id"])
+
+
+def _ingest_file(call: Call, arguments: Arguments) -> Result:
+    return submit(call, cast("Given", dict(arguments)))
+
+
+_INGEST_FILE = replace(
+    TOOL_NAMES["ingest_document"],
+    parameters=(
+        text("name", "Of the file; its ending says how it is read.", required=True, blank=False),
+        text("data", "Its bytes, in Base64.", required=True, max_length=2**31),
+        text("source", "Identity: the same is replaced.", required=True),
+    ),
+    run=_ingest_file,
+)
+"""`ingest_document` for files, which the form bounds in size."""
 
 
 def cancel(page: PageRequest) -> Response:

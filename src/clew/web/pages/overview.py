@@ -5,47 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from itertools import accumulate
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from clew.errors import NotFoundError
 from clew.web.pages.changes import changes
 from clew.web.render import render_page
-from clew.web.treemap import Rectangle, squarified
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from starlette.responses import Response
 
-    from clew.types import Community, DocumentInfo
+    from clew.types import DocumentInfo
     from clew.web.request import PageRequest
 
-WIDTH, HEIGHT = 1000, 340
-"""Of the treemap."""
-INSET, LINE, LETTER = 10, 18, 8.4
-"""Of a title on the treemap: from the field's edge, of a line, of a letter on average."""
 LISTED = 60
 """Communities, moments and changes shown."""
 PERIODS = 31
 """Days or months of the store's growth."""
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A community's place on the map."""
-
-    community: Community
-    place: Rectangle
-
-    @property
-    def lines(self) -> list[str]:
-        """As much of the title as there is room for, in lines of its words."""
-        room = int((self.place.width - 2 * INSET) / LETTER)
-        most = min(int((self.place.height - INSET - LINE) / LINE), 4)
-        if room < 4 or most < 1:
-            return []
-        return wrap(self.community.title, room, max_lines=most, placeholder="…")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,24 +37,19 @@ class Period:
 
 
 def communities(page: PageRequest) -> Response:
-    """A level's communities as a map and as a table."""
+    """The communities of a level, the largest first."""
     engine = page.engine
     kept = engine.state.communities
     members = kept.members()
     levels = int(members[:, 1].max()) + 1 if len(members) else 0
     level = min(page.number("level", 1, 50), max(levels, 1)) - 1
     found = engine.graph.communities(level, LISTED) if levels else []
-    found = sorted(found, key=lambda community: -community.size)
-    places = squarified([float(community.size) for community in found], WIDTH, HEIGHT)
     return render_page(
         page,
         "communities.html",
-        fields=[Field(*pair) for pair in zip(found, places, strict=True)],
+        communities=sorted(found, key=lambda community: -community.size),
         level=level,
         levels=levels,
-        size=(WIDTH, HEIGHT),
-        inset=INSET,
-        line=LINE,
         topics=engine.graph.topics(30) if levels else [],
     )
 

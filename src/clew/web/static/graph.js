@@ -28,6 +28,19 @@ function threads() {
   return used;
 }
 
+/** Addresses of the worker's scripts. */
+const scripts = document.currentScript.dataset;
+
+/** A place for each node (`id`), by ForceAtlas2 in a worker; the same for the same nodes and edges. */
+function placed(nodes, edges) {
+  return new Promise((done, failed) => {
+    const worker = new Worker(scripts.layout);
+    worker.onerror = failed;
+    worker.onmessage = ({ data }) => { worker.terminate(); done(data); };
+    worker.postMessage({ forces: scripts.forces, nodes: nodes.map(({ id }) => id), edges });
+  });
+}
+
 class Picture {
   constructor(place) {
     this.place = place;
@@ -45,18 +58,20 @@ class Picture {
     } catch { say("The graph could not be loaded: the server does not answer. The tables show what it would."); return; }
     const data = await answer.json();
     if (!answer.ok) { say(data.detail); return; }
-    this.draw(data);
+    this.draw(data, await placed(data.nodes, data.edges));
     this.place.dataset.drawn = String(Math.round(performance.now() - began));
   }
 
-  draw(data) {
+  draw(data, places) {
     this.graph = new graphology.MultiGraph();
-    const used = threads(), box = this.place, tall = Math.min(Math.max(box.clientHeight / box.clientWidth / 0.55, 1), 1.6);
+    const used = threads(), box = this.place;
+    // A flat picture is drawn out to the frame, so that names have room above each other.
+    const [wide, high] = [0, 1].map((axis) => Math.max(1e-9, ...places.map((at) => Math.abs(at[axis])))), tall = Math.min(Math.max((box.clientHeight / box.clientWidth) * (wide / high), 1), 3);
     // Many are drawn small, their ties lighter.
     const small = Math.min(1, Math.max(0.4, Math.sqrt(120 / data.nodes.length))), tie = data.edges.length > 500 ? crowd : line;
-    for (const node of data.nodes) {
+    for (const [at, node] of data.nodes.entries()) {
       const led = used.has(String(node.id));
-      this.graph.addNode(node.id, { x: node.x, y: node.y * tall, label: node.name, type: "circle", kind: node.type, community: node.community, size: (4 + 9 * node.importance) * small, seed: node.seed, named: led || node.seed, rank: 2 * led + node.seed + node.importance });
+      this.graph.addNode(node.id, { x: places[at][0], y: places[at][1] * tall, label: node.name, type: "circle", kind: node.type, community: node.community, size: (4 + 9 * node.importance) * small, seed: node.seed, named: led || node.seed, rank: 2 * led + node.seed + node.importance });
     }
     data.edges.forEach((edge, at) => {
       if (edge.source === edge.target) return;
@@ -164,10 +179,35 @@ class Picture {
     pen.fillRect(0, 0, whole.width, whole.height);
     this.sigma.refresh(); this.sigma.render?.();
     for (const layer of layers) pen.drawImage(layer, 0, 0);
-    const link = document.createElement("a");
-    link.download = "graph.png"; link.href = whole.toDataURL("image/png"); link.click();
+    download("graph.png", whole.toDataURL("image/png"));
+  }
+
+  svg() {
+    if (!this.sigma) return say("The picture is still being drawn.");
+    const drawing = document.implementation.createDocument(SVG, "svg"), root = drawing.documentElement, { width, height } = this.sigma.getDimensions();
+    const add = (name, values, within = root) => {
+      const made = within.appendChild(drawing.createElementNS(SVG, name));
+      for (const [key, value] of Object.entries(values)) made.setAttribute(key, value);
+      return made;
+    };
+    // XML holds no control characters but tab and line breaks.
+    const plain = (words) => String(words).replace(/[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, "");
+    root.setAttribute("viewBox", `0 0 ${width} ${height}`); root.setAttribute("font-family", "sans-serif"); root.setAttribute("font-size", "11");
+    add("rect", { width, height, fill: ground });
+    const spots = new Map(this.graph.mapNodes((id, node) => [id, { ...this.node(id, node), ...this.sigma.graphToViewport(node) }]));
+    this.graph.forEachEdge((_, edge, from, to) => { const one = spots.get(from), other = spots.get(to); add("line", { x1: one.x, y1: one.y, x2: other.x, y2: other.y, stroke: edge.color, "stroke-width": edge.size }); });
+    for (const { x, y, size, color, label } of spots.values()) {
+      add("circle", { cx: x, cy: y, r: size, fill: color });
+      const before = x > width * 0.75;
+      add("text", { x: before ? x - size - 3 : x + size + 3, y: y + 4, fill: ink, "text-anchor": before ? "end" : "start" }).textContent = plain(label);
+    }
+    download("graph.svg", `data:image/svg+xml,${encodeURIComponent(new XMLSerializer().serializeToString(drawing))}`);
   }
 }
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function download(name, address) { Object.assign(document.createElement("a"), { download: name, href: address }).click(); }
 
 /** Where the name of a node begins: after it, or before it where the picture has no room. */
 function labelStart(pen, node, width) {
@@ -228,7 +268,7 @@ document.addEventListener("DOMContentLoaded", () => {
     hit.addEventListener("focusin", on); hit.addEventListener("focusout", off);
   });
   document.querySelectorAll("i.dot").forEach((dot) => { dot.style.background = colour(dot.dataset.type); });
-  document.getElementById("png")?.addEventListener("click", () => main.png());
+  for (const kind of ["png", "svg"]) document.getElementById(kind)?.addEventListener("click", () => main[kind]());
   document.querySelectorAll("#with-chosen button").forEach((button) => button.addEventListener("click", () => {
     if (button.dataset.does === "around") main.expand(main.chosen); else main.pathEnd(button.dataset.does, main.chosen);
   }));

@@ -1,7 +1,5 @@
 """What derived structures must be able to read."""
 
-# ruff: noqa: D102 - tests are read by their names
-
 from __future__ import annotations
 
 from threading import Thread

@@ -1,7 +1,5 @@
 """How a store gives names to entities: links by evidence, by hand, and what becomes of them."""
 
-# ruff: noqa: D102 - tests are read by their names
-
 from __future__ import annotations
 
 from collections.abc import Sequence

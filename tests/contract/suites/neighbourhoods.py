@@ -1,7 +1,5 @@
 """What a question must be able to read of a graph that is not in memory."""
 
-# ruff: noqa: D102 - tests are read by their names
-
 from __future__ import annotations
 
 from collections import Counter

@@ -1,7 +1,5 @@
 """What a store of entities and relations must do."""
 
-# ruff: noqa: D102 - tests are read by their names
-
 from __future__ import annotations
 
 from collections import Counter

@@ -1,7 +1,5 @@
 """What one look at passages must show."""
 
-# ruff: noqa: D102 - tests are read by their names
-
 from __future__ import annotations
 
 from datetime import UTC, datetime

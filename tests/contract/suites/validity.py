@@ -1,7 +1,5 @@
 """When relations hold, when they were known, and how a later one ends an earlier one."""
 
-# ruff: noqa: D102 - tests are read by their names
-
 from __future__ import annotations
 
 import random
@@ -13,9 +11,9 @@ import pytest
 
 from clew.ports import Store
 from clew.testing.conformance.base import StoreSuite, chunk_ids_of, entity_of, moment_between
-from clew.testing.conformance.relation_times import NOW, as_of, by_id, ended, weight
 from clew.testing.entries import FUNCTIONAL, make_entry, make_link
 from clew.types import AliasEvidence, Relation
+from tests.contract.suites.relation_times import NOW, as_of, by_id, ended, weight
 
 
 def _year(number: int | None) -> datetime | None:

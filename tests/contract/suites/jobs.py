@@ -1,7 +1,5 @@
 """What a store of jobs, and an audit log, must do."""
 
-# ruff: noqa: D102 - tests are read by their names
-
 from __future__ import annotations
 
 import time

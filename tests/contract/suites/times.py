@@ -1,7 +1,5 @@
 """What a store must know of when chunks were said, what times they speak of, and their use."""
 
-# ruff: noqa: D102 - tests are read by their names
-
 from __future__ import annotations
 
 import random

@@ -1,7 +1,5 @@
 """What must keep communities and topics."""
 
-# ruff: noqa: D102 - tests are read by their names
-
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What a store of documents must know of where things come from."""
 
-# ruff: noqa: D102 - tests are read by their names
-
 from __future__ import annotations
 
 from dataclasses import replace
