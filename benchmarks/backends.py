@@ -24,7 +24,7 @@ from pathlib import Path
 import clew
 from benchmarks.speed import take
 from clew.engine import Engine
-from clew.engine.copying import copy
+from clew.engine.maintenance import copy
 from clew.search.retrieval.channels import DEPTH
 from clew.settings import Settings, load_settings
 from clew.stores.neo4j.connection import Neo4jDatabase

@@ -26,7 +26,7 @@ import numpy as np
 from clew.settings import ChromaSettings
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.chroma import ChromaRemote
-from clew.stores.vectors.sync import SyncedIndex
+from clew.stores.vectors.remote import SyncedIndex
 from clew.testing.entries import make_entry
 
 if TYPE_CHECKING:

@@ -21,8 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from clew.derived_files import damaged_files, write_arrays
-from clew.derived_files.mapped import MappedArrays
+from clew.derived_files import MappedArrays, damaged_files, write_arrays
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import make_entry
 

@@ -22,7 +22,7 @@ import numpy as np
 import clew
 from benchmarks.speed import timed
 from clew.errors import StoreError
-from clew.search.retrieval.personalized_pagerank import local_graph, walk
+from clew.search.retrieval.walk import local_graph, walk
 from clew.settings import Neo4jSettings
 from clew.stores.neo4j.connection import Neo4jDatabase
 

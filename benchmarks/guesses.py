@@ -24,10 +24,10 @@ from pathlib import Path
 import clew
 from benchmarks.sub_questions import RANKS, recalls, row
 from clew.evaluation.beir import BeirDataset, load_beir
-from clew.ports.language_model import Reply, Request
+from clew.ports.models import Reply, Request
 from clew.search.analysis.analyse import find_seeds
-from clew.search.analysis.entities_with_model import Named
-from clew.search.analysis.route_with_model import USES
+from clew.search.analysis.expansion import Named
+from clew.search.analysis.route import USES
 from clew.settings import load_settings
 from clew.testing.fakes import ScriptedLanguageModel
 

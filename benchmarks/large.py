@@ -25,7 +25,7 @@ import numpy as np
 from clew.derived_files import folder_size
 from clew.evaluation.beir import load_beir
 from clew.search.retrieval.channels import DEPTH
-from clew.stores.keywords.derived import KIND, DerivedKeywords
+from clew.stores.keywords import KIND, DerivedKeywords
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.text import question_terms

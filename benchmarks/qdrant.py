@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.chroma import QUESTIONS, fill, make_rows, median, timed
 from clew.settings import QdrantSettings
 from clew.stores.vectors.qdrant import QdrantRemote
-from clew.stores.vectors.sync import SyncedIndex
+from clew.stores.vectors.remote import SyncedIndex
 
 if TYPE_CHECKING:
     from clew.stores.sqlite.store import SqliteStore

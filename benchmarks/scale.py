@@ -31,7 +31,7 @@ from pathlib import Path
 import clew
 from benchmarks.corpora import Corpus, FreeEmbedder, take
 from benchmarks.speed import keeping_compiled
-from clew.indexing.isolation.steps import Prepared, Steps
+from clew.indexing.isolation.worker import Prepared, Steps
 from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.settings import LimitSettings, SplitSettings
 from clew.types import Document

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from clew.evaluation.beir import load_beir
 from clew.search.ranking.ranker import ALL_FEATURES, temper
-from clew.search.ranking.set_filter import DEPTH, WEIGHT, fuse
+from clew.search.ranking.rerank import DEPTH_SET_FILTER as DEPTH
+from clew.search.ranking.rerank import WEIGHT, fuse
 from clew.search.retrieval.channels import Ranking
 from training.groups import Group, Passage
 from training.prepare import prepare

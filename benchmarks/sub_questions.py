@@ -20,7 +20,7 @@ from pathlib import Path
 
 import clew
 from clew.evaluation.beir import BeirDataset, load_beir
-from clew.ports.language_model import Reply, Request
+from clew.ports.models import Reply, Request
 from clew.testing.fakes import ScriptedLanguageModel
 
 SHARES = (1.0, 0.9, 0.7, 0.5)

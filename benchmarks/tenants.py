@@ -31,7 +31,7 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 import clew
-from clew.mcp.auth.tokens import new_token
+from clew.mcp.auth import new_token
 from clew.types import Document
 
 PORT = 18767

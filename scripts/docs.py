@@ -23,11 +23,11 @@ from typer.main import get_command
 
 from clew import __version__
 from clew.cli.app import EXIT_STATUSES, app
-from clew.cli.command import COMMON_OPTIONS
+from clew.cli.options import COMMON_OPTIONS
 from clew.settings import Settings
 from clew.settings.group import SettingsGroup
-from clew.tools.registry import TOOLS
 from clew.tools.spec import Parameter, Tool
+from clew.tools.toolbox import TOOLS
 
 ROOT = Path(__file__).resolve().parent.parent
 GENERATED = "<!-- Written by scripts/docs.py; change the code, not this page. -->"

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clew.indexing.linking.store_terms import _is_term
-from clew.indexing.linking.string_similarity import similarity
+from clew.indexing.linking import _is_term, similarity
 from clew.indexing.ner.known_terms import KnownTerms, stands_apart
 from clew.ports import Store
-from clew.spelling import in_full, is_identifier, may_vary, skeleton, term_words
-from clew.text import entity_key
+from clew.text import entity_key, in_full, is_identifier, may_vary, skeleton, term_words
 from clew.types import ChunkExtraction, Extraction
 
 _EXACT = frozenset({"code", "date"})

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.engine import Engine
-from clew.evaluation.metrics import mean_scores, score_rankings
-from clew.evaluation.run import rank_passages
+from clew.evaluation.run import mean_scores, rank_passages, score_rankings
 from clew.models.onnx import OnnxEmbedder
 from clew.settings import load_settings
 from training.cross_validate import KS, MEASURES

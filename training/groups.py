@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from clew.search.ranking.pairwise_features import pairwise_features
+from clew.search.ranking.features import pairwise_features
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

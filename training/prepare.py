@@ -18,8 +18,8 @@ from clew.models.onnx import OnnxEmbedder
 from clew.search.options import Options
 from clew.search.session import QuerySession
 from clew.search.strategies import hybrid
-from clew.sentences import sentences
 from clew.settings import load_settings
+from clew.text import sentences
 from clew.types import Chunk, ChunkExtraction, Document, Extraction
 from training.groups import Group, Shelf
 from training.sources import copies, of_others

@@ -25,9 +25,10 @@ from functools import cache
 from pathlib import Path
 
 from clew.errors import ClewError
-from clew.indexing.reading.reader import file_source, read_file
+from clew.indexing.reading.reader import read_file
 from clew.settings import ReadSettings
 from clew.types import Document
+from clew.types.values import file_source
 
 FILE = Path(__file__).with_name("questions.jsonl")
 

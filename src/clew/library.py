@@ -10,9 +10,8 @@ from clew.engine import Engine
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.chat.conversation import Conversation
-    from clew.chat.tools import Permit
-    from clew.ports.conversations import ConversationLog
+    from clew.chat import Conversation, Permit
+    from clew.ports.models import ConversationLog
     from clew.tools.toolbox import Toolbox
 
 
@@ -22,14 +21,14 @@ class Clew(Engine):
     @cached_property
     def tools(self) -> Toolbox:
         """Everything that an assistant may call, by name: `tools.call("search", {"query": …})`."""
-        from clew.tools.registry import make_toolbox  # takes longer than opening a store
+        from clew.tools.toolbox import make_toolbox  # takes longer than opening a store
 
         return make_toolbox(self)
 
     @cached_property
     def conversations(self) -> ConversationLog:
         """Conversations that are kept, and forgetting them."""
-        from clew.stores.sqlite.jobs.conversations import SqliteConversations
+        from clew.stores.sqlite.journal import SqliteConversations
 
         return SqliteConversations(self.state.journal)
 
@@ -60,7 +59,7 @@ class Clew(Engine):
         Raises `NotFoundError` for an unknown conversation, `InputError` for an unknown tool, for
         one that changes something without being allowed, and for rounds that cannot be.
         """
-        from clew.chat.begin import begin
+        from clew.chat import begin
 
         return begin(
             self,

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Set
 from functools import cache, lru_cache, wraps
+from heapq import nsmallest
 from itertools import chain, filterfalse, repeat
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
+from zlib import crc32
 
-from clew.languages import language_words, recognise, script_of, spoken
+from clew.languages import LanguageWords, language_words, recognise, script_of, spoken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from Stemmer import Stemmer
 
@@ -415,3 +417,309 @@ def json_text(value: object, *, indent: int | None = None, default: Callable[[An
     written = json.dumps(value, ensure_ascii=False, indent=indent, default=default)
     # All of them stand in strings: JSON's own marks and line ends are none.
     return STEERING.sub(lambda match: json.dumps(match.group())[1:-1], written)
+
+
+# Sentences of a text in any script.
+
+
+_ABBREVIATION = re.compile(
+    r"(?:^|[\s(\[\"“'])(?:[A-Z]|[A-Za-z](?:\.[A-Za-z])+"
+    r"|Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|Lt|Col|Gen|Capt|Cllr|Sgt|Rev|Hon|Gov|Sen|Rep"
+    r"|vs|etc|e\.g|i\.e|cf|al|No|Nos|Vol|pp|Fig|Inc|Ltd|Co|Corp|Bros|Mt|Ft"
+    r"|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|b|c|ca|d)\.$"
+)
+_BREAK = re.compile(
+    r"(?P<stop>(?<![.!?…])[.!?…]++[\"”’'»)\]]*+)(?=\s)"
+    r"|(?P<wide>[。！？｡؟۔।]+[”’」』）]*)"
+    # Headings and rows of tables are lines of their own, and so is what underlines a heading.
+    r"|(?P<line>^(?:[ ]{0,3}#{1,6}[ \t]|[ \t]*\|)[^\n]*(?:\n|\Z)"
+    r"|^[ \t]*(?P<rule>[=\-~^\"'`*+#<>_:.])(?P=rule){2,}[ \t]*$)"
+    # A blank line; before items of lists, quotations, rows and fields.
+    r"|(?P<lines>\n\s*\n|\n(?=[ \t]*(?:[-*+•‣–][ \t]|[>|]|#{1,6}[ \t]|\(?(?:\d{1,3}|[a-z])[.)]\s"
+    r"|:?[A-Z][\w-]{0,40}(?:[ ][\w-]{1,40}){0,3}:[ \t]|\*\*[^*\n]{1,60}(?::\*\*|\*\*:))))",
+    re.MULTILINE,
+)
+_LABEL = re.compile(
+    r"(?:[-*+•‣–]|\(?(?:\d{1,3}|[a-z])[.)])?[ \t]*\*\*[^*\n]{1,80}(?:\*\*[.:!?]|[.:!?]\*\*)"
+)
+"""The bold words that open a paragraph or an item: they name it and are no sentence."""
+
+
+_LONGEST_LABEL = 120
+"""Characters of a label, blanks before it among them."""
+_LONGEST_ABBREVIATION = 12
+"""Characters of an abbreviation, and of what stands before it."""
+_LONGEST_ORDINAL = 2
+"""Digits; a year ends a sentence."""
+_OPENING = "([{\"'„“‚‘«»¿¡"
+_LONGEST_NUMBER = 40
+"""Characters of a list's number, blanks before it among them."""
+
+
+def sentences(text: str, language: str = "") -> list[tuple[int, int]]:
+    """Ranges of the sentences, blank edges left out; every non-blank character lies in one.
+
+    `language` is the code of the text's; its abbreviations count beside those of English.
+    """
+    known = language_words(language)
+    found: list[tuple[int, int]] = []
+    start = 0
+    for match in _BREAK.finditer(text):
+        if match.lastgroup == "stop" and not _ends_sentence(text, start, match, known):
+            continue
+        if match.lastgroup == "line" and match["rule"] is None:
+            start = _add_range(text, start, match.start(), found)
+        start = _add_range(text, start, match.end(), found)
+    _add_range(text, start, len(text), found)
+    return found
+
+
+def _ends_sentence(
+    text: str, start: int, match: re.Match[str], known: LanguageWords | None
+) -> bool:
+    """A full stop ends a sentence unless an abbreviation or a list's number stands before it.
+
+    Nor does it where a small letter follows.
+    """
+    after = text[match.end() : match.end() + 40].lstrip()
+    if match.group("stop")[0] in "!?…":
+        return not after[:1].islower()
+    if match.end() - start < _LONGEST_LABEL and _LABEL.fullmatch(text[start : match.end()].strip()):
+        return False
+    number = text[start : match.start()] if match.start() - start < _LONGEST_NUMBER else ""
+    if after[:1].islower() or number.strip().isdecimal():
+        return False
+    first = max(start, match.start() - _LONGEST_ABBREVIATION)
+    if _ABBREVIATION.search(text, first, match.start() + 1):
+        return False
+    return known is None or not _is_abbreviation(text[first : match.start()], known)
+
+
+def _is_abbreviation(before: str, known: LanguageWords) -> bool:
+    """Whether the word before a full stop is an abbreviation of the language, or an ordinal."""
+    token = before.rpartition(" ")[2].rpartition("\n")[2].lstrip(_OPENING).casefold()
+    if token.isdecimal():
+        return known.ordinals and len(token) <= _LONGEST_ORDINAL
+    return (len(token) == 1 and token.isalpha()) or token in known.abbreviations
+
+
+def _add_range(text: str, start: int, end: int, found: list[tuple[int, int]]) -> int:
+    piece = text[start:end]
+    stripped = piece.strip()
+    if stripped:
+        left = start + len(piece) - len(piece.lstrip())
+        found.append((left, left + len(stripped)))
+    return end
+
+
+def sentence_groups(text: str, most_words: int) -> Iterator[str]:
+    """Sentences together, as long as they have no more words; a longer one stands alone."""
+    words: list[str] = []
+    for start, end in sentences(text):
+        sentence = text[start:end].split()
+        if words and len(words) + len(sentence) > most_words:
+            yield " ".join(words)
+            words = []
+        words += sentence
+    yield " ".join(words)
+
+
+# Words that somebody says are in a text, looked up there.
+
+
+_WORD_QUOTATIONS = re.compile(r"\w+")
+
+
+def find_words(quoted: str, text: str) -> tuple[int, int] | None:
+    """Where the words stand in the text, one after the other; None where they do not.
+
+    Case, accents, punctuation and spaces may differ; no word may.
+    """
+    wanted, there = _WORD_QUOTATIONS.findall(quoted), list(_WORD_QUOTATIONS.finditer(text))
+    if len(wanted) > len(there):
+        return None
+    wanted = [fold(word) for word in wanted]
+    # Words that say something: a letter that is in no word of this Python's is not among them.
+    if not terms(" ".join(wanted)):
+        return None
+    folded = [fold(match.group()) for match in there]
+    for first in range(len(folded) - len(wanted) + 1):
+        if folded[first : first + len(wanted)] == wanted:
+            return there[first].start(), there[first + len(wanted) - 1].end()
+    return None
+
+
+# Near-duplicate texts: runs of words (shingles), and a sketch of them that stores keep.
+#
+# A sketch is a few minimal hashes of a text's shingles (Broder 1997): texts that share most of
+# their
+# shingles share most of these. It proposes what is worth comparing; the texts themselves decide.
+
+
+Shingle: TypeAlias = tuple[str, str, str]
+
+_LEAST = 20
+"""Words; the same few words in two places are two statements."""
+_KEPT = 8
+_DIGITS_SHINGLES = 8
+"""Hexadecimal, of one hash."""
+_SAME = 0.85
+"""Share of a text's shingles that another must hold to say the same."""
+_SPACED = "\u0e00"
+"""Scripts from here on are compared by characters: most of them are written without spaces."""
+# Who holds the rights, and since when, makes no other text of a licence.
+_RIGHTS = re.compile(
+    r"(?:copyright|\(c\)|©)[^\n]{0,80}+(?:\n[ \t*#/]{1,20}+(?:19|20)\d\d[^\n]{0,80}+)*+", re.I
+)
+
+
+def sketch(text: str) -> str:
+    """The least hashes of the text's shingles in hexadecimal; empty for a text of a few words."""
+    found = {crc32(" ".join(shingle).encode()) for shingle in shingles(text)}
+    return "".join(f"{value:0{_DIGITS_SHINGLES}x}" for value in nsmallest(_KEPT, found))
+
+
+def hashes(of: str) -> list[str]:
+    """The hashes of a sketch."""
+    return [of[i : i + _DIGITS_SHINGLES] for i in range(0, len(of), _DIGITS_SHINGLES)]
+
+
+def shingles(text: str) -> Set[Shingle]:
+    """Runs of three words, without notices of copyright; none of a short text."""
+    found = _words(_RIGHTS.sub(" ", text))
+    if len(found) < _LEAST:
+        return frozenset()
+    return frozenset(zip(found, found[1:], found[2:], strict=False))
+
+
+def says_as_much(shown: Set[Shingle], other: Set[Shingle]) -> bool:
+    """Whether a text says what another does: nearly all of its words, and all of its numbers."""
+    missing = other - shown
+    if not other or len(missing) > (1 - _SAME) * len(other):
+        return False
+    return not any(word[0].isdigit() for shingle in missing for word in shingle)
+
+
+def _words(text: str) -> list[str]:
+    found: list[str] = []
+    for word in words(text):
+        found.extend([word] if word < _SPACED else word)
+    return found
+
+
+# What names are looked up by: the block of names that are spelled alike, and the words of a term.
+#
+# Both are kept with each name of a store, so that what is near a name is found without reading
+# all.
+
+
+LONGEST_TERM = 5
+"""Words."""
+COMPANY_FORMS = {
+    "corp": "corporation",
+    "inc": "incorporated",
+    "ltd": "limited",
+    "co": "company",
+    "bros": "brothers",
+}
+LEGAL_FORMS = frozenset(
+    "ab ag aps as asa bv gmbh kft kg lda llc llp ltda nv oy oyj plc sa sarl sas sl spa srl".split()
+).union(COMPANY_FORMS, COMPANY_FORMS.values())
+"""Last words of companies' names, without dots, which a short form of the name leaves out."""
+ENDINGS_OF_ONE_SOUND = frozenset("yij")
+_SHORTEST_KEY = 6
+"""Letters of a key that may vary, at least."""
+_SHORTEST_WORD = 5
+"""Letters of a word that may vary, at least; shorter words must be equal."""
+_SOUND = str.maketrans({"z": "s", "c": "k", "q": "k", "w": "v", "y": None, "j": None, "h": None})
+_ROMAN = re.compile(r"[ivxlcdm]+")
+_VOWELS = re.compile(r"[aeiou]")
+_REPEATED = re.compile(r"(.)\1+")
+_LATIN = re.compile(r"[a-z]+")
+_INFLECTING = re.compile("[\u0370-\u03ff\u0400-\u052f\u1f00-\u1fff]+")
+_WORD_SPELLING = re.compile(r"[^\W_]+")
+_JOINTS = frozenset("._:/$")
+
+
+def lookup_keys(name: str) -> dict[str, str | None]:
+    """`block` and `term` of a name, as they are kept with it; None where there is none."""
+    words, key = term_words(name), entity_key(name)
+    # A name with a sign ("C++ library") is found as it is written, not by its words.
+    is_term = 0 < len(words) <= LONGEST_TERM and key.replace(" ", "").isalpha()
+    return {
+        # One word with joints within it is code, which is spelled exactly: `Client.get`.
+        "block": None if is_identifier(name) else block_of(key),
+        "term": " ".join(words) if is_term else None,
+    }
+
+
+def is_identifier(name: str) -> bool:
+    """Whether a name is one word with joints within it: `Client.get`, and no "J. Smith"."""
+    return " " not in name and not _JOINTS.isdisjoint(name[1:-1])
+
+
+# --- words of a term
+
+
+def term_words(name: str) -> tuple[str, ...]:
+    """The words under which a term is known: folded, in the singular, without hyphens."""
+    return tuple(map(singular, _WORD_SPELLING.findall(name)))
+
+
+@cached(8)
+def singular(word: str) -> str:
+    """A word folded and without the ending of a plural."""
+    folded = fold(word)
+    if len(folded) < 4 or not folded.endswith("s") or folded.endswith(("ss", "us", "is")):
+        return folded
+    return f"{folded[:-3]}y" if folded.endswith("ies") else folded[:-1]
+
+
+# --- blocks of names that are spelled alike
+
+
+@cached(8)
+def block_of(key: str) -> str | None:
+    """A label that spellings of one name share; None for a key that must match exactly.
+
+    Of each Latin word it holds the first two sounds and the last letter, or all sounds where there
+    is but one word; in scripts whose names are inflected the stem. Short words and words with
+    digits stand in it whole.
+    """
+    words = in_full(key)
+    if sum(map(len, words)) < _SHORTEST_KEY or not any(map(may_vary, words)):
+        return None
+    if len(words) == 1 and words[0][0] <= "z":
+        return skeleton(words[0])
+    return " ".join([_block_of_word(word) for word in words])
+
+
+def in_full(key: str) -> list[str]:
+    """The words of a key, a company's form at the end in full: "acme corp"."""
+    *words, last = key.split() or [""]
+    return [*words, COMPANY_FORMS.get(last, last) if words else last]
+
+
+@cached(8)
+def may_vary(word: str) -> bool:
+    """Whether a word may be spelled in more than one way: no short one, no number."""
+    if len(word) < _SHORTEST_WORD or _ROMAN.fullmatch(word):
+        return False
+    return _LATIN.fullmatch(word) is not None or _INFLECTING.fullmatch(word) is not None
+
+
+@cached(8)
+def _block_of_word(word: str) -> str:
+    if not may_vary(word):
+        return word
+    if word[0] > "z":
+        return word[:3] + "".join(terms(word))
+    return skeleton(word)[:2] + ("y" if word[-1] in ENDINGS_OF_ONE_SOUND else word[-1])
+
+
+@cached(8)
+def skeleton(word: str) -> str:
+    """The first letter and the consonants after it, letters of one sound taken for one."""
+    word = word.replace("ph", "f")
+    rest = _VOWELS.sub("", word[1:].translate(_SOUND))
+    return _REPEATED.sub(r"\1", word[0].translate(_SOUND) + rest)

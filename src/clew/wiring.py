@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from clew.indexing.extension import Extension
-    from clew.indexing.isolation.requests import Runner
+    from clew.indexing.isolation.worker import Runner
     from clew.indexing.pipeline import IndexingPipeline
     from clew.models.llm.client import LanguageModelClient
-    from clew.packs.enabled import EnabledPacks
+    from clew.packs.pack import EnabledPacks
     from clew.ports import (
         AuditLog,
         CommunityWriter,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         Store,
         SyncedVectorIndex,
     )
-    from clew.ports.language_model import LanguageModel, ReplyLog
+    from clew.ports.models import LanguageModel, ReplyLog
     from clew.settings import Settings
     from clew.stores.copy import StoreCopy
     from clew.stores.sqlite.connection import Database
@@ -54,7 +54,7 @@ def make_store(settings: Settings) -> Store:
 
 def enabled_packs(settings: Settings, store: Store) -> EnabledPacks:
     """The packs that a store has enabled; one that is not to be found here is left out."""
-    from clew.packs.enabled import EnabledPacks
+    from clew.packs.pack import EnabledPacks
 
     return EnabledPacks(store.packs(), settings.packs.folders)
 
@@ -124,21 +124,20 @@ def make_vectors(settings: Settings, store: Store) -> SyncedVectorIndex:
     """The vector index of a store."""
     if settings.vectors == "qdrant":
         from clew.stores.vectors.qdrant import QdrantRemote
-        from clew.stores.vectors.sync import SyncedIndex
+        from clew.stores.vectors.remote import SyncedIndex
 
         return SyncedIndex(
             store, QdrantRemote(store, settings.qdrant, settings.namespace, settings.folder)
         )
     if settings.vectors == "chroma":
         from clew.stores.vectors.chroma import ChromaRemote
-        from clew.stores.vectors.sync import SyncedIndex
+        from clew.stores.vectors.remote import SyncedIndex
 
         return SyncedIndex(
             store, ChromaRemote(settings.chroma, settings.namespace, settings.folder)
         )
     if settings.on_server:
-        from clew.stores.neo4j.store import Neo4jStore
-        from clew.stores.neo4j.vectors import Neo4jVectors
+        from clew.stores.neo4j.store import Neo4jStore, Neo4jVectors
 
         assert isinstance(store, Neo4jStore)
         return Neo4jVectors(store, settings.folder)
@@ -169,7 +168,7 @@ def make_text_vectors(settings: Settings, store: Store, embedder: Embedder) -> T
             " collection of that kind holds the texts alone; set chroma.kind to 'contextual'"
         )
     from clew.stores.vectors.chroma import ChromaRemote
-    from clew.stores.vectors.sync import SyncedIndex
+    from clew.stores.vectors.remote import SyncedIndex
 
     of_texts = settings.chroma.model_copy(update={"kind": TEXTS_ALONE})
     remote = ChromaRemote(of_texts, settings.namespace, settings.folder)
@@ -185,7 +184,7 @@ def make_spare_vectors(store: Store) -> SyncedVectorIndex:
 
 def make_communities(settings: Settings, store: Store) -> CommunityWriter:
     """The communities and topics of a store."""
-    from clew.stores.communities.communities import Communities
+    from clew.stores.communities import Communities
     from clew.stores.store import Store as AnyStore
 
     assert isinstance(store, AnyStore)
@@ -210,7 +209,7 @@ def forget_undos(settings: Settings) -> None:
 
     A store in a file forgets them with its rows, since both are in the file.
     """
-    from clew.stores.sqlite.jobs.audit import NO_WAY_BACK
+    from clew.stores.sqlite.journal import NO_WAY_BACK
     from clew.stores.sqlite.store import open_journal
 
     if settings.on_server:
@@ -221,28 +220,28 @@ def forget_undos(settings: Settings) -> None:
 
 def make_jobs(journal: Database) -> JobStore:
     """The durable jobs of a store."""
-    from clew.stores.sqlite.jobs.jobs import SqliteJobs
+    from clew.stores.sqlite.jobs import SqliteJobs
 
     return SqliteJobs(journal)
 
 
 def make_refusals(journal: Database) -> RefusalLog:
     """The documents of a store that took more than a limit allows."""
-    from clew.stores.sqlite.jobs.audit import SqliteRefusals
+    from clew.stores.sqlite.journal import SqliteRefusals
 
     return SqliteRefusals(journal)
 
 
 def make_audit(journal: Database) -> AuditLog:
     """The audit log of a store."""
-    from clew.stores.sqlite.jobs.audit import SqliteAudit
+    from clew.stores.sqlite.journal import SqliteAudit
 
     return SqliteAudit(journal)
 
 
 def make_embedder(settings: Settings) -> Embedder:
     """The embedder; its model loads when it is first needed."""
-    from clew.models.long_texts import embedder_of_passages
+    from clew.models.onnx import embedder_of_passages
 
     return embedder_of_passages(settings.embed, settings.split.chunk_tokens)
 
@@ -270,7 +269,7 @@ def make_language_provider(
     """
     if not settings.llm.provider:
         return None
-    from clew.models.llm.providers import make_provider
+    from clew.models.llm.client import make_provider
 
     provider = make_provider(settings.llm)
     before_close(provider.close)
@@ -288,7 +287,7 @@ def make_language_model(
 
 def make_replies(store: Store) -> ReplyLog:
     """What language models were asked, as the store keeps it."""
-    from clew.stores.replies import Replies
+    from clew.stores.state import Replies
     from clew.stores.store import Store as AnyStore
 
     assert isinstance(store, AnyStore)
@@ -336,7 +335,7 @@ def make_workers(
     `on_start` is called when a worker starts, which takes a moment.
     """
     from clew.indexing.isolation import pool
-    from clew.indexing.isolation.steps import Steps
+    from clew.indexing.isolation.worker import Steps
 
     steps = Steps(
         tokens=embedder,

@@ -18,14 +18,14 @@ import uvicorn
 from playwright.sync_api import Browser, BrowserContext, Dialog, Page, sync_playwright
 
 from clew import Clew
-from clew.mcp.auth.tokens import new_token
+from clew.mcp.auth import new_token
 from clew.mcp.engines import Engines
 from clew.mcp.http.serve import http_config, http_server
 from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.tools.registry import TOOLS
+from clew.tools.toolbox import TOOLS
 from clew.web.app import mount
-from clew.web.sessions import Sessions
+from clew.web.request import Sessions
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 SKERROW = Path(__file__).parent.parent.parent / "src" / "clew" / "cli" / "demo"

@@ -12,8 +12,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from clew import Clew
 from clew.errors import ModelUnavailableError
-from clew.mcp.auth.tokens import new_token
-from clew.ports.language_model import Reply, Request
+from clew.mcp.auth import new_token
+from clew.ports.models import Reply, Request
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from tests.browser.conftest import Site, Watched, serving, settings_in, site_in
 from tests.browser.payloads import PAYLOADS

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from clew.errors import StoreUnavailableError
-from clew.web.marks import plain
+from clew.web.passages import plain
 from tests.browser.conftest import Site
 
 QUESTION = "Who taught the builder of the Skerrow Rock light?"

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TypeAlias
 
 from clew.ports import CommunityWriter, Store
-from clew.ports.copying import SHAPES, Header, Row, Table
-from clew.ports.enrichment import StoredDescription
-from clew.stores.communities.descriptions import descriptions_of
+from clew.ports.graph import StoredDescription
+from clew.ports.upkeep import SHAPES, Header, Row, Table
+from clew.stores.communities import descriptions_of
 from clew.stores.copy import StoreCopy
-from clew.stores.relations.enrichments import enrichments_of
+from clew.stores.enrichments import enrichments_of
 from clew.stores.sqlite.backup import KEPT
 from clew.stores.sqlite.store import SqliteStore, open_for_copying
 from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry, make_link

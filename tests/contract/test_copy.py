@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.engine.copying import copy, copy_store
+from clew.engine.maintenance import copy, copy_store
 from clew.errors import InputError, StoreError
-from clew.ports.copying import CopyReport, Header, Mark, Place, Row, Table
+from clew.ports.upkeep import CopyReport, Header, Mark, Place, Row, Table
 from clew.settings import load_settings
-from clew.stores.communities.communities import Communities
+from clew.stores.communities import Communities
 from clew.stores.copy import StoreCopy
-from clew.stores.sqlite.jobs.audit import SqliteAudit
-from clew.stores.sqlite.jobs.jobs import SqliteJobs
+from clew.stores.sqlite.jobs import SqliteJobs
+from clew.stores.sqlite.journal import SqliteAudit
 from clew.stores.sqlite.store import SqliteStore, open_for_copying
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.entries import make_entry
@@ -40,7 +40,7 @@ from tests.contract.suites.communities import make_changes
 _PROCESS = """
 import sys
 from pathlib import Path
-import clew.engine.copying as copying
+import clew.engine.maintenance as copying
 from clew.stores.copy import StoreCopy
 from clew.stores.sqlite.store import open_for_copying
 
@@ -81,8 +81,8 @@ def interrupt(source: Path, target: Path, *, at: int = 40) -> None:
 
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clew.engine.copying._ROWS", 4)
-    monkeypatch.setattr("clew.engine.copying._ROWS_WITH_VECTORS", 3)
+    monkeypatch.setattr("clew.engine.maintenance._ROWS", 4)
+    monkeypatch.setattr("clew.engine.maintenance._ROWS_WITH_VECTORS", 3)
 
 
 # --- what is copied ------------------------------------------------------------------------

@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 from neo4j import GraphDatabase
 
-from clew.engine.copying import copy, copy_store
+from clew.engine.maintenance import copy, copy_store
 from clew.errors import InputError, StoreError, StoreMismatchError
-from clew.ports.copying import SHAPES, CopyReport
+from clew.ports.upkeep import SHAPES, CopyReport
 from clew.settings import Neo4jSettings, load_settings
-from clew.stores.communities.communities import Communities
+from clew.stores.communities import Communities
 from clew.stores.neo4j.connection import Neo4jDatabase
-from clew.stores.neo4j.pages import page_query
 from clew.stores.neo4j.schema import SCHEMA_VERSION
-from clew.stores.sqlite.jobs.audit import SqliteAudit
+from clew.stores.neo4j.tables import page_query
+from clew.stores.sqlite.journal import SqliteAudit
 from clew.stores.sqlite.store import open_journal
 from clew.testing.entries import make_entry
 from tests.contract.copies import (
@@ -40,7 +40,7 @@ from tests.contract.neo4j_stores import Place, new_place
 _PROCESS = """
 import json, sys, time
 from pathlib import Path
-import clew.engine.copying as copying
+import clew.engine.maintenance as copying
 from clew.settings import Neo4jSettings
 from clew.stores.copy import StoreCopy
 from clew.stores.neo4j import store as on_server
@@ -99,8 +99,8 @@ def source(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clew.engine.copying._ROWS", 6)
-    monkeypatch.setattr("clew.engine.copying._ROWS_WITH_VECTORS", 5)
+    monkeypatch.setattr("clew.engine.maintenance._ROWS", 6)
+    monkeypatch.setattr("clew.engine.maintenance._ROWS_WITH_VECTORS", 5)
 
 
 def to_server(source: Path, place: Place) -> CopyReport:
@@ -272,7 +272,7 @@ def test_a_beginning_that_was_interrupted_begins_anew(
         raise Interrupted
 
     with monkeypatch.context() as patch, sqlite_copy(source) as read:
-        patch.setattr("clew.stores.neo4j.pages.clear", fail)
+        patch.setattr("clew.stores.neo4j.tables.clear", fail)
         with place.copy(tmp_path / "here") as written, pytest.raises(Interrupted):
             copy_store(read, written, anew=True)
     assert not to_server(source, place).resumed

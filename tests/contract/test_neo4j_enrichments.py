@@ -6,11 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from clew.ports.enrichment import StoredDescription
-from clew.stores.communities.communities import Communities
-from clew.stores.communities.descriptions import Descriptions
+from clew.ports.graph import StoredDescription
+from clew.stores.communities import Communities, Descriptions
+from clew.stores.enrichments import Enrichments
 from clew.stores.neo4j.store import Neo4jStore
-from clew.stores.relations.enrichments import Enrichments
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.conformance.base import chunk_ids_of
 from clew.testing.entries import EMBEDDER, make_entry

@@ -13,7 +13,7 @@ from clew.errors import StoreError
 from clew.graph.partition import WeightedGraph, leiden
 from clew.graph.snapshot import Snapshot, read_columns
 from clew.ports import PassageRow
-from clew.search.retrieval.personalized_pagerank import local_graph, walk
+from clew.search.retrieval.walk import local_graph, walk
 from clew.settings import Neo4jSettings
 from clew.stores.neo4j.connection import Neo4jDatabase
 from tests.unit.graphs import modularity

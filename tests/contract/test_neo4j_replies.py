@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from clew.ports.language_model import LoggedReply, Usage
+from clew.ports.models import LoggedReply
 from clew.stores.neo4j.store import Neo4jStore
-from clew.stores.replies import Replies
 from clew.stores.sqlite.store import SqliteStore
+from clew.stores.state import Replies
 from clew.testing.entries import EMBEDDER, make_entry
+from clew.types.results import Usage
 from tests.contract.neo4j_stores import OnNeo4j
 
 ENTRY = LoggedReply(

@@ -11,10 +11,9 @@ import pytest
 from clew.errors import StoreError
 from clew.ports import CommunityWriter, HybridIndex, Store, VectorIndex
 from clew.stores import snapshot
-from clew.stores.communities.communities import Communities
-from clew.stores.neo4j import search
-from clew.stores.neo4j.store import Neo4jStore
-from clew.stores.neo4j.vectors import Neo4jVectors
+from clew.stores.communities import Communities
+from clew.stores.neo4j import store as search
+from clew.stores.neo4j.store import Neo4jStore, Neo4jVectors
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.conformance import KeywordIndexSuite, VectorIndexSuite

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from clew.graph.snapshot_files import build
-from clew.indexing.linking.linker import Linker
+from clew.indexing.linking import Linker
 from clew.settings import LinkSettings, Neo4jSettings
 from clew.stores.neo4j import workers
 from clew.stores.neo4j.store import Neo4jStore

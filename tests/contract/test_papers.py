@@ -11,7 +11,7 @@ from fpdf import FPDF
 
 import clew.packs.papers
 from clew import Clew
-from clew.indexing.reading.formats.bibliography.bibtex import read_bibtex
+from clew.indexing.reading.formats.bibliography import read_bibtex
 from tests.contract.pack_stores import each_back_end, open_with, pack_settings
 
 CORPUS = Path(clew.packs.papers.__file__).parent / "corpus"

@@ -10,9 +10,7 @@ from pydantic import SecretStr
 
 from clew.ports import Store, VectorIndex
 from clew.settings import QdrantSettings
-from clew.stores.vectors.qdrant import collection_name
-from clew.stores.vectors.qdrant_connection import QdrantConnection
-from clew.stores.vectors.qdrant_points import NamespacePoints
+from clew.stores.vectors.qdrant import NamespacePoints, QdrantConnection, collection_name
 from clew.testing.entries import EMBEDDER
 from tests.unit.qdrant_server import stand_in
 from tests.unit.vector_stores import OverSqlite, qdrant_index

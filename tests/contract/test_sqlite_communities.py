@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from clew.ports import CommunityWriter, Store
-from clew.stores.communities.communities import Communities
+from clew.stores.communities import Communities
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER
 from tests.contract.suites.communities import CommunityWriterSuite

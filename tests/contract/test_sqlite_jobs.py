@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from clew.ports import AuditLog, JobStore
-from clew.stores.sqlite.jobs.audit import SqliteAudit
-from clew.stores.sqlite.jobs.jobs import SqliteJobs
+from clew.stores.sqlite.jobs import SqliteJobs
+from clew.stores.sqlite.journal import SqliteAudit
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER
 from tests.contract.suites.jobs import AuditLogSuite, JobStoreSuite

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from clew.ports import Store, VectorIndex
-from clew.stores.keywords.derived import DerivedKeywords
+from clew.stores.keywords import DerivedKeywords
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.conformance import DocumentStoreSuite, KeywordIndexSuite, VectorIndexSuite

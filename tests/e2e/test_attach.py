@@ -8,11 +8,8 @@ from typing import Any
 
 import pytest
 
-from clew.attach.check import check_mapping
-from clew.attach.graph import AttachedGraph
-from clew.attach.mapping import GraphMapping
-from clew.attach.queries import LIMITS
-from clew.attach.schema import read_schema
+from clew.attach.graph import LIMITS, AttachedGraph
+from clew.attach.schema import GraphMapping, check_mapping, read_schema
 from clew.errors import InputError, ModelError, StoreError
 from clew.settings import Neo4jSettings
 from clew.stores.neo4j.connection import Neo4jDatabase, Row

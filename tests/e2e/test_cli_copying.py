@@ -11,7 +11,7 @@ from tests.e2e.conftest import Library, Run
 # The command as it is, but slow, and with batches so small that there are many.
 _SLOWLY = """
 import sys, time
-import clew.engine.copying as copying
+import clew.engine.maintenance as copying
 from clew.cli import main
 from clew.stores.copy import StoreCopy
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.cli.date_ranges import date_range, moment
+from clew.cli.render import date_range, moment
 from clew.times import read_period
 
 

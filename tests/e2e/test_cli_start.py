@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clew.cli.app import COMMANDS, GROUPS, _Commands
-from clew.cli.searching.plain import FLAGS, TEXTS, read_plainly
+from clew.cli.searching import FLAGS, TEXTS, read_plainly
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Library, Run

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.cli.clients import ClientFile, client_file
+from clew.cli.commands.install import ClientFile, client_file
 from clew.errors import InputError
-from clew.indexing.access import permitted_path
+from clew.indexing.reading.files import permitted_path
 from clew.settings import load_settings
-from clew.tools.formats import FORMATS, Format, definitions
-from clew.tools.registry import TOOLS
+from clew.tools.spec import FORMATS, Format, definitions
+from clew.tools.toolbox import TOOLS
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Library, Run

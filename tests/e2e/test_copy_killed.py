@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.engine.copying import copy
+from clew.engine.maintenance import copy
 from clew.errors import StoreError
 from clew.settings import load_settings
 from clew.stores.sqlite.store import SqliteStore
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="recorded on Lin
 
 COPY = """
 import sys
-import clew.engine.copying as copying
+import clew.engine.maintenance as copying
 from clew.settings import load_settings
 
 copying._ROWS = copying._ROWS_WITH_VECTORS = 3

@@ -10,8 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from clew.attach.cypher import ask_by_cypher, cypher_requests
-from clew.attach.plans import check_plan
+from clew.attach.cypher import ask_by_cypher, check_plan, cypher_requests
 from clew.errors import InputError, StoreError
 from clew.models.llm.client import LanguageModelClient
 from clew.settings import LlmSettings, Neo4jSettings

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.attach.examples import own_examples
+from clew.attach.cypher import own_examples
 from clew.errors import InputError
 from clew.library import Clew
-from clew.ports.language_model import Reply, Request
+from clew.ports.models import Reply, Request
 from clew.settings import Neo4jSettings, Settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.tools.spec import Caller

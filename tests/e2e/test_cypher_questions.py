@@ -13,8 +13,7 @@ from contextlib import closing
 
 import pytest
 
-from clew.attach.cypher import CypherAnswer, ask_by_cypher
-from clew.attach.examples import NEAREST, Example, nearest_examples
+from clew.attach.cypher import NEAREST, CypherAnswer, Example, ask_by_cypher, nearest_examples
 from clew.models.llm.client import LanguageModelClient
 from clew.settings import LlmSettings, Neo4jSettings
 from clew.stores.neo4j.connection import Neo4jDatabase

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from clew.models.llm.reachable import check_reachable
+from clew.models.llm.ollama import check_reachable
 from tests.e2e.conftest import Library, Run
 
 WHERE = "Where does Mara Lind live?"

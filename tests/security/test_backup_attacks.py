@@ -15,7 +15,7 @@ from clew.errors import StoreCorruptError, StoreError, StoreMismatchError
 from clew.mcp.engines import Engines
 from clew.stores.sqlite.backup import attached, replace_content
 from clew.stores.sqlite.store import SqliteStore
-from clew.tools.registry import TOOLS
+from clew.tools.toolbox import TOOLS
 from tests.unit.mcp_tools import engine_in, settings_for
 from tests.unit.test_mcp_access import ALICE, BOB, TOKENS, served
 
@@ -184,7 +184,7 @@ def test_a_backup_of_another_schema_replaces_nothing(
 
 
 def test_names_of_backups_stay_in_their_folder(tmp_path: Path) -> None:
-    from clew.tools.registry import make_toolbox
+    from clew.tools.toolbox import make_toolbox
 
     with engine_in(tmp_path, "mills") as engine:
         engine.add(MILL, source="mill.md")

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from clew.attach.cypher import ask_by_cypher
-from clew.attach.plans import check_functions, check_plan
+from clew.attach.cypher import ask_by_cypher, check_functions, check_plan
 from clew.errors import ClewError, InputError
 from clew.models.llm.client import LanguageModelClient
 from clew.settings import LlmSettings, Neo4jSettings

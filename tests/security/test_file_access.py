@@ -17,15 +17,13 @@ from mcp.client.streamable_http import streamable_http_client
 
 from clew.engine import Engine
 from clew.errors import InputError, SettingsError, UnreadableError
-from clew.indexing.access import list_real, open_real, permitted_path
-from clew.indexing.reading.file_discovery import find_files
+from clew.indexing.reading.files import find_files, list_real, open_real, permitted_path
 from clew.indexing.reading.reader import file_digest, read_file
-from clew.jobs.ingestion import Ingestion
-from clew.jobs.kinds import make_runner
+from clew.jobs.kinds import Ingestion, make_runner
 from clew.mcp.http.serve import served_settings
 from clew.settings import ReadSettings, Settings, load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.tools.registry import make_toolbox
+from clew.tools.toolbox import make_toolbox
 from tests.e2e.conftest import run_clew
 from tests.e2e.test_mcp_http import serving
 

@@ -16,13 +16,12 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 
 from clew.errors import SettingsError
-from clew.mcp.auth.permissions import COMPLETED, PROMPTED, TELLING
+from clew.mcp.auth import COMPLETED, PROMPTED, TELLING
 from clew.mcp.engines import Engines
 from clew.mcp.http.serve import http_app, http_server
-from clew.mcp.prompts import prompts
-from clew.mcp.resources import FIXED, TEMPLATES
+from clew.mcp.resources import FIXED, TEMPLATES, prompts
 from clew.mcp.server import create_server
-from clew.tools.registry import TOOLS as REGISTRY
+from clew.tools.toolbox import TOOLS as REGISTRY
 from tests.e2e.conftest import run_clew
 from tests.e2e.test_mcp_http import serving
 from tests.unit.mcp_tools import TOOLS, engine_in, settings_for

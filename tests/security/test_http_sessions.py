@@ -14,9 +14,10 @@ import anyio
 import pytest
 from mcp.shared.exceptions import MCPDeprecationWarning
 
-from clew.mcp.auth.tokens import new_token
+from clew.mcp import engines as threads
+from clew.mcp.auth import new_token
 from clew.mcp.engines import Engines
-from clew.mcp.http import callers, threads
+from clew.mcp.http import callers
 from clew.settings import load_settings
 from clew.tools.spec import Arguments, Call, Result, Tool
 from tests.security import http_attacks as attacks

@@ -26,8 +26,7 @@ from clew.indexing.inputs import (
     TextInput,
 )
 from clew.indexing.isolation.pool import WorkerPool
-from clew.indexing.isolation.requests import Extract, InProcess, Prepare, Runner
-from clew.indexing.isolation.steps import Steps
+from clew.indexing.isolation.worker import Extract, InProcess, Prepare, Runner, Steps
 from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.indexing.reading.formats.common import RawFile
 from clew.indexing.reading.reader import read_raw

@@ -12,16 +12,15 @@ import pytest
 from starlette.testclient import TestClient
 
 from clew import Clew
-from clew.mcp.auth.tokens import new_token
+from clew.mcp.auth import new_token
 from clew.mcp.engines import Engines
 from clew.mcp.http.serve import http_app, http_server, served_settings
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.tools.registry import TOOLS
 from clew.tools.spec import Caller
-from clew.tools.toolbox import Toolbox
-from clew.web.api.endpoints import EXPLORER_TOOLS, TOOL_NAMES
+from clew.tools.toolbox import TOOLS, Toolbox
 from clew.web.app import mount
+from clew.web.endpoints import EXPLORER_TOOLS, TOOL_NAMES
 from clew.web.pages.table import PAGES
 from clew.web.request import PREFIX
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.private_files import is_private, make_file, make_folder
+from clew.derived_files import is_private, make_file, make_folder
 from tests.e2e.conftest import run_clew
 from tests.unit.mcp_tools import engine_in
 

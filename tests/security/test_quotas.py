@@ -15,12 +15,10 @@ import pytest
 
 from clew.engine import Engine
 from clew.jobs import kinds
-from clew.jobs.ingestion import Ingestion
-from clew.jobs.kinds import make_runner
+from clew.jobs.kinds import Ingestion, make_runner
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.tools.registry import TOOLS, make_toolbox
-from clew.tools.toolbox import Toolbox
+from clew.tools.toolbox import TOOLS, Toolbox, make_toolbox
 from clew.wiring import make_audit
 
 WRITING = [tool.name for tool in TOOLS if tool.scope == "write"]

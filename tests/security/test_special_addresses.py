@@ -7,8 +7,7 @@ import ipaddress
 import pytest
 
 from clew.errors import InputError
-from clew.indexing.reading.fetch import check_url
-from clew.indexing.reading.special_addresses import REACHABLE, UNREACHABLE, is_public
+from clew.indexing.reading.fetch import REACHABLE, UNREACHABLE, check_url, is_public
 from clew.settings import AccessSettings
 
 PUBLIC = (

@@ -9,7 +9,7 @@ from clew.graph.communities import Changed, refresh_communities
 from clew.graph.entity_graph import EntityGraph, build_entity_graph
 from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_files import build
-from clew.stores.communities.communities import Communities
+from clew.stores.communities import Communities
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.entries import EMBEDDER, make_entry

@@ -8,10 +8,10 @@ from dataclasses import replace
 from pydantic import BaseModel
 
 from clew.models.llm.client import LanguageModelClient
-from clew.ports.language_model import Parameters, Request, ask
+from clew.ports.models import Parameters, Request, ask
 from clew.settings import LlmSettings
-from clew.stores.replies import Replies
 from clew.stores.sqlite.store import SqliteStore
+from clew.stores.state import Replies
 from clew.testing.fakes import ScriptedLanguageModel
 
 PARAMETERS = Parameters(model="small", temperature=0.0, max_output_tokens=100, seconds=5)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
-from clew.search.answer.asked_kind import asked_kind, holds_kind
+from clew.search.answer.answering_sentence import asked_kind, holds_kind
 from clew.testing.fakes import HashEmbedder
 
 QUESTION = "Where does the clock of Vell stand now?"

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 import clew
 from clew.errors import ModelUnavailableError
-from clew.quotations import find_words
 from clew.search.ask.pipeline import PASSAGES_ALONE, answer
-from clew.search.ask.prompt import AnswerReply
-from clew.search.ask.reader import ReplyReader
+from clew.search.ask.prompt import AnswerReply, ReplyReader
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
-from clew.types.answers import DO_NOT_SAY, Answer
+from clew.text import find_words
+from clew.types.results import DO_NOT_SAY, Answer
 from clew.untrusted import escaped
 
 QUESTION = "Who built the great clock of Vell?"

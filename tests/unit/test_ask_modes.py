@@ -11,11 +11,11 @@ import pytest
 
 import clew
 from clew.errors import InputError, ModelError, NotFoundError, SettingsError
-from clew.ports.language_model import Reply, Request
+from clew.ports.models import Reply, Request
 from clew.search.ask.stepwise import Searches
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
-from clew.types.answers import DO_NOT_SAY, Answer, AnswerMode
+from clew.types.results import DO_NOT_SAY, Answer, AnswerMode
 from tests.unit.test_ask import BORN, BUILT, QUESTION, said
 
 TAUGHT = "Tobias Fenn learned his trade in Harrow."

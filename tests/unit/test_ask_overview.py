@@ -15,7 +15,7 @@ import clew
 from clew.search.ask.prompt import answer_request
 from clew.settings import LlmSettings, LlmTaskSettings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
-from clew.types.answers import DO_NOT_SAY, Answer, AnswerMode
+from clew.types.results import DO_NOT_SAY, Answer, AnswerMode
 
 NOTES = {
     "minutes.md": "# Minutes of 4 March 2025\n\nThe guild met in the granary on 4 March 2025. Greta"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.search.retrieval.asked_author import asked_author
+from clew.search.retrieval.exact import asked_author
 from clew.testing.fakes import HashEmbedder
 
 NOTES = {

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.search.retrieval.asked_folder import asked_folder
+from clew.search.retrieval.exact import asked_folder
 from clew.testing.fakes import HashEmbedder
 
 FILES = {

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import clew
-from clew.search.analysis.section_names import section_name
+from clew.search.analysis.question_patterns import section_name
 from clew.testing.fakes import HashEmbedder
 from tests.unit.asked import add
 

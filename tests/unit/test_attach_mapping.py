@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.attach.mapping import GraphMapping, read_mapping
-from clew.attach.schema import quoted
+from clew.attach.schema import GraphMapping, quoted, read_mapping
 from clew.errors import InputError
 
 WHOLE = """\

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.attach.wording import LONGEST_NAME, MAX_WORDS, lucene_phrases, lucene_words, spans
+from clew.attach.graph import LONGEST_NAME, MAX_WORDS, lucene_phrases, lucene_words, spans
 
 # What a query parser takes for more than a word.
 OPERATORS = set('+-!(){}[]^"~*?:\\/&|')

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_files import build
 from clew.search.analysis.analyse import Analysis, analyse
-from clew.search.retrieval.bridge import (
+from clew.search.retrieval.channels import RowValues
+from clew.search.retrieval.walk import (
     KEPT,
     MAX_SEED_SENTENCES,
     Coverage,
     find_bridges,
     find_onward,
 )
-from clew.search.retrieval.row_values import RowValues
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.text import terms

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.search.cache import RecentlyUsed
+from clew.search.session import RecentlyUsed
 
 
 def test_the_one_not_asked_for_the_longest_goes_first() -> None:

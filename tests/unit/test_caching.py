@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.search.cache import RecentlyUsed
+from clew.search.session import RecentlyUsed
 from clew.text import cached
 
 

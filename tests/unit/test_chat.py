@@ -19,11 +19,11 @@ from clew.errors import (
     NotFoundError,
     StoreError,
 )
-from clew.models.llm.tokens import prompt_text, usual_tokens
-from clew.ports.language_model import Message, Reply, ToolCall
+from clew.models.llm.budget import prompt_text, usual_tokens
+from clew.ports.models import Message, Reply, ToolCall
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.text import words
-from clew.types.answers import Usage
+from clew.types.results import Usage
 from tests.unit.test_ask import BORN, BUILT
 
 Say = str | Reply | Exception

@@ -20,7 +20,7 @@ from werkzeug import Request as Asked
 from werkzeug import Response
 
 import clew
-from clew.chat.conversation import ChatTurn
+from clew.chat import ChatTurn
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.tools.toolbox import Toolbox

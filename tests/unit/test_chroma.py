@@ -34,7 +34,7 @@ from clew.stores.sqlite.backup import back_up, restore
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors import chroma as module
 from clew.stores.vectors.chroma import DATABASE, ChromaCollection, ChromaRemote
-from clew.stores.vectors.sync import SyncedIndex
+from clew.stores.vectors.remote import SyncedIndex
 from clew.testing.entries import DIMENSION, EMBEDDER, make_entry, make_vector
 from tests.unit.vector_stores import (
     add,
@@ -521,7 +521,7 @@ from pathlib import Path
 from clew.settings import ChromaSettings
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.chroma import ChromaRemote
-from clew.stores.vectors.sync import SyncedIndex
+from clew.stores.vectors.remote import SyncedIndex
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
 
 folder, url, namespace, name, count, size = sys.argv[1:]
@@ -734,7 +734,7 @@ def test_without_the_client_the_extra_is_named(
 
 def test_the_client_is_imported_when_it_is_first_needed(store: SqliteStore) -> None:
     script = (
-        "import sys; from pathlib import Path; from clew.stores.vectors.sync import SyncedIndex;"
+        "import sys; from pathlib import Path; from clew.stores.vectors.remote import SyncedIndex;"
         "from clew.stores.vectors.chroma import ChromaRemote;"
         "from clew.settings import ChromaSettings;"
         "from clew.stores.sqlite.store import SqliteStore;"

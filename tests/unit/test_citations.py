@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import clew
 from clew.indexing.splitting.split import split
-from clew.search.answer.citations import format_citations
+from clew.search.answer.blocks import format_citations
 from clew.settings import SplitSettings
 from clew.testing.fakes import HashEmbedder
 from clew.types import Document

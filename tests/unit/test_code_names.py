@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.indexing.ner.patterns.code_names import find_code_names, find_ticked
-from clew.indexing.ner.patterns.run_together import is_compound, is_run_together
-from clew.indexing.ner.patterns.standards import find_standards
-from clew.indexing.ner.patterns.technical_words import technical_words
+from clew.indexing.ner.cased_ner import is_compound, is_run_together
+from clew.indexing.ner.code_names import (
+    find_code_names,
+    find_standards,
+    find_ticked,
+    technical_words,
+)
 from clew.testing.fakes import HashEmbedder
 from tests.unit.test_extract import names, types
 

@@ -13,8 +13,8 @@ from clew.errors import NotFoundError
 from clew.mcp.engines import Engines
 from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.tools.registry import TOOLS
 from clew.tools.spec import Caller
+from clew.tools.toolbox import TOOLS
 
 TEXTS = {
     "mills": ["The mill at Harrow Ford was built by Jonas Reed.", "Jonas Reed feared the Lorne."],

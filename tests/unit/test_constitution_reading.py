@@ -10,7 +10,7 @@ import yaml
 from clew.errors import UnreadableError
 from clew.indexing.reading.formats.common import RawFile, ReadResult
 from clew.packs.constitution import PACK
-from clew.packs.constitution.structure import constitution_structure
+from clew.packs.constitution.reading import constitution_structure
 from clew.settings import LimitSettings, ReadSettings
 
 CONSTITUTION = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from clew.attach.directions import with_directions
+from clew.attach.cypher import with_directions
 from clew.attach.schema import GraphSchema, TypeInfo
 
 

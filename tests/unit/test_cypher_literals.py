@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.attach.literals import with_parameters
+from clew.attach.cypher import with_parameters
 
 
 @pytest.mark.parametrize(

@@ -16,15 +16,15 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.typing import NDArray
 
 from clew import derived_files
+from clew import derived_files as mapped_files
 from clew.derived_files import (
+    MappedArrays,
     damaged_files,
     folder_size,
     is_outdated,
     read_arrays,
     write_arrays,
 )
-from clew.derived_files import mapped as mapped_files
-from clew.derived_files.mapped import MappedArrays
 
 
 def parts() -> list[NDArray[np.float32]]:

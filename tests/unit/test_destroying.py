@@ -21,12 +21,10 @@ from clew.errors import InputError, NotFoundError
 from clew.jobs.kinds import make_runner
 from clew.testing.fakes import HashEmbedder
 from clew.text import entity_key
-from clew.tools.audit import audit_to
-from clew.tools.registry import TOOLS
 from clew.tools.spec import FULL, Parameter, Tool
-from clew.tools.toolbox import Toolbox
+from clew.tools.toolbox import TOOLS, Toolbox, audit_to
 from clew.types import Document, NewEntity
-from clew.types.sources import file_source, record_source
+from clew.types.values import file_source, record_source
 from clew.wiring import make_audit
 
 SPARINGLY = settings(

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.indexing.reading.reader import document_from_text, read_file
-from clew.indexing.splitting.dated_sections import dated_sections
+from clew.indexing.splitting.outline import dated_sections
 from clew.indexing.splitting.split import split
 from clew.settings import ReadSettings, SplitSettings
 from clew.testing.fakes import HashEmbedder

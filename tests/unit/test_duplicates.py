@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import clew
 from clew.cli.output import PlainPage
 from clew.cli.render import print_passages
-from clew.shingles import hashes, says_as_much, shingles, sketch
 from clew.testing.fakes import HashEmbedder
+from clew.text import hashes, says_as_much, shingles, sketch
 from tests.unit.asked import add
 
 LICENCE = """Permission is hereby granted, free of charge, to any person who obtains a copy of this

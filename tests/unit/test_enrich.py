@@ -22,12 +22,13 @@ from clew.indexing.enrichment.extraction import (
 )
 from clew.indexing.enrichment.validation import NO_TYPE, TOO_VAGUE, UNNAMED, UNQUOTED
 from clew.library import Clew
-from clew.ports.language_model import LanguageModel, Reply, Request, Usage
+from clew.ports.models import LanguageModel, Reply, Request
 from clew.settings import load_settings
-from clew.stores.relations.enrichments import enrichments_of
+from clew.stores.enrichments import enrichments_of
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.testing.recorded import RecordedExtraction, RecordedLanguageModel
 from clew.types import Document
+from clew.types.results import Usage
 
 CLOCK = "Ada Morn built the great clock of Vell. She had learnt it from Tobias Fenn in Dunmere."
 MILL = "The mill of Gouda was sold to Edda Rowe. Edda Rowe rebuilt the mill after the great fire."

@@ -11,9 +11,9 @@ import pytest
 import clew
 from clew.indexing.enrichment.contexts import stretch_of
 from clew.library import Clew
-from clew.ports.language_model import LanguageModel, Reply, Request
+from clew.ports.models import LanguageModel, Reply, Request
 from clew.settings import load_settings
-from clew.stores.relations.enrichments import enrichments_of
+from clew.stores.enrichments import enrichments_of
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.types import ChunkExtraction, ExtractedRelation, Mention
 

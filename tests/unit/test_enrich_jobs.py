@@ -13,9 +13,9 @@ import clew
 from clew.errors import ModelUnavailableError
 from clew.jobs.kinds import make_runner
 from clew.jobs.runner import JobRunner
-from clew.ports.language_model import Reply, Request
+from clew.ports.models import Reply, Request
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
-from clew.tools.documents.table import DOCUMENT_TOOLS
+from clew.tools.documents import DOCUMENT_TOOLS
 from clew.tools.toolbox import Toolbox
 
 NOTHING = '{"entities": [], "facts": []}'

@@ -17,12 +17,19 @@ from hypothesis import strategies as st
 import clew
 from clew.errors import ModelError, SettingsError
 from clew.evaluation import estimate_answers, evaluate_answers, to_answers_table, to_page
-from clew.evaluation.gold_answers import contains, exact_match, f1, normalise, read_gold
-from clew.evaluation.graph_measures import cohesion
-from clew.evaluation.judge import PROMPT_HASH, judge
+from clew.evaluation.answers import (
+    PROMPT_HASH,
+    contains,
+    exact_match,
+    f1,
+    judge,
+    normalise,
+    read_gold,
+)
+from clew.evaluation.run import cohesion
 from clew.graph.entity_graph import EntityGraph
 from clew.library import Clew
-from clew.models.llm.tokens import prompt_text
+from clew.models.llm.budget import prompt_text
 from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from tests.unit.test_ask import said

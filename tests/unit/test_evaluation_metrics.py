@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import MissingExtraError
-from clew.evaluation.metrics import all_gold, mean_scores, measure_names, score_rankings
+from clew.evaluation.run import all_gold, mean_scores, measure_names, score_rankings
 
 KS = (1, 2, 5)
 PASSAGES = [f"p{i}" for i in range(14)]

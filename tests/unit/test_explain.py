@@ -9,8 +9,8 @@ import numpy as np
 from clew.graph.snapshot import Snapshot, read_columns
 from clew.ports import PassageRow
 from clew.search.analysis.analyse import Analysis
-from clew.search.answer.explain import ThreadStep, find_threads
-from clew.search.retrieval.bridge import Coverage
+from clew.search.answer.hits import ThreadStep, find_threads
+from clew.search.retrieval.walk import Coverage
 
 if TYPE_CHECKING:
     from clew.graph.snapshot import Ints

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.indexing.ner.pattern_extractor import PatternExtractor, about_names
-from clew.sentences import sentences
-from clew.text import entity_key
+from clew.text import entity_key, sentences
 from clew.types import Chunk, Document, Extraction
 
 

@@ -15,9 +15,15 @@ from hypothesis import strategies as st
 from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_files import build
 from clew.search.analysis.analyse import Analysis, analyse
-from clew.search.ranking.features import FEATURES, Evidence, Incidence, gather
-from clew.search.ranking.first_stage_features import ChannelScores
-from clew.search.ranking.pairwise_features import SECOND_FEATURES, pairwise_features
+from clew.search.ranking.features import (
+    FEATURES,
+    SECOND_FEATURES,
+    ChannelScores,
+    Evidence,
+    Incidence,
+    gather,
+    pairwise_features,
+)
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from clew.indexing.isolation.steps import Steps
+from clew.indexing.isolation.worker import Steps
 from clew.settings import Settings
 from clew.testing.fakes import HashEmbedder
 from clew.types import Document

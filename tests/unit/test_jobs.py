@@ -21,12 +21,11 @@ from clew.errors import (
     StoreError,
     StoreUnavailableError,
 )
-from clew.jobs.attempt import GROUP, MAX_ATTEMPTS
 from clew.jobs.kinds import make_runner
-from clew.jobs.runner import JobRunner
+from clew.jobs.runner import GROUP, MAX_ATTEMPTS, JobRunner
 from clew.ports import Job
 from clew.settings import JobSettings
-from clew.stores.sqlite.jobs.jobs import SqliteJobs
+from clew.stores.sqlite.jobs import SqliteJobs
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER
 from clew.testing.fakes import HashEmbedder

@@ -13,7 +13,7 @@ import pytest
 
 import clew
 from clew.settings import load_settings
-from clew.stores.keywords.derived import DerivedKeywords
+from clew.stores.keywords import DerivedKeywords
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder
@@ -201,7 +201,7 @@ import sys, os, signal
 from pathlib import Path
 from clew.stores.keywords import derived, tantivy_folder
 import clew
-from clew.stores.keywords.derived import DerivedKeywords
+from clew.stores.keywords import DerivedKeywords
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.indexing.ner.known_terms import KnownTerms
-from clew.spelling import term_words
+from clew.text import term_words
 from tests.unit.test_extract import extract, names, types
 
 

@@ -11,13 +11,19 @@ import pytest
 from Stemmer import algorithms
 
 import clew
-from clew.indexing.document_language import with_language
+from clew.indexing.isolation.worker import with_language
 from clew.indexing.reading.reader import document_from_text, read_file
 from clew.languages import language_code, language_words
-from clew.sentences import sentences
 from clew.settings import ReadSettings
 from clew.testing.fakes import HashEmbedder
-from clew.text import question_language, question_terms, question_words, terms, text_language
+from clew.text import (
+    question_language,
+    question_terms,
+    question_words,
+    sentences,
+    terms,
+    text_language,
+)
 from clew.types import Document
 
 TEXTS = {

@@ -7,13 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.indexing.linking.linker import Linker
-from clew.indexing.linking.string_similarity import similarity
+from clew.indexing.linking import Linker, similarity
 from clew.settings import LinkSettings
-from clew.spelling import block_of, lookup_keys
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
-from clew.text import entity_key
+from clew.text import block_of, entity_key, lookup_keys
 from clew.types import Alias, AliasEvidence, ChunkExtraction, Extraction, LinkCandidates, Mention
 from tests.whole_linking import whole_links
 

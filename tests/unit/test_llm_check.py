@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 
 from clew.errors import ModelUnavailableError
+from clew.models.llm.budget import statistics
 from clew.models.llm.check import trials
-from clew.models.llm.metrics import statistics
-from clew.ports.language_model import LoggedReply, Reply, Request, ToolCall, Usage
+from clew.ports.models import LoggedReply, Reply, Request, ToolCall
 from clew.testing.fakes import ScriptedLanguageModel
+from clew.types.results import Usage
 from tests.unit.llm import ADA, client
 
 CALL = ToolCall(id="1", name="look_up", arguments='{"place": "Vell"}')

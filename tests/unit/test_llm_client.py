@@ -13,15 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import BudgetError, ModelError, ModelUnavailableError, ReplyError
-from clew.models.llm.budget import Budget, estimate
-from clew.models.llm.repair import parse
-from clew.models.llm.retry import LONGEST_WAIT, with_retries
-from clew.models.llm.tokens import prompt_text, usual_tokens
-from clew.ports.language_model import Reply, Request, ToolCall, ToolDefinition, Usage
-from clew.stores.replies import Replies
+from clew.models.llm.budget import Budget, estimate, prompt_text, usual_tokens
+from clew.models.llm.client import LONGEST_WAIT, parse, with_retries
+from clew.ports.models import Reply, Request, ToolCall, ToolDefinition
 from clew.stores.sqlite.store import SqliteStore
+from clew.stores.state import Replies
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.testing.fakes import ScriptedLanguageModel
+from clew.types.results import Usage
 from tests.unit.llm import ADA, Person, client, request
 
 

@@ -20,7 +20,7 @@ from werkzeug import Response
 from clew.errors import ModelError, ModelUnavailableError, ReplyError
 from clew.models.llm.client import LanguageModelClient
 from clew.models.llm.hosted import Hosted
-from clew.ports.language_model import Message, Reply, Request, ToolCall, ToolDefinition
+from clew.ports.models import Message, Reply, Request, ToolCall, ToolDefinition
 from tests.unit.llm import ADA, PARAMETERS, Person, request, settings
 
 Serve = Callable[..., LanguageModelClient]

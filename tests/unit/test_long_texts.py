@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import clew
-from clew.models.long_texts import LongTexts
+from clew.models.onnx import LongTexts
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.wiring import make_embedder

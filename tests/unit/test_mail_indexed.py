@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.tools.registry import TOOLS
-from clew.tools.toolbox import Toolbox
+from clew.tools.toolbox import TOOLS, Toolbox
 from tests.unit.test_engine import CountingEmbedder
 from tests.unit.test_tools_documents import Desk
 

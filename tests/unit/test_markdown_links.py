@@ -15,7 +15,7 @@ import clew
 from clew.indexing.markdown import inline_tags, links, listed, masked
 from clew.indexing.reading.formats.markup import markdown_document
 from clew.indexing.splitting.split import split
-from clew.indexing.structure.markdown_links import markdown_links
+from clew.indexing.structure.document import markdown_links
 from clew.settings import SplitSettings
 from clew.testing.fakes import HashEmbedder
 from clew.text import entity_key

@@ -26,12 +26,12 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 
 from clew.errors import SettingsError
-from clew.mcp.auth.tokens import new_token
+from clew.mcp.auth import new_token
 from clew.mcp.engines import Engines
-from clew.mcp.http.limits import RateLimit
+from clew.mcp.http.callers import RateLimit
 from clew.mcp.http.serve import http_config, http_server, origin_check
 from clew.settings import ServeSettings, Settings, load_settings
-from clew.tools.registry import TOOLS as REGISTRY
+from clew.tools.toolbox import TOOLS as REGISTRY
 from tests.unit.mcp_tools import TOOLS, engine_in, settings_for
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ import pytest
 
 import clew
 from clew.mcp.engines import Engines
-from clew.ports.language_model import Reply, Request
+from clew.ports.models import Reply, Request
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
-from clew.tools.registry import TOOLS
+from clew.tools.toolbox import TOOLS
 from tests.unit.mcp_tools import settings_for
 from tests.unit.test_ask import BUILT, QUESTION, said
 from tests.unit.test_mcp_access import ALICE, BOB, CAROL, TOKENS, served

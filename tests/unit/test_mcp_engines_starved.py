@@ -15,7 +15,7 @@ import pytest
 from clew.engine import Engine
 from clew.errors import StoreBusyError, StoreError
 from clew.jobs import kinds
-from clew.jobs.ingestion import Ingestion
+from clew.jobs.kinds import Ingestion
 from clew.mcp import engines as pool
 from clew.mcp.engines import Engines, Opened
 from tests.unit.mcp_tools import TOOLS, engine_in, settings_for

@@ -20,7 +20,7 @@ from mcp_types import PromptReference, ResourceTemplateReference
 
 from clew import Clew
 from clew.mcp.engines import Engines
-from clew.tools.registry import TOOLS
+from clew.tools.toolbox import TOOLS
 from clew.types import document_id
 from tests.unit.mcp_tools import engine_in, settings_for
 from tests.unit.test_mcp_access import ALICE, BELL, MILL, TOKENS, served

@@ -25,7 +25,7 @@ from mcp_types import (
 
 from clew.engine import Engine
 from clew.mcp.server import ClewServer, create_server
-from clew.tools import registry
+from clew.tools import toolbox as registry
 from clew.types import NewEntity
 from tests.unit.mcp_tools import TOOLS, engine_in, settings_for
 

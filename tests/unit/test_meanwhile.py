@@ -20,7 +20,7 @@ from clew.testing.fakes import HashEmbedder
 
 if TYPE_CHECKING:
     from clew.search.options import Options
-    from clew.search.resources import SearchResources
+    from clew.search.session import SearchResources
     from clew.types import SearchResult, Vector
 
 WAITING = "still being loaded"

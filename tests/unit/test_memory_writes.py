@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 import clew
 from clew.testing.fakes import HashEmbedder
-from clew.tools.registry import TOOLS
-from clew.tools.toolbox import Toolbox
+from clew.tools.toolbox import TOOLS, Toolbox
 from clew.types import NewEntity, Relation
 
 Record: TypeAlias = dict[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from clew.indexing.ner.entity_types import is_person_shaped
-from clew.sentences import sentences
+from clew.text import sentences
 from tests.unit.test_extract import names, types
 
 

@@ -15,7 +15,7 @@ import clew
 from clew.search.analysis.analyse import candidate_keys
 from clew.testing.fakes import HashEmbedder
 from clew.text import entity_key
-from clew.tools.memory.table import MEMORY_TOOLS
+from clew.tools.memory import MEMORY_TOOLS
 from clew.tools.toolbox import Toolbox
 
 SIGNS = ("+", "++", "#", "-", "%", "*", "!", "?", "°", "′", "″", "$", "€", "±", "§", "²", "₂", "🎉")

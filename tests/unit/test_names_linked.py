@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.indexing.linking.string_similarity import similarity
-from clew.spelling import block_of
+from clew.indexing.linking import similarity
 from clew.testing.fakes import HashEmbedder
+from clew.text import block_of
 from clew.types import Document
 from tests.unit.test_extract import extract, names
 

@@ -14,9 +14,9 @@ import clew
 from clew.derived_files import derived_files
 from clew.graph.snapshot import Neighbourhood, Snapshot
 from clew.ports import NearbyQuery
-from clew.search import views
+from clew.search import session as views
 from clew.settings import Settings, load_settings
-from clew.stores import neighbourhood
+from clew.stores import snapshot as neighbourhood
 from clew.testing.fakes import HashEmbedder
 
 NAMES = [f"{one} {other}" for one in ("Ada", "Piet", "Jon") for other in ("Morn", "Oss", "Vell")]

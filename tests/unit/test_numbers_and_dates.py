@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.indexing.relations.dates import find_dates
+from clew.indexing.relations.phrases import find_dates
 from clew.times import read_period
 from clew.times.names import MONTHS, Days
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import clew
 from clew.errors import StoreError, StoreMismatchError
-from clew.stores.sqlite.jobs.audit import SqliteAudit
+from clew.stores.sqlite.journal import SqliteAudit
 from clew.stores.sqlite.schema import SCHEMA_VERSION
 from clew.stores.sqlite.store import open_journal
 from clew.testing.fakes import HashEmbedder

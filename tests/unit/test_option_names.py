@@ -7,7 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 from clew.cli.app import app
-from clew.tools.registry import TOOLS
+from clew.tools.toolbox import TOOLS
 
 ARGUMENTS = {"question": "query", "name": "entity", "document": "document"}
 """What a command takes without a name, and the parameter that is."""

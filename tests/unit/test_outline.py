@@ -7,7 +7,7 @@ import pytest
 
 import clew
 from clew.errors import InputError
-from clew.search.answer.result import RetrievalResult
+from clew.search.answer.blocks import RetrievalResult
 from clew.search.options import Hierarchy, HierarchyStep, parse_hierarchy
 from clew.search.strategies.hierarchy import (
     by_hierarchy,

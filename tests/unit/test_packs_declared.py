@@ -12,7 +12,7 @@ import pytest
 import clew
 from clew.errors import InputError
 from clew.library import Clew
-from clew.ports.language_model import Reply, Request
+from clew.ports.models import Reply, Request
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.testing.recorded import RecordedExtraction, RecordedLanguageModel

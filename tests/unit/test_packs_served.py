@@ -7,8 +7,8 @@ from pathlib import Path
 
 from clew.mcp.engines import Engines
 from clew.packs.personal.tools import TOOLS as PERSONAL
-from clew.tools.registry import TOOLS
 from clew.tools.spec import Caller
+from clew.tools.toolbox import TOOLS
 from tests.unit.mcp_tools import engine_in, settings_for
 
 NAMES = {tool.name for tool in PERSONAL}

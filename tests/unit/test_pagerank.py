@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from clew.graph.snapshot import Snapshot, read_columns
 from clew.ports import PassageRow
-from clew.search.retrieval.personalized_pagerank import local_graph, walk
+from clew.search.retrieval.walk import local_graph, walk
 
 Mentions = list[tuple[int, int, int]]
 """(chunk from 0, entity, count; 0 for what the chunk is about)."""

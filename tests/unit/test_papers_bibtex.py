@@ -6,10 +6,9 @@ import random
 
 import pytest
 
-from clew.indexing.reading.formats.bibliography.bibtex import read_bibtex
+from clew.indexing.reading.formats.bibliography import read_bibtex
 from clew.indexing.reading.formats.common import RawFile, ReadResult
-from clew.packs.papers.paper import paper_of
-from clew.packs.papers.reading import read_bib
+from clew.packs.papers.reading import paper_of, read_bib
 from clew.settings import ReadSettings
 
 NAMES = [

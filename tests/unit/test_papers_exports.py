@@ -10,12 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.indexing.reading.formats.bibliography.exports import papers_in
-from clew.indexing.reading.formats.bibliography.ris import read_ris
+from clew.indexing.reading.formats.bibliography import papers_in, read_ris
 from clew.indexing.reading.formats.common import RawFile, ReadResult
-from clew.indexing.reading.formats.pdf.article import cited_work
-from clew.packs.papers.pdf import described
-from clew.packs.papers.reading import read_json, read_lines
+from clew.indexing.reading.formats.pdf import cited_work
+from clew.packs.papers.reading import described, read_json, read_lines
 from clew.settings import ReadSettings
 from clew.types import Document
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
-from clew.search.answer.result import RetrievalResult
+from clew.search.answer.blocks import RetrievalResult
 from clew.search.retrieval.channels import Ranking
 from clew.search.session import QuerySession
-from clew.search.strategies.parent_child import rank_parents
+from clew.search.strategies.hierarchy import rank_parents
 from clew.testing.fakes import HashEmbedder
 from clew.types import Document, Piece
 from tests.unit.asked import new_session

@@ -7,7 +7,7 @@ import textwrap
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.indexing.reading.formats.pdf.layout import joined_lines, without_running_lines
+from clew.indexing.reading.formats.pdf import joined_lines, without_running_lines
 
 PROSE = (
     "The river rises in the hills above the town and flows past Berlin to the sea. Nobody has"

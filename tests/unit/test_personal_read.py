@@ -8,10 +8,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from clew.errors import LimitError, UnreadableError
+from clew.indexing.reading.formats.calendar import markdown_tasks, read_calendar, read_todo_txt
 from clew.indexing.reading.formats.common import RawFile, ReadResult
-from clew.indexing.reading.formats.pim.calendar import read_calendar
-from clew.indexing.reading.formats.pim.contacts import read_contacts
-from clew.indexing.reading.formats.pim.tasks import markdown_tasks, read_todo_txt
+from clew.indexing.reading.formats.contacts import read_contacts
 from clew.packs.personal.structure import personal_structure
 from clew.settings import LimitSettings, ReadSettings
 from clew.times.recurrence import series_of

@@ -11,8 +11,8 @@ import pytest
 import recurring_ical_events
 from icalendar import Calendar
 
+from clew.indexing.reading.formats.calendar import read_calendar
 from clew.indexing.reading.formats.common import RawFile, ReadResult
-from clew.indexing.reading.formats.pim.calendar import read_calendar
 from clew.settings import ReadSettings
 from clew.times.recurrence import series_of
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.indexing.ner.pattern_extractor import PatternExtractor
-from clew.indexing.splitting.prose import code_ranges, without_code
-from clew.sentences import sentences
+from clew.indexing.splitting.code import code_ranges, without_code
+from clew.text import sentences
 from clew.types import Chunk, Document
 
 

@@ -17,7 +17,7 @@ import clew
 from clew.indexing import incremental
 from clew.testing.fakes import HashEmbedder
 from clew.types import Document
-from clew.types.sources import file_source, source_path
+from clew.types.values import file_source, source_path
 
 # Whatever Linux takes for the name of a file.
 NAMES = st.binary(min_size=1, max_size=40).map(

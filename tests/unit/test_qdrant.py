@@ -20,12 +20,10 @@ from qdrant_client.http import models
 from clew.errors import MissingExtraError, StoreBusyError, StoreError, StoreUnavailableError
 from clew.settings import QdrantSettings
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.vectors import qdrant_points
+from clew.stores.vectors import qdrant as qdrant_points
 from clew.stores.vectors import remote as module
-from clew.stores.vectors.qdrant import collection_name
-from clew.stores.vectors.qdrant_connection import QdrantConnection
-from clew.stores.vectors.qdrant_points import NamespacePoints
-from clew.stores.vectors.sync import SyncedIndex
+from clew.stores.vectors.qdrant import NamespacePoints, QdrantConnection, collection_name
+from clew.stores.vectors.remote import SyncedIndex
 from clew.testing.entries import DIMENSION, EMBEDDER, make_entry, make_vector
 from tests.unit.qdrant_server import QdrantStandIn, stand_in
 from tests.unit.vector_stores import (
@@ -644,7 +642,7 @@ from pathlib import Path
 from clew.settings import QdrantSettings
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.qdrant import QdrantRemote
-from clew.stores.vectors.sync import SyncedIndex
+from clew.stores.vectors.remote import SyncedIndex
 folder = Path(sys.argv[1])
 store = SqliteStore(folder)
 index = SyncedIndex(store, QdrantRemote(store, QdrantSettings(), "default", folder))

@@ -12,17 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import UnreadableError
-from clew.indexing.reading.file_discovery import find_files
+from clew.indexing.reading.files import find_files
 from clew.indexing.reading.formats.common import clean_text, json_safe
-from clew.indexing.reading.reader import (
-    document_from_text,
-    file_digest,
-    file_source,
-    read_file,
-)
+from clew.indexing.reading.reader import document_from_text, file_digest, read_file
 from clew.settings import ReadSettings
 from clew.times import to_time
 from clew.types import Document
+from clew.types.values import file_source
 
 SETTINGS = ReadSettings()
 RUSSIAN = (

@@ -6,9 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from clew.indexing.reading.formats.web.page_title import page_title
-from clew.indexing.reading.names import first_line_title, title_from_path
-from clew.indexing.reading.reader import document_from_text, read_file
+from clew.indexing.reading.formats.html import page_title
+from clew.indexing.reading.reader import (
+    document_from_text,
+    first_line_title,
+    read_file,
+    title_from_path,
+)
 from clew.settings import ReadSettings
 from clew.times import find_date, opening_date, path_date
 from clew.types import Document

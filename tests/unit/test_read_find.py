@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from clew.errors import InputError, UnreadableError
-from clew.indexing.reading.file_discovery import find_files
+from clew.indexing.reading.files import find_files
 from clew.indexing.reading.reader import read_file
 from clew.settings import ReadSettings
 

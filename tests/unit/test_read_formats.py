@@ -16,7 +16,8 @@ from fpdf import FPDF
 from pypdf import PdfWriter
 
 from clew.errors import UnreadableError
-from clew.indexing.reading.reader import ReadResult, read_file
+from clew.indexing.reading.formats.common import ReadResult
+from clew.indexing.reading.reader import read_file
 from clew.settings import ReadSettings
 from clew.types import Document
 

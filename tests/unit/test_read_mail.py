@@ -11,10 +11,10 @@ import pytest
 
 from clew.errors import UnreadableError
 from clew.indexing.inputs import RawInput
-from clew.indexing.reading.file_discovery import find_files
-from clew.indexing.reading.formats.mail.people import Person, flat, from_flat
-from clew.indexing.reading.formats.mail.quotes import passages
-from clew.indexing.reading.reader import ReadResult, read_file
+from clew.indexing.reading.files import find_files
+from clew.indexing.reading.formats.common import ReadResult
+from clew.indexing.reading.formats.mail_parts import Person, flat, from_flat, passages
+from clew.indexing.reading.reader import read_file
 from clew.settings import LimitSettings, ReadSettings
 from clew.types import Document
 

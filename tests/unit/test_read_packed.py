@@ -11,7 +11,7 @@ import pytest
 
 from clew.errors import UnreadableError
 from clew.indexing.reading.formats.common import LONGEST_VALUE, RawFile
-from clew.indexing.reading.formats.office.properties import package_properties
+from clew.indexing.reading.formats.office import package_properties
 from clew.indexing.reading.reader import read_file
 from clew.settings import ReadSettings
 from clew.types import Document

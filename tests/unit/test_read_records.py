@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clew.errors import UnreadableError
-from clew.indexing.reading.reader import ReadResult, read_file
+from clew.indexing.reading.formats.common import ReadResult
+from clew.indexing.reading.reader import read_file
 from clew.settings import ReadSettings
 from clew.types import Skipped
 

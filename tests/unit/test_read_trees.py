@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.indexing.reading.formats.trees.circles import circles
+from clew.indexing.reading.formats.records import circles
 
 GRAPHS = st.dictionaries(
     st.sampled_from("abcdef"), st.lists(st.sampled_from("abcdefgh"), max_size=5), max_size=6

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from clew.indexing.reading.formats.pdf.typeset import mended
+from clew.indexing.reading.formats.pdf import mended
 
 TEXT = """\
      In the morning you gather your gear.

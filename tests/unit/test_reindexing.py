@@ -14,7 +14,7 @@ import pytest
 
 import clew
 from clew import Clew
-from clew.engine.reindexing import MAKE, SWITCH
+from clew.engine.maintenance import MAKE, SWITCH
 from clew.errors import ModelError, StoreBusyError, StoreError, StoreMismatchError
 from clew.testing.fakes import HashEmbedder
 from clew.types import ChunkExtraction, ExtractedRelation, Mention, NewEntity, NewRelation

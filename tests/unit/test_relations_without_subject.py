@@ -14,8 +14,7 @@ from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.indexing.relations.phrases import read_phrase
 from clew.settings import EmbedSettings
 from clew.testing.fakes import HashEmbedder
-from clew.tools.registry import TOOLS
-from clew.tools.toolbox import Toolbox
+from clew.tools.toolbox import TOOLS, Toolbox
 from clew.types import Chunk, Document, NewEntity
 from clew.word_lists import read_word_lists
 
@@ -107,7 +106,13 @@ def test_another_subject_keeps_what_is_said_of_it(text: str) -> None:
     assert facts(text, "Amparo Sandoval") == []
 
 
-FIRST = ("Changed jobs", "Left Acme Ltd", "Sold the van", "Works for Acme Ltd", "Finally quit")
+FIRST: tuple[str, ...] = (
+    "Changed jobs",
+    "Left Acme Ltd",
+    "Sold the van",
+    "Works for Acme Ltd",
+    "Finally quit",
+)
 FIRST += ("Was born in Turku in 1980", "Is tall", "Now depends on Acme Ltd", "Packed up")
 SECOND = [said for said in PHRASES if said.split()[0] not in ("does", "will", "might", "also")]
 

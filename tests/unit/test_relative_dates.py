@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from clew.indexing.ner.pattern_extractor import PatternExtractor
-from clew.indexing.relations.dates import find_relative_dates
+from clew.indexing.relations.phrases import find_relative_dates
 from clew.times import read_period
 from clew.types import Chunk, Document, Mention, Metadata
 

@@ -8,13 +8,13 @@ import pytest
 
 import clew
 from clew.errors import InputError
-from clew.search.strategies.community_reports import (
+from clew.search.strategies.reports import (
     by_topics,
+    drift,
     from_reports,
     relevant_communities,
     report_blocks,
 )
-from clew.search.strategies.drift import drift
 from clew.testing.fakes import HashEmbedder
 from tests.unit.asked import add, day, new_session, titles
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import MissingExtraError, ModelError
-from clew.search.ranking.normalise import min_max, standard_units
 from clew.search.ranking.rerank import rerank
+from clew.search.ranking.word_features import min_max, standard_units
 from clew.search.retrieval.channels import Ranking
 
 if TYPE_CHECKING:

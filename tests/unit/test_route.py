@@ -11,19 +11,20 @@ from hypothesis import strategies as st
 
 from benchmarks.routing import LABELS, read_labelled
 from clew.errors import ModelError
-from clew.ports.language_model import Reply
+from clew.ports.models import Reply
 from clew.search.analysis.period import AskedTime
 from clew.search.analysis.question_patterns import Form, count_words, find_names, question_form
 from clew.search.analysis.route import (
     EXPLORATORY_ALPHA,
     NAVIGATIONAL_ALPHA,
     RULES,
+    USES,
     Features,
     alpha_for,
     read_features,
     route,
+    route_with_model,
 )
-from clew.search.analysis.route_with_model import USES, route_with_model
 from clew.testing.fakes import ScriptedLanguageModel
 from clew.text import entity_key
 

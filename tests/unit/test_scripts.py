@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from clew.indexing.ner.other_scripts import has_caseless
 from clew.indexing.ner.pattern_extractor import PatternExtractor
-from clew.indexing.ner.scripts.caseless_ner import has_caseless
 from clew.types import Chunk, Document
 
 TEXTS = {

@@ -12,8 +12,8 @@ import pytest
 import clew
 from clew.errors import ModelUnavailableError
 from clew.models.llm.client import LanguageModelClient
-from clew.ports.language_model import Reply, Request
-from clew.search.ranking.set_filter import Candidate, filter_by_model, fuse
+from clew.ports.models import Reply, Request
+from clew.search.ranking.rerank import Candidate, filter_by_model, fuse
 from clew.search.retrieval.channels import Ranking
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel

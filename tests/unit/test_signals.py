@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_files import build
 from clew.search.analysis.analyse import Analysis, analyse
-from clew.search.ranking import keyword_scores
-from clew.search.ranking.first_stage_features import (
+from clew.search.ranking import word_features as keyword_scores
+from clew.search.ranking.features import (
     ChannelScores,
     FirstStageFeatures,
     VectorReader,
     read_first_stage_features,
     unit,
 )
-from clew.search.retrieval.row_values import PRIOR_DEPTH, Ranked, RowValues, best
+from clew.search.retrieval.channels import PRIOR_DEPTH, Ranked, RowValues, best
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
 from clew.text import terms

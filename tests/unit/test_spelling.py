@@ -16,7 +16,7 @@ from clew.search.analysis.spelling import MOST_READ, _is_known, _likelihood, rea
 from clew.search.strategies import STRATEGIES
 from clew.testing.fakes import HashEmbedder
 from clew.text import fold
-from clew.tools.memory.table import MEMORY_TOOLS
+from clew.tools.memory import MEMORY_TOOLS
 from clew.tools.toolbox import Toolbox
 from tests.unit.asked import add, new_session
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.indexing.splitting.code_blocks import code_outline, is_code
+from clew.indexing.splitting.code import code_outline, is_code
 from clew.indexing.splitting.split import split
 from clew.settings import SplitSettings
 from clew.types import Chunk, Document

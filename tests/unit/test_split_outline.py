@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from clew.indexing.contextualise import context_of
 from clew.indexing.splitting.outline import headings, outline, tables
+from clew.indexing.splitting.split import context_of
 from clew.types import Document
 
 

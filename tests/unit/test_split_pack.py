@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.indexing.splitting.pack import pack
+from clew.indexing.splitting.split import pack
 from clew.indexing.splitting.units import Break, Unit
 
 WEIGHTS = st.lists(st.tuples(st.integers(0, 10), st.sampled_from(Break)), min_size=1, max_size=60)

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.indexing.splitting.semantic import mark_topics
-from clew.indexing.splitting.split import split
+from clew.indexing.splitting.split import mark_topics, split
 from clew.indexing.splitting.units import Break, Unit
 from clew.settings import SplitSettings
 from clew.types import Document

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.statements.dates import CHUNKS_WITHIN
+from clew.stores.statements.documents import CHUNKS_WITHIN
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.types import Period
 

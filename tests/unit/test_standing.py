@@ -17,8 +17,7 @@ import clew
 import clew.indexing.manual_graph
 from clew.settings import EmbedSettings
 from clew.testing.fakes import HashEmbedder
-from clew.tools.registry import TOOLS
-from clew.tools.toolbox import Toolbox
+from clew.tools.toolbox import TOOLS, Toolbox
 from clew.types import NewEntity, Relation, current_first
 from clew.types.relation_types import with_synonyms
 
@@ -318,12 +317,12 @@ def test_what_is_over_never_goes_before_what_is_so(
 # --- what only one holds of at a time, in whatever words --------------------------------------
 
 
-NOW_SO = {
+NOW_SO: dict[str, tuple[str, ...]] = {
     "Where does NAME live?": ("Lives in {}.", "Resides in {}.", "Moved to {}.", "Now lives in {}."),
     "Where does NAME work?": ("Works at {}.", "Works for {}.", "Is employed by {}."),
     "Who is NAME married to?": ("Is married to {}.", "Married {}.", "Is the wife of {}."),
 }
-NOT_SO = {
+NOT_SO: dict[str, tuple[str, ...]] = {
     "Where does NAME live?": (
         "Lived in {} as a child.",
         "Used to live in {}.",
@@ -354,7 +353,7 @@ NOT_SO = {
         "Wants to marry {}.",
     ),
 }
-NONE = {
+NONE: dict[str, tuple[str, ...]] = {
     "Where does NAME work?": ("Is retired.", "Was laid off.", "Is unemployed.", "Got laid off."),
     "Who is NAME married to?": ("Is single.", "Divorced.", "Is a widow.", "Is unmarried now."),
 }

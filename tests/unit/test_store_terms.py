@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import clew
-from clew.indexing.linking.store_terms import StoreTerms
+from clew.indexing.linking import StoreTerms
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder

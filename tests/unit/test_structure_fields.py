@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from clew.indexing.structure import structure_of
+from clew.indexing.structure.readers import structure_of
 from clew.types import Document
 
 Fact = tuple[str, str, str]

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from clew.indexing.structure import structure_of
 from clew.indexing.structure.enter import add_structure
+from clew.indexing.structure.readers import structure_of
 from clew.types import (
     AliasEvidence,
     Chunk,

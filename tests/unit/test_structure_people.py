@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from clew.indexing.structure import structure_of
+from clew.indexing.structure.readers import structure_of
 from clew.types import Document
 from tests.unit.test_extract import names
 from tests.unit.test_structure_prose import stated

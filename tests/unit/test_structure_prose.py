@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from clew.indexing.structure import structure_of
-from clew.indexing.structure.headings import subject_of
+from clew.indexing.structure.document import subject_of
+from clew.indexing.structure.readers import structure_of
 from clew.types import Document
 
 RST = "text/x-rst"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import ModelError
-from clew.ports.language_model import LanguageModel, ask
+from clew.ports.models import LanguageModel, ask
 from clew.search.analysis.sub_questions import (
     MAX_PARTS,
     fuse_by_max,

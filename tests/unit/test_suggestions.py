@@ -9,7 +9,7 @@ import pytest
 
 import clew
 from clew.errors import InputError
-from clew.indexing.linking.suggestions import suggest_merges
+from clew.indexing.suggestions import suggest_merges
 from clew.testing.fakes import HashEmbedder
 from clew.types import Document, KnownName
 

@@ -141,7 +141,7 @@ def test_a_time_of_another_sentence_is_not_the_entity_s(engine: clew.Clew) -> No
     ],
 )
 def test_what_counts_things_is_no_year(text: str, years: list[int]) -> None:
-    from clew.indexing.relations.dates import find_dates
+    from clew.indexing.relations.phrases import find_dates
 
     found = [span.name for span in find_dates(text, 0, len(text))]
     assert found == [str(year) for year in years]

@@ -19,8 +19,7 @@ from clew.times import (
     to_date,
     to_time,
 )
-from clew.times.names import MONTHS
-from clew.times.phrases import RECENT_DAYS
+from clew.times.names import MONTHS, RECENT_DAYS
 from clew.times.ranges import find_yearless
 from clew.types import DatePrecision, PartialDate, Period, partial_date
 

@@ -19,11 +19,10 @@ from clew.engine import Engine
 from clew.jobs.kinds import make_runner
 from clew.jobs.runner import JobRunner
 from clew.testing.fakes import HashEmbedder
-from clew.tools.audit import audit_to, subjects
-from clew.tools.documents.table import DOCUMENT_TOOLS
+from clew.tools.budget import fitting_length, tokens_of, truncate
+from clew.tools.documents import DOCUMENT_TOOLS
 from clew.tools.spec import Caller
-from clew.tools.toolbox import Toolbox
-from clew.tools.truncate import fitting_length, tokens_of, truncate
+from clew.tools.toolbox import Toolbox, audit_to, subjects
 from clew.wiring import make_audit
 
 MILL = "Jonas Reed built the mill at Harrow Ford. Jonas Reed learned his trade in Tarn Abbey."

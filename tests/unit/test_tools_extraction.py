@@ -12,9 +12,8 @@ import pytest
 import clew
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.tools.extraction.parameters import ANSWER
-from clew.tools.extraction.table import EXTRACTION_TOOLS
-from clew.tools.schema import input_schema
+from clew.tools.extraction import ANSWER, EXTRACTION_TOOLS
+from clew.tools.spec import input_schema
 from clew.tools.toolbox import Toolbox
 
 TOWER = "Ada Morn built the great clock. The quiet smith taught her."

@@ -15,8 +15,7 @@ import clew
 from clew import Clew
 from clew.search.ranking.ranker import Ranker
 from clew.testing.fakes import HashEmbedder
-from clew.tools.registry import TOOLS
-from clew.tools.toolbox import Toolbox
+from clew.tools.toolbox import TOOLS, Toolbox
 
 TEXTS = {
     "Harrow Ford": "The mill at Harrow Ford was built by Jonas Reed. Jonas Reed feared the Lorne.",

@@ -23,11 +23,17 @@ from pydantic import TypeAdapter
 import clew
 from clew.errors import InputError
 from clew.testing.fakes import HashEmbedder
-from clew.tools.formats import FORMATS, Format, definitions, strict_schema
-from clew.tools.registry import TOOLS
-from clew.tools.schema import input_schema
-from clew.tools.spec import Parameter, Tool
-from clew.tools.validate import complete
+from clew.tools.spec import (
+    FORMATS,
+    Format,
+    Parameter,
+    Tool,
+    complete,
+    definitions,
+    input_schema,
+    strict_schema,
+)
+from clew.tools.toolbox import TOOLS
 
 EVERY_KIND = (
     Parameter(name="text", kind="string", description="A text.", required=True),

@@ -25,9 +25,8 @@ import clew
 from clew.mcp.server import create_server
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.tools.registry import TOOLS, make_toolbox
 from clew.tools.spec import Profile, Tool
-from clew.tools.toolbox import Outcome, Toolbox
+from clew.tools.toolbox import TOOLS, Outcome, Toolbox, make_toolbox
 from clew.wiring import make_jobs
 from tests.unit.odd_arguments import arguments_of
 

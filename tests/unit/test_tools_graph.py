@@ -18,10 +18,9 @@ from clew import Clew
 from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.request_end import request
 from clew.testing.fakes import HashEmbedder
-from clew.tools.graph.table import GRAPH_TOOLS
-from clew.tools.registry import TOOLS
+from clew.tools.graph import GRAPH_TOOLS
 from clew.tools.spec import Progress, Tool
-from clew.tools.toolbox import Outcome, Toolbox
+from clew.tools.toolbox import TOOLS, Outcome, Toolbox
 from clew.types import Chunk, ChunkExtraction, Document, Extraction
 
 if TYPE_CHECKING:

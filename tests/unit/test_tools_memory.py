@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 import clew
 from clew.request_end import request
 from clew.testing.fakes import HashEmbedder
-from clew.tools.memory.table import MEMORY_TOOLS
-from clew.tools.registry import TOOLS
-from clew.tools.toolbox import Outcome, Toolbox
+from clew.tools.memory import MEMORY_TOOLS
+from clew.tools.toolbox import TOOLS, Outcome, Toolbox
 
 if TYPE_CHECKING:
     from clew.types import Vectors

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import clew
 from clew.testing.fakes import HashEmbedder
-from clew.tools.memory.table import MEMORY_TOOLS
+from clew.tools.memory import MEMORY_TOOLS
 from clew.tools.toolbox import Toolbox
 
 Record: TypeAlias = dict[str, Any]

@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 import clew
-from clew.packs.load import available, load
+from clew.packs.pack import available, load
 from clew.testing.fakes import HashEmbedder
-from clew.tools.formats import definitions
-from clew.tools.registry import TOOLS
-from clew.tools.spec import Parameter, Tool
+from clew.tools.spec import Parameter, Tool, definitions
+from clew.tools.toolbox import TOOLS
 from clew.wiring import make_audit
 
 CORE = [tool for tool in TOOLS if "core" in tool.profiles]
@@ -167,7 +166,7 @@ def test_hints_are_all_given_and_fit(tool: Tool) -> None:
 def test_the_server_describes_what_the_formats_do(tool: Tool) -> None:
     from mcp_types import Tool as ProtocolTool
 
-    from clew.tools.formats import mcp_definition
+    from clew.tools.spec import mcp_definition
 
     described = ProtocolTool.model_validate(mcp_definition(tool)).model_dump(
         by_alias=True, exclude_unset=True, mode="json"

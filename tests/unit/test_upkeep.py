@@ -13,7 +13,7 @@ import pytest
 from clew.errors import StoreError
 from clew.graph.communities import MIN_SIZE, Changed, refresh_communities
 from clew.ports import CommunityChanges
-from clew.stores.communities.communities import Communities
+from clew.stores.communities import Communities
 from clew.testing.entries import make_entry
 from tests.unit.community_stores import Library, players, save_band
 

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from clew.search.ranking.usage_boost import apply_usage
+from clew.search.ranking.rerank import apply_usage
 from clew.search.retrieval.channels import Ranking
 from clew.settings import UsageSettings
 

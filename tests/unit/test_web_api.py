@@ -9,8 +9,8 @@ import pytest
 from jsonschema import validate  # type: ignore[import-untyped]
 from starlette.testclient import TestClient
 
-from clew.tools.registry import TOOLS
-from clew.web.api.endpoints import ENDPOINTS, PREFIX, TOOL_NAMES
+from clew.tools.toolbox import TOOLS
+from clew.web.endpoints import ENDPOINTS, PREFIX, TOOL_NAMES
 from tests.unit.test_web_login import OWNER, READER, explorer, log_in
 
 OWN = {"Authorization": f"Bearer {OWNER[0]}"}

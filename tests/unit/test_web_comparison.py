@@ -7,7 +7,7 @@ from pathlib import Path
 
 import clew
 from clew.testing.fakes import HashEmbedder
-from clew.web.comparison import compare_passages
+from clew.web.passages import compare_passages
 
 
 def test_a_passage_is_compared_whether_it_was_a_candidate_or_not(tmp_path: Path) -> None:

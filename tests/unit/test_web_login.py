@@ -12,16 +12,14 @@ import pytest
 from starlette.testclient import TestClient
 
 from clew import Clew
-from clew.mcp.auth.tokens import new_token
+from clew.mcp.auth import new_token
 from clew.mcp.engines import Engines
 from clew.mcp.http.serve import http_app, http_server, served_settings
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.tools.registry import TOOLS
-from clew.web.app import mount
-from clew.web.local import owner
-from clew.web.middleware import POLICY
-from clew.web.sessions import KEY_SECONDS, Sessions
+from clew.tools.toolbox import TOOLS
+from clew.web.app import mount, owner
+from clew.web.request import KEY_SECONDS, POLICY, Sessions
 
 HOST = "http://127.0.0.1:8766"
 READER, OWNER = new_token(), new_token()

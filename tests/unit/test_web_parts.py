@@ -19,11 +19,9 @@ from clew.jobs.kinds import make_runner
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.types import RelationEvidence
-from clew.web.difference import difference
 from clew.web.graph_view import Wanted, view
-from clew.web.marks import Mark, find_names, flowing, headings, plain, segments
-from clew.web.pages.entities import shown_relations
-from clew.web.pages.graph import steps
+from clew.web.pages.reading import shown_relations, steps
+from clew.web.passages import Mark, difference, find_names, flowing, headings, plain, segments
 from clew.web.request import PageRequest
 from clew.wiring import make_audit
 from tests.unit.test_web_login import OWNER, explorer, log_in

@@ -11,16 +11,15 @@ import numpy as np
 import pytest
 
 import clew
-from clew.search.analysis.query_expansion import (
+from clew.search.analysis.expansion import (
     NAMES_A_SEED,
     QueryExpansion,
     expand_query,
     expansion_ranking,
 )
-from clew.search.cache import RecentlyUsed
 from clew.search.options import Options
 from clew.search.retrieval.channels import Ranking
-from clew.search.session import QuerySession
+from clew.search.session import QuerySession, RecentlyUsed
 from clew.testing.fakes import HashEmbedder
 from clew.types import Condition
 

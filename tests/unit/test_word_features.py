@@ -13,7 +13,7 @@ from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_files import build
 from clew.search.analysis.analyse import Analysis, analyse
 from clew.search.ranking.word_features import WORD_FEATURES, word_features
-from clew.search.retrieval.bridge import Coverage
+from clew.search.retrieval.walk import Coverage
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.text import terms

@@ -14,7 +14,7 @@ from clew.stores.sqlite.store import SqliteStore
 from clew.stores.state import COUNT_CHANGE
 from clew.stores.vectors.chroma import ChromaRemote
 from clew.stores.vectors.qdrant import QdrantRemote
-from clew.stores.vectors.sync import SyncedIndex
+from clew.stores.vectors.remote import SyncedIndex
 from clew.testing.conformance import VectorIndexSuite
 from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry, make_vector
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import tomllib
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from clew.errors import InputError
 
 if TYPE_CHECKING:
+    from clew.settings import Settings
     from clew.stores.neo4j.connection import Neo4jDatabase, Row
 
 
@@ -223,3 +229,246 @@ def _properties(rows: list[Row]) -> tuple[PropertyInfo, ...]:
         PropertyInfo(name=name, types=tuple(sorted({t.replace(" NOT NULL", "") for t in types})))
         for name, types in sorted(rows)
     )
+
+
+# What the labels, properties, types and indexes of somebody else's graph mean.
+
+
+Direction = Literal["out", "in", "both"]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", str_min_length=1)
+
+
+class PassageMapping(_Part):
+    """Nodes that hold text."""
+
+    label: str
+    text: str
+    """Property with the text that is shown."""
+    id: str | None = None
+    """Property that tells passages apart; None: the database's own element ids."""
+    title: str | None = None
+    source: str | None = None
+    """Property with a path or an address."""
+    vector_index: str | None = None
+    """Name of a vector index on these nodes."""
+    fulltext_index: str | None = None
+    """Name of a full-text index on these nodes."""
+
+    @model_validator(mode="after")
+    def _can_be_searched(self) -> PassageMapping:
+        if self.vector_index is None and self.fulltext_index is None:
+            raise ValueError("expected vector_index, fulltext_index or both")
+        return self
+
+
+class EntityMapping(_Part):
+    """Nodes that passages have in common."""
+
+    labels: tuple[str, ...] = Field(min_length=1)
+    """A node with any of them is an entity."""
+    name: str
+    """Property with the name that questions use."""
+    fulltext_index: str | None = None
+    """Name of a full-text index on the names: they are found whatever their case, and fast."""
+
+
+class MentionMapping(_Part):
+    """Relationships between passages and the entities that they mention."""
+
+    types: tuple[str, ...] = Field(min_length=1)
+    direction: Direction = "out"
+    """`out`: from the passage to the entity."""
+
+
+class RelationMapping(_Part):
+    """Which relationships lead from entity to entity; they are followed both ways."""
+
+    types: tuple[str, ...] = ()
+
+
+class GraphMapping(_Part):
+    """A whole graph; without entities it is searched by vectors and words alone."""
+
+    passages: PassageMapping
+    entities: EntityMapping | None = None
+    mentions: MentionMapping | None = None
+    relations: RelationMapping = RelationMapping()
+
+    @model_validator(mode="after")
+    def _entities_are_mentioned(self) -> GraphMapping:
+        if (self.entities is None) != (self.mentions is None):
+            raise ValueError("expected both of [entities] and [mentions], or neither")
+        if self.relations.types and self.entities is None:
+            raise ValueError("expected [entities], since [relations] lead from one to another")
+        return self
+
+
+def read_mapping(path: Path) -> GraphMapping:
+    """The mapping in a TOML file; raises `InputError` that names each entry that cannot be."""
+    try:
+        return GraphMapping.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"mapping {str(path)!r} is not TOML: {error}") from error
+    except ValidationError as error:
+        wrong = "; ".join(
+            f"{'.'.join(map(str, item['loc'])) or 'mapping'}: {item['msg']}"
+            for item in error.errors()
+        )
+        raise InputError(f"mapping {str(path)!r} cannot be: {wrong}") from error
+
+
+# Whether a mapping fits a database: what it names is there, and is what it is taken for.
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One entry of a mapping against the database."""
+
+    entry: str
+    """Such as `passages.label`."""
+    given: str
+    fits: bool
+    detail: str
+    """What was found; or what is wrong, and what there is instead."""
+
+
+def check_mapping(mapping: GraphMapping, schema: GraphSchema, dimension: int) -> list[Finding]:
+    """Every entry of the mapping, in its order; `dimension` is that of the embedder."""
+    found = [*_passages(mapping, schema, dimension), *_entities(mapping, schema)]
+    return [*found, *_relationships(mapping, schema)]
+
+
+def _passages(mapping: GraphMapping, schema: GraphSchema, dimension: int) -> Iterator[Finding]:
+    given = mapping.passages
+    labels = (given.label,)
+    yield _label_check("passages.label", given.label, schema)
+    for entry in ("text", "id", "title", "source"):
+        name = getattr(given, entry)
+        if name is not None:
+            yield _property(f"passages.{entry}", name, labels, schema)
+    if given.vector_index is not None:
+        entry = "passages.vector_index"
+        wrong, index = _index_check(given.vector_index, "vector", labels, schema)
+        detail = wrong or _dimension(index, dimension)
+        fits = not wrong and (index is None or index.dimension in (None, dimension))
+        yield Finding(entry, given.vector_index, fits, detail)
+    if given.fulltext_index is not None:
+        yield _words("passages.fulltext_index", given.fulltext_index, labels, given.text, schema)
+
+
+def _entities(mapping: GraphMapping, schema: GraphSchema) -> Iterator[Finding]:
+    given = mapping.entities
+    if given is None:
+        return
+    for label in given.labels:
+        yield _label_check("entities.labels", label, schema)
+    yield _property("entities.name", given.name, given.labels, schema)
+    entry = "entities.fulltext_index"
+    if given.fulltext_index is not None:
+        yield _words(entry, given.fulltext_index, given.labels, given.name, schema)
+    elif not all((label, given.name) in schema.lookups for label in given.labels):
+        detail = "every question reads all entities; map a full-text index, or index their names"
+        yield Finding(entry, "", True, detail)
+
+
+def _relationships(mapping: GraphMapping, schema: GraphSchema) -> Iterator[Finding]:
+    if mapping.entities is None or mapping.mentions is None:
+        return
+    passages, entities = (mapping.passages.label,), mapping.entities.labels
+    out, back = set(product(passages, entities)), set(product(entities, passages))
+    wanted = {"out": out, "in": back, "both": out | back}[mapping.mentions.direction]
+    for name in mapping.mentions.types:
+        yield _type_check("mentions.types", name, wanted, schema)
+    for name in mapping.relations.types:
+        yield _type_check("relations.types", name, set(product(entities, entities)), schema)
+
+
+def _label_check(entry: str, name: str, schema: GraphSchema) -> Finding:
+    found = schema.label(name)
+    if found is None:
+        known = shown_names([label.name for label in schema.labels])
+        return Finding(entry, name, False, f"no such label; there are {known}")
+    return Finding(entry, name, found.count > 0, f"nodes: {found.count:,}")
+
+
+def _property(entry: str, name: str, labels: Sequence[str], schema: GraphSchema) -> Finding:
+    """A property that some of the first nodes of each label have."""
+    for label in labels:
+        found = schema.label(label)
+        properties = {p.name: p.types for p in found.properties} if found else {}
+        if name not in properties:
+            known = shown_names(properties)
+            detail = f"none of the first {SAMPLE:,} {label!r} has it; they have {known}"
+            return Finding(entry, name, False, detail)
+        if any(type_.startswith("LIST") for type_ in properties[name]):
+            return Finding(entry, name, False, f"a list in {label!r}; expected a text or a number")
+    return Finding(entry, name, True, "there")
+
+
+def _index_check(
+    name: str, kind: IndexKind, labels: Sequence[str], schema: GraphSchema
+) -> tuple[str, IndexInfo | None]:
+    """What is wrong with an index (empty: nothing), and the index."""
+    index = next((i for i in schema.indexes if (i.name, i.kind) == (name, kind)), None)
+    if index is None:
+        known = shown_names([i.name for i in schema.indexes if i.kind == kind])
+        return f"no such {kind} index; there are {known}", None
+    missing = sorted(set(labels) - set(index.labels))
+    if missing:
+        return f"it is on {shown_names(index.labels)}, not on {shown_names(missing)}", index
+    return "" if index.online else "it is not online yet", index
+
+
+def _dimension(index: IndexInfo | None, dimension: int) -> str:
+    if index is None or index.dimension is None:
+        return "it does not say its dimension"
+    if index.dimension != dimension:
+        return (
+            f"{index.dimension} dimensions, the embedder has {dimension}; set embed.model to the"
+            " model that the vectors were made with, or words alone answer"
+        )
+    return f"{dimension} dimensions, as the embedder; of what model they are cannot be seen"
+
+
+def _words(entry: str, name: str, labels: Sequence[str], text: str, schema: GraphSchema) -> Finding:
+    """A full-text index that holds the text of those labels."""
+    wrong, index = _index_check(name, "fulltext", labels, schema)
+    if not wrong and index is not None and text not in index.properties:
+        wrong = f"it is on {shown_names(index.properties)}, not on {text!r}"
+    return Finding(entry, name, not wrong, wrong or "there")
+
+
+def _type_check(
+    entry: str, name: str, wanted: set[tuple[str, str]], schema: GraphSchema
+) -> Finding:
+    """A relationship type of which some of the first lead where they are taken to lead."""
+    found = schema.type(name)
+    if found is None:
+        known = shown_names([type_.name for type_ in schema.types])
+        return Finding(entry, name, False, f"no such relationship type; there are {known}")
+    if wanted.isdisjoint(found.ends):
+        there = ", ".join(f"{start} to {end}" for start, end in found.ends) or "nothing"
+        expected = ", ".join(f"{start} to {end}" for start, end in sorted(wanted))
+        detail = f"the first {SAMPLE:,} tie {there}; expected {expected}"
+        return Finding(entry, name, False, detail)
+    return Finding(entry, name, True, f"relationships: {found.count:,}")
+
+
+# The Neo4j database that the settings name, without a store of Clew's in it.
+
+
+@contextmanager
+def open_database(settings: Settings) -> Iterator[Neo4jDatabase]:
+    """The database; raises `InputError` where the store is a folder."""
+    from clew.stores.neo4j.connection import Neo4jDatabase
+
+    if not isinstance(settings.store, str):
+        raise InputError(
+            f"the store {str(settings.store)!r} is a folder; give the address of a Neo4j server,"
+            " such as --store neo4j://localhost:7687"
+        )
+    with closing(Neo4jDatabase(settings.store, settings.neo4j, settings.namespace)) as database:
+        yield database

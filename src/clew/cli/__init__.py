@@ -24,7 +24,7 @@ def main() -> None:
         from clew.cli.output import safe_output
 
         with safe_output():
-            from clew.cli.searching.plain import read_plainly, search_plainly
+            from clew.cli.searching import read_plainly, search_plainly
 
             given = read_plainly(sys.argv[1:])
             if given is not None:
@@ -42,7 +42,7 @@ def start() -> None:
 
     The store is closed by then, and taking apart what was loaded would take as long as opening it.
     """
-    from clew.cli.searching.plain import read_plainly
+    from clew.cli.searching import read_plainly
 
     status: object = 0
     if read_plainly(sys.argv[1:]) is None:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
 
-from clew.cli.date_ranges import date_range, moment
+from dateutil.relativedelta import relativedelta
+from rich.table import Table
+from rich.text import Text
+
 from clew.cli.output import Page, Pieces, shown_source
 from clew.cli.safe_stream import printable
-from clew.search.strategies.entity_paths import TOGETHER
+from clew.search.strategies.graph import TOGETHER
 from clew.text import one_line, question_terms, terms
 from clew.types import (
     ContextPart,
@@ -243,3 +248,103 @@ def _matching_pairs(word: re.Match[str], asked: frozenset[str]) -> Iterator[tupl
     for start in range(word.start(), word.end() - 1):
         if not asked.isdisjoint(terms(word.string[start : start + 2])):
             yield start, start + 2
+
+
+# Date ranges as a reader writes them: `1860 to 1884`, `since May 2023`, `8 May 2023`.
+
+
+_UNITS: tuple[tuple[relativedelta, Callable[[datetime], bool], str], ...] = (
+    (relativedelta(years=1), lambda m: (m.month, m.day) == (1, 1) and _midnight(m), "{m.year}"),
+    (relativedelta(months=1), lambda m: m.day == 1 and _midnight(m), "{m:%B} {m.year}"),
+    (relativedelta(days=1), lambda m: _midnight(m), "{m.day} {m:%B} {m.year}"),
+)
+"""Calendar units, longest first: length, whether a moment begins one, how one is written."""
+_INSTANT = timedelta(microseconds=1)
+
+
+def date_range(start: datetime | None, end: datetime | None) -> str:
+    """The half-open range `[start, end)`, in UTC, in the longest units that hold it exactly.
+
+    The last unit named belongs to it: `1860 to 1884` ends with that year. Empty where both sides
+    are open.
+    """
+    sides = [side for side in (start, end) if side is not None]
+    for unit, begins, form in _UNITS:
+        if all(begins(side) for side in sides):
+            first = "" if start is None else form.format(m=start)
+            last = "" if end is None else form.format(m=end - unit)
+            return _joined(first, last)
+    first = "" if start is None else moment(start)
+    last = "" if end is None else moment(end - _INSTANT)
+    return _joined(first, last)
+
+
+def moment(when: datetime) -> str:
+    """A moment to the minute; the last one of a day is written as the day."""
+    day = f"{when.day} {when:%B} {when.year}"
+    return day if _midnight(when + _INSTANT) else f"{day}, {when:%H:%M}"
+
+
+def _joined(first: str, last: str) -> str:
+    if first and last:
+        return first if first == last else f"{first} to {last}"
+    if first:
+        return f"since {first}"
+    return f"until {last}" if last else ""
+
+
+def _midnight(when: datetime) -> bool:
+    return when == when.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+# Tables and fact sheets of what a store holds.
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
+    """A table whose numbers stand to the right; cells are plain text."""
+    lines = [tuple(row) for row in rows]
+    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for number, name in enumerate(columns):
+        numeric = bool(lines) and all(isinstance(row[number], (int, float)) for row in lines)
+        drawn.add_column(name, justify="right" if numeric else "left", overflow="fold")
+    for row in lines:
+        drawn.add_row(*(Text(shown(cell)) for cell in row))
+    return drawn
+
+
+def facts(values: Mapping[str, Any]) -> Table:
+    """Names and values in two columns; nested names are joined with dots."""
+    drawn = Table.grid(padding=(0, 2))
+    drawn.add_column(style="bold", no_wrap=True)
+    drawn.add_column(overflow="fold")
+    for name, value in _flat(values):
+        drawn.add_row(printable(name), Text(shown(value)))
+    return drawn
+
+
+def shown(value: object) -> str:
+    """A value for a reader: times in UTC to the second, large numbers with separators.
+
+    Text is printable from the start, since a table measures it.
+    """
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ", timespec="seconds").replace("+00:00", " UTC")
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.3f}"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(shown(item) for item in value)
+    return printable(str(value))
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self, Unpack
 
-from clew.engine.ask import Ask
 from clew.engine.documents import Documents
 from clew.engine.enriching import Enriching
 from clew.engine.entities import Entities
 from clew.engine.graph import NEIGHBOR_DEPTH, Graph, Neighbor
 from clew.engine.maintenance import Maintenance
 from clew.engine.packs import Packs
-from clew.engine.search import Search, SearchOptions
+from clew.engine.search import Ask, Search, SearchOptions
 from clew.engine.state import EngineState
 
 if TYPE_CHECKING:

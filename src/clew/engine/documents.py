@@ -17,7 +17,7 @@ from clew.errors import DID_YOU_MEAN, NotFoundError, UnreadableError, check_seve
 from clew.stores.sqlite.backend import free_bytes
 from clew.text import whole_number
 from clew.types import IndexReport, document_id
-from clew.types.sources import check_given, file_source
+from clew.types.values import check_given, file_source
 from clew.wiring import make_refusals
 
 if TYPE_CHECKING:
@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 
     from clew.engine.state import EngineState, Progress
     from clew.filters import Where
-    from clew.indexing.incremental import IncrementalIndexer
+    from clew.indexing.incremental import IncrementalIndexer, Quota
     from clew.indexing.inputs import FileInput, Input
-    from clew.indexing.quota import Quota
     from clew.types import (
         Document,
         DocumentInfo,
@@ -109,7 +108,7 @@ class Documents:
         shard: tuple[int, int] | None,
     ) -> list[FileInput]:
         from clew.indexing.inputs import FileInput, is_in_shard
-        from clew.indexing.reading.file_discovery import find_files
+        from clew.indexing.reading.files import find_files
 
         check_several(include=include, exclude=exclude)
         read = self._state.settings.read
@@ -222,7 +221,7 @@ class Documents:
         return self._quota().reached(documents)
 
     def _quota(self) -> Quota:
-        from clew.indexing.quota import Quota
+        from clew.indexing.incremental import Quota
 
         return Quota(self._state.settings.quota, self._measured)
 
@@ -283,7 +282,7 @@ class Documents:
         near = [d.source for d in known if wanted in f"{d.source}\n{d.title}".casefold()]
         if near:
             return sorted(near, key=len)
-        from clew.indexing.linking.string_similarity import most_alike
+        from clew.indexing.linking import most_alike
 
         return most_alike(name, (d.source for d in known), 5)
 

@@ -20,8 +20,8 @@ from clew.errors import (
     NoLanguageModelError,
     check_several,
 )
-from clew.ports.enrichment import Described, DescriptionLog, Enriched, Enrichment, EnrichmentLog
-from clew.ports.language_model import Task as LlmTask
+from clew.ports.graph import Described, DescriptionLog, Enriched, Enrichment, EnrichmentLog
+from clew.ports.models import Task as LlmTask
 from clew.types import EnrichmentReport, Skipped
 from clew.wiring import make_language_model, make_replies
 
@@ -54,13 +54,13 @@ class Enriching:
 
     @cached_property
     def _log(self) -> EnrichmentLog:
-        from clew.stores.relations.enrichments import enrichments_of
+        from clew.stores.enrichments import enrichments_of
 
         return enrichments_of(self._state.store)
 
     @cached_property
     def _descriptions(self) -> DescriptionLog:
-        from clew.stores.communities.descriptions import descriptions_of
+        from clew.stores.communities import descriptions_of
 
         return descriptions_of(self._state.store)
 
@@ -161,7 +161,7 @@ class Enriching:
 
     def failures(self, kind: Enrichment) -> list[Skipped]:
         """Passages, or what was to be described, where the model failed, and why."""
-        from clew.indexing.enrichment.subjects import KEYS
+        from clew.indexing.enrichment.descriptions import KEYS
 
         done: Mapping[Any, str]
         if is_described(kind):
@@ -271,7 +271,7 @@ class Enriching:
 
     def _forget(self, kind: Described) -> int:
         """Delete what was described; how many things the model had described."""
-        from clew.indexing.enrichment.subjects import KEYS
+        from clew.indexing.enrichment.descriptions import KEYS
 
         made = self._descriptions.descriptions(*KEYS[kind])
         with self._state.writing:

@@ -9,15 +9,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError, NotFoundError, check_several
-from clew.search.answer.explain import read_relations, stating_sentences
+from clew.search.answer.hits import read_relations, stating_sentences
 from clew.types import current_first
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from clew.engine.entities import Entities
-    from clew.engine.pruning import PruneReport
+    from clew.engine.entities import Entities, PruneReport
     from clew.engine.state import EngineState
     from clew.graph.statistics import GraphOverview, RankedEntity
     from clew.search.options import Moment
@@ -62,7 +61,7 @@ class Graph:
         What texts state stays taken back where they are indexed again or another text states it,
         as long as a text that stated it is there. Raises `NotFoundError` for an unknown one.
         """
-        from clew.engine.pruning import delete_relation
+        from clew.engine.entities import delete_relation
 
         return delete_relation(self._state, relation_id)
 
@@ -80,7 +79,7 @@ class Graph:
         stated by hand, and what documents are about, is never taken back. Indexing again remembers
         it. Raises `InputError` for a bound that cannot be.
         """
-        from clew.engine.pruning import prune
+        from clew.engine.entities import prune
 
         return prune(self._state, below, dry_run, entities)
 
@@ -102,7 +101,7 @@ class Graph:
         What is indexed from then on has them, and after `maintenance.reindex` all that is stored.
         Raises `NotFoundError` where none was pruned.
         """
-        from clew.engine.pruning import restore
+        from clew.engine.entities import restore
 
         return restore(self._state, names)
 
@@ -111,7 +110,7 @@ class Graph:
 
         Raises `InputError` for a depth outside 1 to 3.
         """
-        from clew.search.strategies.neighbors import related
+        from clew.search.strategies.graph import related
 
         if not 1 <= depth <= NEIGHBOR_DEPTH:
             raise InputError(f"depth {depth!r} cannot be; expected 1 to {NEIGHBOR_DEPTH}")
@@ -156,7 +155,7 @@ class Graph:
         both ends. Raises `InputError` for hops outside 1 to 5 or a limit below 1.
         """
         from clew.graph.paths import all_paths, strongest_path
-        from clew.search.strategies.entity_paths import (
+        from clew.search.strategies.graph import (
             entity_rows,
             read_paths,
             without_detours,
@@ -209,7 +208,7 @@ class Graph:
         With a query, those nearest to it in meaning first. Each says where its report's sentences
         come from. Raises `InputError` for a level that there is not.
         """
-        from clew.search.strategies.community_reports import check_level, nearest_communities
+        from clew.search.strategies.reports import check_level, nearest_communities
 
         kept = self._state.communities
         check_level(kept, level)

@@ -6,22 +6,32 @@ What a single verb needs is imported inside it.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from clew.engine.reindexing import Reindexing
-from clew.errors import InputError, check_several
-from clew.types import IndexReport
-from clew.wiring import file_store, make_audit, make_replies
+from clew.errors import InputError, StoreError, check_several
+from clew.ports.upkeep import SHAPES, CopyReport, Mark, Table, TableCopy
+from clew.types import IndexReport, document_id
+from clew.wiring import file_store, forget_undos, make_audit, make_replies, open_for_copying
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from clew.engine.state import EngineState, Progress
+    from clew.indexing.isolation.worker import Prepared
+    from clew.indexing.pipeline import IndexCounts
     from clew.ports import AuditEntry
-    from clew.ports.language_model import LoggedReply
+    from clew.ports.models import LoggedReply
+    from clew.ports.upkeep import Header, Key, Row
+    from clew.settings import Settings
+    from clew.stores.copy import StoreCopy
+    from clew.stores.sqlite.reindex import Staging
     from clew.stores.sqlite.store import SqliteStore
-    from clew.types import CheckReport
+    from clew.types import CheckReport, Document, IndexedDocument
 
 
 class Maintenance:
@@ -37,7 +47,7 @@ class Maintenance:
 
     def language_model(self) -> dict[str, Any]:
         """Requests to language models that the store keeps, in figures, by task too."""
-        from clew.models.llm.metrics import statistics
+        from clew.models.llm.budget import statistics
 
         return statistics(make_replies(self._state.store).entries())
 
@@ -141,3 +151,380 @@ class Maintenance:
 
 def _ignore(step: str, done: int, total: int | None) -> None:
     """Takes progress where nobody asked for it."""
+
+
+# Copying a whole store to another place: in batches, resumable, compared at the end.
+
+
+_ROWS = 1000
+_ROWS_WITH_VECTORS = 250
+_DIGEST_BYTES = 16
+
+
+def copy(
+    source: Settings, target: Settings, *, anew: bool = False, progress: Progress | None = None
+) -> CopyReport:
+    """Copy the store of one settings' namespace to that of the other's; see `copy_store`."""
+    with (
+        closing(open_for_copying(source, make=False)) as read,
+        closing(open_for_copying(target, make=True)) as written,
+    ):
+        report = copy_store(read, written, anew=anew, progress=progress)
+        if report.written or report.resumed:
+            forget_undos(target)
+    return report
+
+
+def copy_store(
+    source: StoreCopy,
+    target: StoreCopy,
+    *,
+    anew: bool = False,
+    progress: Progress | None = None,
+) -> CopyReport:
+    """Make an empty target the same as the source; go on where an earlier copy was interrupted.
+
+    A target that is the same already is left as it is. `anew` throws away what an unfinished copy
+    left there. The source is read as it is at the beginning; at the end both are read back.
+
+    Raises `InputError` for a target that holds anything else, and `StoreError` where what was
+    written is not what is read; then the target stays an unfinished copy.
+    """
+    started = time.monotonic()
+    say = progress or (lambda step, done, total: None)
+    with source.reading():
+        tables, written, resumed = _Copying(source, target, say).run(anew=anew)
+    return CopyReport(
+        source=source.place,
+        target=target.place,
+        tables=tables,
+        written=written,
+        resumed=resumed,
+        seconds=time.monotonic() - started,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Copying:
+    """One copy, within one state of its source."""
+
+    source: StoreCopy
+    target: StoreCopy
+    say: Progress
+
+    def run(self, *, anew: bool) -> tuple[tuple[TableCopy, ...], int, bool]:
+        """The tables of both, the rows written now, and whether a copy was resumed."""
+        self._refuse_places()
+        header, mark, held = self.source.header(), self.target.mark(), self._generation()
+        if mark is None and not _is_empty(self.target):
+            return self._same_already(header), 0, False
+        resumed = mark is not None and not anew and self._goes_on(mark, header)
+        mark = mark if mark and resumed else self._begin(header, held)
+        written, mark = self._write(mark)
+        tables, differing = self._compare()
+        if differing and resumed and self._generation() == mark.held:
+            # What no generation counts, such as uses, changed since the copy was interrupted.
+            resumed = False
+            written, mark = self._write(self._begin(header, mark.held))
+            tables, differing = self._compare()
+        if differing:
+            raise StoreError(
+                f"the tables {', '.join(differing)} of {self.target.place} are not those of"
+                f" {self.source.place}: something else wrote to them, or a disk failed; throw away"
+                " what was written with --anew, or copy to another place"
+            )
+        self.target.finish(mark, header)
+        return tables, written, resumed
+
+    def _generation(self) -> int:
+        """The target's, which copying leaves alone: whoever else writes changes it."""
+        return self.target.header().generation
+
+    # --- may it be written to
+
+    def _refuse_places(self) -> None:
+        source, mark = self.source.place, self.source.mark()
+        if source == self.target.place:
+            raise InputError(
+                f"the store {source} cannot be copied onto itself; give another place with --to, or"
+                " another name there with --to-namespace"
+            )
+        if not self.source.begun:
+            raise InputError(
+                f"the store {source} is itself a copy, which was interrupted before it began;"
+                " repeat that first"
+            )
+        if mark is not None:
+            raise InputError(
+                f"the store {source} is itself an unfinished copy of {mark.source}; finish that"
+                " first, or copy from there"
+            )
+
+    def _same_already(self, header: Header) -> tuple[TableCopy, ...]:
+        """The tables of a target that is whole; it has to be the same."""
+        tables: tuple[TableCopy, ...] = ()
+        alike = self.target.header().embedder == header.embedder and all(
+            self.source.count_rows(table) == self.target.count_rows(table) for table in SHAPES
+        )
+        if alike:
+            tables, differing = self._compare()
+            alike = not differing
+        if not alike:
+            raise InputError(
+                f"the store {self.target.place} holds something else already; copy to another"
+                " place, or to another name there with --to-namespace"
+            )
+        return tables
+
+    def _goes_on(self, mark: Mark, header: Header) -> bool:
+        """Whether an unfinished copy is worth going on with; where not, it begins again."""
+        if mark.source != self.source.place:
+            raise InputError(
+                f"the store {self.target.place} is an unfinished copy of another one,"
+                f" {mark.source}; go on with that one, or throw it away with --anew"
+            )
+        if self._generation() != mark.held:
+            raise InputError(
+                f"something else wrote to the store {self.target.place} while it was an unfinished"
+                " copy; throw both away with --anew, or copy to another place"
+            )
+        return mark.generation == header.generation and mark.after is not None
+
+    # --- writing
+
+    def _begin(self, header: Header, held: int) -> Mark:
+        first = next(iter(SHAPES))
+        source, generation = self.source.place, header.generation
+        mark = Mark(source=source, generation=generation, held=held, table=first, after=None)
+        self.target.begin(mark, header)
+        return mark
+
+    def _write(self, mark: Mark) -> tuple[int, Mark]:
+        """Write all rows after the mark; how many they were, and the last mark."""
+        total, there = _count(self.source), _count(self.target)
+        written = 0
+        self.say("copy", there, total)
+        tables = list(SHAPES)
+        for table in tables[tables.index(mark.table) :]:
+            first = mark.after if table == mark.table else None
+            for rows in _pages(self.source, table, first):
+                after = replace(mark, table=table, after=SHAPES[table].key_of(rows[-1]))
+                self.target.write_rows(table, rows, before=mark, after=after)
+                mark, written = after, written + len(rows)
+                self.say("copy", there + written, total)
+        return written, mark
+
+    # --- comparing
+
+    def _compare(self) -> tuple[tuple[TableCopy, ...], list[Table]]:
+        """The source's tables, and the names of those that are others in the target."""
+        done, total = 0, _count(self.source) + _count(self.target)
+        tables: list[TableCopy] = []
+        differing: list[Table] = []
+
+        def advance(rows: int) -> None:
+            nonlocal done
+            done += rows
+            self.say("check", done, total)
+
+        for table in SHAPES:
+            tables.append(digest(self.source, table, advance))
+            if digest(self.target, table, advance) != tables[-1]:
+                differing.append(table)
+        return tuple(tables), differing
+
+
+def digest(store: StoreCopy, table: Table, advance: Callable[[int], None]) -> TableCopy:
+    """Count and hash of a table's rows as they are read; calls `advance` for each batch.
+
+    The hash is the sum of the rows' hashes: back ends may order texts in different ways.
+    """
+    rows = total = 0
+    for page in _pages(store, table, None):
+        total += sum(_row_hash(table, row) for row in page)
+        rows += len(page)
+        advance(len(page))
+    width = 2 * _DIGEST_BYTES
+    return TableCopy(name=table, rows=rows, digest=f"{total % 16**width:0{width}x}")
+
+
+def _row_hash(table: Table, row: Row) -> int:
+    text = repr([row[name] for name in SHAPES[table].columns])
+    return int.from_bytes(blake2b(text.encode(), digest_size=_DIGEST_BYTES).digest())
+
+
+def _pages(source: StoreCopy, table: Table, after: Key | None) -> Iterator[list[Row]]:
+    """The rows of a table after a key, in batches."""
+    limit = _ROWS_WITH_VECTORS if table == "chunks" else _ROWS
+    while rows := source.read_rows(table, after, limit):
+        yield rows
+        after = SHAPES[table].key_of(rows[-1])
+
+
+def _count(store: StoreCopy) -> int:
+    return sum(store.count_rows(table) for table in SHAPES)
+
+
+def _is_empty(store: StoreCopy) -> bool:
+    return not any(store.count_rows(table) for table in SHAPES)
+
+
+# Indexing again what was made with other settings or another model.
+#
+# Where the store is a file, nobody sees any of it before the end. The steps of indexing and of
+# switching are imported inside the functions: opening a store needs none of them.
+
+
+MAKE = "reindex"
+"""The step that makes documents again."""
+WAIT = "wait for another process that reindexes"
+SWITCH = "switch"
+"""The step that puts them in their places; others may have to wait for the store in it."""
+_PATIENT = 3
+"""Attempts at switching that let others write; after these, others wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reindexing:
+    """Making documents again, and putting them in the place of what they were."""
+
+    state: EngineState
+    progress: Progress
+
+    def outdated(self) -> list[str]:
+        """Sources of the documents that were made with other settings or another model, sorted."""
+        digests = self.state.store.document_digests()
+        wanted, every = self.state.ingest.pipeline_fingerprint, self._holds_other_vectors()
+        return sorted(s for s, (_, _, stored, _) in digests.items() if every or stored != wanted)
+
+    def run(self) -> IndexCounts:
+        """Make all that is outdated; `documents` are those put in their places."""
+        store = file_store(self.state.store)
+        if store is None:
+            return self._make_in_place(self.outdated())
+        return self._build_and_switch(store)
+
+    def make(self, sources: Sequence[str]) -> None:
+        """Make some documents; those that were deleted need nothing."""
+        store = file_store(self.state.store)
+        if store is None:
+            self._make_in_place(sources)
+            return
+        with self._staging(store) as staging:
+            self._make_beside(store, staging, [document_id(source) for source in sources])
+
+    # --- beside a store that is a file
+
+    def _build_and_switch(self, store: SqliteStore) -> IndexCounts:
+        from clew.indexing.pipeline import IndexCounts
+        from clew.stores.sqlite.reindex import is_switched, switch
+
+        made, attempts = IndexCounts(), 0
+        with self._staging(store) as staging:
+            while not is_switched(store.database, staging.target):
+                more = self._make_beside(store, staging)
+                made.chunks += more.chunks
+                made.embedding_seconds += more.embedding_seconds
+                attempts += 1
+                switched = switch(
+                    store,
+                    staging,
+                    self._links_in,
+                    lambda done, total: self.progress(SWITCH, done, total),
+                    directly=attempts > _PATIENT,
+                )
+                made.documents += switched or 0
+            staging.remove()
+        return made
+
+    def _staging(self, store: SqliteStore) -> AbstractContextManager[Staging]:
+        from clew.stores.sqlite.reindex import Target, open_staging
+
+        store.database.require_writable()
+        embedder = self.state.embedder
+        target = Target(
+            pipeline_fingerprint=self.state.ingest.pipeline_fingerprint,
+            embedder=embedder.name,
+            dimension=embedder.dimension,
+        )
+        busy_seconds = self.state.settings.busy_seconds
+        return open_staging(
+            store.folder, target, busy_seconds, lambda: self.progress(WAIT, 0, None)
+        )
+
+    def _make_beside(
+        self, store: SqliteStore, staging: Staging, ids: Sequence[str] | None = None
+    ) -> IndexCounts:
+        """Make what is not ready, of the documents given or of all."""
+        from clew.stores.sqlite.reindex import read_outdated
+
+        old = read_outdated(store.database, staging.target, ids)
+        missing = staging.missing(old)
+        written: dict[str, str] = {}
+        count = _Count(self.progress, len(old) - len(missing), len(old))
+        return self.state.ingest.run(
+            self._read_again(missing, written, count),
+            count,
+            keep=lambda entry: staging.put(entry, written[entry.document.id]),
+        )
+
+    def _links_in(self, store: SqliteStore) -> Callable[[IndexedDocument], IndexedDocument]:
+        # Names are looked up in the store that is written.
+        return self.state.make_ingest(store).linked
+
+    # --- within a store on a server
+
+    def _make_in_place(self, sources: Sequence[str]) -> IndexCounts:
+        state = self.state
+        if self._holds_other_vectors():
+            raise InputError(
+                f"the store {str(state.settings.store)!r} cannot change to the model"
+                f" {state.embedder.name!r} document by document; choose that of its embedder,"
+                f" {state.store.embedder()!r}, or index into another namespace (--namespace NAME)"
+            )
+        known = state.store.documents(ids=[document_id(source) for source in sources])
+        ids = [
+            info.id
+            for info in known
+            if info.pipeline_fingerprint != state.ingest.pipeline_fingerprint
+        ]
+        count = _Count(self.progress, len(known) - len(ids), len(known))
+        return state.ingest.run(self._read_again(ids, {}, count), count, state.writing)
+
+    # --- both
+
+    def _holds_other_vectors(self) -> bool:
+        embedder = self.state.embedder
+        return self.state.store.embedder() not in (None, (embedder.name, embedder.dimension))
+
+    def _read_again(
+        self, ids: Sequence[str], written: dict[str, str], count: _Count
+    ) -> Iterator[Prepared]:
+        """The documents of those that are still there; `written` learns when each was written."""
+        from clew.indexing.incremental import prepare_again
+
+        store, settings, runner = self.state.store, self.state.settings, self.state.ingest.runner
+        for id_ in ids:
+            for info in store.documents(ids=[id_]):
+                written[info.id] = info.indexed_at.isoformat()
+                prepared = prepare_again(store, info, settings, runner, count.show)
+                if prepared is not None:
+                    yield prepared
+
+
+class _Count:
+    """Counts the documents that are done: one more each time it is called."""
+
+    def __init__(self, progress: Progress, done: int, total: int) -> None:
+        self._progress = progress
+        self._done = done
+        self._total = total
+        self.show()
+
+    def __call__(self, _: Document) -> None:
+        self._done += 1
+        self.show()
+
+    def show(self) -> None:
+        """Report the count; the function that is called may end the work."""
+        self._progress(MAKE, self._done, self._total)

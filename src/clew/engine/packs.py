@@ -24,7 +24,7 @@ class Packs:
 
     def available(self) -> list[str]:
         """Names of all packs that can be enabled, sorted."""
-        from clew.packs.load import available
+        from clew.packs.pack import available
 
         return available(self._state.settings.packs.folders)
 
@@ -34,7 +34,7 @@ class Packs:
 
     def get(self, name: str) -> Pack:
         """A pack by its name. Raises `NotFoundError`, `InputError`."""
-        from clew.packs.load import load
+        from clew.packs.pack import load
 
         return load(name, self._state.settings.packs.folders)
 
@@ -70,7 +70,7 @@ def with_unread_formats(
     """A report, of a run that changed something, with the packs that would read its files."""
     if not report.added + report.changed:
         return report
-    from clew.packs.load import unread_formats
+    from clew.packs.pack import unread_formats
 
     return replace(report, for_packs=unread_formats(map(str.lower, names), state.store.packs()))
 

@@ -6,45 +6,48 @@ What only some questions, or only indexing, need is imported inside the function
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from datetime import datetime
+from datetime import date, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 from zoneinfo import ZoneInfo
 
-from clew.engine.indexing_steps import IndexingSteps
+from clew.derived_files import is_outdated
 from clew.engine.vector_index import make_vector_index
 from clew.errors import InputError, ModelError
-from clew.search.cache import RecentlyUsed
-from clew.search.resources import Preferences
+from clew.graph.snapshot_files import is_behind, write_snapshot
+from clew.graph.vocabulary import persist_vocabulary
+from clew.search.session import Preferences, RecentlyUsed, keeps_snapshot
+from clew.stores.vectors.matrix import KIND as VECTORS
+from clew.text import entity_key
 from clew.wiring import (
+    enabled_packs,
     make_communities,
     make_embedder,
+    make_extractor,
+    make_ingest,
     make_journal,
     make_language_model,
     make_language_provider,
     make_reranker,
     make_store,
+    make_workers,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
+    from clew.engine.vector_index import VectorIndexWithFallback
     from clew.graph.entity_graph import EntityGraph, EntityRanks
     from clew.graph.snapshot import Snapshot
     from clew.graph.vocabulary import Vocabulary
+    from clew.indexing.isolation.worker import Runner
     from clew.indexing.pipeline import IndexingPipeline
     from clew.models.llm.client import LanguageModelClient
-    from clew.packs.enabled import EnabledPacks
-    from clew.ports import (
-        CommunityStore,
-        Embedder,
-        Extractor,
-        Reranker,
-        Store,
-        SyncedVectorIndex,
-    )
-    from clew.ports.language_model import LanguageModel
+    from clew.packs.pack import EnabledPacks, EntityType, FieldKind
+    from clew.ports import CommunityStore, Embedder, Extractor, Reranker, Store, SyncedVectorIndex
+    from clew.ports.models import LanguageModel
     from clew.search.ranking.ranker import Ranker
     from clew.settings import Settings
     from clew.stores.sqlite.connection import Database
@@ -52,6 +55,8 @@ if TYPE_CHECKING:
 
     Progress = Callable[[str, int, int | None], None]
     """Called with a step, how much of it is done, and of how much (None: unknown)."""
+    Properties = tuple[str, str, str, dict[str, Any]]
+
 
 NAMES_KEPT, VIEWS_KEPT = 4096, 3
 """Names of entities whose embedding is kept; parts of the graph."""
@@ -239,7 +244,7 @@ class EngineState:
 
     def persist(self) -> None:
         """Write down what is derived from the store where much has changed, for other processes."""
-        from clew.engine.persisting import persist, publish
+        pass
 
         if self.settings.on_server:
             publish(self.store, self.packs, self.embedder)
@@ -297,3 +302,137 @@ class EngineState:
     def now(self) -> datetime:
         """This moment, in the zone of the settings."""
         return datetime.now(ZoneInfo(self.settings.search.time_zone))
+
+
+# The steps of indexing of one engine, made again where the packs of its store change.
+
+
+class IndexingSteps:
+    """Models, packs and worker processes, put together when they are first needed."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: Store,
+        embedder: Embedder,
+        extractor: Extractor | None,
+        on_start: Callable[[], None],
+    ) -> None:
+        """`on_start` is called when a worker starts, which takes a moment."""
+        self._settings = settings
+        self._store = store
+        self._embedder = embedder
+        self._extractor = extractor
+        self._on_start = on_start
+        self._lock = threading.Lock()
+        self._packs: EnabledPacks | None = None
+        self._runner: Runner | None = None
+        self._pipeline: IndexingPipeline | None = None
+
+    @property
+    def packs(self) -> EnabledPacks:
+        """The packs that the store has enabled, by this process or by another."""
+        found = enabled_packs(self._settings, self._store)
+        with self._lock:
+            if self._packs is None or found != self._packs:
+                self._packs = found
+                self._forget()
+            return self._packs
+
+    @property
+    def pipeline(self) -> IndexingPipeline:
+        """The steps into the engine's own store."""
+        self.packs  # noqa: B018 - the steps are forgotten where they have changed
+        if self._pipeline is None:
+            self._pipeline = self.make(self._store)
+        return self._pipeline
+
+    def make(self, store: Store) -> IndexingPipeline:
+        """The steps into a store."""
+        packs = self.packs
+        if self._extractor is None:
+            self._extractor = make_extractor()
+        if self._runner is None:
+            self._runner = make_workers(
+                self._settings, self._embedder, self._extractor, packs, self._on_start
+            )
+        return make_ingest(
+            self._settings, store, self._embedder, self._extractor, self._runner, packs
+        )
+
+    def close(self) -> None:
+        """End the workers."""
+        with self._lock:
+            self._forget()
+
+    def _forget(self) -> None:
+        runner, self._runner, self._pipeline = self._runner, None, None
+        if runner is not None:
+            runner.close()
+
+
+# What is derived from a store: files beside it, and what packs declare in a server's own terms.
+
+
+def persist(
+    store: Store,
+    vectors: VectorIndexWithFallback,
+    snapshot: Callable[[], Snapshot],
+    settings: Settings,
+) -> None:
+    """Write down what later processes need not make again.
+
+    Of a large store a few changes are not worth writing its files again: each process takes them
+    in by itself. Vectors that are not in the store itself are brought up always. A snapshot that no
+    question would use is not made.
+    """
+    generation = store.generation()
+    if settings.vectors != "store" or is_outdated(store.folder, VECTORS, generation):
+        vectors.persist()
+    store.write_indexes()
+    if not keeps_snapshot(store, settings):
+        return
+    if is_behind(store.folder, generation):
+        write_snapshot(snapshot(), store.folder)
+    persist_vocabulary(store, store.folder)
+
+
+def publish(store: Store, packs: EnabledPacks, embedder: Embedder) -> None:
+    """Bring labels, properties, relationships and vectors of entities up to date."""
+    types = packs.entity_types
+    if packs.packs:
+        labels = {name: one.label or _pascal_case(name) for name, one in types.items()}
+        is_own = store.embedder() == (embedder.name, embedder.dimension)
+        embed = embedder.embed_documents if is_own else None
+        store.publish(labels, list(_properties(store, types)), embed)
+
+
+def _properties(store: Store, types: Mapping[str, EntityType]) -> Iterator[Properties]:
+    """Key, type, document and properties of the entities that documents describe."""
+    for document in store.documents():
+        kind = types.get(str(document.metadata.get("entity_type", "")))
+        if kind is not None:
+            values = {
+                field.name: _value(field.kind, document.metadata.get(field.name))
+                for field in kind.fields
+            }
+            yield entity_key(document.title), kind.name, document.id, values
+
+
+def _pascal_case(name: str) -> str:
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+def _value(kind: FieldKind, value: object) -> object:
+    """A value as a server's own type; as text where it is none of its kind."""
+    if kind == "list":
+        return [str(one) for one in value] if isinstance(value, list) else value
+    if isinstance(value, str):
+        with suppress(ValueError):
+            if kind == "time":
+                return datetime.fromisoformat(value)
+            if kind == "date":
+                return date.fromisoformat(value)
+            if kind == "number":
+                return float(value)
+    return value if value is None or isinstance(value, (str, bool, int, float)) else str(value)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from clew.evaluation.answers import estimate_answers, evaluate_answers
-from clew.evaluation.answers_report import to_answers_table, to_page
+from clew.evaluation.answers import estimate_answers, evaluate_answers, to_answers_table, to_page
 from clew.evaluation.beir import BeirDataset, is_beir, load_beir
-from clew.evaluation.report import notes, to_markdown, to_table
-from clew.evaluation.run import DEFAULT_KS, evaluate, measure_strategy
+from clew.evaluation.run import DEFAULT_KS, evaluate, measure_strategy, notes, to_markdown, to_table
 
 __all__ = [
     "DEFAULT_KS",

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 import clew
-from clew.errors import InputError
+from clew.errors import InputError, MissingExtraError
 from clew.evaluation.beir import BeirDataset, load_beir
-from clew.evaluation.metrics import ALL_DEPTH, NDCG_DEPTH, mean_scores, score_rankings
 from clew.search.options import RAG_TYPES
 from clew.settings import Settings
 from clew.types import Hit, SearchResult
 
 if TYPE_CHECKING:
+    from ir_measures import Metric
+    from ir_measures.measures import Measure
+    from rich.table import Table
+
+    from clew.engine import Engine
     from clew.engine.state import Progress
+    from clew.graph.entity_graph import EntityGraph
+
 
 LEARNED = frozenset({"graph", "multi_hop", "temporal", "local", "drift", "auto"})
 """Strategies that rank by what was learned."""
@@ -219,3 +227,221 @@ def store_folder(store: Path | str | None) -> Iterator[Path | str]:
         return
     with tempfile.TemporaryDirectory(prefix="clew-eval-") as folder:
         yield Path(folder)
+
+
+# Retrieval measures for one question and their means over many.
+#
+# recall@k, nDCG@10 and the reciprocal rank come from ir-measures; `all@5` is computed here.
+# All lie between 0 and 1, higher is better.
+
+
+NDCG_DEPTH = 10
+ALL_DEPTH = 5
+
+
+def measure_names(ks: Sequence[int]) -> tuple[str, ...]:
+    """The measures in the order in which reports show them."""
+    return (*(f"recall@{k}" for k in ks), f"all@{ALL_DEPTH}", f"ndcg@{NDCG_DEPTH}", "mrr")
+
+
+def score_rankings(
+    rankings: Mapping[str, Sequence[str]],
+    qrels: Mapping[str, Mapping[str, int]],
+    ks: Sequence[int],
+) -> dict[str, dict[str, float]]:
+    """Every measure by name, by question id.
+
+    `rankings` holds passage ids, best first and each once, by question id. `qrels` holds grades by
+    passage id; those above 0 are gold, and nDCG takes them as gains. Each question of `rankings`
+    must have gold. The reciprocal rank is 0 where no gold is in the ranking.
+
+    Raises `MissingExtraError` where ir-measures is not installed.
+    """
+    measures = _library_measures(ks)
+    scores = {question: dict.fromkeys(measure_names(ks), 0.0) for question in rankings}
+    judged = {question: dict(qrels[question]) for question in rankings}
+    for value in _iter_calc(measures, judged, rankings):
+        scores[value.query_id][measures[value.measure]] = float(value.value)
+    for question, ranking in rankings.items():
+        scores[question][f"all@{ALL_DEPTH}"] = all_gold(ranking, qrels[question], ALL_DEPTH)
+    return scores
+
+
+def all_gold(ranking: Sequence[str], grades: Mapping[str, int], k: int) -> float:
+    """1.0 where every passage graded above 0 is among the first k of the ranking, else 0.0."""
+    gold = {passage for passage, grade in grades.items() if grade > 0}
+    return float(gold <= set(ranking[:k]))
+
+
+def mean_scores(scores: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Mean of each measure over questions (at least one), names in the order of the first."""
+    rows = list(scores)
+    return {name: fmean(row[name] for row in rows) for name in rows[0]}
+
+
+def _library_measures(ks: Sequence[int]) -> dict[Measure, str]:
+    """Our name by the library's measure."""
+    try:
+        import ir_measures
+    except ImportError as error:
+        raise MissingExtraError("evaluation", "eval") from error
+    return {
+        **{ir_measures.R @ k: f"recall@{k}" for k in ks},
+        ir_measures.nDCG @ NDCG_DEPTH: f"ndcg@{NDCG_DEPTH}",
+        ir_measures.RR: "mrr",
+    }
+
+
+def _iter_calc(
+    measures: Mapping[Measure, str],
+    qrels: Mapping[str, Mapping[str, int]],
+    rankings: Mapping[str, Sequence[str]],
+) -> Iterator[Metric]:
+    import ir_measures
+
+    # The library sorts by score and breaks ties by id, so each rank gets a score of its own.
+    run = {
+        question: {passage: float(-rank) for rank, passage in enumerate(ranking)}
+        for question, ranking in rankings.items()
+    }
+    found: Iterator[Metric] = ir_measures.iter_calc(list(measures), qrels, run)
+    return found
+
+
+# What the graph adds to retrieval: its coverage, the hops to what answers, its communities.
+
+
+FARTHEST = 5
+"""Hops that are told apart; more count as these."""
+
+
+def graph_coverage(engine: Engine) -> dict[str, float]:
+    """Shares, 0 to 1: passages that mention an entity, and entities that an edge ties to others."""
+    state = engine.state
+    snapshot, graph = state.snapshot.whole, state.entity_graph
+    mentions = [len(snapshot.passage_entities.row(row)) for row in range(snapshot.size)]
+    return {
+        "passages_with_entities": float(np.mean(np.array(mentions) > 0)) if mentions else 0.0,
+        "entities_with_edges": float(np.mean(np.diff(graph.starts) > 0))
+        if len(graph.entity_ids)
+        else 0.0,
+    }
+
+
+def community_cohesion(engine: Engine) -> float | None:
+    """Share of the strength of edges at a community's entities that stays within it, 0 to 1.
+
+    The mean over the communities of the coarsest level; None where there are none.
+    """
+    members = engine.state.communities.members()
+    return cohesion(engine.state.entity_graph, members[members[:, 1] == 0])
+
+
+def cohesion(graph: EntityGraph, members: np.ndarray) -> float | None:
+    """See `community_cohesion`; `members` are rows of entity id, level, community id."""
+    if not len(members):
+        return None
+    community = np.full(len(graph.entity_ids), -1, dtype=np.int64)
+    known = np.isin(members[:, 0], graph.entity_ids)
+    community[np.searchsorted(graph.entity_ids, members[known, 0])] = members[known, 2]
+    owner = np.repeat(np.arange(len(graph.entity_ids)), np.diff(graph.starts))
+    strengths = graph.strengths[graph.edges].astype(np.float64)
+    ours, theirs = community[owner], community[graph.neighbours]
+    shares = []
+    for one in np.unique(community[community >= 0]).tolist():
+        at = ours == one
+        if total := strengths[at].sum():
+            shares.append(strengths[at & (theirs == one)].sum() / total)
+    return float(np.mean(shares)) if shares else None
+
+
+def count_hops(hits: Sequence[Hit], passages: Sequence[str | None], gold: set[str]) -> Counter[str]:
+    """How many hits that answer were reached by how many hops; `0`: not through the graph."""
+    return Counter(
+        str(min(len(hit.path), FARTHEST))
+        for hit, passage in zip(hits, passages, strict=True)
+        if passage in gold
+    )
+
+
+def traversal_efficiency(found: Sequence[Mapping[str, Any]]) -> float | None:
+    """Of the hits that a path of the graph led to, the share that answers; None without any."""
+    reached = sum(one["reached"] for one in found)
+    return sum(one["reached_gold"] for one in found) / reached if reached else None
+
+
+# Show what `evaluate` answers: side by side on a terminal, or as Markdown.
+
+
+# Keys of a row that are not measures.
+_OTHER = frozenset({"strategy", "questions", "query_ms", "by_type"})
+
+
+def to_table(report: Mapping[str, Any]) -> Table:
+    """One folder's report as a table for a terminal; measures in per cent."""
+    from rich.table import Table
+
+    header, *rows = _cells(report)
+    table = Table(title=_title(report), caption=" ".join(notes(report)), title_justify="left")
+    for position, name in enumerate(header):
+        table.add_column(name, justify="left" if position == 0 else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def to_markdown(reports: Sequence[Mapping[str, Any]]) -> str:
+    """Reports of several folders as Markdown, a heading and a table each; measures in per cent."""
+    return "\n\n".join(_markdown_section(report) for report in reports) + "\n"
+
+
+def notes(report: Mapping[str, Any]) -> list[str]:
+    """What a reader should know before comparing the figures, as sentences."""
+    found: list[str] = []
+    if report.get("trained_on"):
+        found.append("The ranker of `graph` was trained on this set: its row shows the fit.")
+    if report.get("skipped"):
+        found.append(f"{report['skipped']} documents could not be indexed.")
+    unknown = report.get("unknown_judgements", {})
+    if unknown.get("questions"):
+        found.append(f"{unknown['questions']} judgements name unknown questions (left out).")
+    if unknown.get("passages"):
+        found.append(f"{unknown['passages']} judgements name unknown passages (never found).")
+    return found
+
+
+def _markdown_section(report: Mapping[str, Any]) -> str:
+    header, *rows = _cells(report)
+    alignment = ["---"] + ["---:"] * (len(header) - 1)
+    table = "\n".join(f"| {' | '.join(_escape(row))} |" for row in (header, alignment, *rows))
+    return "\n\n".join([f"### {_title(report)}", table, *notes(report)])
+
+
+def _escape(row: Sequence[str]) -> list[str]:
+    return [cell.replace("|", "\\|") for cell in row]
+
+
+def _title(report: Mapping[str, Any]) -> str:
+    seconds = report["index_seconds"]
+    return (
+        f"{report['dataset']}: {report['passages']:,} passages, {report['questions']:,} questions, "
+        f"indexed in {seconds['total']:.1f} s ({seconds['embedding']:.1f} s of it embedding)"
+    )
+
+
+def _cells(report: Mapping[str, Any]) -> Iterator[list[str]]:
+    """The heading, then each strategy and under it its question types."""
+    names = [name for name in report["rows"][0] if name not in _OTHER]
+    yield ["strategy", *names, "p50 ms", "p95 ms"]
+    for row in report["rows"]:
+        times = row["query_ms"]
+        yield [row["strategy"], *_percent(row, names), f"{times['p50']:.1f}", f"{times['p95']:.1f}"]
+        for kind, means in row["by_type"].items():
+            yield [f"- {kind} ({means['questions']})", *_percent(means, names), "", ""]
+
+
+def _percent(row: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    return [
+        f"{row[name]:,.0f}" if name == "context_tokens" else f"{100 * row[name]:.1f}"
+        for name in names
+    ]

@@ -27,7 +27,7 @@ from clew.ports import (
     SnapshotSource,
 )
 from clew.text import terms
-from clew.types.answers import statement_text
+from clew.types.results import statement_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.graph.snapshot import Adjacency, distinct
-from clew.languages.words import language_words
+from clew.languages import language_words
 from clew.text import STOP_WORDS, fold, terms
 from clew.word_lists import read_word_lists, word_list
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from clew.derived_files import (
+    MappedArrays,
     derived_files,
     derived_path,
     is_outdated,
@@ -21,7 +22,6 @@ from clew.derived_files import (
     remove_files,
     write_arrays,
 )
-from clew.derived_files.mapped import MappedArrays
 from clew.graph.extended_snapshot import ExtendedSnapshot, Moved, with_mentions
 from clew.graph.snapshot import Columns, Snapshot, find_sorted, read_columns
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from clew.errors import InputError, UnreadableError, check_several
-from clew.indexing.access import open_real
+from clew.indexing.reading.files import open_real
 from clew.indexing.reading.formats.common import RawFile, ReadResult, json_safe, text_digest
 from clew.indexing.reading.reader import (
     document_from_text,
@@ -18,7 +18,7 @@ from clew.indexing.reading.reader import (
     read_raw,
 )
 from clew.types import document_id
-from clew.types.sources import file_source
+from clew.types.values import file_source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

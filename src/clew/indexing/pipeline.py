@@ -28,17 +28,15 @@ from typing import TYPE_CHECKING
 from clew.errors import ClewError
 from clew.indexing.extension import NoExtension
 from clew.indexing.inputs import DocumentInput
-from clew.indexing.isolation.requests import Prepare
-from clew.indexing.isolation.steps import Prepared
-from clew.indexing.linking.pruned_names import without_names
-from clew.indexing.linking.store_terms import StoreTerms
+from clew.indexing.isolation.worker import Prepare, Prepared
+from clew.indexing.linking import StoreTerms, without_names
 from clew.types import Extraction, IndexedDocument
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 
     from clew.indexing.extension import Extension
-    from clew.indexing.isolation.requests import Runner
+    from clew.indexing.isolation.worker import Runner
     from clew.ports import Embedder, Extractor, Store
     from clew.settings import LinkSettings, SplitSettings
     from clew.types import AliasEvidence, ChunkExtraction, Document, Vectors
@@ -188,7 +186,7 @@ class IndexingPipeline:
 
     def links(self, extraction: Extraction) -> tuple[AliasEvidence, ...]:
         """Names of an extraction that mean one that the store knows, or each other."""
-        from clew.indexing.linking.linker import Linker
+        from clew.indexing.linking import Linker
 
         return Linker(self.store, self.link_settings).links(extraction)
 
@@ -201,7 +199,7 @@ class IndexingPipeline:
 
     def settle(self, worker: int, writing: AbstractContextManager[object]) -> None:
         """Tie what workers saved at the same time, as if they had saved in turn."""
-        from clew.indexing.linking.linker import Linker
+        from clew.indexing.linking import Linker
 
         linker = Linker(self.store, self.link_settings)
         while unsettled := self.store.unsettled(worker):

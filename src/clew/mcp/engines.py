@@ -5,12 +5,15 @@ from __future__ import annotations
 import threading
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakValueDictionary
+
+import anyio
+import anyio.to_thread
 
 from clew.derived_files import derived_files, remove_files
 from clew.errors import NotFoundError, StoreBusyError, StoreError
-from clew.mcp.http.threads import Threads
-from clew.request_end import finishing
+from clew.request_end import finishing, request
 from clew.tools.toolbox import may_call
 from clew.wiring import make_embedder, make_language_provider, make_reranker, store_exists
 
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from clew.settings import Settings
     from clew.tools.spec import Caller, Tool
     from clew.tools.toolbox import Toolbox
+
 
 OPEN = 32
 """Engines that stay open while nobody uses them."""
@@ -183,7 +187,7 @@ class Engines:
 
     def _open(self, namespace: str) -> Opened:
         from clew.jobs.kinds import make_runner
-        from clew.tools.registry import make_toolbox
+        from clew.tools.toolbox import make_toolbox
 
         engine = self._first
         if engine is None or engine.settings.namespace != namespace:
@@ -268,3 +272,26 @@ class Engines:
 
 def _is_replaced(engine: Engine) -> bool:
     return engine.state.journal.is_replaced()
+
+
+# Worker threads, a share for each namespace.
+
+
+T = TypeVar("T")
+
+AT_ONCE = 16
+"""Threads of one namespace; further calls of it wait, and those of others do not."""
+
+
+class Threads:
+    """Runs what blocks; to be used in one event loop."""
+
+    def __init__(self) -> None:
+        self._limiters: WeakValueDictionary[str, anyio.CapacityLimiter] = WeakValueDictionary()
+
+    async def run(self, namespace: str, function: Callable[[], T]) -> T:
+        """The result of a function; where the wait is cancelled, its thread is left to end."""
+        limiter = self._limiters.get(namespace) or anyio.CapacityLimiter(AT_ONCE)
+        self._limiters[namespace] = limiter
+        with request():
+            return await anyio.to_thread.run_sync(function, abandon_on_cancel=True, limiter=limiter)

@@ -25,15 +25,12 @@ from mcp_types import Tool as ProtocolTool
 
 from clew import __version__
 from clew.mcp import calls, resources
-from clew.mcp.auth.access import auth_settings
-from clew.mcp.auth.permissions import may_prompt
+from clew.mcp.auth import auth_settings, may_prompt
+from clew.mcp.calls import RequestContext, RequestContexts
 from clew.mcp.engines import Engines
 from clew.mcp.http.callers import Callers
-from clew.mcp.prompts import prompts
-from clew.mcp.request_context import RequestContext, RequestContexts
-from clew.mcp.resources import JSON
-from clew.mcp.subscriptions import Subscriptions, listened, look
-from clew.tools.formats import mcp_definition
+from clew.mcp.resources import JSON, Subscriptions, listened, look, prompts
+from clew.tools.spec import mcp_definition
 from clew.tools.toolbox import may_call
 
 if TYPE_CHECKING:
@@ -54,7 +51,7 @@ if TYPE_CHECKING:
     from pydantic import AnyUrl
 
     from clew.engine import Engine
-    from clew.mcp.auth.access import Access
+    from clew.mcp.auth import Access
     from clew.settings import Settings
     from clew.tools.spec import Tool
 
@@ -94,7 +91,7 @@ def create_server(
     if isinstance(engine, Engines):
         return ClewServer(engine, access=access, seconds=seconds)
     if tools is None:
-        from clew.tools.registry import TOOLS
+        from clew.tools.toolbox import TOOLS
 
         tools = TOOLS
     return ClewServer(Engines(settings, tools, engine), access=access, seconds=seconds)

@@ -10,9 +10,15 @@ import numpy as np
 
 from clew.errors import MissingExtraError, ModelError
 from clew.models.locate import CROSS_ENCODER, ModelFiles, locate_model
-from clew.models.model_config import ModelConfig, read_cross_encoder_config
-from clew.models.onnx import load_tokenizer, padded
-from clew.models.session import PROCESSOR, onnxruntime_errors, open_session
+from clew.models.onnx import (
+    PROCESSOR,
+    ModelConfig,
+    load_tokenizer,
+    onnxruntime_errors,
+    open_session,
+    padded,
+    read_cross_encoder_config,
+)
 from clew.text import encodable
 
 if TYPE_CHECKING:

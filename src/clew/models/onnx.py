@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from clew.errors import ModelError
 from clew.models.locate import ModelFiles, locate_model
-from clew.models.model_config import ModelConfig, Pooling, read_model_config
-from clew.models.session import (
-    PROCESSOR,
-    available_cores,
-    onnxruntime_errors,
-    open_session,
-)
 from clew.models.vector_cache import VectorCache, default_folder
+from clew.request_end import go_on
 from clew.text import cached, encodable
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from numpy.typing import NDArray
     from onnxruntime import InferenceSession
     from tokenizers import Encoding, Tokenizer
 
+    from clew.ports import Embedder
     from clew.settings import EmbedSettings
     from clew.types import Vector, Vectors
 
     TokenIds: TypeAlias = NDArray[np.int64]
+
 
 _ENCODED_AT_ONCE = 256
 _TOKENS_A_CORE = 192
@@ -271,3 +270,285 @@ def padded(rows: Sequence[NDArray[np.int64]], fill: int) -> NDArray[np.int64]:
     for place, row in enumerate(rows):
         table[place, : len(row)] = row
     return table
+
+
+# Sessions of onnxruntime: what opens, computes and fails there.
+
+
+PROCESSOR = ("CPUExecutionProvider",)
+"""The execution provider that every build of onnxruntime has."""
+_ERRORS_ONLY = 3
+
+
+def open_session(
+    graph: Path, threads: int, setting: str, providers: Sequence[str] = PROCESSOR
+) -> InferenceSession:
+    """A session on what computes it.
+
+    Args:
+        graph: An ONNX file.
+        threads: 0 for one a core.
+        setting: Where the model is chosen, for the message of an error.
+        providers: Execution providers of onnxruntime, each for what those before it cannot.
+
+    Raises:
+        ModelError: The graph or its weights are damaged, or a provider is not there.
+    """
+    import onnxruntime
+
+    _check_providers(providers)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads or available_cores()
+    options.log_severity_level = _ERRORS_ONLY
+    # Threads that wait for work sleep: spinning gains a few per cent on an idle machine, and costs
+    # a third of the rate wherever anything else runs.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    with onnxruntime_errors(f"cannot load the model {str(graph)!r}", setting):
+        return onnxruntime.InferenceSession(str(graph), options, providers=list(providers))
+
+
+def _check_providers(providers: Sequence[str]) -> None:
+    """Raise `ModelError` for one that is not there: onnxruntime would go on without it."""
+    import onnxruntime
+
+    there = onnxruntime.get_available_providers()
+    missing = [name for name in providers if name not in there]
+    if missing:
+        raise ModelError(
+            f"onnxruntime has no execution provider {missing[0]!r} here, but {', '.join(there)};"
+            " install a build of onnxruntime that has it, or correct the setting embed.providers"
+        )
+
+
+@contextmanager
+def onnxruntime_errors(what: str, setting: str) -> Iterator[None]:
+    """Turn the exceptions of onnxruntime, which have no common base, into `ModelError`.
+
+    Nothing is run for a request that ended.
+    """
+    go_on()
+    from onnxruntime.capi import onnxruntime_pybind11_state as errors
+
+    try:
+        yield
+    except (
+        errors.Fail,
+        errors.InvalidArgument,
+        errors.InvalidGraph,
+        errors.InvalidProtobuf,
+        errors.NoSuchFile,
+        errors.NotImplemented,
+        errors.RuntimeException,
+    ) as error:
+        raise ModelError(
+            f"{what}: {error}. Check that tokenizer and weights belong together, "
+            f"or choose another model with the setting {setting}"
+        ) from error
+
+
+def available_cores() -> int:
+    """Cores that this process may use, which can be fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+# Passages longer than a model reads: each has the mean of the vectors of its parts.
+
+
+_READ_BY_ALL = 250
+"""Tokens of a passage that every model reads whole."""
+_SPECIAL_TOKENS = 2
+"""What a model puts around a text."""
+_WORD = re.compile(r"\S+\s*|\s+")
+
+
+def embedder_of_passages(settings: EmbedSettings, tokens: int) -> Embedder:
+    """The embedder of the settings, for passages of up to so many tokens."""
+    embedder = OnnxEmbedder(settings)
+    return embedder if tokens <= _READ_BY_ALL else LongTexts(embedder, tokens)
+
+
+class LongTexts:
+    """Implements `ports.Embedder` over another one, for passages of up to `passage_tokens`.
+
+    A text that the model reads whole has the model's own vector, and so has a question.
+    """
+
+    def __init__(self, embedder: Embedder, passage_tokens: int) -> None:
+        self._embedder, self._passage_tokens = embedder, passage_tokens
+
+    @property
+    def name(self) -> str:
+        """That of the model, whose vectors they are."""
+        return self._embedder.name
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return self._embedder.dimension
+
+    @property
+    def max_tokens(self) -> int:
+        """The model's own, or so many that a passage fits beside a context of a quarter."""
+        own = self._embedder.max_tokens
+        return own if self._passage_tokens <= own else self._passage_tokens * 4 // 3 + 3
+
+    def count_tokens(self, text: str) -> int:
+        """As the model counts."""
+        return self._embedder.count_tokens(text)
+
+    def embed_query(self, text: str) -> Vector:
+        """(dimension,) float32, unit length; what the model does not read is cut."""
+        return self._embedder.embed_query(text)
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """(len(texts), dimension) float32, unit length: longer parts weigh more."""
+        parts = [list(self._parts(text)) for text in texts]
+        vectors = self._embedder.embed_documents([part for own in parts for part, _ in own])
+        found = np.empty((len(texts), self.dimension), np.float32)
+        end = 0
+        for place, own in enumerate(parts):
+            start, end = end, end + len(own)
+            weights = np.array([tokens for _, tokens in own], np.float32)
+            mean = vectors[start] if len(own) == 1 else weights @ vectors[start:end]
+            found[place] = mean if len(own) == 1 else mean / np.linalg.norm(mean)
+        return found
+
+    def _parts(self, text: str) -> Iterator[tuple[str, int]]:
+        """Parts that the model reads whole, and their tokens."""
+        room = max(self._embedder.max_tokens - _SPECIAL_TOKENS, 1)
+        if (whole := self.count_tokens(text)) <= room:
+            yield text, whole
+            return
+        part, taken = "", 0
+        for word in self._words(text, room):
+            tokens = self.count_tokens(word)
+            if part and taken + tokens > room:
+                yield part, max(taken, 1)
+                part, taken = "", 0
+            part, taken = part + word, taken + tokens
+        yield part, max(taken, 1)
+
+    def _words(self, text: str, room: int) -> Iterator[str]:
+        """Words with the space behind them; of scripts without spaces, runs of characters."""
+        for word in _WORD.findall(text):
+            if self.count_tokens(word) <= room:
+                yield word
+            else:
+                yield from (word[start : start + room] for start in range(0, len(word), room))
+
+
+# What a model's own configuration files say about it.
+
+
+Pooling = Literal["mean", "cls"]
+"""What becomes of the tokens' vectors: their mean or the first one, as a unit vector."""
+
+_DEFAULT_MAX_TOKENS = 256
+_PAIR_TOKENS = 512
+_E5 = re.compile(r"(?:^|[/-])e5-(?:small|base|large)(?:-v2)?$")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelConfig:
+    """A sentence embedding model or a cross-encoder, as its folder describes it."""
+
+    dimension: int
+    """Length of what comes out."""
+    max_tokens: int
+    """Special tokens among them."""
+    pad_id: int
+    pooling: Pooling = "mean"
+    """Of an encoder whose graph gives tokens; a cross-encoder's gives one number a pair."""
+    query_prefix: str = ""
+    """Put before every question, for models that were trained so."""
+    document_prefix: str = ""
+
+
+def read_model_config(folder: Path, name: str = "") -> ModelConfig:
+    """The configuration in a folder of the sentence-transformers layout.
+
+    Only `config.json` is needed; pooling is then the mean, over at most 256 tokens. `name` tells
+    the models of the E5 family, which were trained with prefixes that their files do not state.
+
+    Raises:
+        ModelError: A file is missing or damaged, or asks for what is not supported.
+    """
+    architecture = _read_json(folder / "config.json")
+    if "hidden_size" not in architecture:
+        raise ModelError(
+            f"{str(folder / 'config.json')!r} has no 'hidden_size'; "
+            "expected the configuration of a transformer encoder"
+        )
+    sentence = _read_optional(folder / "sentence_bert_config.json")
+    prompts = _read_optional(folder / "config_sentence_transformers.json").get("prompts") or {}
+    if not prompts and _E5.search(name):
+        prompts = {"query": "query: ", "passage": "passage: "}
+    positions = _positions(architecture, _DEFAULT_MAX_TOKENS)
+    return ModelConfig(
+        dimension=int(architecture["hidden_size"]),
+        max_tokens=min(int(sentence.get("max_seq_length") or _DEFAULT_MAX_TOKENS), positions),
+        pooling=_pooling(folder / "1_Pooling" / "config.json"),
+        pad_id=int(architecture.get("pad_token_id") or 0),
+        query_prefix=str(prompts.get("query") or ""),
+        document_prefix=str(prompts.get("document") or prompts.get("passage") or ""),
+    )
+
+
+def read_cross_encoder_config(folder: Path) -> ModelConfig:
+    """The configuration of a classifier of pairs of texts with a single logit.
+
+    Question and passage together have at most 512 tokens.
+
+    Raises:
+        ModelError: `config.json` is missing or damaged.
+    """
+    architecture = _read_json(folder / "config.json")
+    positions = _positions(architecture, _PAIR_TOKENS)
+    return ModelConfig(
+        dimension=1,
+        max_tokens=min(positions, _PAIR_TOKENS),
+        pad_id=int(architecture.get("pad_token_id") or 0),
+    )
+
+
+def _positions(architecture: Mapping[str, Any], default: int) -> int:
+    """Tokens that the model has positions for; RoBERTa's begin after the one for padding."""
+    positions = int(architecture.get("max_position_embeddings", default))
+    if "roberta" in str(architecture.get("model_type", "")):
+        return positions - int(architecture.get("pad_token_id") or 0) - 1
+    return positions
+
+
+def _pooling(path: Path) -> Pooling:
+    modes = [
+        name.removeprefix("pooling_mode_")
+        for name, chosen in _read_optional(path).items()
+        if name.startswith("pooling_mode_") and chosen is True
+    ]
+    if modes in ([], ["mean_tokens"]):
+        return "mean"
+    if modes == ["cls_token"]:
+        return "cls"
+    raise ModelError(
+        f"{str(path)!r} asks for pooling by {', '.join(modes)}; supported are mean_tokens and "
+        "cls_token, one at a time. Choose another model"
+    )
+
+
+def _read_optional(path: Path) -> dict[str, Any]:
+    return _read_json(path) if path.is_file() else {}
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(
+            f"cannot read the model's configuration {str(path)!r}: {error}. "
+            "Fetch or install the model again"
+        ) from error
+    if not isinstance(value, dict):
+        raise ModelError(f"{str(path)!r} holds {type(value).__name__}; expected a JSON object")
+    return value

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.private_files import make_file, make_folder
+from clew.derived_files import make_file, make_folder
 
 if TYPE_CHECKING:
     from clew.types import Vector, Vectors

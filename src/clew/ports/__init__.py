@@ -9,42 +9,38 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from clew.ports.communities import (
-    CommunityChanges,
-    CommunityReport,
-    CommunityStore,
-    CommunityWriter,
-    Partition,
-    ReportBasis,
-    TopicSet,
-)
-from clew.ports.derived import (
+from clew.ports.documents import (
+    DocumentStore,
     EmbeddingSource,
+    HybridIndex,
+    KeywordIndex,
     NearbyQuery,
     NearbyRows,
     NeighbourhoodSource,
     PassageRow,
+    PassageStore,
     RelationRows,
     SnapshotSource,
-    VectorSource,
-)
-from clew.ports.documents import (
-    DocumentStore,
-    HybridIndex,
-    KeywordIndex,
-    PassageStore,
     SyncedVectorIndex,
     TimeIndex,
     UsageLog,
     VectorIndex,
+    VectorSource,
 )
 from clew.ports.graph import (
+    CommunityChanges,
+    CommunityReport,
+    CommunityStore,
+    CommunityWriter,
     EntityEditor,
     ExtractionLog,
     Fact,
     FoundRelation,
     GraphStore,
     ManualGraph,
+    Partition,
+    ReportBasis,
+    TopicSet,
 )
 from clew.ports.jobs import (
     AuditEntry,

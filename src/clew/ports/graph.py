@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence, Set
+from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from clew.types import (
     Alias,
     AliasEvidence,
     ChunkExtraction,
+    Community,
     Entity,
     ExtractedRelation,
     KnownName,
@@ -18,10 +20,14 @@ from clew.types import (
     NewRelation,
     Observation,
     Relation,
+    Topic,
 )
 
 if TYPE_CHECKING:
-    from clew.types import Ids
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from clew.types import Ids, Vector, Vectors
 
 
 FoundRelation = tuple[int, ExtractedRelation]
@@ -65,7 +71,7 @@ class GraphStore(Protocol):
         ...
 
     def known_terms(self, terms: Sequence[str]) -> list[KnownName]:
-        """The names with one of these terms (`clew.spelling.lookup_keys`), ordered by alias id."""
+        """The names with one of these terms (`clew.text.lookup_keys`), ordered by alias id."""
         ...
 
     def link_candidates(self, keys: Sequence[str], blocks: Sequence[str]) -> LinkCandidates:
@@ -311,5 +317,254 @@ class ExtractionLog(Protocol):
         `DocumentStore.save`. A relation that its chunk states already takes over confidence and
         sentence; its extractor is `assistant` then. One that was retracted stays so. Entities
         without a description get the one in `described`.
+        """
+        ...
+
+
+# Communities and topics: derived, and kept because they take long to make.
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A hierarchy of communities, and the ties of their members when they were placed."""
+
+    ids: Ids
+    """(K,) sorted; an id is never used again for other members."""
+    levels: NDArray[np.int64]
+    """(K,) 0 is the coarsest."""
+    parents: NDArray[np.int64]
+    """(K,) ids of the communities that they are parts of; 0 for none."""
+    members: NDArray[np.int64]
+    """(n, 2): community id, entity id; sorted."""
+    entity_ids: Ids
+    """(E,) sorted; the entities that have ties."""
+    neighbourhoods: NDArray[np.int64]
+    """(E,) a hash of the neighbours of each."""
+    strengths: NDArray[np.float32]
+    """(E,) how strongly each was tied to them together."""
+    moved: int
+    """Entities that changed since all were placed at once."""
+    next_id: int
+    """The first id that no community has had."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReportBasis:
+    """What a report speaks of; where any of it is no more, the report is out of date."""
+
+    entity_ids: tuple[int, ...]
+    """The most central first."""
+    entities: tuple[str, ...]
+    """Their names."""
+    sources: tuple[int, ...]
+    """Ids of the chunks that its sentences stand in."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CommunityReport:
+    """What the texts say of a community."""
+
+    community_id: int
+    title: str
+    summary: str
+    basis: ReportBasis
+    vector: Vector
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TopicSet:
+    """All topics with their themes; numbers here are positions."""
+
+    keys: tuple[str, ...]
+    """(T,) distinct; a topic keeps its id as long as there is a topic of its key."""
+    names: tuple[str, ...]
+    """(T,)"""
+    vectors: Vectors
+    """(T, dim)"""
+    themes: NDArray[np.int64]
+    """(T,) positions of their themes."""
+    documents: NDArray[np.int64]
+    """(T,) documents that are on each."""
+    chunks: NDArray[np.int64]
+    """(n, 2): position of a topic, id of a chunk that is on it; sorted."""
+    theme_titles: tuple[str, ...]
+    """(themes,)"""
+    theme_vectors: Vectors
+    """(themes, dim)"""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CommunityChanges:
+    """What bringing communities and topics up to a generation of the store changes."""
+
+    expected: int
+    """What `generation` said when the work began."""
+    generation: int
+    """What it is to say afterwards."""
+    partition: Partition
+    reports: Sequence[CommunityReport]
+    """New ones; communities of the partition that are not among them keep theirs."""
+    topics: TopicSet | None
+    """None keeps those that there are."""
+
+
+class CommunityStore(Protocol):
+    """Communities that have a report, and topics: derived, kept because they take long to make.
+
+    They are of the generation that `generation` gives: entities and chunks may have gone since.
+    """
+
+    def generation(self) -> int:
+        """Generation of the store that they were last brought up to; -1 where never."""
+        ...
+
+    def members(self) -> NDArray[np.int64]:
+        """(n, 3): entity id, level, community id; sorted."""
+        ...
+
+    def communities(
+        self, *, ids: Sequence[int] | None = None, level: int | None = None
+    ) -> list[Community]:
+        """Communities by id (in that order), at one level, or all; largest first, then by id.
+
+        At a level are its communities and those of coarser levels that have no parts: together
+        they show everything once.
+        """
+        ...
+
+    def community_vectors(self, level: int) -> tuple[Ids, Vectors]:
+        """Ids of the communities at a level and their embeddings, by id."""
+        ...
+
+    def topics(self, *, ids: Sequence[int] | None = None) -> list[Topic]:
+        """Topics by id (in that order) or all; those of most documents first."""
+        ...
+
+    def topic_vectors(self) -> tuple[Ids, Vectors]:
+        """Ids of all topics and their embeddings, by id."""
+        ...
+
+    def theme_vectors(self) -> tuple[Ids, Vectors]:
+        """(topics,) number of the theme of each topic, by topic id; embeddings by theme number."""
+        ...
+
+    def topic_chunks(self, topic_ids: Sequence[int]) -> NDArray[np.int64]:
+        """(n, 2): topic id, id of a chunk that is on it; sorted."""
+        ...
+
+
+class CommunityWriter(CommunityStore, Protocol):
+    """A `CommunityStore` that can be brought up to date."""
+
+    def partition(self) -> Partition | None:
+        """What was last written, communities without a report among it; None if never."""
+        ...
+
+    def report_bases(self) -> Mapping[int, ReportBasis]:
+        """What each community's report speaks of, by community id."""
+        ...
+
+    def write(self, changes: CommunityChanges) -> bool:
+        """Make the changes, all or none; False, and none, where `generation` is not as expected.
+
+        Communities that the partition does not hold are gone afterwards, with their reports. The
+        store's generation does not change.
+        """
+        ...
+
+
+# What a language model made of stored passages, kept so that it can be taken back.
+
+
+Enriched: TypeAlias = Literal["context", "extract"]
+"""What was made of a passage: words that situate it in its document, or names and facts."""
+
+Described: TypeAlias = Literal["documents", "entities", "topics", "reports", "links"]
+"""What it writes: summaries, descriptions, names of topics and themes, community reports, and
+whether entities that may be one are one."""
+
+Enrichment: TypeAlias = Enriched | Described
+"""What a language model can add: to passages, and beside what texts say by themselves."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredDescription:
+    """What a language model says of something, or why it failed."""
+
+    key: str
+    """`kind:identity`, such as `entity:17`."""
+    name: str
+    """What it is of, for people."""
+    title: str = ""
+    text: str = ""
+    """Its statements, each with the number of its source, `[1]`; where the model failed, sentences
+    of the texts."""
+    sources: tuple[str, ...] = ()
+    """Public ids of the passages cited."""
+    documents: tuple[str, ...] = ()
+    """Ids of the documents that it is made of; it goes with any of them."""
+    basis: str
+    """Hash of what the model was sent; another one is asked about again."""
+    reason: str = ""
+    """Why the model failed; empty where it did not."""
+
+
+class DescriptionLog(Protocol):
+    """Descriptions by a language model, kept apart from what they are shown with."""
+
+    def descriptions(self, *kinds: str) -> Mapping[str, StoredDescription]:
+        """All of some kinds, such as `entity`, by key."""
+        ...
+
+    def describe(self, made: Sequence[StoredDescription]) -> None:
+        """Keep descriptions, in place of those of the same keys."""
+        ...
+
+    def forget(self, keys: Sequence[str]) -> None:
+        """Delete descriptions; unknown keys are left out."""
+        ...
+
+
+class EnrichmentLog(Protocol):
+    """Passages that a language model has read; each is done, or failed for a reason."""
+
+    def done(self, kind: Enriched) -> Mapping[int, str]:
+        """By the id of each chunk that was tried: why it failed, empty where it did not."""
+        ...
+
+    def fail(self, kind: Enriched, reasons: Mapping[int, str]) -> None:
+        """Remember why chunks failed; what was made of them before stays."""
+        ...
+
+    def record_extraction(
+        self,
+        readings: Mapping[int, ChunkExtraction],
+        described: Sequence[NewEntity] = (),
+        links: Sequence[AliasEvidence] = (),
+    ) -> int:
+        """Add what a model found to chunks, and mark them as done; the new relations.
+
+        As `ExtractionLog.record_readings`, but beside what was found before: a relation that its
+        chunk states already is as sure as both are together. Raises `NotFoundError` for a chunk
+        that is gone.
+        """
+        ...
+
+    def record_contexts(self, contexts: Mapping[int, str], vectors: Vectors) -> None:
+        """Give chunks other contexts, with the embeddings of context and text, in their order.
+
+        The chunks have other ids then, since what is derived from them goes by ids. Those that are
+        gone are left out.
+        """
+        ...
+
+    def undo_contexts(self, chunk_ids: Sequence[int]) -> None:
+        """Give chunks the context and the embedding back that they had before."""
+        ...
+
+    def undo_extraction(self, chunk_ids: Sequence[int]) -> None:
+        """Take back what a model found in chunks, as if they had never been read.
+
+        What others found or stated since stays.
         """
         ...

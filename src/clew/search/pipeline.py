@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING
 from clew.errors import InputError
 from clew.search.analysis.asked_time import read_asked_time
 from clew.search.analysis.spelling import read_as_spelt
-from clew.search.answer.blocks import assemble
-from clew.search.answer.duplicates import distinct_hits
-from clew.search.answer.result import RetrievalResult
-from clew.search.answer.standing import by_standing
-from clew.search.answer.stated_by_hand import (
+from clew.search.answer.answering_sentence import without_unsaid
+from clew.search.answer.blocks import RetrievalResult, assemble
+from clew.search.answer.hits import distinct_hits
+from clew.search.answer.standing import (
     answering_line,
+    by_standing,
     named_in_part,
     stated_block,
     stated_by_hand,
 )
-from clew.search.answer.unsaid import without_unsaid
 from clew.search.retrieval.channels import Ranking, reciprocal_rank_fusion
 from clew.search.retrieval.exact import exact_first
 from clew.search.session import QuerySession
@@ -31,15 +30,18 @@ from clew.search.strategies import (
     find_strategy,
     without_effect,
 )
-from clew.search.strategies.earlier import with_earlier
 from clew.search.strategies.look_up import be_sure, is_looked_up
-from clew.search.strategies.period_alone import asks_what_happened
-from clew.search.strategies.temporal import describe_time, keep_to_period
+from clew.search.strategies.temporal import (
+    asks_what_happened,
+    describe_time,
+    keep_to_period,
+    with_earlier,
+)
 from clew.types import Context, SearchResult
 
 if TYPE_CHECKING:
     from clew.search.options import Options
-    from clew.search.resources import SearchResources
+    from clew.search.session import SearchResources
     from clew.search.strategies import Strategy
     from clew.types import Hit
 
@@ -58,7 +60,7 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
     read_asked_time(session)
     keep_to_period(session)
     if (there_is := _can_be_asked(session)) and resources.settings.llm.entities:
-        from clew.search.analysis.entities_with_model import read_named_entities
+        from clew.search.analysis.expansion import read_named_entities
 
         read_named_entities(session)
     strategy, reason = _choose(session, there_is)
@@ -256,7 +258,7 @@ def _by_parts(session: QuerySession, strategy: Strategy) -> RetrievalResult:
 
 def _expanded(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
     """What follows the graph has the neighbours already: an equal vote would drown its order."""
-    from clew.search.analysis.query_expansion import expansion_ranking
+    from clew.search.analysis.expansion import expansion_ranking
 
     with session.timings.step("widen"):
         wide = expansion_ranking(session, session.resources.name_vectors)
@@ -284,8 +286,7 @@ def _reranked(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
 
 
 def _filtered(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
-    from clew.search.ranking.filter_candidates import read_candidates
-    from clew.search.ranking.set_filter import filter_by_model
+    from clew.search.ranking.rerank import filter_by_model, read_candidates
 
     model = session.options.model or session.resources.language_model
     settings = session.resources.settings.llm
@@ -304,7 +305,7 @@ def _filtered(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
 
 
 def _by_usage(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
-    from clew.search.ranking.usage_boost import apply_usage
+    from clew.search.ranking.rerank import apply_usage
 
     used = session.resources.store.usage(found.ranking.ids.tolist())
     settings = session.resources.settings.usage
@@ -313,6 +314,6 @@ def _by_usage(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
 
 
 def _boosted(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
-    from clew.search.ranking.boost import boosted
+    from clew.search.ranking.rerank import boosted
 
     return boosted(session, found)

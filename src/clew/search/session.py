@@ -2,39 +2,52 @@
 
 from __future__ import annotations
 
+import pickle
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 
+from clew.request_end import go_on
 from clew.search.analysis.analyse import MAX_TERMS, Analysis, analyse
 from clew.search.options import CONTEXTUAL_DEPTH
-from clew.search.ranking.features import Evidence, gather
-from clew.search.ranking.first_stage_features import ChannelScores, VectorReader
-from clew.search.ranking.order import rank_candidates
-from clew.search.retrieval.allowed_chunks import allowed_chunks
-from clew.search.retrieval.channels import DEPTH, Channels, Ranking
-from clew.search.retrieval.earlier import read_earlier
-from clew.search.timings import Timings
-from clew.search.views import IndexViews
+from clew.search.ranking.features import ChannelScores, Evidence, VectorReader, gather
+from clew.search.ranking.ranker import rank_candidates
+from clew.search.retrieval.channels import DEPTH, Channels, Ranking, allowed_chunks, read_earlier
 from clew.text import question_terms
 from clew.types import PassageRecords
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
     from numpy.typing import NDArray
 
+    from clew.graph.entity_graph import EntityGraph, EntityRanks
     from clew.graph.snapshot import Neighbourhood, Snapshot
+    from clew.graph.vocabulary import Vocabulary
+    from clew.ports import (
+        CommunityStore,
+        Embedder,
+        NeighbourhoodSource,
+        Reranker,
+        Store,
+        VectorIndex,
+    )
+    from clew.ports.models import LanguageModel
     from clew.search.analysis.analyse import Seed
     from clew.search.analysis.period import AskedTime
     from clew.search.analysis.route import Features, Route
     from clew.search.options import Options
-    from clew.search.ranking.second_hop import SecondHop
-    from clew.search.resources import SearchResources
-    from clew.search.retrieval.earlier import EarlierPassage
+    from clew.search.ranking.ranker import Ranker, SecondHop
+    from clew.search.retrieval.channels import EarlierPassage
+    from clew.settings import Settings
     from clew.types import Ids, Period, StoredSection, Vector, Vectors
 
     Applied = Literal["filtered", "preferred", "ordered", "none"]
@@ -165,7 +178,7 @@ class QuerySession:
         with self.timings.step("route"):
             if model is None or not self.resources.settings.llm.routing:
                 return route(self.question, features, self.resources.preferences.strategies)
-            from clew.search.analysis.route_with_model import route_with_model
+            from clew.search.analysis.route import route_with_model
 
             return route_with_model(model, self.question, features)
 
@@ -306,3 +319,212 @@ class QuerySession:
     def vectors_of(self) -> Callable[[Ids], Vectors]:
         """Embeddings (n, dim) of chunks; those read before are not read again."""
         return VectorReader(self.views.vectors.vectors).read
+
+
+# The indexes of a store as one question sees them.
+
+
+IN_MEMORY = 2_000_000
+"""Passages of a store whose graph is kept in memory where the settings leave it open."""
+
+
+def keeps_snapshot(store: NeighbourhoodSource, settings: Settings) -> bool:
+    """Whether questions walk over a snapshot, rather than over what each reads of the store."""
+    wanted = settings.search.snapshot
+    return wanted == "always" or (wanted == "auto" and store.last_chunk() <= IN_MEMORY)
+
+
+@dataclass
+class IndexViews:
+    """The indexes as one question sees them: each is brought up to date once, when first used."""
+
+    resources: SearchResources
+    timings: Timings
+
+    @cached_property
+    def in_memory(self) -> bool:
+        """Whether there is a snapshot; see `QuerySession.snapshot`."""
+        return keeps_snapshot(self.resources.store, self.resources.settings)
+
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        """The graph of chunks, sentences and entities."""
+        with self.timings.step("snapshot"):
+            return self.resources.snapshot
+
+    @cached_property
+    def vectors(self) -> VectorIndex:
+        """The vector index."""
+        return self.resources.vectors
+
+    @cached_property
+    def communities(self) -> CommunityStore:
+        """Communities and topics."""
+        return self.resources.communities
+
+
+# How long the steps of a question take.
+
+
+@dataclass(slots=True)
+class Timings:
+    """Milliseconds by step, in order of first use; an inner step counts for itself alone."""
+
+    milliseconds: dict[str, float] = field(default_factory=dict)
+    _inner: float = 0.0
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Add the time spent inside to this step, which is not begun for a request that ended."""
+        go_on()
+        outer, self._inner = self._inner, 0.0
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            spent = 1000 * (time.perf_counter() - started)
+            known = self.milliseconds.get(name, 0.0)
+            self.milliseconds[name] = known + spent - self._inner
+            self._inner = outer + spent
+
+
+# What a search needs of the engine.
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """What a store's domain prefers where a question leaves it open."""
+
+    strategies: Mapping[str, str]
+    """By kind of question, in place of the rules' own."""
+    hierarchies: tuple[str, ...]
+    """As `Options.hierarchy`; the first that has the layer asked for is followed."""
+
+
+class SearchResources(Protocol):
+    """What a search for passages needs."""
+
+    @property
+    def store(self) -> Store:
+        """Texts, names, relations."""
+
+    @property
+    def vectors(self) -> VectorIndex:
+        """Vector index over the chunks."""
+
+    @property
+    def text_vectors(self) -> VectorIndex:
+        """Vector index over the chunks' texts without their context, or the one over both."""
+
+    @property
+    def embedder(self) -> Embedder:
+        """Embeds questions and names."""
+
+    @property
+    def query_vectors(self) -> RecentlyUsed[str, Vector]:
+        """Embeddings of earlier questions."""
+
+    @property
+    def name_vectors(self) -> RecentlyUsed[str, Vector]:
+        """Embeddings of entities' names."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The graph of chunks, sentences and entities."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The words of the store as its texts spell them."""
+
+    @property
+    def entity_graph(self) -> EntityGraph:
+        """The graph of entities alone."""
+
+    @property
+    def entity_ranks(self) -> EntityRanks:
+        """How important each entity is."""
+
+    @property
+    def communities(self) -> CommunityStore:
+        """Communities and topics, brought up to date."""
+
+    @property
+    def preferences(self) -> Preferences:
+        """What is preferred where a question leaves it open."""
+
+    @property
+    def ranker(self) -> Ranker:
+        """The learned ranker."""
+
+    @property
+    def reranker(self) -> Reranker | None:
+        """Cross-encoder; None where none is configured."""
+
+    @property
+    def language_model(self) -> LanguageModel | None:
+        """None where none is configured."""
+
+    @property
+    def settings(self) -> Settings:
+        """Settings of the engine."""
+
+
+# A thread-safe cache of the values used last.
+
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+
+class RecentlyUsed(Generic[Key, Value]):
+    """At most `size` values by key, and about `megabytes`; the least recently used goes first.
+
+    Threads may share it. A value counts by its length when pickled; one that is larger than all is
+    not kept.
+
+    Not `cachetools`: its caches are not thread-safe and refuse a size of 0; this class would stay.
+    """
+
+    def __init__(self, size: int, megabytes: float = 16.0) -> None:
+        self._size = size
+        self._most = self._left = int(megabytes * 1e6)
+        self._values: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Key) -> Value | None:
+        """The value kept under this key; None where there is none."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+                return self._values[key][0]
+        return None
+
+    def put(self, key: Key, value: Value) -> None:
+        """Keep a value."""
+        weight = _weight((key, value))
+        with self._lock:
+            _, before = self._values.pop(key, (None, 0))
+            self._left += before
+            if weight > self._most:
+                return
+            self._values[key] = value, weight
+            self._left -= weight
+            while self._values and (len(self._values) > self._size or self._left < 0):
+                _, (_, freed) = self._values.popitem(last=False)
+                self._left += freed
+
+    def get_or_make(self, key: Key, make: Callable[[], Value]) -> Value:
+        """The value kept under this key, made and kept where there is none."""
+        known = self.get(key)
+        if known is None:
+            known = make()
+            self.put(key, known)
+        return known
+
+
+def _weight(value: object) -> int:
+    """Bytes, about; what cannot be pickled counts as a megabyte."""
+    try:
+        return len(pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
+    except (TypeError, AttributeError, pickle.PicklingError):
+        return 1_000_000

@@ -6,6 +6,7 @@ What it asks is in `statements/`, each question in SQL and in Cypher beside each
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -14,8 +15,9 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from clew.errors import InputError, StoreMismatchError, check_several
-from clew.ports.copying import Key, Place, Table
-from clew.ports.copying import Row as WholeRow
+from clew.ports.upkeep import Key, Place, Table
+from clew.ports.upkeep import Row as WholeRow
+from clew.types import Description
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -282,3 +284,15 @@ def other_schema(
         f" {known} alone: {upgrade}run `clew index` into a new store (--store); what was stated by"
         " hand goes there by `clew export` of the Clew that wrote this one and `clew import`"
     )
+
+
+# Reading what a language model says of something, beside that thing itself.
+
+
+def read_described(value: str | list[Any] | None) -> tuple[str, Description | None]:
+    """Title and description from the column `statements.enrichments.described`."""
+    if value is None:
+        return "", None
+    title, text, sources = json.loads(value) if isinstance(value, str) else value
+    said = Description(text=text, sources=tuple(json.loads(sources))) if text else None
+    return title, said

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from clew.derived_files import derived_files, remove_files
 from clew.errors import StoreCorruptError, StoreError
-from clew.ports.copying import Header, Key, Mark, Place, Row, Table
+from clew.ports.upkeep import Header, Key, Mark, Place, Row, Table
 from clew.stores.backend import Backend, pairs
-from clew.stores.names.pruned_names import PrunedNames
+from clew.stores.entities import PrunedNames
 from clew.stores.state import (
     ENTITIES_OF_ALIASES,
     FORGET_MARK,
@@ -28,7 +28,7 @@ from clew.stores.state import (
     StoreState,
     remember_embedder,
 )
-from clew.stores.statements.communities import BUILT, KEEP
+from clew.stores.statements.snapshot import BUILT, KEEP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

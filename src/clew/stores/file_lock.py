@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from clew.derived_files import make_file, make_folder
 from clew.errors import StoreBusyError, StoreError
-from clew.private_files import make_file, make_folder
 
 
 class FileLock:

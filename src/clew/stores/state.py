@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from clew.errors import StoreCorruptError, StoreMismatchError
+from clew.ports.models import LoggedReply
 from clew.stores.backend import Backend, Found, Statement
+from clew.types.results import Usage
 
 T = TypeVar("T")
 
@@ -275,3 +277,115 @@ def remember_embedder(backend: Backend, embedder: tuple[str, int]) -> None:
     """Say whose vectors the store holds from now on; call inside `write`."""
     values = zip(("embedder", "dimension"), embedder, strict=True)
     backend.execute_many(REMEMBER, [{"name": name, "value": value} for name, value in values])
+
+
+# Requests to language models and their replies, over any back end.
+
+
+_TOKENS = ("input_tokens", "cached_tokens", "output_tokens")
+
+
+class Replies:
+    """`ports.language_model.ReplyLog`; a store that can only be read keeps nothing new."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    def find(self, key: str, *, counted: bool) -> LoggedReply | None:
+        """See `ReplyLog`."""
+        found = self._backend.rows(FIND_REPLY, key=key)
+        if found and counted and not self._backend.read_only:
+            # The number is of no account without what follows it.
+            self._backend.write(lambda: self._backend.execute(COUNT_HIT, key=key), durable=False)
+        return _entry(found[0]) if found else None
+
+    def record(self, entry: LoggedReply) -> None:
+        """See `ReplyLog`."""
+        if not self._backend.read_only:
+            self._backend.write(lambda: self._backend.execute_many(RECORD_REPLY, [_row(entry)]))
+
+    def entries(self) -> Sequence[LoggedReply]:
+        """See `ReplyLog`."""
+        return [_entry(row) for row in self._backend.rows(ALL_REPLIES)]
+
+    def clear(self) -> int:
+        """See `ReplyLog`."""
+
+        def work() -> int:
+            ((count,),) = self._backend.rows(COUNT_REPLIES)
+            self._backend.execute(CLEAR_REPLIES)
+            return int(count)
+
+        return self._backend.write(work)
+
+
+def _row(entry: LoggedReply) -> dict[str, Any]:
+    row = asdict(entry)
+    row |= row.pop("usage")
+    row["documents"] = json.dumps(entry.documents)
+    return {name: row[name] for name in COLUMNS}
+
+
+def _entry(values: Sequence[Any]) -> LoggedReply:
+    row = dict(zip(COLUMNS, values, strict=True))
+    usage = Usage(**{name: row.pop(name) for name in _TOKENS})
+    return LoggedReply(**{**row, "documents": tuple(json.loads(row["documents"])), "usage": usage})
+
+
+# What language models were asked, and what they answered: the table `llm_cache`.
+
+
+COLUMNS = (
+    *("key", "task", "model", "subject", "documents", "reason", "reply", "characters"),
+    *("input_tokens", "cached_tokens", "output_tokens", "cost", "seconds", "at", "hits"),
+)
+_SQL = ", ".join(COLUMNS)
+_CYPHER = ", ".join(f"n.{name}" for name in COLUMNS)
+# Without the replies themselves, which may be long.
+_SQL_LIST = ", ".join("''" if name == "reply" else name for name in COLUMNS)
+_CYPHER_LIST = ", ".join("''" if name == "reply" else f"n.{name}" for name in COLUMNS)
+_NODE = "(n:ClewReply {namespace: $namespace})"
+
+FIND_REPLY = Statement(
+    f"SELECT {_SQL} FROM llm_cache WHERE key = :key AND reason = ''",
+    f"""
+MATCH (n:ClewReply {{namespace: $namespace, key: $key}}) WHERE n.reason = ''
+RETURN [{_CYPHER}] AS row
+""",
+)
+COUNT_HIT = Statement(
+    "UPDATE llm_cache SET hits = hits + 1 WHERE key = :key",
+    "MATCH (n:ClewReply {namespace: $namespace, key: $key}) SET n.hits = n.hits + 1",
+)
+RECORD_REPLY = Statement(
+    f"INSERT OR REPLACE INTO llm_cache ({_SQL}) VALUES ({', '.join(f':{n}' for n in COLUMNS)})",
+    """
+UNWIND $rows AS row
+MERGE (n:ClewReply {namespace: $namespace, key: row.key}) SET n += row
+""",
+)
+ALL_REPLIES = Statement(
+    f"SELECT {_SQL_LIST} FROM llm_cache ORDER BY at DESC, key",
+    f"""
+MATCH {_NODE} WHERE n.key IS NOT NULL
+RETURN [{_CYPHER_LIST}] AS row ORDER BY n.at DESC, n.key
+""",
+)
+COUNT_REPLIES = Statement(
+    "SELECT count(*) FROM llm_cache",
+    f"MATCH {_NODE} WHERE n.key IS NOT NULL RETURN [count(n)] AS row",
+)
+CLEAR_REPLIES = Statement(
+    "DELETE FROM llm_cache", f"MATCH {_NODE} WHERE n.key IS NOT NULL DELETE n"
+)
+# What was said of a document goes with it. `documents` is a JSON list of ids.
+DELETE_REPLIES_ABOUT = Statement(
+    """
+DELETE FROM llm_cache WHERE documents <> '[]' AND EXISTS (
+    SELECT 1 FROM json_each(documents) d, json_each(:ids) i WHERE d.value = i.value)
+""",
+    f"""
+MATCH {_NODE} WHERE n.key IS NOT NULL AND any(id IN $ids WHERE n.documents CONTAINS id)
+DELETE n
+""",
+)

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from clew.stores.backend import Backend
 from clew.stores.copy import refuse_unfinished
-from clew.stores.documents.chunk_dates import ChunkDates
-from clew.stores.documents.documents import Documents
-from clew.stores.documents.earlier import KEEP_VERSIONS
-from clew.stores.neighbourhood import Neighbourhoods
-from clew.stores.relations.extractions import Extractions
-from clew.stores.relations.manual_graph import ManualGraph
-from clew.stores.relations.validity import recompute_all
-from clew.stores.snapshot import Snapshots
+from clew.stores.dates import ChunkDates
+from clew.stores.documents import Documents
+from clew.stores.extractions import Extractions
+from clew.stores.manual_graph import ManualGraph
+from clew.stores.passages import KEEP_VERSIONS
+from clew.stores.relations import recompute_all
+from clew.stores.snapshot import Neighbourhoods, Snapshots
 from clew.stores.state import COUNT_CHANGE, REMEMBER
 from clew.types.relation_types import with_synonyms
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.sentences import sentences
+from clew.text import sentences
 from clew.types import (
     AliasEvidence,
     Chunk,

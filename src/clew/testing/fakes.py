@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import ModelError
-from clew.ports.language_model import Reply, Usage
+from clew.ports.models import Reply
 from clew.text import terms, words
+from clew.types.results import Usage
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from clew.ports.language_model import Request
+    from clew.ports.models import Request
     from clew.types import Vector, Vectors
 
     Answer: TypeAlias = str | Reply | Exception
@@ -101,7 +102,7 @@ class HashEmbedder:
 
 
 class ScriptedLanguageModel:
-    """Implements `clew.ports.language_model.LanguageModel` from a script.
+    """Implements `clew.ports.models.LanguageModel` from a script.
 
     Args:
         answers: One answer after the other, or the answer by the text of the last message. An

@@ -6,12 +6,19 @@
 
 from __future__ import annotations
 
-from clew.times.found import find_date, path_date
-from clew.times.names import name_of, read_period
-from clew.times.opening import is_of_something_else, opening_date, title_date
-from clew.times.phrases import FoundPeriod, find_relative
+from clew.times.document_dates import (
+    date_of,
+    day_order,
+    find_date,
+    is_of_something_else,
+    opening_date,
+    path_date,
+    title_date,
+    to_date,
+    to_time,
+)
+from clew.times.names import FoundPeriod, find_relative, name_of, read_period
 from clew.times.ranges import find_periods
-from clew.times.written import date_of, day_order, to_date, to_time
 from clew.types import in_utc
 
 __all__ = [

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import math
+import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, get_args
+
+from clew.errors import InputError
+from clew.filters import MAX_CHARACTERS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from clew.engine import Engine
     from clew.models.llm.client import LanguageModelClient
+
 
 Kind = Literal[
     "string", "name", "integer", "number", "boolean", "strings", "integers", "object", "objects"
@@ -135,3 +145,517 @@ class Tool:
     def read_only(self) -> bool:
         """Whether it changes nothing."""
         return self.scope == "read" or not self.changes
+
+
+# Parameters of the kinds that tools have; descriptions repeat ranges and defaults.
+#
+# Pydantic models in their place were measured: building those of all tools costs `clew mcp` some
+# 45 ms at each start, and the errors, clamping and flat schemas would have to be written anyway.
+
+
+def text(
+    name: str,
+    description: str,
+    *,
+    required: bool = False,
+    default: str | None = None,
+    max_length: int = 1000,
+    choices: Iterable[str] = (),
+    blank: bool = True,
+) -> Parameter:
+    """A string of at most `max_length` characters."""
+    return Parameter(
+        name=name,
+        kind="string",
+        description=_described(description, default),
+        required=required,
+        default=default,
+        max_length=max_length,
+        choices=tuple(choices),
+        blank=blank,
+    )
+
+
+def integer(
+    name: str, what: str, default: int | None, low: int, high: int, *, clamped: bool = False
+) -> Parameter:
+    """A whole number from `low` to `high`."""
+    return Parameter(
+        name=name,
+        kind="integer",
+        description=_described(f"{what}{', ' if what else ''}{low} to {high}.", default),
+        default=default,
+        minimum=low,
+        maximum=high,
+        clamped=clamped,
+    )
+
+
+def positive(name: str, description: str) -> Parameter:
+    """A whole number from 1, such as an id; required."""
+    return Parameter(name=name, kind="integer", description=description, required=True, minimum=1)
+
+
+def share(name: str, what: str, default: float) -> Parameter:
+    """A number from 0 to 1."""
+    return Parameter(
+        name=name,
+        kind="number",
+        description=_described(f"{what}{', ' if what else ''}0 to 1.", default),
+        default=default,
+        minimum=0,
+        maximum=1,
+    )
+
+
+def flag(name: str, what: str, default: bool) -> Parameter:
+    """True or false."""
+    description = _described(what, str(default).lower())
+    return Parameter(name=name, kind="boolean", description=description, default=default)
+
+
+def array(
+    name: str,
+    kind: Kind,
+    description: str,
+    *,
+    required: bool = False,
+    fields: tuple[Parameter, ...] = (),
+    max_items: int = 1000,
+    max_length: int = 100_000,
+    choices: tuple[str, ...] = (),
+) -> Parameter:
+    """Several of one kind, each one of the choices where there are any; empty by default."""
+    return Parameter(
+        name=name,
+        kind=kind,
+        description=description,
+        required=required,
+        default=None if required else (),
+        fields=fields,
+        max_items=max_items,
+        max_length=max_length,
+        choices=choices,
+    )
+
+
+def _described(description: str, default: object) -> str:
+    return description if default in (None, "") else f"{description} Default {default}."
+
+
+WHERE = Parameter(
+    name="where",
+    kind="strings",
+    description="Such as year>=2020 and not tags in (a, b).",
+    default=(),
+    max_items=20,
+    max_length=MAX_CHARACTERS,
+    lone=True,
+)
+"""Filters on metadata, as text or as the JSON of data; all must be met."""
+LEAST_TOKENS = 500
+"""The least budget: whatever a result says beside its items fits into it."""
+MAX_TOKENS = integer("max_tokens", "", 4000, LEAST_TOKENS, 100_000)
+CURSOR = text("cursor", "next_cursor of the page before.", max_length=20)
+
+
+# Parameters as JSON Schema, in the small part of it that every client reads.
+
+
+_TYPES = {
+    "string": "string",
+    "name": "string",
+    "integer": "integer",
+    "number": "number",
+    "boolean": "boolean",
+    "strings": "array",
+    "integers": "array",
+    "objects": "array",
+    "object": "object",
+}
+
+
+def input_schema(parameters: Sequence[Parameter]) -> Schema:
+    """Schema of a tool's arguments: flat, without `anyOf` and `$ref`; null means the default.
+
+    That nothing else may be given, `clew.tools.spec` says to whoever tries; here it would cost
+    every model its room.
+    """
+    required = [p.name for p in parameters if p.required]
+    return {
+        "type": "object",
+        "properties": {p.name: parameter_schema(p) for p in parameters},
+        **({"required": required} if required else {}),
+    }
+
+
+def parameter_schema(parameter: Parameter) -> Schema:
+    """Schema of one parameter."""
+    kind = _TYPES[parameter.kind]
+    schema: dict[str, Any] = {"type": kind if parameter.required else [kind, "null"]}
+    schema["description"] = parameter.description
+    of_items = parameter.kind == "strings"
+    if parameter.choices and not of_items:
+        # A null that the type allows must be among the values, too.
+        schema["enum"] = [*parameter.choices, *([] if parameter.required else [None])]
+    if parameter.minimum is not None and not parameter.clamped:
+        schema["minimum"] = parameter.minimum
+    if parameter.maximum is not None and not parameter.clamped:
+        schema["maximum"] = parameter.maximum
+    if of_items:
+        of_choices = {"enum": list(parameter.choices)} if parameter.choices else {}
+        schema["items"] = {"type": "string", **of_choices}
+    if parameter.kind == "integers":
+        schema["items"] = {"type": "integer"}
+    if parameter.kind == "objects":
+        schema["items"] = input_schema(parameter.fields)
+    # An empty default says no more than null does.
+    if parameter.default not in (None, "", (), []):
+        schema["default"] = parameter.default
+    return schema
+
+
+def shape(**types: str) -> Schema:
+    """Schema of a result: the JSON types of the main things in it.
+
+    No more than that: the list of all tools is to be small, since it goes into a model's context.
+    """
+    properties = {name: {"type": kind} for name, kind in types.items()}
+    return {"type": "object", "properties": properties}
+
+
+# Arguments as a model gives them, checked and completed; errors say how to go on.
+
+
+_LARGEST = sys.float_info.max
+_LARGEST_WHOLE = 2**63 - 1  # that stores and arrays can hold
+
+
+def load_json(text: str | bytes) -> Any:  # noqa: ANN401 - whatever it says
+    """What JSON of strangers says. Raises `ValueError`, in words for them, where it cannot be."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise ValueError("no UTF-8, nested too deeply, or a number too long") from error
+
+
+def as_object(tool: str, given: Mapping[str, Any] | str | None) -> Mapping[str, Any]:
+    """Arguments as they are, or what their JSON text says; some models write the text of a text.
+
+    Raises `InputError` for text that says no object.
+    """
+    if not isinstance(given, str):
+        return given or {}
+    found = _unquoted(_unquoted(given or "{}"))
+    if not isinstance(found, dict):
+        raise _wrong(f"{tool}: the arguments", given, 'an object such as {"query": "…"}')
+    return found
+
+
+def complete(tool: str, parameters: Sequence[Parameter], given: Mapping[str, Any]) -> Arguments:
+    """All arguments by name, defaults filled in.
+
+    Raises `InputError` that says what was given, what is allowed and what to do next.
+    """
+    known = {parameter.name: parameter for parameter in parameters}
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        expected = ", ".join(known) or "none"
+        raise InputError(
+            f"{tool} has no parameter {unknown[0]!r}; its parameters are {expected}. Call it again"
+            " with those alone"
+        )
+    return {name: _value(tool, parameter, given) for name, parameter in known.items()}
+
+
+def _value(tool: str, parameter: Parameter, given: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    value = given.get(parameter.name)
+    if value is None:
+        if parameter.required:
+            raise InputError(
+                f"{tool} needs {parameter.name!r}: {parameter.description} Call it again with it"
+            )
+        return parameter.default
+    if parameter.kind not in ("string", "name"):
+        value = _unquoted(value)
+    return _READERS[parameter.kind](f"{tool}: {parameter.name}", parameter, value)
+
+
+def _unquoted(value: object) -> object:
+    """What JSON text says: small models, and formats without free-form objects, send values so."""
+    if isinstance(value, str):
+        with suppress(ValueError):
+            return load_json(value)
+    return value
+
+
+def _string(where: str, parameter: Parameter, value: object) -> str:
+    if not isinstance(value, str):
+        raise _wrong(where, value, "a string")
+    if len(value) > parameter.max_length:
+        raise InputError(
+            f"{where} has {len(value)} characters; at most {parameter.max_length} are read. Give"
+            " less at a time"
+        )
+    if not _is_text(value):
+        raise _wrong(where, value, "text without halves of surrogate pairs")
+    if not (parameter.blank or value.strip()):
+        raise _wrong(where, value, "a text with a visible character")
+    if parameter.choices and value not in parameter.choices:
+        raise _wrong(where, value, f"one of {', '.join(parameter.choices)}")
+    return value
+
+
+def _name(where: str, parameter: Parameter, value: object) -> str:
+    if isinstance(value, str):
+        return _string(where, parameter, value)
+    return str(_integer(where, parameter, value))
+
+
+def _number(where: str, parameter: Parameter, value: object) -> float:
+    if not _is_number(value):
+        raise _wrong(where, value, "a number")
+    return _within(where, parameter, value)
+
+
+def _integer(where: str, parameter: Parameter, value: object) -> int:
+    # Some models write 2.0 where 2 is meant, and ids of lists as text.
+    value = _unquoted(value)
+    if not _is_number(value) or value != value // 1:
+        raise _wrong(where, value, "a whole number")
+    if abs(value) > _LARGEST_WHOLE:
+        raise _wrong(where, value, f"a whole number of at most {_LARGEST_WHOLE}")
+    return int(_within(where, parameter, value))
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return abs(value) <= _LARGEST  # a whole number may be too large to become a float
+
+
+def _within(where: str, parameter: Parameter, value: float) -> float:
+    low = -math.inf if parameter.minimum is None else parameter.minimum
+    high = math.inf if parameter.maximum is None else parameter.maximum
+    if parameter.clamped:
+        return min(max(value, low), high)
+    if not low <= value <= high:
+        bounds = f"{low:g} to {high:g}" if math.isfinite(high) else f"at least {low:g}"
+        raise _wrong(where, value, bounds)
+    return value
+
+
+def _boolean(where: str, _: Parameter, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise _wrong(where, value, "true or false")
+    return value
+
+
+def _items(where: str, parameter: Parameter, value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise _wrong(where, value, "an array")
+    if len(value) > parameter.max_items:
+        raise InputError(
+            f"{where} has {len(value)} items; at most {parameter.max_items} are taken. Give less at"
+            " a time"
+        )
+    return value
+
+
+def _strings(where: str, parameter: Parameter, value: object) -> list[str]:
+    if parameter.lone:
+        items = _items(where, parameter, value if isinstance(value, list) else [value])
+        value = [
+            json.dumps(_object(where, parameter, item)) if isinstance(item, dict) else item
+            for item in items
+        ]
+    items = _items(where, parameter, value)
+    return [_string(f"{where}[{i}]", parameter, item) for i, item in enumerate(items)]
+
+
+def _integers(where: str, parameter: Parameter, value: object) -> list[int]:
+    items = _items(where, parameter, value)
+    return [_integer(f"{where}[{i}]", parameter, item) for i, item in enumerate(items)]
+
+
+def _objects(where: str, parameter: Parameter, value: object) -> list[Arguments]:
+    found = []
+    for i, item in enumerate(_items(where, parameter, value)):
+        if not isinstance(item, dict):
+            raise _wrong(f"{where}[{i}]", item, "an object")
+        found.append(complete(f"{where}[{i}]", parameter.fields, item))
+    return found
+
+
+def _object(where: str, _: Parameter, value: object) -> dict[str, Any]:
+    if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
+        raise _wrong(where, value, "an object")
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        expected = "an object without halves of surrogate pairs and numbers of thousands of digits"
+        raise _wrong(where, value, expected) from error
+    return value
+
+
+def _is_text(value: str) -> bool:
+    """Whether it can be sent on: JSON's escapes can say halves of pairs, UTF-8 cannot."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+_READERS = {
+    "string": _string,
+    "name": _name,
+    "integer": _integer,
+    "number": _number,
+    "boolean": _boolean,
+    "strings": _strings,
+    "integers": _integers,
+    "objects": _objects,
+    "object": _object,
+}
+
+
+def _wrong(where: str, value: object, expected: str) -> InputError:
+    try:
+        shown = repr(value)
+    except ValueError:  # Python writes no whole number of thousands of digits
+        shown = f"{type(value).__name__} with a number of thousands of digits"
+    shown = shown if len(shown) <= 80 else f"{shown[:77]}…"
+    return InputError(f"{where} cannot be {shown}; expected {expected}. Call it again with that")
+
+
+# Tool definitions as the clients of several vendors take them.
+#
+# All hold the same: names, descriptions, types, choices, what is required. What a format has no
+# place
+# for (ranges and defaults in some) the descriptions say again.
+
+
+Format = Literal["openai", "openai-strict", "openai-responses", "ollama", "anthropic", "mcp"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+
+_OLLAMA_KEYS = ("type", "description", "enum", "items")
+"""What Ollama keeps of a property."""
+_JSON_NOTE = " As JSON text."
+
+
+def definitions(tools: Iterable[Tool], format: Format) -> list[dict[str, Any]]:
+    """The tools in one of `FORMATS`, in their order.
+
+    - `openai`: function tools of chat completions, which other servers of that API take, too;
+    - `openai-strict`: the same in strict mode, see `strict_schema`;
+    - `openai-responses`: strict function tools of the Responses API, which are flat;
+    - `ollama`: the same with what Ollama keeps of a schema;
+    - `anthropic`: `name`, `description`, `input_schema`;
+    - `mcp`: as `tools/list` of the Model Context Protocol gives them.
+
+    Raises `InputError` for another format.
+    """
+    if format not in FORMATS:
+        raise InputError(f"format cannot be {format!r}; expected one of {', '.join(FORMATS)}")
+    write = {
+        "openai": _openai,
+        "openai-strict": _openai_strict,
+        "openai-responses": _openai_responses,
+        "ollama": _ollama,
+        "anthropic": _anthropic,
+        "mcp": mcp_definition,
+    }[format]
+    return [write(tool) for tool in tools]
+
+
+def _openai(tool: Tool) -> dict[str, Any]:
+    return _function(tool, input_schema(tool.parameters))
+
+
+def _openai_strict(tool: Tool) -> dict[str, Any]:
+    definition = _function(tool, strict_schema(tool.parameters))
+    definition["function"]["strict"] = True
+    return definition
+
+
+def _openai_responses(tool: Tool) -> dict[str, Any]:
+    return {"type": "function", **_openai_strict(tool)["function"]}
+
+
+def _ollama(tool: Tool) -> dict[str, Any]:
+    schema = input_schema(tool.parameters)
+    properties = {
+        name: {key: value for key, value in told.items() if key in _OLLAMA_KEYS}
+        for name, told in schema["properties"].items()
+    }
+    return _function(tool, {**schema, "properties": properties})
+
+
+def _function(tool: Tool, parameters: Schema) -> dict[str, Any]:
+    return {
+        "type": "function",
+        "function": {
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": parameters,
+        },
+    }
+
+
+def _anthropic(tool: Tool) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "input_schema": input_schema(tool.parameters),
+    }
+
+
+def mcp_definition(tool: Tool) -> dict[str, Any]:
+    """The tool as `tools/list` gives it, with what it answers and what it may change."""
+    return {
+        "name": tool.name,
+        "title": tool.title,
+        "description": tool.description,
+        "inputSchema": input_schema(tool.parameters),
+        "outputSchema": tool.result,
+        "annotations": {
+            "readOnlyHint": tool.read_only,
+            "destructiveHint": tool.destructive,
+            "idempotentHint": tool.idempotent or tool.read_only,
+            "openWorldHint": tool.open_world,
+        },
+    }
+
+
+def strict_schema(parameters: Iterable[Parameter]) -> Schema:
+    """Schema for strict mode: everything is required, and null stands for the default.
+
+    Strict mode has no free-form objects: they are JSON text there, which `validate.complete` reads
+    back.
+    """
+    return _strict(input_schema(tuple(parameters)))
+
+
+def _strict(schema: Schema) -> Schema:
+    properties = {name: _strict_property(told) for name, told in schema["properties"].items()}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _strict_property(told: Schema) -> Schema:
+    kept = {key: value for key, value in told.items() if key != "default"}
+    if "object" in told["type"]:
+        optional = isinstance(told["type"], list)
+        kept["type"] = ["string", "null"] if optional else "string"
+        kept["description"] += _JSON_NOTE
+    items = told.get("items")
+    if items is not None and items["type"] == "object":
+        kept["items"] = _strict(items)
+    return kept

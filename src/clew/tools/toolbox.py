@@ -6,26 +6,32 @@ import json
 import logging
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import ClewError, InputError
 from clew.request_end import finishing
-from clew.tools.spec import Call, Caller, Progress
-from clew.tools.truncate import shortened
-from clew.tools.validate import as_object, complete
+from clew.tools.budget import shortened
+from clew.tools.documents import DOCUMENT_TOOLS
+from clew.tools.extraction import EXTRACTION_TOOLS
+from clew.tools.graph import GRAPH_TOOLS
+from clew.tools.graph_queries import CYPHER_TOOL
+from clew.tools.memory import MEMORY_TOOLS
+from clew.tools.spec import Call, Caller, Progress, as_object, complete
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from clew.engine import Engine
-    from clew.ports import AuditOutcome
-    from clew.tools.formats import Format
-    from clew.tools.spec import Arguments, Profile, Result, Tool, Undo
+    from clew.jobs.runner import JobRunner
+    from clew.ports import AuditLog, AuditOutcome
+    from clew.tools.spec import Arguments, Format, Profile, Result, Tool, Undo
 
     Settle = Callable[[AuditOutcome, Result | None], None]
     """Told what became of a write, and what takes it back."""
     Audit = Callable[[Caller, Tool, Arguments], Settle]
     """Told of every write that is about to happen."""
+
 
 logger = logging.getLogger("clew")
 
@@ -89,8 +95,8 @@ class Toolbox:
         return [tool for tool in self._tools.values() if may_call(caller, tool)]
 
     def definitions(self, format: Format, *, profile: Profile = "core") -> list[dict[str, Any]]:
-        """The tools of a profile as a vendor's client takes them; see `clew.tools.formats`."""
-        from clew.tools.formats import definitions
+        """The tools of a profile as a vendor's client takes them; see `clew.tools.spec`."""
+        from clew.tools.spec import definitions
 
         return definitions((t for t in self._tools.values() if profile in t.profiles), format)
 
@@ -191,3 +197,117 @@ def _failure(message: str, error: Exception) -> Outcome:
     # The end says what to do next: what goes is the middle.
     content = {"success": False, "error": shortened(message, ERROR_CHARACTERS)}
     return Outcome(content=content, is_error=True, error=error)
+
+
+# All tools, in the order in which clients see them.
+
+
+TOOLS: tuple[Tool, ...] = (
+    *DOCUMENT_TOOLS,
+    *GRAPH_TOOLS,
+    CYPHER_TOOL,
+    *EXTRACTION_TOOLS,
+    *MEMORY_TOOLS,
+)
+"""Those of every profile; a `Toolbox` picks the ones of its own."""
+
+
+def pack_tools(engine: Engine) -> list[Tool]:
+    """The tools of the packs that the engine's store has enabled.
+
+    Raises `InputError` for what is no tool, and for a name that another tool has.
+    """
+    from clew.tools.spec import Tool
+
+    found: dict[str, Tool] = {}
+    for pack in engine.state.packs.packs:
+        for tool in pack.tools():
+            if not isinstance(tool, Tool):
+                raise InputError(f"the pack {pack.name!r} gives {tool!r:.80} as a tool, not a Tool")
+            if tool.name in found or any(tool.name == known.name for known in TOOLS):
+                raise InputError(
+                    f"the pack {pack.name!r} gives a tool {tool.name!r} anew; rename it"
+                )
+            found[tool.name] = tool
+    return list(found.values())
+
+
+def make_toolbox(
+    engine: Engine,
+    tools: Sequence[Tool] = TOOLS,
+    jobs: JobRunner | None = None,
+    *,
+    packs: bool = True,
+) -> Toolbox:
+    """Tools on one engine, with its audit log and with its jobs, or with a runner given.
+
+    With `packs`, those of the packs that are enabled come with them.
+    """
+    from clew.jobs.kinds import make_runner
+
+    pass
+    from clew.tools.corrections import UNDOS
+
+    pass
+    from clew.wiring import make_audit
+
+    return Toolbox(
+        engine,
+        tools,
+        profile=None,
+        services={"jobs": jobs or make_runner(engine)},
+        audit=audit_to(make_audit(engine.state.journal)),
+        undos=UNDOS,
+        known=TOOLS,
+        further=partial(pack_tools, engine) if packs else None,
+    )
+
+
+# What of a call the audit log keeps: ids and names, never texts.
+
+
+SUBJECTS = frozenset(
+    """below confirm deletions document entities entityName entityNames entityType entity_id
+    entity_ids entity_type entry_id from id is_causal job_id limit name namespace names observations
+    other_id path relationType relation_id relation_type relations source source_id target_id
+    title to url weight""".split()
+)
+"""Parameters, and fields of their objects, whose values say what a call was about."""
+SHOWN = 200
+"""Characters of a name, and items of an array, that are kept."""
+
+
+def audit_to(log: AuditLog) -> Audit:
+    """The hook of a `Toolbox` that writes every change down before it is made."""
+
+    def record(caller: Caller, tool: Tool, arguments: Arguments) -> Settle:
+        entry = log.record(caller.name, tool.name, subjects(arguments))
+
+        def settle(outcome: AuditOutcome, undo: Result | None = None) -> None:
+            log.settle(entry, outcome)
+            if undo is not None:
+                log.keep_undo(entry, undo)
+
+        return settle
+
+    return record
+
+
+def subjects(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that were given, without the texts among them."""
+    return {
+        name: _kept(name, value)
+        for name, value in arguments.items()
+        if name in SUBJECTS and value is not None and value != ()
+    }
+
+
+def _kept(name: str, value: Any) -> Any:  # noqa: ANN401 - any argument
+    if isinstance(value, list):
+        return [_kept(name, item) for item in value[:SHOWN]]
+    if isinstance(value, dict):
+        return subjects(value)
+    if isinstance(value, str):
+        # An address may carry a key in its query.
+        return (value.partition("?")[0] if name in ("url", "source") else value)[:SHOWN]
+    return value

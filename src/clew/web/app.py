@@ -16,20 +16,28 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from clew.errors import ClewError
-from clew.web.api.app import api_routes
-from clew.web.bodies import read_form
-from clew.web.middleware import (
-    FORM_TOKEN,
-    SESSION,
-    CookieLogin,
-    SecurityHeaders,
-    cookie_name,
-)
+from clew.mcp.auth import new_token
+from clew.settings import OAuthSettings, TokenSettings
+from clew.web.api import api_routes
 from clew.web.pages.table import PAGES
-from clew.web.render import STATIC, render, render_page
-from clew.web.request import PREFIX, ForbiddenError, Page, PageRequest, status_of
-from clew.web.sessions import Sessions
-from clew.web.waiting import in_parts
+from clew.web.request import (
+    FORM_TOKEN,
+    PREFIX,
+    SESSION,
+    STATIC,
+    CookieLogin,
+    ForbiddenError,
+    Page,
+    PageRequest,
+    SecurityHeaders,
+    Sessions,
+    cookie_name,
+    in_parts,
+    read_form,
+    render,
+    render_page,
+    status_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -38,10 +46,11 @@ if TYPE_CHECKING:
     from starlette.datastructures import FormData
     from starlette.types import Message, Receive, Scope, Send
 
-    from clew.mcp.auth.access import Access
+    from clew.mcp.auth import Access
     from clew.mcp.engines import Opened
     from clew.mcp.server import ClewServer
-    from clew.settings import ServeSettings
+    from clew.settings import ServeSettings, Settings
+
 
 logger = logging.getLogger("clew")
 
@@ -258,3 +267,30 @@ def _failure(request: Request, status: int, message: str) -> Response:
     answer = render(name, code=status, message=message)
     answer.status_code = status
     return answer
+
+
+# The settings of a server for whoever sits at this machine, and for nobody else.
+
+
+HOST = "127.0.0.1"
+
+
+def owner(settings: Settings, port: int) -> tuple[str, Settings]:
+    """A new token that may do everything, and the settings of a server that knows it alone."""
+    bearer, digest = new_token()
+    names = dict.fromkeys((settings.namespace, *settings.serve.namespaces))
+    token = TokenSettings(
+        name="local", sha256=digest, namespaces=tuple(names), scopes=("read", "write", "admin")
+    )
+    serve = settings.serve.model_copy(
+        update={
+            "host": HOST,
+            "port": port,
+            "tokens": (token,),
+            "oauth": OAuthSettings(),
+            "allowed_hosts": (),
+            "allowed_origins": (),
+            "trusted_proxies": (),
+        }
+    )
+    return bearer, settings.model_copy(update={"serve": serve})

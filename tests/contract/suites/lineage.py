@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 import pytest
 
 from clew.ports import Store
-from clew.shingles import sketch
 from clew.testing.conformance.base import RIVERS, StoreSuite, chunk_ids_of
 from clew.testing.entries import make_entry
+from clew.text import sketch
 from clew.types import Condition, Metadata
 
 

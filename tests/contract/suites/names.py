@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from clew.ports import Store
-from clew.spelling import block_of
 from clew.testing.conformance.base import StoreSuite
 from clew.testing.entries import make_entry, make_link
+from clew.text import block_of
 from clew.types import AliasEvidence
 
 

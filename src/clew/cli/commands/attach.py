@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
+from rich.text import Text
 
-from clew.attach.connect import open_database
-from clew.cli.common import Common
+from clew.attach.schema import open_database
 from clew.cli.errors import INCOMPLETE, note
 from clew.cli.options import (
+    Common,
     MaxCostOption,
     MaxTokensSpentOption,
     QuestionArgument,
     read_question,
 )
 from clew.cli.output import stdout_console, write_json
+from clew.cli.render import ENTITY, FAINT, INDENT, marked, table
 from clew.errors import NoLanguageModelError
+from clew.text import one_line, terms
 
 if TYPE_CHECKING:
-    from clew.attach.mapping import GraphMapping
+    from clew.attach.cypher import CypherAnswer
+    from clew.attach.graph import GraphAnswer, GraphHit
+    from clew.attach.schema import GraphMapping, GraphSchema, PropertyInfo
     from clew.settings import Settings
     from clew.stores.neo4j.connection import Neo4jDatabase
 
@@ -81,7 +88,7 @@ def attach(
 
     Without a question, check that the mapping fits the graph.
     """
-    from clew.attach.mapping import read_mapping
+    from clew.attach.schema import read_mapping
     from clew.settings import load_settings
 
     settings = load_settings(store=address)
@@ -100,7 +107,7 @@ def attach(
     if common.json:
         write_json(answer)
         return
-    from clew.cli.attached import print_answer
+    pass
 
     print_answer(stdout_console(), answer)
     for remark in answer.notes:
@@ -113,8 +120,7 @@ def _check(
     common: Common, database: Neo4jDatabase, settings: Settings, mapping: GraphMapping
 ) -> None:
     """Print how the mapping fits the graph; the exit status is 1 where anything does not."""
-    from clew.attach.check import check_mapping
-    from clew.attach.schema import read_schema
+    from clew.attach.schema import check_mapping, read_schema
     from clew.wiring import make_embedder
 
     # The model is loaded only where its dimension is asked for.
@@ -123,7 +129,7 @@ def _check(
     if common.json:
         write_json(findings)
     else:
-        from clew.cli.tables import table
+        from clew.cli.render import table
 
         rows = [("fits" if f.fits else "WRONG", f.entry, f.given, f.detail) for f in findings]
         stdout_console().print(table(("", "entry", "given", "found"), rows))
@@ -147,7 +153,7 @@ def schema(common: Common) -> None:
     if common.json:
         write_json({"labels": found.labels, "types": found.types, "indexes": found.indexes})
         return
-    from clew.cli.attached import print_schema
+    pass
 
     print_schema(stdout_console(), found)
 
@@ -179,9 +185,8 @@ def cypher(
 
     The query is shown. It is judged by the server's own plan of it before it runs.
     """
-    from clew.attach.cypher import ask_by_cypher, cypher_requests
-    from clew.attach.examples import read_examples
-    from clew.cli.commands.llm.ask import print_estimate
+    from clew.attach.cypher import ask_by_cypher, cypher_requests, read_examples
+    from clew.cli.commands.llm import print_estimate
     from clew.models.llm.budget import estimate
     from clew.models.llm.client import LanguageModelClient
     from clew.settings import load_settings
@@ -215,8 +220,107 @@ def cypher(
     if common.json:
         write_json(answer)
         return
-    from clew.cli.attached import print_rows
+    pass
 
     print_rows(stdout_console(), answer)
     for remark in answer.notes:
         note(f"Note: {remark}")
+
+
+# Answers from a graph that Clew did not make, and what a database holds, on a terminal.
+
+
+def print_answer(console: Console, answer: GraphAnswer) -> None:
+    """Print the passages, best first, each with its scores and the path that leads to it."""
+    asked = frozenset(terms(answer.question))
+    if answer.seeds:
+        console.print(Text(f"from {one_line(', '.join(answer.seeds))}", style=FAINT))
+        console.print()
+    for number, hit in enumerate(answer.hits, start=1):
+        console.print(_heading(number, hit))
+        _print_indented(console, Text.assemble(*marked(hit.text.strip(), asked)))
+        channels = [f"{name} {value:.3f}" for name, value in hit.scores.items()]
+        _print_indented(console, Text(" · ".join([f"score {hit.score:.4f}", *channels]), FAINT))
+        if hit.path:
+            _print_indented(console, _path(hit, f"[{number}]"))
+        console.print()
+
+
+def print_rows(console: Console, answer: CypherAnswer) -> None:
+    """Print the query and what it found, a line a row."""
+    if answer.query:
+        console.print(Text(answer.query, style=FAINT))
+        for name, value in answer.parameters.items():
+            console.print(Text(f"  ${one_line(name)} = {value!r}", style=FAINT))
+        console.print()
+    if answer.rows:
+        columns = tuple(one_line(name) for name in answer.columns)
+        console.print(table(columns, [[_cell(value) for value in row] for row in answer.rows]))
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, str):
+        return one_line(value)
+    return one_line(json.dumps(value, ensure_ascii=False))
+
+
+def _heading(number: int, hit: GraphHit) -> Text:
+    """`[1] Title, source, id`, of which each that is unknown is left out."""
+    known = [one_line(name) for name in (hit.title, hit.source, hit.id) if name]
+    first, *rest = dict.fromkeys(known)
+    return Text.assemble((f"[{number}] {first}", "bold"), (", ".join(["", *rest]), FAINT))
+
+
+def _path(hit: GraphHit, end: str) -> Text:
+    """`Ada Morn —WORKS_FOR→ Vell Trust ←MENTIONS— [1]`."""
+    line = Text()
+    for step in hit.path:
+        line.append(one_line(step.entity), style=ENTITY)
+        tie = one_line(step.type)
+        line.append(f" —{tie}→ " if step.forward else f" ←{tie}— ")
+    return line.append(end, style="bold")
+
+
+def _print_indented(console: Console, text: Text) -> None:
+    """Print a text, every line of it indented; lines are folded on a terminal alone."""
+    folded = text.split() if console.soft_wrap else text.wrap(console, console.width - len(INDENT))
+    for line in folded:
+        line.rstrip()
+        console.print(Text.assemble(INDENT, line), soft_wrap=True)
+
+
+def print_schema(console: Console, schema: GraphSchema) -> None:
+    """Print tables of labels, of relationship types and of indexes."""
+    labels = [(label.name, label.count, _properties(label.properties)) for label in schema.labels]
+    console.print(table(("label", "nodes", "properties"), labels))
+    types = [
+        (
+            type_.name,
+            type_.count,
+            ", ".join(f"{start} to {end}" for start, end in type_.ends),
+            _properties(type_.properties),
+        )
+        for type_ in schema.types
+    ]
+    if types:
+        console.print()
+        console.print(table(("type", "relationships", "between", "properties"), types))
+    indexes = [
+        (
+            index.name,
+            index.kind if index.online else f"{index.kind}, not online",
+            ", ".join(index.labels),
+            ", ".join(index.properties),
+            "" if index.dimension is None else index.dimension,
+            index.similarity,
+        )
+        for index in schema.indexes
+    ]
+    if indexes:
+        console.print()
+        columns = ("index", "kind", "labels", "properties", "dimensions", "similarity")
+        console.print(table(columns, indexes))
+
+
+def _properties(properties: Iterable[PropertyInfo]) -> str:
+    return ", ".join(f"{p.name} ({' or '.join(p.types)})" for p in properties)

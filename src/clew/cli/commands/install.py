@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shlex
 import shutil
 import sys
+import tomllib
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 
-from clew.cli.clients import client_file
-from clew.cli.common import Common
 from clew.cli.errors import note
+from clew.cli.options import Common
 from clew.cli.output import write_json, write_whole
-from clew.private_files import private
-
-if TYPE_CHECKING:
-    from clew.cli.clients import ClientFile, Entry
+from clew.derived_files import private
+from clew.errors import InputError
 
 ROOTS = "CLEW_ACCESS__ROOTS"
 """The variable of the setting `access.roots`."""
@@ -137,3 +139,157 @@ def _back_up(path: Path) -> Path:
             shutil.copystat(path, backup)
             return backup
     raise AssertionError("there is always a next number")
+
+
+# Where assistants keep their list of servers, and how an entry is put into it.
+
+
+Client = Literal["claude", "cursor", "vscode", "codex"]
+Entry = Mapping[str, Any]
+"""How a client starts a server: `command`, `args`, for some `env` and `type`."""
+
+_BY_ADDRESS = ("url", "headers")
+"""What an entry has that names a server by its address; none that starts one has these."""
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class ClientFile:
+    """A client's configuration."""
+
+    path: Path
+    section: str
+    """What holds the servers, by name."""
+    typed: bool
+    """Whether an entry says that it is of type `stdio`."""
+
+    @property
+    def is_toml(self) -> bool:
+        """Whether it is TOML; else it is JSON."""
+        return self.path.suffix == ".toml"
+
+    def entry(self, command: Sequence[str], env: Mapping[str, str]) -> Entry:
+        """The entry for a command that serves on standard input and output."""
+        kind = {"type": "stdio"} if self.typed else {}
+        told = {"env": dict(env)} if env else {}
+        return {**kind, "command": command[0], "args": list(command[1:]), **told}
+
+    def read(self) -> str:
+        """What the file holds; nothing where there is none."""
+        try:
+            return self.path.read_text(encoding="utf-8-sig") if self.path.exists() else ""
+        except UnicodeDecodeError as error:
+            raise _unreadable(self, f"it is not in UTF-8: {error}") from error
+
+    def text(self, name: str, entry: Entry) -> str:
+        """A configuration that holds this server alone."""
+        return self.merged("", name, entry)
+
+    def merged(self, text: str, name: str, entry: Entry) -> str:
+        """The configuration `text` with the server in place of one of the same name.
+
+        All else stays as it is, and what that one had beside the entry, such as `env`, too. Raises
+        `InputError` where the text cannot be read or changed.
+        """
+        return (_merge_toml if self.is_toml else _merge_json)(self, text, name, entry)
+
+
+def client_file(client: Client) -> ClientFile:
+    """The user's own configuration of a client, on this system."""
+    from platformdirs import user_config_path
+
+    if client == "claude":
+        folder = user_config_path("Claude", appauthor=False, roaming=True)
+        return ClientFile(folder / "claude_desktop_config.json", "mcpServers", False)
+    if client == "cursor":
+        return ClientFile(Path.home() / ".cursor" / "mcp.json", "mcpServers", True)
+    if client == "vscode":
+        folder = user_config_path("Code", appauthor=False, roaming=True)
+        return ClientFile(folder / "User" / "mcp.json", "servers", True)
+    home = Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
+    return ClientFile(home / "config.toml", "mcp_servers", False)
+
+
+def _merge_json(file: ClientFile, text: str, name: str, entry: Entry) -> str:
+    try:
+        known = json.loads(text) if text.strip() else {}
+    except ValueError as error:
+        raise _unreadable(file, f"it is no plain JSON: {error}") from error
+    servers = known.get(file.section, {}) if isinstance(known, dict) else None
+    if not isinstance(servers, dict):
+        raise _unreadable(file, f"its {file.section!r} is no object")
+    merged = {**known, file.section: {**servers, name: _kept(servers, name, entry)}}
+    return json.dumps(merged, ensure_ascii=False, indent=2) + "\n"
+
+
+def _kept(servers: Mapping[str, Any], name: str, entry: Entry) -> Entry:
+    """The entry with what one of the same name had beside it."""
+    before = servers.get(name)
+    had = before if isinstance(before, dict) else {}
+    kept = {field: had[field] for field in had if field not in _BY_ADDRESS} | dict(entry)
+    if isinstance(had.get("env"), dict):
+        kept["env"] = {**had["env"], **entry.get("env", {})}
+    return kept
+
+
+def _merge_toml(file: ClientFile, text: str, name: str, entry: Entry) -> str:
+    """The text with the server's table at its end, comments and order of the rest kept.
+
+    What came of it is read again: where it is not what was meant, nothing is changed.
+    """
+    try:
+        known = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _unreadable(file, f"it is no TOML: {error}") from error
+    servers = known.get(file.section, {})
+    if not isinstance(servers, dict):
+        raise _unreadable(file, f"its {file.section!r} is no table")
+    entry = _kept(servers, name, entry)
+    rest = _without_table(text, file.section, name) if name in servers else text
+    parted = f"{rest.rstrip()}\n\n" if rest.strip() else ""
+    meant = {**known, file.section: {**servers, name: dict(entry)}}
+    with suppress(tomllib.TOMLDecodeError, TypeError):  # no JSON, such as a date
+        merged = parted + _table(file.section, name, entry)
+        if tomllib.loads(merged) == meant:
+            return merged
+    raise _unreadable(file, f"its {file.section!r} is not written as tables [{file.section}.NAME]")
+
+
+def _without_table(text: str, section: str, name: str) -> str:
+    """The lines outside of a server's table and of the tables within that."""
+    header = re.compile(
+        rf"\s*\[\s*{section}\s*\.\s*(?:{re.escape(name)}|{re.escape(_value(name))})\s*[.\]]"
+    )
+    kept, inside = [], False
+    for line in text.splitlines(keepends=True):
+        if line.lstrip().startswith("["):
+            inside = bool(header.match(line))
+        if not inside:
+            kept.append(line)
+    return "".join(kept)
+
+
+def _table(section: str, name: str, entry: Entry) -> str:
+    lines = [f"{_quoted(field)} = {_value(value)}" for field, value in entry.items()]
+    return "\n".join([f"[{section}.{_quoted(name)}]", *lines]) + "\n"
+
+
+def _quoted(key: str) -> str:
+    return key if _BARE_KEY.fullmatch(key) else _value(key)
+
+
+def _value(value: object) -> str:
+    """A value as TOML, whose strings, numbers and truth values are JSON's, too."""
+    if isinstance(value, dict):
+        pairs = (f"{_quoted(key)} = {_value(inner)}" for key, inner in value.items())
+        return f"{{{', '.join(pairs)}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _unreadable(file: ClientFile, why: str) -> InputError:
+    return InputError(
+        f"cannot add to {str(file.path)!r}, since {why}. It is left as it was: without --write,"
+        " `clew install` prints what to add by hand"
+    )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from clew.errors import ReplyError
 from clew.indexing.enrichment.run import CheckedModel, Counts
 from clew.indexing.markdown import MEDIA_TYPE, masked
-from clew.ports.language_model import Message, Request
+from clew.ports.models import Message, Request
 from clew.text import plain, terms
 from clew.untrusted import NOTICE, untrusted_block
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from clew.ports import Embedder, Store
-    from clew.ports.enrichment import EnrichmentLog
+    from clew.ports.graph import EnrichmentLog
     from clew.settings import LlmSettings
     from clew.types import StoredChunk
 

@@ -8,14 +8,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from clew.errors import BudgetError, ModelError, ModelUnavailableError, ReplyError
-from clew.ports.language_model import LanguageModel
+from clew.ports.models import LanguageModel
 from clew.workers import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from concurrent.futures import Future
 
-    from clew.ports.language_model import Reply, Request
+    from clew.ports.models import Reply, Request
 
 W = TypeVar("W")
 Out = TypeVar("Out")

@@ -4,33 +4,79 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
-from clew.indexing.ner.entity_types import is_person_shaped, type_of_name
-from clew.indexing.ner.layout import (
-    heading_end,
-    is_in_identifier,
-    is_label,
-    opens_line,
-    wrapped_end,
-)
-from clew.indexing.ner.name_lexicon import (
+from clew.indexing.ner.entity_types import (
     CALENDAR,
     COMMON_WORDS,
     CONNECTORS,
+    COURTESY,
     DEMONYMS,
     OPENING_VERBS,
     ORGANISATION_PREFIXES,
+    ROLES,
     SECTION_WORDS,
     STARTERS,
+    NameSpan,
     is_first_name,
     is_ordinary,
+    is_person_shaped,
+    type_of_name,
 )
-from clew.indexing.ner.patterns.capitals import NAME, PREFIXES, UPPER, VERSION, W
-from clew.indexing.ner.patterns.name_edges import Token, trim_name
-from clew.indexing.ner.patterns.run_together import is_run_together
-from clew.indexing.ner.spans import NameSpan
-from clew.text import STOP_WORDS
+from clew.text import STOP_WORDS, cached
 from clew.word_lists import word_list
+
+# The shape of names in scripts that have capitals, as one expression.
+
+
+# Blocks with two cases: Latin, Greek, Cyrillic, Armenian; Georgian and Glagolitic; Latin and Greek
+# extensions; Coptic; Cyrillic and Latin extensions.
+_CASED = ((0x41, 0x590), (0x10A0, 0x1100), (0x1E00, 0x2000), (0x2C00, 0x2D30), (0xA640, 0xA7FF))
+UPPER = "".join(chr(c) for low, high in _CASED for c in range(low, high) if chr(c).isupper())
+# Letters of scripts without spaces, which Python's \w takes for part of a Latin word beside them.
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    "\uff66-\uff9f"
+)
+W = rf"[^\W_{_UNSPACED}]"
+LONGEST_NAME = 16
+"""Words of a name, connectors not counted."""
+_GAP = r"(?:[ \u00a0]{1,2}|[ ]?\n[ ]{0,8})"
+# A full stop belongs to these; by length, since a look behind has one width.
+_DOTTED = (
+    r"Mr\.|Ms\.|Dr\.|Fr\.|St\.|Sr\.|Jr\.|Mt\.|Ft\.|Lt\.|No\.|Co\.",
+    r"Mrs\.|Rev\.|Ste\.|Col\.|Gen\.|Sgt\.|Maj\.|Gov\.|Sen\.|Rep\.|Hon\.|Vol\.|Inc\.|Ltd\.",
+    r"Prof\.|Capt\.|Cllr\.|Bros\.|Corp\.",
+)
+_STOP = rf"\.(?=[ ]?[{UPPER}\d]|,)(?:{'|'.join(f'(?<={words})' for words in _DOTTED)})"
+# Every alternative begins with a capital, so that the search skips whatever is none in C.
+_WORD = (
+    rf"[{UPPER}](?:\.(?:[{UPPER}]\.)+(?!{W})"  # U.S., J.R.R.
+    rf"|\.(?=[ ]?(?:\n[ ]{{0,8}})?[{UPPER}])"  # J. Smith
+    rf"|{W}*(?:[-‐’'·]{W}+(?:(?<=\d)\.\d{{1,4}}){{0,3}}"  # Apache-2.0
+    rf"|(?<=[{UPPER}\d])/[{UPPER}]{{2,}}"  # CI/CD, but no Knoppix/LMDE
+    rf"|(?<=\b[{UPPER}]{{3}})/[{UPPER}]{W}+"  # GNU/Linux
+    rf"|&[{UPPER}]{W}*)*(?:\+\+|\#(?!{W})|{_STOP})?)"
+)
+PREFIXES = "al|el|an|ar|as|ash|at|ad|bin|ibn|d|l|de|da"
+_FOLLOWER = rf"(?:{_WORD}|[a-z]{{1,2}}[{UPPER}]{W}+|(?:{PREFIXES})[-‐’'][{UPPER}]{W}*(?:[-‐]{W}+)*)"
+_CONNECTOR = "|".join(re.escape(word) for word in sorted(CONNECTORS, key=len, reverse=True))
+_UNITS = (
+    "million|billion|trillion|percent|per|times|to|[kKMGT]?i?[BbVWm]|[MGk]?Hz|inch(?:es)?|feet|ft"
+    "|km|kg|am|pm"
+)
+_NUMBER = rf"(?:\d{{1,3}}|[03-9]\d{{3}})(?!{W}|[.,:/–]\d|-{W}|[%°])"  # a year is no part of a name
+_VERSION = (
+    rf"v?\d{{1,4}}(?:\.\d{{1,4}}){{1,3}}(?:(?:a|b|rc|dev|alpha|beta)\d{{0,3}})?"
+    rf"(?!{W}|[.,:/–-]\d|[%°]|[ ](?:{_UNITS})\b)"
+)
+VERSION = re.compile(_VERSION)
+NAME = re.compile(
+    rf"{_WORD}(?:(?:{_GAP}(?:{_CONNECTOR})){{0,3}}(?:{_GAP}|(?<=\.)){_FOLLOWER}|{_GAP}{_NUMBER}"
+    rf"|(?:[ ]|\n[ ]{{0,8}}){_VERSION}"
+    rf"|,?[ ](?:Jr|Sr)\b\.?){{0,{LONGEST_NAME - 1}}}"
+)
+
 
 _SMALL_PREFIX = re.compile(rf"(?<!{W})(?:[a-z]{{1,2}}|(?:{PREFIXES})[-‐’'])$")
 _NUMBER_BEFORE = re.compile(r"(?<!\w)(?:\d+(?:st|nd|rd|th)|(?<=[Tt]he )(?:1[89]|20)\d\d) $")
@@ -308,3 +354,322 @@ def _span(tokens: Sequence[Token], *, nested: bool = False) -> NameSpan:
 def _bare(token: str) -> str:
     """Without the possessive at its end."""
     return token[:-2] if token.endswith(("'s", "’s")) else token
+
+
+# Words at the edges of a capitalised span that are no part of a name.
+
+
+_AMBIGUOUS_CALENDAR = word_list("may april june august march sun sat mon est am pm")
+_ASKING = word_list("did does do who what why how when where which whose is are was were can")
+"""What opens a question: no name begins with it, wherever it stands."""
+_OFFICES = word_list("ceo cto cfo coo cio")
+_ELISION = re.compile(r"(?:l|d|j|c|n|s|qu)'", re.IGNORECASE)  # French "L'écrivain"
+Token = tuple[int, str]
+"""A word and where it starts."""
+
+
+def trim_name(tokens: Sequence[Token], opens: bool, *, is_dated: bool = False) -> tuple[int, int]:
+    """Range of the tokens without those that stand there for the sentence's sake."""
+    first, last = 0, len(tokens)
+    while first < last and _is_filler(tokens, first, opens):
+        first += 1
+    while 0 < first < last and tokens[first][1].isdigit():  # "September 23"
+        first += 1
+    while last > first and tokens[last - 1][1] in CONNECTORS:
+        last -= 1
+    while last - first > 2 and _is_day(*tokens[last - 2 : last]):  # "Published 4 June"
+        last -= 2
+    if is_dated and last - first > 1 and tokens[last - 1][1].casefold() in CALENDAR:
+        last -= 1  # "PyCon | June 2019"
+    return first, last
+
+
+def _is_day(first: Token, second: Token) -> bool:
+    """Whether two words are a number and a month or a day of the week."""
+    number, name = sorted((first[1], second[1]))
+    return number.isdigit() and name.casefold() in CALENDAR
+
+
+def _is_filler(tokens: Sequence[Token], i: int, opens: bool) -> bool:
+    token = tokens[i][1]
+    lower = token.casefold().replace("’", "'").strip(".")
+    if (
+        token in CONNECTORS
+        or lower in ("the", "i", "i'm", "i've", "i'd", "i'll")
+        or lower in COURTESY
+    ):
+        return True
+    if opens and _ELISION.match(lower) and token.rpartition("’")[2].rpartition("'")[2].islower():
+        return True
+    if i == 0 and len(tokens) > 1 and _leads_in(token, tokens[1][1]):
+        return True
+    if lower in _ASKING and not token.isupper():  # "25 Did the Russian revolution …"
+        return True
+    if lower in _OFFICES:  # "CEO of Acme"
+        return token.isupper() and i + 1 < len(tokens)
+    if opens and token.partition("-")[2].islower() and is_ordinary(token):
+        return len(tokens) > 1  # "Platform-agnostic MM"
+    if opens and lower in STARTERS:
+        return len(token) == 1 or not token.isupper()
+    if opens and len(tokens) - i > 1 and _is_imperative(lower, tokens[i + 1][1]):
+        return True
+    if lower in CALENDAR:
+        return lower not in _AMBIGUOUS_CALENDAR
+    # "Director Christopher Nolan", but "General Motors", "King Charles", "King of France".
+    return lower in ROLES and len(tokens) - i > 2 and tokens[i + 1][1] not in CONNECTORS
+
+
+def _leads_in(token: str, following: str) -> bool:
+    """Whether it stands before a name wherever it is: "¹See Debian Policy", "(1) A PTE"."""
+    return token.casefold() == "see" or (token == "A" and following[:3].isupper())
+
+
+def _is_imperative(lower: str, following: str) -> bool:
+    """Whether a sentence opens with what is to be done: "Install Debian", "Using Kafka"."""
+    has_article = following in ("the", "a", "an")
+    if is_ordinary(following) and not (has_article or following.isupper()):
+        return False
+    endings = ("ing", "ed") if has_article else "ing"
+    return lower in OPENING_VERBS or (
+        len(lower) > 4 and lower.endswith(endings) and is_ordinary(lower)
+    )
+
+
+# Words that lost the blanks between them, as they do in the text of some PDF files.
+
+
+_SHORTEST = 10
+"""Letters of such a word, at least."""
+_LEAST_WORDS = 4
+"""Ordinary words that it must be: some names are two or three ("Cunningham", "Netherlands")."""
+_LEAST_LETTERS = 3
+"""Letters of such words, on average; shorter ones are in many names by chance: "Pro-met-he-us"."""
+_LONG = 18
+"""Letters from which on three ordinary words are enough: names are shorter ("Netherlands")."""
+_LEAST_OF_LONG = 3
+_VERY_LONG = 20
+"""Letters from which on a share of ordinary words is enough; few words and names are as long."""
+_MOSTLY = 0.85
+_PART = re.compile(r"[^\W\d_][^\W\dA-Z_]*")
+_OPENINGS = re.compile("(?:the|this|that|these|for|when|you|with|from|if|as)(?=.)")
+"""Function words; two ordinary words behind one are enough."""
+_LONGEST_PART = 15
+_LONGEST = 200
+"""Letters that are looked at."""
+_SHORTEST_HALF = 3
+_NEVER = 1_000
+
+
+@cached(8)
+def is_run_together(word: str) -> bool:
+    """Whether a word is several ordinary ones without blanks: "Youcanautomatethe".
+
+    Names may stand among them ("HowcanyouhelpDebian"): each part between capitals is looked at.
+    """
+    if len(word) < _SHORTEST or is_ordinary(word):
+        return False
+    parts = [part.casefold() for part in _PART.findall(word[:_LONGEST])]
+    return any(len(part) >= _SHORTEST and _is_sentence(part) for part in parts)
+
+
+def _is_sentence(letters: str) -> bool:
+    """Whether letters are enough ordinary words, or mostly ordinary words."""
+    if is_ordinary(letters):
+        return False
+    least = _LEAST_OF_LONG if len(letters) >= _LONG else _LEAST_WORDS
+    opening = _OPENINGS.match(letters)
+    if least <= _parts_run_together(letters) <= len(letters) // _LEAST_LETTERS:
+        return True
+    if opening and _parts_run_together(letters[opening.end() :]) > 1:
+        return True
+    return len(letters) >= _VERY_LONG and _covered(letters) >= _MOSTLY * len(letters)
+
+
+def _covered(letters: str) -> int:
+    """How many of the letters lie in ordinary words of three letters or more, at most."""
+    most = [0] * (len(letters) + 1)
+    for right in range(1, len(letters) + 1):
+        most[right] = most[right - 1]
+        for size in range(_SHORTEST_HALF, min(right, _LONGEST_PART) + 1):
+            if most[right - size] + size > most[right] and is_ordinary(
+                letters[right - size : right]
+            ):
+                most[right] = most[right - size] + size
+    return most[-1]
+
+
+def is_compound(word: str) -> bool:
+    """Whether a word is made of two ordinary ones: "toolchain", "multipart"."""
+    letters = word.casefold()
+    return any(
+        is_ordinary(letters[:at]) and is_ordinary(letters[at:])
+        for at in range(_SHORTEST_HALF, min(len(letters), _LONGEST) - _SHORTEST_HALF + 1)
+    )
+
+
+def _parts_run_together(letters: str) -> int:
+    """The fewest ordinary words that make up the letters; 0 where none do."""
+    fewest = [0, *([_NEVER] * len(letters))]
+    for right in range(1, len(letters) + 1):
+        for size in range(1, min(right, _LONGEST_PART) + 1):
+            before = fewest[right - size] + 1
+            if before < fewest[right] and _is_word(letters[right - size : right]):
+                fewest[right] = before
+    return fewest[-1] if fewest[-1] < _NEVER else 0
+
+
+def _is_word(word: str) -> bool:
+    return word in ("a", "i") if len(word) == 1 else is_ordinary(word)
+
+
+# What the layout of a text says of capitals: headings, labels, line ends, addresses, paths.
+
+
+_SHORTEST_WRAPPED = 30
+"""Characters of a line that goes on with the next one, at least."""
+_SHORTEST_INDENTED = 60
+"""The same of a line before an indented one."""
+_FULL = 0.9
+"""Of the longest line around it, at least, has a line that goes on: its end is ragged."""
+_LONGEST_HEADING = 120
+_LABEL = re.compile(r"(?:\*\*|__)?:(?=\s|$|\*\*|__)")
+_MARK = re.compile(r"[ \t]{0,3}#{1,6}[ \t]")
+_UNDERLINE = re.compile(r"\n[ \t]{0,3}([=~^*+#-])\1{2,200}[ \t]*(?:\n|$)")
+_FENCE = re.compile(r"^[ \t]{0,12}(?:```|~~~)", re.MULTILINE)
+_PROMPT = re.compile(r"(?:>>>|\.\.\.|[$%]) \S")
+_WORD_LAYOUT = re.compile(r"[^\W\d_]{4,60}")
+_NO_HEADING = ".!?,;|"
+_SENTENCE_WORDS = re.compile(
+    r"\b(?:is|are|was|were|has|have|had|will|would|said|says|I|we|you|he|she)\b"
+)
+_SMALL_IN_HEADINGS = STOP_WORDS | word_list(
+    "across along among around behind beside beyond like near onto past since toward towards upon"
+    " versus within without"
+)
+_COLUMNS = " " * 3
+"""What stands between the cells of a line of a table, at least."""
+_SPACE = " \n\t\u00a0"
+_OPENERS = frozenset('"“„«‘`([*_•><|+#-–—→=:!?…¿¡\n')
+_REFERENCE = re.compile(r"\b[Ss]ee (?:also )?$")
+"""What the title of a section stands behind: "see Adopting a package"."""
+_ORDINAL = re.compile(
+    r"[ \t#]{0,12}(?:\[[#\w-]{1,20}\]"
+    r"|\(?(?:\d{1,4}|[a-z]|[ivx]{2,4})[.)]|\d{1,3}(?:\.\d{1,3}){1,4}\.?)"
+)
+_LONGEST_ORDINAL = 40
+"""Characters of a list's or a heading's number, blanks and marks before it among them."""
+_NAMES_BETWEEN_SLASHES = re.compile(r"[A-Z][A-Za-z]{1,30}(?:/(?:[A-Z][A-Za-z]{1,30}|\.{3})){1,8}/?")
+_LONGEST_ADDRESS = 200
+"""Characters on either side of a name in which the ends of an address are looked for."""
+
+
+def opens_line(text: str, start: int, position: int) -> bool:
+    """Whether a word at `position` of a sentence from `start` on would be capitalised anyhow."""
+    before = position - 1
+    while before >= start and text[before] == " ":
+        before -= 1
+    if before < start or text[before] in _OPENERS or position - before > len(_COLUMNS):
+        return True
+    if text[before] in "eo":
+        return _REFERENCE.search(text, max(start, position - 9), position) is not None
+    if text[before] not in ".)]" and not text[before].isdigit():
+        return False
+    line = text[max(start, before - _LONGEST_ORDINAL) : before + 1].rpartition("\n")[2]
+    return _ORDINAL.fullmatch(line) is not None
+
+
+def wrapped_end(text: str, left: int, right: int) -> int:
+    """Where the name `text[left:right]` ends if no name runs over a line end but a wrapped one."""
+    at = text.find("\n", left, right)
+    while at >= 0:
+        if not _is_wrapped(text, at):
+            return left + len(text[left:at].rstrip())
+        at = text.find("\n", at + 1, right)
+    return right
+
+
+def _is_wrapped(text: str, at: int) -> bool:
+    """Whether a line ends at `at` since the next word would not have fitted."""
+    start = text.rfind("\n", 0, at) + 1
+    length = len(text[start:at].rstrip())
+    is_indented = text[at + 1 : at + 2] == " "  # in a list; or an address, whose lines are short
+    shortest = _SHORTEST_INDENTED if is_indented else _SHORTEST_WRAPPED
+    if (
+        length < shortest
+        or text.startswith(("#", "|"), start)
+        or _COLUMNS in text[start:at].strip()
+    ):
+        return False
+    end = text.find("\n", at + 1)
+    following = text[at + 1 : end if end >= 0 else len(text)]
+    before = start - 1 - (text.rfind("\n", 0, start - 1) + 1) if start else 0
+    word = following.split(maxsplit=1)[0] if following.strip() else ""
+    return length + 1 + len(word) > _FULL * max(len(following.rstrip()), before)
+
+
+def heading_end(text: str, start: int, position: int, end: int) -> int:
+    """Where the heading ends in whose line `position` lies; `position` where it lies in none."""
+    first = max(text.rfind("\n", 0, position) + 1, position - _LONGEST_HEADING)
+    last = text.find("\n", position, position + _LONGEST_HEADING)
+    last = min(len(text), position + _LONGEST_HEADING) if last < 0 else last
+    if _MARK.match(text, first) or _UNDERLINE.match(text, last):
+        return min(last, end)
+    if last < len(text) and text[last] != "\n":
+        return position  # a long line of prose, as most are: it need not be read
+    line = text[first:last].strip()
+    words = _WORD_LAYOUT.findall(line)
+    if len(words) < 2 or line[-1] in _NO_HEADING or _SENTENCE_WORDS.search(line):
+        return position
+    # Of the words that a heading with capitals has in small letters, none is a verb or a noun.
+    if any(word.islower() and word not in _SMALL_IN_HEADINGS for word in words):
+        return position
+    capitals = sum(word[0].isupper() for word in words)
+    return min(last, end) if capitals * 4 >= len(words) * 3 else position
+
+
+def is_heading(text: str, start: int, end: int) -> bool:
+    """Whether a sentence is a heading, by the marks before it or the line below it."""
+    return bool(_MARK.match(text, start) or _UNDERLINE.match(text, end))
+
+
+def find_fences(text: str) -> list[tuple[int, int]]:
+    """Ranges of the fenced code of a text; one that does not end goes on to the end."""
+    if "```" not in text and "~~~" not in text:
+        return []
+    marks = [match.start() for match in _FENCE.finditer(text)]
+    return [(a, b) for a, b in zip_longest(marks[::2], marks[1::2], fillvalue=len(text))]
+
+
+def is_code_line(text: str, start: int) -> bool:
+    """Whether a sentence begins with the prompt of a shell or an interpreter."""
+    return _PROMPT.match(text, start) is not None
+
+
+def is_label(text: str, right: int) -> bool:
+    """Whether a colon follows: the name of a field, or of who speaks."""
+    return _LABEL.match(text, right) is not None
+
+
+def is_in_identifier(text: str, start: int, left: int, right: int, end: int) -> bool:
+    """Whether a capitalised word is part of an address, a path, a variable or an option."""
+    before, after = text[left - 1 : left] if left > start else "", text[right : right + 1]
+    if (before and before in "_@$\\~=%") or (after and after in "_@\\="):
+        return True
+    if before not in ("/", ".", "?", "&") and after != "/":
+        return False
+    first = left
+    while first > max(start, left - _LONGEST_ADDRESS) and text[first - 1] not in _SPACE:
+        first -= 1
+    last = right
+    while last < min(end, right + _LONGEST_ADDRESS) and text[last] not in _SPACE:
+        last += 1
+    token = text[first:last].strip("()[]<>\"'`,;")
+    if _NAMES_BETWEEN_SLASHES.fullmatch(token):
+        return False
+    is_dotted = before == "." and first < left - 1 and text[left - 2].islower()
+    return (
+        is_dotted
+        or "://" in token
+        or token.startswith(("/", "./", "../", "www."))
+        or token.count("/") > 1
+    )

@@ -8,15 +8,25 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from clew.indexing.ner.name_lexicon import COMMON_WORDS, CONNECTORS, STARTERS, is_ordinary
-from clew.indexing.ner.patterns.technical_words import technical_words
-from clew.indexing.ner.spans import NameSpan, SentenceSpans
+from clew.indexing.ner.cased_ner import UPPER
+from clew.indexing.ner.code_names import technical_words
+from clew.indexing.ner.entity_types import (
+    COMMON_WORDS,
+    CONNECTORS,
+    STARTERS,
+    NameSpan,
+    SentenceSpans,
+    is_first_name,
+    is_ordinary,
+    type_of_name,
+)
 from clew.indexing.structure.code import CODE
-from clew.spelling import LONGEST_TERM, singular, term_words
-from clew.text import entity_key, fold
+from clew.text import LONGEST_TERM, entity_key, fold, singular, term_words
+from clew.types import Chunk, Document
 
 MOST_TERMS = 2_000
 """Of one document; the first ones count."""
@@ -220,3 +230,193 @@ def stands_apart(text: str, left: int, right: int) -> bool:
 
 def _is_small(name: str) -> bool:
     return all(map(is_ordinary, name.split()))
+
+
+# Titles of works in quotation marks or italics.
+
+
+_PAIRS = re.compile(
+    r"\"\s?(?P<straight>[^\"\n]{2,90}?)\s?\""
+    r"|``\s?(?P<latex>[^`'\n]{2,90}?)\s?''"
+    r"|“\s?(?P<curly>[^“”\n]{2,90}?)\s?”"
+    r"|„\s?(?P<low>[^„“”\n]{2,90}?)\s?[“”]"
+    r"|«\s?(?P<angle>[^«»\n]{2,90}?)\s?»"
+    r"|(?<![\w'’])['‘](?P<single>[^'‘’\n]{2,60})['’](?!\w)"
+    r"|《(?P<book>[^《》\n]{1,60})》|〈(?P<article>[^〈〉\n]{1,60})〉"
+    r"|『(?P<double>[^『』\n]{1,60})』|「(?P<corner>[^「」\n]{1,40})」"
+    r"|(?<![\w*])\*\*(?P<bold>[^\s*][^*\n]{0,88})\*\*(?![\w*])"
+    r"|(?<![\w*])\*(?P<star>[^\s*][^*\n]{0,88})\*(?![\w*])"
+    r"|(?<![\w:`])`(?P<phrase>[^\s`<>][^`<>\n]{2,88}?)(?:\s<[^<>`\n]{1,200}>)?`__?(?!\w)"
+    r"|(?<!\w)_(?P<underscore>[^\s_][^_\n]{0,88})_(?!\w)"
+)
+_MARK = re.compile(r"[\"“„«《〈『「*_`'‘]")
+_MOST_SHOUTED = 3
+"""Words of a title in capitals, at most; more are shouted, or a heading."""
+_STRESSED = frozenset(("bold", "star", "underscore", "phrase"))
+_CODE = re.compile(r"[$={}<>\\_/|;@#\[\]~^]|\?\?|::|\(\)")
+_WORD_QUOTED_TITLES = re.compile(r"[^\W\d_]+")
+_SPEAKERS = frozenset("you i we he she it they".split())
+"""What speech rather than a title opens with: "You hear the doors!"."""
+
+
+def find_quoted(text: str, start: int, end: int) -> Iterator[NameSpan]:
+    """Quoted or italic titles: what stands in marks and is written as a title, not as speech."""
+    position = start
+    while mark := _MARK.search(text, position, end):
+        match = _PAIRS.match(text, mark.start(), end)
+        position = match.end() if match else mark.end()
+        if match is None:
+            continue
+        group = match.lastgroup or ""
+        raw = match[group]
+        name = raw.strip().rstrip(",.;")
+        if group in ("book", "article", "double") or (name and _reads_as_title(name)):
+            left = match.start(group) + len(raw) - len(raw.lstrip())
+            yield _span(left, name, group)
+
+
+def _span(left: int, name: str, group: str) -> NameSpan:
+    """A title; what is only stressed is a term, which the text must confirm if it is ordinary."""
+    ordinary = all(map(is_ordinary, name.split()))
+    if group in _STRESSED and (group in ("bold", "phrase") or " " not in name):
+        return NameSpan(left, left + len(name), name, type_of_name(name), ordinary)
+    unsure = ordinary and group == "single" and " " not in name
+    return NameSpan(left, left + len(name), name, "work", unsure)
+
+
+def _reads_as_title(text: str) -> bool:
+    """Whether words are capitalised as in a title: the first, and most of four letters or more."""
+    words = _WORD_QUOTED_TITLES.findall(text)
+    if not words or len(words) > 12 or _CODE.search(text) or (text[-1] in "!?" and len(words) > 6):
+        return False
+    if not (words[0][0].isupper() or text[0].isdigit()) and not _is_caseless(words[0]):
+        return False
+    if len(words) > _MOST_SHOUTED and text.isupper():
+        return False
+    if text[-1] in "!?" and words[0].casefold() in _SPEAKERS:
+        return False
+    long = [word for word in words[1:] if len(word) > 3]
+    return sum(not word[0].islower() for word in long) * 3 >= len(long) * 2
+
+
+def _is_caseless(word: str) -> bool:
+    return word.upper() == word.lower()
+
+
+# Who speaks in a conversation: the name before a colon, at the start of a turn.
+
+
+_SPEAKER = rf"(?P<name>[{UPPER}][\w'’.-]*(?: [{UPPER}][\w'’.-]*){{0,2}}): ?(?=\S)"
+_OPENING = re.compile(_SPEAKER)
+_TURN = re.compile(f"^{_SPEAKER}", re.MULTILINE)
+_FIELD = re.compile(r"(?:-[^-]{1,20}){2}\Z|-[A-Z]{2,}\Z|-[Bb]y\Z|\w\.[a-z]{1,4}\Z")
+"""How fields and files end that stand before a colon: "Signed-off-by", "Change-ID", "main.c"."""
+WITH_ASSISTANTS = frozenset({"chatgpt", "claude"})
+"""Apps in which everybody is called the same."""
+
+
+class Turn(NamedTuple):
+    """What one speaker says in one go."""
+
+    start: int
+    """Where it begins in the chunk's text, the speaker's name included."""
+    words: int
+    """Where the speaker's own words begin."""
+    speaker: str | None
+    """None where the word before the colon is nobody known to speak in the document."""
+
+
+def find_speakers(chunks: Sequence[Chunk]) -> list[str]:
+    """Names before the colon that opens a chunk of a conversation."""
+    found = (_OPENING.match(chunk.text) for chunk in chunks)
+    names = dict.fromkeys(match["name"] for match in found if match)
+    return [name for name in names if _may_speak(name)]
+
+
+def roles_of(document: Document) -> frozenset[str]:
+    """What the turns of a talk with an assistant are opened by, which names nobody."""
+    if document.metadata.get("app") not in WITH_ASSISTANTS:
+        return frozenset()
+    return frozenset(str(piece.metadata.get("speaker")) for piece in document.pieces)
+
+
+def without_roles(
+    text: str, sentences: Sequence[SentenceSpans], roles: Collection[str]
+) -> list[SentenceSpans]:
+    """The sentences without the roles ("User:") that open turns of a talk with an assistant."""
+    starts = {match.start() for match in _TURN.finditer(text) if match["name"] in roles}
+    return [
+        s._replace(spans=tuple(span for span in s.spans if span.start not in starts))
+        for s in sentences
+    ]
+
+
+def _may_speak(name: str) -> bool:
+    """Whether the word before a colon may be somebody, rather than a field such as "License"."""
+    if _FIELD.search(name):
+        return False
+    words = name.casefold().split()
+    if is_first_name(words[0]):
+        return True
+    return not name.isupper() and not all(map(is_ordinary, words))
+
+
+def find_turns(text: str, speakers: Collection[str]) -> list[Turn]:
+    """The turns of a text, in order; none where the document has no speakers."""
+    if not speakers:
+        return []
+    found = ((match, match["name"]) for match in _TURN.finditer(text))
+    return [Turn(m.start(), m.end(), name if name in speakers else None) for m, name in found]
+
+
+def turn_at(turns: Sequence[Turn], position: int) -> Turn | None:
+    """The turn in which a position lies."""
+    return next((turn for turn in reversed(turns) if turn.start <= position), None)
+
+
+# Who takes part in a conversation, by the fields and lines of its record: mostly nicknames.
+
+
+_FIELD_MEMBERS = re.compile(
+    r"^[ \t>*\"-]{0,12}(?:sender|nick|nickname|speaker|username|chair|founder)\"?[ \t]{0,2}:"
+    r"[ \t]{1,4}\"?(?P<name>[\w.-]{2,40})\"?,?[ \t]*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_LINE = re.compile(
+    r"^(?:\[?\d{1,2}:\d\d(?::\d\d)?\]?[ \t]{1,3})?<[@+%~& ]?(?P<name>[\w.-]{2,40})>[ \t]",
+    re.MULTILINE,
+)
+_PRESENT = re.compile(
+    r"^[ \t]{0,8}(?:[-*][ \t]{1,3}|\d{1,3}[.)][ \t]{1,3})?(?P<name>[\w.-]{2,40})"
+    r" (?:- |\()\d{1,6} (?:lines|messages|posts)?\b",
+    re.MULTILINE,
+)
+_TOKEN = re.compile(r"(?<![\w/.@-])[\w-][\w.-]{1,39}")
+_LEAST = 2
+"""Lines that make a text a record of a conversation."""
+_MOST = 500
+"""People of one conversation."""
+
+
+def find_members(document: Document) -> frozenset[str]:
+    """The names under which people write in a document; those that are ordinary words left out."""
+    spoken = [piece.metadata.get("speaker") for piece in document.pieces]
+    names = [name for name in spoken if isinstance(name, str) and _TOKEN.fullmatch(name)]
+    for pattern in (_FIELD_MEMBERS, _LINE, _PRESENT):
+        found = [match["name"] for match in pattern.finditer(document.text)]
+        names += found if len(found) >= _LEAST else []
+    kept = (name for name in dict.fromkeys(names) if _may_be_nickname(name))
+    return frozenset(name for name, _ in zip(kept, range(_MOST), strict=False))
+
+
+def _may_be_nickname(name: str) -> bool:
+    is_word = name.isalpha() and name.islower() and is_ordinary(name)
+    return not is_word and any(map(str.isalpha, name))
+
+
+def find_mentioned(members: Collection[str], text: str, start: int, end: int) -> Iterator[NameSpan]:
+    """Where a text names one of them."""
+    for match in _TOKEN.finditer(text, start, end):
+        name = match.group().rstrip(".-")
+        if name in members:
+            yield NameSpan(match.start(), match.start() + len(name), name, "person")

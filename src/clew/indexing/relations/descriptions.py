@@ -10,15 +10,25 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TypeAlias
 
-from clew.indexing.ner.entity_types import AFTER_NAME
-from clew.indexing.ner.name_lexicon import DEMONYMS, PERSON_NOUNS, PLACES, ROLES, WORK_NOUNS
-from clew.indexing.ner.patterns.capitals import VERSION
-from clew.indexing.ner.spans import NameSpan
-from clew.indexing.relations.antecedents import is_person
-from clew.indexing.relations.examples import find_examples
-from clew.indexing.relations.name_context import CODE_KINDS, MAY_FOLLOW, is_whole
+from clew.indexing.ner.cased_ner import VERSION
+from clew.indexing.ner.entity_types import (
+    AFTER_NAME,
+    DEMONYMS,
+    PERSON_NOUNS,
+    PLACES,
+    ROLES,
+    WORK_NOUNS,
+    NameSpan,
+)
 from clew.indexing.relations.phrases import KINDS, RELATIONAL
-from clew.indexing.relations.places import find_places
+from clew.indexing.relations.sentences import (
+    CODE_KINDS,
+    MAY_FOLLOW,
+    find_examples,
+    find_places,
+    is_person,
+    is_whole,
+)
 from clew.text import STOP_WORDS
 from clew.word_lists import read_word_lists, word_list
 

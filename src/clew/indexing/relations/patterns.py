@@ -7,33 +7,45 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
-from clew.indexing.ner.entity_types import AFTER_NAME, type_of_description, type_of_name
-from clew.indexing.ner.name_lexicon import PERSON_NOUNS, is_ordinary
-from clew.indexing.ner.spans import NameSpan
-from clew.indexing.relations.antecedents import Antecedent, is_person
-from clew.indexing.relations.descriptions import CONCEPT, IS_A, TIMELESS, find_descriptions
-from clew.indexing.relations.modality import states_facts
-from clew.indexing.relations.name_context import (
-    gap_between,
-    is_attribute,
-    is_whole,
-    joint_subject,
-    listed_after,
-    without_kind,
-    without_role,
+from clew.indexing.ner.entity_types import (
+    AFTER_NAME,
+    PERSON_NOUNS,
+    NameSpan,
+    is_ordinary,
+    type_of_description,
+    type_of_name,
 )
-from clew.indexing.relations.periods import read_validity
+from clew.indexing.relations.descriptions import CONCEPT, IS_A, TIMELESS, find_descriptions
 from clew.indexing.relations.phrases import (
     KINDS,
+    SEATS,
+    THINGS,
     Phrase,
     is_denied,
+    is_office,
     opening_verb,
     phrase_between,
     read_attribute,
     read_phrase,
+    read_validity,
+    states_facts,
+    with_offices,
 )
-from clew.indexing.relations.roles import Role, role_after, role_between, role_of_pronoun
-from clew.indexing.relations.subjects import PREDICATE, Subject, find_subject, mutual_between
+from clew.indexing.relations.sentences import (
+    PREDICATE,
+    Antecedent,
+    Subject,
+    find_subject,
+    gap_between,
+    is_attribute,
+    is_person,
+    is_whole,
+    joint_subject,
+    listed_after,
+    mutual_between,
+    without_kind,
+    without_role,
+)
 from clew.text import entity_key
 from clew.types import ExtractedRelation
 
@@ -404,3 +416,83 @@ def _is_governed(text: str, start: int, name: NameSpan, gap: str) -> bool:
     if before.endswith("/") or _WITHIN_CLAUSE.search(before):
         return True
     return before.endswith(_GOVERNING) or (gap.startswith(",") and before.endswith(" and "))
+
+
+# Which office a name holds with another: "the founder of X is Y", "X's founder, Y", "Y is X's …".
+#
+# Where an organisation sits is said in the same forms: "the headquarters of X are in Y".
+
+
+HEADQUARTERED_IN = "headquartered_in"
+_WORD = r"(?!(?:is|was|are|were|remains|became|has)\b)[a-z]+"
+_NOUN = rf"(?P<noun>{_WORD}(?:[ -]{_WORD}){{0,3}})"
+_OF = re.compile(rf"(?:^|(?<=[\s(]))(?:[Tt]he|[Ii]ts|[Tt]heir) {_NOUN} (?:of|at|for) (?:the )?$")
+_IS_ROLES = re.compile(
+    r"(?:,| (?:is|was|are|were|remains|became|has been)(?: now| currently| still)?)?"
+    r"(?P<place> in)? (?:the )?"
+)
+_POSSESSIVE = re.compile(rf"['’]s {_NOUN}(?P<rest>(?:,|\b)[^\n]{{0,30}})")
+_OWNED = re.compile(rf"['’]s {_NOUN}(?=[\s.,;:)]|$)(?! of\b)")
+_COPULA = re.compile(r" (?:is|was|became|remains|has been)(?: now| currently| still)? ")
+_PRONOUN = re.compile(rf"(?P<person>His|Her)?(?:Its)? {_NOUN}(?P<rest>(?:,|\b)[^\n]{{0,30}})")
+_LONGEST = 60
+"""Characters of "The chief executive officer of the ", and of what stands between the names."""
+
+
+class Role(NamedTuple):
+    """That `holder` is `noun` of something, or the place where it sits."""
+
+    relation_type: str
+    is_seat: bool
+    """Whether the name is the place of the other rather than the holder of an office with it."""
+
+
+def role_between(text: str, start: int, left: NameSpan, right: NameSpan) -> Role | None:
+    """What the right name is to the left one: "the founder of X is Y", "X's founder, Y"."""
+    if right.start - left.end > _LONGEST:
+        return None
+    gap = text[left.end : right.start]
+    if owned := _POSSESSIVE.fullmatch(gap):
+        return _role(owned["noun"], owned["rest"], right)
+    before = _OF.search(text, max(start, left.start - _LONGEST), left.start)
+    return _role(before["noun"], gap, right) if before and gap.strip() else None
+
+
+def role_after(text: str, end: int, left: NameSpan, right: NameSpan) -> Role | None:
+    """What the left name is to the right one: "Y is X's founder"."""
+    if not _COPULA.fullmatch(text, left.end, right.start):
+        return None
+    owned = _OWNED.match(text, right.end, end)
+    office = owned and _last_office(owned["noun"])
+    return Role(_type_roles(office), is_seat=False) if office and is_person(left) else None
+
+
+def role_of_pronoun(text: str, start: int, name: NameSpan) -> tuple[Role, bool] | None:
+    """What "Its founder is Y" makes of the name, and whether the pronoun means a person."""
+    if name.start - start > _LONGEST:
+        return None
+    opening = _PRONOUN.fullmatch(text, start, name.start)
+    role = opening and _role(opening["noun"], opening["rest"], name)
+    return (role, opening["person"] is not None) if opening and role else None
+
+
+def _role(noun: str, rest: str, name: NameSpan) -> Role | None:
+    said = _IS_ROLES.fullmatch(rest)
+    office = _last_office(noun)
+    if said is None or office is None:
+        return None
+    if office in SEATS:
+        return Role(HEADQUARTERED_IN, is_seat=True) if said["place"] else None
+    if said["place"] or not (is_person(name) or office in THINGS):
+        return None
+    return Role(_type_roles(office), is_seat=False)
+
+
+def _last_office(words: str) -> str | None:
+    """The office that ends some words: "founder" of "co-owner and first founder"."""
+    noun = with_offices(words).rpartition(" ")[2]
+    return noun if is_office(noun) or noun in SEATS else None
+
+
+def _type_roles(office: str) -> str:
+    return f"{office}_of".replace("-", "_")

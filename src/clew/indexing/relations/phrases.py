@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import NamedTuple
 
-from clew.indexing.ner.name_lexicon import (
+from clew.indexing.ner.entity_types import (
     DEMONYMS,
     ORGANISATION_NOUNS,
     PERSON_NOUNS,
@@ -13,8 +15,13 @@ from clew.indexing.ner.name_lexicon import (
     PRODUCT_NOUNS,
     ROLES,
     WORK_NOUNS,
+    NameSpan,
 )
 from clew.text import STOP_WORDS, cached
+from clew.times import find_relative, name_of, read_period
+from clew.times.names import name_around
+from clew.times.years import years
+from clew.types import Period
 from clew.word_lists import read_word_lists, word_list
 
 LONGEST_PHRASE = 7
@@ -272,3 +279,190 @@ def _noun_phrase(words: str) -> Phrase | None:
     ):
         return None
     return Phrase(f"{noun['noun']}_{noun['prep']}".replace("-", "_"), 0.7)
+
+
+# Whether a sentence states facts at all: no question, condition, hearsay, wish or code.
+#
+# After the classes of speculation and negation cues of Vincze et al., "The BioScope corpus"
+# (2008).
+# A cue silences its whole sentence: its scope is not parsed, and a fact that is missed costs less
+# than one that nobody stated.
+
+
+_UNSURE = re.compile(
+    r"\b(?:if|whether|unless|lest|allegedly|reportedly|supposedly|purportedly|presumably|apparently"
+    r"|rumou?r(?:s|ed)?|perhaps|maybe|possibly|probably|likely|unlikely|hypothetical(?:ly)?"
+    r"|suppos(?:e|es|ing)|imagin(?:e|es|ed|ing)|assum(?:e|es|ed|ing)|pretend(?:s|ed|ing)?"
+    r"|would|could|might|den(?:y|ies|ied|ying)|claim(?:s|ed|ing)?|alleg(?:e|es|ed|ing|ations?)"
+    r"|accus(?:e|es|ed|ing|ations?)|believ(?:e|es|ed|ing)|thinks?|thought|doubt(?:s|ed|ful)?"
+    r"|wish(?:es|ed|ing)?|hop(?:e|es|ed|ing)|specul(?:ates?|ated|ation)|suspect(?:s|ed)"
+    r"|sa(?:id|ys|ying)|told|asks?|asked|according to|it is not|nobody|no one|false|untrue|myth"
+    r"|(?:plan|plans|planned|intend|intends|intended|want|wants|wanted|try|tries|tried|fail|fails"
+    r"|failed|refuse|refuses|refused|attempt|attempts|attempted|expected|due|about|going) to"
+    r"|(?:suggest|argue|insist|state|report|write|feel|fear|announce|propose|conclude)(?:s|d|ed)?"
+    r" that|wrote that|felt that)\b",
+    re.IGNORECASE,
+)
+_CODE = re.compile(r"[{}=\\]|\w\(\)|->|\A[#$>|]")
+
+
+@cached(1, longest=1000)  # of a sentence each kind of relation asks it again
+def states_facts(sentence: str) -> bool:
+    """Whether what a sentence says is meant as a fact, as far as its words show."""
+    if sentence.rstrip(" \n\"'”’)*_").endswith("?"):
+        return False
+    return not (_CODE.search(sentence) or _UNSURE.search(sentence))
+
+
+# When a relation held, from the dates beside it: "since 2019", "from 2017 to 2022".
+
+
+_CUE = re.compile(
+    r"(?<!\w)(?P<word>since|from|between|until|till|up to|before|after|in|on|during|at)(?: the)?"
+    r"(?: (?:early|late|mid|year|(?:start|beginning|middle|end) of))?[ -]$",
+    re.IGNORECASE,
+)
+_LONGEST_CUE = 30
+"""Characters of "from the beginning of "."""
+_TO = re.compile(r" ?[-–—] ?| (?:to|and|until|till|through) (?:the )?")
+_SHORT_TO = re.compile(r" ?[–—] ?(?P<year>\d\d)(?![\d\w])")
+"""The end of "2009–10"; a hyphen would make a month of it."""
+_AFTER_TAIL = re.compile(
+    r"[\s,(]*|(?: (?!(?:and|or|but|when|while|where|who|which|that|because|before|after)\b)"
+    r"[\w'’&-]+){1,6} "
+)
+"""What may stand between a relation's second name and its time: some words, no new clause."""
+_ON_TO_TAIL = re.compile(r"[\w\s'’-]{0,60}")
+"""What may stand between a time and a relation's second name: no other clause, no bracket."""
+_OPENS = re.compile(r"(?:^|[\n.!?:;,(>*#—–\"“)\]-]\s{0,9}|\b(?:and|but|so|that|then)\s)$")
+_BEFORE_HEAD = re.compile(r",? (?:the )?")
+
+
+class Validity(NamedTuple):
+    """When a relation held; a side that is not said is None."""
+
+    valid_from: datetime | None
+    valid_until: datetime | None
+
+
+def read_validity(
+    text: str, dates: Sequence[NameSpan], head_start: int, tail: NameSpan, limit: int
+) -> Validity | None:
+    """When the relation held whose names begin at `head_start` and with `tail`; None if unsaid.
+
+    `dates` are the sentence's, in order, under names that `read_period` reads. The time stands
+    after the second name and before `limit`, among the words between the two ("was founded in 1994
+    by"), or right before the first one, where it opens the clause. "In 2019" is a beginning; "until
+    2020" holds to the end of that year, "before 2020" to its start.
+    """
+    after = [date for date in dates if tail.start <= date.start < limit]
+    if after and (found := _read(text, after[:2])):
+        start, validity = found
+        if after[0].start == tail.start or _AFTER_TAIL.fullmatch(text, tail.end, start):
+            return validity
+    between = [date for date in dates if head_start <= date.start and date.end <= tail.start]
+    if between and _ON_TO_TAIL.fullmatch(text, between[-1].end, tail.start):
+        found = _read(text, between[-2:] if _is_range(text, between) else between[-1:])
+        return found and found[1]
+    before = [date for date in dates if date.end <= head_start]
+    if before and _BEFORE_HEAD.fullmatch(text, before[-1].end, head_start):
+        found = _read(text, before[-2:] if _is_range(text, before) else before[-1:])
+        # "Founded in 1994, Kestrel makes pumps": the date is that of another verb.
+        return (
+            found[1]
+            if found and _OPENS.search(text, max(0, found[0] - _LONGEST_CUE), found[0])
+            else None
+        )
+    return None
+
+
+def _is_range(text: str, dates: Sequence[NameSpan]) -> bool:
+    """Whether the last two of the dates are one range."""
+    to = _TO.fullmatch(text, dates[-2].end, dates[-1].start) if len(dates) > 1 else None
+    return to is not None
+
+
+def _read(text: str, dates: Sequence[NameSpan]) -> tuple[int, Validity] | None:
+    """Where the words for the time begin, and what the first date says, or it and the second."""
+    first = dates[0]
+    cue = _CUE.search(text, max(0, first.start - _LONGEST_CUE), first.start)
+    start = cue.start() if cue else first.start
+    period = read_period(first.name)
+    if period is None:
+        return None
+    if (last_day := _end_of_range(text, dates, cue)) is not None:
+        last = read_period(last_day)
+        return (start, Validity(period.start, last.end)) if last else None
+    if cue is not None:
+        return start, _bounded(cue["word"].lower(), period)
+    is_relative = text[first.start : first.end] != first.name
+    return (start, Validity(period.start, None)) if is_relative else None
+
+
+def _end_of_range(text: str, dates: Sequence[NameSpan], cue: re.Match[str] | None) -> str | None:
+    """The last date of "1985 to 1990" and "between 1985 and 1990", not of "in 1985 and 1990"."""
+    first = dates[0]
+    to = _TO.fullmatch(text, first.end, dates[1].start) if len(dates) > 1 else None
+    if to and ("and" not in to.group() or (cue and cue["word"].lower() == "between")):
+        return dates[1].name
+    short = _SHORT_TO.match(text, first.end) if first.name.isdigit() else None
+    return f"{first.name[:2]}{short['year']}" if short and short["year"] > first.name[2:] else None
+
+
+def _bounded(word: str, period: Period) -> Validity:
+    match word:
+        case "until" | "till" | "up to":
+            return Validity(None, period.end)
+        case "before":
+            return Validity(None, period.start)
+        case "after":
+            return Validity(period.end, None)
+        case _:
+            return Validity(period.start, None)
+
+
+# Years, decades and dates, as English, ISO and East Asian texts write them.
+#
+# Dates that a dated text names by its own date, too: "yesterday" in a message of 8 May 2023.
+
+
+def find_dates(text: str, start: int, end: int) -> Iterator[NameSpan]:
+    """Dates of `text[start:end]` as written, each full date followed by its year as its own name.
+
+    "7 May 2023", "May 7, 2023", "2023-05-07", "May 2023", "the 1990s", "2008年8月8日", "1990".
+    """
+    # A year first (a cheap scan), then what stands around it: most text holds no digits at all.
+    for verdict in years(text, start, end):
+        left, right = verdict.start, verdict.end
+        whole = name_around(text, left, right, start, end)
+        if whole is None and not verdict.is_year:
+            continue
+        first, last = whole[:2] if whole else (left, right)
+        if text.startswith(("the ", "The "), first):
+            first += len("the ")
+        yield NameSpan(first, last, text[first:last], "date")
+        if whole and name_of(whole[2]) is not None:
+            yield NameSpan(left, right, text[left:right], "date", nested=True)
+
+
+def find_relative_dates(text: str, start: int, end: int, written: datetime) -> Iterator[NameSpan]:
+    """Relative dates of `text[start:end]` under the names that the same dates have in full.
+
+    "yesterday" is "7 May 2023" in a text `written` on 8 May 2023, "last month" is "April 2023",
+    "last week" is "week of 1 May 2023"; each is followed by its year as its own name. Days are
+    those of `written`, which is in UTC. What is no day, week, weekend, month, season, quarter or
+    year of the calendar ("the past ten days") has no such name and is left out.
+    """
+    for found in find_relative(text, written, start, end):
+        name = name_of(found.period)
+        if name is None or found.period.start is None or _is_vague(text[found.start :][:7]):
+            continue
+        yield NameSpan(found.start, found.end, name, "date")
+        year = str(found.period.start.year)
+        if name != year:
+            yield NameSpan(found.start, found.end, year, "date", nested=True)
+
+
+def _is_vague(text: str) -> bool:
+    """Whether a text begins with "today's", which mostly means nowadays."""
+    return text.casefold().replace("’", "'") == "today's"

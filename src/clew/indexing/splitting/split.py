@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Protocol
 
-from clew.indexing.contextualise import context_of, fitted_context
+import numpy as np
+
+from clew.errors import InputError
 from clew.indexing.markdown import MEDIA_TYPE, masked
-from clew.indexing.splitting.code_blocks import is_code
-from clew.indexing.splitting.code_definitions import source_outline, source_units
-from clew.indexing.splitting.dated_sections import date_within, dated_sections
-from clew.indexing.splitting.outline import Heading, Outline, Trail, headings, outline
-from clew.indexing.splitting.pack import CharRange, pack
-from clew.indexing.splitting.pieces import check_pieces
-from clew.indexing.splitting.sections import make_sections, section_spans
+from clew.indexing.splitting.code import is_code, source_outline, source_units
+from clew.indexing.splitting.outline import (
+    Heading,
+    Outline,
+    Trail,
+    common_trail,
+    date_within,
+    dated_sections,
+    headings,
+    outline,
+)
 from clew.indexing.splitting.units import (
     CHARACTERS_A_TOKEN,
     Break,
@@ -31,10 +37,11 @@ from clew.indexing.splitting.units import (
 )
 from clew.indexing.syntax.parse import syntax_of
 from clew.settings import SplitSettings
-from clew.types import Chunk, Document, Metadata, Piece, Split
+from clew.types import Chunk, Document, Metadata, Piece, Section, Split
 
 if TYPE_CHECKING:
     from clew.types import Vectors
+
 
 _TELLING = re.compile(r"[^\W_]")
 """A letter or a digit."""
@@ -186,7 +193,7 @@ class _Splitter:
             return self._fixed_units()
         units = self._at_pages(self._prose_units())
         if self._settings.strategy == "semantic":
-            from clew.indexing.splitting.semantic import mark_topics
+            pass
 
             return mark_topics(units, text, self._tokens.embed_documents)
         return units
@@ -319,3 +326,312 @@ class _Splitter:
                 self._document, trail, self._weigh, self._context_room
             )
         return self._contexts[trail]
+
+
+# Which units make a section: those under one heading, small next of kin put together.
+
+
+@dataclass(slots=True)
+class _Group:
+    """Units that will be one section, or several where they are too many."""
+
+    start: int
+    end: int
+    weight: int
+    common: Trail
+    """The headings that all of them lie under."""
+    last: Trail
+
+    def is_kin(self, trail: Trail) -> bool:
+        """Whether a part under `trail` is a child or a sibling, under the same top heading."""
+        if self.last and trail[:1] != self.last[:1]:
+            return False
+        return trail[: len(self.common)] == self.common or trail[:-1] == self.common[:-1]
+
+
+def section_spans(
+    units: Sequence[Unit], outline: Outline | None, limit: int, tiny: int
+) -> list[CharRange]:
+    """Spans of units that cover them all, each of at most `limit` tokens.
+
+    A heading begins a new section, unless the one before has fewer than `tiny` tokens and is its
+    parent or its sibling. No section reaches across a heading of the topmost level. Without an
+    outline, sections are filled up to the limit.
+    """
+    groups = _groups(units, outline, limit, tiny) if outline else [(0, len(units))]
+    return [
+        (start + a, start + b) for start, end in groups for a, b in pack(units[start:end], limit)
+    ]
+
+
+def _groups(units: Sequence[Unit], outline: Outline, limit: int, tiny: int) -> list[CharRange]:
+    groups: list[_Group] = []
+    for start, end, trail in _parts(units, outline):
+        weight = sum(unit.weight for unit in units[start:end])
+        current = groups[-1] if groups else None
+        if (
+            current
+            and current.weight < tiny
+            and current.weight + weight <= limit
+            and current.is_kin(trail)
+        ):
+            current.end, current.last = end, trail
+            current.weight += weight
+            current.common = common_trail([current.common, trail])
+        else:
+            groups.append(_Group(start, end, weight, trail, trail))
+    return [(group.start, group.end) for group in groups]
+
+
+def _parts(units: Sequence[Unit], outline: Outline) -> list[tuple[int, int, Trail]]:
+    """The units under each heading: first, one after the last, trail."""
+    firsts = [bisect_left(units, start, key=lambda unit: unit.start) for start in outline.starts]
+    return [
+        (a, b, trail)
+        for (a, b), trail in zip(pairwise([*firsts, len(units)]), outline.trails, strict=True)
+        if a < b
+    ]
+
+
+def make_sections(text: str, starts: Sequence[int], outline: Outline) -> tuple[Section, ...]:
+    """Sections that begin at `starts`, stretched over all of the text."""
+    if not text:
+        return ()
+    borders = [0, *starts[1:], len(text)]
+    return tuple(
+        Section(
+            ordinal=i,
+            start=start,
+            end=end,
+            headings=outline.trail(starts[i] if starts else 0, end),
+        )
+        for i, (start, end) in enumerate(pairwise(borders))
+    )
+
+
+# Putting units together into parts within a limit, split at the best places.
+
+
+CharRange = tuple[int, int]
+"""First unit, and the one after the last."""
+Fits = Callable[[Unit, Unit], bool]
+"""Whether the text from the first unit to the last is within the limit."""
+
+
+def pack(
+    units: Sequence[Unit],
+    limit: int,
+    *,
+    fits: Fits | None = None,
+    overlap: float = 0.0,
+    always: Break | None = None,
+) -> list[CharRange]:
+    """Spans that cover all units in order, each of at most `limit` tokens.
+
+    A span ends at the strongest border that leaves it at least half full; spans are evened out,
+    so that no scrap is left at the end. `overlap` (0 to 0.5) is the share of the limit by which
+    a span repeats the end of the one before, in whole units and to the nearest unit. A border of
+    strength `always` always ends a span. `fits` has the last word where the sum of the
+    units' weights comes near the limit, since a tokenizer may see a border otherwise.
+    """
+    starts = [0]
+    if always is not None:
+        starts += [i for i in range(1, len(units)) if units[i].strength is always]
+    packer = _Packer(units, limit, fits, overlap)
+    return [span for a, b in pairwise([*starts, len(units)]) for span in packer.spans(a, b)]
+
+
+class _Packer:
+    def __init__(
+        self, units: Sequence[Unit], limit: int, fits: Fits | None, overlap: float
+    ) -> None:
+        self._units = units
+        self._limit = limit
+        self._fits = fits
+        self._overlap = overlap * limit
+        self._totals = list(accumulate((unit.weight for unit in units), initial=0))
+
+    def spans(self, first: int, last: int) -> list[CharRange]:
+        """Spans over the units `first` to `last`."""
+        found: list[CharRange] = []
+        start = done = first
+        while done < last:
+            start, end = self._longest(start, done, last)
+            if end < last:
+                end = self._best_border(start, done, end, last)
+            found.append((start, end))
+            start, done = self._step_back(start, end), end
+        return found
+
+    def _weight(self, start: int, end: int) -> int:
+        return self._totals[end] - self._totals[start]
+
+    def _longest(self, start: int, done: int, last: int) -> CharRange:
+        """The longest span that begins at `start`, later where it could not reach past `done`."""
+        end = bisect_right(self._totals, self._totals[start] + self._limit) - 1
+        end = min(max(end, done + 1), last)  # a unit over the limit makes a span of its own
+        if not self._within(start, end):
+            ends = range(done + 1, end)
+            end = done + bisect_left(ends, True, key=lambda e: not self._within(start, e))
+            end = max(end, done + 1)
+        while not self._within(start, end):
+            start += 1
+        return start, end
+
+    def _within(self, start: int, end: int) -> bool:
+        """One unit is within the limit by itself; each border may shift a token or so."""
+        if end - start == 1:
+            return True
+        weight = self._weight(start, end)
+        first, last = self._units[start], self._units[end - 1]
+        if self._fits is None:
+            return True
+        # Blank runs between units weigh nothing but have a length.
+        if last.end - first.start > self._limit * CHARACTERS_A_TOKEN:
+            return False
+        return weight + (end - start) <= self._limit or self._fits(first, last)
+
+    def _best_border(self, start: int, done: int, end: int, last: int) -> int:
+        """The strongest border up to `end`; among equals the one that fills spans evenly."""
+        remaining = self._weight(start, last)
+        goal = remaining / max(2, -(-remaining // self._limit))
+        half = bisect_left(self._totals, self._totals[start] + goal / 2)
+        candidates = range(min(max(done + 1, half), end), end + 1)
+        return max(
+            candidates,
+            key=lambda i: (self._units[i].strength, -abs(self._weight(start, i) - goal)),
+        )
+
+    def _step_back(self, start: int, end: int) -> int:
+        """Where the span after `[start, end)` begins, so that it repeats about the overlap."""
+        best, best_miss = end, self._overlap
+        if end >= len(self._units) or not self._overlap:
+            return end
+        needed = min(self._units[end].strength, Break.SENTENCE)
+        for i in range(end - 1, start, -1):
+            weight = self._weight(i, end)
+            too_much = weight + self._units[end].weight > self._limit
+            if too_much or self._units[i + 1].strength >= Break.HEADING:
+                break
+            if weight - self._overlap >= best_miss:
+                break
+            miss = abs(weight - self._overlap)
+            if self._units[i].strength >= needed and miss < best_miss:
+                best, best_miss = i, miss
+        return best
+
+
+# Documents that come ready split.
+
+
+def check_pieces(document: Document) -> None:
+    """Raise `InputError` where pieces overlap, are out of order, or do not fit the text."""
+    at = 0
+    for piece in document.pieces:
+        if not at <= piece.start <= piece.end <= len(document.text):
+            raise InputError(
+                f"piece {piece.key!r} of {document.source!r} is [{piece.start}, {piece.end}):"
+                f" expected a range within [{at}, {len(document.text)}), after the piece before it;"
+                " give pieces in order, in code points, without overlap"
+            )
+        at = piece.end
+
+
+# Where the topic turns: adjacent sentences whose embeddings differ more than most do.
+
+
+_PERCENTILE = 20.0
+"""The share of borders, least similar first, that are turns of topic."""
+_REACH = 1
+"""Neighbours on either side that are embedded with a sentence; one alone says too little."""
+_FEWEST = 4
+"""With fewer sentences there is no saying what is usual."""
+
+
+def mark_topics(
+    units: Sequence[Unit], text: str, embed_documents: Callable[[Sequence[str]], Vectors]
+) -> list[Unit]:
+    """The units, with `Break.TOPIC` where similarity drops to the lowest fifth of the document's.
+
+    Borders that are stronger than a sentence's already (headings, pages) keep their strength.
+    """
+    if len(units) < _FEWEST:
+        return list(units)
+    vectors = embed_documents(_windows(units, text))
+    # Rounded: what differs by less is no turn.
+    similarities = np.einsum("ij,ij->i", vectors[:-1], vectors[1:]).round(3)
+    padded = np.pad(similarities, 1, constant_values=similarities.max())
+    # Only the lowest point of a slope: a topic is more than one sentence.
+    lowest = (similarities < padded[:-2]) & (similarities <= padded[2:])
+    low = similarities <= np.percentile(similarities, _PERCENTILE)
+    turns = [units[i + 1] for i in np.flatnonzero(lowest & low).tolist()]
+    return mark(
+        units,
+        {u.start: Break.TOPIC for u in turns if Break.SENTENCE <= u.strength < Break.TOPIC},
+    )
+
+
+def _windows(units: Sequence[Unit], text: str) -> list[str]:
+    last = len(units) - 1
+    return [
+        text[units[max(0, i - _REACH)].start : units[min(last, i + _REACH)].end]
+        for i in range(len(units))
+    ]
+
+
+# Context without a language model: what a passage belongs to, in a few words.
+
+
+SEPARATOR = " › "
+
+
+def context_of(document: Document, headings: Sequence[str]) -> str:
+    """The document's title and the trail of headings, joined by " › ".
+
+    A heading that repeats the title or the heading before it is left out, whatever its case and
+    spacing. Empty where there is neither title nor heading.
+    """
+    return SEPARATOR.join(_parts_contextualise(document, headings))
+
+
+def fitted_context(
+    document: Document, headings: Sequence[str], weigh: Callable[[str], int], room: int
+) -> tuple[str, int]:
+    """`context_of` within `room` tokens, its line break counted, and the tokens to set aside.
+
+    Too long a context loses its middle headings first, the outer ones before the inner, then its
+    last words. Any shorter trail of the same document needs no more tokens than are set aside.
+    """
+    parts = _parts_contextualise(document, headings)
+
+    def tokens(context: str) -> int:
+        return weigh(f"{context}\n") + 1 if context else 0
+
+    needed = tokens(SEPARATOR.join(parts))
+    if needed <= room:
+        return SEPARATOR.join(parts), needed
+    while len(parts) > 2 and tokens(SEPARATOR.join(parts)) > room:
+        del parts[1]
+    return _first_words(SEPARATOR.join(parts), tokens, room), room
+
+
+def _parts_contextualise(document: Document, headings: Sequence[str]) -> list[str]:
+    parts: list[str] = []
+    title = " ".join(document.title.split())
+    for part in (title, *headings):
+        label = " ".join(part.split())
+        repeated = bool(parts) and label.casefold() in {title.casefold(), parts[-1].casefold()}
+        if label and not repeated:
+            parts.append(label)
+    return parts
+
+
+def _first_words(context: str, tokens: Callable[[str], int], room: int) -> str:
+    """As many words of a context as there is room for; of a single one, as much of it."""
+    context = context[: room * CHARACTERS_A_TOKEN]
+    lengths = range(1, len(context) + 1)
+    cut = bisect_right(lengths, room, key=lambda length: tokens(context[:length]))
+    kept = context[:cut]
+    if cut < len(context) and " " in kept and not context[cut].isspace():
+        kept = kept.rsplit(" ", 1)[0]
+    return kept.rstrip(" ›")

@@ -11,7 +11,7 @@ from enum import IntEnum
 from operator import itemgetter
 
 from clew.indexing.splitting.outline import fences, tables
-from clew.sentences import sentences
+from clew.text import sentences
 
 Weigh = Callable[[str], int]
 """The tokens of a text, or a little more where the tokenizer makes light of it."""

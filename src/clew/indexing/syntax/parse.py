@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import posixpath
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from importlib import import_module
+from importlib.resources import files
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from clew.indexing.syntax.grammars import grammar, language_of
-from clew.indexing.syntax.parts import Definition, Reference, Syntax
-
 if TYPE_CHECKING:
-    from tree_sitter import Node, Tree
+    from tree_sitter import Language, Node, Query, Tree
 
     from clew.types import Document
+
 
 LONGEST = 1_000_000
 """Bytes of a file that is parsed, at most."""
@@ -269,3 +272,192 @@ def _character_offsets(data: bytes) -> np.ndarray[tuple[int], np.dtype[np.int64]
     """(len(data) + 1,) the characters before each byte."""
     firsts = (np.frombuffer(data, dtype=np.uint8) & 0xC0) != 0x80
     return np.concatenate([[0], np.cumsum(firsts)])
+
+
+# What a source file is made of.
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Definition:
+    """A class, a function, or a scope that only qualifies names."""
+
+    kind: Literal["class", "function", "scope"]
+    path: tuple[str, ...]
+    """Its name, after those of the definitions around it."""
+    start: int
+    """With decorators and comments that lead it in."""
+    end: int
+    name_start: int
+    name_end: int
+    self_name: str = ""
+    """How it names its own object, where its language leaves that open."""
+    is_local: bool = False
+    """Whether it is defined within a function."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reference:
+    """A name that the code uses: a base of a class, what is called, a type or a decorator."""
+
+    kind: Literal["extends", "implements", "call", "returns", "type", "decorator"]
+    name: str
+    """As it is written, with the object before it."""
+    start: int
+    end: int
+    within: int
+    """Place of the innermost definition around it; -1 for none."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Syntax:
+    """What a source file holds, in order; ranges are characters of the text."""
+
+    language: str
+    definitions: tuple[Definition, ...]
+    references: tuple[Reference, ...]
+    imports: tuple[tuple[int, int], ...]
+    comments: tuple[tuple[int, int], ...]
+    """Docstrings among them."""
+    package: str
+    """As the file states it; empty where it states none."""
+
+
+# Which languages have a grammar, and that grammar with its queries, loaded when first asked for.
+#
+# The files in `queries` say what counts in a language, by capture:
+#
+# | capture | what |
+# | --- | --- |
+# | `class`, `function` with `name` | a definition; `owner` where it stands outside of its class |
+# | `scope` with `name` | a namespace, or an `impl`: qualifies what stands in it |
+# | `self` | how a method names its own object |
+# | `extends`, `implements` | a base of the class around it |
+# | `call` (`object`) | what is called |
+# | `import`, `package` | statements that are read by language (`clew.indexing.structure.code`)
+# |
+# | `wrap`, `lead` | what belongs to the definition within it, or after it |
+# | `comment` | comments and docstrings |
+
+
+_BY_MEDIA_TYPE = {
+    "text/x-python": "python",
+    "text/javascript": "javascript",
+    "application/javascript": "javascript",
+    "text/x-typescript": "typescript",
+    "text/x-java": "java",
+    "text/x-go": "go",
+    "text/x-rust": "rust",
+    "text/x-c": "c",
+    "text/x-c++": "cpp",
+}
+_BY_SUFFIX = {".h": "cpp", ".tsx": "tsx"}
+"""Endings that say more than the media type: a header may be of either language."""
+_SHARED = {"javascript": "ecmascript", "typescript": "ecmascript", "cpp": "c"}
+"""Queries that a language has with another one, beside its own."""
+_VARIANTS = {"typescript": "language_typescript", "tsx": "language_tsx"}
+
+
+class Grammar(NamedTuple):
+    """A language and what is asked of its trees."""
+
+    language: Language
+    query: Query
+
+
+def language_of(document: Document) -> str | None:
+    """The name of the grammar that reads a document; None where there is none."""
+    name = _BY_MEDIA_TYPE.get(document.media_type.partition(";")[0].strip())
+    return name and _BY_SUFFIX.get(PurePosixPath(document.source).suffix.lower(), name)
+
+
+@lru_cache(maxsize=16)
+def grammar(name: str) -> Grammar:
+    """The grammar of that name."""
+    from tree_sitter import Language, Query
+
+    family = "typescript" if name == "tsx" else name
+    module = import_module(f"tree_sitter_{family}")
+    language = Language(getattr(module, _VARIANTS.get(name, "language"))())
+    queries = files("clew.indexing.syntax").joinpath("queries")
+    names = [_SHARED[family], family] if family in _SHARED else [family]
+    text = "".join(queries.joinpath(f"{name}.scm").read_text("utf-8") for name in names)
+    return Grammar(language, Query(language, text))
+
+
+# What a source file is called where others import it, from its path and what it states.
+
+
+_ROOTS = frozenset({"src", "lib", "source", "python", "site-packages", "dist-packages"})
+"""Folders that hold packages and are none."""
+_DEEPEST_PACKAGE = 6
+_SCRIPT_FOLDERS = 3
+"""Parts of the path that name a script's module: there is no root that all scripts share."""
+_VERSION = re.compile(r"-v?\d[\w.+]*+$")
+_SCRIPT = re.compile(r"\.(?:d\.)?[cm]?[jt]sx?$")
+_NAMED = {"python", "javascript", "typescript", "tsx", "go", "java"}
+
+
+def separator_of(language: str) -> str:
+    """What stands between the parts of a qualified name."""
+    return "." if language in _NAMED else "::"
+
+
+def module_of(source: str, syntax: Syntax) -> str:
+    """The name of a source file as a module; of C and C++, the file's name."""
+    path = PurePosixPath(source.replace("\\", "/"))
+    if syntax.language == "python":
+        return ".".join(python_package(path.with_suffix("")))
+    if syntax.language == "rust":
+        return "::".join(rust_path(path.with_suffix("")))
+    if syntax.language == "java":
+        return syntax.package
+    if syntax.language == "go":
+        return syntax.package if syntax.package != "main" else path.parent.name or "main"
+    if syntax.language in {"c", "cpp"}:
+        return path.name
+    return script_module(str(path))
+
+
+def python_package(path: PurePosixPath) -> list[str]:
+    """The parts of an import name: up to the folder that is no package, as its name says.
+
+    Where none says so, the last two parts.
+    """
+    parts = [part for part in path.parts if part not in {"__init__", path.anchor}]
+    name = parts[-1:]
+    for part in reversed(parts[:-1]):
+        if not part.isidentifier() or part in _ROOTS or part == name[0]:
+            return name
+        if len(name) == _DEEPEST_PACKAGE:
+            break
+        name.insert(0, part)
+    return name[-2:] if len(name) > 2 else name
+
+
+def rust_path(path: PurePosixPath) -> list[str]:
+    """Crate and modules: the crate is called as the folder that holds `src`."""
+    parts = list(path.parts)
+    at = max((i for i, part in enumerate(parts) if part == "src" and i), default=0)
+    if not at or not all(part.isidentifier() for part in parts[at + 1 :]):
+        return parts[-1:]
+    crate = _VERSION.sub("", parts[at - 1]).replace("-", "_")
+    inner = parts[at + 1 :]
+    if inner and inner[-1] in {"lib", "main", "mod"}:
+        inner.pop()
+    return [crate, *inner]
+
+
+def script_module(path: str) -> str:
+    """The last parts of the path of a script, without ending and `index`."""
+    parts = [part for part in _SCRIPT.sub("", path).split("/") if part not in {"", "/", "."}]
+    if len(parts) > 1 and parts[-1] == "index":
+        parts.pop()
+    return "/".join(_VERSION.sub("", part) for part in parts[-_SCRIPT_FOLDERS:])
+
+
+def imported_script(source: str, written: str) -> str:
+    """The module that a script means by `./path`; packages are called as they are written."""
+    if not written.startswith("."):
+        return written
+    folder = posixpath.dirname(source.replace("\\", "/"))
+    return script_module(posixpath.normpath(posixpath.join(folder, written)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import logging
 import os
@@ -9,20 +10,23 @@ import signal
 import socket
 import sys
 from functools import partial
+from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import anyio.to_thread
+import h11
+from starlette.responses import PlainTextResponse
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from clew.errors import SettingsError
 from clew.mcp.engines import Engines
 from clew.mcp.server import create_server
 from clew.settings import SETTINGS_FILE
-from clew.tools.registry import TOOLS
+from clew.tools.toolbox import TOOLS
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable
 
     import uvicorn
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
 
     Extend = Callable[[Starlette, ClewServer, ServeSettings], None]
     """Adds routes and middleware to the web application."""
+
 
 PATH = "/mcp"
 """Where the protocol is served."""
@@ -131,7 +136,7 @@ def http_server(
 
     Raises `SettingsError` as `serve_http` says.
     """
-    from clew.mcp.auth.access import Access
+    from clew.mcp.auth import Access
 
     serve = engines.settings.serve
     if insecure and not is_loopback(serve.host):
@@ -149,10 +154,9 @@ def http_app(server: ClewServer, serve: ServeSettings, extend: Extend | None = N
     from mcp.server.transport_security import TransportSecuritySettings
     from starlette.middleware import Middleware
 
-    from clew.mcp.auth.scopes import SCOPES
-    from clew.mcp.http.asking import ask_routes
-    from clew.mcp.http.callers import CallerLimits
-    from clew.mcp.http.limits import RateLimit
+    from clew.mcp.auth import SCOPES
+    from clew.mcp.http.callers import CallerLimits, RateLimit
+    from clew.mcp.http.requests import ask_routes
 
     app = server.streamable_http_app(
         streamable_http_path=PATH,
@@ -188,7 +192,7 @@ def http_config(
     """How the web application is run: the limits of connections, and who is believed."""
     import uvicorn
 
-    from clew.mcp.http.connections import HEADER_BYTES, LimitedProtocol
+    pass
 
     if server.access is None:
         # Nobody is asked for a token: whoever reaches the address could say that it is a proxy.
@@ -211,7 +215,7 @@ def origin_check(serve: ServeSettings) -> Middleware:
     """Which Host and Origin headers are answered; raises `SettingsError` for wrong ones."""
     from starlette.middleware import Middleware
 
-    from clew.mcp.auth.origins import OriginCheck, allowed_host, allowed_origin
+    from clew.mcp.http.requests import OriginCheck, allowed_host, allowed_origin
 
     own: tuple[str, ...] = LOOPBACK if is_loopback(serve.host) else (_named(serve.host),)
     if serve.host in {"0.0.0.0", "::"}:
@@ -246,4 +250,115 @@ def _log_to_stderr() -> None:
         stream=sys.stderr,
         level=logging.WARNING,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+
+
+# What one connection may cost: h11 as uvicorn runs it, with limits of number, size and time.
+#
+# uvicorn itself has none for a request that never ends: any byte that comes stops its only clock.
+
+
+HEADER_BYTES = 32 * 1024
+"""Size of a request's headers, at most."""
+ON_THE_WAY = 64 * 1024
+"""Bytes that a client has often sent before it can see an answer, whatever a body may have."""
+SPARE = 50
+"""Connections beyond the limit that are still told why; more are dropped at once."""
+_TOO_SLOW = (
+    b"HTTP/1.1 408 Request Timeout\r\nContent-Type: text/plain\r\nContent-Length: 27\r\n"
+    b"Connection: close\r\n\r\nthe request came too slowly"
+)
+
+
+class LimitedProtocol(H11Protocol):
+    """One connection: every request on it has come whole in time, and every answer been taken."""
+
+    def __init__(self, serve: ServeSettings, **given: Any) -> None:  # noqa: ANN401 - uvicorn's own
+        super().__init__(**given)
+        self._serve = serve
+        self._awaited: object = None
+        self._coming: asyncio.TimerHandle | None = None
+        self._going: asyncio.TimerHandle | None = None
+        self._unread = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Count the connection; one too many is told so when it asks."""
+        super().connection_made(transport)
+        self._await_request()
+        if len(self.connections) > self._serve.connections + SPARE:
+            transport.abort()
+        elif len(self.connections) > self._serve.connections:
+            self.app = _refusal(503, "connections", self._serve.connections)
+        elif self._neighbours() > self._serve.connections_per_caller:
+            self.app = _refusal(429, "connections_per_caller", self._serve.connections_per_caller)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the clocks."""
+        _cancel(self._coming)
+        _cancel(self._going)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what comes; what nobody reads any more has an end, too."""
+        answered = self.conn.our_state is h11.DONE and self.conn.their_state is h11.SEND_BODY
+        if answered and self._unread > max(ON_THE_WAY, self._serve.body_megabytes * 1024 * 1024):
+            self.transport.close()
+            return
+        # With the end of one body, the next request may come.
+        self._unread = self._unread + len(data) if answered else 0
+        super().data_received(data)
+        self._await_request()
+
+    def pause_writing(self) -> None:
+        """Begin to wait for a client that does not take what it asked for."""
+        super().pause_writing()
+        self._going = self.loop.call_later(self._serve.request_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """The client took it."""
+        _cancel(self._going)
+        super().resume_writing()
+
+    def _neighbours(self) -> int:
+        """Connections of the same address; those of a proxy are of many callers."""
+        address = _address(self)
+        if any(ip_address(address) in proxies for proxies in self._serve.trusted_proxies):
+            return 0
+        return sum(_address(other) == address for other in self.connections)
+
+    def _await_request(self) -> None:
+        """Keep a clock while the headers or the body of a request are still to come."""
+        awaited = self.conn.their_state
+        if awaited is self._awaited:
+            return
+        self._awaited = awaited
+        _cancel(self._coming)
+        seconds = {h11.IDLE: self._serve.header_seconds, h11.SEND_BODY: self._serve.request_seconds}
+        if awaited in seconds:
+            self._coming = self.loop.call_later(seconds[awaited], self._give_up)
+
+    def _give_up(self) -> None:
+        """End a request that came too slowly; say so unless another answer has begun."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            if self.cycle is not None:
+                self.cycle.disconnected = True
+            self.transport.write(_TOO_SLOW)
+        self.transport.close()
+
+
+def _address(protocol: Any) -> str:  # noqa: ANN401 - any of uvicorn's
+    return protocol.client[0] if protocol.client else "::"
+
+
+def _cancel(clock: asyncio.TimerHandle | None) -> None:
+    if clock is not None:
+        clock.cancel()
+
+
+def _refusal(status: int, setting: str, most: int) -> Any:  # noqa: ANN401 - an ASGI application
+    return PlainTextResponse(
+        f"this server takes {most} connections (the setting serve.{setting}); close some, or try"
+        " again later",
+        status_code=status,
+        headers={"Retry-After": "1", "Connection": "close"},
     )

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import copy
+import hashlib
+import json
 import logging
+import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext
-from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from weakref import WeakValueDictionary
+
+from pydantic import ValidationError
 
 from clew.errors import (
     ModelError,
@@ -19,19 +26,21 @@ from clew.errors import (
     redacted,
     redacted_pieces,
 )
-from clew.models.llm.budget import Budget
-from clew.models.llm.cache import UnderWay, answered, failed, request_key, restored
-from clew.models.llm.reachable import AWAY_SECONDS
-from clew.models.llm.repair import parse, repaired
-from clew.models.llm.retry import with_retries
-from clew.ports.language_model import Parameters, Reply, Request, Usage
-from clew.text import encodable
+from clew.models.llm.budget import Budget, prompt_text
+from clew.models.llm.ollama import AWAY_SECONDS
+from clew.ports.models import LoggedReply, Message, Parameters, Reply, Request, ToolCall
+from clew.text import encodable, one_line
+from clew.types.results import Usage
+from clew.untrusted import escaped
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from clew.ports.language_model import LanguageModel, LoggedReply, ReplyLog, Task
+    from clew.models.llm.hosted import Hosted
+    from clew.models.llm.ollama import Ollama
+    from clew.ports.models import LanguageModel, ReplyLog, Task
     from clew.settings import LlmSettings
+
 
 T = TypeVar("T")
 Ask: TypeAlias = Callable[[Request], Iterator["str | Reply"]]
@@ -308,3 +317,211 @@ def _together(replies: list[Reply]) -> Reply | None:
         cost=sum(known) if known else None,
         seconds=sum(reply.seconds for reply in replies),
     )
+
+
+# Requests by their hash, and replies as the store keeps them.
+
+
+_VERSION = 1
+"""Of what is hashed and how replies are written; another one makes all of them unknown."""
+
+
+class UnderWay:
+    """Requests that are being asked: whoever wants the same waits, and finds the reply kept."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
+
+    @contextmanager
+    def alone(self, key: str) -> Iterator[None]:
+        """Have nobody else ask the request of this key meanwhile."""
+        with self._guard:
+            lock = self._locks.setdefault(key, threading.Lock())
+        with lock:
+            yield
+
+
+def request_key(provider: str, request: Request) -> str:
+    """Hash of all that the answer depends on; the same for the same request in every process."""
+    asked = request.parameters
+    assert asked is not None
+    schema = None if request.schema is None else request.schema.model_json_schema()
+    parts = [
+        _VERSION,
+        provider,
+        [asked.model, asked.temperature, asked.max_output_tokens],
+        request.instructions,
+        [_said(message) for message in request.messages],
+        schema,
+        [[tool.name, tool.description, dict(tool.parameters)] for tool in request.tools],
+    ]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _said(message: Message) -> dict[str, Any]:
+    """What is said; where a provider keeps it makes no other request."""
+    said = asdict(message)
+    del said["response_id"]
+    return said
+
+
+def answered(key: str, request: Request, reply: Reply) -> LoggedReply:
+    """A reply as the store keeps it."""
+    kept = {"text": reply.text, "finish": reply.finish, "calls": list(map(asdict, reply.calls))}
+    return _entry(key, request, reply, reply=json.dumps(kept), reason="")
+
+
+def failed(key: str, request: Request, reason: str, reply: Reply | None = None) -> LoggedReply:
+    """A failure as the store keeps it, with what it took."""
+    spent = reply or Reply(text="", finish="stop", model=_model(request))
+    return _entry(key, request, spent, reply="", reason=reason)
+
+
+def restored(entry: LoggedReply) -> Reply:
+    """A reply that was kept; nothing was spent on it."""
+    kept = json.loads(entry.reply)
+    return Reply(
+        text=kept["text"],
+        finish=kept["finish"],
+        model=entry.model,
+        usage=Usage(),
+        cost=None,
+        calls=tuple(ToolCall(**call) for call in kept["calls"]),
+        cached=True,
+    )
+
+
+def _model(request: Request) -> str:
+    return request.parameters.model if request.parameters else ""
+
+
+def _entry(key: str, request: Request, spent: Reply, *, reply: str, reason: str) -> LoggedReply:
+    return LoggedReply(
+        key=key,
+        task=request.task,
+        model=_model(request),
+        subject=request.subject[:200],
+        documents=request.documents,
+        reason=reason,
+        reply=reply,
+        characters=len(prompt_text(request)),
+        usage=spent.usage,
+        cost=spent.cost,
+        seconds=spent.seconds,
+        at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+# Replies held to their schema: parsed, and asked for once more with what is wrong.
+
+
+_SHOWN = 500
+"""Characters of a reply, and of what is wrong with it, that the model is told."""
+_SAID = 80
+"""Characters of a reply without JSON that the user is told."""
+
+
+def parse(request: Request, reply: Reply) -> BaseModel | None:
+    """What the request's schema makes of a reply; None for a request of plain text.
+
+    Prose or a fence around the JSON is passed over. Raises `ReplyError` for a reply that was
+    refused, cut short or empty, or that is not of the schema.
+    """
+    if reply.finish == "refused":
+        raise ReplyError(f"{reply.model} would not answer", "refused")
+    if reply.finish == "length":
+        raise ReplyError(
+            f"{reply.model} was cut short at {reply.usage.output_tokens:,} tokens; raise"
+            f" llm.{request.task}.max_output_tokens",
+            "truncated",
+        )
+    if not reply.text.strip() and not reply.calls:
+        raise ReplyError(f"{reply.model} answered with nothing", "empty")
+    if reply.calls and not request.tools:
+        raise ReplyError(f"{reply.model} called a tool, and was offered none", "malformed")
+    if request.schema is None or reply.calls:
+        return None
+    start, end = reply.text.find("{"), reply.text.rfind("}")
+    if start < 0:
+        raise ReplyError(
+            f"{reply.model} did not answer in the form asked for: expected a JSON object, got"
+            f" {one_line(reply.text)[:_SAID]!r}",
+            "malformed",
+        )
+    try:
+        return request.schema.model_validate_json(reply.text[start : end + 1])
+    except (ValidationError, RecursionError) as error:
+        raise ReplyError(
+            f"{reply.model} did not answer in the form asked for: {_wrong(error)}", "malformed"
+        ) from error
+
+
+def repaired(request: Request, reply: Reply, error: ReplyError) -> Request:
+    """The request once more, with the reply and what is wrong with it."""
+    told = f"That is not what was asked for. {error}. Answer again, with the JSON object alone."
+    return replace(
+        request,
+        messages=(
+            *request.messages,
+            Message(role="assistant", text=escaped(reply.text[:_SHOWN]) or "(nothing)"),
+            Message(role="user", text=told),
+        ),
+    )
+
+
+def _wrong(error: ValidationError | RecursionError) -> str:
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    first = error.errors(include_url=False, include_input=False)[0]
+    place = ".".join(map(str, first["loc"])) or "the reply"
+    return f"{place}: {first['msg']}"[:_SHOWN]
+
+
+# Trying again: what can pass by itself is waited for, what cannot is not.
+
+
+FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0
+"""Seconds: before the first further try, doubled with each, and at most."""
+
+
+def with_retries(
+    work: Callable[[], T],
+    *,
+    retries: int,
+    deadline: float,
+    sleep: Callable[[float], None] = time.sleep,
+    now: Callable[[], float] = time.monotonic,
+    jitter: Callable[[], float] = random.random,
+) -> T:
+    """What `work` returns, tried again while the model is overloaded and there is time.
+
+    One that was not reached at all is not tried again: whoever waits is told at once. The wait is
+    what the provider asks for, else it doubles, with a jitter of a half.
+    """
+    for attempt in range(retries + 1):
+        try:
+            return work()
+        except ModelUnavailableError as error:
+            wait = error.retry_after
+            if wait is None:
+                wait = min(LONGEST_WAIT, FIRST_WAIT * 2**attempt) * (0.5 + jitter())
+            late = now() + wait > deadline
+            if not error.reached or attempt == retries or late or wait > LONGEST_WAIT:
+                raise
+            sleep(wait)
+    raise AssertionError("the last try returns or raises")
+
+
+# From settings to the provider of a language model; each is imported where it is chosen.
+
+
+def make_provider(settings: LlmSettings) -> Ollama | Hosted:
+    """The provider that is configured; nothing is asked before the first request."""
+    if settings.provider == "ollama":
+        from clew.models.llm.ollama import Ollama
+
+        return Ollama(settings)
+    from clew.models.llm.hosted import Hosted
+
+    return Hosted(settings)

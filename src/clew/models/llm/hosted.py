@@ -16,11 +16,12 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import MissingExtraError, ModelError, ModelUnavailableError, ReplyError
-from clew.models.llm.reachable import FirstContact
-from clew.ports.language_model import Reply, ToolCall, Usage
+from clew.models.llm.ollama import FirstContact
+from clew.ports.models import Reply, ToolCall
+from clew.types.results import Usage
 
 if TYPE_CHECKING:
-    from clew.ports.language_model import FinishReason, Request
+    from clew.ports.models import FinishReason, Request
     from clew.settings import LlmSettings
 
 _VENDORS = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}

@@ -8,31 +8,28 @@ is compared with what was sent.
 from __future__ import annotations
 
 import json
+import os
+import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import httpx2
 
 from clew.errors import ModelError, ModelUnavailableError, ReplyError
 from clew.models.llm.bounds import MOST_BYTES, too_long
-from clew.models.llm.ollama_messages import (
-    calls_of,
-    count_of,
-    finish_of,
-    messages_of,
-    object_of,
-    tool_of,
-)
-from clew.models.llm.reachable import FirstContact
-from clew.models.llm.tokens import context_length, fewest_tokens, most_tokens
-from clew.ports.language_model import Reply, ToolCall, Usage
+from clew.models.llm.budget import context_length, fewest_tokens, most_tokens
+from clew.ports.models import Reply, ToolCall
+from clew.types.results import Usage
 
 if TYPE_CHECKING:
-    from clew.ports.language_model import Parameters, Request
+    from clew.ports.models import FinishReason, Message, Parameters, Request, ToolDefinition
     from clew.settings import LlmSettings
+
 
 ADDRESS = "http://localhost:11434"
 _BUSY = (408, 425, 429, 500, 502, 503, 504)
@@ -280,3 +277,131 @@ def _retry_after(response: httpx2.Response) -> float | None:
 
 def _short(value: object) -> str:
     return " ".join(str(value).split())[:200]
+
+
+# What Ollama is sent and what it sends, in the form of its own interface.
+
+
+def messages_of(request: Request) -> list[dict[str, Any]]:
+    """What is said so far, Clew's own words first."""
+    return [
+        {"role": "system", "content": request.instructions},
+        *map(_message, request.messages),
+    ]
+
+
+def object_of(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """What an event has of that name; nothing where that is no object."""
+    value = event.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def count_of(event: Mapping[str, Any], name: str) -> int:
+    """A number of tokens; 0 where the event has none."""
+    value = event.get(name)
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+def calls_of(found: object, before: int) -> Iterator[ToolCall]:
+    """The calls of a message, numbered on from `before`: Ollama gives them no ids."""
+    for number, call in enumerate(found if isinstance(found, list) else (), start=before):
+        function = object_of(call, "function") if isinstance(call, dict) else {}
+        arguments = json.dumps(function.get("arguments") or {})
+        yield ToolCall(id=f"call-{number}", name=str(function.get("name")), arguments=arguments)
+
+
+def finish_of(event: Mapping[str, Any], calls: Sequence[ToolCall]) -> FinishReason:
+    """Why a reply with these calls ended."""
+    if event.get("done_reason") == "length":
+        return "length"
+    return "tool_calls" if calls else "stop"
+
+
+def _message(message: Message) -> dict[str, Any]:
+    sent: dict[str, Any] = {"role": message.role}
+    if message.text:
+        sent["content"] = message.text
+    if message.calls:
+        sent["tool_calls"] = [
+            {"function": {"name": call.name, "arguments": _arguments(call)}}
+            for call in message.calls
+        ]
+    return sent
+
+
+def _arguments(call: ToolCall) -> object:
+    try:
+        return json.loads(call.arguments)
+    except ValueError:
+        return {}
+
+
+def tool_of(tool: ToolDefinition) -> dict[str, Any]:
+    """A tool as the model is told of it."""
+    function = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": dict(tool.parameters),
+    }
+    return {"type": "function", "function": function}
+
+
+# Whether anybody answers at a provider's address, told in time.
+
+
+AWAY_SECONDS = 30.0
+"""How long a model that could not be reached is not asked again."""
+_PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
+
+
+class FirstContact:
+    """Tries an address once, however many threads begin with it at the same time."""
+
+    def __init__(self, address: str, seconds: float) -> None:
+        self._address, self._seconds = address, seconds
+        self._lock = threading.Lock()
+        self._reached = False
+        self._error, self._until = "", 0.0
+
+    def check(self) -> None:
+        """Raise `OSError` where nobody answers, or did not a moment ago."""
+        with self._lock:
+            if self._reached:
+                return
+            if time.monotonic() < self._until:
+                raise OSError(self._error)
+            try:
+                check_reachable(self._address, self._seconds)
+            except OSError as error:
+                self._error, self._until = str(error), time.monotonic() + AWAY_SECONDS
+                raise
+            self._reached = True
+
+
+def check_reachable(address: str, seconds: float) -> None:
+    """Raise `OSError` where nobody answers at an address itself, within `seconds` in all.
+
+    Looking its name up counts, too, and so does each address of that name: the time limits of
+    clients hold for a single address alone.
+    """
+    if any(os.environ.get(name) or os.environ.get(name.lower()) for name in _PROXIES):
+        return  # only the proxy can be reached from here
+    parts = urlsplit(address)
+    place = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    outcome: SimpleQueue[Exception | None] = SimpleQueue()
+
+    def connect() -> None:
+        try:
+            socket.create_connection(place, timeout=seconds).close()
+        except (OSError, UnicodeError) as error:
+            outcome.put(error)
+        else:
+            outcome.put(None)
+
+    threading.Thread(target=connect, name="clew-llm-connect", daemon=True).start()
+    try:
+        error = outcome.get(timeout=seconds)
+    except Empty:
+        raise TimeoutError(f"nothing answered within {seconds:g} s") from None
+    if error is not None:
+        raise OSError(str(error)) from error

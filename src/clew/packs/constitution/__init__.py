@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from clew.packs.constitution.flat import read_csv, read_markdown
-from clew.packs.constitution.reading import read_json, read_yaml
-from clew.packs.constitution.structure import constitution_structure
-from clew.packs.constitution.types import ENTITY_TYPES, RELATION_TYPES
+from clew.packs.constitution.reading import (
+    ENTITY_TYPES,
+    RELATION_TYPES,
+    constitution_structure,
+    read_csv,
+    read_json,
+    read_markdown,
+    read_yaml,
+)
 from clew.packs.pack import Pack
 
 

@@ -1,26 +1,441 @@
-"""Constitutions as YAML and JSON: elements within elements."""
+"""What readers of constitutions share: the elements of a file, their names, links and fields."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
-from collections.abc import Mapping
-from dataclasses import replace
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from clew.indexing.reading.formats.common import RawFile, ReadResult
-from clew.indexing.reading.formats.encoding import decode
-from clew.indexing.reading.formats.trees.lined_yaml import LINE, read_lined_yaml
-from clew.packs.constitution.elements import (
-    NAMES,
-    PLURALS,
-    Found,
-    links_in,
-    make_node,
-    name_in,
-    share_in,
+from clew.indexing.reading.formats.common import (
+    RawFile,
+    ReadResult,
+    check_limit,
+    clean_text,
+    decode,
+    json_safe,
+    record,
 )
-from clew.packs.constitution.node import BETWEEN, Link
-from clew.text import one_line
+from clew.indexing.reading.formats.records import (
+    LINE,
+    Heading,
+    circles,
+    field_text,
+    number_or_text,
+    outline,
+    read_lined_yaml,
+)
+from clew.packs.pack import EntityType, Field, RelationType
+from clew.text import entity_key, one_line, sentence_groups
+from clew.times import to_date
+from clew.types import DeclaredEntity, Document, Piece, Skipped, Statement, Structure
+
+# The kinds of elements of a constitution with their fields, and what relates them.
+
+
+_VERSIONS = (
+    Field(name="version"),
+    Field(name="since", kind="date", description="From when on it holds."),
+    Field(name="until", kind="date", description="Until when an older version held."),
+)
+
+ENTITY_TYPES = (
+    EntityType(
+        name="value",
+        fields=(Field(name="priority", kind="number", minimum=1, maximum=10), *_VERSIONS),
+    ),
+    EntityType(
+        name="principle",
+        fields=(Field(name="weight", kind="number", minimum=0, maximum=1), *_VERSIONS),
+        description="Its rationale is in its text.",
+    ),
+    EntityType(
+        name="goal",
+        fields=(Field(name="status", choices=("active", "proposed", "deprecated")), *_VERSIONS),
+        description="Its action is in its text.",
+    ),
+    EntityType(name="topic"),
+    EntityType(name="conversation", fields=(Field(name="time", kind="time"),)),
+)
+RELATION_TYPES = (
+    RelationType(name="defines", inverse="defined_by", description="Value to principle."),
+    RelationType(name="guides", inverse="guided_by", description="Principle to goal."),
+    RelationType(name="implements", description="Goal to principle; confidence: completeness."),
+    RelationType(name="relates_to", description="Confidence: strength; its kind is beside it."),
+    RelationType(name="complements"),
+    RelationType(name="conflicts"),
+    RelationType(name="depends_on"),
+    RelationType(name="discussed_in", description="Element to conversation."),
+    RelationType(name="derived_from", description="Version to the one before."),
+    RelationType(name="references", description="Conversation to element: relevance."),
+    RelationType(name="about"),
+)
+
+
+# An element of a constitution: a record of a file as a document, and its relations read back.
+#
+# A document's text ends in its relations, a line each, so that the store's own text states them:
+#
+#     Say what is known and what is not.
+#     Weight: 0.8
+#
+#     Relations:
+#     - guides: Cite sources [0.9]
+
+
+MEDIA_TYPE = "application/vnd.clew.constitution"
+LAYERS = ("value", "principle", "goal")
+"""From the most general to the most particular."""
+KINDS = (*LAYERS, "topic", "conversation")
+BETWEEN = {"value": "defines", "principle": "guides"}
+"""What leads from a layer to the next one."""
+RELATED = ("complements", "conflicts", "depends_on")
+"""Kinds of `relates_to`; each is a relation type of its own beside it."""
+RELATIONS = tuple(one.name for one in RELATION_TYPES if one.name != "relates_to")
+FIELDS = {field.name: field for kind in ENTITY_TYPES for field in kind.fields}
+"""Fields that any element may have, as they are declared."""
+SHARES = ("confidence", "strength", "completeness", "relevance")
+"""Names of what a relation has as its confidence, 0 to 1."""
+CLAUSE_WORDS = 90
+"""Words of a clause of a principle, at most: about 128 tokens."""
+_CLIMBING = frozenset(("defines", "guides", "derived_from"))
+_HEADING_NODE = "Relations:"
+_LINK = re.compile(
+    r"- (?P<relation>[a-z_]{1,30}): (?P<target>[^\n]*?)(?: \[(?P<share>[01]\.\d{1,3})\])?"
+)
+_DEFAULT_SHARE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A relation from an element to another one."""
+
+    relation: str
+    target: str
+    share: float = _DEFAULT_SHARE
+    """Confidence, strength, completeness or relevance, 0 to 1."""
+    line: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Node:
+    """An element of a constitution."""
+
+    kind: str
+    """One of `KINDS`."""
+    name: str
+    line: int
+    """Where the file has it, from 1."""
+    text: str = ""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    links: tuple[Link, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Its name; of an older version with its number."""
+        version = self.fields.get("version")
+        return (
+            f"{self.name} (version {version})"
+            if self.fields.get("until") and version
+            else self.name
+        )
+
+
+def node_document(raw: RawFile, node: Node) -> Document:
+    """The element as a document; the clauses of a principle are its passages."""
+    clauses = (
+        list(sentence_groups(node.text, CLAUSE_WORDS)) if node.kind == "principle" else [node.text]
+    )
+    lines = [
+        f"{name.capitalize()}: {one_line(str(v))}" for name, v in node.fields.items() if v != ""
+    ]
+    links = [f"- {one.relation}: {one_line(one.target)} [{one.share:.2f}]" for one in node.links]
+    body = "\n".join([*lines[:40], *(["", _HEADING_NODE, *links] if links else [])])
+    parts = [clean_text(part) for part in [*clauses[:-1], f"{clauses[-1]}\n{body}".strip()]]
+    text, pieces = "\n".join(parts) or node.name, []
+    at = 0
+    for number, part in enumerate(parts, 1):
+        pieces.append(Piece(start=at, end=at + len(part), key=f"clause {number}"))
+        at += len(part) + 1
+    known = record(
+        raw,
+        f"{node.kind}:{entity_key(node.title) or node.line}",
+        text,
+        title=node.title,
+        media_type=MEDIA_TYPE,
+        entity_type=node.kind,
+        fields={**node.fields, "line": node.line},
+        date=to_date(node.fields.get("since") or node.fields.get("time") or ""),
+    )
+    return replace(known, pieces=tuple(pieces) if len(parts) > 1 else ())
+
+
+def own_words(text: str) -> str:
+    """The text of an element without its relations."""
+    return text.partition(_HEADING_NODE)[0].strip()
+
+
+def links_of(document: Document) -> Iterator[tuple[Link, int, int]]:
+    """The relations that a document states, each with its range in the text."""
+    head, heading, tail = document.text.partition(f"{_HEADING_NODE}\n")
+    at = len(head) + len(heading)
+    for line in tail.split("\n"):
+        if match := _LINK.fullmatch(line):
+            share = float(match["share"]) if match["share"] else _DEFAULT_SHARE
+            yield Link(match["relation"], match["target"], share), at, at + len(line)
+        at += len(line) + 1
+
+
+def checked(node: Node) -> tuple[Node, list[str]]:
+    """The node without the fields that cannot be, and what is wrong with these."""
+    fields = dict(node.fields)
+    wrong = []
+    for name in [name for name in FIELDS if name in fields]:
+        if expected := FIELDS[name].expected(fields[name]):
+            given = fields.pop(name)
+            wrong.append(f"{name} of {node.name!r} is {given!r}; expected {expected}")
+    links = []
+    for link in node.links:
+        if link.relation not in RELATIONS:
+            known = ", ".join(RELATIONS)
+            wrong.append(f"unknown relation {link.relation!r} of {node.name!r}; expected {known}")
+        elif not 0 <= link.share <= 1:
+            wrong.append(f"{link.relation} of {node.name!r} has {link.share:g}; expected 0 to 1")
+        else:
+            links.append(link)
+    return replace(node, fields=fields, links=tuple(links)), wrong
+
+
+def without_cycles(nodes: Sequence[Node]) -> tuple[list[Node], list[tuple[int, str]]]:
+    """The nodes without those relations of the hierarchy that lead back, and what these were."""
+    after: dict[str, list[str]] = {}
+    for node in nodes:
+        climbing = [entity_key(one.target) for one in node.links if one.relation in _CLIMBING]
+        after.setdefault(entity_key(node.title), []).extend(climbing)
+    closed = circles(after)
+    kept: list[Node] = []
+    wrong: list[tuple[int, str]] = []
+    for node in nodes:
+        links = []
+        for link in node.links:
+            way = closed.get((entity_key(node.title), entity_key(link.target)))
+            if way is None or link.relation not in _CLIMBING:
+                links.append(link)
+            else:
+                circle = " ▸ ".join([node.title, link.target, *way[1:]])
+                wrong.append((link.line or node.line, f"the hierarchy is circular: {circle}"))
+        kept.append(replace(node, links=tuple(links)))
+    return kept, wrong
+
+
+PLURALS = {f"{kind}s": kind for kind in KINDS}
+TEXTS = ("description", "rationale", "action", "text", "clauses", "messages")
+"""Fields whose words are the text of an element, in this order."""
+NAMES = ("name", "title", "to", "target", "id")
+RELATION_NAMES = {
+    **{name: name for name in RELATIONS},
+    "conflicts_with": "conflicts",
+    "topics": "about",
+}
+"""Fields that hold relations, and what they are."""
+
+
+@dataclass
+class Found:
+    """What a file held so far."""
+
+    raw: RawFile
+    nodes: list[Node] = field(default_factory=list)
+    wrong: list[tuple[int, str]] = field(default_factory=list)
+
+    def add(self, node: Node) -> None:
+        """Keep a node; raises `LimitError` for too many."""
+        self.nodes.append(node)
+        check_limit(self.raw.limits, "elements", len(self.nodes), self.raw.source)
+
+    def result(self) -> ReadResult:
+        """The nodes as documents, and by line what is wrong with the others."""
+        nodes = []
+        for node in self.nodes:
+            sound, wrong = checked(node)
+            nodes.append(sound)
+            self.wrong += [(node.line, reason) for reason in wrong]
+        nodes, circles = without_cycles(nodes)
+        documents = {}
+        for node in nodes:
+            document = node_document(self.raw, node)
+            if document.source in documents:
+                self.wrong.append((node.line, f"there is another {node.kind} {node.title!r}"))
+            else:
+                documents[document.source] = document
+        skipped = tuple(
+            Skipped(source=self.raw.source, reason=f"line {line}: {reason}")
+            for line, reason in sorted([*self.wrong, *circles])
+        )
+        return ReadResult(documents=tuple(documents.values()), skipped=skipped)
+
+
+def make_node(kind: str, name: str, item: Mapping[str, Any], links: tuple[Link, ...]) -> Node:
+    """The element that a mapping or a row describes."""
+    texts = [field_text(item[key]) for key in TEXTS if item.get(key)]
+    left_out = {*NAMES[:2], *TEXTS, *PLURALS, *SHARES, *RELATION_NAMES, "versions", LINE}
+    fields = {str(k): json_safe(v) for k, v in item.items() if k not in left_out}
+    fields = {k: v for k, v in fields.items() if isinstance(v, (str, int, float))}
+    line = item.get(LINE, 0)
+    return Node(kind=kind, name=name, line=line, text="\n".join(texts), fields=fields, links=links)
+
+
+def name_in(item: Mapping[str, Any]) -> str:
+    """The name of an element; empty where there is none."""
+    return next((one_line(str(item[n])) for n in NAMES if item.get(n)), "")
+
+
+def share_in(item: object) -> float:
+    """Confidence, strength, completeness or relevance; -1 for what is no number."""
+    given = [item[n] for n in SHARES if n in item] if isinstance(item, dict) else []
+    if not given:
+        return 0.95
+    return float(given[0]) if isinstance(given[0], (int, float)) else -1.0
+
+
+def links_in(key: object, given: object, line: int) -> Iterator[Link]:
+    """The relations of a field that has the name of one."""
+    relation = RELATION_NAMES.get(str(key))
+    if relation is None:
+        return
+    for one in given if isinstance(given, list) else [given]:
+        name = name_in(one) if isinstance(one, dict) else one_line(str(one))
+        if name:
+            at = one.get(LINE, line) if isinstance(one, dict) else line
+            yield Link(relation, name, share_in(one), at)
+
+
+# Constitutions as outlines in Markdown, and as tables.
+
+
+_HEADING = re.compile(
+    r"(?P<marks>#{1,6}) (?P<kind>value|principle|goal|topic|conversation): ?(?P<name>.{1,200})",
+    re.IGNORECASE,
+)
+_FIELD = re.compile(r"(?P<item>[-*] )?(?P<name>[A-Za-z][A-Za-z_ ]{0,30}): (?P<value>.{1,2000})")
+_TARGET = re.compile(r"(?P<name>[^()]{1,200}?)(?: \((?P<share>\d(?:\.\d{1,4})?)\))?")
+
+
+def read_markdown(raw: RawFile) -> ReadResult | None:
+    """Headings such as `## Principle: Say what is known`; None for Markdown without any.
+
+    A heading below another one is defined or guided by it. `Name: value` lines are fields, items
+    `- conflicts: Speed (0.7)` relations, all other lines the element's text.
+    """
+    headings = outline(decode(raw), _HEADING)
+    found = Found(raw)
+    for heading in headings:
+        node = _element(heading)
+        found.add(node)
+        if heading.above is not None:
+            _attach(found, heading.above, node)
+    return found.result() if headings else None
+
+
+def _attach(found: Found, above: int, node: Node) -> None:
+    """Tie an element to the one that it stands under, where that defines or guides others."""
+    parent = found.nodes[above]
+    if relation := BETWEEN.get(parent.kind):
+        link = Link(relation, node.name, 0.95, node.line)
+        found.nodes[above] = replace(parent, links=(*parent.links, link))
+
+
+def _element(heading: Heading) -> Node:
+    text: list[str] = []
+    fields: dict[str, Any] = {}
+    links: list[Link] = []
+    for number, line in heading.lines:
+        match = _FIELD.fullmatch(line.strip())
+        name = match["name"].strip().lower().replace(" ", "_") if match else ""
+        if match and name in RELATION_NAMES:
+            links += _links(RELATION_NAMES[name], match["value"], number)
+        elif match and not match["item"] and name not in TEXTS:
+            fields[name] = number_or_text(match["value"].strip())
+        elif line.strip():
+            text.append(match["value"] if match and name in TEXTS else line.strip())
+    return Node(
+        kind=heading.found["kind"].lower(),
+        name=one_line(heading.found["name"]),
+        line=heading.line,
+        text="\n".join(text),
+        fields=fields,
+        links=tuple(links),
+    )
+
+
+def _links(relation: str, targets: str, line: int) -> Iterator[Link]:
+    for part in targets.split(";"):
+        if target := _TARGET.fullmatch(part.strip()):
+            share = float(target["share"]) if target["share"] else 0.95
+            yield Link(relation, one_line(target["name"]), share, line)
+
+
+def read_csv(raw: RawFile) -> ReadResult | None:
+    """A table with columns `name` and `layer` (or `kind`, `type`); None for any other.
+
+    `parent` names the element of the layer before, columns named as relations hold targets with
+    semicolons between them; all other columns are fields.
+    """
+    rows = csv.DictReader(io.StringIO(decode(raw), newline=""))
+    columns = {name.strip().lower() for name in rows.fieldnames or () if name}
+    layer = next((name for name in ("layer", "kind", "type") if name in columns), "")
+    if "name" not in columns or not layer:
+        return None
+    found = Found(raw)
+    parents: list[tuple[str, Link]] = []
+    try:
+        for row in rows:
+            cells = {str(k).strip().lower(): v for k, v in row.items()}
+            _row(found, parents, layer, cells, rows.line_num)
+    except csv.Error as error:
+        found.wrong.append((rows.line_num, f"malformed: {error}"))
+    by_name = {node.name.casefold(): at for at, node in enumerate(found.nodes)}
+    for parent, link in parents:
+        at = by_name.get(parent.casefold())
+        if at is None:
+            found.wrong.append((link.line, f"there is no parent {parent!r}"))
+        else:
+            node = found.nodes[at]
+            named = replace(link, relation=BETWEEN.get(node.kind, "references"))
+            found.nodes[at] = replace(node, links=(*node.links, named))
+    return found.result() if found.nodes else None
+
+
+def _row(
+    found: Found, parents: list[tuple[str, Link]], layer: str, row: Mapping[str, Any], line: int
+) -> None:
+    kind = str(row.get(layer) or "").strip().lower()
+    name = one_line(str(row.get("name") or ""))
+    if kind not in KINDS or not name:
+        reason = f"{kind or 'nothing'} is no layer, or has no name; expected {', '.join(KINDS)}"
+        found.wrong.append((line, reason))
+        return
+    values = {
+        k: number_or_text(str(v).strip()) for k, v in row.items() if v not in (None, "") and k
+    }
+    links = [
+        link
+        for key in values
+        for target in str(values[key]).split(";")
+        for link in links_in(key, {"to": target.strip()}, line)
+    ]
+    shares = {name: values[name] for name in SHARES if name in values}
+    if parent := one_line(str(row.get("parent") or "")):
+        parents.append((parent, Link("", name, share_in(shares), line)))
+    kept = {k: v for k, v in values.items() if k not in {layer, "parent", "id"}}
+    found.add(make_node(kind, name, {**kept, LINE: line}, tuple(links)))
+
+
+# Constitutions as YAML and JSON: elements within elements.
+
 
 _DEEPEST = 20
 """Levels of elements within elements."""
@@ -79,11 +494,13 @@ def _elements(found: Found, kind: str, items: object, depth: int) -> list[tuple[
             continue
         named.append((name, share_in(item), line))
         if isinstance(item, dict):
-            _element(found, kind, name, item, depth)
+            _element_reading(found, kind, name, item, depth)
     return named
 
 
-def _element(found: Found, kind: str, name: str, item: Mapping[str, Any], depth: int) -> None:
+def _element_reading(
+    found: Found, kind: str, name: str, item: Mapping[str, Any], depth: int
+) -> None:
     """Keep an element, its older versions, and what stands within it."""
     line = item.get(LINE, 0)
     links = [one for key, given in item.items() for one in links_in(key, given, line)]
@@ -124,3 +541,45 @@ def _relations(found: Found, items: object) -> None:
         links = links or (Link(str(kind), str(item["to"]), 0.5, line),)
         node = found.nodes[at]
         found.nodes[at] = replace(node, links=(*node.links, *links))
+
+
+# What the elements of a constitution state of each other.
+
+
+_TAILS = {
+    "defines": "principle",
+    "guides": "goal",
+    "discussed_in": "conversation",
+    "about": "topic",
+}
+"""What a relation leads to."""
+
+
+def constitution_structure(document: Document) -> Structure:
+    """The relations of an element, held from `since` to `until`; nothing of other documents."""
+    kind = str(document.metadata.get("entity_type", ""))
+    if document.media_type != MEDIA_TYPE or kind not in KINDS or not entity_key(document.title):
+        return Structure()
+    return Structure(
+        statements=tuple(_statements(document, kind)),
+        entities=(DeclaredEntity(name=document.title, entity_type=kind),),
+    )
+
+
+def _statements(document: Document, kind: str) -> Iterator[Statement]:
+    until = to_date(document.metadata.get("until"))
+    for link, start, end in links_of(document):
+        # A relation of a kind is one of `relates_to`, too.
+        for relation in (link.relation, *(["relates_to"] if link.relation in RELATED else [])):
+            yield Statement(
+                head=document.title,
+                head_type=kind,
+                relation_type=relation,
+                tail=link.target,
+                tail_type=_TAILS.get(relation, "name"),
+                start=start,
+                end=end,
+                confidence=link.share,
+                valid_from=document.created_at,
+                valid_until=until.start if until else None,
+            )

@@ -6,10 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from clew.packs.pack import EntityType, Field, Pack, RelationType
-from clew.packs.papers.paper import PAPER
-from clew.packs.papers.pdf import read_paper
-from clew.packs.papers.reading import read_bib, read_json, read_lines, read_ris_file
-from clew.packs.papers.structure import paper_structure
+from clew.packs.papers.reading import (
+    PAPER,
+    paper_structure,
+    read_bib,
+    read_json,
+    read_lines,
+    read_paper,
+    read_ris_file,
+)
 
 
 def tools() -> Sequence[object]:

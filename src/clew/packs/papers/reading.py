@@ -1,21 +1,256 @@
-"""Files of papers as documents, one a paper."""
+"""A paper: its record as a document of readable lines, and the record read back from that text.
+
+Whatever the format it came from, a paper's document has the same text, so that the relations which
+its record states are found again in the store's own text:
+
+    Authors: Ada Morn; Bo Lund
+    Year: 2019
+    …
+    Abstract: We show that …
+
+References:
+    - An Earlier Paper [10.1000/x]
+
+The years of the references are in the metadata: of the years that it names a passage is held to
+speak.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
+from typing import Any, TypeAlias
 
-from clew.indexing.reading.formats.bibliography.bibtex import Failed, read_bibtex
-from clew.indexing.reading.formats.bibliography.exports import papers_in
-from clew.indexing.reading.formats.bibliography.paper import Paper, Reference
-from clew.indexing.reading.formats.bibliography.ris import read_ris
-from clew.indexing.reading.formats.common import RawFile, ReadResult, check_limit
-from clew.indexing.reading.formats.encoding import decode
-from clew.packs.papers.paper import MOST_REFERENCES, paper_document
-from clew.text import entity_key
-from clew.types import Skipped
+from clew.indexing.ner.entity_types import is_ordinary
+from clew.indexing.reading.formats.bibliography import (
+    Failed,
+    Paper,
+    Reference,
+    papers_in,
+    read_bibtex,
+    read_ris,
+)
+from clew.indexing.reading.formats.common import (
+    RawFile,
+    ReadResult,
+    arxiv_in,
+    check_limit,
+    clean_text,
+    decode,
+    doi_in,
+    record,
+)
+from clew.indexing.reading.formats.pdf import CitedWork, article_in, is_article
+from clew.text import entity_key, one_line
+from clew.times import to_date
+from clew.types import AliasEvidence, DeclaredEntity, Document, Piece, Skipped, Statement, Structure
+
+MEDIA_TYPE = "application/vnd.clew.paper"
+Places: TypeAlias = Mapping[str, tuple[int, int]]
+"""Ranges in a document's text, of its lines by their first word; `"ref 0"`: first reference."""
+PAPER = "paper"
+"""The entity type of papers."""
+REFERENCES = "References:"
+ABSTRACT = "Abstract: "
+MOST_REFERENCES = 2_000
+"""References of a paper that are kept."""
+_LISTED = {
+    "Authors": "authors",
+    "Topics": "topics",
+    "Methods": "methods",
+    "Datasets": "datasets",
+    "Tasks": "tasks",
+    "Identifiers": "identifiers",
+}
+"""Lines of several values, and the fields of `Paper` that they hold."""
+_REFERENCE = re.compile(r"- (?P<title>[^\n]*?)(?: \[(?P<id>[^\[\]\n]*)\])?")
+_LONGEST_KEY = 200
+_MOST_YEARS = 400
+"""References whose year is kept: the metadata of a document are bounded."""
+_BRACKETS = str.maketrans("[]", "()")
+
+
+def paper_document(raw: RawFile, paper: Paper, number: int) -> Document:
+    """The paper as a document, its references a passage of their own."""
+    text = clean_text("\n".join(_lines(paper)))
+    references = [f"- {line}" for line in map(_reference_line, paper.references[:MOST_REFERENCES])]
+    pieces = [Piece(start=0, end=len(text), key="record")]
+    if references:
+        start = len(text) + 2
+        text = clean_text("\n".join([text, "", REFERENCES, *references]))
+        pieces.append(Piece(start=start, end=len(text), key="references"))
+    known = record(
+        raw,
+        clean_text(paper.key)[:_LONGEST_KEY] or str(number),
+        text,
+        title=one_line(clean_text(paper.title)),
+        media_type=MEDIA_TYPE,
+        entity_type=PAPER,
+        fields=_fields(paper),
+        date=to_date(paper.date) or to_date(str(paper.year or "")),
+    )
+    return replace(known, pieces=tuple(pieces))
+
+
+def _fields(paper: Paper) -> dict[str, Any]:
+    return {
+        **paper.more,
+        "key": paper.key,
+        "type": paper.kind,
+        "author": "; ".join(paper.authors),
+        "year": paper.year,
+        "venue": paper.venue,
+        "citations": paper.citations,
+        "doi": next((i for i in paper.identifiers if i.startswith("10.")), ""),
+        "cited_years": " ".join(str(r.year or 0) for r in paper.references[:_MOST_YEARS]),
+        "arxiv": next((i[6:] for i in paper.identifiers if i.startswith("arXiv:")), ""),
+    }
+
+
+def _lines(paper: Paper) -> Iterator[str]:
+    """The record as lines of readable text."""
+    known = {
+        "Authors": "; ".join(paper.authors),
+        "Year": str(paper.year or ""),
+        "Venue": paper.venue,
+        **{n: "; ".join(getattr(paper, f)) for n, f in _LISTED.items() if n != "Authors"},
+        "Citations": "" if paper.citations is None else str(paper.citations),
+        "Note": paper.note,
+    }
+    for name, value in known.items():
+        if value:
+            yield f"{name}: {one_line(value)}"
+    if paper.abstract:
+        yield f"{ABSTRACT}{one_line(paper.abstract)}"
+    if not any(known.values()) and not paper.abstract:
+        yield one_line(paper.title)
+
+
+def _reference_line(reference: Reference) -> str:
+    title = one_line(reference.title)
+    if not title:
+        return reference.identifier
+    return (
+        f"{title} [{reference.identifier.translate(_BRACKETS)}]" if reference.identifier else title
+    )
+
+
+def paper_of(document: Document) -> tuple[Paper, Places]:
+    """The record that a paper's document holds, and the ranges of its lines by their first word.
+
+    The references are at their own titles' ranges: `"ref 0"` is the first one's.
+    """
+    head, _, tail = document.text.partition(f"\n\n{REFERENCES}\n")
+    values: dict[str, str] = {}
+    places: dict[str, tuple[int, int]] = {}
+    at = 0
+    for line in head.split("\n"):
+        name, colon, value = line.partition(": ")
+        if colon and name not in values:
+            values[name], places[name] = value, (at, at + len(line))
+        at += len(line) + 1
+    years = str(document.metadata.get("cited_years", "")).split()
+    references = list(_references(tail, len(document.text) - len(tail), years, places))
+    year = values.get("Year", "")
+    return Paper(
+        key=str(document.metadata.get("key", "")),
+        title=document.title,
+        year=int(year) if year.isdecimal() else None,
+        venue=values.get("Venue", ""),
+        abstract=values.get("Abstract", ""),
+        references=tuple(references),
+        **{f: tuple(values[n].split("; ")) for n, f in _LISTED.items() if n in values},  # type: ignore[arg-type]
+    ), places
+
+
+def _references(
+    text: str, at: int, years: Sequence[str], places: dict[str, tuple[int, int]]
+) -> Iterator[Reference]:
+    for number, line in enumerate(text.split("\n") if text else ()):
+        match = _REFERENCE.fullmatch(line)
+        if match:
+            places[f"ref {number}"] = (at, at + len(line))
+            year = int(years[number]) if number < len(years) else 0
+            yield Reference(title=match["title"], year=year or None, identifier=match["id"] or "")
+        at += len(line) + 1
+
+
+# Papers as PDF.
+
+
+PDF = "application/pdf"
+
+
+def read_paper(raw: RawFile) -> ReadResult | None:
+    """A PDF as it is always read, with what a paper tells of itself as metadata."""
+    if not raw.data.startswith(b"%PDF-"):
+        return None
+    from clew.indexing.reading.formats.pdf import read_pdf
+
+    result = read_pdf(raw)
+    return replace(result, documents=tuple(map(described, result.documents)))
+
+
+def described(document: Document) -> Document:
+    """The document with title, authors and date of the paper that it is; as it was for no paper."""
+    if not is_article(document.text):
+        return document
+    paper, _ = paper_in(document)
+    known = {
+        "entity_type": PAPER,
+        "author": "; ".join(paper.authors),
+        "year": paper.year,
+        "doi": next((i for i in paper.identifiers if i.startswith("10.")), ""),
+        "arxiv": next((i[6:] for i in paper.identifiers if i.startswith("arXiv:")), ""),
+    }
+    found = {**document.metadata, **{name: value for name, value in known.items() if value}}
+    date = to_date(str(paper.year)) if paper.year else None
+    return replace(
+        document,
+        title=paper.title,
+        metadata=found,
+        created_at=date.start if date else document.created_at,
+        date_precision=date.precision if date else document.date_precision,
+        date_source="text" if date else document.date_source,
+    )
+
+
+def paper_in(document: Document) -> tuple[Paper, Places]:
+    """The paper, and the ranges of what its text tells; `"ref 0"` is the first reference.
+
+    Its year is that of the front matter, else of the arXiv id; when the file was made tells none.
+    """
+    article = article_in(document)
+    named = str(document.metadata.get("author", ""))
+    arxiv = arxiv_in(article.front)
+    digits = arxiv[6:8]
+    by_number = 2000 + int(digits) if digits.isdecimal() else None
+    known = [(_reference(one), one.place) for one in article.references]
+    known = [(one, place) for one, place in known if one.name][:MOST_REFERENCES]
+    return Paper(
+        key="",
+        title=article.title,
+        authors=article.authors or tuple(filter(None, named.split("; "))),
+        year=article.year or by_number,
+        abstract=article.abstract,
+        identifiers=tuple(filter(None, (doi_in(article.front), arxiv))),
+        references=tuple(one for one, _ in known),
+    ), {
+        "Authors": article.authors_place,
+        "Abstract": article.abstract_place,
+        **{f"ref {number}": place for number, (_, place) in enumerate(known)},
+    }
+
+
+def _reference(work: CitedWork) -> Reference:
+    identifier = doi_in(work.entry) or arxiv_in(work.entry)
+    return Reference(title=work.title, year=work.year, identifier=identifier)
+
+
+# Files of papers as documents, one a paper.
 
 
 def read_bib(raw: RawFile) -> ReadResult | None:
@@ -116,3 +351,165 @@ def _known(references: Sequence[Reference], known: dict[str, Paper]) -> Iterator
 
 def _name_key(name: str) -> str:
     return entity_key(name) or name.casefold()
+
+
+# What a paper states: who wrote it, what it cites and builds on, what it uses and improves.
+
+
+_LISTED_STRUCTURE = (
+    ("Authors", "authors", "written_by", "person"),
+    ("Topics", "topics", "about", "topic"),
+    ("Methods", "methods", "uses", "method"),
+    ("Datasets", "datasets", "evaluated_on", "dataset"),
+    ("Tasks", "tasks", "addresses", "task"),
+)
+"""Lines, fields, and what they state."""
+_SHORT_NAME = re.compile(r"(?P<name>\S{2,30}?(?:(?=, )|(?: \S{1,20}){0,2}(?=: )))")
+_SPECIAL = re.compile(r"[A-Za-z].{0,40}[A-Z0-9]")
+_NAME = (
+    r"[A-Z][\w+.-]{0,30}\w(?:[ -](?:[A-Z][\w+.-]{0,30}\w|\d{1,4})){0,3}"
+    r"|[a-z]{1,10}\d?[A-Z][\w-]{1,20}"
+)
+_LIST = rf"(?:{_NAME})(?:(?:, (?:and )?| and )(?:the )?(?:{_NAME})){{0,5}}"
+_STATED = {
+    "builds_on": (
+        PAPER,
+        "(?:buil(?:ds?|t|ding) (?:up)?on(?: top of)?|extend(?:s|ed|ing)?|based (?:up)?on|variant of"
+        "|derived from|inspired by)",
+    ),
+    "improves": (
+        PAPER,
+        "(?:improv(?:es?|ed|ing|ements?) (?:up)?o(?:n|ver)|outperform(?:s|ed|ing)?"
+        "|surpass(?:es|ed|ing)?)",
+    ),
+    "evaluated_on": (
+        "dataset",
+        "(?:evaluat(?:es?|ed|ing|ion)(?: it| them| our [a-z]{1,20})? on|experiments on"
+        "|trained on|results on|state of the art on)",
+    ),
+    "uses": ("method", "(?:using|we use|uses|employ(?:s|ing)?|fine-?tun(?:es?|ed|ing))"),
+    "introduces": ("method", "(?:we (?:propose|introduce|present)|called|named|termed|dubbed)"),
+}
+_PATTERNS = {
+    relation: (kind, re.compile(rf"\b{verb} (?:the |a |an )?(?P<names>{_LIST})", re.ASCII))
+    for relation, (kind, verb) in _STATED.items()
+}
+_EACH = re.compile(_NAME, re.ASCII)
+_LONGEST_ABSTRACT = 20_000
+_STATED_BY_WORDS = 0.8
+_NAMED_AND_CITED = 0.7
+"""Confidence of building on a paper that is cited, and named in the title or the abstract."""
+
+
+def paper_structure(document: Document) -> Structure:
+    """The relations of a paper; nothing for documents of any other kind."""
+    if document.media_type == MEDIA_TYPE:
+        paper, places = paper_of(document)
+    elif document.media_type == PDF and document.metadata.get("entity_type") == PAPER:
+        paper, places = paper_in(document)
+    else:
+        return Structure()
+    if not entity_key(paper.title):
+        return Structure()
+    own = {entity_key(paper.title), entity_key(short_name(paper.title))}
+    stated: dict[tuple[str, str, str], Statement] = {}
+    for one in _statements(paper, places):
+        if entity_key(one.tail) not in own or entity_key(one.head) not in own:
+            stated.setdefault((entity_key(one.head), one.relation_type, entity_key(one.tail)), one)
+    # When a program made the file says nothing of when the paper cites another.
+    published = None if document.date_source == "properties" else document.created_at
+    found = (replace(one, valid_from=published) for one in stated.values())
+    return Structure(
+        statements=tuple(found),
+        aliases=tuple(_aliases(paper)),
+        entities=(DeclaredEntity(name=paper.title, entity_type=PAPER),),
+    )
+
+
+def short_name(title: str) -> str:
+    """What a title says before its colon, where that is a name: "BERT: Pre-training of …"."""
+    match = _SHORT_NAME.match(title)
+    if match is None:
+        return ""
+    name = match["name"]
+    is_name = (
+        any(map(_SPECIAL.search, name.split())) or name[-1].isdecimal() or not is_ordinary(name)
+    )
+    return name if is_name and any(map(str.isupper, name)) else ""
+
+
+def _aliases(paper: Paper) -> Iterator[AliasEvidence]:
+    names = [(name, "its identifier") for name in paper.identifiers]
+    names += [(name, "what its title says before the colon") for name in [short_name(paper.title)]]
+    for name, why in names:
+        if entity_key(name) and entity_key(name) != entity_key(paper.title):
+            yield AliasEvidence(
+                alias=name, name=paper.title, method="exact", score=0.95, evidence=why
+            )
+    for one in paper.references:
+        name = short_name(one.title) or (one.identifier if one.title else "")
+        if name:
+            yield AliasEvidence(
+                alias=name, name=one.title, method="exact", score=0.9, evidence=f"“{one.title}”"
+            )
+
+
+def _statements(paper: Paper, places: Places) -> Iterator[Statement]:
+    for line, field, relation, kind in _LISTED_STRUCTURE:
+        start, end = places.get(line, (0, 0))
+        for name in getattr(paper, field):
+            yield _statement(paper, relation, name, kind, (start, end))
+    if paper.venue:
+        yield _statement(paper, "published_in", paper.venue, "venue", places.get("Venue", (0, 0)))
+    yield from _in_words(paper, places)
+    for number, one in enumerate(paper.references):
+        place = places[f"ref {number}"]
+        yield _statement(paper, "cites", one.name, PAPER, place)
+        if one.year and paper.year and one.year < paper.year:
+            yield Statement(
+                head=one.name,
+                head_type=PAPER,
+                relation_type="precedes",
+                tail=paper.title,
+                tail_type=PAPER,
+                start=place[0],
+                end=place[1],
+            )
+
+
+def _statement(
+    paper: Paper,
+    relation: str,
+    tail: str,
+    kind: str,
+    place: tuple[int, int],
+    confidence: float = 0.95,
+) -> Statement:
+    return Statement(
+        head=paper.title,
+        head_type=PAPER,
+        relation_type=relation,
+        tail=tail,
+        tail_type=kind,
+        start=place[0],
+        end=place[1],
+        confidence=confidence,
+    )
+
+
+def _in_words(paper: Paper, places: Places) -> Iterator[Statement]:
+    """What the abstract says of other papers, methods and data sets, and what it names of these."""
+    cited = {short: one.name for one in paper.references if (short := short_name(one.title))}
+    abstract = paper.abstract[:_LONGEST_ABSTRACT]
+    place = places.get("Abstract", (0, 0))
+    for relation, (kind, pattern) in _PATTERNS.items():
+        for match in pattern.finditer(abstract):
+            for name in _EACH.findall(match["names"]):
+                tail = cited.get(name, name)
+                yield _statement(
+                    paper, relation, tail, PAPER if name in cited else kind, place, _STATED_BY_WORDS
+                )
+    words = set(re.findall(r"[\w+-]+", f"{paper.title} {abstract}"))
+    for short, name in cited.items():
+        if words.issuperset(re.findall(r"[\w+-]+", short)):
+            yield _statement(paper, "builds_on", name, PAPER, place, _NAMED_AND_CITED)

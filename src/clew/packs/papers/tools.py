@@ -6,11 +6,9 @@ from collections.abc import Iterable, Sequence
 from heapq import nlargest
 from typing import TYPE_CHECKING, Any
 
-from clew.packs.papers.paper import PAPER
+from clew.packs.papers.reading import PAPER
 from clew.text import entity_key
-from clew.tools.parameters import WHERE, integer, text
-from clew.tools.schema import shape
-from clew.tools.spec import FULL, Arguments, Call, Result, Tool
+from clew.tools.spec import FULL, WHERE, Arguments, Call, Result, Tool, integer, shape, text
 
 if TYPE_CHECKING:
     from clew.engine import Engine

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from clew.indexing.reading.formats.pim.calendar import read_calendar
-from clew.indexing.reading.formats.pim.contacts import read_contacts
-from clew.indexing.reading.formats.pim.tasks import STATUSES, read_notes, read_todo_txt
+from clew.indexing.reading.formats.calendar import (
+    STATUSES,
+    read_calendar,
+    read_notes,
+    read_todo_txt,
+)
+from clew.indexing.reading.formats.contacts import read_contacts
 from clew.packs.pack import EntityType, Field, Pack, RelationType
 from clew.packs.personal.structure import personal_structure
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from clew.indexing.reading.formats.entity_document import TYPE
-from clew.indexing.reading.formats.mail.people import Person, from_flat
-from clew.indexing.reading.formats.pim import calendar, contacts, tasks
-from clew.indexing.reading.formats.pim.people import name_of
-from clew.indexing.structure.markdown_links import TAGGED
-from clew.packs.personal.people import alias, aliases, type_of
+from clew.indexing.ner.entity_types import is_person_shaped
+from clew.indexing.reading.formats import calendar, contacts
+from clew.indexing.reading.formats import calendar as tasks
+from clew.indexing.reading.formats.common import TYPE
+from clew.indexing.reading.formats.contacts import name_of
+from clew.indexing.reading.formats.mail_parts import Person, from_flat
+from clew.indexing.structure.document import TAGGED
 from clew.types import AliasEvidence, DeclaredEntity, Statement, Structure
 
 if TYPE_CHECKING:
     from clew.types import Document
+
 
 _MOST = 50
 """People of an event; one with more ties nobody to anybody."""
@@ -28,7 +30,7 @@ def personal_structure(document: Document) -> Structure:
         statements, names = list(_event(document)), list(_event_names(document))
     elif document.media_type == contacts.MEDIA_TYPE:
         statements, names = list(_contact(document)), list(_contact_names(document))
-    elif document.media_type == tasks.MEDIA_TYPE:
+    elif document.media_type == tasks.MEDIA_TYPE_TASKS:
         statements, names = list(_task(document)), []
     else:
         return Structure()
@@ -96,4 +98,29 @@ def _said(
         start=start,
         end=start + len(other) if document.text.startswith(other, start) else start,
         valid_from=moment if relation != "works_at" else None,
+    )
+
+
+# Who a person is, and by which other names.
+
+
+_ALIAS_SCORE = 0.95
+
+
+def type_of(one: Person) -> str:
+    """A person where the name has the shape of one's."""
+    return "person" if is_person_shaped(one.name) else "name"
+
+
+def aliases(people: Iterable[Person]) -> Iterator[AliasEvidence]:
+    """The address of each as another name."""
+    for one in people:
+        if one.name and one.address:
+            yield alias(one.address, one.name, f'"{one.name}" <{one.address}>')
+
+
+def alias(other: str, name: str, evidence: str) -> AliasEvidence:
+    """Another name of somebody, and what says so."""
+    return AliasEvidence(
+        alias=other, name=name, method="exact", score=_ALIAS_SCORE, evidence=evidence
     )

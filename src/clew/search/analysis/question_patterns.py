@@ -6,13 +6,14 @@ English only; a question in another language matches no pattern and counts as on
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from clew.search.analysis.analyse import UNSPACED
 from clew.text import fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
 
 Form = Literal[
     "who", "what", "when", "where", "which", "why", "how", "yes_no", "imperative", "keywords"
@@ -298,3 +299,67 @@ COMPARISON = _pattern(
     r"\b(?: both | in_common | same | shares?d? | each_other | older | younger | longer | first )\b"
 )
 """Two things side by side."""
+
+
+# Questions that are no more than a wish for an overview: "the gist of it all", "tl;dr".
+
+
+_OPENING = r"(?:please )?(?:(?:give|show|tell|write) (?:me|us) )?(?:(?:an?|the|some) )?"
+_KIND = r"(?:(?:brief|complete|executive|general|high-level|quick|short) )?"
+_OVERVIEW = r"(?:overview|summary|synopsis|gist|key (?:points|takeaways)|main points|highlights)"
+_THINGS = (
+    r"(?:archive|articles|collection|corpus|documents|files|folder|library|mails?|messages|notes"
+    r"|papers|store|texts)"
+)
+_ALL = (
+    rf"(?:everything|it all|all (?:of )?(?:this|that|it)|all {_THINGS}"
+    rf"|(?:all )?(?:of )?(?:the|these|this|my|our) (?:whole )?{_THINGS})"
+)
+_WISH = re.compile(
+    rf"{_OPENING}{_KIND}{_OVERVIEW} (?:of|from|over) {_ALL}(?: please)?"
+    rf"|(?:please )?(?:summari[sz]e|sum up) {_ALL}(?: please)?"
+    rf"|{_OPENING}(?:big picture|tl;?dr|main points|key (?:points|takeaways))(?:,? please)?"
+    r"|what(?: is|['’]s)? (?:in here|(?:it|this|all (?:of )?this) all about"
+    r"|all (?:of )?this about)",
+    re.IGNORECASE,
+)
+
+
+def wishes_overview(question: str) -> bool:
+    """Whether the whole is asked for, and nothing else."""
+    return _WISH.fullmatch(" ".join(question.split()).rstrip(" .?!")) is not None
+
+
+# Sections that a question names: by their number, or by what their heading says.
+
+
+SECTION_KIND = r"(?:(?:sub)?sections?|chapters?|articles?|appendix|clause|paragraph|§)"
+_NUMBERED = re.compile(
+    rf"(?<!\w){SECTION_KIND} ?(?P<number>(?:[A-Z]\.)?\d{{1,4}}(?:\.\d{{1,4}}){{0,5}}"
+    r"|(?-i:[A-Z])(?:\.\d{1,4}){0,5}|(?-i:[IVXLC]){1,8})(?![\w]|\.\w)",
+    re.IGNORECASE,
+)
+_TITLED = re.compile(
+    rf"\b{SECTION_KIND} (?:on|about|called|titled|entitled|named|concerning|dealing with) "
+    r"[\"“'‘]?(?P<title>[^\"”'’,;:?!\n]{2,80})",
+    re.IGNORECASE,
+)
+_ENDING = re.compile(r" (?:say|tell|contain|cover|discuss|describe|state)s?\b.*", re.IGNORECASE)
+"""What follows the title in a question."""
+
+
+class SectionName(NamedTuple):
+    """How a question names a section: one of both is empty."""
+
+    number: str
+    """"4.2", "A.5.2", "IV"."""
+    title: str
+
+
+def section_name(question: str) -> SectionName | None:
+    """The section that a question names; None where it names none."""
+    if found := _NUMBERED.search(question):
+        return SectionName(found["number"], "")
+    if found := _TITLED.search(question):
+        return SectionName("", _ENDING.sub("", found["title"]))
+    return None

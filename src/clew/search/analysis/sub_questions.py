@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import ModelError
-from clew.ports.language_model import ask
-from clew.search.ranking.normalise import min_max
+from clew.ports.models import ask
+from clew.search.ranking.word_features import min_max
 from clew.search.retrieval.channels import Ranking
-from clew.sentences import sentences
-from clew.text import one_line, terms
+from clew.text import one_line, sentences, terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.ports.language_model import LanguageModel
+    from clew.ports.models import LanguageModel
 
 MAX_PARTS = 8
 """A question of more parts stays whole."""

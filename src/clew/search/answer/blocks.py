@@ -5,8 +5,9 @@ The parts are numbered, whole where possible, within a token budget.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -14,10 +15,11 @@ from clew.text import one_line, quoted
 from clew.types import Citation, Context, ContextPart
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
+    from clew.search.retrieval.channels import Ranking
     from clew.search.session import QuerySession
-    from clew.types import Hit, PartKind, StoredChunk, StoredSection
+    from clew.types import Hit, PartKind, Provenance, SearchResult, StoredChunk, StoredSection
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -270,3 +272,65 @@ def _render(block: Block, form: Form, number: int) -> str:
     """A part that cites nothing has no number."""
     mark = f"[{number}] " if form.citations else ""
     return f"{mark}{one_line(block.heading)}\n{quoted(form.text)}"
+
+
+# Sources as a list that a prompt or a reader can use.
+
+
+def format_citations(result: SearchResult) -> str:
+    """A line for each source of the context: number, title, place, who wrote it and when.
+
+    Numbers are those of the context's passages; a report made of several passages has a line each.
+    """
+    origins = {
+        hit.chunk.public_id: hit.provenance for hit in result.hits if hit.provenance is not None
+    }
+    lines = (
+        _line(citation, next((origins[i] for i in citation.chunk_ids if i in origins), None))
+        for citation in result.context.citations
+    )
+    return "\n".join(dict.fromkeys(lines))
+
+
+def _line(citation: Citation, origin: Provenance | None) -> str:
+    place = (
+        f"characters {citation.start}–{citation.end}"
+        if citation.page is None
+        else f"page {citation.page}"
+    )
+    parts = [citation.title or citation.source, place]
+    if origin is not None:
+        parts += [origin.author] if origin.author else []
+        parts += [origin.date[: len("2019-03-02")]] if origin.date else []
+        parts += [f"version {origin.version}"] if origin.version > 1 else []
+    if citation.title and citation.title != citation.source:
+        parts.append(citation.source)
+    return one_line(f"[{citation.number}] {', '.join(parts)}")
+
+
+# What a strategy finds: passages, and how they become a context.
+
+
+Arrangement: TypeAlias = "Callable[[QuerySession, Sequence[Hit]], list[Block]]"
+"""Makes the parts of the context of the hits, the most important first."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RetrievalResult:
+    """Passages, best first, and what else the strategy has to say of them."""
+
+    ranking: Ranking
+    arrange: Arrangement = by_section
+    matched: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """By chunk id: the chunks by which it was found, where these are others."""
+    scores: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
+    """By name and chunk id: what was weighed beside the channels, 0 to 1."""
+    also_in: Mapping[int, tuple[StoredChunk, ...]] = field(default_factory=dict)
+    """By chunk id: passages left out because this one says the same."""
+    first: tuple[int, ...] = ()
+    """Chunk ids that no boost moves from the front: what says who or what is asked for."""
+
+
+def after(parts: Sequence[Block], arrange: Arrangement = by_section) -> Arrangement:
+    """The parts, then what `arrange` makes of the hits."""
+    return lambda session, hits: [*parts, *arrange(session, hits)]

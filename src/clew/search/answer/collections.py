@@ -8,7 +8,7 @@ from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
 
 from clew.search.answer.blocks import BREAK_TOKENS
-from clew.search.answer.stated_by_hand import answering_line
+from clew.search.answer.standing import answering_line
 from clew.search.retrieval.channels import RRF_K
 from clew.types import Context, SearchResult
 

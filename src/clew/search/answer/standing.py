@@ -14,25 +14,31 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from clew.search.analysis.asked_time import named_event
+from clew.search.answer.blocks import Block, Form, cite_chunks, statement
 from clew.search.retrieval.channels import Ranking
-from clew.text import entity_key, terms
+from clew.search.retrieval.filters import filtered_relations
+from clew.text import STOP_WORDS, entity_key, one_line, question_terms, terms
 from clew.types import Period, Standing
 from clew.types.relation_types import meaning_of, named_in, without_any
 from clew.types.values import state_at
 
 if TYPE_CHECKING:
-    from clew.search.answer.result import RetrievalResult
+    from collections.abc import Iterable
+
+    from clew.search.answer.blocks import RetrievalResult
     from clew.search.session import QuerySession
-    from clew.types import PassageRecord, Relation, Vectors
+    from clew.types import Hit, PassageRecord, Relation, SearchResult, Vectors
 
     Kind = Literal["now", "within", "before", "after", "course"]
     Fact = tuple[int, str, int]
     Group = tuple[int, str]
+
 
 LOOKED_AT = 20
 """Passages, from the best, that may change places."""
@@ -474,3 +480,149 @@ def _under_one_name(
 
 def _fact(relation: Relation) -> Fact:
     return relation.from_entity_id, relation.relation_type, relation.to_entity_id
+
+
+# Which of the things that passages are about precedes which, as relations state it.
+
+
+PRECEDES = "precedes"
+"""The relation that states an order in time."""
+_PER_HIT = 50
+"""Relations of what a passage is about, of which it is seen whether they state an order."""
+
+
+def stated_order(
+    session: QuerySession, hits: Sequence[Hit], labels: Mapping[int, str]
+) -> list[Block]:
+    """One block with a line for each pair, in the order of the hits; none where nothing is stated.
+
+    `labels` are the periods of the hits, by chunk id.
+    """
+    titled = {entity_key(hit.chunk.title): hit for hit in reversed(hits)}
+    titled.pop("", None)
+    store = session.resources.store
+    about = {id_: titled[key] for key, id_ in store.resolve(list(titled)).items()}
+    limit = _PER_HIT * len(about)
+    relations = store.relations(list(about), limit, as_of=session.options.as_of) if about else []
+    ends = {
+        (one.from_entity_id, one.to_entity_id)
+        for one in filtered_relations(session, relations)
+        if one.relation_type == PRECEDES
+    }
+    places = {hit.chunk.id: place for place, hit in enumerate(hits)}
+    pairs = sorted(
+        ((about[one], about[two]) for one, two in ends if one in about and two in about),
+        key=lambda pair: [places[hit.chunk.id] for hit in pair],
+    )
+    if not pairs:
+        return []
+    lines = [" precedes ".join(_named(hit, labels) for hit in pair) for pair in pairs]
+    cited = {hit.chunk.id: hit.chunk for pair in pairs for hit in pair}
+    form = Form(
+        text="\n".join(f"- {line}" for line in lines), citations=cite_chunks(list(cited.values()))
+    )
+    return [Block(kind="timeline", heading="What precedes what", forms=(form,))]
+
+
+def _named(hit: Hit, labels: Mapping[int, str]) -> str:
+    return f"{one_line(hit.chunk.title)} ({labels[hit.chunk.id]})"
+
+
+# What was stated by hand of a question's entities: relations that no passage says.
+
+
+LOOKED_AT_STATED_BY_HAND = 200
+"""Relations of the question's entities that are looked at, heaviest first."""
+SHOWN = 8
+"""Relations that are shown."""
+
+
+STATED = "Stated by hand"
+"""Heading of what no passage says."""
+
+
+def named_in_part(session: QuerySession, hits: Sequence[Hit]) -> Mapping[int, str]:
+    """Names by id of entities that the question names by one word, "Oddny" for Oddny Vaal.
+
+    They are among those of which the hits were told by hand, and the word is no name by itself.
+    """
+    by_itself = {word for seed in session.known_seeds for word in seed.key.split()}
+    capital = " ".join(word for word in session.question.split() if word[:1].isupper())
+    words = set(entity_key(capital).split()) - STOP_WORDS - by_itself
+    keys = {hit.chunk.told_of for hit in hits}
+    store, meant = session.resources.store, [key for key in keys if words & set(key.split())]
+    return store.entity_names(sorted(store.resolve(meant).values())) if meant else {}
+
+
+def stated_by_hand(session: QuerySession, in_part: Mapping[int, str]) -> tuple[str, ...]:
+    """A line for each relation with its standing; none where nothing was stated by hand.
+
+    Of the entities that the question names, in whole or `in_part`.
+
+    What holds at the time that is asked about comes first; of that, what has most of the question's
+    words, then what is of a type nearest to it in meaning, then what was told last.
+    """
+    store = session.resources.store
+    seeds = [*(seed.entity_id for seed in session.known_seeds), *in_part]
+    if not seeds or not store.unstated_relations(seeds):
+        return ()
+    if session.options.where or session.options.period is not None:
+        return ()  # what no passage says passes no filter
+    known = known_relations(session, seeds, LOOKED_AT_STATED_BY_HAND)
+    found = [one for one in known if one.chunk_id is None]
+    if not found:
+        return ()
+    names = store.entity_names([id_ for one in found for id_ in _ends(one)])
+    when = asked_moment(session)
+    # "Before Oslo" asks for another place.
+    asked = set(question_terms(session.question)) - set(terms(named_event(session.question)))
+    nearness = _nearness(session, found, in_part.values())
+    lines: list[tuple[tuple[bool, int, float, float], str]] = []
+    for one in found:
+        line = statement(
+            names.get(one.from_entity_id, "?"), one.relation_type, names.get(one.to_entity_id, "?")
+        )
+        place = (
+            not when.wants(one.valid_from, one.valid_until),
+            -len(asked & set(terms(line))),
+            -nearness[one.relation_type],
+            -(one.valid_from or one.recorded_at).timestamp(),
+        )
+        lines.append((place, f"{line} ({one.standing(when.moment)})"))
+    return tuple(dict.fromkeys(line for _, line in sorted(lines)))[:SHOWN]
+
+
+def _nearness(
+    session: QuerySession, relations: Sequence[Relation], in_part: Iterable[str]
+) -> dict[str, float]:
+    """How near in meaning the types are to what is asked of the names."""
+    types = sorted({relation.relation_type for relation in relations})
+    if len(types) < 2:
+        return dict.fromkeys(types, 0.0)
+    keys = [*(seed.key for seed in session.known_seeds), *map(entity_key, in_part)]
+    names = {word for key in keys for word in key.split()}
+    asked = [w for w in session.question.split() if names.isdisjoint(entity_key(w).split())]
+    kept, embedder = session.resources.query_vectors, session.resources.embedder
+    texts = [" ".join(asked), *(name.replace("_", " ") for name in types)]
+    vectors = np.array([kept.get_or_make(t, partial(embedder.embed_query, t)) for t in texts])
+    return dict(zip(types, (vectors[1:] @ vectors[0]).tolist(), strict=True))
+
+
+def answering_line(result: SearchResult) -> int | None:
+    """Place of the statement with most of what is asked about the names, if any has of it."""
+    named = set(terms(" ".join(result.entities)))
+    asked = set(question_terms(result.query)) - named
+    shared = [len(asked & set(terms(line))) for line in result.stated]
+    most = max(shared, default=0)
+    return shared.index(most) if most else None
+
+
+def stated_block(stated: Sequence[str]) -> list[Block]:
+    """One block with these lines; none where there is none."""
+    text = "\n".join(f"- {line}" for line in stated)
+    form = Form(text=text, citations=())
+    return [Block(kind="subgraph", heading=STATED, forms=(form,))] if stated else []
+
+
+def _ends(relation: Relation) -> tuple[int, int]:
+    return relation.from_entity_id, relation.to_entity_id

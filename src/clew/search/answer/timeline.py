@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from clew.search.answer.blocks import statement
-from clew.search.answer.explain import read_relations
+from clew.search.answer.hits import read_relations
 from clew.types import Period, TimelineEntry
 
 if TYPE_CHECKING:

@@ -10,30 +10,26 @@ from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from clew.errors import ModelError
-from clew.quotations import find_words
 from clew.search.answer.answering_sentence import header_end
-from clew.search.ask.prompt import AnswerReply, answer_request
-from clew.search.ask.reader import ReplyReader
-from clew.search.ask.reports import ask_reports
-from clew.search.ask.stated import with_stated
-from clew.search.strategies.period_alone import lies_within
-from clew.search.strategies.temporal import moment_of
-from clew.sentences import sentences
+from clew.search.ask.prompt import AnswerReply, ReplyReader, answer_request, with_stated
+from clew.search.ask.stepwise import ask_reports
+from clew.search.strategies.temporal import lies_within, moment_of
+from clew.text import find_words, sentences
 from clew.types import Period
-from clew.types.answers import (
+from clew.types.results import (
     DO_NOT_SAY,
+    LEAST_LIKELY,
     Answer,
     AnswerSource,
     AnswerStatement,
     Quotation,
     statement_text,
 )
-from clew.types.results import LEAST_LIKELY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from clew.ports.language_model import LanguageModel, Request
+    from clew.ports.models import LanguageModel, Request
     from clew.settings import LlmSettings
     from clew.types import ContextPart, Hit, SearchResult, StoredChunk
 

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationError
+from pydantic_core import from_json
 
-from clew.ports.language_model import Message, Request
+from clew.ports.models import Message, Request
+from clew.search.answer.standing import STATED
+from clew.text import find_words, terms
+from clew.types import Hit, StoredChunk
+from clew.types.results import CLOSING, OPENING, AnswerStatement, Quotation, statement_text
 from clew.untrusted import NOTICE, escaped, untrusted_block
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     from clew.settings import LlmSettings, LlmTaskSettings
-    from clew.types import ContextPart, Hit
+    from clew.types import CharRange, ContextPart, SearchResult
+
 
 MOST_STATEMENTS = 8
 REPLY_TOKENS = 150
@@ -101,3 +110,184 @@ def passage_blocks(
 def _room(settings: LlmSettings, task: LlmTaskSettings, taken: int) -> int:
     """Characters that are left for documents in a request of a task."""
     return (settings.context_tokens - task.max_output_tokens) * _CHARACTERS_PER_TOKEN - taken
+
+
+# Whether the documents stand for what a model states: its quotations, its numbers and names.
+
+
+_WORD = re.compile(r"\w+")
+
+
+def find_quotations(quotes: Sequence[Quote], hits: Sequence[Hit]) -> tuple[Quotation, ...]:
+    """The quotes that stand in the passage that they name; the others are left out."""
+    found = []
+    for quote in quotes:
+        if not 1 <= quote.passage <= len(hits):
+            continue
+        chunk = hits[quote.passage - 1].chunk
+        # The model saw the text with its marks escaped.
+        place = find_words(quote.words, chunk.text)
+        if place is None and find_words(quote.words, escaped(chunk.text)):
+            place = (0, len(chunk.text))
+        if place is not None:
+            start, end = place
+            words = chunk.text[start:end]
+            at = chunk.start
+            found.append(
+                Quotation(source=quote.passage, text=words, start=at + start, end=at + end)
+            )
+    return tuple(found)
+
+
+def check_statement(
+    text: str, quotations: tuple[Quotation, ...], question: str, passages: Mapping[int, str]
+) -> AnswerStatement:
+    """The statement, supported where it quotes and no number or name of it is new.
+
+    `passages` are the texts by number; those quoted and the question may have its numbers and
+    names, which are the words with a digit, and those with a capital but for the first word.
+    """
+    known = set(terms(question))
+    for quotation in quotations:
+        known.update(terms(passages[quotation.source]))
+    new = [term for word in _telling(text) for term in terms(word) if term not in known]
+    return AnswerStatement(
+        text=statement_text(text),
+        quotations=quotations,
+        supported=bool(quotations) and not new,
+    )
+
+
+def _telling(text: str) -> list[str]:
+    """Words with a digit or, but for the first of the text, with a capital at their start."""
+    found = _WORD.findall(text)
+    return [
+        word
+        for place, word in enumerate(found)
+        if any(map(str.isdigit, word)) or (place and word[0].isupper())
+    ]
+
+
+# Reading a reply while it is written: what is checked already is told at once.
+
+
+Tell = Callable[[str], None]
+"""Called with each piece of the answer."""
+
+
+class ReplyReader:
+    """Tells the statements of a reply as far as they are written.
+
+    The words of a statement are told as they come once a quotation of it was found; a statement
+    without one is never told.
+    """
+
+    def __init__(self, question: str, hits: Sequence[Hit], tell: Tell) -> None:
+        self._question, self._hits, self._tell = question, hits, tell
+        self._passages = {number: hit.chunk.text for number, hit in enumerate(hits, start=1)}
+        self._written = ""
+        self._whole: list[AnswerStatement] = []
+        self._told = ""
+        """Of the statement under way."""
+
+    def feed(self, piece: str) -> None:
+        """Read on; text that is no JSON yet, or never will be, is passed over."""
+        self._written += piece
+        begin = self._written.find("{")
+        if begin < 0:
+            return
+        try:
+            value = from_json(self._written[begin:], allow_partial="trailing-strings")
+        except ValueError:
+            return
+        stated = value.get("statements") if isinstance(value, dict) else None
+        if not isinstance(stated, list):
+            return
+        for place, statement in enumerate(stated[:MOST_STATEMENTS]):
+            if place >= len(self._whole):
+                self._go_on(statement, done=place < len(stated) - 1)
+
+    def finish(self, reply: AnswerReply) -> tuple[AnswerStatement, ...]:
+        """All statements, the last ones told."""
+        for stated in reply.statements[len(self._whole) :]:
+            self._end(stated)
+        return tuple(self._whole)
+
+    def broken_off(self) -> tuple[AnswerStatement, ...]:
+        """The statements that were whole, where no more of the reply comes."""
+        if self._told:
+            self._tell("… ")
+        return tuple(self._whole)
+
+    def _go_on(self, statement: Any, *, done: bool) -> None:  # noqa: ANN401 - JSON
+        """Tell what is new of a statement; it is `done` once the next one begins."""
+        try:
+            if done:
+                self._end(Stated.model_validate(statement))
+                return
+            quotes = [Quote.model_validate(quote) for quote in statement["quotes"]]
+            text = str(statement["statement"])
+        except (ValidationError, KeyError, TypeError):
+            return
+        if find_quotations(quotes, self._hits):
+            self._tell_up_to(statement_text(_settled(text)))
+
+    def _end(self, stated: Stated) -> None:
+        quotations: tuple[Quotation, ...] = find_quotations(stated.quotes, self._hits)
+        checked = check_statement(stated.statement, quotations, self._question, self._passages)
+        self._whole.append(checked)
+        if quotations:
+            self._tell_up_to(checked.marked)
+            self._tell(" ")
+        self._told = ""
+
+    def _tell_up_to(self, text: str) -> None:
+        if text.startswith(self._told) and len(text) > len(self._told):
+            self._tell(text[len(self._told) :])
+            self._told = text
+
+
+def _settled(text: str) -> str:
+    """What more words will not change: neither the last word, nor what may become a citation."""
+    whole = text.rpartition(" ")[0]
+    opened, closed = (max(map(whole.rfind, marks)) for marks in (OPENING, CLOSING))
+    return whole if closed >= opened else whole[:opened]
+
+
+# What was stated by hand as a source of an answer: no passage says it.
+
+
+def with_stated(result: SearchResult) -> SearchResult:
+    """The result with what was stated by hand as its first source; as it is where nothing was."""
+    if not result.stated:
+        return result
+    text = "\n".join(result.stated)
+    chunk = StoredChunk(
+        id=0,
+        document_id="",
+        source="",
+        title=STATED,
+        ordinal=0,
+        section_id=0,
+        start=0,
+        end=len(text),
+        page=None,
+        text=text,
+        context="",
+        key=None,
+        metadata={},
+    )
+    hit = Hit(chunk=chunk, score=0.0, scores={}, source="graph", answer=_answering(result))
+    parts = tuple(p for p in result.context.parts if not p.text.startswith(STATED))
+    context = replace(result.context, parts=parts)
+    # A statement is not judged as passages are: one that answers is likely as it is.
+    least = result.min_confidence if hit.answer is None else 0.0
+    return replace(result, hits=(hit, *result.hits), context=context, min_confidence=least)
+
+
+def _answering(result: SearchResult) -> CharRange | None:
+    best = result.answering
+    if best is None:
+        return None
+    start = sum(len(line) + 1 for line in result.stated[:best])
+    return start, start + len(result.stated[best])

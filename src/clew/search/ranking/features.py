@@ -11,27 +11,33 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.snapshot import ABOUT_WEIGHT, distinct, find_sorted
-from clew.search.ranking.first_stage_features import (
-    ChannelScores,
-    FirstStageFeatures,
-    VectorReader,
-    read_first_stage_features,
+from clew.graph.snapshot import ABOUT_WEIGHT, distinct, find_sorted, numbered
+from clew.search.ranking.word_features import WORD_FEATURES, keyword_scores, lead, word_features
+from clew.search.retrieval.channels import RANKED, Ranked, RowValues, best
+from clew.search.retrieval.walk import (
+    Bridges,
+    Coverage,
+    PageRankScores,
+    find_bridges,
+    find_onward,
+    personalized_pagerank,
+    sentences_by_owner,
 )
-from clew.search.ranking.normalise import lead
-from clew.search.ranking.word_features import WORD_FEATURES, word_features
-from clew.search.retrieval.bridge import Bridges, Coverage, find_bridges, find_onward
-from clew.search.retrieval.personalized_pagerank import PageRankScores, personalized_pagerank
-from clew.search.retrieval.row_values import Ranked, RowValues, best
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from numpy.typing import NDArray
 
     from clew.graph.snapshot import Floats, Ints, Snapshot
     from clew.search.analysis.analyse import Analysis
-    from clew.search.ranking.first_stage_features import VectorsOf
+    from clew.search.retrieval.channels import Ranking
+    from clew.search.retrieval.walk import Masks
+    from clew.types import Ids, Vectors
 
     Columns = dict[str, Floats]
+    VectorsOf = Callable[[Ints], Vectors]
+    """(n,) rows of the snapshot → (n, dim) their embeddings."""
 
 
 FROM_WALK, FROM_CHANNEL, FROM_HYBRID, FROM_FUSED = 60, 20, 30, 20
@@ -277,3 +283,373 @@ def _led_to(bridges: Bridges, snapshot: Snapshot, incidence: Incidence) -> Float
     home = snapshot.sentence_chunk[bridges.sentences[bridge]]
     score[led] = bridges.scores[bridge] * (home != incidence.passage[led])
     return score
+
+
+# Features of pairs: a candidate next to the best candidates of the first ranking.
+#
+# The first ranking compares every passage with the question alone. The second hop of a chain
+# shows
+# only beside the first: it shares an entity that the first passage mentions where that covers the
+# question, and it answers what the first passage leaves open.
+
+
+PARTNERS = 20
+"""Best passages that a candidate may be paired with."""
+LINKED = 3
+"""Best passages that links lead from; each of these is linked to the others."""
+
+SECOND_FEATURES = (
+    *("first", "first_rank", "first_gap"),
+    # entities that tie the candidate to one of the best passages
+    *("link_about", "link_cover", "link_place", "link_shared"),
+    # the best linked partner for a pair that answers together
+    *("pair_cover", "pair_gain", "pair_vector", "pair_first", "pair_about", "pair_back"),
+    # what the best passage, and the best two, leave open
+    *("residual_1", "open_1", "like_1", "residual_2", "open_2", "like_2"),
+    "support",
+)
+"""Names of the columns that `pairwise_features` adds."""
+
+
+def pairwise_features(
+    evidence: Evidence, snapshot: Snapshot, vectors: Vectors, first_scores: Floats
+) -> Floats:
+    """(n, len(SECOND_FEATURES)) float32, in the order of `evidence.rows`.
+
+    Args:
+        evidence: The candidates.
+        snapshot: The graph that they were gathered from.
+        vectors: (n, dim) their embeddings.
+        first_scores: (n,) of the first ranking; higher is better, any scale.
+    """
+    if not len(evidence.rows):
+        return np.zeros((0, len(SECOND_FEATURES)), np.float32)
+    order = np.argsort(-first_scores, kind="stable")
+    masks = evidence.coverage.passages(evidence.rows)
+    remainders = _by_remainders(evidence, vectors, masks, order)
+    ties = _tie(evidence, snapshot, order[:PARTNERS])
+    likeness = cosines(vectors, vectors[order[:PARTNERS]])
+    columns = (
+        _by_first(first_scores, order)
+        | remainders
+        | _by_links(ties, remainders["residual_1"] + remainders["open_1"])
+        | _by_pairs(evidence, vectors, masks, ties, likeness, first_scores)
+        | {"support": _support(likeness[:, :5], ties.other[:, :5])}
+    )
+    return np.stack([columns[name] for name in SECOND_FEATURES], axis=1).astype(np.float32)
+
+
+def _by_first(scores: Floats, order: Ints) -> Columns:
+    rank = np.empty(len(order), np.float32)
+    rank[order] = np.arange(len(order))
+    return {"first": scores, "first_rank": rank, "first_gap": scores[order[0]] - scores}
+
+
+@dataclass(frozen=True, slots=True)
+class _Ties:
+    """What candidates and the best passages (the partners) have in common, seeds aside."""
+
+    partners: Ints
+    """(p,) candidates, best first."""
+    other: NDArray[np.bool_]
+    """(n, p) whether partner and candidate are two."""
+    incidence: Incidence
+    rare: Floats
+    """(entries,) idf of the entity, 0 to 1; 0 for seeds."""
+    held: Floats
+    """(entries, p) whether the partner mentions the entity."""
+    covered: Floats
+    """(entries, p) how much of the question the partner's best sentence with the entity covers."""
+    own: Floats
+    """(entries, p) whether the partner is about the entity."""
+
+    def highest(self, values: Floats) -> Floats:
+        """(n, k) highest of the entries' values (entries, k) for the first k partners, at least 0.
+
+        0 for a passage with itself.
+        """
+        return np.maximum(self._by_candidate(np.maximum, values), 0)
+
+    def total(self, values: Floats) -> Floats:
+        """(n, k) their sum; 0 for a passage with itself."""
+        return self._by_candidate(np.add, values)
+
+    def _by_candidate(self, operation: np.ufunc, values: Floats) -> Floats:
+        owner = self.incidence.owner
+        reduced = np.zeros((self.incidence.size, values.shape[1]), np.float32)
+        if len(owner):
+            starts = np.flatnonzero(np.diff(owner, prepend=-1))
+            reduced[owner[starts]] = operation.reduceat(values, starts, axis=0)
+        return reduced * self.other[:, : values.shape[1]]
+
+
+def _tie(evidence: Evidence, snapshot: Snapshot, partners: Ints) -> _Ties:
+    incidence = Incidence(snapshot, evidence.rows)
+    local, entity = numbered(incidence.entity, len(snapshot.entity_ids))
+    rare = snapshot.entity_rarity[local]
+    rare[np.isin(local, [seed.row for seed in evidence.analysis.seeds])] = 0
+    covered = np.zeros((len(local), len(partners)), np.float32)
+    coverage, passages = evidence.coverage, evidence.rows[partners]
+    sentences, partner = sentences_by_owner(snapshot, passages)
+    shares = coverage.share(coverage.with_context(sentences))
+    entries, sentence = snapshot.sentence_entities.entries(sentences)
+    place = np.searchsorted(local, snapshot.sentence_entities.items[entries])
+    np.maximum.at(covered, (place, partner[sentence]), shares[sentence])
+    held, own = np.zeros_like(covered), np.zeros_like(covered)
+    column = np.full(incidence.size, -1)
+    column[partners] = np.arange(len(partners))
+    among = column[incidence.owner] >= 0
+    held[entity[among], column[incidence.owner[among]]] = 1
+    own[entity[among], column[incidence.owner[among]]] = incidence.about[among]
+    return _Ties(
+        partners=partners,
+        other=np.arange(incidence.size)[:, None] != partners,
+        incidence=incidence,
+        rare=rare[entity],
+        held=held[entity],
+        covered=covered[entity],
+        own=own[entity],
+    )
+
+
+def _by_links(ties: _Ties, open_value: Floats) -> Columns:
+    """The strongest tie of each kind to one of the best passages.
+
+    `open_value` (n,) tells which of several passages about one entity is meant: it is the larger,
+    the more a candidate says of what the best passage leaves open.
+    """
+    about = (ties.rare * ties.incidence.about)[:, None]
+    place = ties.incidence.place(open_value)[:, None]
+    held = ties.held[:, :LINKED]
+    kinds = {
+        "link_about": ties.highest(about * held),
+        "link_cover": ties.highest(about * ties.covered[:, :LINKED]),
+        "link_place": ties.highest(about * held * place),
+        "link_shared": ties.total(ties.rare[:, None] * held),
+    }
+    return {name: strengths.max(axis=1) for name, strengths in kinds.items()}
+
+
+def _by_pairs(
+    evidence: Evidence,
+    vectors: Vectors,
+    masks: Masks,
+    ties: _Ties,
+    likeness: Floats,
+    scores: Floats,
+) -> Columns:
+    """What a candidate answers together with a linked partner: one is about what the other says."""
+    about = ties.incidence.about[:, None]
+    onward = ties.total(ties.rare[:, None] * about * ties.held)
+    back = ties.total(ties.rare[:, None] * ties.own)
+    linked = onward + back > 0
+    partners = ties.partners
+    alone = evidence.coverage.share(masks)
+    joint = evidence.coverage.share(masks[:, None] | masks[partners])
+    gain = joint - np.maximum(alone[:, None], alone[partners])
+    near = vectors @ evidence.analysis.vector
+    # The cosine of the question and the sum of both vectors, |a + b|² = 2 + 2ab.
+    together = (near[:, None] + near[partners]) / np.sqrt(np.maximum(2 + 2 * likeness, 1e-6))
+    behind = scores[partners] - scores[partners[0]]
+    early = 1 / (1 + np.arange(len(partners)))
+    return {
+        "pair_cover": (joint * linked).max(axis=1),
+        "pair_gain": (gain * linked).max(axis=1),
+        "pair_vector": np.where(linked, together, 0).max(axis=1),
+        "pair_first": np.where(linked, behind, behind.min() - 1).max(axis=1),
+        "pair_about": (onward * early).max(axis=1),
+        "pair_back": (back * early).max(axis=1),
+    }
+
+
+def _by_remainders(evidence: Evidence, vectors: Vectors, masks: Masks, order: Ints) -> Columns:
+    """What the best 1 and 2 passages leave open; these are judged by what the others leave."""
+    columns: Columns = {}
+    everyone = np.arange(len(order))
+    for depth in (1, 2):
+        values = remainder(evidence, vectors, masks, order[:depth], everyone)
+        for top in order[:depth]:
+            others = order[: depth + 1][order[: depth + 1] != top]
+            if len(others):
+                values[:, [top]] = remainder(evidence, vectors, masks, others, np.array([top]))
+        for name, value in zip(("residual", "open", "like"), values, strict=True):
+            columns[f"{name}_{depth}"] = value
+    return columns
+
+
+def remainder(
+    evidence: Evidence, vectors: Vectors, masks: Masks, used: Ints, judged: Ints
+) -> Floats:
+    """(3, judged): likeness to the question's rest, share of its words' rest, likeness to the used.
+
+    What the used passages' vectors leave of the question is its part at right angles to them.
+    """
+    question = evidence.analysis.vector
+    basis, _ = np.linalg.qr(vectors[used].T)
+    rest = unit((question - basis @ (basis.T @ question)).astype(np.float32))
+    held = np.bitwise_or.reduce(masks[used])
+    return np.stack(
+        [
+            vectors[judged] @ rest,
+            evidence.coverage.share(masks[judged] & ~held),
+            cosines(vectors[judged], vectors[used]).max(axis=1),
+        ]
+    )
+
+
+def _support(likeness: Floats, other: NDArray[np.bool_]) -> Floats:
+    """(n,) mean likeness to the three of the best five that are most like the candidate."""
+    nearest = np.sort(np.where(other, likeness, -1), axis=1)[:, ::-1][:, :3]
+    support: Floats = nearest.mean(axis=1).astype(np.float32)
+    return support
+
+
+# How well each passage answers by itself: by its vector and its words, alone and in its window.
+#
+# A passage's window is the passage with its neighbours in the document. A turn of a conversation
+# often says little without the turns around it; a document of one passage is its own window.
+
+
+WINDOWED = 80
+"""Best passages of each channel whose windows, and those of their neighbours, are compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelScores:
+    """What retrieval found; rows are rows of the snapshot, best first."""
+
+    vector_rows: Ints
+    vector_scores: Floats
+    """Cosine, -1 to 1."""
+    keyword_rows: Ints
+    keyword_scores: Floats
+    """BM25, above 0."""
+    allowed: NDArray[np.bool_] | None
+    """(C,) passages that the filters let through; None for all."""
+
+    @classmethod
+    def of(cls, found: Iterable[Ranking], snapshot: Snapshot, allowed: Ids | None) -> ChannelScores:
+        """What the two channels found of the chunks that a snapshot knows.
+
+        Another process may be ahead of it. `allowed` are sorted ids.
+        """
+        (vector_rows, vector_scores), (keyword_rows, keyword_scores) = (
+            (snapshot.rows(r.ids[known]), r.scores[known])
+            for r, known in ((r, snapshot.known(r.ids)) for r in found)
+        )
+        passing = None if allowed is None else np.isin(snapshot.chunk_ids, allowed)
+        return cls(vector_rows, vector_scores, keyword_rows, keyword_scores, passing)
+
+
+class VectorReader:
+    """Embeddings of passages, each asked for once."""
+
+    def __init__(self, vectors_of: VectorsOf) -> None:
+        self._vectors_of = vectors_of
+        self._rows: Ints = np.zeros(0, np.int64)
+        self._vectors: Vectors | None = None
+
+    def read(self, rows: Ints) -> Vectors:
+        """(n, dim) the embeddings of the rows."""
+        missing = distinct(rows)
+        missing = missing[~find_sorted(self._rows, missing)[1]]
+        if self._vectors is None or len(missing):
+            self._add(missing, self._vectors_of(missing))
+        assert self._vectors is not None
+        return self._vectors[np.searchsorted(self._rows, rows)]
+
+    def _add(self, rows: Ints, vectors: Vectors) -> None:
+        if self._vectors is not None:
+            rows = np.concatenate([self._rows, rows])
+            vectors = np.concatenate([self._vectors, vectors])
+        order = np.argsort(rows)
+        self._rows, self._vectors = rows[order], vectors[order]
+
+    def windows(self, snapshot: Snapshot, rows: Ints) -> Vectors:
+        """(n, dim) normalised means of the passages' and their neighbours' embeddings."""
+        if not snapshot.has_neighbours:
+            return self.read(rows)
+        before, after = snapshot.neighbours(rows, -1), snapshot.neighbours(rows, 1)
+        self.read(distinct(np.concatenate([rows, before, after])))
+        total = self.read(rows)
+        for there in (before, after):
+            beside = np.flatnonzero(there != rows)
+            total[beside] += self.read(there[beside])
+        return unit(total)
+
+
+def unit(vectors: Vectors) -> Vectors:
+    """The vectors at length 1; zero vectors stay as they are."""
+    length = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return (vectors / np.where(length > 0, length, 1)).astype(np.float32)
+
+
+def cosines(vectors: Vectors, others: Vectors) -> Floats:
+    """(n, m) products of unit vectors (n, dim) and (m, dim), few of them.
+
+    One after the other: for a product of matrices BLAS wakes threads that go on spinning for far
+    longer than so small a product takes.
+    """
+    found: Floats = np.stack([vectors @ other for other in others], axis=1)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class FirstStageFeatures:
+    """The four rankings of passages by themselves, and what they say together."""
+
+    vector: Ranked
+    keyword: Ranked
+    window_vector: Ranked
+    window_keyword: Ranked
+    keyword_scores: RowValues
+    """BM25."""
+    window_keyword_scores: RowValues
+    """BM25 of the windows."""
+    prior: RowValues
+    """0 to 1, the mean of the four."""
+    hybrid: RowValues
+    """Reciprocal rank fusion of the two channels as they were retrieved."""
+    fused: RowValues
+    """The same of all four rankings."""
+
+
+def read_first_stage_features(
+    analysis: Analysis, snapshot: Snapshot, channels: ChannelScores, reader: VectorReader
+) -> FirstStageFeatures:
+    """Compare the question with passages and windows, those aside that filters forbid."""
+    vector = Ranked(channels.vector_rows, channels.vector_scores)
+    found = Ranked(channels.keyword_rows, channels.keyword_scores)
+    retrieved = np.concatenate([vector.rows, found.rows])
+    words, window_words = keyword_scores(analysis, snapshot, retrieved, channels.allowed)
+    keyword, window_keyword = words.best(), window_words.best()
+    near = [r.rows[:WINDOWED] for r in (vector, keyword, window_keyword)]
+    window_vector = _rank_windows(analysis, snapshot, channels, np.concatenate(near), reader)
+    rankings = (vector, keyword, window_vector, window_keyword)
+    prior = RowValues.total(ranking.prior() for ranking in rankings)
+    return FirstStageFeatures(
+        *rankings,
+        keyword_scores=words,
+        window_keyword_scores=window_words,
+        prior=RowValues(prior.rows, prior.values * np.float32(1 / len(rankings))),
+        hybrid=RowValues.total((vector.fused(), found.fused())),
+        fused=RowValues.total(ranking.fused() for ranking in rankings),
+    )
+
+
+def _rank_windows(
+    analysis: Analysis,
+    snapshot: Snapshot,
+    channels: ChannelScores,
+    near: Ints,
+    reader: VectorReader,
+) -> Ranked:
+    """The passages retrieved and their neighbours, by the similarity of their windows."""
+    rows = distinct(np.concatenate([snapshot.neighbours(near, s) for s in (-1, 0, 1)]))
+    if channels.allowed is not None:
+        rows = rows[channels.allowed[rows]]
+    if not len(rows):
+        return Ranked(rows, np.zeros(0, np.float32))
+    scores = reader.windows(snapshot, rows) @ analysis.vector
+    order = np.argsort(-scores, kind="stable")[:RANKED]
+    return Ranked(rows[order], scores[order])

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.snapshot import distinct, find_sorted, term_hash
+from clew.graph.snapshot import distinct, find_sorted, numbered, term_hash
 from clew.search.analysis.analyse import MAX_TERMS, MAX_WORDS
-from clew.search.retrieval.term_matches import find_few, sentences_by_owner
+from clew.search.retrieval.channels import RowValues
+from clew.search.retrieval.walk import find_few, find_terms_in, sentences_by_owner
 from clew.text import terms
 
 if TYPE_CHECKING:
@@ -16,9 +17,10 @@ if TYPE_CHECKING:
 
     from clew.graph.snapshot import Floats, Ints, Snapshot
     from clew.search.analysis.analyse import Analysis
-    from clew.search.retrieval.bridge import Coverage
+    from clew.search.retrieval.walk import Coverage
 
     Columns = dict[str, Floats]
+
 
 WORD_FEATURES = (
     *("cover", "cover_sentence", "cover_unnamed", "cover_unnamed_sentence"),
@@ -149,3 +151,136 @@ def _weights(runs: Ints, length: int, idf: Floats) -> Floats:
         runs, place = np.divmod(runs, max(len(idf), 1))
         weights += idf[place]
     return weights
+
+
+# BM25 of the passages around a question, and of their windows.
+#
+# Up to `READ` the passages of all terms are scored, from the terms' postings. In a large store a
+# common word has more passages than a question has time for: there the rare terms choose, with
+# what
+# retrieval found by all terms, and what was chosen is scored by all terms.
+
+
+BM25_K1, BM25_B = 1.2, 0.75
+"""Saturation and length normalisation, Robertson and Zaragoza 2009."""
+READ = 20_000
+"""Sentences of all terms together that are read, the rarest terms first."""
+CHOSEN = 500
+"""Best passages by these, where not all were read."""
+
+
+def keyword_scores(
+    analysis: Analysis, snapshot: Snapshot, found: Ints, allowed: NDArray[np.bool_] | None
+) -> tuple[RowValues, RowValues]:
+    """Scores of passages and of windows; `found` are rows that retrieval found, in any order."""
+    sizes = snapshot.postings.sizes(analysis.term_rows)
+    order = np.argsort(sizes, kind="stable")
+    is_read = np.zeros(len(order), dtype=bool)
+    is_read[order] = np.cumsum(sizes[order]) <= READ
+    rows, counts = _by_postings(analysis, snapshot, is_read)
+    if not is_read.all():
+        words = _words(analysis, snapshot, rows, counts)
+        chosen = np.concatenate([words.best(CHOSEN).rows, found])
+        rows = _with_neighbours(snapshot, distinct(chosen))
+        counts = _by_words(analysis, snapshot, rows)
+    words = _words(analysis, snapshot, rows, counts)
+    windows = words
+    if snapshot.has_neighbours:
+        near, total, lengths = _window_counts(snapshot, rows, counts)
+        mean = snapshot.window_words / max(snapshot.chunks, 1)
+        windows = RowValues(near, _bm25(total, lengths, mean, analysis.term_idf))
+    return words.among(allowed), windows.among(allowed)
+
+
+def _by_postings(
+    analysis: Analysis, snapshot: Snapshot, is_read: NDArray[np.bool_]
+) -> tuple[Ints, Floats]:
+    """The passages that hold a term that is read (sorted), and counts (t, n) of these terms."""
+    entries, term = snapshot.postings.entries(analysis.term_rows[is_read])
+    rows, place = numbered(snapshot.sentence_chunk[snapshot.postings.items[entries]], snapshot.size)
+    places = np.flatnonzero(is_read)[term] * len(rows) + place
+    return rows, _counts(places, snapshot.term_counts[entries], len(is_read), len(rows))
+
+
+def _by_words(analysis: Analysis, snapshot: Snapshot, rows: Ints) -> Floats:
+    """(t, n) the same of all terms, from what the passages say."""
+    sentences, owner = sentences_by_owner(snapshot, rows)
+    sentence, term = find_terms_in(snapshot, analysis.term_rows, sentences)
+    return _counts(term * len(rows) + owner[sentence], None, len(analysis.term_rows), len(rows))
+
+
+def _counts(places: Ints, weights: Floats | None, terms: int, passages: int) -> Floats:
+    counted = np.bincount(places, weights=weights, minlength=terms * passages)
+    counts: Floats = counted.astype(np.float32).reshape(terms, passages)
+    return counts
+
+
+def _words(analysis: Analysis, snapshot: Snapshot, rows: Ints, counts: Floats) -> RowValues:
+    mean = snapshot.words / max(snapshot.chunks, 1)
+    return RowValues(rows, _bm25(counts, snapshot.chunk_terms[rows], mean, analysis.term_idf))
+
+
+def _with_neighbours(snapshot: Snapshot, rows: Ints) -> Ints:
+    around = [snapshot.neighbours(rows, step) for step in (-1, 1)]
+    return distinct(np.concatenate([rows, *around]))
+
+
+def _window_counts(snapshot: Snapshot, rows: Ints, counts: Floats) -> tuple[Ints, Floats, Floats]:
+    """Rows beside some (sorted) or among them; the windows' counts (t, n), and lengths (n,)."""
+    near = _with_neighbours(snapshot, rows)
+    # The last column is of passages without a term.
+    counts = np.append(counts, np.zeros((len(counts), 1), np.float32), axis=1)
+    total, lengths = np.zeros((len(counts), len(near)), np.float32), np.zeros(len(near), np.float32)
+    for step in (0, -1, 1):
+        there = snapshot.neighbours(near, step)
+        own = np.full(len(near), step == 0) | (there != near)
+        places, held = find_sorted(rows, there)
+        total += counts[:, np.where(held & own, places, len(rows))]
+        lengths += snapshot.chunk_terms[there] * own
+    return near, total, lengths
+
+
+def _bm25(counts: Floats, lengths: Floats, mean: float, idf: Floats) -> Floats:
+    norm = BM25_K1 * (1 - BM25_B + BM25_B * lengths / (mean or 1.0))
+    scores: Floats = (idf @ (counts * (BM25_K1 + 1) / (counts + norm))).astype(np.float32)
+    return scores
+
+
+# Scores of different kinds on one scale, so that they can be added or compared.
+
+
+_LEAST = 1e-6
+"""Probabilities nearer to 0 or 1 than this are taken for this far: float32 knows no better."""
+
+
+def min_max(scores: NDArray[np.floating]) -> NDArray[np.float64]:
+    """(n,) 0 for the least, 1 for the greatest, in proportion between; 1 where all are equal."""
+    values = scores.astype(np.float64)
+    if not len(values):
+        return values
+    low, reach = values.min(), np.ptp(values)
+    return (values - low) / reach if reach > 0 else np.ones(len(values))
+
+
+def standard_units(scores: NDArray[np.floating]) -> NDArray[np.float64]:
+    """(n,) standard deviations above the mean; 0 where all are equal."""
+    values = scores.astype(np.float64)
+    if not len(values):
+        return values
+    deviation = values.std()
+    centred = values - values.mean()
+    return centred / deviation if np.ptp(values) > 0 else np.zeros(len(values))
+
+
+def log_odds(probabilities: NDArray[np.floating]) -> NDArray[np.float64]:
+    """(n,) the logistic function undone: among many poor ones, one good would outweigh all else."""
+    probability = np.clip(probabilities.astype(np.float64), _LEAST, 1 - _LEAST)
+    return np.log(probability / (1 - probability))
+
+
+def lead(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """(n,) how far each is ahead of the best of the others; below 0 where it is behind."""
+    if len(values) < 2:
+        return values
+    second, first = np.partition(values, -2)[-2:]
+    return values - np.where(values == first, second, first)

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
-from itertools import starmap
-from typing import TYPE_CHECKING
+from functools import reduce
+from itertools import islice, starmap
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from clew.graph.snapshot import distinct, find_sorted
 from clew.ports import HybridIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from clew.ports import KeywordIndex, VectorIndex
-    from clew.types import Ids, Scores, Vector
+    from clew.graph.snapshot import Floats, Ints
+    from clew.ports import KeywordIndex, Store, VectorIndex
+    from clew.search.options import Options
+    from clew.types import Ids, PassageRecord, Scores, Vector
+
 
 DEPTH = 200
 """Passages that a channel finds, at most, for those that fuse or rank what it found."""
@@ -163,3 +169,157 @@ def _scaled(scores: Scores) -> Scores:
     low = min(float(scores.min(initial=0.0)), 0.0)
     reach = float(scores.max(initial=0.0)) - low
     return (scores - np.float32(low)) / np.float32(reach or 1.0)
+
+
+# Values and rankings of a few rows of a snapshot: what they cost does not grow with the store.
+
+
+PRIOR_DEPTH = 50
+"""Best passages of each ranking that the prior counts."""
+RANKED = 200
+"""Passages of a ranking, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowValues:
+    """A value of some rows; 0 of all others."""
+
+    rows: Ints
+    """(n,) sorted, each once."""
+    values: Floats
+    """(n,) float32."""
+
+    @classmethod
+    def total(cls, parts: Iterable[RowValues]) -> RowValues:
+        """The sums."""
+        parts = list(parts)
+        rows = distinct(np.concatenate([part.rows for part in parts]))
+        values = np.zeros(len(rows), np.float32)
+        for part in parts:
+            values[np.searchsorted(rows, part.rows)] += part.values
+        return cls(rows, values)
+
+    @classmethod
+    def highest(cls, rows: Ints, values: Floats) -> RowValues:
+        """Of rows in any order, the highest value of each, and at least 0."""
+        once = distinct(rows)
+        most = np.zeros(len(once), np.float32)
+        np.maximum.at(most, np.searchsorted(once, rows), values.astype(np.float32))
+        return cls(once, most)
+
+    def __getitem__(self, rows: Ints) -> Floats:
+        """(n,) the values of rows in any order."""
+        places, known = find_sorted(self.rows, rows)
+        found = np.zeros(len(rows), np.float32)
+        found[known] = self.values[places[known]]
+        return found
+
+    def best(self, limit: int = RANKED) -> Ranked:
+        """The rows with the highest values, of those above 0; ties go to the smaller row."""
+        found = best(self.values, limit)
+        return Ranked(self.rows[found.rows], found.scores)
+
+    def among(self, allowed: NDArray[np.bool_] | None) -> RowValues:
+        """Without the rows that are not allowed (C,)."""
+        if allowed is None:
+            return self
+        kept = allowed[self.rows]
+        return RowValues(self.rows[kept], self.values[kept])
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Passages by one signal, best first, each once."""
+
+    rows: Ints
+    scores: Floats
+
+    def reciprocal(self) -> RowValues:
+        """1 / (1 + rank), rank from 1."""
+        return self._spread(1 / (2 + np.arange(len(self.rows))))
+
+    def fused(self) -> RowValues:
+        """1 / (60 + rank): what reciprocal rank fusion sums."""
+        return self._spread(1 / (RRF_K + 1 + np.arange(len(self.rows))))
+
+    def prior(self) -> RowValues:
+        """Scores of the best passages between 0 and 1; the last of a long list has 0."""
+        scores = self.scores[:PRIOR_DEPTH]
+        if not len(scores):
+            return self._spread(scores)
+        full = len(self.rows) >= PRIOR_DEPTH
+        low = float(scores[-1]) if full else min(float(scores[-1]), 0.0)
+        reach = float(scores[0]) - low
+        return self._spread((scores - low) / reach if reach > 0 else np.ones(len(scores)))
+
+    def _spread(self, values: NDArray[np.floating]) -> RowValues:
+        rows = self.rows[: len(values)]
+        order = np.argsort(rows)
+        return RowValues(rows[order], values[order].astype(np.float32))
+
+
+def best(scores: Floats, limit: int = RANKED) -> Ranked:
+    """The best passages of those with a score above 0; ties go to the smaller row."""
+    rows = np.flatnonzero(scores > 0)
+    if len(rows) > limit:
+        floor = np.partition(scores[rows], len(rows) - limit)[len(rows) - limit]
+        rows = rows[scores[rows] >= floor]
+    rows = rows[np.argsort(-scores[rows], kind="stable")][:limit]
+    return Ranked(rows, scores[rows])
+
+
+# The chunks that the filters of a question let through.
+
+
+def allowed_chunks(store: Store, options: Options) -> Ids | None:
+    """Chunks that pass every filter of the options; None where there is no filter."""
+    found: list[Ids] = []
+    if options.where:
+        found.append(store.matching_chunks(options.where))
+    if options.period is not None:
+        found.append(store.chunks_within(options.period))
+    if options.as_of is not None:
+        found.append(store.chunks_as_of(options.as_of))
+    return reduce(np.intersect1d, found) if found else None
+
+
+# Passages of earlier versions that stood at the moment asked for.
+#
+# They are in no index. Few documents change, so that those of one moment are read and compared
+# whole.
+
+
+MOST = 20_000
+"""Passages of earlier versions that a question reads, at most."""
+
+
+class EarlierPassage(NamedTuple):
+    """A passage of a version that was replaced."""
+
+    record: PassageRecord
+    counts: Counter[str]
+    """How often it holds each term."""
+    vector: Vector | None
+    """None where another model made it than the store's."""
+
+    @property
+    def id(self) -> int:
+        """No passage that the store holds has it."""
+        return self.record.chunk.id
+
+
+def read_earlier(store: Store, options: Options) -> dict[int, EarlierPassage]:
+    """By id: the passages replaced since that stood at the moment asked for, within the filters."""
+    found = _standing(store, options)
+    return {passage.id: passage for passage in islice(found, MOST)}
+
+
+def _standing(store: Store, options: Options) -> Iterator[EarlierPassage]:
+    if options.as_of is None:
+        return
+    period = options.period
+    for version in store.earlier_at(options.as_of, options.where):
+        vectors = [None] * len(version.passages) if version.vectors is None else version.vectors
+        for record, terms, vector in zip(version.passages, version.terms, vectors, strict=True):
+            if period is None or any(period.overlaps(time) for time in record.times):
+                yield EarlierPassage(record, Counter(terms.split()), vector)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.search.cache import RecentlyUsed
 from clew.search.pipeline import ask
+from clew.search.session import RecentlyUsed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
         Store,
         VectorIndex,
     )
-    from clew.ports.language_model import LanguageModel
+    from clew.ports.models import LanguageModel
     from clew.search.options import Options
     from clew.search.ranking.ranker import Ranker
-    from clew.search.resources import Preferences, SearchResources
+    from clew.search.session import Preferences, SearchResources
     from clew.settings import Settings
     from clew.types import Ids, Scores, SearchResult, Vector, Vectors
 

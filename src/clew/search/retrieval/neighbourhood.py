@@ -21,15 +21,19 @@ import numpy as np
 from clew.graph.snapshot import Neighbourhood
 from clew.ports import NearbyQuery
 from clew.search.analysis.analyse import MAX_TERMS, analyse, candidate_keys
-from clew.search.ranking.features import look_onward
-from clew.search.ranking.first_stage_features import (
+from clew.search.ranking.features import (
     ChannelScores,
     VectorReader,
+    look_onward,
     read_first_stage_features,
 )
-from clew.search.retrieval.bridge import MAX_SEED_SENTENCES, Coverage, find_bridges
-from clew.search.retrieval.personalized_pagerank import personalized_pagerank
-from clew.search.retrieval.row_values import RowValues
+from clew.search.retrieval.channels import RowValues
+from clew.search.retrieval.walk import (
+    MAX_SEED_SENTENCES,
+    Coverage,
+    find_bridges,
+    personalized_pagerank,
+)
 from clew.text import question_terms, terms
 
 if TYPE_CHECKING:
@@ -37,8 +41,8 @@ if TYPE_CHECKING:
 
     from clew.graph.snapshot import Snapshot
     from clew.ports import NeighbourhoodSource
-    from clew.search.retrieval.bridge import Bridges
     from clew.search.retrieval.channels import Ranking
+    from clew.search.retrieval.walk import Bridges
     from clew.types import Ids, Vector, Vectors
 
 NEAR = 50

@@ -10,16 +10,15 @@ import numpy as np
 from clew.errors import InputError
 from clew.search.analysis.question_patterns import is_look_up
 from clew.search.analysis.sub_questions import compared_sides
-from clew.search.answer.result import RetrievalResult, after
+from clew.search.answer.blocks import RetrievalResult, after
 from clew.search.retrieval.channels import (
     Ranking,
     in_turn,
     reciprocal_rank_fusion,
     weighted_fusion,
 )
-from clew.search.strategies.asked_section import asked_sections
+from clew.search.strategies.hierarchy import asked_sections, rank_parents
 from clew.search.strategies.look_up import holding_all_first
-from clew.search.strategies.parent_child import rank_parents
 from clew.search.strategies.temporal import in_period
 from clew.text import entity_key, terms
 from clew.types import Fusion
@@ -81,7 +80,7 @@ def topic(session: QuerySession) -> RetrievalResult:
     Where nobody asked for this strategy by its name, those that are likely to answer go first, as
     `graph` has them: what is asked about need not be a topic of the store.
     """
-    from clew.search.strategies.community_reports import by_topics
+    from clew.search.strategies.reports import by_topics
 
     found = by_topics(session)
     if session.options.strategy != AUTO:
@@ -96,7 +95,7 @@ def multi_hop(session: QuerySession) -> RetrievalResult:
 
     The passages that state the first path are among the hits, behind the first third at most.
     """
-    from clew.search.strategies.entity_paths import paths_between
+    from clew.search.strategies.graph import paths_between
 
     found = _follow(session)
     paths, stating = paths_between(session)
@@ -120,28 +119,28 @@ def temporal(session: QuerySession) -> RetrievalResult:
 
 def global_(session: QuerySession) -> RetrievalResult:
     """The reports of the communities nearest to the question, and their passages."""
-    from clew.search.strategies.community_reports import from_reports, relevant_communities
+    from clew.search.strategies.reports import from_reports, relevant_communities
 
     return from_reports(session, relevant_communities(session))
 
 
 def local(session: QuerySession) -> RetrievalResult:
     """The entities nearest to the question: their neighbours, relations and passages."""
-    from clew.search.strategies.local import nearest_entities, search_neighbourhood
+    from clew.search.strategies.graph import nearest_entities, search_neighbourhood
 
     return search_neighbourhood(session, nearest_entities(session))
 
 
 def weighted(session: QuerySession) -> RetrievalResult:
     """Meaning, distance in the graph and time, each with its weight."""
-    from clew.search.strategies.weighted import rank_weighted
+    from clew.search.strategies.temporal import rank_weighted
 
     return rank_weighted(session)
 
 
 def drift(session: QuerySession) -> RetrievalResult:
     """`global` first, then `local` around what it found."""
-    from clew.search.strategies.drift import drift
+    from clew.search.strategies.reports import drift
 
     return drift(session)
 
@@ -239,7 +238,7 @@ def _both_sides(session: QuerySession, ranking: Ranking, sides: tuple[str, str])
 
 def _describing(side: QuerySession, ranking: Ranking) -> Ids:
     """The passage that says what a side is that is the name of an entity."""
-    from clew.search.strategies.local import defining
+    from clew.search.strategies.graph import defining
 
     words = " ".join(word for word in side.question.split() if terms(word))
     keys = [entity_key(side.question), entity_key(words)]

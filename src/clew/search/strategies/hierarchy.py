@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -9,25 +10,30 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import InputError
+from clew.search.analysis.question_patterns import SECTION_KIND, section_name
 from clew.search.answer.blocks import (
     Block,
     Form,
+    RetrievalResult,
+    after,
     cite_chunks,
     document_sections,
     sections_found,
     statement,
     trail,
 )
-from clew.search.answer.result import RetrievalResult, after
 from clew.search.options import Hierarchy, parse_hierarchy
+from clew.search.ranking.word_features import min_max
 from clew.search.retrieval.channels import Ranking
 from clew.search.retrieval.filters import filtered_relations
+from clew.text import question_terms, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from clew.search.session import QuerySession
-    from clew.types import Hit, Relation, StoredChunk, StoredSection
+    from clew.types import Hit, Ids, Relation, StoredChunk, StoredSection
+
 
 LAYERS = ("document", "section", "passage")
 """Layers of the outline that every store has."""
@@ -264,3 +270,127 @@ def _ends(relations: Iterable[Relation]) -> list[int]:
 def _line(relation: Relation, names: Mapping[int, str]) -> str:
     head, tail = names.get(relation.from_entity_id, "?"), names.get(relation.to_entity_id, "?")
     return f"- {statement(head, relation.relation_type, tail)}"
+
+
+# Parent-child retrieval: sections ranked by their matching chunks.
+
+
+DECAY = 0.5
+"""Each further child of a parent counts half as much as the one before."""
+
+
+def rank_parents(session: QuerySession, children: Ranking) -> RetrievalResult:
+    """The parents of the children, each at its best child.
+
+    A child counts 0 (the furthest of those found) to 1 (the nearest): what all of them have in
+    common with the question speaks for none. A parent scores its children's counts in falling order
+    times 1, ½, ¼, …: several children that each say a part outweigh one that says a little more
+    than either.
+    """
+    clusters = _by_parent(session, children)
+    best = {members[0][0]: members for members in clusters.values()}
+    scores = {child: _score([score for _, score in members]) for child, members in best.items()}
+    # Equal ones keep the order of their best children.
+    order = sorted(scores, key=lambda child: -scores[child])
+    return RetrievalResult(
+        ranking=Ranking(
+            np.array(order, dtype=np.int64),
+            np.array([scores[child] for child in order], dtype=np.float32),
+        ),
+        matched={child: tuple(id_ for id_, _ in members) for child, members in best.items()},
+    )
+
+
+def _by_parent(session: QuerySession, children: Ranking) -> dict[int, list[tuple[int, float]]]:
+    """(chunk id, score) of the children by their section, best first."""
+    scores = dict(zip(children.ids.tolist(), min_max(children.scores).tolist(), strict=True))
+    clusters: dict[int, list[tuple[int, float]]] = {}
+    for chunk in session.resources.store.chunks(list(scores)):
+        clusters.setdefault(chunk.section_id, []).append((chunk.id, scores[chunk.id]))
+    return clusters
+
+
+def _score(scores: list[float]) -> float:
+    return sum(score * DECAY**place for place, score in enumerate(scores))
+
+
+# The section that a question names: by its number, or by what its heading says.
+
+
+READ_ASKED_SECTION = 100
+"""Passages with a number or a heading's words whose sections are looked at."""
+LEADING = 5
+"""Sections that come first, at most."""
+
+_OF = re.compile(r" (?:of|in|from) ", re.IGNORECASE)
+
+
+def asked_sections(session: QuerySession) -> Ids:
+    """The first chunk of each section that the question names; those nearest to it first."""
+    name = section_name(session.question)
+    if name is None:
+        return np.zeros(0, np.int64)
+    found = _by_number(session, name.number) if name.number else _by_title(session, name.title)
+    first: dict[int, StoredChunk] = {}
+    for chunk in found:
+        first.setdefault(chunk.section_id, chunk)
+    asked = set(terms(session.question))
+    nearness = {id_: place for place, id_ in enumerate(_nearest(session))}
+
+    def place(chunk: StoredChunk) -> tuple[int, int]:
+        """A document that the question names goes before one that is like it."""
+        named = len(asked & set(terms(f"{chunk.context} {chunk.source}")))
+        return -named, nearness.get(chunk.document_id, len(nearness))
+
+    leading = sorted(first.values(), key=place)[:LEADING]
+    return np.array([chunk.id for chunk in leading], dtype=np.int64)
+
+
+def _nearest(session: QuerySession) -> list[str]:
+    """Documents in order of their best passage by words, then by meaning."""
+    by_vector, by_keyword = session.channels.both()
+    ids = np.concatenate([by_keyword.ids, by_vector.ids]).tolist()
+    chunks = session.resources.store.chunks(list(dict.fromkeys(ids)))
+    return list(dict.fromkeys(chunk.document_id for chunk in chunks))
+
+
+def _by_number(session: QuerySession, number: str) -> list[StoredChunk]:
+    """Chunks that open a section of this number, in the text or in the heading above them."""
+    opens = re.compile(
+        rf"^[\W_]{{0,20}}(?:{SECTION_KIND} ?)?{re.escape(number)}(?![\w]|\.\w)",
+        re.IGNORECASE | re.MULTILINE,
+    )
+    chunks = list(_holding(session, terms(number) or [number.lower()]))
+    headings = _headings(session, chunks)
+    return [c for c in chunks if opens.search(c.text) or opens.match(headings[c.section_id])]
+
+
+def _by_title(session: QuerySession, title: str) -> list[StoredChunk]:
+    """Chunks below a heading with all these words; those after "of" may name the document."""
+    for named in dict.fromkeys((title, _OF.split(title)[0])):
+        wanted = set(terms(named))
+        chunks = list(_holding(session, question_terms(named, session.languages)))
+        headings = _headings(session, chunks)
+        found = [c for c in chunks if wanted and wanted <= set(terms(headings[c.section_id]))]
+        if found:
+            return found
+    return []
+
+
+def _holding(session: QuerySession, words: Sequence[str]) -> Iterator[StoredChunk]:
+    """Chunks with the words in a row, then other chunks with them, in order of the documents."""
+    store = session.resources.store
+    ids: list[int] = []
+    for phrases in ([" ".join(words)], words):
+        found, _ = store.search_keywords(
+            [p for p in phrases if p], READ_ASKED_SECTION, session.allowed
+        )
+        ids += found.tolist()
+    chunks = store.chunks(list(dict.fromkeys(ids)))
+    yield from sorted(chunks, key=lambda chunk: (chunk.document_id, chunk.ordinal))
+
+
+def _headings(session: QuerySession, chunks: Sequence[StoredChunk]) -> dict[int, str]:
+    """The last heading above each section, by its id; empty where there is none."""
+    sections = session.sections(list(dict.fromkeys(chunk.section_id for chunk in chunks)))
+    return {section.id: section.headings[-1] if section.headings else "" for section in sections}

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from clew.search.analysis.question_patterns import is_look_up
-from clew.search.retrieval.asked_author import asks_author_alone
-from clew.search.retrieval.asked_folder import asked_folder
-from clew.search.strategies.period_alone import asks_what_happened, dated_within
+from clew.search.retrieval.exact import asked_folder, asks_author_alone
+from clew.search.strategies.temporal import asks_what_happened, dated_within
 from clew.text import terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.graph.snapshot import Snapshot
-    from clew.search.answer.result import RetrievalResult
+    from clew.search.answer.blocks import RetrievalResult
     from clew.search.retrieval.channels import Ranking
     from clew.search.session import QuerySession
     from clew.types import Ids

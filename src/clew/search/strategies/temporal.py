@@ -9,24 +9,32 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.search.analysis.question_patterns import SUPERLATIVE
-from clew.search.answer.blocks import Block, Form, cite_chunks, passage_block, trail
-from clew.search.answer.stated_order import stated_order
-from clew.search.retrieval.channels import in_turn
-from clew.search.strategies.closeness import closeness
-from clew.search.strategies.period_alone import asks_of_period, asks_what_happened, dated_first
-from clew.text import one_line, terms
+from clew.graph.snapshot import distinct
+from clew.search.analysis.question_patterns import EVENTS, HAPPENED, SUPERLATIVE
+from clew.search.answer.blocks import (
+    Block,
+    Form,
+    RetrievalResult,
+    cite_chunks,
+    passage_block,
+    trail,
+)
+from clew.search.answer.standing import stated_order
+from clew.search.retrieval.channels import DEPTH, MOST, Ranking, in_turn, reciprocal_rank_fusion
+from clew.text import one_line, question_terms, terms
 from clew.types import Period, TemporalInfo
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from clew.search.answer.result import RetrievalResult
-    from clew.search.retrieval.channels import Ranking
+    from clew.graph.snapshot import Ints, Snapshot
+    from clew.search.retrieval.channels import EarlierPassage
     from clew.search.session import QuerySession
-    from clew.types import Hit, Ids
+    from clew.types import Hit, Ids, Vector
+
 
 ANSWERS = 0.75
 """Share of the best score from which on a passage of the period counts as an answer, too."""
@@ -297,3 +305,251 @@ def _describe(period: Period) -> str:
     if period.text:
         return period.text
     return f"{period.start or '…'} to {period.end or '…'}"
+
+
+# How near passages are to the time that is asked for.
+
+
+HALF_LIFE_DAYS = 365.0
+"""Distance from the period asked for (or from today) at which time counts half."""
+
+
+def closeness(session: QuerySession, ids: Ids) -> NDArray[np.float64]:
+    """(n,) 0 to 1: 1 within the period asked for, else ½ for each half-life from it; 0 undated.
+
+    Without a period, from the newest date of the store: what is new in an old archive is not new
+    today.
+    """
+    newest = session.newest or session.options.now
+    period = session.options.period or session.named_period or Period(start=newest, end=None)
+    times = session.resources.store.chunk_times(ids.tolist())
+    nearest = [min((_days(period, t) for t in times.get(i, ())), default=np.inf) for i in ids]
+    return np.asarray(0.5 ** (np.array(nearest, dtype=np.float64) / HALF_LIFE_DAYS))
+
+
+def _days(one: Period, other: Period) -> float:
+    """Days between two periods; 0 where they overlap."""
+    if one.overlaps(other):
+        return 0.0
+    gaps = [
+        (later - earlier).total_seconds()
+        for earlier, later in ((one.end, other.start), (other.end, one.start))
+        if earlier is not None and later is not None and later >= earlier
+    ]
+    return min(gaps, default=0.0) / 86_400
+
+
+# The place of earlier passages among those that a strategy found, by meaning and by words.
+
+
+ONE_CHANNEL = ("vector", "keyword")
+"""The strategies that ask one channel alone, each by its name."""
+_K1, _B = 1.2, 0.75
+"""Constants of BM25 as SQLite has them."""
+_LEAST_IDF = 1e-6
+
+
+def with_earlier(session: QuerySession, found: RetrievalResult, strategy: str) -> RetrievalResult:
+    """The passages found, each earlier one at the place that its channels give it among all.
+
+    What the strategy knows beside the channels (the graph, a reranker) says nothing of them.
+    """
+    if not session.earlier:
+        return found
+    _note_limits(session)
+    channels = [strategy] if strategy in ONE_CHANNEL else [*ONE_CHANNEL]
+    own = {name: _rank(session, name) for name in channels}
+    merged = [_merged(_held(session, name), own[name]) for name in channels]
+    everything = reciprocal_rank_fusion(merged).ids.tolist()
+    scores = {
+        name: {**_held(session, name).by_id(), **found.scores.get(name, {}), **own[name].by_id()}
+        for name in channels
+    }
+    ranking = _inserted(found.ranking, session.earlier, everything)
+    return replace(found, ranking=ranking, scores={**found.scores, **scores})
+
+
+def _note_limits(session: QuerySession) -> None:
+    if len(session.earlier) == MOST:
+        session.note(f"only {MOST} passages of earlier versions were read; narrow it by filters")
+    if any(passage.vector is None for passage in session.earlier.values()):
+        session.note("versions that another embedding model has seen were found by words alone")
+
+
+def _held(session: QuerySession, channel: str) -> Ranking:
+    """What the channel found among the texts that the store holds."""
+    channels = session.channels
+    return channels.by_vector() if channel == "vector" else channels.by_keyword()
+
+
+def _merged(one: Ranking, other: Ranking) -> Ranking:
+    ids, scores = np.concatenate([one.ids, other.ids]), np.concatenate([one.scores, other.scores])
+    order = np.argsort(-scores, kind="stable")
+    return Ranking(ids[order], scores[order])
+
+
+def _inserted(
+    ranking: Ranking, earlier: Mapping[int, EarlierPassage], everything: Sequence[int]
+) -> Ranking:
+    """Each earlier passage at its place in `everything`; it scores as what stood there."""
+    ids, scores = ranking.ids.tolist(), ranking.scores.tolist()
+    for place, id_ in enumerate(everything):
+        if id_ in earlier:
+            scores.insert(place, scores[min(place, len(scores) - 1)] if scores else 1.0)
+            ids.insert(place, id_)
+    return Ranking(np.array(ids, dtype=np.int64), np.array(scores, dtype=np.float32))
+
+
+# --- the two channels
+
+
+def _rank(session: QuerySession, channel: str) -> Ranking:
+    passages = list(session.earlier.values())
+    if channel == "vector":
+        return _by_vector(passages, session.vector)
+    return _by_keyword(passages, session.channels.terms, session.snapshot)
+
+
+def _by_vector(passages: Sequence[EarlierPassage], question: Vector) -> Ranking:
+    """Cosines, -1 to 1; none for a question whose meaning is not known (yet)."""
+    if not question.any():
+        return Ranking.empty()
+    return _best({p.id: float(p.vector @ question) for p in passages if p.vector is not None})
+
+
+def _by_keyword(
+    passages: Sequence[EarlierPassage], terms: Sequence[str], snapshot: Snapshot
+) -> Ranking:
+    """BM25, above 0; words are as rare as they are in the store."""
+    idf = {term: _idf(snapshot, term) for term in terms}
+    usual = snapshot.words / max(snapshot.chunks, 1)
+    scores = {p.id: _bm25(p.counts, idf, p.counts.total() / (usual or 1.0)) for p in passages}
+    return _best({id_: score for id_, score in scores.items() if score > 0})
+
+
+def _bm25(counts: Counter[str], idf: Mapping[str, float], length: float) -> float:
+    norm = _K1 * (1 - _B + _B * length)
+    return sum(
+        weight * counts[term] * (_K1 + 1) / (counts[term] + norm) for term, weight in idf.items()
+    )
+
+
+def _idf(snapshot: Snapshot, term: str) -> float:
+    rows = snapshot.term_rows([term])
+    holding = int(snapshot.term_frequency[rows[0]]) if len(rows) else 0
+    odds = (max(snapshot.store_size - holding, 0) + 0.5) / (holding + 0.5)
+    return max(float(np.log(odds)), _LEAST_IDF)
+
+
+def _best(scores: Mapping[int, float]) -> Ranking:
+    best = sorted(scores, key=lambda id_: -scores[id_])[:DEPTH]
+    found = np.array([scores[id_] for id_ in best], dtype=np.float32)
+    return Ranking(np.array(best, dtype=np.int64), found)
+
+
+# Questions of a period and nothing else: "what happened on 9 April 2024?".
+
+
+def asks_of_period(session: QuerySession) -> bool:
+    """Whether it asks for what is of its period: "what was repaired in …?", "notes of …"."""
+    rest = question_terms(session.question.replace(session.asked_time.phrase, " "))
+    few = len(rest) <= 1 and not session.analysis.seeds
+    return few or EVENTS.match(session.question) is not None
+
+
+def asks_what_happened(session: QuerySession) -> bool:
+    """Whether all that is asked is what happened then: whatever is dated so answers."""
+    if session.named_period is None:
+        return False
+    question = session.question.replace(session.asked_time.phrase, " ")
+    asked = HAPPENED.match(question)
+    return asked is not None and not question_terms(question[asked.end() :])
+
+
+def dated_first(session: QuerySession, ids: Ids) -> Ids:
+    """The same passages, behind those with a time that lies wholly within the period asked for."""
+    return ids[np.argsort(~dated_within(session, ids), kind="stable")]
+
+
+def dated_within(session: QuerySession, ids: Ids) -> NDArray[np.bool_]:
+    """(n,) whether passages have a time within the period: of a day, "in 2024" says little."""
+    periods = session.asked_time.compared or (session.named_period,)
+    times = session.resources.store.chunk_times(ids.tolist())
+    return np.array(
+        [
+            any(p and lies_within(t, p) for t in times.get(i, ()) for p in periods)
+            for i in ids.tolist()
+        ],
+        dtype=bool,
+    )
+
+
+def lies_within(one: Period, other: Period) -> bool:
+    """Whether nothing of the one is outside the other."""
+    begins = other.start is None or (one.start is not None and one.start >= other.start)
+    ends = other.end is None or (one.end is not None and one.end <= other.end)
+    return begins and ends
+
+
+# Passages weighed by meaning, by distance in the graph and by time.
+
+
+MAX_FRONTIER = 2000
+"""Passages from which a further hop may start, at most."""
+
+
+def rank_weighted(session: QuerySession) -> RetrievalResult:
+    """α · vector + β · 1/hops + γ · time, each 0 to 1, over what the channels and hops lead to."""
+    alpha, beta, gamma = session.options.weights
+    snapshot = session.snapshot
+    near = session.channels.by_vector().ids
+    inverse_hops = _inverse_hops(session)
+    ids = distinct(np.concatenate([near, snapshot.chunk_ids[inverse_hops > 0]]))
+    ids = ids[snapshot.known(ids)]
+    cosines = session.views.vectors.vectors(ids) @ session.vector if len(ids) else np.zeros(0)
+    parts = {
+        "vector_share": np.clip(cosines, 0, 1),
+        "hops": inverse_hops[snapshot.rows(ids)],
+        "temporal": closeness(session, ids),
+    }
+    weighted = zip((alpha, beta, gamma), parts.values(), strict=True)
+    total = sum(weight * part for weight, part in weighted) + np.zeros(len(ids))
+    order = np.lexsort((ids, -total))
+    return RetrievalResult(
+        ranking=Ranking(ids[order], total[order].astype(np.float32)),
+        scores={
+            name: dict(zip(ids.tolist(), part.tolist(), strict=True))
+            for name, part in parts.items()
+            if name != "vector_share"
+        },
+    )
+
+
+def _inverse_hops(session: QuerySession) -> NDArray[np.float64]:
+    """(C,) 1 for passages that mention a seed, ½ for those one hop on, …; 0 for all others."""
+    snapshot = session.snapshot
+    inverse = np.zeros(snapshot.size)
+    entities = np.array([seed.row for seed in session.analysis.seeds], dtype=np.int64)
+    seen = np.zeros(len(snapshot.entity_ids), dtype=bool)
+    for hop in range(1, session.options.max_hops + 1):
+        seen[entities] = True
+        reached = _passages_of(snapshot, entities)
+        reached = reached[inverse[reached] == 0]
+        inverse[reached] = 1 / hop
+        if len(reached) > MAX_FRONTIER:
+            session.note(f"hops stopped after {hop}: {len(reached)} passages were reached")
+            break
+        entities = _entities_of(snapshot, reached)
+        entities = entities[~seen[entities]]
+    inverse[~session.allows(snapshot.chunk_ids)] = 0
+    return inverse
+
+
+def _passages_of(snapshot: Snapshot, entities: Ints) -> Ints:
+    entries, _ = snapshot.entity_passages.entries(entities)
+    return distinct(snapshot.entity_passages.items[entries])
+
+
+def _entities_of(snapshot: Snapshot, passages: Ints) -> Ints:
+    entries, _ = snapshot.passage_entities.entries(passages)
+    return distinct(snapshot.passage_entities.items[entries])

@@ -12,8 +12,7 @@ from functools import partial
 from typing import NamedTuple
 
 from clew.stores.backend import Backend
-from clew.stores.check.check import StoreCheck
-from clew.stores.check.invariants import Invariant
+from clew.stores.check import Invariant, StoreCheck
 from clew.stores.neo4j.backend import Neo4jBackend
 from clew.stores.neo4j.connection import Neo4jDatabase
 from clew.stores.neo4j.schema import (

@@ -7,25 +7,206 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from clew.errors import InputError
-from clew.private_files import make_folder
+import numpy as np
+
+from clew.derived_files import make_folder
+from clew.errors import InputError, StoreError
 from clew.stores.copy import NOT_BEGUN
-from clew.stores.documents.earlier import KEEP_VERSIONS
-from clew.stores.documents.row_builder import PreparedDocument
 from clew.stores.neo4j.backend import Neo4jBackend
 from clew.stores.neo4j.connection import Neo4jDatabase
-from clew.stores.neo4j.schema import holds_namespace, prepare_database
-from clew.stores.neo4j.search import Neo4jSearch
+from clew.stores.neo4j.schema import (
+    chunk_label,
+    holds_namespace,
+    keyword_index,
+    prepare_database,
+    vector_index,
+)
 from clew.stores.neo4j.workers import WorkerSaves, read_unsettled, settle
-from clew.types import AliasEvidence, CheckReport, Unsettled
+from clew.stores.passages import KEEP_VERSIONS
+from clew.stores.save import PreparedDocument
+from clew.stores.snapshot import id_ranges
+from clew.stores.statements.documents import DocumentValues
+from clew.stores.store import Store
+from clew.stores.vectors.matrix import VectorMatrix
+from clew.types import AliasEvidence, CheckReport, Metadata, Unsettled
 
 if TYPE_CHECKING:
     from clew.ports.upkeep import Progress
     from clew.settings import Neo4jSettings
-    from clew.types import Vectors
+    from clew.types import Ids, Scores, Vector, Vectors
+
+
+# Searching on the server by words, vectors or both in one round trip; filters on metadata.
+#
+# The server quantises vectors and its index is approximate: what it finds are candidates. Exact
+# scores come from a matrix on this machine, which is derived from the server's vectors. What
+# filters
+# need is read once a generation, and kept.
+
+
+T = TypeVar("T")
+
+_WORDS = 512
+"""Terms of a question that count; Lucene takes 1024 at most."""
+
+_KEYWORDS = """
+CALL db.index.fulltext.queryNodes($keywords, $phrases) YIELD node, score
+WITH node.id AS id, score ORDER BY score DESC, id LIMIT $limit
+RETURN collect(id), collect(score)
+"""
+_ALLOWED_KEYWORDS = """
+CALL db.index.fulltext.queryNodes($keywords, $phrases) YIELD node, score
+WITH node.id AS id, score WHERE id IN $allowed
+WITH id, score ORDER BY score DESC, id LIMIT $limit
+RETURN collect(id), collect(score)
+"""
+_NEAREST = """
+CALL db.index.vector.queryNodes($vectors, $nearest, $vector) YIELD node
+RETURN collect(node.id)
+"""
+_BOTH = """
+CALL () {
+    CALL db.index.vector.queryNodes($vectors, $nearest, $vector) YIELD node, score
+    RETURN collect(node.id) AS near_ids, collect(score) AS near_scores
+}
+CALL () {
+    WITH $phrases AS phrases WHERE phrases <> ''
+    CALL db.index.fulltext.queryNodes($keywords, phrases) YIELD node, score
+    WITH node, score ORDER BY score DESC, node.id LIMIT $limit
+    RETURN collect(node.id) AS held_ids, collect(score) AS held_scores
+}
+RETURN near_ids, near_scores, held_ids, held_scores
+"""
+_EMBEDDINGS = """
+MATCH (c:ClewChunk {namespace: $namespace})
+WHERE $after < c.id <= $until AND c.vector IS NOT NULL
+WITH c ORDER BY c.id
+RETURN collect(c.id), collect(c.vector)
+"""
+_VECTORS = 1000
+"""Embeddings of a batch."""
+_STATE = """
+CALL dbms.components() YIELD name, versions WHERE name = 'Neo4j Kernel'
+RETURN versions[0], COUNT {{ (c:{label}) }}
+"""
+
+
+class Neo4jSearch(Store):
+    """What a store on a server searches in a way of its own."""
+
+    backend: Neo4jBackend
+
+    def search_keywords(
+        self, terms: Sequence[str], limit: int, allowed: Ids | None = None
+    ) -> tuple[Ids, Scores]:
+        """See `ports.KeywordIndex`; of several hundred terms the first ones count."""
+        phrases = _phrases(terms)
+        if not phrases or limit <= 0:
+            return _ranking([], [])
+        values = {
+            "keywords": keyword_index(self.backend.database.namespace),
+            "phrases": phrases,
+            "limit": limit,
+        }
+        if allowed is None:
+            return _ranking(*self.backend.database.rows(_KEYWORDS, **values)[0])
+        rows = self.backend.database.rows(_ALLOWED_KEYWORDS, **values, allowed=allowed.tolist())
+        return _ranking(*rows[0])
+
+    def find_candidates(
+        self, vector: Vector, terms: Sequence[str], limit: int, *, nearest: int
+    ) -> tuple[tuple[Ids, Scores], tuple[Ids, Scores]]:
+        """The `nearest` chunks by vector and the `limit` best by words, in one round trip.
+
+        Scores by vector are cosines of quantised vectors, off by hundredths: candidates, no scores;
+        those by words are `ports.KeywordIndex`'s. Both numbers are above 0. Raises `StoreError` for
+        a vector of another dimension.
+        """
+        rows = self.backend.database.rows(
+            _BOTH,
+            vectors=vector_index(self.backend.database.namespace),
+            keywords=keyword_index(self.backend.database.namespace),
+            vector=vector.tolist(),
+            phrases=_phrases(terms),
+            nearest=nearest,
+            limit=limit,
+        )
+        near_ids, near_scores, held_ids, held_scores = rows[0]
+        # The server says (1 + cosine) / 2.
+        by_vector = _ranking(near_ids, 2 * np.array(near_scores) - 1)
+        return by_vector, _ranking(held_ids, held_scores)
+
+    def nearest_chunks(self, vector: Vector, nearest: int) -> Ids:
+        """Ids of about the nearest chunks, the nearest first; `nearest` is above 0."""
+        found = self.backend.database.value(
+            _NEAREST,
+            vectors=vector_index(self.backend.database.namespace),
+            vector=vector.tolist(),
+            nearest=nearest,
+        )
+        return np.array(found, dtype=np.int64)
+
+    def document_values(self) -> Mapping[str, DocumentValues]:
+        """See `Documents`; read once a generation."""
+        return self._once("documents", super().document_values)
+
+    def chunk_values(self) -> Sequence[tuple[int, str, Metadata | None]]:
+        """See `Documents`; read once a generation."""
+        return self._once("chunks", super().chunk_values)
+
+    def _once(self, name: str, read: Callable[[], T]) -> T:
+        # The generation comes first: what is committed meanwhile makes the rows newer, never older.
+        generation = self.generation()
+        kept = self._kept.get(name)
+        if kept is not None and kept[0] == generation:
+            return cast("T", kept[1])
+        found = read()
+        # What a transaction under way has written may never be committed.
+        if not self.backend.database.in_transaction:
+            self._kept[name] = generation, found
+        return found
+
+    @cached_property
+    def _kept(self) -> dict[str, tuple[int, object]]:
+        """By name: a generation of the store, and what was read of it."""
+        return {}
+
+    def embeddings(self, after: int = 0) -> tuple[Ids, Vectors]:
+        """See `ports.SnapshotSource`."""
+        ids, known = self.chunk_ids_after(after), self.embedder()
+        vectors = np.empty((len(ids), known[1] if known else 0), dtype=np.float32)
+        count = 0  # where others write meanwhile, fewer may be left than there were ids
+        for low, high in id_ranges(ids, _VECTORS):
+            ((found, rows),) = self.backend.database.rows(_EMBEDDINGS, after=low, until=high)
+            if found:
+                ids[count : count + len(found)] = found
+                vectors[count : count + len(found)] = rows
+            count += len(found)
+        return ids[:count], vectors[:count]
+
+    def server_state(self) -> tuple[str, int]:
+        """The server's version, and the number of chunks that its vector index holds."""
+        query = _STATE.format(label=chunk_label(self.backend.database.namespace))
+        version, points = self.backend.database.rows(query)[0]
+        return str(version), int(points)
+
+
+def _phrases(terms: Sequence[str]) -> str:
+    """A Lucene query for any of the terms, which are no syntax in it."""
+    return " OR ".join(_quoted(term) for term in list(dict.fromkeys(terms))[:_WORDS])
+
+
+def _quoted(term: str) -> str:
+    escaped = term.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _ranking(ids: Sequence[int], scores: Sequence[float] | Scores) -> tuple[Ids, Scores]:
+    return np.array(ids, dtype=np.int64), np.array(scores, dtype=np.float32)
 
 
 _LONGEST = 7000
@@ -121,7 +302,7 @@ class Neo4jStore(Neo4jSearch):
         embed: Callable[[Sequence[str]], Vectors] | None,
     ) -> None:
         """See `ports.StoreUpkeep`."""
-        from clew.stores.neo4j.published import publish
+        from clew.stores.neo4j.backend import publish
 
         publish(self.database, labels, properties, embed, self.state().dimension)
 
@@ -160,3 +341,99 @@ def open_for_copying(
         backend.close()
         raise
     return backend
+
+
+# The vector index of a store on a server: candidates from there, exact scores from here.
+
+
+SMALL = 50_000
+"""Chunks below which the matrix on this machine is faster than the server's index."""
+_SPARE = 100
+# The last bits of a cosine differ with the order of its sum.
+_EQUAL = 1e-6
+
+
+class Neo4jVectors:
+    """`ports.SyncedVectorIndex` and `ports.HybridIndex` over a `Neo4jStore`; threads may share one.
+
+    Scores are exact and ties go to the smaller id, whoever finds the candidates: the matrix in
+    `folder` alone where the store is small, where `allowed` is given, inside a transaction (which
+    the server's index does not see) and where a tie goes on beyond the candidates.
+    """
+
+    def __init__(self, store: Neo4jStore, folder: Path, *, small: int = SMALL) -> None:
+        """Nothing is read before it is needed; below `small` chunks the matrix answers alone."""
+        self._store = store
+        self._matrix = VectorMatrix(store, folder)
+        self._small = small
+
+    def search_vector(
+        self, vector: Vector, limit: int, allowed: Ids | None = None
+    ) -> tuple[Ids, Scores]:
+        """See `ports.VectorIndex`. Raises `StoreError` for a vector of another dimension."""
+        with self._store.pinned_generation():
+            if allowed is not None or not self._asks_server(limit):
+                return self._matrix.search_vector(vector, limit, allowed)
+            return self._rescored(vector, limit, self._store.nearest_chunks(vector, _wanted(limit)))
+
+    def search_both(
+        self, vector: Vector, terms: Sequence[str], limit: int, allowed: Ids | None = None
+    ) -> tuple[tuple[Ids, Scores], tuple[Ids, Scores]]:
+        """See `ports.HybridIndex`."""
+        with self._store.pinned_generation():
+            if allowed is not None or not terms or not self._asks_server(limit):
+                by_vector = self._matrix.search_vector(vector, limit, allowed)
+                return by_vector, self._store.search_keywords(terms, limit, allowed)
+            (near, _), by_keyword = self._store.find_candidates(
+                vector, terms, limit, nearest=_wanted(limit)
+            )
+            return self._rescored(vector, limit, near), by_keyword
+
+    def vectors(self, chunk_ids: Sequence[int] | Ids) -> Vectors:
+        """See `ports.VectorIndex`."""
+        return self._matrix.vectors(chunk_ids)
+
+    def refresh(self) -> None:
+        """See `ports.SyncedVectorIndex`."""
+        self._matrix.refresh()
+
+    def persist(self) -> None:
+        """See `ports.SyncedVectorIndex`."""
+        self._matrix.persist()
+
+    def state(self) -> dict[str, Any]:
+        """See `ports.SyncedVectorIndex`."""
+        version, points, problem = "", None, ""
+        try:
+            version, points = self._store.server_state()
+        except StoreError as error:
+            problem = str(error)
+        return {
+            "backend": "neo4j",
+            "available": True,
+            "connected": not problem,
+            "version": version,
+            "points": points,
+            "problem": problem,
+        }
+
+    def close(self) -> None:
+        """See `ports.SyncedVectorIndex`; the connection is the store's."""
+
+    def _asks_server(self, limit: int) -> bool:
+        held = int(self._matrix.state()["points"])
+        worth = held >= self._small and limit > 0 and _wanted(limit) < held
+        return worth and not self._store.database.in_transaction
+
+    def _rescored(self, vector: Vector, limit: int, candidates: Ids) -> tuple[Ids, Scores]:
+        """The best of the candidates, by their exact scores."""
+        ids, scores = self._matrix.search_vector(vector, len(candidates), candidates)
+        last = scores[ids == candidates[-1:]]
+        if len(ids) < limit or len(last) == 0 or scores[limit - 1] <= last[0] + _EQUAL:
+            return self._matrix.search_vector(vector, limit)
+        return ids[:limit], scores[:limit]
+
+
+def _wanted(limit: int) -> int:
+    """Candidates that hold the best ones: at 10,000 chunks of 384 dimensions, all of them."""
+    return 2 * limit + _SPARE

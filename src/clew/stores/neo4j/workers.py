@@ -19,21 +19,20 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from clew.stores.documents.save import NeedsLockError, write_document
-from clew.stores.names.alias_plans import Named
-from clew.stores.names.alias_resolution import keys_asked, resolve_names
-from clew.stores.names.entities import delete_orphans
-from clew.stores.neo4j.errors import IdsUsedUpError, KeyTakenError
+from clew.stores.aliases import Named, keys_asked, resolve_names
+from clew.stores.entities import delete_orphans
+from clew.stores.neo4j.connection import IdsUsedUpError, KeyTakenError
 from clew.stores.neo4j.tables import COUNTERS
-from clew.stores.relations.validity import heads_around, recompute_valid_until
-from clew.stores.relations.weights import recompute_weights, recompute_weights_around
+from clew.stores.relation_plans import recompute_weights, recompute_weights_around
+from clew.stores.relations import heads_around, recompute_valid_until
+from clew.stores.save import NeedsLockError, write_document
 from clew.stores.state import COUNT_CHANGE, STATE, State
 from clew.text import entity_key
 from clew.types import AliasEvidence, Unsettled
 
 if TYPE_CHECKING:
-    from clew.stores.documents.row_builder import PreparedDocument
     from clew.stores.neo4j.backend import Neo4jBackend
+    from clew.stores.save import PreparedDocument
 
 IDS = 5000
 """Ids of each kind that a worker is given at a time."""

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from clew.errors import StoreCorruptError
-from clew.ports.copying import Key, Place, Table
-from clew.ports.copying import Row as WholeRow
+from clew.ports.upkeep import Key, Place, Table
+from clew.ports.upkeep import Row as WholeRow
 from clew.stores.backend import Found, Row, Rows, Statement
 from clew.stores.sqlite import tables
-from clew.stores.sqlite.connection import Database
-from clew.stores.sqlite.errors import is_undecodable
-from clew.stores.sqlite.jobs.audit import NO_WAY_BACK
+from clew.stores.sqlite.connection import Database, is_undecodable
+from clew.stores.sqlite.journal import NO_WAY_BACK
 from clew.stores.state import COUNT_CHANGE, STATE, State
 
 if TYPE_CHECKING:

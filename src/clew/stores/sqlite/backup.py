@@ -13,11 +13,10 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.derived_files import derived_files, remove_files
+from clew.derived_files import derived_files, make_file, remove_files
 from clew.errors import InputError, StoreCorruptError, StoreError
-from clew.private_files import make_file
 from clew.stores.sqlite.connection import Database
-from clew.stores.sqlite.jobs.audit import NO_WAY_BACK
+from clew.stores.sqlite.journal import NO_WAY_BACK
 from clew.stores.sqlite.schema import has_tables, make_tables
 from clew.stores.sqlite.store import COPY_PREFIX, SqliteStore
 

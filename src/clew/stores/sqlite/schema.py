@@ -11,9 +11,8 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from clew.derived_files import derived_files, remove_files
+from clew.derived_files import derived_files, make_file, make_folder, remove_files
 from clew.errors import StoreCorruptError, StoreError
-from clew.private_files import make_file, make_folder
 from clew.stores.backend import other_schema
 from clew.stores.sqlite.connection import Database, read_meta
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from clew.ports.copying import SHAPES, Key, Row, Table
+from clew.ports.upkeep import SHAPES, Key, Row, Table
 
 if TYPE_CHECKING:
     from clew.stores.backend import Rows

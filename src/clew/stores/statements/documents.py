@@ -2,10 +2,118 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from clew.filters import Values, fields
 from clew.stores.backend import Statement
-from clew.stores.documents.metadata import COLUMNS
-from clew.stores.statements import AMONG
-from clew.stores.statements.enrichments import described
+from clew.stores.statements import AMONG, AMONG_KEYS
+from clew.stores.statements.relations import described
+from clew.text import cached, one_line
+from clew.types import DatePrecision, Filter, Metadata, partial_date
+
+# What filters ask a document about: its fields, its metadata, those of its chunks.
+
+
+COLUMNS = (
+    *("title", "source", "media_type", "origin", "created_at", "date_precision", "updated_at"),
+    "language",
+)
+"""Columns of a document that its fields are made of."""
+FIELDS = (
+    *("title", "source", "path", "type", "media_type", "language"),
+    *("date", "created_at", "updated_at"),
+)
+"""What filters may name beside metadata; an empty one counts as missing.
+
+`path` is the file, `type` the media type and the file's ending, `language` a code or "unknown",
+`date` is `created_at` as precisely as it is stated.
+"""
+UNKNOWN_LANGUAGE = "unknown"
+_NEAR, _TOLD = 3, 3
+"""Names near to one that no document has, and notes, at most."""
+_NAMED_METADATA, _LISTED = 40, 200
+"""Characters of a name, and of all names, in a note."""
+
+
+class DocumentValues(NamedTuple):
+    """What filters may ask of a document."""
+
+    columns: Sequence[str | None]
+    """What it holds of `COLUMNS`, in that order, as it is stored."""
+    metadata: Metadata
+
+    def of(self, own: Metadata | None = None) -> Values:
+        """The values of the document, or of a chunk of it with metadata of its own."""
+
+        def value(name: str) -> object:
+            if own and own.get(name) is not None:
+                return own[name]
+            field = field_value(name, *self.columns) if name in FIELDS else None
+            return self.metadata.get(name) if field is None else field
+
+        return value
+
+
+@cached(16, longest=200)
+def field_value(name: str, *columns: str | None) -> str | list[str] | None:
+    """A field of a document; `columns` are those of `COLUMNS`, in that order."""
+    stored = dict(zip(COLUMNS, columns, strict=True))
+    if name == "path":
+        return stored["origin"] or None
+    if name == "type":
+        return _types(stored["media_type"] or "", stored["origin"] or "")
+    if name == "language":
+        return stored["language"] or UNKNOWN_LANGUAGE
+    if name in ("date", "created_at") and stored["created_at"]:
+        return _stated(stored["created_at"], stored["date_precision"]) or None
+    return stored.get(name) or None
+
+
+def _types(media_type: str, path: str) -> list[str]:
+    """Whatever a user calls it: `text/x-python`, `x-python`, `python`, `.py` and `py`."""
+    kind = media_type.rpartition("/")[2]
+    ending = PurePosixPath(path).suffix.lower()
+    return [media_type, kind, kind.removeprefix("x-"), ending, ending.removeprefix(".")]
+
+
+def _stated(created_at: str, precision: str | None) -> str:
+    known: Mapping[str, DatePrecision] = {"year": "year", "month": "month", "day": "day"}
+    date = partial_date(datetime.fromisoformat(created_at), known.get(precision or "", "time"))
+    return date.iso if date else ""
+
+
+def unknown_fields(where: Sequence[Filter], names: Iterable[str]) -> list[str]:
+    """What to say of the fields that no document has; `names` are those of all metadata."""
+    known = sorted({*FIELDS, *names})
+    unknown = {name: None for one in where for name in fields(one) if name not in known}
+    listed = ", ".join(one_line(name)[:_NAMED_METADATA] for name in known)
+    there_are = listed if len(listed) <= _LISTED else f"{listed[:_LISTED]}…"
+    notes = []
+    for name in list(unknown)[:_TOLD]:
+        near = " or ".join(map(_named, difflib.get_close_matches(name, known, _NEAR)))
+        guess = f"did you mean {near}?" if near else f"there are {there_are}"
+        notes.append(f"no document has the field {_named(name)}; {guess}")
+    return notes
+
+
+def _named(name: str) -> str:
+    return repr(one_line(name)[:_NAMED_METADATA])
+
+
+_LONGEST_KEY = 60
+"""Characters of what descriptions are looked up by; types and times are shorter."""
+
+
+def description_keys(metadata: Metadata) -> dict[str, str]:
+    """What a document that describes an entity is looked up by: its type, and when it holds."""
+    names = ("entity_type", "start", "last", "end")
+    kind, begins, last, end = (str(metadata.get(name) or "")[:_LONGEST_KEY] for name in names)
+    return {"describes": kind, "begins": begins, "ends": last or end or begins}
+
 
 DOCUMENT = (
     "id source origin title sha256 media_type language created_at date_source date_precision"
@@ -296,5 +404,306 @@ WITH head.id AS head, h.key AS from, r.relation_type AS type, t.key AS to,
     CASE WHEN count(r.retracted_at) = count(*) THEN max(r.retracted_at) END AS until,
     tail.id AS tail
 RETURN [head, from, type, to, since, until, tail] AS row
+""",
+)
+
+
+# Documents by their digests, which tell what is new, changed or moved.
+
+
+DIGESTS = Statement(
+    "SELECT source, origin, sha256, recipe, read_from FROM documents",
+    """
+MATCH (d:ClewDocument {namespace: $namespace}) WHERE d.source >= ''
+RETURN [d.source, d.origin, d.sha256, d.recipe, d.read_from] AS row
+""",
+)
+# Of documents by their source, or by what they were read from. Columns as in `DIGESTS`.
+DIGESTS_OF = Statement(
+    f"""
+SELECT source, origin, sha256, recipe, read_from FROM documents WHERE source {AMONG_KEYS}
+UNION SELECT source, origin, sha256, recipe, read_from FROM documents WHERE origin {AMONG_KEYS}
+""",
+    """
+UNWIND $keys AS key
+CALL (key) {
+    MATCH (d:ClewDocument {namespace: $namespace, source: key}) RETURN d
+    UNION
+    MATCH (d:ClewDocument {namespace: $namespace, origin: key}) RETURN d
+}
+RETURN DISTINCT [d.source, d.origin, d.sha256, d.recipe, d.read_from] AS row
+""",
+)
+# Of what was read from files. Columns: source, origin, sha256.
+SAME_DIGESTS = Statement(
+    f"""
+SELECT source, origin, sha256 FROM documents WHERE read_from = 'file' AND sha256 {AMONG_KEYS}
+""",
+    """
+UNWIND $keys AS key
+MATCH (d:ClewDocument {namespace: $namespace, sha256: key}) WHERE d.read_from = 'file'
+RETURN [d.source, d.origin, d.sha256] AS row
+""",
+)
+
+
+# Versions of documents, and the texts of earlier ones.
+
+
+VERSIONS = Statement(
+    """
+SELECT version, sha256, derived_from, indexed_at, replaced_at,
+    replaced_at IS NULL OR EXISTS (SELECT 1 FROM earlier_texts e
+        WHERE e.document_id = v.document_id AND e.version = v.version)
+FROM document_versions v WHERE document_id = :id ORDER BY version
+""",
+    """
+MATCH (v:ClewVersion {namespace: $namespace, document_id: $id}) WHERE v.version > 0
+RETURN [v.version, v.sha256, v.derived_from, v.indexed_at, v.replaced_at,
+    v.replaced_at IS NULL OR EXISTS {
+        (:ClewEarlierText {namespace: $namespace, document_id: $id, version: v.version}) }] AS row
+ORDER BY v.version
+""",
+)
+
+OF_CHUNK = {
+    "id": "c.id",
+    "ordinal": "c.ordinal",
+    "section_id": "c.section_id",
+    "start": "c.start",
+    "end": "c.end",
+    "page": "c.page",
+    "key": "c.key",
+    "context": "c.context",
+    "metadata": "c.metadata",
+    "sentences": "c.sentences",
+    "terms": "k.terms",
+}
+"""What is kept of a chunk, by name, beside its text and its vector."""
+_SQL_CHUNK = ", ".join(OF_CHUNK.values())
+_CYPHER_CHUNK = _SQL_CHUNK.replace("k.terms", "c.terms")
+
+# In any order. Columns: those of OF_CHUNK, then the vector.
+HELD_CHUNKS = Statement(
+    f"""
+SELECT {_SQL_CHUNK}, e.vector FROM chunks c
+JOIN keywords k ON k.rowid = c.id JOIN embeddings e ON e.chunk_id = c.id
+WHERE c.document_id IN (SELECT value FROM json_each(:ids))
+""",
+    f"""
+UNWIND $ids AS id
+MATCH (c:ClewChunk {{namespace: $namespace, document_id: id}})
+RETURN [{_CYPHER_CHUNK}, c.vector] AS row
+""",
+)
+# In any order. Columns: chunk_id, said, start, end, text.
+HELD_DATES = Statement(
+    """
+SELECT t.chunk_id, t.said, t.start, t."end", t.text
+FROM chunks c JOIN chunk_times t ON t.chunk_id = c.id
+WHERE c.document_id IN (SELECT value FROM json_each(:ids))
+""",
+    """
+UNWIND $ids AS id
+MATCH (c:ClewChunk {namespace: $namespace, document_id: id})
+MATCH (t:ClewTime {namespace: $namespace, chunk_id: c.id})
+RETURN [t.chunk_id, t.said, t.start, t.end, t.text] AS row
+""",
+)
+# Drop the texts of a document's versions up to `last`; their digests stay.
+FORGET = Statement(
+    "DELETE FROM earlier_texts WHERE document_id = :id AND version <= :last",
+    """
+MATCH (n:ClewEarlierText {namespace: $namespace, document_id: $id}) WHERE n.version <= $last
+DELETE n
+""",
+)
+DROP = Statement(
+    "DELETE FROM earlier_texts WHERE document_id = :id AND version = :version",
+    """
+MATCH (n:ClewEarlierText {namespace: $namespace, document_id: $id, version: $version}) DELETE n
+""",
+)
+# Of documents with a version that is kept: those and the one held, in order.
+# Columns: document, version, indexed_at, the date of its text, whether it is the one held.
+DATED = Statement(
+    """
+SELECT e.document_id, e.version, v.indexed_at, e.said_at, 0
+FROM earlier_texts e
+JOIN document_versions v ON v.document_id = e.document_id AND v.version = e.version
+UNION ALL SELECT v.document_id, v.version, v.indexed_at, d.created_at, 1
+FROM (SELECT DISTINCT document_id FROM earlier_texts) e
+JOIN document_versions v ON v.document_id = e.document_id AND v.replaced_at IS NULL
+JOIN documents d ON d.id = e.document_id
+ORDER BY 1, 2
+""",
+    """
+CALL () {
+    MATCH (e:ClewEarlierText {namespace: $namespace}) WHERE e.document_id > '' AND e.version > 0
+    MATCH (v:ClewVersion {
+        namespace: $namespace, document_id: e.document_id, version: e.version})
+    RETURN v, e.said_at AS said_at, false AS is_held
+    UNION ALL
+    MATCH (e:ClewEarlierText {namespace: $namespace}) WHERE e.document_id > '' AND e.version > 0
+    WITH DISTINCT e.document_id AS id
+    MATCH (d:ClewDocument {namespace: $namespace, id: id})
+    MATCH (v:ClewVersion {namespace: $namespace, document_id: id, version: d.version})
+    RETURN v, d.created_at AS said_at, true AS is_held
+}
+RETURN [v.document_id, v.version, v.indexed_at, said_at, is_held] AS row
+ORDER BY v.document_id, v.version
+""",
+)
+# By `keys`: (document, version). Columns: the version's, then passages and vectors.
+KEPT = Statement(
+    """
+SELECT v.document_id, v.version, v.sha256, v.derived_from, v.indexed_at, v.replaced_at,
+    e.passages, e.vectors
+FROM json_each(:keys) k
+JOIN earlier_texts e
+    ON e.document_id = json_extract(k.value, '$[0]') AND e.version = json_extract(k.value, '$[1]')
+JOIN document_versions v ON v.document_id = e.document_id AND v.version = e.version
+""",
+    """
+UNWIND $keys AS key
+MATCH (e:ClewEarlierText {namespace: $namespace, document_id: key[0], version: key[1]})
+MATCH (v:ClewVersion {namespace: $namespace, document_id: key[0], version: key[1]})
+RETURN [v.document_id, v.version, v.sha256, v.derived_from, v.indexed_at, v.replaced_at,
+    e.passages, e.vectors] AS row
+""",
+)
+# Columns: document, version; whether there is such a version, and it was replaced.
+KEYS = Statement(
+    """
+SELECT e.document_id, e.version, v.replaced_at IS NOT NULL FROM earlier_texts e
+LEFT JOIN document_versions v ON v.document_id = e.document_id AND v.version = e.version
+ORDER BY 1, 2
+""",
+    """
+MATCH (e:ClewEarlierText {namespace: $namespace}) WHERE e.document_id > '' AND e.version > 0
+OPTIONAL MATCH (v:ClewVersion {
+    namespace: $namespace, document_id: e.document_id, version: e.version})
+RETURN [e.document_id, e.version, v.replaced_at IS NOT NULL] AS row
+ORDER BY e.document_id, e.version
+""",
+)
+
+
+# When chunks were said and the times that they speak of; how often they were used.
+
+
+LONG = 366 * 24 * 60 * 60
+"""Seconds of a long period: more than this is rare, and looked up apart from the others."""
+
+# What overlaps a period starts before its end; all that started over a year before its start can
+# be left out but for the few long ones (decades, open sides), which have an index of their own.
+CHUNKS_WITHIN = Statement(
+    f"""
+SELECT chunk_id FROM chunk_times WHERE start >= :earliest AND start < :end AND "end" > :start
+UNION ALL SELECT chunk_id FROM chunk_times
+    WHERE "end" - start > {LONG} AND start < :earliest AND start < :end AND "end" > :start
+""",
+    """
+CALL () {
+    UNWIND [0, 1] AS said
+    MATCH (t:ClewTime {namespace: $namespace, said: said})
+    USING INDEX t:ClewTime(namespace, said, start)
+    WHERE t.start >= $earliest AND t.start < $end AND t.end > $start
+    RETURN t.chunk_id AS id
+    UNION ALL
+    MATCH (t:ClewTime {namespace: $namespace, long: true})
+    USING INDEX t:ClewTime(namespace, long, start)
+    WHERE t.start < $earliest AND t.start < $end AND t.end > $start
+    RETURN t.chunk_id AS id
+}
+RETURN collect(DISTINCT id)
+""",
+)
+SAID_LATER = Statement(
+    "SELECT chunk_id FROM chunk_times WHERE said = 1 AND start > :second",
+    """
+MATCH (t:ClewTime {namespace: $namespace, said: 1})
+USING INDEX t:ClewTime(namespace, said, start)
+WHERE t.start > $second
+RETURN collect(t.chunk_id)
+""",
+)
+# What came to the store later is told by its version, since the same text may be indexed again.
+CAME_LATER = Statement(
+    """
+SELECT c.id FROM document_versions v JOIN chunks c ON c.document_id = v.document_id
+WHERE v.replaced_at IS NULL AND v.indexed_at > :known
+""",
+    """
+MATCH (v:ClewVersion {namespace: $namespace})
+WHERE v.indexed_at > $known AND v.replaced_at IS NULL
+MATCH (c:ClewChunk {namespace: $namespace, document_id: v.document_id})
+RETURN collect(c.id)
+""",
+)
+# Columns: chunk_id, said, start, end, text.
+CHUNK_DATES = Statement(
+    """
+SELECT chunk_id, said, start, "end", text FROM chunk_times
+WHERE chunk_id IN (SELECT value FROM json_each(:ids))
+""",
+    """
+UNWIND $ids AS id
+MATCH (t:ClewTime {namespace: $namespace, chunk_id: id})
+RETURN [id, t.said, t.start, t.end, t.text] AS row
+""",
+)
+PUBLISHED_AT = Statement(
+    """
+SELECT chunk_id, start FROM chunk_times
+WHERE said = 1 AND chunk_id IN (SELECT value FROM json_each(:ids))
+""",
+    """
+UNWIND $ids AS id
+MATCH (t:ClewTime {namespace: $namespace, chunk_id: id}) WHERE t.said = 1
+RETURN [id, t.start] AS row
+""",
+)
+NEWEST_DATE = Statement(
+    """
+SELECT start FROM chunk_times WHERE said = 1 AND start <= :second ORDER BY start DESC LIMIT 1
+""",
+    """
+MATCH (t:ClewTime {namespace: $namespace, said: 1})
+USING INDEX t:ClewTime(namespace, said, start)
+WHERE t.start <= $second
+RETURN [t.start] AS row ORDER BY t.namespace DESC, t.said DESC, t.start DESC LIMIT 1
+""",
+)
+FIRST_RECORDED = Statement(
+    "SELECT indexed_at FROM document_versions ORDER BY indexed_at LIMIT 1",
+    """
+MATCH (v:ClewVersion {namespace: $namespace}) WHERE v.indexed_at IS NOT NULL
+RETURN [v.indexed_at] AS row ORDER BY v.namespace, v.indexed_at LIMIT 1
+""",
+)
+RECORD_USE = Statement(
+    """
+INSERT INTO usage SELECT id, 1, :moment FROM chunks
+WHERE id IN (SELECT value FROM json_each(:ids))
+ON CONFLICT (chunk_id) DO UPDATE SET
+    uses = uses + 1, last_used = max(last_used, excluded.last_used)
+""",
+    """
+UNWIND $ids AS id
+MATCH (c:ClewChunk {namespace: $namespace, id: id})
+SET c.uses = coalesce(c.uses, 0) + 1,
+    c.last_used = CASE WHEN c.last_used > $moment THEN c.last_used ELSE $moment END
+""",
+)
+USAGE = Statement(
+    """
+SELECT chunk_id, uses, last_used FROM usage
+WHERE chunk_id IN (SELECT value FROM json_each(:ids))
+""",
+    """
+UNWIND $ids AS id
+MATCH (c:ClewChunk {namespace: $namespace, id: id}) WHERE c.uses IS NOT NULL
+RETURN [id, c.uses, c.last_used] AS row
 """,
 )

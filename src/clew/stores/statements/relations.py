@@ -278,3 +278,388 @@ WHERE a.key = e.key
 RETURN [e.id, a.id] AS row
 """,
 )
+
+
+# The statements of a fact: what its weight is derived from, and what stays retracted.
+
+
+# Columns: those of `weights.Evidence`.
+_SQL_EVIDENCE = """
+SELECT DISTINCT r.id, h.entity_id, r.relation_type, t.entity_id, c.document_id, r.confidence,
+    r.extractor, r.weight, r.valid_until IS NOT r.stated_until, r.retracted_at
+"""
+_CYPHER_EVIDENCE = """
+MATCH (h)-[r:RELATES {namespace: $namespace, relation_type: f[1]}]->(t)
+OPTIONAL MATCH (c:ClewChunk {namespace: $namespace, id: r.chunk_id})
+RETURN DISTINCT [r.id, h.id, r.relation_type, t.id, c.document_id, r.confidence, r.extractor,
+    r.weight, coalesce(r.valid_until, '') <> coalesce(r.stated_until, ''), r.retracted_at] AS row
+"""
+# `facts`: lists of head, relation type and tail.
+EVIDENCE = Statement(
+    f"""
+{_SQL_EVIDENCE} FROM json_each(:facts) AS f
+JOIN aliases h ON h.entity_id = json_extract(f.value, '$[0]')
+JOIN relations r ON r.from_alias_id = h.id AND r.relation_type = json_extract(f.value, '$[1]')
+JOIN aliases t ON t.id = r.to_alias_id AND t.entity_id = json_extract(f.value, '$[2]')
+LEFT JOIN chunks c ON c.id = r.chunk_id
+""",
+    f"""
+UNWIND $facts AS f
+MATCH (h:ClewEntity {{namespace: $namespace, id: f[0]}})
+MATCH (t:ClewEntity {{namespace: $namespace, id: f[2]}})
+{_CYPHER_EVIDENCE}
+""",
+)
+# The same of what names state, before ids are known. `stated`: lists of the head's key, relation
+# type and the tail's key.
+EVIDENCE_BY_KEYS = Statement(
+    f"""
+{_SQL_EVIDENCE} FROM json_each(:stated) AS f
+JOIN aliases hk ON hk.key = json_extract(f.value, '$[0]')
+JOIN aliases tk ON tk.key = json_extract(f.value, '$[2]')
+JOIN aliases h ON h.entity_id = hk.entity_id
+JOIN relations r ON r.from_alias_id = h.id AND r.relation_type = json_extract(f.value, '$[1]')
+JOIN aliases t ON t.id = r.to_alias_id AND t.entity_id = tk.entity_id
+LEFT JOIN chunks c ON c.id = r.chunk_id
+""",
+    f"""
+UNWIND $stated AS f
+MATCH (:ClewAlias {{namespace: $namespace, key: f[0]}})-[:NAMES {{namespace: $namespace}}]->(h)
+MATCH (:ClewAlias {{namespace: $namespace, key: f[2]}})-[:NAMES {{namespace: $namespace}}]->(t)
+{_CYPHER_EVIDENCE}
+""",
+)
+# Columns: head, relation type, tail.
+RELATIONS_AROUND = Statement(
+    f"""
+SELECT DISTINCT h.entity_id, r.relation_type, t.entity_id {SQL_ENDS}
+WHERE {SQL_OF_ENTITIES} AND r.chunk_id IS NOT NULL
+""",
+    f"""
+{CYPHER_OF_ENTITIES} WHERE r.chunk_id IS NOT NULL
+WITH r, startNode(r) AS h, endNode(r) AS t
+RETURN DISTINCT [h.id, r.relation_type, t.id] AS row
+""",
+)
+# Of the same period: what nobody dated may belong to any that it does not end before. Columns: id.
+STATEMENTS_OF_FACT = Statement(
+    """
+SELECT r.id FROM relations q
+JOIN aliases qh ON qh.id = q.from_alias_id JOIN aliases qt ON qt.id = q.to_alias_id
+JOIN aliases h ON h.entity_id = qh.entity_id
+JOIN relations r ON r.from_alias_id = h.id AND r.relation_type = q.relation_type
+JOIN aliases t ON t.id = r.to_alias_id AND t.entity_id = qt.entity_id
+WHERE q.id = :id AND coalesce(r.valid_from, '') < coalesce(q.valid_until, '~')
+    AND coalesce(q.valid_from, '') < coalesce(r.valid_until, '~')
+""",
+    """
+MATCH (h)-[q:RELATES {namespace: $namespace, id: $id}]->(t)
+MATCH (h)-[r:RELATES {namespace: $namespace, relation_type: q.relation_type}]->(t)
+WHERE coalesce(r.valid_from, '') < coalesce(q.valid_until, '~')
+    AND coalesce(q.valid_from, '') < coalesce(r.valid_until, '~')
+RETURN [r.id] AS row
+""",
+)
+
+
+# What was extracted after indexing: relations found by reading again, and what agents found.
+
+
+# --- the log of reading the passages of entities for relations
+
+# Rows: entity_id, relationships_found, extracted_at; entities that are gone are left out.
+LOG_EXTRACTION = Statement(
+    """
+INSERT INTO relationship_extraction_log
+SELECT id, :relationships_found, :extracted_at FROM entities WHERE id = :entity_id
+""",
+    """
+UNWIND $rows AS row
+MATCH (e:ClewEntity {namespace: $namespace, id: row.entity_id})
+CREATE (l:ClewExtractionLog {namespace: $namespace}) SET l += row
+""",
+)
+# Entities without an entry.
+UNREAD_ENTITIES = Statement(
+    """
+SELECT id FROM entities e WHERE NOT EXISTS (
+    SELECT 1 FROM relationship_extraction_log l WHERE l.entity_id = e.id)
+ORDER BY id LIMIT :limit
+""",
+    # Ordered as the index is, so that it ends where there are enough.
+    """
+MATCH (e:ClewEntity {namespace: $namespace})
+WHERE e.id IS NOT NULL AND NOT EXISTS {
+    MATCH (:ClewExtractionLog {namespace: $namespace, entity_id: e.id})
+}
+RETURN [e.id] AS row ORDER BY e.namespace, e.id LIMIT $limit
+""",
+)
+# Columns: id of a document that mentions the entity, entity id.
+# Those that mention an entity, or state a relation to it without naming it: "is a lighthouse".
+ENTITY_DOCUMENTS = Statement(
+    f"""
+SELECT c.document_id, m.entity_id FROM entity_mentions m JOIN chunks c ON c.id = m.chunk_id
+WHERE m.entity_id {AMONG}
+UNION
+SELECT c.document_id, a.entity_id FROM aliases a
+JOIN relations r ON r.to_alias_id = a.id JOIN chunks c ON c.id = r.chunk_id
+WHERE a.entity_id {AMONG} ORDER BY 1, 2
+""",
+    """
+UNWIND $ids AS id
+MATCH (e:ClewEntity {namespace: $namespace, id: id})
+CALL (e) {
+    MATCH (e)<-[:MENTIONS {namespace: $namespace}]-(c:ClewChunk) RETURN c
+    UNION
+    MATCH (e)<-[r:RELATES {namespace: $namespace}]-()
+    MATCH (c:ClewChunk {namespace: $namespace, id: r.chunk_id}) RETURN c
+}
+WITH DISTINCT c.document_id AS document_id, id
+RETURN [document_id, id] AS row ORDER BY document_id, id
+""",
+)
+LIVING_CHUNKS = Statement(
+    f"SELECT id FROM chunks WHERE id {AMONG}",
+    """
+UNWIND $ids AS id
+MATCH (c:ClewChunk {namespace: $namespace, id: id}) RETURN [c.id] AS row
+""",
+)
+
+# --- what agents found in passages, and which ones they have read
+
+UNREAD_CHUNKS = Statement(
+    """
+SELECT c.id FROM chunks c
+WHERE c.id > :after AND NOT EXISTS (SELECT 1 FROM agent_extractions r WHERE r.chunk_id = c.id)
+ORDER BY c.id LIMIT :limit
+""",
+    # Ordered as the index is, so that it ends where there are enough.
+    """
+MATCH (c:ClewChunk {namespace: $namespace}) WHERE c.id > $after AND c.read_at IS NULL
+RETURN [c.id] AS row ORDER BY c.namespace, c.id LIMIT $limit
+""",
+)
+COUNT_UNREAD_CHUNKS = Statement(
+    "SELECT (SELECT count(*) FROM chunks) - (SELECT count(*) FROM agent_extractions)",
+    """
+MATCH (c:ClewChunk {namespace: $namespace}) WHERE c.id IS NOT NULL AND c.read_at IS NULL
+RETURN [count(*)] AS row
+""",
+)
+MARK_AS_READ = Statement(
+    """
+INSERT OR REPLACE INTO agent_extractions
+SELECT value, :moment FROM json_each(:ids)
+""",
+    """
+UNWIND $ids AS id
+MATCH (c:ClewChunk {namespace: $namespace, id: id}) SET c.read_at = $moment
+""",
+)
+MENTION_KEYS = Statement(
+    f"SELECT chunk_id, sentence, alias_id FROM mentions WHERE chunk_id {AMONG}",
+    """
+UNWIND $ids AS id
+MATCH ()-[m:MENTIONS {namespace: $namespace, chunk_id: id}]->()
+RETURN [m.chunk_id, m.sentence, m.alias_id] AS row
+""",
+)
+# Rows: a mention's columns and entity_id. Those that are new, or of which there are more now.
+ADD_MENTIONS = Statement(
+    """
+INSERT INTO mentions VALUES (:chunk_id, :sentence, :alias_id, :start, :end, :count)
+ON CONFLICT DO UPDATE SET count = excluded.count WHERE excluded.count > mentions.count
+""",
+    """
+UNWIND $rows AS row
+MATCH (c:ClewChunk {namespace: $namespace, id: row.chunk_id})
+MATCH (e:ClewEntity {namespace: $namespace, id: row.entity_id})
+MERGE (c)-[m:MENTIONS {namespace: $namespace, chunk_id: row.chunk_id, sentence: row.sentence,
+    alias_id: row.alias_id}]->(e)
+ON CREATE SET m.start = row.start, m.end = row.end, m.count = 0
+WITH m, row WHERE row.count > m.count
+SET m.count = row.count
+RETURN count(*)
+""",
+)
+# Rows: id, content; for entities that have no description.
+DESCRIBE_ENTITIES = Statement(
+    "UPDATE entities SET content = :content WHERE id = :id AND content = ''",
+    """
+UNWIND $rows AS row
+MATCH (e:ClewEntity {namespace: $namespace, id: row.id}) WHERE e.content = ''
+SET e.content = row.content
+""",
+)
+
+
+# What a language model made of passages, and what it says of other things.
+
+
+# Columns: chunk id, JSON by kind of enrichment.
+ENRICHED = Statement(
+    "SELECT chunk_id, enriched FROM enrichments",
+    """
+MATCH (c:ClewChunk {namespace: $namespace}) WHERE c.id IS NOT NULL AND c.enriched IS NOT NULL
+RETURN [c.id, c.enriched] AS row
+""",
+)
+ENRICHED_AMONG = Statement(
+    f"SELECT chunk_id, enriched FROM enrichments WHERE chunk_id {AMONG}",
+    """
+UNWIND $ids AS id
+MATCH (c:ClewChunk {namespace: $namespace, id: id}) WHERE c.enriched IS NOT NULL
+RETURN [c.id, c.enriched] AS row
+""",
+)
+# Rows: id, enriched (null for nothing); chunks that are gone are left out.
+FORGET_ENRICHED = Statement(
+    f"DELETE FROM enrichments WHERE chunk_id {AMONG}",
+    """
+UNWIND $ids AS id
+MATCH (c:ClewChunk {namespace: $namespace, id: id}) SET c.enriched = null
+""",
+)
+SET_ENRICHED = Statement(
+    """
+INSERT OR REPLACE INTO enrichments
+SELECT id, :enriched FROM chunks WHERE id = :id
+""",
+    """
+UNWIND $rows AS row
+MATCH (c:ClewChunk {namespace: $namespace, id: row.id}) SET c.enriched = row.enriched
+""",
+)
+# Rows: chunk_id, sentence, alias_id.
+DELETE_MENTIONS = Statement(
+    """
+DELETE FROM mentions
+WHERE chunk_id = :chunk_id AND sentence = :sentence AND alias_id = :alias_id
+""",
+    """
+UNWIND $rows AS row
+MATCH ()-[m:MENTIONS {namespace: $namespace, chunk_id: row.chunk_id, sentence: row.sentence,
+    alias_id: row.alias_id}]->()
+DELETE m
+""",
+)
+ENTITIES_OF_ALIASES = Statement(
+    f"SELECT DISTINCT entity_id FROM aliases WHERE id {AMONG}",
+    """
+UNWIND $ids AS id
+MATCH (:ClewAlias {namespace: $namespace, id: id})-[:NAMES {namespace: $namespace}]->(e)
+RETURN DISTINCT [e.id] AS row
+""",
+)
+# Columns: id, context, text, the document's language, the vector.
+PASSAGES = Statement(
+    f"""
+SELECT c.id, c.context, c.text, d.language, e.vector
+FROM chunks c JOIN documents d ON d.id = c.document_id JOIN embeddings e ON e.chunk_id = c.id
+WHERE c.id {AMONG} ORDER BY c.id
+""",
+    """
+UNWIND $ids AS id
+MATCH (c:ClewChunk {namespace: $namespace, id: id})-[:PART_OF {namespace: $namespace}]->(d)
+WHERE d:ClewDocument
+RETURN [c.id, c.context, c.text, d.language, c.vector] AS row ORDER BY c.id
+""",
+)
+
+# --- descriptions
+
+COLUMNS = ("key", "name", "title", "text", "sources", "documents", "basis", "reason")
+# Those whose key is between two others, the second left out.
+DESCRIPTIONS = Statement(
+    f"SELECT {', '.join(COLUMNS)} FROM descriptions WHERE key >= :first AND key < :after",
+    f"""
+MATCH (s:ClewDescription {{namespace: $namespace}}) WHERE s.key >= $first AND s.key < $after
+RETURN [{", ".join(f"s.{name}" for name in COLUMNS)}] AS row
+""",
+)
+
+
+def described(sql_key: str, cypher_key: str) -> tuple[str, str]:
+    """A column with title, text and sources of what has that key, null for nothing; see `read`."""
+    return (
+        "(SELECT json_array(s.title, s.text, s.sources) FROM descriptions s"
+        f" WHERE s.key = {sql_key})",
+        "head(COLLECT { MATCH (said:ClewDescription {namespace: $namespace, key: "
+        f"{cypher_key}}}) RETURN [said.title, said.text, said.sources] }})",
+    )
+
+
+# Entities made by hand, and observations about them.
+
+
+# Rows: id, key, name, entity_type, content.
+MAKE_ENTITIES = Statement(
+    """
+UPDATE entities SET tier = 'manual', name = :name, key = :key,
+    entity_type = CASE WHEN :entity_type = 'name' THEN entity_type ELSE :entity_type END,
+    content = CASE WHEN :content = '' THEN content ELSE :content END
+WHERE id = :id
+""",
+    """
+UNWIND $rows AS row
+MATCH (e:ClewEntity {namespace: $namespace, id: row.id})
+SET e.tier = 'manual', e.name = row.name, e.key = row.key,
+    e.entity_type = CASE row.entity_type WHEN 'name' THEN e.entity_type ELSE row.entity_type END,
+    e.content = CASE row.content WHEN '' THEN e.content ELSE row.content END
+""",
+)
+# Rows: key, name.
+NAME_BY_HAND = Statement(
+    """
+UPDATE aliases SET name = :name, method = 'manual', score = 1, evidence = 'made by hand'
+WHERE key = :key
+""",
+    """
+UNWIND $rows AS row
+MATCH (a:ClewAlias {namespace: $namespace, key: row.key})
+SET a.name = row.name, a.method = 'manual', a.score = 1.0, a.evidence = 'made by hand'
+""",
+)
+MADE_BY_HAND = Statement(
+    "SELECT id FROM entities WHERE tier = 'manual' AND id > :after ORDER BY id LIMIT :limit",
+    # Few entities are made by hand: the planner takes the longer way by their ids otherwise.
+    """
+MATCH (e:ClewEntity {namespace: $namespace, tier: 'manual'})
+USING INDEX e:ClewEntity(namespace, tier)
+WHERE e.id > $after
+RETURN [e.id] AS row ORDER BY e.id LIMIT $limit
+""",
+)
+MADE_BY_HAND_AMONG = Statement(
+    f"""
+SELECT id FROM entities WHERE tier = 'manual' AND id > :after AND id {AMONG}
+ORDER BY id LIMIT :limit
+""",
+    """
+UNWIND $ids AS id
+MATCH (e:ClewEntity {namespace: $namespace, id: id})
+WHERE e.tier = 'manual' AND e.id > $after
+WITH DISTINCT e.id AS id
+RETURN [id] AS row ORDER BY id LIMIT $limit
+""",
+)
+# One row a section, the oldest observation first. Columns: entity id, document id, text.
+OBSERVATIONS = Statement(
+    f"""
+SELECT a.entity_id, d.id, s.text
+FROM aliases a JOIN documents d ON d.origin = 'memory:' || a.key
+LEFT JOIN document_versions v ON v.document_id = d.id AND v.version = 1
+LEFT JOIN sections s ON s.document_id = d.id
+WHERE a.entity_id {AMONG} ORDER BY v.indexed_at, s.id
+""",
+    """
+UNWIND $ids AS id
+MATCH (:ClewEntity {namespace: $namespace, id: id})<-[:NAMES {namespace: $namespace}]-(a)
+MATCH (d:ClewDocument {namespace: $namespace, origin: 'memory:' + a.key})
+OPTIONAL MATCH (v:ClewVersion {namespace: $namespace, document_id: d.id, version: 1})
+OPTIONAL MATCH (s:ClewSection {namespace: $namespace, document_id: d.id})
+RETURN [id, d.id, s.text] AS row ORDER BY v.indexed_at, s.id
+""",
+)

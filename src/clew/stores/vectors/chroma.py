@@ -9,28 +9,42 @@ best: HNSW is approximate.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, suppress
+import secrets
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urlsplit
 
 import numpy as np
 
-from clew.errors import InputError
+from clew.derived_files import private
+from clew.errors import (
+    ClewError,
+    InputError,
+    MissingExtraError,
+    SettingsError,
+    StoreError,
+    StoreUnavailableError,
+)
 from clew.settings.place import NAMESPACE
-from clew.stores.vectors.chroma_folder import ChromaFolder
-from clew.stores.vectors.chroma_server import ChromaServer
+from clew.stores.file_lock import FileLock
 from clew.stores.vectors.remote import LostError, SearchTraits
 
 if TYPE_CHECKING:
+    import httpx
     from chromadb.api import ServerAPI
+    from chromadb.api.fastapi import FastAPI
     from chromadb.api.models.Collection import Collection
+    from chromadb.api.rust import RustBindingsAPI
+    from chromadb.config import System
     from chromadb.types import Collection as Model
 
     from clew.settings import ChromaSettings
-    from clew.stores.vectors.chroma_folder import ChromaConnection
     from clew.types import Ids, Scores, Vector, Vectors
+
 
 DATABASE = "clew"
 _GENERATION = "generation"
@@ -247,3 +261,326 @@ def _names(ids: Ids) -> list[str]:
 
 def _numbers(names: list[str]) -> Ids:
     return np.array(names, dtype=np.int64)
+
+
+# A Chroma in a folder, what it has in common with one on a server, and their errors as Clew's.
+
+
+_SHOWN = 200
+
+
+class ChromaConnection(Protocol):
+    """A Chroma, opened when it is first needed; threads may share one. Errors are `Remote`'s."""
+
+    @property
+    def client(self) -> ServerAPI:
+        """The client, within `reading` and `writing` alone."""
+        ...
+
+    def reading(self) -> AbstractContextManager[None]:
+        """While something is asked."""
+        ...
+
+    def writing(self) -> AbstractContextManager[None]:
+        """While no other process on this machine writes for the same store."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and connections; may be called twice."""
+        ...
+
+
+def client_parts(**options: Any) -> System:  # noqa: ANN401 - as the client's settings ask
+    """The parts of a client that nobody else uses.
+
+    `PersistentClient` shares them within a process, so that a folder could not be opened again, and
+    `HttpClient` talks to the server before it can be told how long to wait.
+    """
+    try:
+        from chromadb.config import Settings, System
+    except ImportError as error:
+        raise MissingExtraError("vectors in Chroma", "chroma") from error
+    options["_env_file"] = None  # no file of the working directory has a say
+    return System(Settings(anonymized_telemetry=False, **options))
+
+
+@contextmanager
+def translated(translate: Callable[[Exception], StoreError]) -> Iterator[None]:
+    """Let errors of the client's leave as what `translate` makes of them."""
+    try:
+        yield
+    except ClewError:
+        raise
+    except Exception as error:  # the client raises bare ones, too
+        raise translate(error) from error
+
+
+def check_open(closed: bool) -> None:
+    """Raise `StoreError` where the connection was closed."""
+    if closed:
+        raise StoreError("the vectors in Chroma are closed; open the store again")
+
+
+def shown(error: Exception) -> str:
+    """What went wrong, on one line."""
+    return " ".join(str(error).split())[:_SHOWN] or type(error).__name__
+
+
+class ChromaFolder:
+    """`ChromaConnection` to a folder; processes take turns with it.
+
+    Chroma expects to be alone in its folder: it keeps indexes in memory, so that a process does not
+    find what another has written since, and writes its own outdated ones over theirs. Here each
+    waits for the lock, and opens the folder again where `clew.written` says that it has changed: a
+    word that is another after each change, and while somebody writes, the collection's name, tenant
+    and database. Where they stayed, that process was killed and may have left half an index, which
+    Chroma might read without noticing: the collection is deleted.
+    """
+
+    def __init__(self, path: Path, seconds: float, collection: tuple[str, str, str]) -> None:
+        """`seconds` is how long others are waited for; `collection` is what is written to."""
+        busy = (
+            f"another process is at work in the Chroma folder {str(path)!r}; ask again when it has"
+            " finished, or run a server on it (chroma run --path) and set chroma.url to its address"
+        )
+        self._path = path
+        self._lock = FileLock(path / "clew.lock", seconds, busy)
+        self._collection = collection
+        self._threads = threading.Lock()
+        self._written = path / "clew.written"
+        self._seen = ""
+        self._client: RustBindingsAPI | None = None
+        self._closed = False
+
+    @property
+    def client(self) -> ServerAPI:
+        """See `ChromaConnection`."""
+        assert self._client is not None
+        return self._client
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """See `ChromaConnection`; nobody else is in the folder meanwhile."""
+        with self._threads, self._lock.held(), translated(self._translate):
+            self._open_as_written()
+            yield
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """See `ChromaConnection`."""
+        with self.reading():
+            self._note_change(*self._collection)
+            try:
+                yield
+            finally:
+                self._note_change()
+
+    def close(self) -> None:
+        """See `ChromaConnection`."""
+        with self._threads:
+            self._closed = True
+            self._let_go()
+
+    def _open_as_written(self) -> None:
+        """Open the folder, again where another process has written."""
+        check_open(self._closed)
+        written = self._written.read_text() if self._written.exists() else ""
+        if written != self._seen:
+            self._let_go()
+        if self._client is None:
+            client, self._seen = self._open(), written
+            _, *unfinished = written.split("\n")
+            if unfinished:
+                self._delete(client, *unfinished)
+            self._client = client
+
+    def _open(self) -> RustBindingsAPI:
+        system = client_parts(is_persistent=True, persist_directory=str(self._path))
+        from chromadb.api.rust import RustBindingsAPI
+
+        client = system.instance(RustBindingsAPI)
+        with translated(self._failed):
+            system.start()
+        return client
+
+    def _delete(self, client: RustBindingsAPI, *collection: str) -> None:
+        from chromadb.errors import NotFoundError
+
+        with suppress(NotFoundError):
+            client.delete_collection(*collection)
+        self._note_change()
+
+    def _note_change(self, *writing: str) -> None:
+        self._seen = "\n".join([secrets.token_hex(8), *writing])
+        with open(self._written, "w", opener=private) as file:
+            file.write(self._seen)
+
+    def _let_go(self) -> None:
+        if self._client is not None:
+            self._client.stop()
+            self._client = None
+
+    def _translate(self, error: Exception) -> StoreError:
+        from chromadb.errors import InternalError, NotFoundError
+
+        if isinstance(error, NotFoundError | InternalError):
+            return LostError(
+                f"Chroma in {str(self._path)!r} has lost vectors ({shown(error)}); they are made"
+                " again from the store: if this goes on, check the space on the folder's disk"
+            )
+        return self._failed(error)
+
+    def _failed(self, error: Exception) -> StoreError:
+        return StoreError(
+            f"Chroma in {str(self._path)!r} failed ({shown(error)}); check the folder's rights and"
+            " the space on its disk, or delete it, where only Clew uses it: it is made again from"
+            " the store"
+        )
+
+
+# A Chroma server, and the one place where its errors become Clew's.
+
+
+class ChromaServer:
+    """`ChromaConnection` to a server."""
+
+    def __init__(self, settings: ChromaSettings, folder: Path) -> None:
+        """Nothing is sent yet; `folder` is the store's.
+
+        Raises `SettingsError` for an address or a token that cannot be.
+        """
+        self._url = _checked_url(settings.url)
+        self._token = _checked_token(settings.token.get_secret_value())
+        self._seconds = settings.seconds
+        busy = (
+            f"another process is bringing vectors to Chroma at {self._url!r}; ask again when it has"
+            " finished, or raise chroma.seconds"
+        )
+        self._lock = FileLock(folder / "chroma.lock", settings.seconds, busy)
+        self._opening = threading.Lock()
+        self._client: FastAPI | None = None
+        self._closed = False
+
+    @property
+    def client(self) -> ServerAPI:
+        """See `ChromaConnection`."""
+        return self._opened()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """See `ChromaConnection`."""
+        with translated(self._translate):
+            self._opened()
+            yield
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """See `ChromaConnection`."""
+        with self._lock.held(), self.reading():
+            yield
+
+    def close(self) -> None:
+        """See `ChromaConnection`."""
+        with self._opening:
+            self._closed = True
+            if self._client is not None:
+                http_session(self._client).close()
+                self._client = None
+
+    def _opened(self) -> FastAPI:
+        with self._opening:
+            check_open(self._closed)
+            self._client = self._client or self._open()
+            return self._client
+
+    def _open(self) -> FastAPI:
+        system = client_parts(
+            chroma_api_impl="chromadb.api.fastapi.FastAPI",
+            chroma_server_host=self._url,
+            chroma_server_http_port=urlsplit(self._url).port or 0,  # asked for, and not used
+            chroma_server_headers={"Authorization": f"Bearer {self._token}"} if self._token else {},
+        )
+        import httpx
+        from chromadb.api.fastapi import FastAPI
+
+        client = system.instance(FastAPI)
+        system.start()
+        # Left alone, it waits for an answer for ever, and forgets the status of a refusal.
+        session = http_session(client)
+        session.timeout = httpx.Timeout(self._seconds)
+        session.event_hooks = {"response": [self._check]}
+        return client
+
+    def _check(self, response: httpx.Response) -> None:
+        """Raise for what is not an answer of Chroma's own."""
+        status = response.status_code
+        if status in (401, 403):
+            raise StoreError(
+                f"Chroma at {self._url!r} refused the token ({status}); set CLEW_CHROMA__TOKEN to"
+                " one that may read and write"
+            )
+        if status in (429, 502, 503, 504):
+            raise StoreUnavailableError(
+                f"Chroma at {self._url!r} is overloaded or starting ({status}); try again later, or"
+                " set chroma.url to another"
+            )
+        if "json" not in response.headers.get("content-type", ""):
+            raise StoreError(
+                f"what answers at {self._url!r} is no Chroma server (status {status}); set"
+                " chroma.url to the address of one"
+            )
+
+    def _translate(self, error: Exception) -> StoreError:
+        import httpx
+        from chromadb.errors import InternalError, NotFoundError
+
+        if isinstance(error, httpx.TransportError):
+            slow = isinstance(error, httpx.TimeoutException)
+            reason = f"no answer within {self._seconds:g} s" if slow else shown(error)
+            return StoreUnavailableError(
+                f"cannot reach Chroma at {self._url!r} ({reason}); start it there, or set"
+                " chroma.url to where it is" + (", or raise chroma.seconds" if slow else "")
+            )
+        if isinstance(error, NotFoundError | InternalError):
+            return LostError(
+                f"Chroma at {self._url!r} has lost vectors ({shown(error)}); they are made again"
+                " from the store: see the server's log if this goes on"
+            )
+        return StoreError(
+            f"Chroma at {self._url!r} failed ({shown(error)}); check that chroma.url is the"
+            " address of a Chroma server, and see its log"
+        )
+
+
+def http_session(client: FastAPI) -> httpx.Client:
+    """What Chroma's client sends its requests with.
+
+    Neither a setting nor an argument of the client's says how long to wait for an answer: this is
+    the one place that reaches into it.
+    """
+    return client._session
+
+
+def _checked_url(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        fits = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # a port that is no number
+        fits = False
+    if "@" in url:
+        raise SettingsError(
+            "chroma.url must not hold a login, since addresses are logged; set CLEW_CHROMA__TOKEN"
+        )
+    if not fits:
+        raise SettingsError(
+            f"chroma.url is {url!r}; expected an address such as http://localhost:8000"
+        )
+    return url.rstrip("/")
+
+
+def _checked_token(token: str) -> str:
+    if not (token.isascii() and token.isprintable()):
+        raise SettingsError(
+            "CLEW_CHROMA__TOKEN holds a character that cannot be sent; expected printable ASCII"
+        )
+    return token

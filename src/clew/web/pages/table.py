@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.web.pages import (
-    ask,
-    changes,
-    corrections,
-    documents,
-    entities,
-    graph,
-    jobs,
-    overview,
-    settings,
-)
+from clew.web.pages import changing as changes
+from clew.web.pages import changing as corrections
+from clew.web.pages import changing as jobs
+from clew.web.pages import changing as settings
+from clew.web.pages import reading as ask
+from clew.web.pages import reading as documents
+from clew.web.pages import reading as entities
+from clew.web.pages import reading as graph
+from clew.web.pages import reading as overview
 from clew.web.request import Page
 
 if TYPE_CHECKING:

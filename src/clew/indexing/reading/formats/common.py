@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+import codecs
+import gzip
 import hashlib
 import json
+import logging
 import math
 import re
+import tomllib
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+import yaml
 
 from clew.errors import LimitError, UnreadableError
 from clew.settings import LimitSettings
 from clew.text import one_line
-from clew.times import date_of, in_utc, to_time
-from clew.types import DatePrecision, DateSource, Document, Skipped
-from clew.types.sources import record_source
+from clew.times import date_of, in_utc, to_date, to_time
+from clew.types import DatePrecision, DateSource, Document, PartialDate, Skipped
+from clew.types.values import record_source
 
 if TYPE_CHECKING:
     from clew.settings import ReadSettings
+
 
 _UPDATED = ("updated_at", "updated", "modified_at", "modified", "last_modified", "lastmod")
 TEMPLATE_AUTHORS = frozenset({"python-docx", "Steve Canny", "openpyxl", "PHPOffice"})
@@ -225,3 +235,333 @@ def stated_property_title(title: str) -> str:
     """A title as a program writes it into a file; empty for "untitled" and the name of a file."""
     title = _PRODUCER.sub("", one_line(title))
     return "" if _NO_TITLES.fullmatch(title) or _FILE_NAME.fullmatch(title) else title
+
+
+# Bytes to text.
+
+
+# UTF-32 first: its little-endian mark begins with that of UTF-16.
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_CONTROL = re.compile(r"[\x01-\x07\x0e-\x1a\x1c-\x1f\x7f]")
+_CONTROL_SHARE = 0.02
+_DAMAGED_SHARE = 0.1
+_PIXMAP = "/* XPM */"
+"""How X pixmaps begin, images that are written in letters."""
+_SPARSE_BYTES = 8
+_SPARSE_SHARE = 0.25
+
+
+def decode(raw: RawFile, declared: str | None = None) -> str:
+    r"""The file's text, newlines as `\n`.
+
+    A byte order mark decides; then UTF-8 is tried, then the encoding that the file declares, then
+    what charset-normalizer finds most likely. Raises `UnreadableError` with the reason "empty",
+    "binary" or "undecodable".
+    """
+    text = clean_text(_decode(raw, declared))
+    if not text.strip():
+        raise raw.unreadable("empty")
+    is_image = text.startswith(_PIXMAP)
+    if is_image or len(_CONTROL.findall(text)) > _CONTROL_SHARE * len(text):
+        raise raw.unreadable("binary")
+    return text
+
+
+def _decode(raw: RawFile, declared: str | None) -> str:
+    for mark, encoding in _MARKS:
+        if raw.data.startswith(mark):
+            return _decode_marked(raw, raw.data[len(mark) :], encoding)
+    if b"\x00" in raw.data:
+        raise raw.unreadable("binary")
+    try:
+        return raw.data.decode("utf-8")
+    except UnicodeDecodeError:
+        return _declared(raw.data, declared) or _damaged_utf8(raw.data) or _guessed(raw)
+
+
+def _decode_marked(raw: RawFile, data: bytes, encoding: str) -> str:
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise raw.unreadable(f"undecodable (marked as {encoding.upper()})") from error
+
+
+def _declared(data: bytes, declared: str | None) -> str:
+    try:
+        # "utf-8" was tried already; codecs such as "hex" make no text of bytes.
+        is_other = declared is not None and codecs.lookup(declared).name != "utf-8"
+        return data.decode(declared or "", "replace") if is_other else ""
+    except LookupError:
+        return ""
+
+
+def _damaged_utf8(data: bytes) -> str:
+    """The text, where all but a few bytes beyond ASCII are good UTF-8; else nothing."""
+    text = data.decode("utf-8", "replace")
+    beyond_ascii = sum(1 for character in text if character > "\x7f")
+    return text if text.count("\ufffd") <= _DAMAGED_SHARE * beyond_ascii else ""
+
+
+def _is_sparse(data: bytes) -> bool:
+    """Whether too few bytes beyond ASCII are there to tell an encoding by."""
+    beyond_ascii = sum(byte > 0x7F for byte in data)
+    return beyond_ascii <= _SPARSE_BYTES and beyond_ascii <= _SPARSE_SHARE * len(data)
+
+
+def _guessed(raw: RawFile) -> str:
+    if _is_sparse(raw.data):
+        with suppress(UnicodeDecodeError):
+            return raw.data.decode("cp1252")  # Western European, the most common by far
+    from charset_normalizer import from_bytes  # only the rare file needs it
+
+    best = from_bytes(raw.data).best()
+    if best is None:
+        raise raw.unreadable("undecodable")
+    return str(best)
+
+
+# Fields at the beginning of a text: `:Author: Ada`, `Author: Ada` or `**Author:** Ada`.
+
+
+_MARKED = re.compile(r":(?P<name>[\w][\w -]{0,60}):(?:[ \t]+(?P<value>[^\n]*))?\n?")
+_BARE = re.compile(r"(?P<name>[A-Z][\w-]{0,60}+(?: [\w-]{1,60}+){0,3}+):[ \t]+(?P<value>[^\n]*)\n?")
+_BOLD = re.compile(
+    r"(?:[-*+][ \t]+)?\*\*(?P<name>[^\W\d_][\w -]{0,40}?)(?::\*\*|\*\*[ \t]?:)[ \t]*"
+    r"(?P<value>[^\n]*)\n?"
+)
+_CONTINUED = re.compile(r"(?<![ \t])[ \t]++(?P<value>\S[^\n]*)\n?")
+_TELLING = frozenset(
+    "abstract author authors category created date editor editors from last-modified modified"
+    " obsoletes published revised status subject title updated version".split()
+)
+"""Of bare fields one of these must be one: a dialogue has names and colons, too."""
+_PEOPLE = frozenset({"author", "authors", "editor", "editors"})
+_MOST = 100
+"""Fields of a text, at most."""
+_ADDRESS = re.compile(r"(?<!\s)\s*+<[^<>]*>")
+_BETWEEN_NAMES = re.compile(r"[,;]\s+|\n\s*")
+Fields = dict[str, Any]
+
+
+def marked_fields(text: str, position: int = 0) -> Fields:
+    """The field list (`:Name: value`) that begins at the position."""
+    return _fields(text, position, _MARKED)
+
+
+def bare_fields(text: str, position: int = 0) -> Fields:
+    """The lines `Name: value` that begin at the position; none where no name is a telling one.
+
+    They end with an empty line; indented lines go on with the value above them.
+    """
+    found = _fields(text, position, _BARE)
+    return found if len(found) > 1 and _TELLING.intersection(found) else {}
+
+
+def bold_fields(text: str, position: int = 0) -> Fields:
+    """The lines `**Name:** value` that begin at the position; none where no name is telling."""
+    found = _fields(text, position, _BOLD)
+    return found if _TELLING.intersection(found) else {}
+
+
+def _fields(text: str, position: int, form: re.Pattern[str]) -> Fields:
+    found: Fields = {}
+    while len(found) < _MOST and (field := form.match(text, position)):
+        lines = [field["value"] or ""]
+        position = field.end()
+        while more := _CONTINUED.match(text, position):
+            lines.append(more["value"])
+            position = more.end()
+        name = field["name"].strip().lower()
+        found.setdefault(name, _value(name, lines))
+    return found
+
+
+def _value(name: str, lines: list[str]) -> str | list[str]:
+    """A value as one line; several people as a list of names, without their addresses."""
+    if name not in _PEOPLE:
+        return one_line(" ".join(lines))
+    people = _BETWEEN_NAMES.split(_ADDRESS.sub("", "\n".join(lines)))
+    names = [one_line(name).strip(" ,;") for name in people]
+    names = [name for name in names if name]
+    return names if len(names) > 1 else "".join(names)
+
+
+# Front matter: the block of YAML (`---`) or TOML (`+++`) before a Markdown text.
+
+
+_log = logging.getLogger(__name__)
+_BLOCK = re.compile(
+    r"\A\ufeff?(?P<mark>---|\+\+\+)[ \t]*\n(?P<block>.*?)^(?:(?P=mark)|\.\.\.)[ \t]*(?:\n|\Z)",
+    re.M | re.S,
+)
+_DOTS = 200
+"""In a line of TOML, at most: each part of a dotted key costs as much as all before it together."""
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML without aliases, whose expansion can be vast, and with dates left as written.
+
+    A date that cannot be (2024-02-31) would otherwise take the whole block with it.
+    """
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - the name and form that PyYAML gives it
+        first: [rule for rule in rules if rule[0] != "tag:yaml.org,2002:timestamp"]
+        for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """The next node; an alias is an error."""
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("aliases are not supported in front matter")
+        return super().compose_node(parent, index)
+
+
+def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
+    """The front matter's values and the text after it; no values and all text without any.
+
+    A block that cannot be parsed stays a part of the text, so that nothing is lost.
+    """
+    match = _BLOCK.match(text)
+    if match is None:
+        return {}, text
+    try:
+        values = _parse(match["mark"], match["block"])
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
+        _log.info("front matter left in the text: %s", error)
+        return {}, text
+    if not isinstance(values, dict):
+        # Text between two rules, or an empty block.
+        return {}, text if values is not None else text[match.end() :].lstrip("\n")
+    return values, text[match.end() :].lstrip("\n")
+
+
+def _parse(mark: str, block: str) -> object:
+    if mark == "+++":
+        if max(line.count(".") for line in block.split("\n")) > _DOTS:
+            raise ValueError(f"a line has more than {_DOTS} dots")
+        return tomllib.loads(block)
+    loader = _Loader(block)
+    try:
+        return loader.get_single_data()
+    finally:
+        loader.dispose()
+
+
+# Files packed with gzip, as Debian packs its documentation.
+
+
+SUFFIX = ".gz"
+
+
+def unpacked(raw: RawFile) -> RawFile:
+    """What a file of gzip holds, under its name without the ending.
+
+    Raises `UnreadableError` where it is malformed or unpacks to more than a file may have.
+    """
+    limit = int(raw.settings.max_megabytes * 1_000_000)
+    try:
+        with gzip.open(BytesIO(raw.data)) as packed:
+            data = packed.read(limit + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise raw.unreadable("malformed (not gzip)") from error
+    if len(data) > limit:
+        raise raw.unreadable(f"unpacks to more than {raw.settings.max_megabytes:g} MB")
+    return replace(raw, data=data, path=None, name=PurePosixPath(raw.name or raw.source).stem)
+
+
+# Identifiers and years of publications in a text.
+
+
+_DOI = re.compile(r"\b10\.\d{4,9}/[^\s\"<>{}|\\^`,;]{1,200}")
+_ARXIV = re.compile(
+    r"(?:arxiv[.:/\s]{1,3}(?:org/)?(?:abs/|pdf/)?|\Aabs/)"
+    r"(?P<id>\d{4}\.\d{4,5}|[a-z][a-z-]{1,15}(?:\.[A-Z]{2})?/\d{7})",
+    re.IGNORECASE,
+)
+_BARE_ARXIV = re.compile(
+    r"(?P<id>\d{4}\.\d{4,5}|[a-z][a-z-]{1,15}(?:\.[A-Z]{2})?/\d{7})(?:v\d{1,3})?"
+)
+_YEAR = re.compile(r"(?<!\d)(1[5-9]\d\d|20\d\d)(?!\d)")
+
+
+def doi_in(text: str) -> str:
+    """The first DOI of a text, in lower case; empty where there is none."""
+    match = _DOI.search(text)
+    return match.group().rstrip(".)]").lower() if match else ""
+
+
+def arxiv_in(text: str, *, bare: bool = False) -> str:
+    """The first arXiv id of a text as `arXiv:…`; `bare` where the text is nothing else."""
+    match = _BARE_ARXIV.fullmatch(text.strip()) if bare else None
+    match = match or _ARXIV.search(text)
+    return f"arXiv:{match['id']}" if match else ""
+
+
+def year_in(text: str) -> int | None:
+    """The first year of a text, 1500 to 2099; the digits of identifiers are none."""
+    match = _YEAR.search(_ARXIV.sub(" ", _DOI.sub(" ", text)))
+    return int(match.group()) if match else None
+
+
+# One record of a file as a document: what it tells, and the entity that it describes.
+
+
+TYPE = "entity_type"
+"""Name of the metadata that says what kind of entity a document describes."""
+
+
+def record(
+    raw: RawFile,
+    key: str,
+    text: str,
+    *,
+    title: str,
+    media_type: str,
+    entity_type: str = "",
+    fields: Mapping[str, Any] | None = None,
+    date: PartialDate | datetime | str | None = None,
+) -> Document:
+    """The document of one record of a file.
+
+    Args:
+        raw: The file.
+        key: Tells the record from the others of the file; stays the same while it is the same.
+        text: What can be found by its words.
+        title: Names the entity that the record describes, where it describes one.
+        media_type: Of the record.
+        entity_type: What kind of entity it describes; of those that every store
+            knows, or of those that are declared.
+        fields: Properties of the entity, as metadata: JSON values; times are aware.
+        date: When it was, or was said; text is read as ISO 8601.
+    """
+    metadata = {TYPE: entity_type, **(fields or {})} if entity_type else dict(fields or {})
+    metadata = bounded_metadata({name: v for name, v in metadata.items() if v not in (None, "")})
+    stated = to_date(date) if isinstance(date, (str, datetime)) else date
+    return Document(
+        source=raw.record(key),
+        origin=raw.source,
+        text=text,
+        title=title,
+        sha256=text_digest(repr((title, text, stated, sorted(metadata.items())))),
+        media_type=media_type,
+        created_at=stated.start if stated else None,
+        date_precision=stated.precision if stated else "",
+        metadata=metadata,
+    )
+
+
+# Tables as Markdown.
+
+
+def table_lines(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The rows as a Markdown table, the first one as its header."""
+    for number, row in enumerate(rows):
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
+        if number == 0:
+            yield "|" + " --- |" * len(row)

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
-from clew.indexing.reading.formats.chats.json_exports import read_chat
+from clew.indexing.reading.formats.chats import read_chat
 from clew.indexing.reading.formats.common import (
     DEEPEST,
+    LONGEST_VALUE,
     RawFile,
     ReadResult,
+    check_limit,
+    decode,
     json_safe,
     properties,
     text_digest,
 )
-from clew.indexing.reading.formats.encoding import decode
+from clew.indexing.reading.formats.media_types import media_type_of
 from clew.text import one_line
-from clew.types import Document, Skipped
+from clew.types import Document, Piece, Skipped
 
 _TEXT_NAMES = ("text", "content", "body")
 _ID_NAMES = ("_id", "id")
@@ -174,3 +181,247 @@ def _scalar(value: object) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+# CSV and TSV: one document, each row of it a ready-split piece.
+
+
+_DELIMITERS = ",;\t|"
+_ID_NAMES_TABLES = ("_id", "id", "key")
+_INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,15})")
+_DECIMAL = re.compile(r"-?(?:0|[1-9]\d{0,15})\.\d{1,15}")
+_SEPARATOR = "\n\n"
+_LONGEST_NAME = 200
+"""Characters of a column's name."""
+_MOST_COLUMNS = 1000
+"""Columns that are metadata, of which every chunk of a long row has a copy."""
+
+
+def read_table(raw: RawFile) -> ReadResult:
+    """A table whose first row names the columns.
+
+    A row's text is a line of `name: value` for each cell that holds something; its metadata are
+    the same values, numbers as numbers. Its key is the `_id`, `id` or `key` column where that
+    tells every row from the others, else the row's number (from 1, the header not counted). The
+    text of a table without rows is the names of its columns.
+    """
+    names, rows = _parse(raw)
+    keys = _keys(names, rows)
+    parts: list[str] = []
+    pieces: list[Piece] = []
+    position = 0
+    for key, row in zip(keys, rows, strict=True):
+        part = "\n".join(f"{name}: {value}" for name, value in row.items())
+        columns = islice(row.items(), _MOST_COLUMNS)
+        metadata = {name: _number_or_text(value[:LONGEST_VALUE]) for name, value in columns}
+        pieces.append(Piece(start=position, end=position + len(part), key=key, metadata=metadata))
+        parts.append(part)
+        position += len(part) + len(_SEPARATOR)
+    document = Document(
+        source=raw.source,
+        text=_SEPARATOR.join(parts) or ", ".join(names),
+        media_type=media_type_of(raw.suffix),
+        metadata={"columns": names},
+        pieces=tuple(pieces),
+    )
+    return ReadResult(documents=(document,))
+
+
+def _parse(raw: RawFile) -> tuple[list[str], list[dict[str, str]]]:
+    """Column names and rows; empty cells and empty rows are left out."""
+    text = decode(raw)
+    # The process-wide limit (131,072 characters a cell) is only ever raised: cells may hold texts.
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(raw, text))
+    names = _column_names(next(lines, []))
+    return names, [row for cells in _counted(raw, lines) if (row := dict(_cells(names, cells)))]
+
+
+def _counted(raw: RawFile, lines: Iterator[list[str]]) -> Iterator[list[str]]:
+    """The lines; raises `LimitError` where they have too many cells together."""
+    count = 0
+    for cells in lines:
+        count += len(cells)
+        check_limit(raw.limits, "cells", count, raw.source)
+        yield cells
+
+
+def _delimiter(raw: RawFile, text: str) -> str:
+    """The one that divides the header into the most columns."""
+    if raw.suffix in {".tsv", ".tab"}:
+        return "\t"
+    header = [text.lstrip("\n").split("\n", 1)[0]]
+    return max(
+        _DELIMITERS, key=lambda delimiter: len(next(csv.reader(header, delimiter=delimiter)))
+    )
+
+
+def _column_names(header: Sequence[str]) -> list[str]:
+    """The header's names, each made unique and none empty or long: rows repeat them."""
+    names: list[str] = []
+    seen: set[str] = set()
+    for number, cell in enumerate(header, 1):
+        name = one_line(cell)[:_LONGEST_NAME] or f"column {number}"
+        names.append(name if name not in seen else f"{name} ({number})")
+        seen.add(names[-1])
+    return names
+
+
+def _cells(names: Sequence[str], cells: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for number, cell in enumerate(cells):
+        if value := cell.strip():
+            yield (names[number] if number < len(names) else f"column {number + 1}"), value
+
+
+def _keys(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> list[str]:
+    """A key for each row, all different."""
+    columns = {name.lower(): name for name in reversed(names)}
+    for column in (columns[wanted] for wanted in _ID_NAMES_TABLES if wanted in columns):
+        keys = [one_line(row.get(column, "")) for row in rows]
+        if all(keys) and len(set(keys)) == len(keys):
+            return keys
+    return [str(number) for number in range(1, len(rows) + 1)]
+
+
+def _number_or_text(value: str) -> Any:  # noqa: ANN401 - int, float or str
+    """Plain numbers as such; `007` and `1,5` are text, since they may be codes or lists."""
+    if _INTEGER.fullmatch(value):
+        return int(value)
+    return float(value) if _DECIMAL.fullmatch(value) else value
+
+
+# Relations that lead from an element back to one that it hangs on.
+
+
+_SHOWN = 20
+"""Elements of a circle that are named."""
+
+
+def circles(after: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], list[str]]:
+    """(from, to) of the edges that close a circle, each with the way from `to` to `from`.
+
+    Without them no circle is left. Depth first, in the order of the mapping: linear in its edges.
+    """
+    found: dict[tuple[str, str], list[str]] = {}
+    done: set[str] = set()
+    for root in after:
+        if root in done:
+            continue
+        way, place = [root], {root: 0}
+        ahead = [iter(after[root])]
+        while way:
+            at = next(ahead[-1], None)
+            if at is None:
+                ahead.pop()
+                done.add(way[-1])
+                del place[way.pop()]
+            elif at in place:
+                found[way[-1], at] = _shown(way, place[at])
+            elif at not in done:
+                place[at] = len(way)
+                way.append(at)
+                ahead.append(iter(after.get(at, ())))
+    return found
+
+
+def _shown(way: Sequence[str], start: int) -> list[str]:
+    if len(way) - start <= _SHOWN:
+        return list(way[start:])
+    return [*way[start : start + _SHOWN - 1], "…", way[-1]]
+
+
+# YAML (and JSON, which is YAML) whose mappings know their lines.
+
+
+LINE = "__line__"
+"""Where a mapping has the line that it begins in."""
+
+
+def read_lined_yaml(raw: RawFile, text: str) -> Any:  # noqa: ANN401 - any YAML value
+    """The value of a text, its mappings with their lines; raises `UnreadableError`."""
+    import yaml
+
+    try:
+        return yaml.load(text, Loader=_loader())
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = f" (line {mark.line + 1})" if mark else ""
+        raise raw.unreadable(f"malformed YAML{line}: {one_line(str(error.problem))}") from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise raw.unreadable(f"malformed YAML: {one_line(str(error))}") from error
+
+
+def _loader() -> Any:  # noqa: ANN401 - a class of a library that is loaded when it is needed
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:  # noqa: ANN401
+            mapping: dict[Any, Any] = super().construct_mapping(node, deep=deep)
+            return {**mapping, LINE: node.start_mark.line + 1}
+
+    def mapping(loader: Any, node: Any) -> Any:  # noqa: ANN401
+        return loader.construct_mapping(node, deep=True)
+
+    Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, mapping)
+    return Loader
+
+
+# Headings of Markdown with the lines below each, and the heading that each stands under.
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Heading:
+    """A heading, and what stands below it."""
+
+    found: re.Match[str]
+    line: int
+    """From 1."""
+    level: int
+    above: int | None
+    """Place in the outline of the nearest heading before that is of a higher level."""
+    lines: list[tuple[int, str]] = field(default_factory=list)
+    """Up to the next heading, each with its number."""
+
+
+def outline(text: str, heading: re.Pattern[str]) -> list[Heading]:
+    """The headings that match, whose level is the length of the group `marks`, in order."""
+    found: list[Heading] = []
+    open_: list[int] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        match = heading.fullmatch(line.rstrip())
+        if match:
+            level = len(match["marks"])
+            while open_ and found[open_[-1]].level >= level:
+                open_.pop()
+            above = open_[-1] if open_ else None
+            open_.append(len(found))
+            found.append(Heading(found=match, line=number, level=level, above=above))
+        elif found:
+            found[-1].lines.append((number, line))
+    return found
+
+
+# What a field of an element says, as text or as a number.
+
+
+def field_text(value: object) -> str:
+    """The text of a field: of a list of messages each on a line, with who said it."""
+    if not isinstance(value, list):
+        return str(value).strip()
+    return "\n".join(map(_said, value))
+
+
+def _said(message: object) -> str:
+    if not isinstance(message, dict):
+        return one_line(str(message))
+    author = message.get("role") or message.get("author")
+    words = one_line(str(message.get("text") or message.get("content") or ""))
+    return f"{author}: {words}" if author else words
+
+
+def number_or_text(text: str) -> Any:  # noqa: ANN401 - a number or a text
+    """A number where the text is one."""
+    try:
+        return int(text) if text.lstrip("-").isdecimal() else float(text)
+    except ValueError:
+        return text

@@ -1,1 +1,0 @@
-"""Conversations: a language model that reads the store with Clew's own tools; `conversation.py`."""

@@ -1,1 +1,0 @@
-"""Commands of the packs that ship, a module each."""

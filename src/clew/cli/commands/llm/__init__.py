@@ -1,1 +1,0 @@
-"""Commands that ask a language model, where there is one."""

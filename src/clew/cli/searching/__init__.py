@@ -1,1 +1,0 @@
-"""`clew search`: its options, its quick way in, and what it prints."""

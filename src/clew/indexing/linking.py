@@ -1,0 +1,439 @@
+"""Ties names that differ by spelling alone, and short forms to their long ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from rapidfuzz.distance import OSA, JaroWinkler
+
+from clew.indexing.ner.cased_ner import find_fences, is_code_line
+from clew.indexing.ner.code_names import is_telling
+from clew.indexing.ner.entity_types import FIRST_NAMES, NameSpan, is_ordinary
+from clew.indexing.ner.known_terms import KnownTerms, Words, may_be_term, phrases, stands_apart
+from clew.indexing.ner.pattern_extractor import owner_of
+from clew.indexing.relations.patterns import Owner, find_owned_relations, find_relations
+from clew.indexing.splitting.code import is_code
+from clew.text import (
+    ENDINGS_OF_ONE_SOUND,
+    block_of,
+    entity_key,
+    in_full,
+    may_vary,
+    skeleton,
+    term_words,
+    terms,
+)
+from clew.types import (
+    AliasEvidence,
+    Chunk,
+    ChunkExtraction,
+    Document,
+    ExtractedRelation,
+    Extraction,
+    KnownName,
+    LinkCandidates,
+    Mention,
+)
+
+if TYPE_CHECKING:
+    from clew.ports import GraphStore
+    from clew.settings import LinkSettings
+
+
+_SPELLED_EXACTLY = frozenset({"code", "date"})
+"""Types whose names differ in meaning where they differ in a letter: `header` and `headers`."""
+
+
+class Linker:
+    """Finds those among a document's names that mean one that the store knows.
+
+    It asks the store for the names that are near, and keeps none: what it costs depends on the
+    document alone.
+    """
+
+    def __init__(self, store: GraphStore, settings: LinkSettings) -> None:
+        self._store = store
+        self._settings = settings
+
+    def links(self, extraction: Extraction) -> tuple[AliasEvidence, ...]:
+        """The document's own aliases, then its new names that are spelled like a known one."""
+        stated = [a for a in extraction.aliases if entity_key(a.alias) != entity_key(a.name)]
+        if not self._settings.fuzzy:
+            return tuple(stated)
+        taken = {entity_key(a.alias) for a in stated}
+        return (*stated, *self._fuzzy(_names(extraction), taken))
+
+    def late_links(self, names: Mapping[str, str]) -> Iterator[AliasEvidence]:
+        """Names that are stored, given with their types, and are spelled like another one.
+
+        For those that came at the same time as the other: `links` ties a name as it comes.
+        """
+        blocks = {
+            key: (block, name)
+            for name, entity_type in names.items()
+            if entity_type not in _SPELLED_EXACTLY and (block := block_of(key := entity_key(name)))
+        }
+        if not (self._settings.fuzzy and blocks):
+            return
+        wanted = list(dict.fromkeys(block for block, _ in blocks.values()))
+        found = self._store.link_candidates(list(blocks), wanted)
+        for key, (block, name) in blocks.items():
+            others = [other for other in found.names.get(block, ()) if other[0] != key]
+            near = _nearest(key, others, self._settings.fuzzy_threshold)
+            if near and key not in found.ruled:
+                yield _link(name, *near)
+
+    def _fuzzy(self, names: Mapping[str, str], taken: Collection[str]) -> Iterator[AliasEvidence]:
+        """Each new name against those known, then against the document's new names before it."""
+        threshold = self._settings.fuzzy_threshold
+        blocks = {key: block for key in names if (block := block_of(key)) and key not in taken}
+        if not blocks:
+            return
+        found = self._store.link_candidates(list(blocks), list(dict.fromkeys(blocks.values())))
+        within: dict[str, list[tuple[str, str]]] = {}
+        for key, block in _new(blocks, found):
+            name = names[key]
+            near = _nearest(key, found.names.get(block, ()), threshold)
+            near = near or _nearest(key, within.get(block, ()), threshold)
+            if near is None:
+                within.setdefault(block, []).append((key, name))
+                continue
+            yield _link(name, *near)
+
+
+def _link(name: str, score: float, target: str) -> AliasEvidence:
+    evidence = f"spelled like {target!r}"
+    return AliasEvidence(alias=name, name=target, method="fuzzy", score=score, evidence=evidence)
+
+
+def _new(blocks: Mapping[str, str], found: LinkCandidates) -> Iterator[tuple[str, str]]:
+    """(key, block) of what the store does not know; names ruled by hand are left as they are."""
+    for key, block in blocks.items():
+        if key not in found.known and key not in found.ruled:
+            yield key, block
+
+
+def _nearest(
+    key: str, others: Sequence[tuple[str, str]], threshold: float
+) -> tuple[float, str] | None:
+    """(score, name) of the most similar key, the first of the alphabet where several are."""
+    scored = [(-similarity(key, other, threshold), other, name) for other, name in others]
+    score, _, name = min(scored, default=(0.0, "", ""))
+    return (-score, name) if score else None
+
+
+def _names(extraction: Extraction) -> dict[str, str]:
+    """First name by key, what the document is about before what it mentions."""
+    names: dict[str, str] = {}
+    for name, entity_type in extraction.about:
+        if entity_type not in _SPELLED_EXACTLY:
+            names.setdefault(entity_key(name), name)
+    for chunk in extraction.chunks:
+        for mention in chunk.mentions:
+            if mention.entity_type not in _SPELLED_EXACTLY:
+                names.setdefault(entity_key(mention.name), mention.name)
+    return names
+
+
+# Whether two keys are spellings of one name: "muhammad ali" and "mohammad ali".
+#
+# Spelling varies in vowels, doubled letters, h, and letters of one sound (s and z, c and k, y and
+# i);
+# names that differ otherwise are mostly names of different things ("Austria" and "Australia").
+
+
+NEAR = 0.8
+"""Jaro-Winkler similarity of a name that another may have been meant for."""
+LONG_WORD = 9
+"""Letters of a word that may differ by one consonant."""
+SHORTEST_SINGLE = 7
+"""Letters of a name of one word, at least."""
+INFLECTED = 0.95
+"""Score of two forms of one Cyrillic or Greek name with the same stem."""
+
+COMPANY_FORM = 0.96
+"""Score of two names that differ by how the form of the company is written."""
+
+_SOUND_WITH_VOWELS = str.maketrans({"z": "s", "c": "k", "q": "k", "w": "v", "y": "i", "j": "i"})
+_REPEATED = re.compile(r"(.)\1+")
+
+
+def similarity(key: str, other: str, least: float = 0.0) -> float:
+    """0 to 1: Jaro-Winkler where each word of one may be a spelling of the other's, else 0.
+
+    Both keys must have the same `spelling.block_of`. What is below `least` counts as 0.
+    """
+    if key == other:
+        return 1.0
+    if in_full(key) == in_full(other):
+        return COMPANY_FORM if least <= COMPANY_FORM else 0.0
+    if key[0] > "z":
+        same = _same_words(key.split(), other.split())
+        return INFLECTED if same and least <= INFLECTED else 0.0
+    # The cheap look in C first: nearly all pairs of a block end here.
+    score = JaroWinkler.normalized_similarity(key, other, score_cutoff=least)
+    return score if score and _same_words(key.split(), other.split()) else 0.0
+
+
+def most_alike(name: str, names: Iterable[str], limit: int) -> list[str]:
+    """Names that one may have been meant for, as a whole or by a word of theirs, nearest first."""
+    near = {other: score for other in names if (score := _likeness(name, other)) >= NEAR}
+    return sorted(near, key=lambda other: (-near[other], other))[:limit]
+
+
+def _likeness(name: str, other: str) -> float:
+    """Jaro-Winkler similarity, 0 to 1, of a name and another or the nearest word of it."""
+    given, words = name.casefold(), [other, *other.split()]
+    return max(JaroWinkler.normalized_similarity(given, word.casefold()) for word in words)
+
+
+def _same_words(words: list[str], others: list[str]) -> bool:
+    if len(words) != len(others):
+        return False
+    if len(words) == 1 and words[0][0] <= "z" and not _alike_alone(words[0], others[0]):
+        return False
+    return all(a == b or _alike(a, b) for a, b in zip(words, others, strict=True))
+
+
+def _alike(word: str, other: str) -> bool:
+    """Whether two words may be one: the same stem, the same consonants, or one slip of the pen."""
+    if not (may_vary(word) and may_vary(other)):
+        return False
+    if word[0] > "z":
+        return terms(word) == terms(other)
+    if word[-1] != other[-1] and not ENDINGS_OF_ONE_SOUND.issuperset((word[-1], other[-1])):
+        return False  # "Daniel" and "Daniela", "Bulgaria" and "Bulgarian"
+    if word in FIRST_NAMES and other in FIRST_NAMES and _sound(word) != _sound(other):
+        return False  # "Frances" and "Francis"
+    shorter = min(len(word), len(other))
+    if skeleton(word) == skeleton(other):
+        return OSA.distance(word, other) <= (2 if shorter >= LONG_WORD - 1 else 1)
+    return shorter >= LONG_WORD and OSA.distance(word, other) == 1
+
+
+def _alike_alone(word: str, other: str) -> bool:
+    """Whether words that no others speak for are close enough: "Minister" and "Minster" are not."""
+    if skeleton(word) != skeleton(other) or OSA.distance(word, other) > 1:
+        return False
+    shorter = min(len(word), len(other))
+    return shorter >= LONG_WORD or (shorter >= SHORTEST_SINGLE and _sound(word) == _sound(other))
+
+
+def _sound(word: str) -> str:
+    return _REPEATED.sub(r"\1", word.translate(_SOUND_WITH_VOWELS))
+
+
+# Terms that the store knows, found in the texts that are indexed after them.
+#
+# A name makes a term known where no prose says it by chance: one of several words that somebody
+# defined, stressed or stated, or of which one is in no dictionary; or a single word that is in
+# none.
+
+
+_ASKED_AT_ONCE = 20_000
+"""Terms."""
+_LONE_TYPES = frozenset(("product", "organisation", "code"))
+_SHORTEST_LONE = 4
+"""Letters of a term of one word, at least."""
+
+
+class StoreTerms:
+    """Finds the terms of a store in a document; asks for those whose words stand there."""
+
+    def __init__(self, store: GraphStore) -> None:
+        self._store = store
+
+    def found(
+        self, document: Document, chunks: Sequence[Chunk], extraction: Extraction
+    ) -> Extraction:
+        """The extraction with a mention of each term that it lacks, in sentences of prose."""
+        if is_code(document.media_type):
+            return extraction
+        prose = [
+            _Prose(chunk.text, list(_sentences(chunk.text, found)), found, owner_of(document))
+            for chunk, found in zip(chunks, extraction.chunks, strict=True)
+        ]
+        terms = self._terms_of(prose)
+        if not terms.types:
+            return extraction
+        return replace(extraction, chunks=tuple(map(terms.within, prose)))
+
+    def _terms_of(self, prose: Iterable[_Prose]) -> _Terms:
+        """The terms whose words stand in some texts."""
+        asked = dict.fromkeys(
+            phrase
+            for part in prose
+            for start, end, _ in part.sentences
+            for phrase in phrases(part.text, start, end)
+        )
+        terms, left = _Terms(), list(asked)
+        while left:
+            terms.add(self._store.known_terms(left[:_ASKED_AT_ONCE]))
+            left = left[_ASKED_AT_ONCE:]
+        return terms
+
+
+class _Prose(NamedTuple):
+    """A chunk of prose."""
+
+    text: str
+    sentences: list[tuple[int, int, int]]
+    """(start, end, ordinal) of those that are no code."""
+    found: ChunkExtraction
+    owner: Owner | None
+    """What it was told of, if it is an observation."""
+
+
+class _Terms:
+    """Some terms of a store."""
+
+    def __init__(self) -> None:
+        self.types: dict[str, str] = {}
+        """Entity type by name."""
+        self._only_related: set[str] = set()
+        """Words told by hand that prose says by chance: where a relation is stated of them."""
+        self._names: dict[Words, str] = {}
+        self._openings: set[Words] = set()
+        self._known = KnownTerms(self._names, self._openings)
+
+    def add(self, names: Iterable[KnownName]) -> None:
+        """Learn names; the first of those that differ by case, plural or hyphens stays."""
+        for known in names:
+            words = term_words(known.name)
+            if words not in self._names and (_is_term(known) or known.tier == "manual"):
+                if not _is_term(known):
+                    self._only_related.add(known.name)
+                self._names[words] = known.name
+                self.types[known.name] = known.entity_type
+                self._openings.update(words[:n] for n in range(1, len(words) + 1))
+
+    def within(self, prose: _Prose) -> ChunkExtraction:
+        """What was found in a chunk, with a mention of each term that it lacks.
+
+        And with what its sentences state of these terms, a word that is told by hand among them.
+        """
+        text, found = prose.text, prose.found
+        taken = bytearray(len(text))
+        for mention in found.mentions:
+            taken[mention.start : mention.end] = b"\1" * (mention.end - mention.start)
+        new: dict[tuple[int, str], Mention] = {}
+        spans: dict[int, list[NameSpan]] = {}
+        for start, end, ordinal in prose.sentences:
+            for left, right, name in self._known.find(text, start, end):
+                if any(taken[left:right]) or not stands_apart(text, left, right):
+                    continue
+                spans.setdefault(ordinal, []).append(NameSpan(left, right, name, self.types[name]))
+                if name in self._only_related:
+                    continue
+                kind, key = self.types[name], (ordinal, entity_key(name))
+                first = Mention(
+                    name=name, entity_type=kind, sentence=ordinal, start=left, end=right, count=0
+                )
+                before = new.get(key, first)
+                new[key] = replace(before, count=before.count + 1)
+        related = list(self._related(prose, spans))
+        for ordinal, of_sentence in spans.items():
+            ends = {n for r in related if r.sentence == ordinal for n in (r.head, r.tail)}
+            for span in of_sentence:
+                if span.name in ends:
+                    new.setdefault((ordinal, entity_key(span.name)), _mention(span, ordinal))
+        said = {(mention.sentence, entity_key(mention.name)) for mention in found.mentions}
+        added = [mention for key, mention in new.items() if key not in said]
+        if not (added or related):
+            return found
+        return replace(
+            found,
+            mentions=(*found.mentions, *added),
+            relations=(*found.relations, *related),
+        )
+
+    def _related(
+        self, prose: _Prose, spans: Mapping[int, list[NameSpan]]
+    ) -> Iterator[ExtractedRelation]:
+        """What sentences state of terms and names that they have, and was not found before."""
+        known = {
+            (one.sentence, entity_key(one.head), one.relation_type, entity_key(one.tail))
+            for one in prose.found.relations
+        }
+        for start, end, ordinal in prose.sentences:
+            if ordinal not in spans:
+                continue
+            names = [
+                NameSpan(one.start, one.end, one.name, one.entity_type)
+                for one in prose.found.mentions
+                if one.sentence == ordinal
+            ]
+            names = sorted([*names, *spans[ordinal]], key=lambda span: (span.start, -span.end))
+            terms = {span.name for span in spans[ordinal]}
+            place = (start, end, ordinal)
+            stated = [*find_relations(prose.text, place, names, ())]
+            if prose.owner:
+                stated += find_owned_relations(prose.text, place, names, prose.owner)
+            for one in stated:
+                fact = ordinal, entity_key(one.head), one.relation_type, entity_key(one.tail)
+                if fact not in known and not terms.isdisjoint((one.head, one.tail)):
+                    yield one
+
+
+def _mention(span: NameSpan, sentence: int) -> Mention:
+    return Mention(
+        name=span.name,
+        entity_type=span.entity_type,
+        sentence=sentence,
+        start=span.start,
+        end=span.end,
+    )
+
+
+def _sentences(text: str, found: ChunkExtraction) -> Iterator[tuple[int, int, int]]:
+    fences = find_fences(text)
+    for ordinal, (start, end) in enumerate(found.sentences):
+        if not is_code_line(text, start) and not any(a <= start < b for a, b in fences):
+            yield start, end, ordinal
+
+
+def _is_term(known: KnownName) -> bool:
+    name = known.name
+    stated = known.tier == "manual" or known.entity_type == "concept"
+    if may_be_term(name):
+        return stated or not all(map(is_ordinary, name.split()))
+    if not name.isalpha() or len(name) < _SHORTEST_LONE or not is_telling(name.casefold()):
+        return False
+    return stated or known.entity_type in _LONE_TYPES or not name[1:].islower()
+
+
+# What is left of an extraction without the names that were pruned from the store.
+
+
+def without_names(extraction: Extraction, keys: Collection[str]) -> Extraction:
+    """The extraction without mentions, relations and aliases of names with these keys.
+
+    What the document is about stays.
+    """
+    if not keys:
+        return extraction
+    pruned = set(keys) - {entity_key(name) for name, _ in extraction.about}
+    return replace(
+        extraction,
+        chunks=tuple(_without(chunk, pruned) for chunk in extraction.chunks),
+        aliases=tuple(
+            one
+            for one in extraction.aliases
+            if pruned.isdisjoint((entity_key(one.alias), entity_key(one.name)))
+        ),
+    )
+
+
+def _without(chunk: ChunkExtraction, pruned: set[str]) -> ChunkExtraction:
+    return replace(
+        chunk,
+        mentions=tuple(one for one in chunk.mentions if entity_key(one.name) not in pruned),
+        relations=tuple(
+            one
+            for one in chunk.relations
+            if pruned.isdisjoint((entity_key(one.head), entity_key(one.tail)))
+        ),
+    )

@@ -1,1 +1,0 @@
-"""Linking: names that mean one entity are tied together."""

@@ -1,0 +1,422 @@
+"""Names of code in prose: files, paths, dotted names, identifiers with parts, options, calls.
+
+What stands in monospaced type is code whatever it looks like (`find_ticked`); elsewhere the joints
+within a word tell.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from clew.indexing.ner.cased_ner import find_names, is_compound, is_run_together
+from clew.indexing.ner.entity_types import NameSpan, is_ordinary
+from clew.indexing.structure.code import CODE, Entities, entities_of, module_name
+from clew.indexing.syntax.parse import Syntax, syntax_of
+from clew.text import entity_key, sentences
+from clew.types import AliasEvidence, Chunk, ChunkExtraction, Document, Extraction, Mention
+from clew.word_lists import read_word_lists, word_list
+
+_TICKED = re.compile(
+    r"(?<![`\w]):(?P<role>[a-z][\w:+-]{0,30}):`(?P<said>[^`\n]{1,120})`"
+    r"|(?<!`)``?(?P<name>[~.]{0,2}/?(?:--?)?[A-Za-z_@][\w.:/+-]{0,120}+)(?:\(\))?``?(?!`)"
+)
+_TARGET = re.compile(r"[^<>\n]{0,100}<(?P<target>[^<>\n]{1,100})>")
+_PERSON_ROLES = word_list("user author ghuser github-user")
+_CODE_ROLES = word_list(
+    "func function meth method class attr attribute data const exc exception obj mod module envvar"
+    " option program command keyword token type member macro var decorator property code literal"
+)
+
+_RUN = re.compile(r"(?<![\w/.@:~#\\-])(?<!,(?=_))[~./\w-][\w./~:@+\\-]{2,120}+(?:\(\))?")
+"""A word with whatever may join its parts; what is longer is none."""
+_JOINT = re.compile(r"[._/(-]|[a-z][A-Z]|\w::\w")
+_FIELD = re.compile(r":(?:\s|$)|,_")
+"""What follows the name of a field, or a part of an address."""
+_OPTION = re.compile(r"--[a-z][a-z0-9]+(?:-[a-z0-9]+)*")
+_PATH = re.compile(
+    r"(?:~|\.{1,2})?(?:/[\w.+@-]{1,60}){1,20}/?|(?:[\w.+-]{1,60}/){1,20}[\w.+-]{0,60}"
+)
+_FILE = re.compile(r"[\w+-]{1,60}(?:\.[\w+-]{1,40}){0,6}\.(?P<ending>[A-Za-z]\w{0,6})")
+_DOT_FILE = re.compile(r"\.[a-z][a-z0-9_-]{2,30}(?:rc|ignore|ini|conf|attributes|config)?")
+_DOTTED = re.compile(r"[A-Za-z_]\w{0,60}(?:\.[A-Za-z_]\w{0,60}){1,10}")
+_QUALIFIED = re.compile(r"[A-Za-z_]\w{0,60}(?:::~?[A-Za-z_]\w{0,60}){1,10}")
+_SNAKE = re.compile(r"(?=[_A-Za-z0-9]{0,80}?[A-Za-z])_{0,2}[A-Za-z0-9]+(?:_+[A-Za-z0-9]+)+_{0,2}")
+_CAMEL = re.compile(r"[a-z]{2,30}(?:[A-Z][a-z0-9]{1,30})+")
+_SOUND = re.compile("[\u02c8\u02cc\u02d0\u0259\u026a\u028a]")
+"""Signs of the phonetic alphabet, which writes sounds between slashes."""
+_HASH = re.compile(r"(?=[a-f]{0,40}\d)[0-9a-f]{7,64}")
+"""What names a revision."""
+_DUNDER = re.compile(r"__[a-z]\w{1,40}__")
+_LIBRARY = re.compile(r"\w{1,60}\.so(?:\.\w{1,10}){1,4}")
+_FRAMEWORK = re.compile(r"[A-Z]\w{1,30}\.(?:js|NET|io|jl)")
+"""Names of products that look like those of files."""
+_CALL = re.compile(r"[A-Za-z_][\w.:]{0,80}\(\)")
+ENDINGS = word_list(
+    "py pyi pyx js mjs cjs ts tsx jsx c h cc cpp hpp java go rs rb php pl pm sh bash zsh ps1 lua"
+    " sql txt md rst adoc tex html htm css xml json jsonl yaml yml toml ini cfg conf csv tsv log"
+    " lock list diff patch deb rpm tar gz bz2 xz zip whl jar so dll exe bin pdf png jpg jpeg svg"
+    " gif ico mk cmake in ac am po mo dsc changes sources desktop service socket timer rules ipynb"
+    " proto dockerfile gradle properties db sqlite mbox eml ics docx xlsx pptx odt epub"
+)
+HOSTS = word_list(
+    "com org net edu gov mil int info biz io dev ai de fr es it uk eu ch at nl be se no dk fi pl"
+    " cz ru us ca au jp cn kr in br za nz ie pt gr hu il tr"
+)
+_SMALL = re.compile(r"[a-z]*")
+_LONGEST_GLUED = 26
+"""Letters of an identifier's part in small letters, at most; longer ones are words run together."""
+_LONGEST_HEAD = 9
+"""Letters of a part that may be made of words: `filename`, `whitespace`."""
+
+
+def find_ticked(text: str, start: int, end: int) -> Iterator[NameSpan]:
+    """Names in monospaced type: between back-ticks, or under a role of reStructuredText."""
+    for match in _TICKED.finditer(text, start, end):
+        if match["role"]:
+            yield from _in_role(match)
+            continue
+        name = match["name"].rstrip(".:/-")
+        if len(name.strip("./~-")) > 1 and "://" not in name and not _HASH.fullmatch(name):
+            yield NameSpan(match.start("name"), match.start("name") + len(name), name, CODE)
+
+
+_REFERENCE = re.compile(r"[^_\W][\w/-]{0,80}(?:\.[\w-]{1,40}){1,4}_")
+"""A file or a dotted name with the mark of a hyperlink in reStructuredText: "minimal.css_"."""
+
+
+def _in_role(match: re.Match[str]) -> Iterator[NameSpan]:
+    """`:func:`~os.stat()`` names code, `:user:`name`` somebody, `:rfc:`2822`` a standard."""
+    role, said = match["role"].rpartition(":")[2], match["said"]
+    left = match.start("said")
+    target = _TARGET.fullmatch(said)
+    if target:
+        left, said = left + target.start("target"), target["target"]
+    bare = said.lstrip("~!.")
+    left += len(said) - len(bare)
+    bare = bare.removesuffix("()")
+    if role in _PERSON_ROLES:
+        yield NameSpan(left, left + len(bare), bare, "person")
+    elif role in ("rfc", "pep") and bare.isdigit():
+        yield NameSpan(left, left + len(bare), f"{role.upper()} {bare}", "work")
+    elif role in _CODE_ROLES and re.fullmatch(r"[\w.:-]{2,120}", bare):
+        yield NameSpan(left, left + len(bare), bare, CODE)
+
+
+def find_code_names(text: str, start: int, end: int) -> Iterator[NameSpan]:
+    """Names of code outside of monospaced type, by the joints within them."""
+    for match in _RUN.finditer(text, start, end):
+        run = match.group().rstrip(".:-@\\")
+        if run.endswith("_") and _REFERENCE.fullmatch(run):
+            run = run[:-1]
+        if not _JOINT.search(run) or "://" in run or "@" in run:
+            continue
+        left = match.start()
+        if text[left - 1 : left + 1] == "</" or text.endswith("-\n", start, left):
+            continue  # the end of an element, or of a word that a line breaks
+        if text.endswith((":ref:`", ":doc:`"), start, left) or (
+            text[left - 1 : left] == "<" and text.startswith(">`", left + len(run))
+        ):
+            continue  # the target of a reference
+        after = text[left + len(run) : left + len(run) + 1]
+        if (after and after in "=@#\\") or _FIELD.match(text, left + len(run)):
+            continue
+        name = run.removesuffix("()") if _CALL.fullmatch(run) else run
+        if _FRAMEWORK.fullmatch(name):
+            yield NameSpan(left, left + len(name), name, "product")
+        elif _is_code(name, is_call=name != run) or (
+            after == '"' == text[left - 1 : left] and _DOTTED.fullmatch(name) and not _is_host(name)
+        ):
+            yield NameSpan(left, left + len(name), name, CODE)
+
+
+def _is_code(name: str, *, is_call: bool) -> bool:
+    if is_call:
+        return len(name) > 1
+    if "::" in name:
+        return _QUALIFIED.fullmatch(name) is not None
+    if name.startswith("--"):
+        return _OPTION.fullmatch(name) is not None
+    if "/" in name:
+        return _is_path(name)
+    if name.startswith("."):
+        return _DOT_FILE.fullmatch(name) is not None and not is_ordinary(name)
+    if "." in name:
+        return _is_file(name) or _is_dotted(name) or _LIBRARY.fullmatch(name) is not None
+    if "_" in name:
+        return bool(_DUNDER.fullmatch(name) or (_SNAKE.fullmatch(name) and name[-1] != "_"))
+    return _CAMEL.fullmatch(name) is not None and not _is_glued(name)
+
+
+def _is_path(name: str) -> bool:
+    """An absolute path, or a relative one whose last part is a file or whose first is no word."""
+    if _PATH.fullmatch(name) is None or name.startswith(("//", "..")) or _SOUND.search(name):
+        return False
+    parts = [part for part in name.split("/") if part not in ("", "~", ".", "..")]
+    if not parts or not any(part[0].isalpha() or part[0] in "._" for part in parts):
+        return False
+    if name.startswith(("/", "~", ".")):
+        return len(name) > 3
+    if "." in parts[0] and _is_host(parts[0]):
+        return False
+    return _is_file(parts[-1]) or (
+        all(part.islower() and len(part) > 1 for part in parts)
+        and not is_ordinary(parts[0])
+        and (len(parts) > 2 or is_ordinary(parts[-1]))
+    )
+
+
+def _is_file(name: str) -> bool:
+    match = _FILE.fullmatch(name)
+    if match is None or match["ending"] not in ENDINGS:
+        return False
+    stem = name[: match.start("ending") - 1]
+    return not stem.isdigit()
+
+
+def _is_dotted(name: str) -> bool:
+    """Parts of an identifier: small ones, or a class before what it holds; no host, no "e.g"."""
+    parts = name.split(".")
+    if _DOTTED.fullmatch(name) is None or _is_host(name) or min(map(len, parts)) < 2:
+        return False
+    first, second = parts[0], parts[1]
+    if second[0].isupper() and is_ordinary(first) and is_ordinary(second):
+        return False  # two sentences without a blank between them
+    return not (first[0].isupper() and second[0].isupper()) and not any(map(_is_glued, parts))
+
+
+def _is_host(name: str) -> bool:
+    first, _, last = name.rpartition(".")
+    return name.startswith("www.") or (
+        last in HOSTS and (last not in ENDINGS or "." in first) and name.islower()
+    )
+
+
+def _is_glued(name: str) -> bool:
+    """Whether words ran together, as they do in what some PDF files give for text."""
+    head = _SMALL.match(name)
+    assert head is not None
+    small = head.group()
+    return (
+        len(small) > _LONGEST_GLUED
+        or is_run_together(small)
+        or (len(small) > _LONGEST_HEAD and not is_ordinary(small) and is_compound(small))
+    )
+
+
+# Names in source code.
+#
+# In code, names are those of what it defines; what it imports, extends and calls comes with the
+# relations (`clew.indexing.structure.code`). Comments and docstrings are prose, read with care:
+# of
+# the capitalised words in them most are none.
+
+
+_DEFINED = re.compile(
+    r"^[ \t]*(?:(?:export|default|public|private|protected|internal|abstract|final|static|sealed"
+    r"|open|override|async|data)[ \t]+)*"
+    r"(?:def|class|function|func|fun|fn|struct|interface|enum|trait|module|namespace|protocol"
+    r"|record|object|sub|proc|CREATE TABLE)[ \t]+(?P<name>[A-Za-z_]\w+)",
+    re.MULTILINE,
+)
+_COMPOUND = re.compile(r"[a-z0-9][A-Z]|[A-Za-z0-9]_[A-Za-z0-9]")
+_STANDARD = re.compile(r"[A-Z]{3,4} \d{3,5}")
+_CLASS = 5
+"""Letters of a class's name that stands for it alone, at least."""
+_TOLD = frozenset({"person", "organisation", "place", "work"})
+"""Types of names that count in a comment."""
+_SCORE = 0.9
+
+
+def extract_code(document: Document, chunks: Sequence[Chunk]) -> Extraction:
+    """The definitions of a source file with their short names, and names in its comments."""
+    syntax = syntax_of(document)
+    module = module_name(document)
+    about = ((module, CODE),) if entity_key(module) else ()
+    if syntax is None:
+        found = [_read_chunk(chunk, _defined(chunk.text)) for chunk in chunks]
+        return Extraction(chunks=tuple(found), about=about)
+    entities = entities_of(document, syntax)
+    aliases = tuple(_aliases(syntax, entities))
+    spans = sorted([*_definitions(syntax, entities, aliases), *_in_comments(document, syntax)])
+    starts = [span.start for span in spans]
+    placed = [
+        [
+            s._replace(start=s.start - chunk.start, end=s.end - chunk.start)
+            for s in spans[bisect_left(starts, chunk.start) : bisect_left(starts, chunk.end)]
+            if s.end <= chunk.end
+        ]
+        for chunk in chunks
+    ]
+    return Extraction(
+        chunks=tuple(_read_chunk(c, found) for c, found in zip(chunks, placed, strict=True)),
+        about=about,
+        aliases=aliases,
+    )
+
+
+def _read_chunk(chunk: Chunk, spans: Iterable[NameSpan]) -> ChunkExtraction:
+    ranges = sentences(chunk.text)
+    starts = [start for start, _ in ranges]
+    found: dict[tuple[int, str], Mention] = {}
+    for span in spans:
+        ordinal = max(0, bisect_left(starts, span.start + 1) - 1)
+        if ranges and span.end <= ranges[ordinal][1]:
+            found.setdefault(
+                (ordinal, entity_key(span.name)),
+                Mention(
+                    name=span.name,
+                    entity_type=span.entity_type,
+                    sentence=ordinal,
+                    start=span.start,
+                    end=span.end,
+                ),
+            )
+    mentions = sorted(found.values(), key=lambda mention: mention.sentence)
+    return ChunkExtraction(sentences=tuple(ranges), mentions=tuple(mentions))
+
+
+def _defined(text: str) -> Iterator[NameSpan]:
+    """What lines define, in a language without a grammar."""
+    for match in _DEFINED.finditer(text):
+        yield NameSpan(*match.span("name"), match["name"], CODE)
+
+
+def _definitions(
+    syntax: Syntax, entities: Entities, aliases: Sequence[AliasEvidence]
+) -> Iterator[NameSpan]:
+    """Each with its qualified name and, so that questions know them, its short ones."""
+    short: dict[str, list[str]] = {}
+    for alias in aliases:
+        short.setdefault(alias.name, []).append(alias.alias)
+    for place, name in entities.names.items():
+        one = syntax.definitions[place]
+        for said in (name, *short.get(name, ())):
+            yield NameSpan(one.name_start, one.name_end, said, CODE)
+
+
+def _aliases(syntax: Syntax, entities: Entities) -> Iterator[AliasEvidence]:
+    """Names within the file, and single ones where one definition has them.
+
+    A plain word ("get", "Use", "Html") is the name of too much to stand for one thing, but for a
+    class of the module itself with a longer name ("Client", "Response").
+    """
+    once = Counter(syntax.definitions[place].path[-1] for place in entities.names)
+    for place, name in entities.names.items():
+        one = syntax.definitions[place]
+        path, last = one.path, one.path[-1]
+        said = [".".join(path)] if len(path) > 1 else []
+        is_class = one.kind == "class" and len(path) == 1 and last[:1].isupper()
+        if once[last] == 1 and (_COMPOUND.search(last) or (is_class and len(last) >= _CLASS)):
+            said.append(last)
+        for alias in said:
+            if entity_key(alias) and entity_key(alias) != entity_key(name):
+                evidence = f"{alias} is defined in {entities.module}"
+                yield AliasEvidence(
+                    alias=alias, name=name, method="exact", score=_SCORE, evidence=evidence
+                )
+
+
+def _in_comments(document: Document, syntax: Syntax) -> Iterator[NameSpan]:
+    """Names of several words in comments whose type is known, and standards by their number."""
+    for start, end in syntax.comments:
+        for span in find_names(document.text, start, end):
+            if _STANDARD.fullmatch(span.name):
+                yield span._replace(entity_type="work")
+            elif span.entity_type in _TOLD and " " in span.name and "\n" not in span.name:
+                yield span
+
+
+# Words that addresses, paths and identifiers of a document are made of: `pytest`, `dpkg`.
+
+
+_RUN_TECHNICAL_WORDS = re.compile(r"[\w./~:@+-]{4,200}+")
+_JOINED = re.compile(r"\w[./_@-]+\w")
+_PART = re.compile(r"[^\W\d_]+")
+_HYPHENED = re.compile(r"[a-z][a-z0-9]+(?:-[a-z0-9]+){1,4}")
+_KIND_SAID = re.compile(
+    r"\b[Tt]he (?P<name>[a-z][a-z0-9+]{2,30}) (?:package|command|program|library|module|tool"
+    r"|utility|daemon|script|driver|plugin|kernel|format|editor|browser|shell|server)\b"
+)
+"""What says of a word that it names a tool: "the quilt command"."""
+_SMALL_WORD = re.compile(r"(?<!\w)[^\W\d_A-Z]{2,30}(?!\w)")
+_DERIVED = re.compile(
+    r"..(?:ing|ly|tions?|ments?|ness|[ai]bility|ities|[ai]ble|ful|less|ously|ists?"
+    r"|isms?|i[sz]ed?)$"
+)
+_PREFIX = re.compile(r"^(?:multi|super|inter|micro|hyper|meta|anti|post|semi|auto|trans)")
+_SAMPLE = 20_000
+"""Characters from the beginning that tell the language."""
+_LEAST_ORDINARY = 0.6
+_SHORTEST = 3
+_LEAST_TOKENS = 2
+"""Different tokens in which a part stands that is joined by hyphens alone."""
+_VOCABULARY = word_list(read_word_lists("clew.indexing.ner", "words", "names.toml")["computing"])
+
+
+def technical_words(text: str) -> frozenset[str]:
+    """Words in small letters, ordinary ones and the common vocabulary of computing left out.
+
+    Words with hyphens are such where one of their parts is (`dpkg-buildpackage`). None of a text
+    that is not in English, whose words are all unknown here.
+    """
+    joined = {
+        run
+        for run in map(re.Match.group, _RUN_TECHNICAL_WORDS.finditer(text))
+        if _JOINED.search(run)
+    }
+    hyphened = {run for run in joined if _HYPHENED.fullmatch(run)}
+    sure = {part for run in joined - hyphened for part in _telling(run)}
+    often = Counter(part for run in hyphened for part in _telling(run))
+    sure |= {name for name in _KIND_SAID.findall(text) if is_telling(name)}
+    found = sure | {part for part, count in often.items() if count >= _LEAST_TOKENS}
+    if not found or not _is_english(text):
+        return frozenset()
+    return frozenset(found) | {run for run in hyphened if not found.isdisjoint(run.split("-"))}
+
+
+def _telling(run: str) -> set[str]:
+    return {part for part in _PART.findall(run) if part.islower() and is_telling(part)}
+
+
+def is_telling(part: str) -> bool:
+    """Whether a word in small letters is in no dictionary, however it may be made up."""
+    return (
+        len(part) >= _SHORTEST
+        and part.isascii()
+        and part not in HOSTS
+        and part not in ENDINGS
+        and part not in _VOCABULARY
+        and not part.endswith("o")  # combining forms: "anarcho-", "socio-"
+        and not is_ordinary(part)
+        and not _DERIVED.search(part)
+        and not is_compound(part)
+        and not is_ordinary(_PREFIX.sub("", part))
+    )
+
+
+def _is_english(text: str) -> bool:
+    words = _SMALL_WORD.findall(text, 0, _SAMPLE)
+    return sum(map(is_ordinary, words)) >= _LEAST_ORDINARY * len(words)
+
+
+# Standards by their number: "RFC 2822", "ISO/IEC 9899:1999", "CVE-2021-44228", "PEP8".
+
+
+_BODIES = (
+    "ANSI|ASTM|BCP|BIP|CVE|CWE|DIN|ECMA|EIP|ERC|ETSI|FIPS|GHSA|IEC|IEEE|ISO|ITU|JEP|JSR|NIST|PEP"
+    "|RFC|W3C|XEP"
+)
+_STANDARD_STANDARDS = re.compile(
+    rf"(?<![\w/.-])(?P<body>(?:{_BODIES})(?:/(?:{_BODIES}))?)"
+    r"(?P<joint>[ \u00a0-]| SP |-[A-Z] )?(?P<number>[A-Z]?\.?\d{1,6}(?:[.:-]\d{1,6}){0,3})(?!\w)"
+)
+
+
+def find_standards(text: str, start: int, end: int) -> Iterator[NameSpan]:
+    """Each with a blank between letters and number where the text has none."""
+    for match in _STANDARD_STANDARDS.finditer(text, start, end):
+        name = match.group() if match["joint"] else f"{match['body']} {match['number']}"
+        yield NameSpan(*match.span(), name.replace("\u00a0", " "), "work")

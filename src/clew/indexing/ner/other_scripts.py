@@ -1,0 +1,515 @@
+"""Names in scripts without capitals: by repetition, by what ends or precedes names, by shape.
+
+No dictionaries: what a document says at least twice, what carries a telling ending (市, 大学,
+씨, …) and what follows a telling word (مدينة, …) is taken for a name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from clew.indexing.ner.cased_ner import opens_line
+from clew.indexing.ner.entity_types import (
+    COURTESY,
+    PLACES,
+    TITLES,
+    NameSpan,
+    is_first_name,
+    type_of_name,
+)
+from clew.languages import LanguageWords, language_words
+from clew.text import terms
+from clew.types import Document
+from clew.word_lists import read_word_lists, word_list
+
+_CASELESS = re.compile(
+    "[\u0590-\u08ff\u0900-\u0dff\u0e00-\u0eff\u1000-\u109f\u10d0-\u10ff\u1200-\u137f\u1780-\u17ff"
+    "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f]"
+)
+
+
+_WORD = re.compile(
+    "[\u0590-\u05ff]+(?:[\"״'׳-][\u0590-\u05ff]+)*|[\u0620-\u065f\u066e-\u06d3\u06fa-\u06ff\u0750-\u077f]+"
+    "|[\u0900-\u0963\u0970-\u0dff]+|[\u10d0-\u10ff]+|[\u1200-\u137f]+|[\uac00-\ud7a3]+"
+)
+_ARABIC_PREFIX = re.compile("^(?:وال|بال|فال|كال|لل|ال|و(?=ال))")
+
+_LISTS = read_word_lists("clew.indexing.ner", "words", "caseless.toml")
+_COMMON = word_list(_LISTS["common"])
+_LEADS = {word: kind for kind, words in _LISTS["leads"].items() for word in words.split()}
+"""Entity type of the name that a word precedes ("city of", "doctor")."""
+_KEEPS_LEAD = word_list(_LISTS["keeps_lead"])
+_TAILS = {word: kind for kind, words in _LISTS["tails"].items() for word in words.split()}
+_KEEPS_TAIL = word_list(_LISTS["keeps_tail"])
+
+
+def has_caseless(text: str) -> bool:
+    """Whether any letter of the text belongs to a script without capitals."""
+    return not text.isascii() and _CASELESS.search(text) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class CaselessNames:
+    """What one document says often enough to be taken for a name."""
+
+    han: frozenset[str]
+    words: frozenset[str]
+
+    @classmethod
+    def of(cls, text: str) -> CaselessNames:
+        """Count the document's Han sequences and its words once."""
+        return cls(han=repeated_han(text), words=repeated_words(text))
+
+    def find(self, text: str, start: int, end: int) -> Iterator[NameSpan]:
+        """Names of `text[start:end]`, longer ones first where they overlap."""
+        spans = [
+            *find_east_asian(text, start, end, self.han),
+            *find_words(text, start, end, self.words),
+        ]
+        yield from longest(spans)
+
+
+def longest(spans: Iterable[NameSpan]) -> list[NameSpan]:
+    """Spans that lie within no other, in order of the text."""
+    kept: list[NameSpan] = []
+    for span in sorted(set(spans), key=lambda s: (s.start, -s.end, s.entity_type == "name")):
+        if span.nested or not kept or span.end > kept[-1].end:
+            kept.append(span)
+    return kept
+
+
+def repeated_words(text: str) -> frozenset[str]:
+    """Stems of words, and of pairs of neighbours, that the text says at least twice."""
+    stems: Counter[str] = Counter()
+    previous: tuple[int, str] | None = None
+    for match in _WORD.finditer(text):
+        stem = _stem(match.group())
+        if not _may_name(match.group(), stem):
+            previous = None
+            continue
+        stems[stem] += 1
+        if previous and text[previous[0] : match.start()] == " ":
+            stems[f"{previous[1]} {stem}"] += 1
+        previous = (match.end(), stem)
+    return frozenset(stem for stem, n in stems.items() if n > 1)
+
+
+def find_words(text: str, start: int, end: int, repeated: frozenset[str]) -> Iterator[NameSpan]:
+    """Repeated words and pairs, and what stands beside a telling word."""
+    previous: re.Match[str] | None = None
+    for match in _WORD.finditer(text, start, end):
+        word = match.group()
+        stem = _stem(word)
+        if _may_name(word, stem):
+            if stem in repeated:
+                yield _span(match, stem)
+            if previous is not None and text[previous.end() : match.start()] == " ":
+                yield from _beside(text, previous, match, repeated)
+        elif previous is not None and word in _TAILS:
+            yield from _before_tail(text, previous, match)
+        previous = match
+
+
+def _beside(
+    text: str, left: re.Match[str], right: re.Match[str], repeated: frozenset[str]
+) -> Iterator[NameSpan]:
+    first, second = left.group(), right.group()
+    lead = _LEADS.get(first)
+    if lead:
+        start = left.start() if first in _KEEPS_LEAD else right.start()
+        yield NameSpan(start, right.end(), text[start : right.end()], lead)
+    elif second in _TAILS and _may_name(first, _stem(first)):
+        yield from _before_tail(text, left, right)
+    if f"{_stem(first)} {_stem(second)}" in repeated:
+        yield NameSpan(left.start(), right.end(), text[left.start() : right.end()])
+
+
+def _before_tail(text: str, left: re.Match[str], tail: re.Match[str]) -> Iterator[NameSpan]:
+    if not _may_name(left.group(), _stem(left.group())) or text[left.end() : tail.start()] != " ":
+        return
+    end = tail.end() if tail.group() in _KEEPS_TAIL else left.end()
+    yield NameSpan(left.start(), end, text[left.start() : end], _TAILS[tail.group()])
+
+
+def _span(match: re.Match[str], stem: str) -> NameSpan:
+    """A repeated word; a Korean one without its particle."""
+    word = match.group()
+    name = stem if word.startswith(stem) else word
+    return NameSpan(match.start(), match.start() + len(name), name)
+
+
+def _stem(word: str) -> str:
+    """What forms of one word share: without a Korean particle, an Arabic article or conjunction."""
+    if "\uac00" <= word[0] <= "\ud7a3":
+        return without_particle(word)
+    if "\u0600" <= word[0] <= "\u06ff":
+        bare = _ARABIC_PREFIX.sub("", word)
+        return bare if len(bare) > 2 else word
+    return word
+
+
+def _may_name(word: str, stem: str) -> bool:
+    shortest = 2 if word[0] >= "\u0900" else 3
+    return (
+        len(stem) >= shortest
+        and word not in _COMMON
+        and stem not in COMMON_KOREAN
+        and word not in COMMON_KOREAN
+    )
+
+
+# Names in Chinese, Japanese and Korean text.
+
+
+_HAN = re.compile("[\u3400-\u9fff\uf900-\ufaff々〇]+")
+_KATAKANA = re.compile("[\u30a1-\u30fa][\u30a1-\u30fe]*(?:[・=＝][\u30a1-\u30fa][\u30a1-\u30fe]*)*")
+_HIRAGANA = re.compile("[\u3041-\u309f]")
+_KANA_AFTER_NAME = frozenset("はがのでにをとへもやさ、")
+_HANGUL = re.compile("[\uac00-\ud7a3]+")
+
+_LISTS_CJK_NER = read_word_lists("clew.indexing.ner", "words", "cjk.toml")
+_SINGLE_BREAKS = "".join(_LISTS_CJK_NER["single_breaks"].split())
+_BREAKS = re.compile(
+    f"[{_SINGLE_BREAKS}]|{'|'.join(sorted(_LISTS_CJK_NER['word_breaks'].split()))}"
+)
+_SUFFIX = re.compile(
+    "|".join(
+        f"(?P<{kind}>[\u3400-\u9fff々]{{1,7}}(?:{'|'.join(sorted(endings.split()))}))$"
+        for kind, endings in _LISTS_CJK_NER["suffixes"].items()
+    )
+)
+_KNOWN_PLACES = re.compile(
+    "[中美英法德韩韓泰]国|日本|印度|俄罗斯|俄国|意大利|西班牙|葡萄牙|荷兰|瑞士|瑞典|加拿大|澳大利亚|埃及|希腊"
+    "|越南|朝鲜|台湾|臺灣|香港|澳门|北京|上海|天津|重庆|广州|深圳|南京|东京|東京|京都|大阪|伦敦|巴黎|纽约|柏林"
+    "|莫斯科|欧洲|亚洲|非洲|美洲"
+)
+_DISTRICTS = re.compile("[\u3400-\u9fff]{2,4}?(?:特别行政区|自治区|省|市|县|縣|区|區|州)")
+_LOCATIVES = frozenset("在于於到至")
+_TRADE = re.compile("(?:者|家|員|的|性|語|監督|選手|俳優|歌手|教授)$")
+_HONORIFIC = re.compile("(?:さん|くん|ちゃん|氏|様|先生)")
+_SURNAMES = frozenset("".join(_LISTS_CJK_NER["surnames"].split()))
+_COMMON_HAN = word_list(_LISTS_CJK_NER["common_han"])
+
+_JOSA = re.compile(
+    "(?:에서는|에게서|으로서|으로써|이라고|이라는|입니다|이었다|에서|에게|한테|으로|까지"
+    "|부터|처럼|보다|이며|이자|이다|였다|라고|라는|들은|들이|과|와|은|는|이|가|을|를|의|에|로|도|만|및)$"
+)
+_HANGUL_SUFFIX = re.compile(
+    "(?:(?P<place>특별시|광역시|자치도|공화국|왕국|제국|[가-힣](?:시|군|구|읍|면|도|섬|강|산|역))"
+    "|(?P<organisation>대학교|대학|학교|회사|그룹|은행|연구소|박물관|위원회|협회|전자|자동차)"
+    "|(?P<person>대왕|대통령|교수|박사|황제|장군|선생|씨))$"
+)
+_HANGUL_PERSON = re.compile(
+    "(?P<name>[\uac00-\ud7a3]{2,4}) (?:씨|님|교수|박사|대통령|선생)"
+    "(?=[은는이가을를의에와과도 .,]|$)"
+)
+COMMON_KOREAN = word_list(_LISTS_CJK_NER["common_korean"])
+"""Korean words that are no names however often they are said."""
+
+
+def repeated_han(text: str) -> frozenset[str]:
+    """Sequences of two to six Han characters that occur twice, not only within a longer one."""
+    counts: Counter[str] = Counter()
+    for run in _HAN.findall(text):
+        for piece in _BREAKS.split(run):
+            for size in range(2, min(6, len(piece)) + 1):
+                counts.update(piece[i : i + size] for i in range(len(piece) - size + 1))
+    often = {gram: n for gram, n in counts.items() if n > 1 and gram not in _COMMON_HAN}
+    inner = {
+        part
+        for gram, n in often.items()
+        if len(gram) > 2
+        for part in (gram[1:], gram[:-1])
+        if often.get(part) == n
+    }
+    return frozenset(often.keys() - inner)
+
+
+def find_east_asian(
+    text: str, start: int, end: int, repeated: frozenset[str]
+) -> Iterator[NameSpan]:
+    """Katakana words, Han names and Korean names."""
+    for match in _KATAKANA.finditer(text, start, end):
+        if len(match.group()) > 1:
+            yield NameSpan(match.start(), match.end(), match.group())
+    japanese = _HIRAGANA.search(text, start, end) is not None
+    for match in _HAN.finditer(text, start, end):
+        yield from (_kanji if japanese else _hanzi)(text, match.start(), match.group(), repeated)
+    for match in _HANGUL_PERSON.finditer(text, start, end):
+        yield NameSpan(match.start(), match.end("name"), match["name"], "person")
+    for match in _HANGUL.finditer(text, start, end):
+        yield from _hangul(match.start(), match.group())
+
+
+def _kanji(text: str, start: int, run: str, repeated: frozenset[str]) -> Iterator[NameSpan]:
+    """A run of kanji stands between kana, so that it is a word or a few."""
+    end = start + len(run)
+    honoured = _HONORIFIC.match(text, end) is not None
+    if 2 <= len(run) <= 8 and run not in _COMMON_HAN:
+        followed = end >= len(text) or text[end] in _KANA_AFTER_NAME or not text[end].isalnum()
+        if honoured or run in repeated or (followed and not _TRADE.search(run)):
+            yield NameSpan(start, end, run, "person" if honoured else _kind_by_suffix(run))
+    elif len(run) > 8:
+        yield from _grams(start, run, repeated)
+
+
+def _hanzi(text: str, start: int, run: str, repeated: frozenset[str]) -> Iterator[NameSpan]:
+    """A run of Chinese is a sentence; function words cut it into pieces."""
+    at, located = 0, False
+    for cut in [*_BREAKS.finditer(run), None]:
+        piece = run[at : cut.start() if cut else len(run)]
+        yield from _piece(start + at, piece, repeated, located=located)
+        if cut:
+            at, located = cut.end(), cut.group() in _LOCATIVES
+
+
+def _piece(
+    start: int, piece: str, repeated: frozenset[str], *, located: bool
+) -> Iterator[NameSpan]:
+    """`located`: a word such as "in" stands before the piece."""
+    if len(piece) < 2 or piece in _COMMON_HAN:
+        return
+    yield from _grams(start, piece, repeated)
+    yield from _places(start, piece)
+    kind = _kind_by_suffix(piece)
+    if kind != "name" or piece in repeated:
+        yield NameSpan(start, start + len(piece), piece, kind)
+    elif len(piece) <= 3 and piece[0] in _SURNAMES:
+        yield NameSpan(start, start + len(piece), piece, "person")
+    elif located and len(piece) <= 4:
+        yield NameSpan(start, start + len(piece), piece, "place")
+
+
+def _places(start: int, piece: str) -> Iterator[NameSpan]:
+    """Well-known places at the head of a piece, and the parts of "浙江省绍兴市"."""
+    known = _KNOWN_PLACES.match(piece)
+    if known:
+        yield NameSpan(start, start + known.end(), known.group(), "place")
+    parts = list(_DISTRICTS.finditer(piece))
+    if len(parts) > 1:
+        for part in parts:
+            yield NameSpan(
+                start + part.start(), start + part.end(), part.group(), "place", nested=True
+            )
+
+
+def _grams(start: int, run: str, repeated: frozenset[str]) -> Iterator[NameSpan]:
+    for size in range(min(6, len(run)), 1, -1):
+        for i in range(len(run) - size + 1):
+            gram = run[i : i + size]
+            if gram in repeated:
+                yield NameSpan(start + i, start + i + size, gram, _kind_by_suffix(gram))
+
+
+def _kind_by_suffix(name: str) -> str:
+    match = _SUFFIX.match(name)
+    return match.lastgroup or "name" if match else "name"
+
+
+def _hangul(start: int, word: str) -> Iterator[NameSpan]:
+    name = without_particle(word)
+    if len(name) < 3 or name in COMMON_KOREAN or word in COMMON_KOREAN:
+        return
+    match = _HANGUL_SUFFIX.search(name)
+    if match:
+        yield NameSpan(start, start + len(name), name, match.lastgroup or "name")
+
+
+def without_particle(word: str) -> str:
+    """A Korean word without the particle that its place in the sentence gives it."""
+    match = _JOSA.search(word)
+    return word[: match.start()] if match and match.start() >= 2 else word
+
+
+# Names in languages other than English: which capitals show a name there.
+#
+# Where nouns are written small, a word that only its place capitalises is no name, and function
+# words are none. Where all nouns have a capital, as in German, a capital says nothing by itself:
+# a
+# name goes without article, adjective and common ending, has a shape of its own, or a title
+# before
+# it.
+
+
+_WORD_FOREIGN_NAMES = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_TOKEN = re.compile(r"\S+")
+_BLANK = frozenset((" ", "\n"))
+_AND = frozenset(("et", "und", "y"))
+_OF_PERSONS = frozenset(("von", "van", "zu", "zur", "vom", "der", "den"))
+_COURTESY = COURTESY | word_list(
+    "herrn frau señor señora señorita signor signora senhor senhora monsieur madame meneer mevrouw"
+)
+_COMPANY_FORMS = frozenset(("AG", "GmbH", "KG", "OHG", "SE", "KGaA", "UG"))
+"""Right behind a company's name, which may follow an article: "von der Krones AG"."""
+_MARKS = ".,;:!?'’"
+_LONGEST_TITLE = 20
+"""Characters before a name in which a title is looked for."""
+LEAST_USES = 2
+"""Times that a noun must stand without article for it to be a name, where nouns have capitals."""
+MOST_MODIFIED = 0.25
+"""Share of the places of a name at which an article or an adjective stands before it, at most."""
+
+RARELY_SMALL = 4
+"""How many times as often as small a name must be written with its capital."""
+_JOINTS = frozenset("./@_:~=<\\`#$&?")
+_JOINED = re.compile(r"[/@_~=>\\`$&]|[.:](?=\w)")
+
+Token = tuple[int, str]
+"""Where a word starts, and the word."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignNames:
+    """What one document shows of its capitals."""
+
+    words: LanguageWords
+    small: frozenset[str]
+    """Its words that are written small somewhere."""
+    told: frozenset[str]
+    """Words whose capital shows a name within its sentences."""
+    nouns: frozenset[str]
+    """Capitalised words, in all their forms, with an article or an adjective before them."""
+
+    @classmethod
+    def of(cls, document: Document) -> ForeignNames | None:
+        """None for English, unknown languages and those that have no word list."""
+        words = language_words(document.language)
+        if words is None:
+            return None
+        small, capitals = Counter[str](), Counter[str]()
+        bare, modified = Counter[str](), Counter[str]()
+        for before, word in _with_word_before(document.text):
+            if word.islower():
+                small[word] += 1
+            elif before:
+                capitals[word] += 1
+                count = modified if _is_modified(before, words) else bare
+                count[_stem_foreign_names(word, document.language)] += 1
+        needed = LEAST_USES if words.nouns else 1
+        told, nouns = set[str](), set[str]()
+        for word in capitals:
+            stem = _stem_foreign_names(word, document.language)
+            if modified[stem] > MOST_MODIFIED * (bare[stem] + modified[stem]):
+                nouns.add(word)
+            elif bare[stem] >= needed:
+                told.add(word)
+        # A name may be written small now and then: in a command, a folder, by oversight.
+        often = {word for word in small if small[word] * RARELY_SMALL > capitals[word.title()]}
+        return cls(words, frozenset(often), frozenset(told), frozenset(nouns))
+
+    def filter(self, text: str, start: int, spans: Iterable[NameSpan]) -> list[NameSpan]:
+        """The names among the spans of a sentence that starts there, without words around them."""
+        found: dict[tuple[int, int], NameSpan] = {}
+        for span in spans:
+            for part in self._parts(text, span):
+                if name := self._name(text, start, span, part):
+                    found.setdefault((name.start, name.end), name)
+        return list(found.values())
+
+    def _parts(self, text: str, span: NameSpan) -> Iterator[Sequence[Token]]:
+        """The words of a span, apart at "and" and, where nouns have capitals, at what joins them.
+
+        "Rest des Systems" is no name; "Otto von Bismarck" is one.
+        """
+        part: list[Token] = []
+        for match in _TOKEN.finditer(text, span.start, span.end):
+            word = match.group()
+            is_joint = word in _AND or (self.words.nouns and word in self.words.stop_words)
+            is_of_person = word in _OF_PERSONS and part and is_first_name(part[0][1])
+            if is_joint and not is_of_person:
+                yield part
+                part = []
+            else:
+                part.append((match.start(), word))
+        yield part
+
+    def _name(
+        self, text: str, start: int, span: NameSpan, tokens: Sequence[Token]
+    ) -> NameSpan | None:
+        opens = bool(tokens) and opens_line(text, start, tokens[0][0])
+        while tokens and self._is_common(tokens[0][1], opens and len(tokens) > 1):
+            if len(tokens) == 2 and self._is_company(tokens):
+                break
+            tokens, opens = tokens[1:], False
+        while tokens and self._is_common(tokens[-1][1], opens=False):
+            tokens = tokens[:-1]
+        if not tokens or (len(tokens) == 1 and not self._names_alone(text, start, *tokens[0])):
+            return None
+        if opens and self.words.nouns and not any(self._is_known(word) for _, word in tokens):
+            return None
+        left, right = tokens[0][0], tokens[-1][0] + len(tokens[-1][1])
+        if (left, right) == (span.start, span.end):
+            return span._replace(initial=False) if len(tokens) == 1 else span
+        right = left + len(text[left:right].rstrip(_MARKS))
+        name = " ".join(text[left:right].split())
+        return NameSpan(left, right, name, type_of_name(name), nested=span.nested)
+
+    def _is_common(self, token: str, opens: bool) -> bool:
+        """Whether a word at the edge of a name is none of it: a function word, a verb, a noun."""
+        word = token.strip(_MARKS)
+        lower = word.casefold()
+        if not word[:1].isalpha() or word.isupper():
+            return False
+        if lower in self.words.stop_words | _COURTESY or (opens and lower in self.small):
+            return True
+        if self.words.nouns is None or is_first_name(word):
+            return False
+        if "-" in word:
+            return not all(part in self.told for part in word.split("-"))
+        is_plain = word[1:].islower()
+        return is_plain and (word in self.nouns or lower.endswith(self.words.nouns.endings))
+
+    def _is_company(self, tokens: Sequence[Token]) -> bool:
+        """Whether a noun and the form of a company stand together: "von der Krones AG"."""
+        word, form = (token.strip(_MARKS) for _, token in tokens)
+        return word.casefold() not in self.words.stop_words and form in _COMPANY_FORMS
+
+    def _is_known(self, token: str) -> bool:
+        word = token.strip(_MARKS)
+        return word in self.told or not word[1:].islower() or is_first_name(word)
+
+    def _names_alone(self, text: str, start: int, at: int, token: str) -> bool:
+        """Whether one word is a name: by its shape, a title before it, or the document."""
+        word = token.strip(_MARKS)
+        if not all(part[1:].islower() for part in word.split("-")):
+            return True  # "iPhone", "KDE"
+        before = text[max(start, at - _LONGEST_TITLE) : at].split()
+        if before and before[-1].casefold().strip(".") in TITLES | _COURTESY:
+            return True
+        lower = word.casefold()
+        if lower in self.small or lower in self.words.stop_words:
+            return False
+        return word in self.told or is_first_name(lower) or lower in PLACES
+
+
+def _with_word_before(text: str) -> Iterator[tuple[str, str]]:
+    """Each word, and the one before it in its sentence; empty where something stands between.
+
+    What is part of an address, a path or a name of code is no word.
+    """
+    before, end = "", 0
+    for match in _WORD_FOREIGN_NAMES.finditer(text):
+        if text[match.start() - 1 : match.start()] in _JOINTS or _JOINED.match(text, match.end()):
+            before, end = "", match.end()
+            continue
+        yield (before if text[end : match.start()] in _BLANK else ""), match.group()
+        before, end = match.group(), match.end()
+
+
+def _stem_foreign_names(word: str, language: str) -> str:
+    """What forms of a word have in common; a compound with a hyphen has none."""
+    return word if "-" in word else " ".join(terms(word, language)) or word
+
+
+def _is_modified(before: str, words: LanguageWords) -> bool:
+    """Whether the word before a noun is an article or may be an adjective."""
+    if words.nouns is None:
+        return False
+    lower = before.casefold()
+    if lower in words.nouns.articles:
+        return True
+    is_adjective = before.islower() and lower not in words.stop_words
+    return is_adjective and lower.endswith(words.nouns.adjectives)

@@ -1,1 +1,0 @@
-"""Names that their own letters and joints show: code, standards, words that ran together."""

@@ -1,1 +1,0 @@
-"""Names by what scripts and languages other than English show of them."""

@@ -1,1 +1,0 @@
-"""Bibliographies and catalogues of papers: BibTeX, RIS, CSL, and what catalogues save as JSON."""

@@ -1,0 +1,563 @@
+"""Events of iCalendar files: a document each, a series as one."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import MAXYEAR, UTC, date, datetime, timedelta, tzinfo
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo, available_timezones
+
+from clew.indexing.reading.formats.common import (
+    ReadResult,
+    check_limit,
+    decode,
+    record,
+    text_digest,
+)
+from clew.indexing.reading.formats.contacts import (
+    Block,
+    blocks,
+    fitting,
+    name_of,
+    parsed,
+    person,
+    read_blocks,
+)
+from clew.indexing.reading.formats.markup import read_markdown
+from clew.times.recurrence import ENDLESS, check_rule, last_day, listed, rule_parts, without_until
+from clew.types import Document, PartialDate
+
+if TYPE_CHECKING:
+    from clew.indexing.reading.formats.common import RawFile
+    from clew.indexing.reading.formats.contacts import Component
+    from clew.indexing.reading.formats.mail_parts import Person
+
+
+MEDIA_TYPE = "text/calendar"
+_KINDS = ("VEVENT", "VTODO", "VJOURNAL")
+_DECLINED = "DECLINED"
+_FREQUENCIES = {"DAILY": "day", "WEEKLY": "week", "MONTHLY": "month", "YEARLY": "year"}
+
+
+def read_calendar(raw: RawFile) -> ReadResult | None:
+    """The events, tasks and journal entries of an `.ics` file."""
+    text = decode(raw)
+    if "BEGIN:V" not in text.upper():
+        raise raw.unreadable("line 1: no iCalendar (BEGIN:VCALENDAR is missing)")
+    found = list(blocks(text, (*_KINDS, "VTIMEZONE")))
+    _forget_zones()
+    for block in found:
+        if block.name == "VTIMEZONE" and block.closed:
+            _learn_zone(block.text)
+    wanted = [block for block in found if block.name in _KINDS]
+    changes = changes_in(wanted)
+
+    def make(component: Component) -> Document:
+        if component.name == "VTODO":
+            return todo(raw, component)
+        uid = str(component.get("UID", ""))
+        return _event(raw, component, changes.get(uid, Changes()))
+
+    documents, skipped = read_blocks(raw, wanted, make)
+    # Of two versions of one event, the later one counts.
+    by_source = {document.source: document for document in documents}
+    return ReadResult(documents=tuple(by_source.values()), skipped=tuple(skipped))
+
+
+def _forget_zones() -> None:
+    """Those of the file before: programs give zones of their own the same name in every file."""
+    from icalendar.timezone import tzp
+
+    tzp.use_default()
+
+
+def _learn_zone(text: str) -> None:
+    from icalendar import Component
+
+    try:
+        Component.from_ical(text)  # remembered by its TZID
+    except (ValueError, KeyError, TypeError, IndexError):
+        return  # its events say that they are in a zone of that name
+
+
+def _event(raw: RawFile, component: Component, changes: Changes) -> Document:
+    if "DTSTART" not in component:
+        raise ValueError("says no start (DTSTART)")
+    start: date = component["DTSTART"].dt
+    end = ends(component, start)
+    title = " ".join(str(component.get("SUMMARY", "")).split()) or "(untitled event)"
+    people = [person(one) for one in all_of(component, "ATTENDEE") if _comes(one)]
+    organiser = [person(one) for one in all_of(component, "ORGANIZER")[:1]]
+    again = as_text(component["RECURRENCE-ID"].dt) if "RECURRENCE-ID" in component else ""
+    fields = {
+        **when(component, start, end, changes),
+        "place": str(component.get("LOCATION", "")).strip(),
+        "attendees": fitting(people) or None,
+        "attendee_count": len(people) or None,
+        "organiser": fitting(organiser) or None,
+        "categories": _categories(component) or None,
+        "status": str(component.get("STATUS", "")).lower(),
+        "uid": str(component.get("UID", ""))[:200],
+    }
+    uid = fields["uid"] or f"{title}/{as_text(start)}"
+    return record(
+        raw,
+        f"{uid}/{again}" if again else uid,
+        _words(title, component, fields, people, organiser),
+        title=title,
+        media_type=MEDIA_TYPE,
+        entity_type="event",
+        fields=fields,
+        date=_date(start),
+    )
+
+
+def _date(start: date) -> PartialDate:
+    if isinstance(start, datetime):
+        moment = start if start.tzinfo else start.replace(tzinfo=UTC)
+        return PartialDate(moment.astimezone(UTC), "time")
+    return PartialDate(datetime(start.year, start.month, start.day, tzinfo=UTC), "day")
+
+
+def _comes(attendee: Any) -> bool:  # noqa: ANN401 - icalendar's values have no common type
+    return str(attendee.params.get("PARTSTAT", "")).upper() != _DECLINED
+
+
+def _categories(component: Component) -> list[str]:
+    found = [str(one) for many in all_of(component, "CATEGORIES") for one in many.cats]
+    return [one.strip() for one in found if one.strip()][:20]
+
+
+# --- as words ----------------------------------------------------------------------------
+
+
+def _words(
+    title: str,
+    component: Component,
+    fields: dict[str, Any],
+    people: list[Person],
+    organiser: list[Person],
+) -> str:
+    lines = [
+        title,
+        f"When: {_said(component['DTSTART'].dt, ends(component, component['DTSTART'].dt))}",
+    ]
+    if "rrule" in fields:
+        lines[-1] += f", {_repeats(fields['rrule'])}"
+    if fields["place"]:
+        lines.append(f"at {fields['place']}")
+    if organiser:
+        lines.append(f"organised by {name_of(organiser[0])}")
+    if people:
+        lines.append(f"with {', '.join(map(name_of, people))}")
+    if fields["categories"]:
+        lines.append(f"categories: {', '.join(fields['categories'])}")
+    if fields["status"] == "cancelled":
+        lines.append("cancelled")
+    description = str(component.get("DESCRIPTION", "")).replace("\r\n", "\n").strip()
+    return "\n".join([*lines, *(["", description] if description else [])])
+
+
+def _said(start: date, end: date) -> str:
+    """Such as "Friday 1 March 2024, 09:00 to 10:00", in the time of its own place."""
+    day = f"{start:%A} {start.day} {start:%B} {start.year}"
+    if not isinstance(start, datetime):
+        last = end - timedelta(days=1)
+        return day if last <= start else f"{day} to {last:%A} {last.day} {last:%B} {last.year}"
+    until = f" to {end:%H:%M}" if end > start else ""
+    return f"{day}, {start:%H:%M}{until}"
+
+
+def _repeats(rules: str) -> str:
+    said = []
+    for parts in map(rule_parts, rules.split()):
+        unit, interval = _FREQUENCIES.get(parts["FREQ"]), parts.get("INTERVAL", "1")
+        every = f"every {unit}" if interval == "1" else f"every {interval} {unit}s"
+        said.append(every if unit else "repeated")
+    return " and ".join(said)
+
+
+# Series of an iCalendar file: their rules, and what other components of the file change in them.
+#
+# A component with RANGE=THISANDFUTURE describes all that follow, too. It is a series of its own,
+# with
+# the rules of the first, moved as its own start is; the first ends before it.
+
+
+@dataclass(slots=True)
+class Changes:
+    """What other components of a file say of a series."""
+
+    moved: list[str] = field(default_factory=list)
+    """Occurrences that are described on their own: none of the series any more."""
+    ranges: list[str] = field(default_factory=list)
+    """Occurrences from which on all are described by another component."""
+    series: Component | None = None
+    """The one that has the rules, where there are ranges."""
+
+    def after(self, occurrence: str) -> str:
+        """Where the next range begins; empty where none does."""
+        later = [one for one in self.ranges if _moment(one) > _moment(occurrence)]
+        return min(later, key=_moment, default="")
+
+
+def changes_in(blocks: Sequence[Block]) -> Mapping[str, Changes]:
+    """Changes of series by UID. What cannot be read is named when it is read as an event."""
+    found: defaultdict[str, Changes] = defaultdict(Changes)
+    others: list[Block] = []
+    for block in blocks:
+        if "RECURRENCE-ID" not in block.text.upper():
+            others.append(block)
+        elif component := _sound(block):
+            again = component["RECURRENCE-ID"]
+            known = found[str(component.get("UID", ""))]
+            (known.ranges if _is_range(component) else known.moved).append(as_text(again.dt))
+    if any(one.ranges for one in found.values()):
+        for component in filter(None, map(_sound, others)):
+            if (uid := str(component.get("UID", ""))) in found:
+                found[uid].series = component
+    return found
+
+
+def _sound(block: Block) -> Component | None:
+    try:
+        component, _ = parsed(block)
+        if "RECURRENCE-ID" in component:
+            _ = component["RECURRENCE-ID"].dt
+    except (ValueError, KeyError, AttributeError, TypeError, IndexError):
+        return None
+    return component if "DTSTART" in component else None
+
+
+def _is_range(component: Component) -> bool:
+    """Whether it changes all that follow; where days and times are mixed it changes one."""
+    again = component["RECURRENCE-ID"]
+    kinds = {isinstance(one.dt, datetime) for one in (again, component["DTSTART"])}
+    return str(again.params.get("RANGE", "")).upper() == "THISANDFUTURE" and len(kinds) == 1
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def when(component: Component, start: date, end: date, changes: Changes) -> dict[str, Any]:
+    """First start and end, zone, and what makes a series of them, as metadata."""
+    if "RECURRENCE-ID" not in component:
+        first = min(changes.ranges, key=_moment, default="")
+        found = _times_of(component, start, end, changes.moved)
+        return {**found, "series_before": first} if first else found
+    again = as_text(component["RECURRENCE-ID"].dt)
+    series = changes.series
+    if again not in changes.ranges or series is None:
+        return _times_of(component, start, end, [])
+    begun: date = series["DTSTART"].dt
+    known = _times_of(series, begun, ends(series, begun), changes.moved)
+    return {
+        **known,
+        "start": as_text(start),
+        "end": as_text(end),
+        "last": _later(known["last"], _moment(as_text(end)) - _moment(again)),
+        "series_start": known["start"],
+        "series_from": again,
+        "series_before": changes.after(again),
+    }
+
+
+def _later(day: str, by: timedelta) -> str:
+    try:
+        moved = date.fromisoformat(day) + max(by, timedelta()) + timedelta(days=1)
+    except OverflowError:
+        return ENDLESS
+    return ENDLESS if day == ENDLESS else moved.isoformat()
+
+
+def _times_of(component: Component, start: date, end: date, moved: list[str]) -> dict[str, Any]:
+    timed = isinstance(start, datetime)
+    zone = _zone(start) if isinstance(start, datetime) else ""
+    fields: dict[str, Any] = {"start": as_text(start), "end": as_text(end), "all_day": not timed}
+    fields["zone"] = zone
+    here = ZoneInfo(zone or "UTC")
+    local, local_end = (_wall(moment, here) for moment in (start, end))
+    days = [(local_end + timedelta(days=1)).date().isoformat()]
+    rules = [one.to_ical().decode() for one in all_of(component, "RRULE")]
+    for stated in rules:
+        rule, until = without_until(stated, here)
+        check_rule(rule, local, until)
+        days.append(last_day(rule, local, until, local_end - local))
+    if rules:
+        fields["rrule"] = " ".join(rules)
+    further = _times(component, "RDATE")
+    fields["last"] = max([*days, *(one[:10] for one in further)])
+    fields |= listed("further", further)
+    return fields | listed("excepted", [*_times(component, "EXDATE"), *moved])
+
+
+def _times(component: Component, name: str) -> list[str]:
+    found = [one.dt for many in all_of(component, name) for one in many.dts]
+    return [as_text(one[0] if isinstance(one, tuple) else one) for one in found]
+
+
+def ends(component: Component, start: date) -> date:
+    """When it ends first; raises `ValueError` for a day that ends at a time."""
+    if "DTEND" in component:
+        end: date = component["DTEND"].dt
+        if isinstance(end, datetime) != isinstance(start, datetime):
+            kinds = ("time", "day") if isinstance(start, datetime) else ("day", "time")
+            raise ValueError(f"starts with a {kinds[0]} and ends with a {kinds[1]}")
+        return end
+    if "DURATION" in component:
+        return start + component["DURATION"].dt
+    return start if isinstance(start, datetime) else start + timedelta(days=1)
+
+
+def _zone(moment: datetime) -> str:
+    """The name of a time's zone; empty for a time that holds wherever one is."""
+    if moment.tzinfo is None:
+        return ""
+    key = getattr(moment.tzinfo, "key", "")
+    if not key:
+        from icalendar.timezone import tzids_from_tzinfo
+
+        known = [name for name in tzids_from_tzinfo(moment.tzinfo) if _is_zone(name)]
+        key = known[0] if known else _alike(moment.tzinfo, moment.year)
+    return str(key)
+
+
+@lru_cache(64)
+def _alike(own: tzinfo, year: int) -> str:
+    """The first zone whose clocks show the same through a year and the next; UTC for none."""
+    first = min(year, MAXYEAR - 1)
+    days = [(month, day) for month in range(1, 13) for day in (1, 15)]
+    moments = [datetime(y, *day, 12) for y in (first, first + 1) for day in days]
+    wanted = [moment.replace(tzinfo=own).utcoffset() for moment in moments]
+    for name in sorted(name for name in available_timezones() if "/" in name):
+        zone = ZoneInfo(name)
+        pairs = zip(moments, wanted, strict=True)
+        if all(moment.replace(tzinfo=zone).utcoffset() == offset for moment, offset in pairs):
+            return name
+    return "UTC"
+
+
+def _is_zone(name: str) -> bool:
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError, KeyError):
+        return False
+    return True
+
+
+def _wall(moment: date, zone: ZoneInfo) -> datetime:
+    if not isinstance(moment, datetime):
+        return datetime.combine(moment, datetime.min.time())
+    return moment.astimezone(zone).replace(tzinfo=None) if moment.tzinfo else moment
+
+
+def as_text(moment: date) -> str:
+    """A day, a time in UTC, or a time that holds wherever one is."""
+    if isinstance(moment, datetime) and moment.tzinfo is not None:
+        return moment.astimezone(UTC).isoformat()
+    return moment.isoformat()
+
+
+def all_of(component: Component, name: str) -> list[Any]:
+    """The values of a property, which may be there once or more."""
+    found = component.get(name, [])
+    return found if isinstance(found, list) else [found]
+
+
+# Tasks: of `todo.txt`, of VTODO, and of the task lists in Markdown notes.
+#
+# A line of `todo.txt` and a VTODO are documents. A task of a note stays in the note: the note's
+# metadata say how many it has, and its lines are read when tasks are asked for.
+
+
+MEDIA_TYPE_TASKS = "text/x-task"
+OPEN, DOING, DONE, CANCELLED = "open", "in_progress", "done", "cancelled"
+STATUSES = (OPEN, DOING, DONE, CANCELLED)
+_OF_TODO = {"COMPLETED": DONE, "IN-PROCESS": DOING, "CANCELLED": CANCELLED}
+_OF_MARK = {" ": OPEN, "x": DONE, "X": DONE, "/": DOING, "-": CANCELLED}
+MARKS = {OPEN: " ", DONE: "x", DOING: "/", CANCELLED: "-"}
+ITEM = re.compile(
+    r"^(?P<before>[ \t]{0,40}(?:[-*+]|\d{1,9}[.)])[ \t]{1,4}\[)(?P<mark>[ xX/-])\][ \t]{1,4}"
+    r"(?P<text>\S[^\n]{0,1000})$",
+    re.MULTILINE,
+)
+"""A line of a task list in Markdown."""
+_DATE = r"(\d{4}-\d{2}-\d{2})"
+_DUE = re.compile(rf"(?:\bdue:|@due\(|📅[ ]?|\(due[ ]|\bdue[ ]){_DATE}\)?", re.IGNORECASE)
+_PROJECT = re.compile(r"(?:(?<=\s)|^)\+([\w-]{1,80})")
+_WHO = re.compile(r"(?:(?<=\s)|^)@([^\W\d][\w.-]{0,80})(?![\w(])")
+_PRIORITY = re.compile(r"^\(([A-Z])\) ")
+_DONE = re.compile(rf"^x (?:{_DATE} )?(?:{_DATE} )?")
+_MADE = re.compile(rf"^{_DATE} ")
+_PAIR = re.compile(r"(?:(?<=\s)|^)[a-z]{1,20}:\S{1,80}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Task:
+    """Something to do."""
+
+    title: str
+    status: str = OPEN
+    due: str = ""
+    """ISO 8601 day; empty for none."""
+    priority: str = ""
+    """A to Z; empty for none."""
+    project: str = ""
+    people: tuple[str, ...] = ()
+    contexts: tuple[str, ...] = ()
+    """Of `todo.txt`, where `@` says a place or a tool as often as a person."""
+    line: str = ""
+    """The line of the file that says it."""
+
+
+def task_of(words: str, status: str, line: str) -> Task:
+    """A task from its words: `due:2024-05-01`, `+project`, `@somebody` are read and stay."""
+    due, project = _DUE.search(words), _PROJECT.search(words)
+    urgent = _PRIORITY.match(words)
+    title = words
+    for told in (_PRIORITY, _DUE, _PROJECT, _WHO, _PAIR):
+        title = told.sub("", title)
+    return Task(
+        title=" ".join(title.split()) or words,
+        status=status,
+        due=due[1] if due and _is_day(due[1]) else "",
+        priority=urgent[1] if urgent else "",
+        project=project[1] if project else "",
+        people=tuple(match[1].strip(".") for match in _WHO.finditer(words)),
+        line=line,
+    )
+
+
+def _is_day(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+# --- Markdown ----------------------------------------------------------------------------
+
+
+def markdown_tasks(text: str) -> Iterator[Task]:
+    """The tasks of a note, in order."""
+    for match in ITEM.finditer(text):
+        yield task_of(match["text"].strip(), _OF_MARK[match["mark"]], match[0])
+
+
+def read_notes(raw: RawFile) -> ReadResult:
+    """A note as ever, with the number of its tasks in its metadata."""
+    found = read_markdown(raw)
+    documents = tuple(
+        replace(one, metadata={**one.metadata, "tasks": count})
+        if (count := len(ITEM.findall(one.text)))
+        else one
+        for one in found.documents
+    )
+    return replace(found, documents=documents)
+
+
+# --- todo.txt ----------------------------------------------------------------------------
+
+
+def todo_line(line: str) -> Task:
+    """The task of a line of `todo.txt`."""
+    done = _DONE.match(line)
+    words = _MADE.sub("", line[done.end() :] if done else line)
+    urgent = _PRIORITY.match(words)
+    if urgent:
+        words = urgent[0] + _MADE.sub("", words[urgent.end() :])
+    task = task_of(words, DONE if done else OPEN, line)
+    return replace(task, people=(), contexts=task.people)
+
+
+def read_todo_txt(raw: RawFile) -> ReadResult:
+    """A document a line."""
+    lines = [line.strip() for line in decode(raw).split("\n") if line.strip()]
+    check_limit(raw.limits, "elements", len(lines), raw.source)
+    seen: Counter[str] = Counter()
+    documents = []
+    for line in lines:
+        task = todo_line(line)
+        key = text_digest(task.title.casefold())[:12]
+        seen[key] += 1
+        again = f"-{seen[key]}" if seen[key] > 1 else ""
+        documents.append(task_record(raw, f"{key}{again}", task, line, None))
+    return ReadResult(documents=tuple(documents))
+
+
+def task_record(
+    raw: RawFile, key: str, task: Task, text: str, people: list[str] | None
+) -> Document:
+    """The document of a task; its date is the day on which it is due."""
+    fields = {
+        "status": task.status,
+        "due": task.due,
+        "priority": task.priority,
+        "project": task.project,
+        "people": people or list(task.people) or None,
+        "contexts": list(task.contexts) or None,
+        "line": task.line,
+    }
+    return record(
+        raw,
+        key,
+        text,
+        title=task.title[:200],
+        media_type=MEDIA_TYPE_TASKS,
+        entity_type="task",
+        fields=fields,
+        date=task.due or None,
+    )
+
+
+# --- VTODO -------------------------------------------------------------------------------
+
+
+def todo(raw: RawFile, component: Component) -> Document:
+    """The document of a VTODO."""
+    title = " ".join(str(component.get("SUMMARY", "")).split()) or "(untitled task)"
+    status = _OF_TODO.get(str(component.get("STATUS", "")).upper(), OPEN)
+    if "COMPLETED" in component:
+        status = DONE
+    named = component.get("ATTENDEE", [])
+    people = [person(one) for one in (named if isinstance(named, list) else [named])]
+    projects = [str(one) for many in _categories_tasks(component) for one in many.cats]
+    description = str(component.get("DESCRIPTION", "")).strip()
+    due = _day(component["DUE"].dt) if "DUE" in component else ""
+    task = Task(
+        title=title,
+        status=status,
+        due=due,
+        priority=_letter(int(component.get("PRIORITY", 0))),
+        project=projects[0] if projects else "",
+    )
+    said = [title, *([f"Due: {due}"] if due else []), f"Status: {status.replace('_', ' ')}"]
+    if people:
+        said.append(f"For: {', '.join(map(name_of, people))}")
+    text = "\n".join([*said, *(["", description] if description else [])])
+    uid = str(component.get("UID", "")) or text_digest(text)[:12]
+    return task_record(raw, f"todo/{uid}", task, text, fitting(people))
+
+
+def _categories_tasks(component: Component) -> list[Any]:
+    found = component.get("CATEGORIES", [])
+    return found if isinstance(found, list) else [found]
+
+
+def _day(due: date) -> str:
+    if isinstance(due, datetime):
+        due = due.astimezone(UTC) if due.tzinfo else due
+        return due.date().isoformat()
+    return due.isoformat()
+
+
+def _letter(priority: int) -> str:
+    """ICalendar's 1 (highest) to 9 as a letter; none for 0."""
+    return chr(ord("A") + priority - 1) if 1 <= priority <= 9 else ""

@@ -1,0 +1,356 @@
+"""Mail: single messages (`.eml`, the files of a Maildir) and mailboxes (`.mbox`).
+
+`mailbox` finds the messages in a file, `message` makes a document of one, of its header fields
+(`fields`), its parts (`parts`), and what of its text is the sender's own (`quotes`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from email.message import Message
+from email.parser import BytesParser
+from itertools import pairwise
+from pathlib import PurePosixPath
+from typing import Any
+
+from clew.errors import UnreadableError
+from clew.indexing.reading.formats.common import RawFile, ReadResult
+from clew.indexing.reading.formats.mail_parts import (
+    MEDIA_TYPE,
+    BoundedFields,
+    Part,
+    Person,
+    date_field,
+    fields_of,
+    flat,
+    from_flat,
+    message_ids,
+    passages,
+    people,
+    read_parts,
+    text_field,
+)
+from clew.text import one_line
+from clew.times import in_utc
+from clew.types import Document, Piece, Skipped
+
+# The messages of a file: one, or those of a mailbox, each a document.
+
+
+_NEXT = re.compile(rb"(?:\r?\n){2}(?=From [^\n]{1,300}?\d\d:\d\d)")
+_ESCAPED = re.compile(rb"^>(>*+From )", re.M)
+
+
+def read_mail(raw: RawFile) -> ReadResult:
+    """A message, or a mailbox of them.
+
+    Those of a mailbox have the file's path, `#` and their message id as source. One that cannot be
+    read is reported and does not hold up the rest.
+    """
+    if is_mailbox(raw.data):
+        return _read_mailbox(raw)
+    if not raw.data.strip():
+        raise raw.unreadable("empty")
+    message = _parsed(raw, raw.source, raw.data)
+    if not fields_of(message):
+        raise raw.unreadable("malformed (no header of a message)")
+    folder = PurePosixPath(raw.source).parent.name
+    held = None if folder in ("cur", "new") else ()
+    return ReadResult(documents=(_document(raw, message, raw.source, held),))
+
+
+def _read_mailbox(raw: RawFile) -> ReadResult:
+    found: list[tuple[str, Message]] = []
+    skipped: list[Skipped] = []
+    for number, data in enumerate(_messages(raw.data), 1):
+        # Programs write the first line as they like.
+        digest = hashlib.sha256(data.partition(b"\n")[2]).hexdigest()
+        try:
+            found.append((digest, _parsed(raw, raw.record(number), data)))
+        except UnreadableError as error:
+            skipped.append(Skipped(source=error.source, reason=error.reason))
+    held = {id_ for _, m in found for id_ in message_ids(fields_of(m).get("message-id", ""))}
+    documents: dict[str, Document] = {}
+    times: Counter[str] = Counter()
+    for digest, message in found:
+        try:
+            document = _document(raw, message, raw.source, held)
+        except UnreadableError as error:
+            skipped.append(Skipped(source=raw.record(digest[:16]), reason=error.reason))
+            continue
+        key = record_key(dict(document.metadata), digest)
+        if documents.get(raw.record(key), document).sha256 == digest:
+            continue  # the same message again
+        times[key] += 1
+        source = raw.record(key) + (f"~{times[key]}" if times[key] > 1 else "")
+        documents[source] = replace(document, source=source, origin=raw.source, sha256=digest)
+    return ReadResult(documents=tuple(documents.values()), skipped=tuple(skipped))
+
+
+def _messages(data: bytes) -> Iterator[bytes]:
+    """The messages of a mailbox, each with the line before it."""
+    data = data.lstrip(b"\r\n")
+    breaks = (match.end() for match in _NEXT.finditer(data))
+    starts = [0, *(at for at in breaks if FROM_LINE.match(data, at))]
+    for start, end in pairwise([*starts, len(data)]):
+        yield _ESCAPED.sub(rb"\1", data[start:end])
+
+
+def _parsed(raw: RawFile, source: str, data: bytes) -> Message:
+    with _broken(source):
+        return parse(data)
+
+
+def _document(
+    raw: RawFile, message: Message, source: str, held: Collection[str] | None
+) -> Document:
+    with _broken(source):
+        return message_document(raw, message, source, held)
+
+
+@contextmanager
+def _broken(source: str) -> Iterator[None]:
+    """Whatever the library raises for a broken message is said of that message alone."""
+    try:
+        yield
+    except (UnreadableError, MemoryError):
+        raise
+    except RecursionError as error:
+        raise UnreadableError(source, "malformed (nested too deeply)") from error
+    except Exception as error:
+        raise UnreadableError(source, f"malformed message ({type(error).__name__})") from error
+
+
+# One message as a document: people, date, thread, and its text with quotations set apart.
+
+
+SOMEONE = "someone"
+"""The author of a quotation that does not say whose it is."""
+_SHOWN = 10
+"""Recipients that the text names."""
+_DEEPEST = 5
+"""Messages attached to messages that are read."""
+_REPLY = re.compile(r"\s*+(?:re|aw|sv|antw|rif|res|odp|ynt)\s*+(?:\[\d+\])?+\s*+[:：]", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """A part of the document's text."""
+
+    text: str
+    is_searched: bool = True
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether these are words of the sender."""
+        return self.is_searched and not self.metadata
+
+
+def parse(data: bytes) -> Message:
+    """The bytes as a message. Raises whatever the library does for what it cannot parse."""
+    return BytesParser(policy=BoundedFields()).parsebytes(data)
+
+
+def message_document(
+    raw: RawFile, message: Message, source: str, held: Collection[str] | None = None
+) -> Document:
+    """A message as a document.
+
+    `held` are the ids of the messages beside it, None where every other is held to be there. The
+    text opens with sender, recipients and date. Quotations of a message that is held, and
+    signatures, stay in the text but in no piece, so that nobody finds them for the sender's words;
+    other quotations are pieces marked `quoted`, with their own author.
+    """
+    fields = fields_of(message)
+    metadata = _metadata(fields)
+    date = date_field(fields)
+    if date is not None:
+        metadata["date"] = date.isoformat()
+    parts, attachments = read_parts(raw, message)
+    if attachments:
+        metadata["attachments"] = attachments
+    is_known = _answers_held(fields, held)
+    by = f"quoted by {metadata.get('author', SOMEONE)}"
+    blocks = list(_blocks(raw, parts, by, is_known))
+    if opening := _opening(metadata):
+        # By itself it says less than what the metadata of each passage says.
+        is_alone = any(b.is_searched for b in blocks) and not blocks[0].is_own
+        blocks.insert(0, _Block(opening, not is_alone))
+    text, pieces = _joined(blocks)
+    return Document(
+        source=source,
+        text=text,
+        title=text_field(fields.get("subject", "")),
+        media_type=MEDIA_TYPE,
+        created_at=in_utc(date) if date else None,
+        date_source="metadata" if date else "",
+        date_precision="time" if date else "",
+        metadata=metadata,
+        pieces=pieces,
+    )
+
+
+def _metadata(fields: dict[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in ("from", "to", "cc"):
+        named = people(fields.get(name, ""))
+        if name == "from" and named:
+            found["author"] = named[0].name or named[0].address
+        if named:
+            found[name] = flat(named)
+    own, answered = (message_ids(fields.get(n, "")) for n in ("message-id", "in-reply-to"))
+    before = message_ids(fields.get("references", "")) or answered
+    if own:
+        found["message_id"] = own[0]
+    if answered or before:
+        found["in_reply_to"] = (answered or before[-1:])[0]
+    if before or own:
+        found["thread"] = (before or own)[0]
+    if lists := message_ids(fields.get("list-id", "")):
+        found["list"] = lists[0]
+    return found
+
+
+def _answers_held(fields: dict[str, str], held: Collection[str] | None) -> bool:
+    """Whether the message answers one that is held."""
+    named = fields.get("in-reply-to", ""), fields.get("references", "")
+    answered = [id_ for value in named for id_ in message_ids(value)]
+    if held is None:
+        return bool(answered) or _REPLY.match(text_field(fields.get("subject", ""))) is not None
+    return any(id_ in held for id_ in answered)
+
+
+def _opening(metadata: dict[str, Any]) -> str:
+    """Who wrote to whom and when, as lines."""
+    lines = []
+    for name in ("from", "to", "cc"):
+        if shown := _shown(from_flat(metadata.get(name)), with_address=name == "from"):
+            lines.append(f"{name.capitalize()}: {shown}")
+    if date := metadata.get("date"):
+        lines.append(f"Date: {date[:16].replace('T', ' ')}")
+    if names := metadata.get("attachments"):
+        lines.append(f"Attachments: {', '.join(names)}")
+    return "\n".join(lines)
+
+
+def _shown(named: Sequence[Person], *, with_address: bool) -> str:
+    shown = [
+        f"{p.name} <{p.address}>" if with_address and p.name and p.address else p.name or p.address
+        for p in named[:_SHOWN]
+    ]
+    more = len(named) - _SHOWN
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+
+
+def _blocks(
+    raw: RawFile, parts: Sequence[Part], by: str, is_known: bool, depth: int = 0
+) -> Iterator[_Block]:
+    """The parts of a message; `by` says who quotes what it quotes."""
+    for part in parts:
+        if part.kind == "attachment":
+            opening = f"Attachment {part.name or 'without a name'}:"
+            yield _Block(f"{opening}\n{part.text.strip()}", True, {"attachment": part.name})
+        elif part.message is None:
+            yield from _body_blocks(part.text, by, is_known)
+        elif depth < _DEEPEST:
+            yield from _attached_message(raw, part.message, by, depth)
+
+
+def _body_blocks(text: str, by: str, is_known: bool) -> Iterator[_Block]:
+    for passage in passages(text.strip("\n")):
+        if passage.kind in ("own", "signature"):
+            yield _Block(passage.text, passage.kind == "own")
+        else:
+            is_searched = passage.kind == "forward" or not is_known
+            said = {"quoted": True, "author": [passage.author or SOMEONE, by]}
+            yield _Block(passage.text, is_searched, said)
+
+
+def _attached_message(raw: RawFile, message: Message, by: str, depth: int) -> Iterator[_Block]:
+    """A message that is attached, as one that is quoted."""
+    fields = fields_of(message)
+    metadata = _metadata(fields)
+    if date := date_field(fields):
+        metadata["date"] = date.isoformat()
+    subject = text_field(fields.get("subject", ""))
+    own = {"quoted": True, "author": [metadata.get("author", SOMEONE), by]}
+    if date:
+        own["date"] = metadata["date"]
+    opening = "\n".join(filter(None, (_opening(metadata), subject)))
+    parts, _ = read_parts(raw, message)
+    yield _Block(f"Attached message:\n{opening}", True, own)
+    for block in _blocks(raw, parts, by, False, depth + 1):
+        yield _Block(block.text, block.is_searched, {**own, **block.metadata})
+
+
+def _joined(blocks: Sequence[_Block]) -> tuple[str, tuple[Piece, ...]]:
+    """The text of all blocks, and its pieces; none where all of it is the sender's own."""
+    runs: list[_Block] = []
+    for block in blocks:
+        same = runs and (runs[-1].is_searched, runs[-1].metadata) == (
+            block.is_searched,
+            block.metadata,
+        )
+        if same:
+            runs[-1] = _Block(f"{runs[-1].text}\n\n{block.text}", block.is_searched, block.metadata)
+        else:
+            runs.append(block)
+    parts, pieces, at = [], [], 0
+    for number, run in enumerate(runs, 1):
+        text = run.text.strip("\n")
+        if run.is_searched and text.strip():
+            end = at + len(text)
+            pieces.append(Piece(start=at, end=end, key=str(number), metadata=run.metadata))
+        parts.append(text)
+        at += len(text) + 2
+    whole = len(runs) == 1 and runs[0].is_own
+    return "\n\n".join(parts), () if whole else tuple(pieces)
+
+
+def record_key(metadata: dict[str, Any], digest: str) -> str:
+    """The message's own id; where it has none, the beginning of its digest."""
+    return one_line(str(metadata.get("message_id") or digest[:16]))
+
+
+# Mail known by its content: mailboxes without an ending, the files of a Maildir.
+
+
+FROM_LINE = re.compile(
+    rb"(?<![^\n])From (?=[^\n]{1,300}?\d\d:\d\d)[^\n]{1,600}+\n(?=>?[!-9;-~]{1,80}+[: ])"
+)
+"""The line before each message of a mailbox; the header follows."""
+_FIELD = re.compile(rb"([!-9;-~]{1,80}):[^\n]*+\r?\n(?:[ \t][^\n]*+\r?\n)*+")
+_TELLING = frozenset(
+    {
+        *(b"from", b"to", b"cc", b"subject", b"date", b"message-id", b"received", b"return-path"),
+        *(b"mime-version", b"delivered-to", b"in-reply-to", b"references", b"content-type"),
+    }
+)
+_LOOKED_AT = 64_000
+"""Bytes by which a file is recognised."""
+
+
+def may_be_mail(data: bytes) -> bool:
+    """Whether a file without an ending that says so is mail."""
+    return is_mailbox(data) or is_message(data)
+
+
+def is_mailbox(data: bytes) -> bool:
+    """Whether a file opens as a mailbox does: the line that parts messages, and a header."""
+    return FROM_LINE.match(data.lstrip(b"\r\n")[:_LOOKED_AT]) is not None
+
+
+def is_message(data: bytes) -> bool:
+    """Whether a file opens with the header of a message: sender and two more of its fields."""
+    names, at, head = set(), 0, data[:_LOOKED_AT]
+    while field := _FIELD.match(head, at):
+        names.add(field.group(1).lower())
+        at = field.end()
+    is_ended = at > 0 and (at == len(data) or head[at : at + 2].lstrip(b"\r").startswith(b"\n"))
+    return is_ended and b"from" in names and len(names & _TELLING) > 2

@@ -1,0 +1,527 @@
+"""PDF, with the offset at which each page starts."""
+
+from __future__ import annotations
+
+import logging
+import re
+import struct
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from io import BytesIO
+from itertools import takewhile
+from textwrap import dedent
+from typing import TYPE_CHECKING, Any
+
+from pypdf import PdfReader
+from pypdf.errors import FileNotDecryptedError, PyPdfError
+from pypdf.generic import ArrayObject, NumberObject
+
+from clew.indexing.ner.entity_types import is_person_shaped
+from clew.indexing.reading.formats.common import (
+    Properties,
+    RawFile,
+    ReadResult,
+    clean_text,
+    json_safe,
+    stated_property_title,
+    year_in,
+)
+from clew.text import one_line
+from clew.times import in_utc
+from clew.types import CharRange, Document, Skipped
+
+if TYPE_CHECKING:
+    from pypdf import PageObject
+
+
+_PAGE_BREAK = "\n\n"
+_LIGATURES = str.maketrans(
+    {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"}
+)
+_SOFT_HYPHEN = re.compile("\u00ad\n?")
+
+# What pypdf lets through from a damaged or hostile file, besides errors of its own.
+_FAULTS: tuple[type[Exception], ...] = (
+    PyPdfError,
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    OSError,
+    RuntimeError,  # RecursionError and NotImplementedError among them
+    TypeError,
+    ValueError,  # UnicodeError among them
+    MemoryError,
+    struct.error,
+    zlib.error,
+)
+
+
+def read_pdf(raw: RawFile) -> ReadResult:
+    """The text of all pages; a page that cannot be read is reported and left empty."""
+    with _pdf_errors(raw):
+        reader = _open(raw)
+        texts, skipped = _page_texts(raw, reader)
+        known = _information(reader)
+    texts = [joined_lines(page) for page in without_running_lines(texts)]
+    if not any(texts):
+        raise raw.unreadable("malformed PDF" if skipped else "no text (scanned?)")
+    text, page_starts = _join_pages(texts)
+    document = known.document(raw.source, text, "application/pdf", page_starts=page_starts)
+    return ReadResult(documents=(document,), skipped=tuple(skipped))
+
+
+@contextmanager
+def _pdf_errors(raw: RawFile) -> Iterator[None]:
+    try:
+        yield
+    except FileNotDecryptedError as error:
+        raise raw.unreadable("encrypted") from error
+    except _FAULTS as error:
+        raise raw.unreadable("malformed PDF") from error
+
+
+def _open(raw: RawFile) -> PdfReader:
+    # pypdf logs every oddity of a file as a warning; who wants them sets a level of their own.
+    logger = logging.getLogger("pypdf")
+    if logger.level == logging.NOTSET:
+        logger.setLevel(logging.CRITICAL)
+    reader = PdfReader(BytesIO(raw.data))
+    if reader.is_encrypted and not reader.decrypt(""):
+        raise raw.unreadable("encrypted")
+    return reader
+
+
+def _page_texts(raw: RawFile, reader: PdfReader) -> tuple[list[str], list[Skipped]]:
+    texts: list[str] = []
+    skipped: list[Skipped] = []
+    seen: set[int] = set()
+    for number, page in enumerate(reader.pages, 1):
+        with suppress(*_FAULTS):
+            forget_false_spaces(page, seen)
+        try:
+            texts.append(_tidy(page.extract_text(space_width=SPACE_WIDTH)))
+        except _FAULTS:
+            texts.append("")
+            skipped.append(Skipped(source=f"{raw.source}#page={number}", reason="malformed page"))
+    return texts, skipped
+
+
+def _tidy(text: str) -> str:
+    """Words that a soft hyphen or a ligature took apart made whole again."""
+    return _SOFT_HYPHEN.sub("", clean_text(text).translate(_LIGATURES)).strip()
+
+
+def _join_pages(texts: Sequence[str]) -> tuple[str, tuple[int, ...]]:
+    """One text, and where each page starts in it; an empty page starts where the last one ends."""
+    joined = ""
+    parts: list[str] = []
+    starts: list[int] = []
+    length = 0
+    for text in texts:
+        if text and parts:
+            parts.append(_PAGE_BREAK)
+            length += len(_PAGE_BREAK)
+        starts.append(length)
+        if text:
+            parts.append(text)
+            length += len(text)
+    joined = "".join(parts)
+    return joined, tuple(starts)
+
+
+def _information(reader: PdfReader) -> Properties:
+    """Title, author and times as the file states them; what is damaged is left out."""
+    values: dict[str, Any] = {}
+    for name in ("title", "author", "subject", "keywords", "creation_date", "modification_date"):
+        try:
+            values[name] = getattr(reader.metadata, name, None)
+        except _FAULTS:
+            continue
+    created_at, updated_at = values.get("creation_date"), values.get("modification_date")
+    return Properties(
+        title=stated_property_title(_text_of(values.get("title"))),
+        created_at=in_utc(created_at) if created_at else None,
+        date_source="properties",
+        updated_at=in_utc(updated_at) if updated_at else None,
+        metadata={
+            name: text
+            for name in ("author", "subject", "keywords")
+            if (text := _text_of(values.get(name)))
+        },
+    )
+
+
+def _text_of(value: object) -> str:
+    text = one_line(json_safe(str(value))) if value is not None else ""
+    return "" if text.lower() in {"anonymous", "(anonymous)", "unknown"} else text
+
+
+# Lines of a page of PDF as paragraphs, without what repeats at the edge of the pages.
+
+
+_EDGE = 2
+"""Lines at the top and at the bottom of a page that may be a running head or foot."""
+_LEAST_PAGES = 3
+"""Pages from which on what repeats is a running head."""
+_REPEATED_SHARE = 0.5
+"""Of the pages, on which a line repeats, more than this."""
+_DIGITS = re.compile(r"\d+")
+_PAGE_NUMBER = re.compile(
+    r"(?:page |seite |p\. ?)?[-–—]? ?(?:\d{1,4}|[ivxlc]{1,7}) ?[-–—]?"
+    r"(?: ?(?:/|of|von|de) ?\d{1,4})?",
+    re.IGNORECASE,
+)
+_ITEM = re.compile(
+    r"[-*•‣◦▪–]\s|\(?(?:\d{1,3}(?:\.\d{1,3}){0,3}|[a-z])[.)]\s|\d{1,3}(?:\.\d{1,3}){1,3}\s|\|"
+)
+_HYPHENS = "-\u2010"
+_FULL = 0.85
+"""Of the usual length of a line: one that the next word would have made longer was full."""
+_FEW_WORDS = 5
+"""Words of a line, at most, where lines are broken for no reason that a reader sees."""
+
+
+def without_running_lines(pages: Sequence[str]) -> list[str]:
+    """The pages without lines that repeat at their edges, numbers apart, and page numbers there."""
+    lines = [page.split("\n") for page in pages]
+    edges = [{_alike(line) for line in _edges(page)} for page in lines]
+    counts = Counter(line for page in edges for line in page if line)
+    held = sum(map(bool, edges))
+    enough = max(_LEAST_PAGES, _REPEATED_SHARE * held)
+    repeated = {line for line, count in counts.items() if count >= enough}
+    numbered = sum(any(_PAGE_NUMBER.fullmatch(line) for line in _edges(page)) for page in lines)
+    return [_trimmed(page, repeated, numbered >= enough) for page in lines]
+
+
+def _edges(lines: Sequence[str]) -> Iterator[str]:
+    """The first and the last visible lines of a page, stripped."""
+    visible = [line.strip() for line in lines if line.strip()]
+    yield from visible[:_EDGE]
+    yield from visible[max(_EDGE, len(visible) - _EDGE) :]
+
+
+def _alike(line: str) -> str:
+    """What the lines of several pages have in common: all but the number of the page."""
+    return _DIGITS.sub("#", " ".join(line.split())).casefold()
+
+
+def _trimmed(lines: list[str], repeated: set[str], numbered: bool) -> str:
+    def runs(line: str) -> bool:
+        text = line.strip()
+        return _alike(text) in repeated or (numbered and _PAGE_NUMBER.fullmatch(text) is not None)
+
+    for side in (1, -1):
+        kept = lines[::side]
+        visible = [i for i, line in enumerate(kept) if line.strip()][:_EDGE]
+        dropped = list(takewhile(lambda i: runs(kept[i]), visible))  # noqa: B023 - runs at once
+        lines = kept[dropped[-1] + 1 if dropped else 0 :][::side]
+    return "\n".join(lines).strip()
+
+
+def joined_lines(page: str) -> str:
+    """A page whose lines are broken by width alone as paragraphs, words cut by a hyphen whole.
+
+    A line ends a paragraph where the next word would have had room in it, before an empty line,
+    and before an item of a list; never before a small letter.
+    """
+    lines = [line.strip() for line in page.split("\n")]
+    width = _full_width([line for line in lines if line])
+    parts: list[str] = []
+    before = ""
+    for line in lines:
+        if before and line and _is_cut(before, line):
+            parts[-1] = parts[-1][:-1]
+            parts.append(line)
+        elif line:
+            parts.append(_gap(before, line, width) + line if parts else line)
+        before = line
+    return "".join(parts)
+
+
+def _full_width(lines: Sequence[str]) -> float:
+    """The length that full lines have; 0 where most lines are broken in the middle of things."""
+    lengths = sorted(map(len, lines))
+    small = sum(line[0].islower() for line in lines)
+    words = sorted(len(line.split()) for line in lines)
+    if not lines or (2 * small > len(lines) and words[len(words) // 2] <= _FEW_WORDS):
+        return 0.0
+    return _FULL * lengths[len(lengths) * 9 // 10]
+
+
+def _gap(before: str, after: str, width: float) -> str:
+    """What stands between two lines: a blank, a line break, or an empty line."""
+    if not before:
+        return "\n\n"
+    if before[-1] in _HYPHENS and after[0].isdigit():
+        return ""
+    if _ITEM.match(after):
+        return "\n"
+    if after[0].islower() or len(before) + 1 + len(after.split(None, 1)[0]) > width:
+        return " "
+    return "\n\n"
+
+
+def _is_cut(line: str, after: str) -> bool:
+    """Whether a word is cut between two lines."""
+    return line[-1] in _HYPHENS and line[-2:-1].isalpha() and after[0].isalpha()
+
+
+# Fonts whose glyph 32 is no space: where words end is told by the gaps between them.
+#
+# Subsets that XeTeX and dvipdfmx embed number their glyphs as they come, and have none for the
+# space. pypdf takes glyph 32 for it, so that a wide glyph there makes it run words together.
+
+
+SPACE_WIDTH = 250.0
+"""Thousandths of an em that a space has in a font that does not say."""
+_SPACE = 0x20
+_HEX = re.compile(rb"<([0-9A-Fa-f]{1,16})>")
+
+
+def forget_false_spaces(page: PageObject, seen: set[int]) -> None:
+    """Take the width from glyphs 32 that are no space; fonts `seen` are looked at once."""
+    for font in _fonts(page):
+        if id(font) in seen:
+            continue
+        seen.add(id(font))
+        if "/ToUnicode" in font and _is_other(font["/ToUnicode"].get_object().get_data()):
+            for one in font["/DescendantFonts"].get_object():
+                widths = one.get_object().get("/W")
+                if widths is not None:
+                    widths.get_object().extend(
+                        (NumberObject(_SPACE), ArrayObject([NumberObject(0)]))
+                    )
+
+
+def _fonts(page: PageObject) -> Iterator[Any]:
+    """The fonts of a page whose glyphs are numbered by the font itself."""
+    resources = page.get("/Resources")
+    fonts = resources.get_object().get("/Font") if resources else None
+    for font in (fonts.get_object() if fonts else {}).values():
+        if font.get_object().get("/Encoding") == "/Identity-H":
+            yield font.get_object()
+
+
+def _is_other(unicode_map: bytes) -> bool:
+    """Whether glyph 32 means a character other than the space, and no glyph means the space."""
+    is_other = False
+    for part in unicode_map.split(b"beginbf")[1:]:
+        step = 3 if part.startswith(b"range") else 2
+        numbers = [int(digits, 16) for digits in _HEX.findall(part.partition(b"endbf")[0])]
+        for entry in zip(*(numbers[i::step] for i in range(step)), strict=False):
+            first, last, meaning = entry[0], entry[-2], entry[-1]
+            if meaning <= _SPACE <= meaning + last - first:
+                return False
+            is_other |= first <= _SPACE <= last
+    return is_other
+
+
+# Plain text that was set for a printer: pages with running heads, words cut at line ends.
+
+
+_CUT = re.compile(
+    r"(?P<first>[^\W\d_]{2,40})[-\u2010]\n(?P<indent>[ \t]{0,60})"
+    r"(?P<second>[^\W\d_A-Z]{2,40})(?P<rest>[^\s]{0,40})[ \t]{0,60}(?P<end>\n?)"
+)
+_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_GAP, _WIDE = re.compile(r"(?<=\S)  (?=\S)"), re.compile(r"\S   ")
+_SET_BY_PROGRAM = 10
+"""Cut words from which on a program has cut them: a writer breaks a line at a compound's hyphen."""
+
+
+def mended(text: str) -> str:
+    """The text without what repeats at the edges of its pages, and with its words whole.
+
+    Pages end with a form feed. A cut word that stands whole elsewhere is joined; in a text with
+    many cuts each is but for compounds, which stand with their hyphen elsewhere, and its lines are
+    no wider than their words.
+    """
+    pages = text.split("\f")
+    if len(pages) >= _LEAST_PAGES:
+        text = _continued(without_running_lines(pages))
+    cuts = len(_CUT.findall(text))
+    if not cuts:
+        return text
+    whole = {word.casefold() for word in _WORD.findall(text)}
+
+    def join(cut: re.Match[str]) -> str:
+        first, second = cut["first"], cut["second"]
+        is_known = (first + second).casefold() in whole
+        is_compound = f"{first}-{second}".casefold() in whole
+        if not (is_known or is_compound or cuts >= _SET_BY_PROGRAM):
+            return cut.group()
+        hyphen = "-" if is_compound and not is_known else ""
+        return f"{first}{hyphen}{second}{cut['rest']}\n{'' if cut['end'] else cut['indent']}"
+
+    text = _CUT.sub(join, text)
+    return _unjustified(text) if cuts >= _SET_BY_PROGRAM else text
+
+
+def _unjustified(text: str) -> str:
+    """No margin, and one blank between words that were set apart; wider gaps are of tables."""
+    lines = dedent(text).split("\n")
+    return "\n".join(line if _WIDE.search(line) else _GAP.sub(" ", line) for line in lines)
+
+
+def _continued(pages: list[str]) -> str:
+    """The pages in one; a sentence that goes on has no empty line in it."""
+    text = ""
+    for page in filter(None, pages):
+        gap = "\n" if page[0].islower() else "\n\n"
+        text = f"{text}{gap}{page}" if text else page
+    return text
+
+
+# Articles as PDF: what layout and wording tell of title, authors, abstract and references.
+
+
+_FRONT = 6_000
+"""Characters in which title, authors and abstract begin."""
+_LONGEST_ABSTRACT = 5_000
+_LONGEST_ENTRY = 1_000
+_ABSTRACT = re.compile(r"(?:^|\n)[ \t]{0,9}abstract\b[ \t.:—–-]{0,5}\n{0,3}", re.IGNORECASE)
+_AFTER_ABSTRACT = re.compile(
+    r"\n[ \t]{0,9}(?:(?:1|I)\.?[ \t]{1,9})?(?:introduction|keywords|index terms|ccs concepts)\b",
+    re.IGNORECASE,
+)
+_REFERENCES = re.compile(
+    r"(?:\n|(?<=[.!?] ))[ \t]{0,9}(?:\d{1,2}\.?[ \t]{1,9})?"
+    r"(?:references|bibliography|literature cited)[ \t]{0,9}(?:\n|(?=\[1\]|1\. ))",
+    re.IGNORECASE,
+)
+_ENTRY = re.compile(r"(?:\A|\n|(?<=[.\d]) )(?=\[\d{1,4}\] )|\n\n|\n(?=\d{1,4}\. )")
+_NUMBER = re.compile(r"(?:\[\d{1,4}\]|\d{1,4}\.)\s")
+_QUOTED = re.compile(r"[“\"](?P<title>[^“”\"]{5,300}?)[,.]?[”\"]")
+_DATED = re.compile(r"(?:\((?P<year>\d{4})[a-z]?\)|(?<=[.,] )(?P<bare>\d{4})[a-z]?)[.,:]\s")
+_MEDICAL = re.compile(r"\. \d{4}(?: [A-Z][a-z]{2}(?: \d{1,2})?)?;")
+"""The year of a journal where initials stand behind names: "Vell A. Title. Journal. 2017;30:1"."""
+_SENTENCE = re.compile(r"(?<=[\w)\]’][\w)\]’])[.?]\s")
+_YEARS = re.compile(r"(?<!\d)(?:19|20)\d\d(?![\d.]\d)")
+_NAMES = re.compile(r"\s{0,3}(?:,|;|\band\b|&|·|•|\n)\s{0,3}")
+_MARKS = re.compile(r"[\d*†‡§¶\u2217,]{1,9}(?=\s|$)|\S{1,80}@\S{1,80}")
+_ARXIV_LINE = re.compile(r"arXiv:\S{1,40}[^\n]{0,80}", re.IGNORECASE)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CitedWork:
+    """What an entry of a list of references names."""
+
+    title: str
+    """Empty where none was seen."""
+    year: int | None
+    entry: str
+    place: CharRange = (0, 0)
+    """Range of the entry in the text."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Article:
+    """What an article tells of itself."""
+
+    title: str
+    authors: tuple[str, ...]
+    year: int | None
+    abstract: str
+    front: str
+    """The text that it begins with, identifiers among it."""
+    references: tuple[CitedWork, ...]
+    authors_place: CharRange
+    abstract_place: CharRange
+
+
+def is_article(text: str) -> bool:
+    """Whether a text has an abstract near its beginning, and references."""
+    return _ABSTRACT.search(text[:_FRONT]) is not None and _REFERENCES.search(text) is not None
+
+
+def article_in(document: Document) -> Article:
+    """The article that a document is; see `is_article`."""
+    text = document.text
+    front = text[:_FRONT]
+    opening = _ABSTRACT.search(front)
+    at, start = opening.span() if opening else (0, 0)
+    title, below = _title(document, front[:at])
+    abstract = _abstract(text, start) if opening else ""
+    return Article(
+        title=title,
+        authors=tuple(_authors(below)),
+        year=year_in(front[:at]),
+        abstract=one_line(abstract),
+        front=front,
+        references=tuple(_references(text)),
+        authors_place=(at - len(below), at),
+        abstract_place=(start, start + len(abstract)),
+    )
+
+
+def _title(document: Document, head: str) -> tuple[str, str]:
+    """The title, and what follows it; of a file that tells none the first paragraph."""
+    head = _ARXIV_LINE.sub("", head)
+    known = document.title
+    if known and (at := one_line(head).find(known)) >= 0:
+        return known, head[min(len(head), at + len(known)) :]
+    blocks = [block for block in head.strip().split("\n") if block.strip()]
+    if blocks and not known:
+        return one_line(blocks[0]), "\n".join(blocks[1:])
+    return known, head
+
+
+def _authors(text: str) -> Iterator[str]:
+    """The names of persons before the abstract, without the marks of their institutes."""
+    seen = set()
+    for part in _NAMES.split(_MARKS.sub(" , ", text)):
+        name = one_line(part)
+        if is_person_shaped(name) and name not in seen:
+            seen.add(name)
+            yield name
+
+
+def _abstract(text: str, start: int) -> str:
+    end = _AFTER_ABSTRACT.search(text, start, start + _LONGEST_ABSTRACT)
+    return text[start : end.start() if end else start + _LONGEST_ABSTRACT // 2].strip()
+
+
+def _references(text: str) -> Iterator[CitedWork]:
+    headings = list(_REFERENCES.finditer(text))
+    for start, end in _entries(text, headings[-1].end()) if headings else ():
+        if text[start:end].strip():
+            yield replace(cited_work(text[start:end]), place=(start, end))
+
+
+def _entries(text: str, start: int) -> Iterator[tuple[int, int]]:
+    for border in _ENTRY.finditer(text, start):
+        if border.start() > start:
+            yield start, min(border.start(), start + _LONGEST_ENTRY)
+        start = border.end()
+    yield start, min(len(text), start + _LONGEST_ENTRY)
+
+
+def cited_work(entry: str) -> CitedWork:
+    """The work that an entry of a list of references names.
+
+    The title is in quotation marks, or behind the year that follows the authors, or the second
+    sentence: of most styles one of these is true.
+    """
+    entry = one_line(entry)
+    number = _NUMBER.match(entry)
+    entry = entry[number.end() :] if number else entry
+    quoted = _QUOTED.search(entry)
+    dated = _DATED.search(entry)
+    if quoted:
+        title = quoted["title"]
+    elif _MEDICAL.search(entry):
+        title = [*entry.split(". ", 2), ""][1]
+    elif dated and dated.start() < len(entry) // 2:
+        title = _SENTENCE.split(entry[dated.end() :], maxsplit=1)[0]
+    else:
+        parts = _SENTENCE.split(entry, maxsplit=2)
+        title = parts[1] if len(parts) > 2 or (len(parts) == 2 and parts[1]) else ""
+    title = title.strip(" .,")
+    years = _YEARS.findall(entry)
+    year = int((dated and (dated["year"] or dated["bare"])) or (years[-1] if years else 0))
+    title = title if len(title.split()) > 1 else ""
+    return CitedWork(title=title, year=year or None, entry=entry)

@@ -1,1 +1,0 @@
-"""PDF: the text of its pages, and the layout of their lines."""

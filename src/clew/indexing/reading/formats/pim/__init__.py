@@ -1,1 +1,0 @@
-"""Calendars, contacts and tasks: iCalendar, vCard, todo.txt, task lists in Markdown."""

@@ -1,1 +1,0 @@
-"""Files of elements within elements: YAML, JSON, and what is said in their fields."""

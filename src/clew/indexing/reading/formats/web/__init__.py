@@ -1,1 +1,0 @@
-"""What is content of a web page, and what leads to other pages."""

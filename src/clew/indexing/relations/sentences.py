@@ -1,0 +1,458 @@
+"""What a pronoun that opens a sentence stands for: the subject of the sentence before it.
+
+By the preference of centering theory (Grosz, Joshi and Weinstein, 1995): what the last sentence
+was about is what the next one goes on about. It holds within a paragraph alone, and only where the
+last sentence names nothing else that the pronoun could mean; the subject of the document goes
+before other names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from clew.indexing.ner.cased_ner import is_heading
+from clew.indexing.ner.entity_types import (
+    DEMONYMS,
+    PLACES,
+    NameSpan,
+    is_first_name,
+    is_ordinary,
+    is_person_shaped,
+    type_of_description,
+    type_of_name,
+)
+from clew.indexing.relations.phrases import KINDS, MUTUAL, RELATIONAL
+from clew.text import STOP_WORDS, entity_key
+from clew.word_lists import read_word_lists, word_list
+
+_PARAGRAPH = re.compile(r"\n[ \t]*(?:\n|[-*•+#|]|\d+[.)])")
+_BEFORE_SUBJECT = re.compile(r"(?:[\"“‘'*_(]|the |an? )*", re.IGNORECASE)
+_PRONOUN = re.compile(
+    r"(?:(?:he|she|it|its|his|her)|(?:the|this) (?P<kind>[a-z]{3,20}))\b", re.IGNORECASE
+)
+_RULE = re.compile(r"\W*")
+
+
+class Antecedent(NamedTuple):
+    """What a pronoun stands for: the topic so far, the subject of the document, or the speaker."""
+
+    name: str
+    start: int
+    """Where the pronoun may stand: the start of a sentence, or of a speaker's words."""
+    speaks: bool = False
+    """Whether "I" means it; otherwise "he", "she", "it" and "the film" do."""
+    entity_type: str = "name"
+    is_described: bool = False
+    """Whether "the film" means it, but no pronoun does."""
+
+
+class TopicSentence(NamedTuple):
+    """A sentence with its names in order, none within another."""
+
+    start: int
+    end: int
+    names: Sequence[NameSpan]
+
+
+def is_person(name: NameSpan | Antecedent) -> bool:
+    """Whether "he" or "she" can mean it."""
+    if name.entity_type != "name":
+        return name.entity_type == "person"
+    return is_person_shaped(name.name) or is_first_name(name.name)
+
+
+def find_topics(
+    text: str,
+    sentences: Sequence[TopicSentence],
+    subject: str | None,
+    topic: NameSpan | None = None,
+) -> Iterator[NameSpan | None]:
+    """For each sentence, what the sentences before it in its paragraph are about; None if unclear.
+
+    `subject` is what the document is about, `topic` what the first sentence goes on about.
+    """
+    subject_key = entity_key(subject) if subject else ""
+    end = 0
+    is_headed = False
+    for sentence in sentences:
+        if _RULE.fullmatch(text, sentence.start, sentence.end):  # what underlines a heading
+            yield None
+            continue
+        if not is_headed and _PARAGRAPH.search(text, end, sentence.start + 1):
+            topic = None
+        yield topic
+        is_headed = is_heading(text, sentence.start, sentence.end)
+        topic = (
+            _heading_topic(text, sentence)
+            if is_headed
+            else _next_topic(text, sentence, topic, subject_key)
+        )
+        end = sentence.end
+
+
+def _heading_topic(text: str, sentence: TopicSentence) -> NameSpan | None:
+    """What the first sentence below a heading is about: the name that is all of the heading."""
+    title = text[sentence.start : sentence.end].strip("# \t\n*_")
+    return next((n for n in sentence.names if text[n.start : n.end] == title), None)
+
+
+def _next_topic(
+    text: str, sentence: TopicSentence, topic: NameSpan | None, subject_key: str
+) -> NameSpan | None:
+    first = next((name for name in sentence.names if name.entity_type != "date"), None)
+    opening = _BEFORE_SUBJECT.match(text, sentence.start)
+    start = opening.end() if opening else sentence.start
+    if first is not None and first.start <= start:
+        topic = _as_thing(first) if text[sentence.start : start].lower() == "the " else first
+    elif not (topic and _goes_on(text, sentence.start, topic)):
+        return None
+    assert topic is not None
+    if entity_key(topic.name) == subject_key:
+        return topic
+    beside = find_subject(text, sentence.start, sentence.end, sentence.names)
+    told = beside.predicate if beside else sentence.start
+    others = (
+        name
+        for name in sentence.names
+        if name.start >= told and entity_key(name.name) != entity_key(topic.name)
+    )
+    return None if any(_rivals(topic, other) for other in others) else topic
+
+
+def _as_thing(name: NameSpan) -> NameSpan:
+    """What has an article is no person, whatever else it is."""
+    return name._replace(entity_type="thing") if name.entity_type == "name" else name
+
+
+def _goes_on(text: str, start: int, topic: NameSpan) -> bool:
+    """Whether a sentence opens with what stands for the topic: "It", "Its founder", "The firm"."""
+    opening = _PRONOUN.match(text, start)
+    kind = opening and opening["kind"]
+    return bool(opening) and (not kind or type_of_description(kind) == topic.entity_type)
+
+
+def _rivals(topic: NameSpan, other: NameSpan) -> bool:
+    """Whether a pronoun for the topic could mean the other name as well."""
+    return other.entity_type != "date" and is_person(topic) == is_person(other)
+
+
+# Where a sentence says that its places lie: "in Notodden, Telemark, Norway".
+
+
+_COMMA = re.compile(r", ")
+_IN_BEFORE = re.compile(r"\b(?:in|at|near|from|of|to) (?:the )?$")
+_AFTER_REGION = re.compile(
+    r"[.,;:)]?(?:$|\n|[ ](?P<joined>(?:and|or)[ ](?=[a-z]))?(?!and\b|or\b|[A-Z&]))|[)]"
+)
+_LONGEST_CHAIN = 4
+_REGIONS = PLACES | {
+    name.replace("-", " ")
+    for name in word_list(read_word_lists("clew.indexing.relations", "phrases.toml")["regions"])
+}
+
+
+def find_places(
+    text: str, start: int, end: int, names: Sequence[NameSpan]
+) -> Iterator[tuple[NameSpan, NameSpan]]:
+    """Neighbours of "in Notodden, Telemark, Norway", each of which lies in the next one.
+
+    The last is a well-known place, the first is none where there are more: such is a list.
+    """
+    for i, region in enumerate(names):
+        after = _AFTER_REGION.match(text, region.end, end)
+        if after is None or region.name.casefold() not in _REGIONS:
+            continue
+        first = i
+        while first and i - first < _LONGEST_CHAIN and _may_lie(text, names[first - 1 : first + 1]):
+            first -= 1
+        before = _IN_BEFORE.search(text, max(start, names[first].start - 10), names[first].start)
+        is_known = names[first].name.casefold() in _REGIONS
+        is_list = (is_known or after["joined"]) if i - first > 1 else is_known and after["joined"]
+        if before and not is_list:
+            yield from pairwise(names[first : i + 1])
+
+
+def _may_lie(text: str, names: Sequence[NameSpan]) -> bool:
+    place, region = names
+    is_place = place.entity_type in ("place", "name") and not is_person(place)
+    return is_place and _COMMA.fullmatch(text, place.end, region.start) is not None
+
+
+# What stands around names: whole or part of a longer one, listed with others, with dates between.
+#
+# A relation holds between things, so each name must be all that the words beside it speak of.
+
+
+LONGEST_LIST = 12
+"""Names of a list of which the same is said."""
+_DATE_CUE = re.compile(
+    r",?(?:^|(?<=\s))(?:(?:in|on|since|from|until|during|after|before|around|at)(?: the)?"
+    r"(?: (?:early|late|mid))?)?\s$",
+    re.IGNORECASE,
+)
+_MARKS = re.compile(
+    r"^(?:\(\))?[`*_\"”]{1,3}(?=\s)\s|\s(?::(?:[a-z]{1,6}:)?[a-z]{2,12}:)?[`*_\"“]{1,3}[!~]?$"
+)
+"""What marks names at either end of the words between them: "foo` uses :func:`bar"."""
+_LONGEST_MARKED = 80
+"""Characters of a name between back quotes."""
+_BESIDE = re.compile(r"[-‐/\w@]|['’]s\b|\s(?P<word>[a-z][\w-]*)")
+MAY_FOLLOW = STOP_WORDS | word_list(
+    # What may stand after a name without making it part of a longer one.
+    "via per since until within without upon among along across toward towards alongside onto amid"
+    " despite like unlike near around behind beyond whose although though whereas thus hence then"
+    " today yesterday tomorrow tonight last next this recently later ago together alone too"
+    " instead well twice who which whom respectively starring"
+    " featuring including using making being called named known following based located directed"
+    " written produced published released founded born aged plus versus et"
+)
+_DEGREES = word_list("phd ph.d b.a m.a mba bachelor master doctorate")
+_KIND_AFTER = re.compile(r"[`*_\"”]{0,2}[ \n](?P<noun>[a-z]{4,14})(?=[ \n,])")
+_ARTICLE = re.compile(r"\b[Tt](?:he|his)[ \n][`*_\"“]{0,2}$")
+CODE_KINDS = word_list(read_word_lists("clew.indexing.structure", "kinds.toml")["after"])
+"""Nouns that say what a thing of code is: "module"."""
+_OWNED = re.compile(r"\b(?:his|her|their|its|my|your|our)$")
+_LIST = re.compile(r"\s*(?:,|,?\s(?:and|&))\s+(?:the )?")
+_AND = re.compile(r",?\s(?:and|&)\s+(?:the )?")
+_ROLE_OF = re.compile(r"(?P<role>\w+) (?:of|at|for) (?:the )?")
+
+
+def without_role(name: NameSpan) -> NameSpan:
+    """Without the role that it begins with: "Acme" of "CEO of Acme"."""
+    role = _ROLE_OF.match(name.name)
+    if role is None or role["role"].casefold() not in RELATIONAL:
+        return name
+    rest = name.name[role.end() :]
+    start = name.end - len(rest)
+    return NameSpan(start, name.end, rest, type_of_name(rest)) if start > name.start else name
+
+
+def without_kind(text: str, name: NameSpan, end: int) -> int:
+    """Where a name ends with the noun that says its kind: "the `asyncio` module | provides"."""
+    said = _KIND_AFTER.match(text, name.end, end)
+    if said is None or said["noun"] not in CODE_KINDS:
+        return name.end
+    return said.end() if _ARTICLE.search(text, max(0, name.start - 8), name.start) else name.end
+
+
+def is_attribute(name: str) -> bool:
+    """Whether it is no name by itself: "German", "French-Canadian", "Hamburg-based", "CEO"."""
+    parts = name.casefold().split("-")
+    if (parts[0] in RELATIONAL or parts[0] in _DEGREES) and len(parts) == 1:
+        return True
+    return parts[-1] in DEMONYMS or (len(parts) > 1 and parts[-1] in ("based", "born", "language"))
+
+
+def gap_between(text: str, start: int, end: int, dates: Sequence[NameSpan]) -> str:
+    """The words of a range without its dates: " in 1990 married " is " married "."""
+    kept = []
+    for date in dates:
+        if start <= date.start < end:
+            kept.append(_DATE_CUE.sub(" ", text[start : date.start]).rstrip())
+            start = max(start, date.end)
+    gap = "".join(kept) + text[start:end]
+    # What opens with a back quote and does not close with one is speech: "answered `Come on!'".
+    is_speech = gap.endswith("`") and "`" not in text[end : end + _LONGEST_MARKED]
+    return gap if is_speech else _MARKS.sub(" ", gap)
+
+
+def is_whole(text: str, name: NameSpan, end: int, gap: str) -> bool:
+    """Whether the name is what the words before it speak of, and not a part of that.
+
+    It is not in "uses the Werkzeug | routing system", "sold its Linux | division" or "Bob | 's".
+    """
+    after = _BESIDE.match(text, name.end, end)
+    if after is None:
+        return True
+    word = after["word"]
+    if word is None or (word not in MAY_FOLLOW and _OWNED.search(gap.rstrip())):
+        return False
+    if name.entity_type == "code" and word in CODE_KINDS:
+        return True
+    return word in MAY_FOLLOW or word in KINDS or word.endswith("ly")
+
+
+def listed_after(text: str, told: Sequence[NameSpan], first: NameSpan) -> list[NameSpan]:
+    """Names of the same kind that go on a list, which ends with "and"."""
+    listed: list[NameSpan] = []
+    last, closed = first, 0
+    for name in told:
+        if name.start <= first.start:
+            continue
+        gap = text[last.end : name.start]
+        alike = is_person(name) == is_person(first) and "place" not in {first.entity_type}
+        if len(listed) == LONGEST_LIST or not (alike and _LIST.fullmatch(gap)):
+            break
+        listed.append(name)
+        last = name
+        if _AND.fullmatch(gap):
+            closed = len(listed)
+            break
+    whole = listed[:closed]
+    return (
+        whole
+        if whole and is_whole(text, whole[-1], len(text), "") and not _acts(text, whole[-1])
+        else []
+    )
+
+
+def _acts(text: str, name: NameSpan) -> bool:
+    """Whether a verb follows at once, so that the name begins a clause: "… and Bob | sang"."""
+    after = _BESIDE.match(text, name.end)
+    return bool(after and after["word"] in ("is", "was", "are", "were", "has", "had", "did"))
+
+
+def joint_subject(
+    text: str, start: int, told: Sequence[NameSpan], name: NameSpan
+) -> NameSpan | None:
+    """The name that opens the sentence and is joined to its other subject: "A and B founded"."""
+    before = next((n for n in reversed(told) if n.end <= name.start), None)
+    if before is None or before.start != start or is_person(before) != is_person(name):
+        return None
+    return before if _AND.fullmatch(text, before.end, name.start) else None
+
+
+# Where the predicate of a sentence begins, behind what stands beside its subject.
+#
+# "The Larch Mill in Stennick | was founded by", "Orrin Labs, a maker of looms, | acquired": what
+# is
+# said after the bar is said of the first name, not of the nearest.
+
+
+_MOST_BESIDE = 3
+_ARTICLE_SUBJECTS = re.compile(r"[\"“‘'*_(]{0,3}(?:(?P<the>[Tt]he)|[Aa]n?)? ?")
+_ASIDE = re.compile(r"\s?\([^()\n]{1,80}\)")
+_PLACED = re.compile(r",? (?:in|at|near|from) (?:the )?")
+_APPOSED = re.compile(
+    r", (?:an?|the|which|who|whose|based|located|situated|headquartered|founded|born|formerly"
+    r"|originally|now|then|part|home|known|also|in|of|from|at|near|one"
+    r"|[a-z]+(?: [a-z]+){0,2} (?:of|at))"
+    r"\b[^,;:.()\"“”!?\n]{1,80},"
+)
+PREDICATE = re.compile(r" (?!and\b|or\b|but\b)[a-z]")
+"""What follows a subject that is said to do something."""
+_MUTUAL = re.compile(
+    rf"(?: (?:were|have|had|got|later|then)){{0,2}} (?P<verb>{'|'.join(sorted(MUTUAL))})\b"
+)
+_JOINED = re.compile(r",? (?:and|&) (?:the )?")
+_GOES_ON = re.compile(r" (?:with|to|by|the|an?|his|her|their)\b| [^\W\d_a-z]")
+
+
+class Subject(NamedTuple):
+    """A sentence's subject that something stands beside, and where its predicate begins."""
+
+    name: NameSpan
+    predicate: int
+    place: NameSpan | None
+    """Where "the Larch Mill in Stennick" stands, of a subject with its article."""
+
+
+def find_subject(text: str, start: int, end: int, names: Sequence[NameSpan]) -> Subject | None:
+    """The name that opens `text[start:end]`, where something stands behind it."""
+    name = next((one for one in names if one.start >= start), None)
+    opening = name and _ARTICLE_SUBJECTS.fullmatch(text, start, name.start)
+    if name is None or opening is None:
+        return None
+    at, place = name.end, None
+    for _ in range(_MOST_BESIDE):
+        aside = _APPOSED.match(text, at, end) or _ASIDE.match(text, at, end)
+        if aside:
+            at = aside.end()
+            continue
+        found = _placed(text, at, end, names)
+        if found is None:
+            break
+        at = found.end
+        if opening["the"] and text[name.end : found.start].startswith(" in "):
+            place = found
+    is_said = at > name.end and PREDICATE.match(text, at, end)
+    return Subject(name, at, place) if is_said else None
+
+
+def _placed(text: str, at: int, end: int, names: Sequence[NameSpan]) -> NameSpan | None:
+    """The name of the place that "in Stennick" names at a position."""
+    preposition = _PLACED.match(text, at, end)
+    if preposition is None:
+        return None
+    return next((name for name in names if name.start == preposition.end()), None)
+
+
+def mutual_between(text: str, end: int, left: NameSpan, right: NameSpan) -> str | None:
+    """What two names do with each other: "X and Y merged in 2019" → merged_with."""
+    if not _JOINED.fullmatch(text, left.end, right.start):
+        return None
+    verb = _MUTUAL.match(text, right.end, end)
+    if verb is None or _GOES_ON.match(text, verb.end(), end):
+        return None
+    return MUTUAL[verb["verb"]]
+
+
+# What a sentence gives its names as examples of: "distributions such as Debian and Fedora".
+#
+# Hearst, "Automatic acquisition of hyponyms from large text corpora" (1992).
+
+
+_LONGEST_LIST = 12
+_LISTS = read_word_lists("clew.indexing.relations", "phrases.toml")
+_VAGUE = word_list(_LISTS["vague_nouns"]) | DEMONYMS
+_MARKS_EXAMPLES = r"[\s`\"“*_:(]{0,4}(?:[a-z]{2,5}:`)?(?:the )?"
+_SUCH_AS = re.compile(
+    rf"\b(?P<noun>[a-z]{{3,20}}),?\s(?:such as|including|e\.g\.,?|for example)\s?{_MARKS_EXAMPLES}$"
+)
+_LISTED = re.compile(
+    r"[`\"”*_)]{0,3}(?:,|,?\s(?:and|or|and/or))[\s`\"“*_:(]{1,4}(?:[a-z]{2,5}:`)?(?:the )?"
+)
+_OTHERS = re.compile(
+    r"[`\"”*_)]{0,3},?\s(?:and|or)\s(?:(?:many|several|some|all|similar)\s)?other\s"
+    r"(?:[a-z-]{3,20}\s)?(?P<noun>[a-z]{3,20})(?=[\s,.;:)]|$)"
+)
+
+
+def find_examples(
+    text: str, start: int, end: int, names: Sequence[NameSpan]
+) -> Iterator[tuple[NameSpan, str]]:
+    """(name, noun in the singular) of each name that is an example of what the noun says."""
+    for i, name in enumerate(names):
+        before = _SUCH_AS.search(text, max(start, name.start - 50), name.start)
+        if before and (noun := singular(before["noun"])):
+            listed = list(_list_from(text, names, i))
+            # "applications such as the KDE desktop" are not what KDE is.
+            if is_whole(text, listed[-1], end, ""):
+                yield from ((one, noun) for one in listed)
+        after = _OTHERS.match(text, name.end, end)
+        if after and (noun := singular(after["noun"])):
+            yield from ((one, noun) for one in _list_to(text, names, i))
+
+
+def _list_from(text: str, names: Sequence[NameSpan], first: int) -> Iterator[NameSpan]:
+    yield names[first]
+    for left, right in zip(names[first:], names[first + 1 : first + _LONGEST_LIST], strict=False):
+        if not _LISTED.fullmatch(text, left.end, right.start):
+            return
+        yield right
+        if text[left.end : right.start].strip('`"”*_) ,').startswith(("and", "or")):
+            return
+
+
+def _list_to(text: str, names: Sequence[NameSpan], last: int) -> Iterator[NameSpan]:
+    yield names[last]
+    for i in range(last, max(0, last - _LONGEST_LIST), -1):
+        gap = text[names[i - 1].end : names[i].start]
+        if gap.strip('`"”“*_():acdefmntuhls \n') != "," or "\n\n" in gap:
+            return
+        yield names[i - 1]
+
+
+def singular(noun: str) -> str:
+    """The singular of an English plural that tells what things are; empty for others."""
+    if not noun.endswith("s") or noun.endswith(("ss", "us", "is")) or noun in STOP_WORDS:
+        return ""
+    one = noun[:-1]
+    if noun.endswith("ies"):
+        one = f"{noun[:-3]}y"
+    elif noun.endswith(("sses", "xes", "ches", "shes")):
+        one = noun[:-2]
+    return "" if one in _VAGUE or noun in _VAGUE or not is_ordinary(one) else one

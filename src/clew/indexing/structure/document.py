@@ -1,0 +1,520 @@
+"""What a document's fields state of it: front matter, field lists and properties.
+
+Fields are what reading a document made its metadata. A field that is not in the vocabulary below
+is for filters, and states no relation.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from clew.indexing.markdown import MEDIA_TYPE, inline_tags, links, listed, title_from_name
+from clew.indexing.ner.entity_types import (
+    CALENDAR,
+    CONNECTORS,
+    IMPERATIVES,
+    SECTION_WORDS,
+    STARTERS,
+    is_ordinary,
+)
+from clew.indexing.reading.formats.mail_parts import MEDIA_TYPE as MAIL
+from clew.indexing.splitting.code import is_code
+from clew.indexing.splitting.outline import headings
+from clew.text import STOP_WORDS, entity_key
+from clew.types import AliasEvidence, Statement, Structure
+from clew.word_lists import word_list
+
+if TYPE_CHECKING:
+    from clew.types import Document
+
+
+LONGEST_NAME = 80
+"""Characters of a value that is taken for a name."""
+_MOST_VALUES = 50
+"""Values of a field."""
+_MOST_WORDS = 8
+
+
+class Field(NamedTuple):
+    """What a field states."""
+
+    relation_type: str
+    tail_type: str = "name"
+
+
+_FIELDS = {
+    "authored_by": ("person", "author authors creator creators writer by"),
+    "edited_by": ("person", "editor editors"),
+    "translated_by": ("person", "translator translators"),
+    "maintained_by": ("person", "maintainer maintainers"),
+    "owned_by": ("name", "owner owners"),
+    "reviewed_by": ("person", "reviewer reviewers"),
+    "sponsored_by": ("name", "sponsor sponsors"),
+    "published_by": ("organisation", "publisher organisation organization"),
+    "has_status": ("concept", "status state"),
+    "has_category": ("concept", "category categories"),
+    "licensed_under": ("name", "license licence"),
+    "depends_on": ("name", "requires require depends dependencies depends_on"),
+    "replaces": ("name", "replaces supersedes obsoletes"),
+    "replaced_by": ("name", "replaced_by superseded_by obsoleted_by"),
+    "updates": ("name", "updates"),
+    "updated_by": ("name", "updated_by"),
+    "implements": ("name", "implements"),
+    "extends": ("name", "extends"),
+    "part_of": ("name", "part_of series project"),
+    "relates_to": ("name", "see_also related"),
+}
+FIELDS = {
+    name: Field(relation_type, tail_type)
+    for relation_type, (tail_type, names) in _FIELDS.items()
+    for name in names.split()
+}
+"""By the field's name in snake_case."""
+_SERIES = ("pep", "rfc", "bip", "eip", "xep", "jep", "dep")
+"""Fields that number a document of a series, whose other fields give bare numbers."""
+_SPLIT = re.compile(r"(?<!\s)\s*+(?:[;,]\s*|(?<=\s)(?:and|&)\s+)")
+_ADDRESS = re.compile(r"(?<!\s)\s*+(?:<[^<>]{0,200}>|\([^()@]{0,200}+@[^()]{0,200}\))")
+_NO_NAME = re.compile(
+    r"https?:|[\w.+-]+@|[\d\s.,:/-]+\Z|(?:yes|no|true|false|none|n/?a|tbd)\Z", re.I
+)
+_NOT_WORD = re.compile(r"\W+")
+
+
+def fields(document: Document) -> Structure:
+    """What the metadata says of what the document is about."""
+    # Of a message its header says who wrote it: see `mail`.
+    if document.media_type == MAIL or not entity_key(document.title):
+        return Structure()
+    return Structure(statements=tuple(_statements(document)))
+
+
+def _statements(document: Document) -> Iterator[Statement]:
+    series = next((s for s in _SERIES if str(document.metadata.get(s, "")).isdecimal()), "")
+    for name, given in document.metadata.items():
+        field = FIELDS.get(snake_case(name))
+        if field is None:
+            continue
+        for value in _values(given, field.tail_type):
+            tail = f"{series.upper()} {value}" if series and value.isdecimal() else value
+            if is_name(tail) and entity_key(tail) != entity_key(document.title):
+                start, end = _place(document.text, name, tail)
+                yield Statement(
+                    head=document.title,
+                    relation_type=field.relation_type,
+                    tail=tail,
+                    tail_type=field.tail_type,
+                    start=start,
+                    end=end,
+                )
+
+
+def _place(text: str, name: str, value: str) -> tuple[int, int]:
+    """Where the text has the field's line; empty where the field is not in the text."""
+    start = text.find(value)
+    line = text[text.rfind("\n", 0, start) + 1 : start] if start >= 0 else ""
+    return (start, start + len(value)) if name.casefold() in line.casefold() else (0, 0)
+
+
+def _values(given: object, tail_type: str) -> list[str]:
+    """The names in a value: a list, or a text of several with commas between them."""
+    values = given if isinstance(given, list) else [given]
+    texts = [_ADDRESS.sub("", str(v)).strip() for v in values[:_MOST_VALUES] if v is not None]
+    if tail_type == "concept" or isinstance(given, list):
+        return texts
+    return [part for text in texts for part in _SPLIT.split(text[:1000])][:_MOST_VALUES]
+
+
+def snake_case(name: str) -> str:
+    """The name in snake_case: "Superseded-By" → superseded_by."""
+    return "_".join(word for word in _NOT_WORD.split(name.casefold()) if word)
+
+
+def is_name(text: str) -> bool:
+    """Whether a value can name something: short, with letters, no address, number or yes and no."""
+    if not (0 < len(text) <= LONGEST_NAME and len(text.split()) <= _MOST_WORDS):
+        return False
+    return bool(entity_key(text)) and _NO_NAME.match(text) is None
+
+
+# What the sections of a document are about, by their headings, and to which others they refer.
+#
+# Hyperlinks refer by the text of a heading, those of reStructuredText by nothing else.
+
+
+DESCRIBED_IN = "described_in"
+_MOST = 1_000
+"""Headings of a document."""
+REFERS_TO = "refers_to"
+_MOST_REFERENCES = 1_000
+"""References of a document."""
+_REFERENCE = re.compile(
+    r"(?<![\w`:])(?:`(?P<phrase>[^`<>\n]{2,80})`|(?P<word>[^\W_][\w-]{1,60}))_(?!_|\w)"
+)
+_LINK = re.compile(
+    r"(?<!!)\[(?:(?P<word>[^\W_][\w-]{1,60})|(?P<phrase>[^\[\]\n]{2,80}))\]"
+    r"\([^()#\s]{0,200}#[^()\s]{1,200}\)"
+)
+_MOST_WORDS_HEADINGS = 5
+_NUMBER = re.compile(r"\A(?:(?:\d{1,3}|[A-Z])(?:\.\d{1,3}){0,5}[.:)]?|[IVX]{1,5}[.:)])\s+")
+_SERIES_HEADINGS = re.compile(r"[A-Z]{2,6}[ -]\d{1,6}(?=:)")
+"""What "PEP 572: Assignment expressions" is about."""
+_CODE = re.compile(r"\w[._]\w|[a-z][A-Z]|[A-Z]{2}|\d")
+GENERIC = SECTION_WORDS | word_list(
+    "introduction overview summary abstract conclusion conclusions background motivation rationale"
+    " references bibliography index contents glossary acknowledgements acknowledgments preface"
+    " foreword notes note features feature changes change improvements issues issue fixes bugs"
+    " bug examples example usage installation questions answers faq history credits license"
+    " licence copyright authors author contributors status schedule roadmap discussion topics"
+    " findings results details information options syntax description purpose goals goal"
+    " requirements links resources steps tips problems problem table list page part topic items"
+    " basics tasks agenda attendees present actions action things stuff data section sections"
+    " title creator date rights publisher subject language source format identifier"
+    " remarks comments appendix definitions terms other misc miscellaneous more updates news"
+    " warning warnings caution hint important tip deprecations removals additions optimizations"
+    " limitations alternatives design nota fecha autor autores título hinweis achtung datum autoren"
+    " titel remarque attention auteur auteurs titre data autore autori titolo avviso aviso"
+)
+"""Last words of headings that name no subject."""
+
+
+def described(document: Document) -> Structure:
+    """`described_in` the document, of each heading that names something."""
+    title = entity_key(document.title)
+    if not title or is_code(document.media_type):
+        return Structure()
+    found: dict[str, Statement] = {}
+    for heading in headings(document.text, document.media_type)[:_MOST]:
+        name = subject_of(heading.title)
+        key = entity_key(name)
+        if key and key not in found and key != title:
+            found[key] = Statement(
+                head=name,
+                relation_type=DESCRIBED_IN,
+                tail=document.title,
+                start=heading.start,
+                end=heading.end,
+                confidence=0.85,
+            )
+    return Structure(statements=tuple(found.values()))
+
+
+def section_references(document: Document) -> Structure:
+    """`refers_to`, from the subject of a section to that of another that it links to."""
+    pattern = _REFERENCE if document.media_type == "text/x-rst" else _LINK
+    if is_code(document.media_type) or (pattern is _LINK and "](" not in document.text):
+        return Structure()
+    found = headings(document.text, document.media_type)
+    subjects = [subject_of(one.title, is_linked=True) for one in found]
+    titles = {entity_key(one.title): s for one, s in zip(found, subjects, strict=True) if s}
+    starts = [one.start for one in found]
+    stated: dict[tuple[str, str], Statement] = {}
+    for match in pattern.finditer(document.text):
+        place = bisect_right(starts, match.start()) - 1
+        target = titles.get(entity_key(match["phrase"] or match["word"]))
+        if place < 0 or target is None or len(stated) == _MOST_REFERENCES:
+            continue
+        head = subjects[place]
+        if entity_key(head) and entity_key(head) != entity_key(target):
+            stated.setdefault(
+                (head, target),
+                Statement(
+                    head=head,
+                    relation_type=REFERS_TO,
+                    tail=target,
+                    start=match.start(),
+                    end=match.end(),
+                ),
+            )
+    return Structure(statements=tuple(stated.values()))
+
+
+def subject_of(heading: str, *, is_linked: bool = False) -> str:
+    """What a heading names; empty where it is a sentence, a question, or says only what comes.
+
+    What a text links to by its words names something in small letters, too.
+    """
+    text = _NUMBER.sub("", " ".join(heading.split()), count=1).strip(" .:*_\"'`“”")
+    numbered = _SERIES_HEADINGS.match(text)
+    if numbered:
+        return numbered.group()
+    words = text.split()
+    if (
+        not 0 < len(words) <= _MOST_WORDS_HEADINGS
+        or not text[-1].isalnum()
+        or not text[0].isalnum()
+    ):
+        return ""
+    first, last = words[0].casefold(), words[-1].casefold()
+    if last in GENERIC or first in GENERIC | IMPERATIVES | CALENDAR or first.endswith("ing"):
+        return ""
+    if len(words) == 1 and not is_linked:
+        return text if _names_alone(text) else ""
+    if first in STARTERS or first in STOP_WORDS or {",", ";", "?", "!", ":"} & set(text):
+        return ""
+    capital = is_linked or all(w[0].isupper() or w[0].isdigit() or w in CONNECTORS for w in words)
+    return text if capital and not all(w[0].isdigit() for w in words) else ""
+
+
+def _names_alone(word: str) -> bool:
+    """Whether one word is a name: an identifier, or no word of the language."""
+    if any(c.isdigit() for c in word) and not any(c.isalpha() for c in word):
+        return False
+    return bool(_CODE.search(word)) or not is_ordinary(word)
+
+
+# Labelled lines at the top of a note that are about what the note is about.
+#
+# - **Reports to**: Paul Okoro
+# Location: Bristol
+
+
+_LABELS = {
+    "reports_to": ("person", "reports_to manager line_manager supervisor"),
+    "located_in": ("place", "location city based_in venue headquarters country region"),
+    "affiliated_with": ("organisation", "employer company affiliation works_for works_at"),
+    "chaired_by": ("person", "chair chairman chairperson chaired_by facilitator moderator"),
+    "minuted_by": ("person", "minutes minutes_by minute_taker note_taker scribe secretary clerk"),
+    "led_by": ("person", "lead leader led_by head project_lead project_manager director"),
+    "made_by": ("name", "manufacturer maker vendor supplier brand"),
+    "founded_by": ("person", "founder founders founded_by"),
+    "married": ("person", "spouse husband wife"),
+    "child_of": ("person", "parents mother father"),
+    "has_client": ("name", "client customer"),
+}
+LABELS = FIELDS | {
+    name: Field(relation_type, tail_type)
+    for relation_type, (tail_type, names) in _LABELS.items()
+    for name in names.split()
+}
+"""By the label in snake_case."""
+FIELD_NAMES = frozenset(LABELS) | frozenset(
+    "role job occupation position title date time when where born died email phone address website"
+    " url contact team department budget deadline priority start end duration version language"
+    " notes note attendees present apologies agenda goal goals summary type kind name".split()
+)
+"""Labels of fields: what a list defines is none of them."""
+_LINE = re.compile(
+    r"^[ \t]{0,4}(?:[-*+•][ \t]{1,4})?(?:\*\*|__)?"
+    r"(?P<label>[^\W\d_a-z][^\W\d_]+(?: [a-z]+){0,2})"
+    r"(?:\*\*:|:\*\*|__:|:__|:)[ \t]{1,12}(?P<value>[^\n]{2,100})$",
+    re.MULTILINE,
+)
+_SPLIT_LABELS = re.compile(r"[;,]|\s(?:and|&)\s")
+_MARKS = re.compile(r"[*_`\[\]]|\([^()]{0,80}\)|<[^<>]{0,80}>")
+_TOP = 1_500
+"""Characters of a document within which fields are about all of it."""
+_SECOND_HEADING = re.compile(r"\n#{1,6} ")
+
+
+def labels(document: Document) -> Structure:
+    """What labelled lines before the second heading say of the document's subject."""
+    is_other = is_code(document.media_type) or document.media_type in (MAIL, "text/x-rst")
+    if is_other or not entity_key(document.title):
+        return Structure()
+    return Structure(statements=tuple(_statements_labels(document)))
+
+
+def _statements_labels(document: Document) -> Iterator[Statement]:
+    top = document.text[:_TOP]
+    second = _SECOND_HEADING.search(top, 1)
+    for match in _LINE.finditer(top, 0, second.start() if second else len(top)):
+        field = LABELS.get(snake_case(match["label"]))
+        value = _MARKS.sub("", match["value"]).strip().rstrip(".")
+        names = [name.strip() for name in _SPLIT_LABELS.split(value)] if field else []
+        if field is None or field.tail_type == "concept" or not all(map(names_something, names)):
+            continue
+        for name in names:
+            if entity_key(name) != entity_key(document.title):
+                yield Statement(
+                    head=document.title,
+                    relation_type=field.relation_type,
+                    tail=name,
+                    tail_type=field.tail_type,
+                    start=match.start("label"),
+                    end=match.end(),
+                    confidence=0.85,
+                )
+
+
+# What notes in Markdown state: links to other documents, tags, and further names of their own.
+
+
+LINKS_TO = "links_to"
+TAGGED = "tagged"
+_MOST_MARKDOWN_LINKS = 2_000
+"""Links and tags of a document."""
+_SUFFIXES = (".md", ".markdown", ".mdx")
+_NO_NAMES = frozenset({"index", "readme"})
+"""Names of files that say nothing of what is in them."""
+
+
+def markdown_links(document: Document) -> Structure:
+    """`links_to` and `tagged`, from what the document is about; its other names as aliases.
+
+    A link states the name of a file, which is the title of what is in it unless that states one;
+    therefore a document that does has its file's name for an alias.
+    """
+    if document.media_type != MEDIA_TYPE or not entity_key(document.title):
+        return Structure()
+    return Structure(
+        statements=tuple(islice(_statements_markdown_links(document), _MOST_MARKDOWN_LINKS)),
+        aliases=tuple(_aliases(document)),
+    )
+
+
+def _statements_markdown_links(document: Document) -> Iterator[Statement]:
+    title, own = document.title, {entity_key(name) for name in (document.title, _stem(document))}
+    for link in links(document.text):
+        if entity_key(link.target) not in own | _NO_NAMES:
+            yield Statement(
+                head=title,
+                relation_type=LINKS_TO,
+                tail=link.target,
+                start=link.start,
+                end=link.end,
+            )
+    places = {tag.name: (tag.start, tag.end) for tag in reversed(list(inline_tags(document.text)))}
+    for name in listed(document.metadata.get("tags")):
+        start, end = places.get(name, (0, 0))
+        yield Statement(
+            head=title, relation_type=TAGGED, tail=name, tail_type="concept", start=start, end=end
+        )
+
+
+def _aliases(document: Document) -> Iterator[AliasEvidence]:
+    metadata = document.metadata
+    stated = [*listed(metadata.get("aliases")), *listed(metadata.get("alias"))]
+    for name in stated:
+        yield _alias(document, name, f"front matter of {document.title} names it")
+    stem = _stem(document)
+    if document.source.endswith(_SUFFIXES) and stem.casefold() not in _NO_NAMES:
+        yield _alias(document, stem, f"file name of {document.title}")
+
+
+def _alias(document: Document, name: str, evidence: str) -> AliasEvidence:
+    return AliasEvidence(
+        alias=name, name=document.title, method="exact", score=1.0, evidence=evidence
+    )
+
+
+def _stem(document: Document) -> str:
+    return title_from_name(document.source)
+
+
+# What tables state: a row is about its first cell, and a column says what the others are to it.
+#
+# Read from tables in Markdown, which is what HTML, Word and spreadsheets become when they are
+# read.
+# A table of two columns that are called field and value is about the document.
+
+
+_MOST_TABLES = 2_000
+"""Statements of a document."""
+_LINE_TABLES = re.compile(r"^[ \t]*\|[^\n]+", re.MULTILINE)
+_SEPARATOR = re.compile(r"[\s|:]*-[\s|:-]*")
+_CELL = re.compile(r"(?<!\\)\|")
+_MARKS_TABLES = re.compile(
+    r"[*`]+|\[(?P<text>[^\[\]]{0,200})\](?:\([^()\s]{0,500}\)|\[[^\[\]]{0,200}\])"
+)
+_FIELD_NAMES = frozenset("field key property attribute name item".split())
+_VALUE_NAMES = frozenset("value".split())
+_NO_RELATION = frozenset(
+    "description descriptions note notes comment comments remark remarks example examples meaning"
+    " explanation details usage default date time year size number no id link url value"
+    " next prev previous home up back".split()
+)
+"""Columns that do not hold names."""
+_NAME = re.compile(r"[^\W\d_]")
+
+
+class _Row(NamedTuple):
+    cells: list[str]
+    start: int
+    end: int
+
+
+def tables(document: Document) -> Structure:
+    """What the cells of the document's tables are to the first cells of their rows."""
+    if "|" not in document.text:
+        return Structure()
+    found: list[Statement] = []
+    for table in _tables(document.text):
+        found += _read(document.title, table)
+        if len(found) > _MOST_TABLES:
+            break
+    return Structure(statements=tuple(found[:_MOST_TABLES]))
+
+
+def _tables(text: str) -> Iterator[list[_Row]]:
+    """The rows of each table, its header first and without the line below that."""
+    rows: list[_Row] = []
+    is_table = False
+    for line in _LINE_TABLES.finditer(text):
+        if rows and line.start() != rows[-1].end + 1:
+            if is_table:
+                yield rows
+            rows, is_table = [], False
+        if _SEPARATOR.fullmatch(line.group()):
+            is_table = len(rows) == 1
+            if rows:
+                rows[-1] = rows[-1]._replace(end=line.end())
+            continue
+        rows.append(_Row(_cells(line.group()), line.start(), line.end()))
+    if is_table:
+        yield rows
+
+
+def _cells(line: str) -> list[str]:
+    cells = _CELL.split(line.strip().strip("|"))
+    return [
+        _MARKS_TABLES.sub(lambda m: m["text"] or "", c).replace("\\|", "|").strip() for c in cells
+    ]
+
+
+def _read(title: str, table: Sequence[_Row]) -> Iterator[Statement]:
+    header, *rows = table
+    names = [snake_case(cell) for cell in header.cells]
+    about_document = (
+        len(names) == 2 and names[0] in _FIELD_NAMES and names[1] in _VALUE_NAMES
+    ) and bool(entity_key(title))
+    for row in rows:
+        if len(row.cells) != len(names) or len(names) < 2:
+            continue
+        if about_document:
+            field = FIELDS.get(snake_case(row.cells[0]))
+            if field and is_name(row.cells[1]):
+                yield _statement(title, field, row.cells[1], row)
+        elif names_something(row.cells[0]):
+            for name, cell in zip(names[1:], row.cells[1:], strict=True):
+                field = _column(name)
+                if field and names_something(cell) and entity_key(cell) != entity_key(row.cells[0]):
+                    yield _statement(row.cells[0], field, cell, row)
+
+
+def _column(name: str) -> Field | None:
+    words = name.split("_")
+    if not name or len(words) > 3 or name[0].isdigit() or not _NO_RELATION.isdisjoint(words):
+        return None
+    return FIELDS.get(name, Field(f"has_{name}"))
+
+
+def names_something(cell: str) -> bool:
+    """Whether a cell names something: a few words that begin with a capital."""
+    first = _NAME.search(cell)
+    return bool(first and first.group().isupper()) and len(cell.split()) <= 6 and is_name(cell)
+
+
+def _statement(head: str, field: Field, tail: str, row: _Row) -> Statement:
+    return Statement(
+        head=head,
+        relation_type=field.relation_type,
+        tail=tail,
+        tail_type=field.tail_type,
+        start=row.start,
+        end=row.end,
+        confidence=0.85,
+    )

@@ -1,1 +1,0 @@
-"""What letters, minutes and lists state of people."""

@@ -1,0 +1,69 @@
+"""Relations that the structure of a document states, beside what its sentences say.
+
+Each kind of structure is a function of a whole `Document` (text, metadata, media type), so that a
+document read back from the store gives the same. `structure_of` gathers them; `add_structure`
+enters what they state into an `Extraction`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.indexing.structure.citations import citations, cited_works
+from clew.indexing.structure.code import code_structure
+from clew.indexing.structure.document import (
+    described,
+    fields,
+    labels,
+    markdown_links,
+    section_references,
+    tables,
+)
+from clew.indexing.structure.people import (
+    chat_structure,
+    credited,
+    mail_structure,
+    minutes_structure,
+    signed_blocks,
+)
+from clew.indexing.structure.terms import code_names, definitions, paths
+from clew.types import Structure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from clew.types import Document
+
+
+READERS: tuple[Callable[[Document], Structure], ...] = (
+    mail_structure,
+    chat_structure,
+    minutes_structure,
+    fields,
+    labels,
+    signed_blocks,
+    paths,
+    tables,
+    definitions,
+    citations,
+    cited_works,
+    credited,
+    described,
+    section_references,
+    code_names,
+    markdown_links,
+    code_structure,
+)
+"""Each gives what it sees in a document, nothing for documents that are none of its kind."""
+
+
+def structure_of(
+    document: Document, further: Sequence[Callable[[Document], Structure]] = ()
+) -> Structure:
+    """What all kinds of structure state, those of `further` readers among them."""
+    found = [read(document) for read in (*further, *READERS)]
+    return Structure(
+        entities=tuple(e for one in found for e in one.entities),
+        statements=tuple(s for one in found for s in one.statements),
+        aliases=tuple(a for one in found for a in one.aliases),
+    )

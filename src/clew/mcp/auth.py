@@ -1,0 +1,333 @@
+"""Who calls over HTTP, and what they may do: static tokens and tokens of an OAuth issuer."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import logging
+import re
+import secrets
+import time
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import anyio.to_thread
+import jwt
+from mcp.server.auth.provider import AccessToken
+from mcp.server.auth.settings import AuthSettings
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS
+
+from clew.errors import NotFoundError, SettingsError
+from clew.settings import NAMESPACE, Right, TokenSettings, load_settings
+from clew.tools.spec import Caller
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from clew.settings import OAuthSettings, ServeSettings, Settings
+
+
+_log = logging.getLogger("clew.mcp")
+
+
+class Access:
+    """Implements the SDK's `TokenVerifier`, and says what the owner of a verified token may do.
+
+    Raises:
+        SettingsError: Nobody could call: neither tokens nor an issuer are set.
+    """
+
+    def __init__(self, settings: ServeSettings, file: Path | None = None) -> None:
+        """`file` is where the tokens come from; they are read again where it changes."""
+        self._tokens: Mapping[str, TokenSettings] = {token.name: token for token in settings.tokens}
+        self._file = file
+        self._read = self._state()
+        self._oauth: TokenReader | None = None
+        if settings.oauth.issuer:
+            pass
+
+            self._oauth = TokenReader(settings.oauth)
+        if not self._tokens and self._oauth is None:
+            raise SettingsError(
+                "nobody could call: serve.tokens and serve.oauth.issuer are empty. Run `clew"
+                " token NAME` for one; `clew serve --insecure` asks for none, on this machine alone"
+            )
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """What the token says about its owner; None where it is not a good one."""
+        static = self._static(token)
+        if static is not None:
+            scopes = [name for name, right in SCOPES.items() if right in static.scopes]
+            # The hash tells a token from the one that replaced it.
+            return AccessToken(token=static.sha256, client_id=static.name, scopes=scopes)
+        if self._oauth is None:
+            return None
+        return await anyio.to_thread.run_sync(self._oauth.read, token)
+
+    def _static(self, token: str) -> TokenSettings | None:
+        """Compared with every hash, so that the time taken says nothing."""
+        given = token_hash(token)
+        found = [t for t in self._tokens.values() if hmac.compare_digest(given, t.sha256)]
+        return found[0] if found else None
+
+    def refresh(self) -> None:
+        """Read the tokens again where their file changed; what cannot be read changes nothing."""
+        state = self._state()
+        if state == self._read:
+            return
+        self._read = state
+        try:
+            self._tokens = {token.name: token for token in load_settings().serve.tokens}
+        except SettingsError as error:
+            _log.error("the tokens stay as they were: %s", error)
+
+    def _state(self) -> tuple[int, ...] | None:
+        """What differs once the file is another."""
+        try:
+            found = None if self._file is None else self._file.stat()
+        except OSError:
+            return None
+        return found and (found.st_mtime_ns, found.st_ino, found.st_size)
+
+    def allows(self, token: AccessToken) -> bool:
+        """Whether a token that was verified is still good."""
+        if token.claims is not None:
+            return token.expires_at is None or time.time() < token.expires_at
+        static = self._tokens.get(token.client_id)
+        return static is not None and static.sha256 == token.token
+
+    def caller(self, token: AccessToken) -> Caller:
+        """Who the owner of a verified token is, and what they may do.
+
+        Raises `MCPError` where the token was revoked meanwhile.
+        """
+        # Tokens of the issuer say who issued them; a client of the same name is somebody else.
+        if token.claims is not None and self._oauth is not None:
+            return self._oauth.caller(token)
+        static = self._tokens.get(token.client_id)
+        if static is None:
+            raise MCPError(code=INVALID_PARAMS, message="this token was revoked; ask for another")
+        return Caller(
+            name=static.name,
+            namespaces=static.namespaces,
+            scopes=frozenset(static.scopes),
+            tools=None if static.tools is None else frozenset(static.tools),
+        )
+
+
+def auth_settings(serve: ServeSettings) -> AuthSettings:
+    """Settings for the SDK; static tokens have no issuer but this server."""
+    here = f"http://{serve.host}:{serve.port}"
+    return AuthSettings.model_validate(
+        {
+            "issuer_url": serve.oauth.issuer or here,
+            "resource_server_url": serve.oauth.audience or None,
+            # The token's audience is checked where it is verified.
+            "validate_token_resource": False,
+            "required_scopes": [READ],
+        }
+    )
+
+
+def anonymous(settings: Settings) -> Caller:
+    """Whoever calls where nobody is asked for a token."""
+    names = dict.fromkeys((settings.namespace, *settings.serve.namespaces))
+    return Caller(name="local", namespaces=tuple(names))
+
+
+def chosen_namespace(caller: Caller, asked: str | None) -> str:
+    """The namespace that a request is about: the one that it names, else the caller's first.
+
+    Raises `MCPError` in the same words whether another's namespace exists or not.
+    """
+    if asked is None:
+        return caller.namespaces[0]
+    if asked not in caller.namespaces:
+        yours = ", ".join(caller.namespaces)
+        raise MCPError(
+            code=INVALID_PARAMS, message=f"no namespace {asked!r} of yours; yours are {yours}"
+        )
+    return asked
+
+
+# Tokens of an OAuth 2.1 authorization server: JWTs, verified by the issuer's public keys.
+
+
+ALGORITHMS = ["RS256", "PS256", "ES256", "EdDSA"]
+"""Signatures by a private key; nothing that a public key could forge."""
+LEEWAY_SECONDS = 30
+"""How far clocks may differ."""
+KEYS_SECONDS = 10
+"""How long the issuer may take to send its keys."""
+
+
+class TokenReader:
+    """Reads and verifies tokens: signature, issuer, audience, expiry (RFC 9068, RFC 8707)."""
+
+    def __init__(self, settings: OAuthSettings) -> None:
+        self._settings = settings
+        self._keys = jwt.PyJWKClient(settings.jwks_url, timeout=KEYS_SECONDS)
+
+    def read(self, token: str) -> AccessToken | None:
+        """What the token says; None where it is not a good one, and the log says why."""
+        try:
+            claims: dict[str, Any] = jwt.decode(
+                token,
+                self._keys.get_signing_key_from_jwt(token),
+                algorithms=ALGORITHMS,
+                issuer=self._settings.issuer,
+                audience=self._settings.audience,
+                leeway=LEEWAY_SECONDS,
+                options={"require": ["exp", "iss", "aud", "sub"]},
+            )
+        except jwt.PyJWTError as error:
+            # The kind alone: messages may repeat what the token says.
+            _log.info("a bearer token was refused: %s", type(error).__name__)
+            return None
+        try:
+            json.dumps(claims, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            # Half of a surrogate pair: no text that could be a name, in a log or anywhere.
+            _log.info("a bearer token was refused: a claim of it is no text")
+            return None
+        if not self._namespaces(claims):
+            _log.info("a bearer token was refused: it names no namespace")
+            return None
+        return AccessToken(
+            token="",
+            client_id=str(claims.get("client_id") or claims.get("azp") or claims["sub"]),
+            scopes=_scopes(claims),
+            expires_at=int(claims["exp"]),
+            resource=self._settings.audience,
+            subject=str(claims["sub"]),
+            claims=claims,
+        )
+
+    def caller(self, token: AccessToken) -> Caller:
+        """Who the owner of a verified token is, and what they may do."""
+        return Caller(
+            name=str(token.subject),
+            namespaces=self._namespaces(token.claims or {}),
+            scopes=rights(token.scopes),
+        )
+
+    def _namespaces(self, claims: Mapping[str, Any]) -> tuple[str, ...]:
+        """Those that the claim names; else the subject's own, named so that nobody else's is."""
+        if not self._settings.namespace_claim:
+            owner = f"{self._settings.issuer}\n{claims['sub']}"
+            return (f"user-{hashlib.sha256(owner.encode()).hexdigest()[:32]}",)
+        named = claims.get(self._settings.namespace_claim)
+        names = named if isinstance(named, list) else [named]
+        return tuple(n for n in names if isinstance(n, str) and re.fullmatch(NAMESPACE, n))
+
+
+def _scopes(claims: dict[str, Any]) -> list[str]:
+    """From `scope` (words, RFC 9068) or `scp` (words or a list, as some issuers have it)."""
+    given = claims.get("scope", claims.get("scp", ""))
+    if isinstance(given, str):
+        return given.split()
+    return [s for s in given if isinstance(s, str)] if isinstance(given, list) else []
+
+
+# Tokens that name a caller: made here, kept as their hash alone.
+
+
+def new_token() -> tuple[str, str]:
+    """A token for a new caller, and its SHA-256 for the settings."""
+    token = f"clew_{secrets.token_urlsafe(32)}"
+    return token, token_hash(token)
+
+
+def token_hash(token: str) -> str:
+    """SHA-256 in hex. The token is random and long: nothing slower than that is needed."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def token_settings(name: str, digest: str, namespace: str) -> str:
+    """The lines of the settings file that let a caller in; raises `SettingsError` for no name."""
+    import tomlkit
+    from pydantic import ValidationError
+
+    try:
+        token = TokenSettings(name=name, sha256=digest, namespaces=(namespace,))
+    except ValidationError as error:
+        raise SettingsError(
+            f"a token cannot be for {name!r}; expected a name of 1 to 64 characters"
+        ) from error
+    lines = token.model_dump(include={"name", "sha256", "namespaces"}, mode="json")
+    return tomlkit.dumps({"serve": {"tokens": [lines]}})
+
+
+def without_token(name: str, file: Path) -> str:
+    """The settings file without a caller's token; the rest of it is as it was.
+
+    Raises `NotFoundError` where there is no such token in it.
+    """
+    import tomlkit
+
+    document = tomlkit.parse(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    tokens = document.get("serve", {}).get("tokens", [])
+    numbers = [number for number, token in enumerate(tokens) if token.get("name") == name]
+    if not numbers:
+        known = ", ".join(str(token.get("name")) for token in tokens) or "none"
+        raise NotFoundError(f"no token {name!r} in {file.name}; there are: {known}")
+    del tokens[numbers[0]]
+    return tomlkit.dumps(document)
+
+
+# The OAuth scopes of Clew, and the rights that they give.
+
+
+SCOPES: dict[str, Right] = {f"clew:{right}": right for right in get_args(Right)}
+"""Rights by the name of their OAuth scope."""
+READ = "clew:read"
+"""The scope that every caller needs."""
+
+
+def rights(scopes: list[str]) -> frozenset[Right]:
+    """The rights that OAuth scopes give; scopes of others are none."""
+    return frozenset(SCOPES[scope] for scope in scopes if scope in SCOPES)
+
+
+# What a token that is limited to some tools may do without calling one: what these would tell.
+
+
+What = Literal["documents", "entities", "collections", "statistics", "schema", "sources"]
+"""Kinds of resources by their first name; `sources` is the list of documents."""
+
+_ENTITY_TOOLS = frozenset({"get_entity_neighbors", "graph_enhanced_search"})
+_COUNTING = frozenset({"get_graph_statistics"})
+TELLING: Mapping[What, frozenset[str]] = {
+    "documents": frozenset({"fetch", "get_document"}),
+    "sources": frozenset({"list_documents"}),
+    "entities": _ENTITY_TOOLS,
+    "collections": frozenset({"list_collections"}),
+    "statistics": _COUNTING,
+    "schema": _COUNTING,
+}
+"""The tools of which each tells as much; one of them is enough."""
+COMPLETED: Mapping[str, What] = {
+    "collection": "collections",
+    "document": "sources",
+    **dict.fromkeys(("entity", "source", "target", "topic"), "entities"),
+}
+"""What the names are of that an argument of a prompt or of an address is completed with."""
+PROMPTED: Mapping[str, frozenset[str]] = {
+    "research_question": frozenset({"query_documents"}) | _ENTITY_TOOLS,
+    "summarise_topic": frozenset({"query_documents"}),
+    "review_relations": frozenset({"query_documents"}) | _ENTITY_TOOLS,
+    "explain_path": frozenset({"query_documents"}),
+}
+"""The tools that each prompt names; it is of use to those alone who may call all of them."""
+
+
+def may_read(caller: Caller, what: What) -> bool:
+    """Whether a caller may read resources of a kind, complete their names and watch them."""
+    return caller.tools is None or not caller.tools.isdisjoint(TELLING[what])
+
+
+def may_prompt(caller: Caller, prompt: str) -> bool:
+    """Whether a caller may see a prompt; one that is not Clew's own names no tool of it."""
+    return caller.tools is None or PROMPTED.get(prompt, frozenset()) <= caller.tools

@@ -1,0 +1,763 @@
+"""What an assistant may ask of a calendar, contacts and tasks, under the names it knows."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from operator import attrgetter
+from pathlib import Path
+from string import ascii_uppercase
+from typing import TYPE_CHECKING, Any, NamedTuple
+from zoneinfo import ZoneInfo
+
+from clew.errors import InputError, NotFoundError
+from clew.indexing.reading.files import open_real, replace_file, writable_path
+from clew.indexing.reading.formats import calendar as tasks
+from clew.indexing.reading.formats.calendar import (
+    CANCELLED,
+    DOING,
+    DONE,
+    ITEM,
+    MARKS,
+    OPEN,
+    STATUSES,
+    Task,
+    markdown_tasks,
+)
+from clew.indexing.reading.formats.common import TYPE
+from clew.indexing.reading.formats.contacts import name_of
+from clew.indexing.reading.formats.mail_parts import Person, from_flat
+from clew.text import entity_key, terms
+from clew.times.ranges import KNOWN, Range, ago, read_range, shown
+from clew.times.recurrence import Work, series_of
+from clew.tools.spec import FULL, Tool, array, integer, shape, text
+
+if TYPE_CHECKING:
+    from clew.engine import Engine
+    from clew.tools.spec import Arguments, Call, Result
+    from clew.types import DocumentInfo, Entity
+
+
+# `calendar_query`: what happens within a range, with its people, place and notes.
+
+
+MOST = 100
+"""Events of a result."""
+_NOTES = 5
+"""Notes of an event that are named."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Occurrence:
+    """An event at one of its times."""
+
+    document: DocumentInfo
+    start: datetime
+    end: datetime
+    all_day: bool
+
+
+def calendar_query(call: Call, arguments: Arguments) -> Result:
+    """The events within a range of time."""
+    engine, now = call.engine, call.engine.state.now()
+    work = Work()
+    asked = read_range(arguments["time_range"], now)
+    attendee = arguments["attendee"]
+    people = known_as(engine, attendee) if attendee else frozenset()
+    found = [
+        one
+        for one in occurrences(engine, asked, _events(engine, asked), work)
+        if (not arguments["event_type"] or _is_of_type(one, arguments["event_type"]))
+        and (not attendee or attends(one.document, people))
+    ]
+    kept = found[:MOST]
+    return {
+        "time_range": {"asked": arguments["time_range"], **shown(asked, now)},
+        "event_count": len(found),
+        "left_out": len(found) - len(kept),
+        "events": list(_shown(engine, kept, now)),
+    }
+
+
+def _events(engine: Engine, asked: Range) -> list[DocumentInfo]:
+    """The events that may overlap a range: days are days of UTC here."""
+    day = timedelta(days=1)
+    since, until = (asked.start - day).date(), (asked.end + day).date()
+    return engine.entities.described("event", since, until)
+
+
+def occurrences(
+    engine: Engine, asked: Range, events: Iterable[DocumentInfo], work: Work
+) -> list[Occurrence]:
+    """When events overlap a range, in order; those that are cancelled are left out.
+
+    Raises `InputError` where that takes more than is left of the work.
+    """
+    home = ZoneInfo(engine.settings.search.time_zone)
+    found: list[Occurrence] = []
+    for document in events:
+        if document.metadata.get("status") == "cancelled":
+            continue
+        series = series_of(document.metadata, home)
+        found += (
+            Occurrence(document=document, start=start, end=end, all_day=series.all_day)
+            for start, end in series.between(asked.start, asked.end, work)
+        )
+    return sorted(found, key=attrgetter("start", "end", "document.source"))
+
+
+def known_as(engine: Engine, name: str) -> frozenset[str]:
+    """Keys of the names and addresses of all whom a name means, or of those who work there."""
+    key = entity_key(name)
+    keys = {key}
+    for card in engine.entities.described("person"):
+        if key and key in entity_key(str(card.metadata.get("organisation", ""))):
+            fields = card.metadata
+            names = [card.title, *(fields.get("emails") or []), fields.get("known_as", "")]
+            keys.update(entity_key(one) for one in names if one)
+    for entity in engine.entities.find(name, 5):
+        aliases = {entity_key(alias.name) for alias in engine.entities.aliases(entity)}
+        whole = any(key == one for one in aliases)
+        if whole or any(key in one.split() for one in aliases):
+            keys |= aliases
+    return frozenset(keys)
+
+
+def people_of(document: DocumentInfo) -> list[Person]:
+    """Who comes to an event, whoever organises it among them."""
+    found = [*from_flat(document.metadata.get("organiser"))]
+    found += from_flat(document.metadata.get("attendees"))
+    return list({name_of(one).casefold(): one for one in found}.values())
+
+
+def attends(document: DocumentInfo, keys: frozenset[str]) -> bool:
+    """Whether one of the people of those names or addresses comes."""
+    return any(
+        entity_key(part) in keys or keys.intersection(entity_key(part).split())
+        for one in people_of(document)
+        for part in (one.name, one.address)
+        if part
+    )
+
+
+def _is_of_type(one: Occurrence, event_type: str) -> bool:
+    """Whether an event has such a category, is of such a kind, or is called so."""
+    key = entity_key(event_type)
+    kinds = {entity_key(str(name)) for name in one.document.metadata.get("categories") or ()}
+    kinds |= {"meeting"} if people_of(one.document) else set()
+    kinds |= {"all day"} if one.all_day else set()
+    kinds |= {"recurring"} if one.document.metadata.get("rrule") else set()
+    wanted = set(terms(event_type))
+    return key in kinds or (bool(wanted) and wanted <= set(terms(one.document.title)))
+
+
+# --- as a result -------------------------------------------------------------------------
+
+
+def _shown(engine: Engine, found: Sequence[Occurrence], now: datetime) -> Iterator[dict[str, Any]]:
+    documents = {one.document.id: one.document for one in found}
+    entities = _entities(engine, documents)
+    notes = _notes(engine, documents.values())
+    contacts = _contacts(engine)
+    for one in found:
+        people = people_of(one.document)
+        yield {
+            "id": one.document.id,
+            "title": one.document.title,
+            "start": moment(one.start, one.all_day),
+            "end": moment(one.end, one.all_day),
+            "place": one.document.metadata.get("place"),
+            "attendees": [{"name": p.name or None, "address": p.address or None} for p in people],
+            "entities": entities[one.document.id],
+            "contacts": [
+                contacts[key]
+                for key in dict.fromkeys(entity_key(p.address or p.name) for p in people)
+                if key in contacts
+            ],
+            "notes": notes[one.document.title],
+            "time_ago": ago(one.start, now),
+            "source": one.document.source,
+        }
+
+
+def moment(time: datetime, all_day: bool) -> str:
+    """A day, or a time with its zone's offset."""
+    return time.date().isoformat() if all_day else time.isoformat()
+
+
+def _entities(engine: Engine, documents: Iterable[str]) -> defaultdict[str, list[str]]:
+    """What each event states relations of: its people, its place."""
+    store, found = engine.store, defaultdict[str, list[str]](list)
+    chunks = {chunk.id: chunk.document_id for chunk in store.document_chunks(*documents)}
+    stated = store.chunk_relations(list(chunks)) if chunks else []
+    names = store.entity_names([i for r in stated for i in (r.from_entity_id, r.to_entity_id)])
+    for relation in stated:
+        held = found[chunks[relation.chunk_id or 0]]
+        for id_ in (relation.from_entity_id, relation.to_entity_id):
+            if names[id_] not in held:
+                held.append(names[id_])
+    return found
+
+
+def _notes(
+    engine: Engine, events: Iterable[DocumentInfo]
+) -> defaultdict[str, list[dict[str, str]]]:
+    """Other documents that name an event, by its title."""
+    titles = {one.title: entity_key(one.title) for one in events}
+    ids = engine.store.resolve(list(titles.values()))
+    mentioning = engine.store.entity_documents(list(ids.values()))
+    documents = {one.id: one for one in engine.store.documents(ids=list(mentioning))}
+    found = defaultdict[str, list[dict[str, str]]](list)
+    for title, key in titles.items():
+        about = [d for i, d in documents.items() if ids.get(key) in mentioning[i]]
+        found[title] = [
+            {"id": d.id, "title": d.title, "source": d.source}
+            for d in about
+            if d.metadata.get("entity_type") != "event"
+        ][:_NOTES]
+    return found
+
+
+def _contacts(engine: Engine) -> Mapping[str, dict[str, Any]]:
+    """Contacts by the keys of their names and addresses."""
+    found = {}
+    for one in engine.entities.described("person"):
+        emails = one.metadata.get("emails") or []
+        card = {
+            "name": one.title,
+            "emails": emails,
+            "organisation": one.metadata.get("organisation"),
+        }
+        found.update({entity_key(name): card for name in [one.title, *emails]})
+    return found
+
+
+# `graph_search_nodes`: entities with their type, properties and neighbours.
+
+
+NODE_TYPES = {"Entity": "", "Event": "event", "Contact": "person", "Concept": "concept"}
+"""Entity types by the names that assistants use; `Entity` is any."""
+_LABELS = {kind: label for label, kind in NODE_TYPES.items() if kind}
+_NEIGHBORS = 10
+
+
+def graph_search_nodes(call: Call, arguments: Arguments) -> Result:
+    """Entities that answer a question, by type."""
+    from clew.search.strategies.graph import near
+
+    engine = call.engine
+    wanted = arguments["node_types"] or ["Entity"]
+    kinds = [] if "Entity" in wanted else [NODE_TYPES[name] for name in wanted]
+    hits, notes = engine.entities.search(
+        arguments["query"], limit=arguments["limit"], node_types=kinds
+    )
+    properties = _properties(engine, {hit.entity.entity_type for hit in hits})
+    nodes = []
+    for hit in hits:
+        entity = hit.entity
+        around, _ = near(
+            engine.store,
+            engine.state.entity_graph,
+            entity.id,
+            depth=1,
+            limit=_NEIGHBORS,
+            moment=engine.state.now(),
+        )
+        nodes.append(
+            {
+                "id": entity.id,
+                "name": entity.name,
+                "type": _LABELS.get(entity.entity_type, "Entity"),
+                "entity_type": entity.entity_type,
+                "score": hit.combined_score,
+                "content": hit.content[:500],
+                "properties": properties.get((entity.entity_type, entity.key), {}),
+                "neighbors": [
+                    {"id": n.entity_id, "name": n.name, "relation": n.relation} for n in around
+                ],
+            }
+        )
+    return {"query": arguments["query"], "count": len(nodes), "nodes": nodes, "notes": list(notes)}
+
+
+def _properties(engine: Engine, kinds: set[str]) -> dict[tuple[str, str], dict[str, Any]]:
+    """What documents say of the entities that they describe, by type and key."""
+    types = engine.state.packs.entity_types
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for kind in kinds & types.keys():
+        names = {field.name for field in types[kind].fields}
+        for one in engine.entities.described(kind):
+            known = {name: v for name, v in one.metadata.items() if name in names}
+            found[kind, entity_key(one.title)] = {**known, "source": one.source}
+    return found
+
+
+# `contacts_search`: people with their addresses, organisations and meetings.
+
+
+_BACK, _AHEAD = timedelta(days=2 * 366), timedelta(days=366)
+"""How far a last and a next meeting are looked for, the last one then among all."""
+_FIRST = datetime(1900, 1, 1)
+
+
+def contacts_search(call: Call, arguments: Arguments) -> Result:
+    """People by name, nickname, address or organisation, contacts first, best first."""
+    engine, limit = call.engine, arguments["limit"]
+    work = Work()
+    query, organisation = arguments["query"], arguments["organisation"]
+    if not entity_key(query):
+        raise InputError(
+            f"query {query[:40]!r} has neither letters nor digits; expected a name, a nickname, an"
+            " address or an organisation"
+        )
+    cards = [
+        (_likeness(query, one), one)
+        for one in engine.entities.described("person")
+        if not organisation or _is_at(one, organisation)
+    ]
+    cards.sort(key=lambda card: (-card[0], card[1].title))
+    found = [one for score, one in cards if score][:limit]
+    people = [_contact(one) for one in found]
+    if not organisation and len(people) < limit:
+        known = {entity_key(n) for p in people for n in (p["name"], *p["emails"], *p["nicknames"])}
+        people += list(_others(engine, query, known, limit - len(people)))
+    return {"count": len(people), "people": list(_with_meetings(engine, people, work))}
+
+
+def _contact(card: DocumentInfo) -> dict[str, Any]:
+    fields = card.metadata
+    return {
+        "name": card.title,
+        "emails": fields.get("emails") or [],
+        "phones": fields.get("phones") or [],
+        "nicknames": fields.get("nicknames") or [],
+        "organisation": fields.get("organisation"),
+        "role": fields.get("role"),
+        "birthday": fields.get("birthday"),
+        "source": card.source,
+    }
+
+
+def _likeness(query: str, card: DocumentInfo) -> int:
+    """3 for a whole name, 2 for words of one, 1 for the organisation or a part; 0 for nothing."""
+    key = entity_key(query)
+    fields = card.metadata
+    names = [card.title, *(fields.get("emails") or []), *(fields.get("nicknames") or [])]
+    keys = [entity_key(name) for name in names]
+    if key in keys:
+        return 3
+    if any(set(key.split()) <= set(one.split()) for one in keys):
+        return 2
+    others = [*keys, entity_key(str(fields.get("organisation", "")))]
+    return int(any(key in one for one in others))
+
+
+def _is_at(card: DocumentInfo, organisation: str) -> bool:
+    key = entity_key(organisation)
+    return key in entity_key(str(card.metadata.get("organisation", "")))
+
+
+def _others(engine: Engine, query: str, known: set[str], limit: int) -> Iterator[dict[str, Any]]:
+    """People whom mail, notes and calendars name, and of whom there is no contact."""
+    found: list[Entity] = engine.entities.find(query, 50)
+    for entity in (one for one in found if one.entity_type == "person"):
+        names = [alias.name for alias in engine.entities.aliases(entity)]
+        if limit and known.isdisjoint(entity_key(name) for name in names):
+            limit -= 1
+            yield {
+                "name": entity.name,
+                "emails": [name for name in names if "@" in name],
+                "phones": [],
+                "nicknames": [n for n in names if "@" not in n and n != entity.name],
+                "organisation": None,
+                "role": None,
+                "birthday": None,
+                "source": None,
+            }
+
+
+def _with_meetings(
+    engine: Engine, people: list[dict[str, Any]], work: Work
+) -> Iterator[dict[str, Any]]:
+    """People with their last and next meeting, among the events that name one of them."""
+    now, store = engine.state.now(), engine.store
+    keys = [frozenset(map(entity_key, (one["name"], *one["emails"]))) for one in people]
+    ids = store.resolve(sorted(frozenset().union(*keys)))
+    naming = store.entity_documents(list(ids.values()))
+    events = [d for d in store.documents(ids=list(naming)) if d.metadata.get(TYPE) == "event"]
+    meetings = occurrences(engine, Range(now - _BACK, now + _AHEAD), events, work)
+    for one, names in zip(people, keys, strict=True):
+        own = {ids[key] for key in names & ids.keys()}
+        theirs = {d.id for d in events if own.intersection(naming[d.id]) and attends(d, names)}
+        times = [meeting for meeting in meetings if meeting.document.id in theirs]
+        past = [meeting for meeting in times if meeting.start <= now]
+        if not past:  # what goes on for ever would have been among these
+            own_events = [d for d in events if d.id in theirs]
+            before = Range(_FIRST.replace(tzinfo=now.tzinfo), now)
+            past = occurrences(engine, before, own_events, work)
+        ahead = [meeting for meeting in times if meeting.start > now]
+        yield {
+            **one,
+            "last_meeting": _meeting(past[-1], now) if past else None,
+            "next_meeting": _meeting(ahead[0], now) if ahead else None,
+        }
+
+
+def _meeting(one: Occurrence, now: datetime) -> dict[str, str]:
+    return {
+        "title": one.document.title,
+        "start": moment(one.start, one.all_day),
+        "time_ago": ago(one.start, now),
+        "source": one.document.source,
+    }
+
+
+# `tasks_query`: what is to be done, from files of tasks and from the lists in notes.
+
+
+OVERDUE = "overdue"
+"""What `due` may be beside a range: a day before today, of what is still to be done."""
+_UNDONE = (tasks.OPEN, tasks.DOING)
+
+
+class Found(NamedTuple):
+    """A task and where it stands."""
+
+    id: str
+    """Id of its document; of a note's, with its number there."""
+    task: Task
+    document: DocumentInfo
+
+
+def tasks_query(call: Call, arguments: Arguments) -> Result:
+    """Tasks by status, due date and project, the most urgent first."""
+    engine, now = call.engine, call.engine.state.now()
+    status, project = arguments["status"], arguments["project"]
+    overdue = (arguments["due"] or "").strip().casefold() == OVERDUE
+    due = _until_today(now) if overdue else None
+    if arguments["due"] and not overdue:
+        due = read_range(arguments["due"], now, also=(OVERDUE,))
+    wanted = {status} if status else _UNDONE if overdue else tasks.STATUSES
+    people = known_as(engine, arguments["person"]) if arguments["person"] else None
+    found = [
+        one
+        for one in all_tasks(engine)
+        if one.task.status in wanted
+        and (due is None or _is_due(one.task, due.start.date(), due.end.date()))
+        and (not project or entity_key(project) == entity_key(one.task.project))
+        and (
+            people is None
+            or any(_is_of(who, people) for who in (*one.task.people, *one.task.contexts))
+        )
+    ]
+    found.sort(key=lambda one: (one.task.due or "9", one.task.priority or "~", one.task.title))
+    kept = found[: arguments["limit"]]
+    known = _people_among(engine, {name for one in kept for name in one.task.contexts})
+    return {
+        "count": len(found),
+        "left_out": len(found) - len(kept),
+        "due": {"asked": arguments["due"], **shown(due, now)} if due else None,
+        "tasks": [_shown_todo(one, known) for one in kept],
+    }
+
+
+def _until_today(now: datetime) -> Range:
+    return Range(datetime(1970, 1, 1, tzinfo=now.tzinfo), read_range("today", now).start)
+
+
+def _is_due(task: Task, first: date, after: date) -> bool:
+    return bool(task.due) and first <= date.fromisoformat(task.due) < after
+
+
+def _is_of(who: str, people: frozenset[str]) -> bool:
+    key = entity_key(who.replace(".", " ").replace("_", " "))
+    return key in people or entity_key(who) in people or not people.isdisjoint(key.split())
+
+
+def _people_among(engine: Engine, contexts: set[str]) -> set[str]:
+    """Those of the contexts that name people whom the store knows."""
+    keys = {name: entity_key(name.replace(".", " ").replace("_", " ")) for name in contexts}
+    ids = engine.store.resolve(list(keys.values()))
+    people = {e.id for e in engine.store.entities(list(ids.values())) if e.entity_type == "person"}
+    return {name for name, key in keys.items() if ids.get(key) in people}
+
+
+def _shown_todo(one: Found, known: set[str]) -> dict[str, Any]:
+    task = one.task
+    contexts = [name for name in task.contexts if name not in known]
+    return {
+        "id": one.id,
+        "title": task.title,
+        "status": task.status,
+        "due": task.due or None,
+        "priority": task.priority or None,
+        "project": task.project or None,
+        "people": [*task.people, *(name for name in task.contexts if name in known)],
+        "contexts": contexts,
+        "document": one.document.title,
+        "source": one.document.source,
+    }
+
+
+def all_tasks(engine: Engine) -> Iterator[Found]:
+    """Every task of the store."""
+    for document in engine.entities.described("task"):
+        yield Found(document.id, _of_document(document), document)
+    try:
+        notes = engine.documents.list(["tasks>=1"])
+    except InputError:  # no note has any
+        return
+    for note in notes:
+        if note.media_type == "text/markdown":
+            yield from _of_note(engine, note)
+
+
+def find_task(engine: Engine, id_: str) -> Found:
+    """A task by its id. Raises `NotFoundError`."""
+    document_id, _, number = id_.partition(":")
+    for document in engine.store.documents(ids=[document_id]):
+        if not number and document.metadata.get("entity_type") == "task":
+            return Found(id_, _of_document(document), document)
+        for one in _of_note(engine, document) if number else ():
+            if one.id == id_:
+                return one
+    raise NotFoundError(f"there is no task {id_!r}; take an id from tasks_query")
+
+
+def _of_document(document: DocumentInfo) -> Task:
+    fields = document.metadata
+    return Task(
+        title=document.title,
+        status=str(fields.get("status", tasks.OPEN)),
+        due=str(fields.get("due", "")),
+        priority=str(fields.get("priority", "")),
+        project=str(fields.get("project", "")),
+        people=tuple(map(name_of, from_flat(fields.get("people")))),
+        contexts=tuple(map(str, fields.get("contexts") or ())),
+        line=str(fields.get("line", "")),
+    )
+
+
+def _of_note(engine: Engine, note: DocumentInfo) -> Iterator[Found]:
+    text = engine.documents.text(note.id)
+    for number, task in enumerate(markdown_tasks(text), 1):
+        yield Found(f"{note.id}:{number}", task, note)
+
+
+# `tasks_update`: a change of a task in the file that it stands in, where that is allowed.
+#
+# The line, or the lines of the VTODO, are the only ones that change. The file is replaced in one
+# step, and only while it still says what the store knows of it.
+
+
+_DUE = re.compile(r" ?(?:\bdue:|@due\(|📅 ?|\(due )\d{4}-\d{2}-\d{2}\)?")
+_PRIORITY = re.compile(r"^\([A-Z]\) ")
+_DONE = re.compile(r"^x (?:\d{4}-\d{2}-\d{2} ){0,2}")
+_OF_STATUS = {OPEN: "NEEDS-ACTION", DOING: "IN-PROCESS", DONE: "COMPLETED", CANCELLED: "CANCELLED"}
+_PROPERTY = r"^{name}[;:][^\r\n]*(?:\r?\n[ \t][^\r\n]*)*\r?\n"
+
+
+def tasks_update(call: Call, arguments: Arguments) -> Result:
+    """Change status, due day or priority of a task."""
+    engine = call.engine
+    changes = {name: arguments[name] for name in ("status", "due", "priority")}
+    changes = {name: value for name, value in changes.items() if value is not None}
+    if not changes:
+        raise InputError("nothing to change was given; give status, due or priority")
+    if changes.get("due"):
+        _check_day(changes["due"])
+    if changes.get("priority") and changes["priority"].upper() not in ascii_uppercase:
+        raise InputError(f"priority {changes['priority']!r} is no letter; expected A to Z")
+    found = find_task(engine, arguments["id"])
+    path = writable_path(found.document.origin or found.document.source, engine.settings)
+    before = _text(path)
+    after = _changed(before, found, changes)
+    if after != before:
+        replace_file(path, after)
+    engine.documents.index([path])
+    changed = sorted(changes)
+    return {"id": found.id, "title": found.task.title, "changed": changed, "file": str(path)}
+
+
+def _check_day(text: str) -> None:
+    try:
+        datetime.strptime(text, "%Y-%m-%d")
+    except ValueError as error:
+        raise InputError(f"due {text[:40]!r} is no day; expected one such as 2024-05-01") from error
+
+
+def _text(path: Path) -> str:
+    try:
+        with open_real(path) as file:
+            return file.read().decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{str(path)!r} cannot be changed ({error}); change it by hand") from error
+
+
+# --- the new text ------------------------------------------------------------------------
+
+
+def _changed(text: str, found: Found, changes: dict[str, str]) -> str:
+    if found.document.media_type == "text/markdown":
+        return _changed_line(text, found, lambda line: _in_list(line, changes))
+    if found.task.line:
+        return _changed_line(text, found, lambda line: _in_todo_txt(line, changes))
+    return _in_calendar(text, found, changes)
+
+
+def _changed_line(text: str, found: Found, change: Callable[[str], str]) -> str:
+    """The text with the one line changed that says the task; of several alike, the first."""
+    for match in re.finditer(r"[^\r\n]+", text):
+        if match[0].strip() == found.task.line.strip():
+            return text[: match.start()] + change(match[0]) + text[match.end() :]
+    raise InputError(f"{found.document.source!r} says that task no more; index it again, then ask")
+
+
+def _in_list(line: str, changes: dict[str, str]) -> str:
+    match = ITEM.match(line)
+    assert match is not None
+    mark = MARKS[changes["status"]] if "status" in changes else match["mark"]
+    words = _worded(match["text"], changes)
+    return f"{match['before']}{mark}] {words}"
+
+
+def _in_todo_txt(line: str, changes: dict[str, str]) -> str:
+    status = changes.get("status")
+    if status in (DOING, CANCELLED):
+        raise InputError(f"todo.txt knows no status {status!r}; expected {OPEN} or {DONE}")
+    done = _DONE.match(line)
+    if status is None and done:
+        return done[0] + _worded(line[done.end() :], changes)
+    words = _worded(line[done.end() :] if done else line, changes)
+    return f"x {datetime.now(UTC).date().isoformat()} {words}" if status == DONE else words
+
+
+def _worded(words: str, changes: dict[str, str]) -> str:
+    """The words of a task with another due day and priority; empty takes them away."""
+    if "priority" in changes:
+        letter = changes["priority"].upper()
+        words = (f"({letter}) " if letter else "") + _PRIORITY.sub("", words)
+    if "due" in changes:
+        words = _DUE.sub("", words) + (f" due:{changes['due']}" if changes["due"] else "")
+    return words
+
+
+def _in_calendar(text: str, found: Found, changes: dict[str, str]) -> str:
+    """The text with the properties of one VTODO set."""
+    uid = found.document.source.rpartition("#todo/")[2]
+    for match in re.finditer(r"^BEGIN:VTODO\r?\n", text, re.MULTILINE):
+        end = text.find("END:VTODO", match.end())
+        block = text[match.end() : end]
+        if end >= 0 and re.search(rf"^UID:{re.escape(uid)}\r?$", block, re.MULTILINE):
+            return text[: match.end()] + _with_properties(block, changes) + text[end:]
+    raise InputError(f"{found.document.source!r} says that task no more; index it again, then ask")
+
+
+def _with_properties(block: str, changes: dict[str, str]) -> str:
+    line_end = "\r\n" if "\r\n" in block else "\n"
+    values: dict[str, str] = {}
+    if "status" in changes:
+        values["STATUS"] = _OF_STATUS[changes["status"]]
+        done = changes["status"] == DONE
+        values["COMPLETED"] = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}" if done else ""
+    if "due" in changes:
+        values["DUE"] = changes["due"].replace("-", "")
+    if "priority" in changes:
+        letter = changes["priority"].upper()
+        values["PRIORITY"] = str(min(ord(letter) - ord("A") + 1, 9)) if letter else ""
+    for name, value in values.items():
+        block = re.sub(_PROPERTY.format(name=name), "", block, flags=re.MULTILINE)
+        stated = f"{name};VALUE=DATE:{value}" if name == "DUE" else f"{name}:{value}"
+        block += f"{stated}{line_end}" if value else ""
+    return block
+
+
+_RANGES = f"{', '.join(KNOWN)}, or one or two dates such as 2024, 2024-03-01..2024-03-31."
+_STATUSES = ", ".join(STATUSES)
+
+TOOLS: tuple[Tool, ...] = (
+    Tool(
+        name="graph_search_nodes",
+        title="Search nodes",
+        description="Events, contacts, concepts and other entities that answer a question.",
+        parameters=(
+            text("query", "What is looked for.", max_length=10_000, required=True, blank=False),
+            integer("limit", "Nodes", 10, 1, 100),
+            array(
+                "node_types",
+                "strings",
+                f"Among {', '.join(NODE_TYPES)}. Default: all.",
+                max_items=4,
+                choices=tuple(NODE_TYPES),
+            ),
+        ),
+        result=shape(query="string", count="integer", nodes="array"),
+        run=graph_search_nodes,
+        scope="read",
+        profiles=FULL,
+    ),
+    Tool(
+        name="calendar_query",
+        title="Calendar",
+        description="Events within a range of time, with people, place, notes and how long ago.",
+        parameters=(
+            text("time_range", _RANGES, required=True, blank=False),
+            text("event_type", "A category, meeting, recurring, all day, or words of the title."),
+            text("attendee", "Name or address of somebody who comes."),
+        ),
+        result=shape(time_range="object", event_count="integer", events="array"),
+        run=calendar_query,
+        scope="read",
+        profiles=FULL,
+    ),
+    Tool(
+        name="contacts_search",
+        title="Contacts",
+        description="People with addresses, organisation, last and next meeting.",
+        parameters=(
+            text("query", "A name, nickname, address or organisation.", required=True, blank=False),
+            text("organisation", "Only people of this organisation."),
+            integer("limit", "People", 10, 1, 100),
+        ),
+        result=shape(count="integer", people="array"),
+        run=contacts_search,
+        scope="read",
+        profiles=FULL,
+    ),
+    Tool(
+        name="tasks_query",
+        title="Tasks",
+        description="Tasks of todo.txt, calendars and notes, the most urgent first.",
+        parameters=(
+            text("status", f"{_STATUSES}. Default: any.", choices=STATUSES),
+            text("due", f"When due: {OVERDUE}, {_RANGES}"),
+            text("project", "Only of this project."),
+            integer("limit", "Tasks", 20, 1, 200),
+            text("person", "Only those of somebody, by name or address."),
+        ),
+        result=shape(count="integer", tasks="array"),
+        run=tasks_query,
+        scope="read",
+        profiles=FULL,
+    ),
+    Tool(
+        name="tasks_update",
+        title="Change a task",
+        description="Change a task in its file, where the setting access.write allows it.",
+        parameters=(
+            text("id", "From tasks_query.", required=True, max_length=100),
+            text("status", f"{_STATUSES}. Default: as it is.", choices=STATUSES),
+            text("due", "A day such as 2024-05-01; empty for none. Default: as it is."),
+            text("priority", "A (highest) to Z; empty for none. Default: as it is.", max_length=1),
+        ),
+        result=shape(id="string", title="string", changed="array", file="string"),
+        run=tasks_update,
+        scope="write",
+        profiles=FULL,
+        idempotent=True,
+        open_world=True,
+    ),
+)

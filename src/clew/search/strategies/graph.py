@@ -1,0 +1,560 @@
+"""Local search: the neighbours, relations and passages of the question's entities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from clew.graph.paths import all_paths, neighbourhood
+from clew.graph.snapshot import find_sorted
+from clew.search.answer.blocks import Block, Form, RetrievalResult, after, cite_chunks, statement
+from clew.search.answer.hits import read_relations, stating_sentences
+from clew.search.retrieval.channels import Ranking
+from clew.search.retrieval.filters import filtered_entities, filtered_graph, filtered_relations
+from clew.text import entity_key
+from clew.types import RelationEvidence, current_first
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+    from datetime import datetime
+
+    from clew.graph.entity_graph import EntityGraph
+    from clew.graph.paths import Neighbourhood, Path
+    from clew.ports import GraphStore, SnapshotSource, Store
+    from clew.search.session import QuerySession
+    from clew.types import Community, Entity, Ids, Relation, Standing
+
+    Direction = Literal["outbound", "inbound", "both"]
+    RelationPath = tuple[RelationEvidence, ...]
+    """A path as its ties, each from one entity to the next."""
+
+
+NEAREST = 8
+"""Entities that a neighbourhood is looked for around."""
+MAX_ENTITIES = 40
+"""Entities of a neighbourhood, at most."""
+SHOWN = 40
+"""Relations of a neighbourhood that are shown, at most."""
+DEFINING = 2
+"""Passages that say what an entity is and come first, at most."""
+RELATIONS = 200
+"""Relations of an entity among which those that define it are looked for."""
+IS_A = "is_a"
+"""The type of what texts state an entity to be."""
+PASSAGES = 100
+"""Passages of one entity that count, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """Entities near the question, by id, each with its relevance, 0 to 1."""
+
+    relevance: Mapping[int, float]
+
+
+def nearest_entities(session: QuerySession) -> Nearest:
+    """The entities that the question names, then those that its best passages tie to them."""
+    evidence = session.gather()
+    snapshot = session.snapshot
+    seeds = evidence.analysis.seeds
+    heaviest = max((seed.weight for seed in seeds), default=0.0) or 1.0
+    relevance = {seed.entity_id: seed.weight / heaviest for seed in seeds}
+    bridges = evidence.bridges
+    values = bridges.scores * snapshot.entity_rarity[bridges.entities]
+    order = np.argsort(-values, kind="stable")[:NEAREST]
+    for place in order.tolist():
+        id_ = int(snapshot.entity_ids[bridges.entities[place]])
+        relevance.setdefault(id_, float(np.clip(values[place], 0, 1)))
+    ranked = sorted(relevance.items(), key=lambda item: (-item[1], item[0]))
+    return Nearest(dict(ranked[:NEAREST]))
+
+
+def entities_of(session: QuerySession, communities: Sequence[Community]) -> Nearest:
+    """The central entities of communities, the first of each foremost."""
+    names = [(name, 1 / (1 + place)) for c in communities for place, name in enumerate(c.entities)]
+    known = session.resources.store.resolve([entity_key(name) for name, _ in names])
+    relevance: dict[int, float] = {}
+    for name, value in names:
+        id_ = known.get(entity_key(name))
+        if id_ is not None:
+            relevance[id_] = max(relevance.get(id_, 0.0), value)
+    ranked = sorted(relevance.items(), key=lambda item: (-item[1], item[0]))
+    return Nearest(dict(ranked[:NEAREST]))
+
+
+def search_neighbourhood(session: QuerySession, nearest: Nearest) -> RetrievalResult:
+    """The entities' neighbourhood: who they are, what ties them, and the passages that say so."""
+    if not nearest.relevance:
+        session.note("no entity is near the question; passages were found by meaning alone")
+        return RetrievalResult(ranking=session.channels.by_vector())
+    relevance = _spread(session, nearest)
+    block = _neighbourhood_block(session, relevance)
+    ranking = _passages(session, relevance)
+    first = defining(session, ranking)
+    return RetrievalResult(
+        ranking=ranking.led_by(first), arrange=after([block]), first=tuple(first.tolist())
+    )
+
+
+def defining(session: QuerySession, ranking: Ranking) -> Ids:
+    """The best passages that say what the one entity that the question names is.
+
+    Those that state it ("… is a …"), first of a document about it; else the first of that document.
+    """
+    seeds = session.analysis.seeds
+    if len(seeds) != 1:
+        return np.zeros(0, np.int64)
+    snapshot, (seed,) = session.snapshot, seeds
+    entries, _ = snapshot.entity_passages.entries(np.array([seed.row]))
+    passages = snapshot.entity_passages.items[entries]
+    about = snapshot.chunk_ids[passages[snapshot.entity_about[entries]]]
+    relations = session.resources.store.relations(
+        [seed.entity_id], RELATIONS, as_of=session.options.as_of
+    )
+    stating = {
+        relation.chunk_id
+        for relation in relations
+        if relation.relation_type == IS_A and relation.from_entity_id == seed.entity_id
+    }
+    states = np.isin(ranking.ids, [id_ for id_ in stating if id_ is not None])
+    is_about = np.isin(ranking.ids, about)
+    for rows in (states & is_about, states, np.isin(ranking.ids, about[:1])):
+        if rows.any():
+            return ranking.ids[rows][:DEFINING]
+    return np.zeros(0, np.int64)
+
+
+def _spread(session: QuerySession, nearest: Nearest) -> dict[int, float]:
+    """Relevance by entity id of the nearest and their neighbours, halved at each hop."""
+    graph = filtered_graph(session)
+    rows = entity_rows(graph, list(nearest.relevance))
+    hops = min(session.options.max_hops, 3)
+    reached = neighbourhood(graph, rows, hops=hops, limit=MAX_ENTITIES)
+    session.note(*reached.limits_hit)
+    relevance = dict(nearest.relevance)
+    for row, hop in zip(reached.entities, reached.hops, strict=True):
+        relevance.setdefault(int(graph.entity_ids[row]), 0.5**hop)
+    return relevance
+
+
+def _passages(session: QuerySession, relevance: Mapping[int, float]) -> Ranking:
+    """Passages that mention the entities, by the entities' relevance and their own nearness."""
+    snapshot = session.snapshot
+    by_words = session.rank(session.gather())
+    value = np.zeros(snapshot.size)
+    for id_, row in snapshot.entity_rows(list(relevance)).items():
+        passages = snapshot.entity_passages.row(row)[:PASSAGES]
+        value[passages] += relevance[id_] * snapshot.entity_rarity[row]
+    value[~session.allows(snapshot.chunk_ids)] = 0
+    highest = value.max(initial=0.0) or 1.0
+    answering = np.zeros(snapshot.size)
+    answering[snapshot.rows(by_words.ids)] = by_words.scores
+    total = np.where(value > 0, value / highest + answering, 0)
+    rows = np.flatnonzero(total)
+    order = rows[np.lexsort((rows, -total[rows]))]
+    return Ranking(snapshot.chunk_ids[order], total[order].astype(np.float32)).then(by_words)
+
+
+def _neighbourhood_block(session: QuerySession, relevance: Mapping[int, float]) -> Block:
+    store = session.resources.store
+    nearest = sorted(relevance, key=lambda id_: -relevance[id_])
+    entities = store.entities(filtered_entities(session, nearest)[:MAX_ENTITIES])
+    known = store.relations(list(relevance), 500, as_of=session.options.as_of)
+    relations = [
+        relation
+        for relation in filtered_relations(session, known)
+        if relation.from_entity_id in relevance and relation.to_entity_id in relevance
+    ][:SHOWN]
+    names = {entity.id: entity.name for entity in entities}
+    named = ", ".join(f"{entity.name} ({entity.entity_type})" for entity in entities)
+    lines = [*_relation_lines(session, relations, names)]
+    chunks = store.chunks([r.chunk_id for r in relations if r.chunk_id is not None])
+    full = "\n".join([f"Entities: {named}", *lines])
+    few = ", ".join(entity.name for entity in entities[:NEAREST])
+    return Block(
+        kind="subgraph",
+        heading="Around the question's entities",
+        forms=(
+            Form(text=full, citations=cite_chunks(chunks)),
+            Form(text=f"Entities: {few}", citations=()),
+        ),
+    )
+
+
+def _relation_lines(
+    session: QuerySession, relations: Sequence[Relation], names: Mapping[int, str]
+) -> list[str]:
+    sentences = stating_sentences(session.resources.store, relations)
+    lines = []
+    for relation in relations:
+        ends = (relation.from_entity_id, relation.to_entity_id)
+        if all(end in names for end in ends):
+            head, tail = (names[end] for end in ends)
+            said = statement(head, relation.relation_type, tail, sentences[relation.id])
+            lines.append(f"- {said}")
+    return lines
+
+
+# Neighbours of an entity: by relations, and by names in the same sentence.
+
+
+RELATIONS_NEIGHBORS = 10_000
+"""Relations looked at a step, heaviest first."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Related:
+    """An entity that a relation leads to."""
+
+    entity_id: int
+    relation: Relation
+    outbound: bool
+    """Whether the relation leads there; else it comes from there."""
+    depth: int
+    """Relations from where the search began, from 1."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CoOccurrence:
+    """Two entities that a sentence names together."""
+
+    entity_id: int
+    other_id: int
+    weight: float
+    """0 to 1: s / (1 + s), s the strength of the edge (rare names in short sentences tie more)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Near:
+    """An entity that is tied to another."""
+
+    entity_id: int
+    name: str
+    relation: str
+    """The heaviest relation that ties it, one that holds if there is any, or `co_occurs_with`."""
+    weight: float
+    """0 to 1: the relation's; of what is named together s / (1 + s), s the strength of the tie."""
+    depth: int
+    """Ties from the other, from 1."""
+    standing: Standing | None
+    """Of the relation."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the relation holds, or there is none that would have to."""
+        return self.standing is None or self.standing.state == "current"
+
+
+def related(
+    store: GraphStore,
+    entity_id: int,
+    *,
+    direction: Direction = "both",
+    relation_type: str | None = None,
+    depth: int = 1,
+    min_weight: float = 0.0,
+    limit: int = 50,
+    each_type: bool = True,
+    moment: datetime,
+) -> tuple[list[Related], tuple[str, ...]]:
+    """Where relations lead from an entity, and notes.
+
+    The nearest first, then those that hold at the moment, then the heaviest. Each neighbour comes
+    by the first relation in this order that says so: once a relation type and direction, or once
+    where not `each_type`. Only relations that are asked for are followed further.
+    """
+    seen, frontier = {entity_id}, [entity_id]
+    found: list[Related] = []
+    notes: tuple[str, ...] = ()
+    for step in range(1, depth + 1):
+        relations = current_first(store.relations(frontier, RELATIONS_NEIGHBORS), moment)
+        if len(relations) == RELATIONS_NEIGHBORS:
+            notes = (f"only the {RELATIONS_NEIGHBORS} heaviest relations a step were looked at",)
+        wanted = (
+            relation
+            for relation in relations
+            if relation.weight >= min_weight and relation_type in (None, relation.relation_type)
+        )
+        ends = _ends(wanted, frozenset(frontier), seen, direction, step)
+        reached = list(_once(ends, each_type=each_type))
+        found.extend(reached)
+        frontier = list(dict.fromkeys(one.entity_id for one in reached))
+        seen.update(frontier)
+        if len(found) >= limit or not frontier:
+            break
+    return found[:limit], notes
+
+
+def _ends(
+    relations: Iterable[Relation],
+    frontier: Set[int],
+    seen: Set[int],
+    direction: Direction,
+    depth: int,
+) -> Iterable[Related]:
+    """The ends of relations that were not seen before, as they lie from the edge."""
+    for relation in relations:
+        head, tail = relation.from_entity_id, relation.to_entity_id
+        if direction != "inbound" and head in frontier and tail not in seen:
+            yield Related(entity_id=tail, relation=relation, outbound=True, depth=depth)
+        if direction != "outbound" and tail in frontier and head not in seen:
+            yield Related(entity_id=head, relation=relation, outbound=False, depth=depth)
+
+
+def _once(found: Iterable[Related], *, each_type: bool) -> Iterable[Related]:
+    seen: set[tuple[int, str, bool]] = set()
+    for one in found:
+        said = (one.relation.relation_type, one.outbound) if each_type else ("", True)
+        key = (one.entity_id, *said)
+        if key not in seen:
+            seen.add(key)
+            yield one
+
+
+def co_occurring(
+    graph: EntityGraph, entity_ids: Sequence[int], *, min_weight: float = 0.0
+) -> Iterator[CoOccurrence]:
+    """Entities named in one sentence with some entities, where no relation ties the two.
+
+    For each entity the strongest first.
+    """
+    for row in entity_rows(graph, list(entity_ids)):
+        others, edges = graph.row(row)
+        strengths = graph.strengths[edges]
+        found = [
+            CoOccurrence(
+                entity_id=int(graph.entity_ids[row]),
+                other_id=int(graph.entity_ids[others[at]]),
+                weight=float(strengths[at] / (1 + strengths[at])),
+            )
+            for at in np.argsort(-strengths, kind="stable").tolist()
+            if graph.relations[edges[at]] == 0
+        ]
+        yield from (one for one in found if one.weight >= min_weight)
+
+
+def near(
+    store: GraphStore,
+    graph: EntityGraph,
+    entity_id: int,
+    *,
+    depth: int,
+    limit: int,
+    moment: datetime,
+) -> tuple[list[Near], bool]:
+    """Entities that ties lead to, the nearest first, then the strongest; whether there are more.
+
+    Of those as near, what is tied by a relation that does not hold at the moment comes last.
+    """
+    rows = entity_rows(graph, [entity_id])
+    if not rows:
+        return [], False
+    found = neighbourhood(graph, rows, depth, limit)
+    return _named(store, graph, found, moment), bool(found.limits_hit)
+
+
+def _named(
+    store: GraphStore, graph: EntityGraph, found: Neighbourhood, moment: datetime
+) -> list[Near]:
+    ids: list[int] = graph.entity_ids[list(found.entities)].tolist()
+    before: list[int] = graph.entity_ids[list(found.parents)].tolist()
+    names = store.entity_names(ids)
+    stated = _between(store, {*ids, *before}, moment)
+    near = []
+    for id_, parent, hops, edge in zip(ids, before, found.hops, found.edges, strict=True):
+        relation = stated.get(frozenset((id_, parent))) if graph.relations[edge] else None
+        strength = float(graph.strengths[edge])
+        near.append(
+            Near(
+                entity_id=id_,
+                name=names.get(id_, "?"),
+                relation=relation.relation_type if relation else TOGETHER,
+                weight=relation.weight if relation else strength / (1 + strength),
+                depth=hops,
+                standing=relation.standing(moment) if relation else None,
+            )
+        )
+    return sorted(near, key=lambda one: (one.depth, not one.holds))
+
+
+def _between(
+    store: GraphStore, ids: Set[int], moment: datetime
+) -> Mapping[frozenset[int], Relation]:
+    """The relation that ties each pair of these: one that holds, if there is any, the heaviest."""
+    found: dict[frozenset[int], Relation] = {}
+    for one in current_first(store.relations(sorted(ids), RELATIONS_NEIGHBORS, among=True), moment):
+        found.setdefault(frozenset((one.from_entity_id, one.to_entity_id)), one)
+    return found
+
+
+# The paths between entities, each tie with the sentence that says so.
+
+
+PAIRED = 4
+"""Entities of the question, from the rarest, between which paths are looked for."""
+PATHS = 8
+"""Paths shown, the fewest hops first."""
+LOOKED_AT = 4 * PATHS
+"""Paths between two entities that are looked at."""
+TOGETHER = "co_occurs_with"
+"""What ties two names of one sentence that states no relation of them."""
+VENUE = "venue"
+"""The type of journals and conferences."""
+
+
+def paths_between(session: QuerySession) -> tuple[list[Block], Ids]:
+    """The paths between the question's entities, fewest hops first, each tie with its source.
+
+    And the chunks that state the first of them, in its order.
+    """
+    graph = filtered_graph(session)
+    seeds = sorted(session.analysis.seeds, key=lambda seed: -seed.weight)[:PAIRED]
+    rows = entity_rows(graph, [seed.entity_id for seed in seeds])
+    if len(rows) < 2:
+        session.note("the question names fewer than two entities of the graph: no paths")
+        return [], np.zeros(0, np.int64)
+    found: list[Path] = []
+    for one, other in combinations(rows, 2):
+        paths = all_paths(graph, one, other, max_hops=session.options.max_hops, limit=LOOKED_AT)
+        session.note(*paths.limits_hit)
+        found.extend(without_detours(graph, paths.paths))
+    found.sort(key=lambda path: len(path.edges))
+    if not found:
+        session.note(f"no path of at most {session.options.max_hops} hops ties them")
+    first = found[0].edges if found else ()
+    stating = dict.fromkeys(int(graph.chunks[edge]) for edge in first if graph.chunks[edge])
+    return _blocks(session, found[:PATHS]), np.array(list(stating), dtype=np.int64)
+
+
+def without_detours(graph: EntityGraph, paths: Sequence[Path]) -> Sequence[Path]:
+    """The paths that do not pass through a third name of one and the same sentence.
+
+    Such a path says no more than the sentence's own tie of the two ends. Where all do, all stay.
+    """
+    direct = [
+        path
+        for path in paths
+        if not any(
+            graph.chunks[one]
+            and graph.chunks[one] == graph.chunks[other]
+            and graph.sentences[one] == graph.sentences[other]
+            for one, other in pairwise(path.edges)
+        )
+    ]
+    return direct or paths
+
+
+def without_venues(
+    store: SnapshotSource, graph: EntityGraph, ends: Sequence[Entity]
+) -> EntityGraph:
+    """The graph in which no path leads through a journal or a conference, but may end there.
+
+    Two papers of one journal have as little to do with each other as two things of one year.
+    """
+    venues = np.setdiff1d(store.entities_of_type(VENUE), [entity.id for entity in ends])
+    if not len(venues):
+        return graph
+    return graph.only(~np.isin(graph.entity_ids, venues)[graph.neighbours])
+
+
+def entity_rows(graph: EntityGraph, entity_ids: Sequence[int]) -> list[int]:
+    """Rows of the graph, in the order of the ids, each once; ids that it lacks are left out."""
+    ids = np.array(list(dict.fromkeys(entity_ids)), dtype=np.int64)
+    rows, known = find_sorted(graph.entity_ids, ids)
+    found: list[int] = rows[known].tolist()
+    return found
+
+
+def read_paths(
+    store: Store, graph: EntityGraph, paths: Sequence[Path], as_of: datetime | None = None
+) -> list[RelationPath]:
+    """Each path as relations, or as sentences that two names share, from its start to its end.
+
+    With `as_of`, as relations that held then and were known.
+    """
+    rows = sorted({row for path in paths for row in path.entities})
+    ids = graph.entity_ids[rows].tolist()
+    edges = _Ties(store, graph, sorted({edge for path in paths for edge in path.edges}), ids, as_of)
+    known = store.entity_names(ids)
+    names = {row: known.get(id_, "?") for row, id_ in zip(rows, ids, strict=True)}
+    return [
+        tuple(
+            edges.read(edge, names[one], names[other])
+            for edge, (one, other) in zip(path.edges, pairwise(path.entities), strict=True)
+        )
+        for path in paths
+    ]
+
+
+class _Ties:
+    """What ties entities, by number of the tie: a relation that is stated, or a shared sentence."""
+
+    def __init__(
+        self,
+        store: Store,
+        graph: EntityGraph,
+        edges: Sequence[int],
+        entity_ids: Sequence[int],
+        as_of: datetime | None,
+    ) -> None:
+        self._chunk = {edge: int(graph.chunks[edge]) for edge in edges}
+        self._sentence = {edge: int(graph.sentences[edge]) for edge in edges}
+        ids = sorted({id_ for id_ in self._chunk.values() if id_})
+        self._texts, self._ranges = store.sentences(ids), store.sentence_ranges(ids)
+        self._origins = store.provenance(ids)
+        wanted = {int(graph.relations[edge]) for edge in edges}
+        relations = store.chunk_relations(ids, as_of=as_of)
+        if not all(self._chunk.values()):  # relations that were added by hand
+            relations += store.relations(entity_ids, as_of=as_of)
+        relations = list({r.id: r for r in relations if r.id in wanted}.values())
+        evidence = read_relations(store, relations)
+        by_id = {r.id: e for r, e in zip(relations, evidence, strict=True)}
+        self._stated = {
+            edge: by_id[int(graph.relations[edge])]
+            for edge in edges
+            if int(graph.relations[edge]) in by_id
+        }
+
+    def read(self, edge: int, head: str, tail: str) -> RelationEvidence:
+        """The tie as it is stated, in its own direction, or as a sentence with both names."""
+        if edge in self._stated:
+            return self._stated[edge]
+        chunk, at = self._chunk[edge], self._sentence[edge]
+        texts, ranges = self._texts.get(chunk, ()), self._ranges.get(chunk, ())
+        origin = self._origins.get(chunk)
+        if not 0 <= at < len(texts) or origin is None:
+            return RelationEvidence(
+                head=head, relation=TOGETHER, tail=tail, evidence="", provenance=origin
+            )
+        start, end = ranges[at]
+        return RelationEvidence(
+            head=head,
+            relation=TOGETHER,
+            tail=tail,
+            evidence=texts[at],
+            provenance=origin.narrowed(start, end),
+        )
+
+
+def _blocks(session: QuerySession, paths: Sequence[Path]) -> list[Block]:
+    store, graph = session.resources.store, session.resources.entity_graph
+    chunks = {
+        chunk.id: chunk
+        for chunk in store.chunks(
+            sorted({int(graph.chunks[edge]) for path in paths for edge in path.edges})
+        )
+    }
+    blocks = []
+    ways = read_paths(store, graph, paths, session.options.as_of)
+    for path, way in zip(paths, ways, strict=True):
+        stating = [chunks[id_] for id_ in graph.chunks[list(path.edges)].tolist() if id_ in chunks]
+        form = Form(
+            text="\n".join(statement(t.head, t.relation, t.tail, t.evidence) for t in way),
+            citations=cite_chunks(stating),
+        )
+        hops = f"Path of {len(way)} hop{'s' if len(way) > 1 else ''}"
+        blocks.append(Block(kind="path", heading=hops, forms=(form,)))
+    return blocks

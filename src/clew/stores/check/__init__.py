@@ -1,1 +1,0 @@
-"""What must hold in a store, and how it is mended."""

@@ -1,0 +1,199 @@
+"""When chunks were said and the times that they speak of, as rows.
+
+Times are whole seconds of UTC since 1970, periods half-open; what a fraction of a second touches
+counts whole. An open side is the least or the greatest integer of 64 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from clew.stores.backend import Found, Statement, distinct, to_text, to_time
+from clew.stores.state import StoreState
+from clew.stores.statements import documents as statements
+from clew.stores.statements.documents import LONG
+from clew.stores.statements.snapshot import CHUNK_IDS
+from clew.text import cached
+from clew.times import date_of, in_utc, read_period
+from clew.types import PartialDate, Period, partial_date
+
+if TYPE_CHECKING:
+    from clew.types import Ids, Metadata
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND = timedelta(seconds=1)
+_OPEN_START, _OPEN_END = -(2**63), 2**63 - 1
+
+
+class TimeRow(NamedTuple):
+    """A time of a chunk."""
+
+    said: int
+    """1: when it was said, 0: what it speaks of."""
+    start: int
+    end: int
+    text: str
+
+
+class DateMention(NamedTuple):
+    """A date as a sentence of a chunk names it."""
+
+    sentence: int
+    start: int
+    end: int
+    name: str
+    times: int
+    """Occurrences within the sentence."""
+
+
+def stated_date(metadata: Metadata, created_at: datetime | None) -> PartialDate | None:
+    """The date of a document that came without its precision, which its metadata may tell."""
+    stated, kept = date_of(metadata), partial_date(created_at)
+    return stated if kept is None or (stated and stated.start == kept.start) else kept
+
+
+# --- making rows -------------------------------------------------------------------------
+
+
+def time_rows(said: PartialDate | None, dates: Sequence[DateMention]) -> list[TimeRow]:
+    """The times of one chunk: when it was said, if that is known, and those that it speaks of."""
+    rows: dict[tuple[int, int, int], TimeRow] = {}
+    if said is not None:
+        start = seconds(said.start)
+        end = start + 1 if said.precision == "time" else seconds(said.end)
+        row = TimeRow(1, start, end, said.iso[: len("2019-03-02")])
+        rows[row[:3]] = row
+    for name in _names_apart(dates):
+        named = _named_bounds(name)
+        if named is not None:
+            rows.setdefault((0, *named), TimeRow(0, *named, name))
+    return list(rows.values())
+
+
+@cached(8)
+def _named_bounds(name: str) -> tuple[int, int] | None:
+    period = read_period(name)
+    return None if period is None else bounds(period)
+
+
+def _names_apart(dates: Sequence[DateMention]) -> Iterator[str]:
+    """Names of the dates, without those said as a part of another alone: the year of a day."""
+    for date in dates:
+        wholes = [other for other in dates if _is_part(date, other)]
+        nested = any(w.start <= date.start and date.end <= w.end for w in wholes)
+        if not (nested and date.times <= sum(w.times for w in wholes)):
+            yield date.name
+
+
+def _is_part(date: DateMention, of: DateMention) -> bool:
+    return date.sentence == of.sentence and date.name != of.name and date.name in of.name
+
+
+# --- seconds and moments -----------------------------------------------------------------
+
+
+def seconds(moment: datetime) -> int:
+    """The second that the moment lies in."""
+    return (in_utc(moment) - _EPOCH) // _SECOND
+
+
+def bounds(period: Period) -> tuple[int, int]:
+    """The whole seconds that the period touches."""
+    start = _OPEN_START if period.start is None else seconds(period.start)
+    end = _OPEN_END if period.end is None else -((_EPOCH - in_utc(period.end)) // _SECOND)
+    return start, end
+
+
+def earliest_short(start: int) -> int:
+    """When a period that is not long may have begun at the earliest, if it holds at `start`."""
+    return max(start - LONG, _OPEN_START)
+
+
+def moment_of(second: int) -> datetime | None:
+    """The moment at which a second begins; None for an open side."""
+    return None if second in (_OPEN_START, _OPEN_END) else _EPOCH + second * _SECOND
+
+
+def period_of(start: int, end: int, text: str) -> Period:
+    """The period of a row."""
+    return Period(start=moment_of(start), end=moment_of(end), text=text)
+
+
+# --- in a store --------------------------------------------------------------------------
+
+
+class ChunkDates(StoreState):
+    """`ports.TimeIndex` and `ports.UsageLog` over a back end."""
+
+    def chunks_within(self, period: Period) -> Ids:
+        """See `ports.TimeIndex`."""
+        start, end = bounds(period)
+        values = {"start": start, "end": end, "earliest": earliest_short(start)}
+        return np.unique(self._ids(statements.CHUNKS_WITHIN, **values))
+
+    def chunks_as_of(self, moment: datetime) -> Ids:
+        """See `ports.TimeIndex`."""
+        with self.backend.consistent():
+            later = self._ids(statements.SAID_LATER, second=seconds(moment))
+            known = known_until(self.backend.rows(statements.FIRST_RECORDED), moment)
+            if known is not None:
+                came = self._ids(statements.CAME_LATER, known=known)
+                later = np.concatenate([later, came])
+            return np.setdiff1d(self._ids(CHUNK_IDS, after=0), later)
+
+    def _ids(self, statement: Statement, **parameters: object) -> Ids:
+        return self.backend.columns(statement, ("i8",), **parameters)[0]
+
+    def chunk_times(self, chunk_ids: Sequence[int]) -> dict[int, tuple[Period, ...]]:
+        """See `ports.TimeIndex`; what a chunk speaks of comes in order of time."""
+        return periods_by_chunk(self.backend.rows(statements.CHUNK_DATES, ids=distinct(chunk_ids)))
+
+    def newest_date(self, until: datetime) -> datetime | None:
+        """See `ports.TimeIndex`."""
+        found = self.backend.rows(statements.NEWEST_DATE, second=seconds(until))
+        return moment_of(found[0][0]) if found else None
+
+    def published_at(self, chunk_ids: Sequence[int]) -> dict[int, datetime]:
+        """See `ports.TimeIndex`; to the second."""
+        rows = self.backend.rows(statements.PUBLISHED_AT, ids=distinct(chunk_ids))
+        return {chunk_id: moment for chunk_id, second in rows if (moment := moment_of(second))}
+
+    def first_recorded(self) -> datetime | None:
+        """See `ports.TimeIndex`."""
+        found = self.backend.rows(statements.FIRST_RECORDED)
+        return to_time(found[0][0]) if found else None
+
+    def record_use(self, chunk_ids: Sequence[int], moment: datetime) -> None:
+        """See `ports.UsageLog`; a question waits for no sync, and a store may be read-only."""
+        used = {"ids": distinct(chunk_ids), "moment": to_text(moment)}
+        if not self.backend.read_only:
+            record = partial(self.backend.execute, statements.RECORD_USE, **used)
+            self.backend.write(record, durable=False)
+
+    def usage(self, chunk_ids: Sequence[int]) -> dict[int, tuple[int, datetime]]:
+        """See `ports.UsageLog`."""
+        rows = self.backend.rows(statements.USAGE, ids=distinct(chunk_ids))
+        return {chunk_id: (uses, datetime.fromisoformat(last)) for chunk_id, uses, last in rows}
+
+
+def known_until(first_recorded: Found, moment: datetime) -> str | None:
+    """The moment, as it is stored, where it limits what the store knew; None in a younger one.
+
+    `first_recorded` are the rows of FIRST_RECORDED.
+    """
+    first = to_time(first_recorded[0][0]) if first_recorded else None
+    return None if first is None or first > in_utc(moment) else to_text(moment)
+
+
+def periods_by_chunk(rows: Found) -> dict[int, tuple[Period, ...]]:
+    """The rows of CHUNK_DATES as periods: when each chunk was said, then what it speaks of."""
+    found: dict[int, list[Period]] = {}
+    for chunk_id, _, start, end, text in sorted(rows, key=lambda r: (r[0], -r[1], r[2], r[3])):
+        found.setdefault(chunk_id, []).append(period_of(start, end, text))
+    return {chunk_id: tuple(periods) for chunk_id, periods in found.items()}

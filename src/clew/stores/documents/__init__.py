@@ -1,1 +1,0 @@
-"""Documents: their text, versions and dates, and how they are saved."""

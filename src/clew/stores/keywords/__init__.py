@@ -1,1 +1,0 @@
-"""Searching a large store by words: an index beside it, kept in step with it."""

@@ -1,0 +1,279 @@
+"""Entities and relations made by hand, and observations about the entities.
+
+An entity made by hand (tier `manual`) needs no text: the names that it was given keep it. A
+relation made by hand has no chunk; its extractor is `manual`. An observation is a document of its
+own, so that several processes may tell something of one entity at once without reading what is
+there: its origin is `memory:` and a key of the entity, which finds it however the entity is merged
+or renamed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from clew.errors import InputError
+from clew.stores.aliases import Named, count_moved_aliases, resolve_names
+from clew.stores.backend import Statement, distinct, limited, now, pairs, writing
+from clew.stores.entities import (
+    EntityMerging,
+    HeldAlias,
+    HeldEntity,
+    PrunedNames,
+    delete_orphans,
+    part_names,
+    read_held,
+    split_off,
+    unknown_entities,
+)
+from clew.stores.relation_plans import plan_written, recompute_weights
+from clew.stores.relations import (
+    RelationRow,
+    Relations,
+    heads_around,
+    read_facts,
+    recompute_valid_until,
+    update_relations,
+)
+from clew.stores.save import delete_documents
+from clew.stores.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State
+from clew.stores.statements import relations as statements
+from clew.stores.statements.names import FUZZY_NAMES
+from clew.stores.statements.relations import (
+    BY_HAND,
+    BY_PRUNING,
+    PRUNED_IDS,
+    RELATION_ENDS,
+    RESTORE,
+    RETRACT,
+    SHOWN_ALIASES,
+    STATEMENTS_OF_FACT,
+    UNSTATED_IDS,
+    UNSTATED_RELATIONS,
+)
+from clew.text import entity_key
+from clew.types import NewEntity, NewRelation, Observation, Relation
+
+_LARGEST_ID = 2**63 - 1
+"""What a column of either database holds."""
+
+
+class ManualGraph(EntityMerging, PrunedNames, Relations):
+    """`ports.ManualGraph` and `ports.EntityEditor` over a back end."""
+
+    # --- entities
+
+    @writing
+    def add_entities(self, entities: Sequence[NewEntity]) -> list[tuple[int, bool]]:
+        """See `ports.ManualGraph`. Raises `InputError` for a name without letters or digits."""
+        keys = [_named_key(entity.name) for entity in entities]
+        freed = self._free_guesses(keys)
+        names: dict[str, Named] = {}
+        for key, entity in zip(keys, entities, strict=True):
+            names.setdefault(key, Named(name=entity.name, entity_type=entity.entity_type))
+        resolved = resolve_names(self.backend, names)
+        ids = resolved.entity_ids
+        # What came free has the tier of the entity that it was tied to, and was made by nobody.
+        own = {ids[alias.key] for alias in freed}
+        made = set(self.made_by_hand(ids=list(ids.values()))) - own
+        results: list[tuple[int, bool]] = []
+        new: list[dict[str, Any]] = []
+        for key, entity in zip(keys, entities, strict=True):
+            entity_id = ids[key]
+            results.append((entity_id, entity_id not in made))
+            if entity_id not in made:
+                made.add(entity_id)
+                new.append(_made(entity_id, key, entity))
+        if new:
+            self.backend.execute_many(statements.MAKE_ENTITIES, new)
+            self.backend.execute_many(statements.NAME_BY_HAND, new)
+        moved = [*(alias.id for alias in freed), *resolved.moved_aliases]
+        if moved:
+            count_moved_aliases(self.backend, moved)
+        elif new:
+            self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
+        return results
+
+    def _free_guesses(self, keys: Sequence[str]) -> list[HeldAlias]:
+        """Who makes an entity says that its name is nobody else's: ties by likeness were wrong.
+
+        The aliases that were so. What cannot be parted is refused before anything is written.
+        """
+        guessed = self.backend.rows(FUZZY_NAMES, keys=list(dict.fromkeys(keys)))
+        if not guessed:
+            return []
+        held = read_held(self.backend, distinct([row[0] for row in guessed]))
+        partings: list[tuple[HeldEntity, list[HeldAlias], list[HeldAlias]]] = []
+        for entity_id, key in guessed:
+            whole = held[entity_id]
+            if len(whole.aliases) > 1:
+                parted, left = part_names(whole, [key])
+                partings.append((whole, parted, left))
+                held[entity_id] = whole.without(parted)
+        for parting in partings:
+            split_off(self.backend, *parting)
+        return [alias for _, parted, _ in partings for alias in parted]
+
+    @writing
+    def update_entity(
+        self, entity_id: int, *, entity_type: str | None = None, content: str | None = None
+    ) -> None:
+        """See `ports.ManualGraph`. Raises `NotFoundError` for an unknown entity."""
+        if not self.entity_names([entity_id]):
+            raise unknown_entities([entity_id])
+        said = {"entity_type": entity_type, "content": content}
+        values = {name: value for name, value in said.items() if value is not None}
+        if values:
+            self.backend.update("entities", [{"id": int(entity_id), **values}])
+        self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
+
+    @writing
+    def delete_entities(self, entity_ids: Sequence[int]) -> int:
+        """See `ports.ManualGraph`; what texts say of them stays."""
+        made = self.made_by_hand(ids=entity_ids)
+        if made:
+            told = self.backend.rows(statements.OBSERVATIONS, ids=made)
+            delete_documents(self.backend, list(dict.fromkeys(row[1] for row in told)))
+            manual = self.backend.rows(UNSTATED_IDS, ids=made)
+            unmade = [{"id": id_, "tier": "extracted", "content": ""} for id_ in made]
+            self.backend.update("entities", unmade)
+            self.delete_relations([row[0] for row in manual])
+            delete_orphans(self.backend, made)
+            self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
+        return len(made)
+
+    def made_by_hand(
+        self, *, ids: Sequence[int] | None = None, after: int = 0, limit: int = -1
+    ) -> list[int]:
+        """See `ports.ManualGraph`."""
+        values = {"after": after, "limit": limited(limit)}
+        if ids is None:
+            rows = self.backend.rows(statements.MADE_BY_HAND, **values)
+        else:
+            rows = self.backend.rows(statements.MADE_BY_HAND_AMONG, ids=distinct(ids), **values)
+        return [row[0] for row in rows]
+
+    def observations(self, entity_ids: Sequence[int]) -> dict[int, list[Observation]]:
+        """See `ports.ManualGraph`."""
+        texts: dict[tuple[int, str], list[str]] = {}
+        for entity_id, document_id, text in self.backend.rows(
+            statements.OBSERVATIONS, ids=distinct(entity_ids)
+        ):
+            texts.setdefault((entity_id, document_id), []).append(text or "")
+        found: dict[int, list[Observation]] = {}
+        for (entity_id, document_id), parts in texts.items():
+            told = Observation(document_id=document_id, text="".join(parts))
+            found.setdefault(entity_id, []).append(told)
+        return found
+
+    # --- relations
+
+    @writing
+    def add_relations(self, relations: Sequence[NewRelation]) -> list[tuple[Relation, bool]]:
+        """See `ports.ManualGraph`. Raises `NotFoundError` for an unknown entity."""
+        if not relations:
+            return []
+        ends = sorted({int(end) for r in relations for end in (r.source_id, r.target_id)})
+        shown, held, next_ids, state = self.backend.gather(
+            SHOWN_ALIASES, UNSTATED_RELATIONS, NEXT_IDS, STATE, ids=ends
+        )
+        aliases = pairs(shown)
+        if missing := [i for i in ends if i not in aliases]:
+            raise unknown_entities(missing)
+        rows = sorted(RelationRow(*row) for row in held)
+        next_id = NextIds(*next_ids[0]).relations
+        heads = {int(relation.source_id) for relation in relations}
+        functional = State(state).functional
+        facts = read_facts(self.backend, functional, heads)
+        plan, written = plan_written(relations, aliases, rows, next_id, now(), facts)
+        self.backend.insert({"relations": [row._asdict() for row in plan.new]}, changes=1)
+        update_relations(self.backend, plan.changed)
+        self._recompute_ends(heads, functional)
+        found = self.relations_by_id([relation_id for relation_id, _ in written])
+        return [(relation, new) for relation, (_, new) in zip(found, written, strict=True)]
+
+    @writing
+    def delete_relations(self, relation_ids: Sequence[int]) -> int:
+        """See `ports.ManualGraph`; entities that only they held go with them."""
+        rows, state = self.backend.gather(RELATION_ENDS, STATE, ids=distinct(relation_ids))
+        manual = [row for row in rows if not row[3]]
+        if manual:
+            ends = {end for row in manual for end in row[1:3]}
+            functional = State(state).functional
+            heads = heads_around(self.backend, ends, functional)
+            self.backend.delete("relations", [row[0] for row in manual])
+            delete_orphans(self.backend, ends)
+            self._recompute_ends(heads, functional)
+            self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
+        return len(manual)
+
+    @writing
+    def retract(self, relation_ids: Sequence[int], *, by_hand: bool = True) -> int:
+        """See `ports.EntityEditor`; remembered as long as the document goes on to state them."""
+        moment = now() if by_hand else f"{now().removesuffix(BY_HAND)}{BY_PRUNING}"
+        return self._set_retracted(relation_ids, RETRACT, moment=moment)
+
+    @writing
+    def restore_relations(self, relation_ids: Sequence[int]) -> int:
+        """See `ports.EntityEditor`."""
+        return self._set_retracted(relation_ids, RESTORE)
+
+    @writing
+    def restore_pruned(self) -> int:
+        """See `ports.EntityEditor`."""
+        return self._set_retracted([row[0] for row in self.backend.rows(PRUNED_IDS)], RESTORE)
+
+    def _set_retracted(
+        self, relation_ids: Sequence[int], statement: Statement, **moment: str
+    ) -> int:
+        """Retract relations at a moment, or restore them without one; how many that changed."""
+        ids = distinct(relation_ids)
+        rows, state = self.backend.gather(RELATION_ENDS, STATE, ids=ids)
+        changed = [row for row in rows if bool(row[4]) != bool(moment)]
+        if changed:
+            self.backend.execute(statement, ids=ids, **moment)
+            heads: Collection[int] = {row[1] for row in changed}
+            self._recompute_ends(heads, State(state).functional)
+            recompute_weights(self.backend, {(row[1], row[5], row[2]) for row in changed})
+            self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
+        return len(changed)
+
+    @writing
+    def delete_fact(self, relation_id: int) -> int:
+        """See `ports.EntityEditor`."""
+        if not 0 < relation_id <= _LARGEST_ID:
+            return 0
+        ids = [row[0] for row in self.backend.rows(STATEMENTS_OF_FACT, id=int(relation_id))]
+        # What was pruned is retracted once more, by hand: restoring what was pruned leaves it out.
+        pruned = {row[0] for row in self.backend.rows(PRUNED_IDS)}
+        self.restore_relations([id_ for id_ in ids if id_ in pruned])
+        rows = self.backend.rows(RELATION_ENDS, ids=ids)
+        living = [row for row in rows if not row[4]]
+        self.delete_relations([row[0] for row in living])
+        self.retract([row[0] for row in living if row[3]])
+        return len(living)
+
+    def _recompute_ends(self, heads: Collection[int], functional: Sequence[str]) -> None:
+        """Derive the ends of functional relations, and the weights of those that they change."""
+        changed = recompute_valid_until(self.backend, heads, functional)
+        recompute_weights(self.backend, changed)
+
+
+def _named_key(name: str) -> str:
+    """The key of a name that an entity is given; raises `InputError` where it has none."""
+    key = entity_key(name)
+    if not key:
+        raise InputError(
+            f"an entity cannot be named {name!r}; expected a name with letters or digits"
+        )
+    return key
+
+
+def _made(entity_id: int, key: str, entity: NewEntity) -> dict[str, Any]:
+    return {
+        "id": entity_id,
+        "key": key,
+        "name": entity.name,
+        "entity_type": entity.entity_type,
+        "content": entity.content,
+    }

@@ -1,1 +1,0 @@
-"""Names: aliases and the entities that they name; merge and split."""

@@ -1,1 +1,0 @@
-"""Relations: what texts state, what is written by hand, when it holds."""

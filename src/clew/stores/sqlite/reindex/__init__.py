@@ -1,1 +1,0 @@
-"""Making documents again beside the store, and switching to them at once."""

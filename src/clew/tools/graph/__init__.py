@@ -1,1 +1,0 @@
-"""The graph memory's tools."""

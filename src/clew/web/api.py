@@ -1,0 +1,356 @@
+"""The routes of the API: arguments in, the tool's result out, failures as RFC 9457 says."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import asdict
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from mcp.server.auth.middleware.auth_context import get_access_token
+from mcp.shared.exceptions import MCPError
+from pydantic_core import to_json
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from clew import __version__
+from clew.errors import ClewError
+from clew.graph.export import graphml
+from clew.mcp.http.requests import ask_routes, failure, read_object
+from clew.tools.spec import complete, input_schema, parameter_schema
+from clew.web.endpoints import ENDPOINTS, PICTURE, PREFIX, TOOL_NAMES, Endpoint, edges_of, wanted
+from clew.web.graph_view import view
+from clew.web.request import FORM_TOKEN, SESSION, ForbiddenError, PageRequest, status_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from clew.mcp.server import ClewServer
+    from clew.settings import ServeSettings
+    from clew.tools.spec import Parameter
+    from clew.web.graph_view import Tie, View
+    from clew.web.request import Sessions
+
+    Answer = Callable[[PageRequest, Mapping[str, Any]], Response]
+
+
+ABOUT = "namespace"
+"""The parameter of every address that says which collection is asked."""
+METHODS = ("GET", "POST", "DELETE", "PUT", "PATCH", "OPTIONS")
+"""All that anybody may try."""
+
+logger = logging.getLogger("clew")
+
+
+class Api:
+    """The addresses of the API."""
+
+    def __init__(self, server: ClewServer, serve: ServeSettings, sessions: Sessions) -> None:
+        self._server = server
+        self._serve = serve
+        self._sessions = sessions
+
+    def routes(self) -> list[Route]:
+        """All of them; `/ask` is the server's own, behind the check of this one."""
+        asking = [
+            Route(
+                f"{PREFIX}{route.path}",
+                FromOwnPages(route.app, self._server, self._sessions),
+                methods=["POST"],
+            )
+            for route in ask_routes(self._server, self._serve)
+        ]
+        calls = [
+            Route(
+                f"{PREFIX}{e.path}",
+                self._caller(partial(_answer, e), e.tool.parameters),
+                methods=[e.method],
+            )
+            for e in ENDPOINTS
+        ]
+        exports = [
+            Route(f"{PREFIX}/graph.{kind}", self._caller(partial(export, kind), PICTURE))
+            for kind in EXPORTS
+        ]
+        return [
+            Route(f"{PREFIX}/openapi.json", self._describe, methods=["GET"]),
+            *asking,
+            *exports,
+            *calls,
+            Route(f"{PREFIX}/{{rest:path}}", self._lost, methods=METHODS),
+        ]
+
+    def _caller(
+        self, answer: Answer, parameters: Sequence[Parameter]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        async def call(request: Request) -> Response:
+            return await self._answered(request, answer, parameters)
+
+        return call
+
+    async def _answered(
+        self, request: Request, answer: Answer, parameters: Sequence[Parameter]
+    ) -> Response:
+        if _is_nobody(self._server):
+            return _unknown()
+        try:
+            with anyio.fail_after(self._serve.request_seconds):
+                return await self._made(request, answer, parameters)
+        except ClientDisconnect:
+            return Response(status_code=400)
+        except TimeoutError:
+            seconds = self._serve.request_seconds
+            return failure(408, f"this took longer than the {seconds:g} seconds that it may take")
+        except MCPError as error:
+            return failure(404, str(error))
+        except ClewError as error:
+            return failure(status_of(error), str(error))
+        except Exception:
+            logger.exception("%s failed", request.url.path)
+            return failure(500, "this failed inside Clew; the server's log says why")
+
+    async def _made(
+        self, request: Request, answer: Answer, parameters: Sequence[Parameter]
+    ) -> Response:
+        scope = self._server.requests.scope_of(request)
+        given: dict[str, Any] = {}
+        if request.method != "GET":
+            check_own_page(request, self._sessions)
+        if request.method == "POST":
+            given = await read_object(request, int(self._serve.body_megabytes * 1024 * 1024))
+        given |= query_arguments(request, parameters) | dict(request.path_params)
+
+        def make() -> Response:
+            with scope.acquire() as opened:
+                return answer(
+                    PageRequest(scope=scope, opened=opened, query=request.query_params), given
+                )
+
+        return await scope.in_thread(make)
+
+    async def _describe(self, request: Request) -> Response:
+        return JSONResponse(description())
+
+    async def _lost(self, request: Request) -> Response:
+        if _is_nobody(self._server):
+            return _unknown()
+        advice = f"{PREFIX}/openapi.json lists what there is"
+        return failure(404, f"there is nothing here for {request.method}; {advice}")
+
+
+class FromOwnPages:
+    """Refuses what nobody known sends, or a browser with its cookie but from no page of its own."""
+
+    def __init__(self, app: ASGIApp, server: ClewServer, sessions: Sessions) -> None:
+        self._app = app
+        self._server = server
+        self._sessions = sessions
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, or refuse it."""
+        if _is_nobody(self._server):
+            await _unknown()(scope, receive, send)
+            return
+        try:
+            check_own_page(Request(scope), self._sessions)
+        except ForbiddenError as error:
+            await failure(403, str(error))(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+
+def _is_nobody(server: ClewServer) -> bool:
+    """Whether a token is asked for, and none that is known came."""
+    return server.access is not None and get_access_token() is None
+
+
+def _unknown() -> Response:
+    refused = failure(401, "send a good token as Authorization: Bearer TOKEN")
+    refused.headers["WWW-Authenticate"] = "Bearer"
+    return refused
+
+
+def check_own_page(request: Request, sessions: Sessions) -> None:
+    """Raise `ForbiddenError` where a cookie came without the token that its pages have."""
+    session = request.scope.get(SESSION)
+    if session is not None:
+        given = request.headers.get(FORM_TOKEN, "")
+        if not sessions.is_form_token(session, given):
+            raise ForbiddenError(f"with a cookie, send the page's token, too, as {FORM_TOKEN}")
+
+
+def api_routes(server: ClewServer, serve: ServeSettings, sessions: Sessions) -> list[Route]:
+    """The routes, behind the same checks as the protocol's."""
+    return Api(server, serve, sessions).routes()
+
+
+def query_arguments(request: Request, parameters: Sequence[Parameter]) -> dict[str, Any]:
+    """The arguments of the address: one value each, of arrays all."""
+    kinds = {p.name: p.kind for p in parameters}
+    found: dict[str, Any] = {}
+    for name in request.query_params:
+        values = request.query_params.getlist(name)
+        if name == ABOUT and name not in kinds:
+            continue
+        # Numbers come as text, and are read where they are checked.
+        found[name] = values if kinds.get(name) in ("strings", "integers") else values[-1]
+    return found
+
+
+def _answer(endpoint: Endpoint, asked: PageRequest, given: Mapping[str, Any]) -> Response:
+    """What the tool says, without the mark of success that the status says already."""
+    result = asked.call(endpoint.tool.name, **{**given, **endpoint.fixed})
+    told = to_json({name: value for name, value in result.items() if name != "success"})
+    return Response(told, endpoint.status, media_type="application/json")
+
+
+# The API described, from the parameters that its tools declare.
+
+
+PROBLEM = {
+    "description": "A failure (RFC 9457); `detail` says what to do next.",
+    "content": {
+        "application/problem+json": {
+            "schema": {
+                "type": "object",
+                "properties": {
+                    "type": {"type": "string"},
+                    "title": {"type": "string"},
+                    "status": {"type": "integer"},
+                    "detail": {"type": "string"},
+                },
+                "required": ["type", "title", "status", "detail"],
+            }
+        }
+    },
+}
+NAMESPACE = {
+    "name": "namespace",
+    "in": "query",
+    "description": "The collection that is asked. Default: the caller's first.",
+    "schema": {"type": "string"},
+}
+
+
+def description() -> dict[str, Any]:
+    """The API as OpenAPI 3.1."""
+    paths: dict[str, dict[str, Any]] = {}
+    for endpoint in ENDPOINTS:
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint)
+    paths["/ask"] = {"post": _asking()}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Clew", "version": __version__},
+        "servers": [{"url": PREFIX}],
+        "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+        "security": [{"token": []}],
+        "paths": dict(sorted(paths.items())),
+    }
+
+
+def _operation(endpoint: Endpoint) -> dict[str, Any]:
+    tool = endpoint.tool
+    free = [p for p in tool.parameters if p.name not in endpoint.fixed]
+    in_path = [p for p in free if f"{{{p.name}}}" in endpoint.path]
+    others = [p for p in free if p not in in_path]
+    described: dict[str, Any] = {
+        "operationId": f"{endpoint.method.lower()}_{tool.name}",
+        "summary": tool.title,
+        "description": tool.description,
+        "parameters": [*(_parameter(p, "path") for p in in_path), NAMESPACE],
+        "responses": {
+            str(endpoint.status): {
+                "description": "The result.",
+                "content": {"application/json": {"schema": tool.result}},
+            },
+            "default": PROBLEM,
+        },
+    }
+    if endpoint.method == "POST":
+        described["requestBody"] = _body(others)
+    else:
+        described["parameters"] += [_parameter(p, "query") for p in others]
+    return described
+
+
+def _asking() -> dict[str, Any]:
+    tool = TOOL_NAMES["ask"]
+    return {
+        "operationId": "post_ask",
+        "summary": tool.title,
+        "description": f"{tool.description} As text/event-stream: `piece`s, then `answer`.",
+        "parameters": [NAMESPACE],
+        "requestBody": _body(list(tool.parameters)),
+        "responses": {
+            "200": {
+                "description": "The answer.",
+                "content": {
+                    "application/json": {"schema": tool.result},
+                    "text/event-stream": {"schema": {"type": "string"}},
+                },
+            },
+            "default": PROBLEM,
+        },
+    }
+
+
+def _body(parameters: list[Parameter]) -> dict[str, Any]:
+    return {"required": True, "content": {"application/json": {"schema": input_schema(parameters)}}}
+
+
+def _parameter(parameter: Parameter, place: str) -> dict[str, Any]:
+    return {
+        "name": parameter.name,
+        "in": place,
+        "required": place == "path" or parameter.required,
+        "description": parameter.description,
+        "schema": parameter_schema(parameter),
+    }
+
+
+# A picture of the graph as a file: GraphML, JSON.
+
+
+EXPORTS = {"graphml": "application/graphml+xml", "json": "application/json"}
+"""Media types by ending."""
+
+
+def export(kind: str, asked: PageRequest, given: Mapping[str, Any]) -> Response:
+    """The file of the picture that the address describes."""
+    asked.need("view_graph")
+    seen = view(asked.engine, wanted(asked.engine, complete("graph", tuple(PICTURE), given)))
+    text = {"graphml": _graphml, "json": _json}[kind](seen)
+    name = f'attachment; filename="graph.{kind}"'
+    return Response(text, media_type=EXPORTS[kind], headers={"Content-Disposition": name})
+
+
+def _graphml(seen: View) -> str:
+    def relation(tie: Tie) -> dict[str, object]:
+        return {"relation_type": tie.relation, "weight": tie.weight, "confidence": tie.confidence}
+
+    nodes = (
+        (
+            f"e{node.id}",
+            {
+                "name": node.name,
+                "entity_type": node.type,
+                "salience_score": node.importance,
+            },
+        )
+        for node in seen.nodes
+    )
+    edges = (
+        (f"t{number}", f"e{tie.source}", f"e{tie.target}", relation(tie))
+        for number, tie in enumerate(seen.ties)
+    )
+    return "".join(graphml(nodes, edges))
+
+
+def _json(seen: View) -> str:
+    nodes = [asdict(node) for node in seen.nodes]
+    return json.dumps({"nodes": nodes, "edges": edges_of(seen)}, ensure_ascii=False)

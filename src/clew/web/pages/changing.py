@@ -1,0 +1,365 @@
+"""What was changed by hand, and taking it back: the audit log knows the way."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from base64 import b64encode
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from pydantic import BaseModel, SecretStr
+from starlette.datastructures import UploadFile
+from starlette.responses import RedirectResponse
+
+from clew.errors import InputError, NotFoundError
+from clew.settings import SETTINGS_FILE, Settings
+from clew.tools.documents import submit
+from clew.tools.spec import Caller, text
+from clew.web.endpoints import TOOL_NAMES
+from clew.web.request import render_page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from datetime import datetime
+
+    from starlette.responses import Response
+
+    from clew.jobs.kinds import Given
+    from clew.ports import AuditEntry
+    from clew.tools.spec import Arguments, Call, Result
+    from clew.web.request import PageRequest
+
+
+READ = 500
+"""Entries of the log that are looked through, the newest."""
+ENDS = ("entity_id", "new_entity_id", "source_id", "target_id", "other_id")
+"""What of an entry names an entity."""
+_SAID: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "merge_entities": lambda u: f"Merged: {', '.join(u['names'])} named another entity before.",
+    "split_entity": lambda u: f"Split: {', '.join(u['names'])} became an entity of its own.",
+    "rename_entity": lambda u: f"Renamed: it was “{u['before']}”.",
+    "retype_entity": lambda u: f"Retyped: it was “{u['before']}”.",
+    "refuse_merge": lambda u: f"Kept apart: {' / '.join(u['names'])}.",
+    "delete_relation": lambda u: f"The relation “{u.get('relation_type', '')}” was taken back.",
+    "add_entity_relationship": lambda u: f"The relation “{u['relation_type']}” stated by hand.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change that can be taken back."""
+
+    id: int
+    tool: str
+    moment: datetime
+    text: str
+
+
+def changes(page: PageRequest, entity: int | None = None) -> list[Change]:
+    """Those that the caller may take back, of one entity or all, the newest first.
+
+    Whoever may not read the log sees their own.
+    """
+    if not page.may("undo_change"):
+        return []
+    return [
+        Change(entry.id, entry.tool, entry.recorded_at, _SAID[entry.tool](entry.undo))
+        for entry in page.engine.maintenance.audit(limit=READ)
+        if entry.undo is not None
+        and page.may(entry.tool)
+        and (entity is None or entity in {entry.undo.get(name) for name in ENDS})
+        and (page.may("audit") or entry.caller == page.scope.caller.name)
+    ]
+
+
+def last(page: PageRequest, tool: str) -> int | None:
+    """The entry of what the caller has just done with a tool."""
+    name = page.scope.caller.name
+    entries = page.engine.maintenance.audit(limit=20)
+    return next((e.id for e in entries if (e.tool, e.caller) == (tool, name)), None)
+
+
+def undo(page: PageRequest) -> Response:
+    """Take a change back, then show what it was about."""
+    number = page.id("change")
+    found = page.engine.maintenance.audit(before=number + 1, limit=1)
+    entry = found[0] if found and found[0].id == number else None
+    allowed = {change.id for change in changes(page)}
+    if entry is None or entry.undo is None or number not in allowed:
+        raise NotFoundError(f"change {number} is not there to be taken back; look at the log again")
+    page.call("undo_change", entry_id=number)
+    return RedirectResponse(_place(page, entry), 303)
+
+
+def _place(page: PageRequest, entry: AuditEntry) -> str:
+    """The page of what a change was about."""
+    known = entry.undo or {}
+    if entry.tool == "refuse_merge":
+        return page.url("merges")
+    if entry.tool == "merge_entities":
+        return page.url("entity", name=known["names"][0])
+    if entry.tool == "split_entity":  # what was split off is no entity any more
+        return page.url(f"entities/{known['entity_id']}")
+    return page.url(f"entities/{page.sent('entity') or known.get('entity_id')}")
+
+
+# Putting the graph right: each change through its tool, each page then offers the way back.
+
+
+PAIRS = 50
+"""Suggestions shown."""
+
+
+def merge(page: PageRequest) -> Response:
+    """Make the entity of the address one with another; from then on that one is shown."""
+    source = page.id("entity")
+    target = page.engine.entities.named(page.sent("target"))
+    page.call("merge_entities", source_id=source, target_id=target.id)
+    return _back(page, target.id, "merge_entities")
+
+
+def split(page: PageRequest) -> Response:
+    """Take the ticked names out."""
+    names = [] if page.form is None else [str(v) for v in page.form.getlist("names")]
+    if not names:
+        raise InputError("no name is ticked; go back and tick those that are another's")
+    done = page.call("split_entity", entity_id=page.id("entity"), names=names)
+    return _back(page, done["new_entity_id"], "split_entity")
+
+
+def rename(page: PageRequest) -> Response:
+    """Show it under another name."""
+    entity = page.id("entity")
+    page.call("rename_entity", entity_id=entity, name=page.sent("name"))
+    return _back(page, entity, "rename_entity")
+
+
+def retype(page: PageRequest) -> Response:
+    """Say what it is."""
+    entity = page.id("entity")
+    page.call("retype_entity", entity_id=entity, entity_type=page.sent("entity_type"))
+    return _back(page, entity, "retype_entity")
+
+
+def delete_relation(page: PageRequest) -> Response:
+    """Take a relation back, with all that states it."""
+    page.call("delete_relation", relation_id=page.id("relation"), confirm=True)
+    return _back(page, _entity(page), "delete_relation")
+
+
+def state_relation(page: PageRequest) -> Response:
+    """State a relation by hand: a new one, one that texts state, or one that was deleted."""
+    page.call(
+        "add_entity_relationship",
+        source_id=page.sent("source_id"),
+        target_id=page.engine.entities.get(page.sent("target")).id,
+        relation_type=page.sent("relation_type"),
+    )
+    return _back(page, _entity(page), "add_entity_relationship")
+
+
+def suggestions(page: PageRequest) -> Response:
+    """Pairs that may be one."""
+    found = page.call("suggest_merges", limit=PAIRS)["suggestions"]
+    return render_page(
+        page,
+        "merges.html",
+        suggestions=found,
+        refused=[change for change in changes(page) if change.tool == "refuse_merge"],
+    )
+
+
+def refuse(page: PageRequest) -> Response:
+    """Keep a pair apart."""
+    ids = {name: page.sent(name) for name in ("entity_id", "other_id")}
+    page.call("refuse_merge", **ids)
+    return RedirectResponse(page.url("merges"), 303)
+
+
+def _entity(page: PageRequest) -> int:
+    """The entity whose page the form was on."""
+    return page.engine.entities.get(page.sent("entity")).id
+
+
+def _back(page: PageRequest, entity: int, tool: str) -> Response:
+    """To the entity's page, which says what was done and offers to undo it."""
+    return RedirectResponse(page.url(f"entities/{entity}", change=last(page, tool)), 303)
+
+
+# Documents in and out: files dropped, documents deleted, jobs watched.
+
+
+LISTED = 30
+"""Jobs shown."""
+
+
+def jobs(page: PageRequest) -> Response:
+    """Jobs, the newest first, or those just sent; as a page or as the part that is asked again."""
+    sent = page.query.getlist("sent")[:LISTED]
+    found = (
+        [page.call("query_job_status", job_id=job) for job in sent]
+        if sent
+        else page.call("list_jobs", limit=LISTED)["jobs"]
+    )
+    going = any(job["status"] in ("queued", "running") for job in found)
+    template = "jobs_part.html" if page.text("part") else "jobs.html"
+    empty = page.query.getlist("empty")[:LISTED]
+    return render_page(page, template, jobs=found, going=going, sent=sent, empty=empty)
+
+
+def upload(page: PageRequest) -> Response:
+    """Take files in, each as a job."""
+    given = [] if page.form is None else page.form.getlist("files")
+    sent = [one for one in given if isinstance(one, UploadFile) and one.filename]
+    if not sent:
+        raise InputError("no file came with this form; choose or drop one")
+    page.need("ingest_document")
+    empty = [str(one.filename) for one in sent if not one.size]
+    if len(empty) == len(sent):
+        raise InputError(f"{', '.join(map(repr, empty))} is empty; choose another file")
+    jobs = [_take_in(page, one) for one in sent if one.size]
+    return RedirectResponse(page.url("jobs", sent=jobs, empty=empty), 303)
+
+
+def _take_in(page: PageRequest, file: UploadFile) -> str:
+    """The id of the job that reads it."""
+    name = str(file.filename).replace("\\", "/").rpartition("/")[2]
+    data = b64encode(file.file.read()).decode()
+    job = page.call(
+        "ingest_document", [_INGEST_FILE], name=name, data=data, source=f"upload/{name}"
+    )
+    return str(job["job_id"])
+
+
+def _ingest_file(call: Call, arguments: Arguments) -> Result:
+    return submit(call, cast("Given", dict(arguments)))
+
+
+_INGEST_FILE = replace(
+    TOOL_NAMES["ingest_document"],
+    parameters=(
+        text("name", "Of the file; its ending says how it is read.", required=True, blank=False),
+        text("data", "Its bytes, in Base64.", required=True, max_length=2**31),
+        text("source", "Identity: the same is replaced.", required=True),
+    ),
+    run=_ingest_file,
+)
+"""`ingest_document` for files, which the form bounds in size."""
+
+
+def cancel(page: PageRequest) -> Response:
+    """Stop a job."""
+    page.call("cancel_job", job_id=page.params["job"])
+    return RedirectResponse(page.url("jobs"), 303)
+
+
+def retry(page: PageRequest) -> Response:
+    """Try again what a job did not do."""
+    page.call("retry_job", job_id=page.params["job"])
+    return RedirectResponse(page.url("jobs"), 303)
+
+
+def delete(page: PageRequest) -> Response:
+    """Delete a document."""
+    page.call("delete_document", document=page.params["document"], confirm=True)
+    return RedirectResponse(page.url("documents"), 303)
+
+
+def add_demo(page: PageRequest) -> Response:
+    """Index the documents that ship with Clew."""
+    for file in sorted((files("clew") / "cli" / "demo").iterdir(), key=lambda f: f.name):
+        if file.name.endswith(".md"):
+            text = file.read_text(encoding="utf-8")
+            page.call("ingest_document", text=text, source=f"demo/{file.name}")
+    return RedirectResponse(page.url("", q=DEMO_QUESTION), 303)
+
+
+DEMO_QUESTION = "Who taught the builder of the Skerrow Rock light?"
+
+
+# The settings in force and where each comes from; never a secret.
+#
+# Whoever runs the server sees all of them. Tenants, administrators among them, see those that
+# decide
+# how their documents are read and found: paths, addresses and other callers are the server's.
+
+
+_TENANTS = frozenset(
+    "read limits split link relations versions search rerank usage boost quota".split()
+)
+"""Groups whose settings hold no path, no address and no name of anybody."""
+_USER = re.compile(r"//[^/@]{0,500}@")
+_HIDDEN = re.compile(r"sha256|secret|password|api_key|token(?!s_|izer)")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A setting."""
+
+    name: str
+    value: str
+    origin: str
+    """`default`, `environment`, the settings file, or `given` by whoever started the server."""
+
+
+def settings(page: PageRequest) -> Response:
+    """All settings by group."""
+    found = list(_flat(page.engine.settings, Settings.model_construct(), _from_file()))
+    if not _runs_the_server(page):
+        found = [shown for shown in found if shown.name.partition(".")[0] in _TENANTS]
+    groups: dict[str, list[Shown]] = {}
+    for shown in found:
+        group = shown.name.rpartition(".")[0] or "store"
+        groups.setdefault(group, []).append(shown)
+    changed = sum(shown.origin != "default" for shown in found)
+    return render_page(page, "settings.html", groups=groups, changed=changed)
+
+
+def _runs_the_server(page: PageRequest) -> bool:
+    """Whether the caller sits at this machine; an issuer of tokens names anybody so."""
+    return page.scope.caller.name == Caller().name and not page.engine.settings.serve.oauth.issuer
+
+
+def _flat(
+    group: BaseModel, defaults: BaseModel, file: Mapping[str, Any], prefix: str = ""
+) -> Iterator[Shown]:
+    for name in type(group).model_fields:
+        value, default = getattr(group, name), getattr(defaults, name, None)
+        path, said = f"{prefix}{name}", file.get(name)
+        if isinstance(value, BaseModel) and isinstance(default, BaseModel):
+            yield from _flat(value, default, said if isinstance(said, dict) else {}, f"{path}.")
+        else:
+            yield Shown(path, _value(path, value), _origin(path, value == default, name in file))
+
+
+def _origin(path: str, is_default: bool, in_file: bool) -> str:
+    variable = f"CLEW_{path.replace('.', '__')}".upper()
+    if variable in {name.upper() for name in os.environ}:
+        return "environment"
+    if in_file:
+        return SETTINGS_FILE
+    return "default" if is_default else "given"
+
+
+def _value(path: str, value: object) -> str:
+    """The value as text, without what lets anybody in."""
+    if isinstance(value, SecretStr):
+        return "set" if value.get_secret_value() else "not set"
+    if path == "serve.tokens":
+        return ", ".join(token.name for token in value) if isinstance(value, tuple) else ""
+    if _HIDDEN.search(path.rpartition(".")[2]) and isinstance(value, str):
+        return "set" if value else "not set"
+    if isinstance(value, tuple):
+        return ", ".join(_USER.sub("//…@", str(item)) for item in value)
+    return _USER.sub("//…@", str(value))
+
+
+def _from_file() -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(Path(SETTINGS_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}

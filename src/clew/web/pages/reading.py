@@ -1,0 +1,580 @@
+"""Ask: a question, its hits, the thread of each; and why a passage was not the first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import RedirectResponse
+
+from clew.errors import NotFoundError
+from clew.search.answer.hits import read_relations
+from clew.search.strategies import STRATEGIES
+from clew.text import whole_number
+from clew.tools.spec import complete
+from clew.types import current_first
+from clew.web.endpoints import PICTURE, wanted
+from clew.web.graph_view import view
+from clew.web.pages.changing import changes
+from clew.web.passages import (
+    MOST_LINES,
+    compare_passages,
+    difference,
+    name_ids,
+    named_segments,
+    shown_hits,
+)
+from clew.web.request import render_page
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from starlette.responses import Response
+
+    from clew.types import (
+        DocumentInfo,
+        Entity,
+        Hit,
+        Relation,
+        RelationEvidence,
+        SearchResult,
+        Standing,
+    )
+    from clew.web.graph_view import View
+    from clew.web.request import PageRequest
+
+
+SUGGESTIONS = 8
+"""Names offered while typing."""
+EXAMPLES = 6
+"""Names that the first page offers to ask about."""
+DEEP = 200
+"""Hits that a comparison looks through for the passage that was missed."""
+FILTERS = ("strategy", "since", "until", "as_of", "limit", "max_tokens")
+
+
+def ask(page: PageRequest) -> Response:
+    """The question of the address and its answer, or the page to ask on."""
+    question = page.text("q")
+    filters = {name: page.text(name) for name in FILTERS}
+    where = [value.strip() for value in page.query.getlist("where") if value.strip()]
+    common = {
+        "question": question,
+        "filters": filters,
+        "where": where,
+        "strategies": ["auto", *STRATEGIES],
+        "any_filter": any(filters.values()) or bool(where),
+    }
+    if not question:
+        return render_page(page, "ask.html", result=None, **_welcome(page), **common)
+    result = _search(page, question, limit=page.number("limit", 10, 100))
+    hits = shown_hits(page.engine, result.hits)
+    knots = {link.entity_id for hit in hits for link in hit.thread if link.entity_id is not None}
+    drawn = {"question": question, "alone": sorted(knots), "as_of": page.text("as_of")}
+    return render_page(
+        page,
+        "ask.html",
+        result=result,
+        hits=hits,
+        graph_data=page.url("/api/v1/graph", **drawn),
+        graph_page=page.url("graph", **drawn),
+        asking=_asking(page, question, where),
+        **common,
+    )
+
+
+def _asking(page: PageRequest, question: str, where: Sequence[str]) -> dict[str, object]:
+    """The arguments of the tool `ask` for the answer of this page; it chooses its own strategy."""
+    times = {name: page.text(name) for name in ("since", "until", "as_of") if page.text(name)}
+    limit = page.number("limit", 10, 100)
+    return {"query": question, "top_k": min(limit, 30), "where": list(where), **times}
+
+
+def suggest(page: PageRequest) -> Response:
+    """Names of the graph that the last word of the question may be the beginning of."""
+    typed = page.text("q") or page.text("entities")
+    names: list[str] = []
+    words = typed.split()
+    for length in range(min(3, len(words)), 0, -1):
+        begun = " ".join(words[-length:])
+        if len(begun) > 2 and not names:
+            names = [entity.name for entity in page.engine.entities.find(begun, SUGGESTIONS)]
+            typed = " ".join(words[:-length])
+    whole = names if page.text("whole") else [f"{typed} {name}".strip() for name in names]
+    return render_page(page, "suggestions.html", suggestions=whole)
+
+
+def compare(page: PageRequest) -> Response:
+    """Why a passage was not the first: what the ranker saw of it, beside the first hit."""
+    question, wanted = page.text("q"), page.text("passage")
+    result = _search(page, question, limit=DEEP)
+    place = next((n for n, hit in enumerate(result.hits) if _is(hit, wanted)), None)
+    other, document = None if place is None else result.hits[place], None
+    if other is None:
+        try:
+            document = page.engine.documents.get(wanted.rpartition("#")[0] or wanted)
+        except NotFoundError as error:
+            return render_page(page, "error_part.html", message=str(error))
+    compared = None
+    if result.hits:
+        chunks = page.engine.documents.chunks(document.id) if document else []
+        ids = [other.chunk.id] if other else [chunk.id for chunk in chunks]
+        compared = compare_passages(page.engine, question, result.hits[0].chunk.id, ids)
+    return render_page(
+        page,
+        "compare.html",
+        first=result.hits[0] if result.hits else None,
+        other=other,
+        place=None if place is None else place + 1,
+        document=document,
+        looked=len(result.hits),
+        compared=compared,
+    )
+
+
+def _search(page: PageRequest, question: str, limit: int) -> SearchResult:
+    """The answer as the address asks for it."""
+    tokens = page.text("max_tokens")
+    return page.engine.search(
+        question,
+        strategy=page.text("strategy") or None,
+        limit=limit,
+        where=[value for value in page.query.getlist("where") if value.strip()],
+        since=page.text("since") or None,
+        until=page.text("until") or None,
+        as_of=page.text("as_of") or None,
+        max_tokens=page.number("max_tokens", 4000, 100_000) if tokens else None,
+    )
+
+
+def _welcome(page: PageRequest) -> dict[str, object]:
+    """What there is to ask about; an empty store has nothing."""
+    documents = len(page.engine.store.document_digests())
+    if not documents:
+        return {"documents": 0, "examples": []}
+    return {"documents": documents, "examples": most_important(page, EXAMPLES)}
+
+
+def _is(hit: Hit, wanted: str) -> bool:
+    """Whether a hit is the passage, or of the document, that was named."""
+    chunk = hit.chunk
+    return wanted in (chunk.public_id, chunk.document_id, chunk.source, chunk.title)
+
+
+# Documents: the list, and one with the names marked that the graph knows in it.
+
+
+LISTED = 100
+"""Documents of one page of the list."""
+CHUNKS = 40
+"""Passages of a document that are shown at a time."""
+RELATIONS = 200
+"""Relations of the passages shown, at most."""
+
+
+def documents(page: PageRequest) -> Response:
+    """The list, by source, or what of it meets the filters."""
+    where = [value.strip() for value in page.query.getlist("where") if value.strip()]
+    wanted = page.text("name").casefold()
+    found = [
+        info
+        for info in page.engine.documents.list(where)
+        if wanted in info.title.casefold() or wanted in info.source.casefold()
+    ]
+    number = page.number("page", 1, 1_000_000)
+    shown = found[(number - 1) * LISTED : number * LISTED]
+    return render_page(
+        page,
+        "documents.html",
+        documents=shown,
+        total=len(found),
+        number=number,
+        pages=-(-len(found) // LISTED),
+        where=where,
+        notes=page.engine.documents.unknown_fields(where),
+        wanted=page.text("name"),
+    )
+
+
+def versions(page: PageRequest) -> Response:
+    """What changed from one text of a document to another."""
+    documents = page.engine.documents
+    info = documents.get(page.params["document"])
+    older = page.number("from", max(info.version - 1, 1), info.version)
+    newer = page.number("to", info.version, info.version)
+    texts = [documents.earlier_text(info.id, version) for version in (older, newer)]
+    lines = list(difference(*texts))
+    return render_page(
+        page,
+        "versions.html",
+        info=info,
+        versions=[v for v in documents.versions(info.id) if v.is_kept],
+        pair=(older, newer),
+        lines=lines,
+        changed=any(piece.kind in ("gone", "new") for line in lines for piece in line),
+        cut=max(text.count("\n") for text in texts) >= MOST_LINES,
+        most=MOST_LINES,
+    )
+
+
+def document(page: PageRequest) -> Response:
+    """A document's passages with names and relations, and the texts that it has had."""
+    engine = page.engine
+    info = engine.documents.get(page.params["document"])
+    chunks = engine.documents.chunks(info.id)
+    number = page.number("page", 1, 1_000_000)
+    shown = chunks[(number - 1) * CHUNKS : number * CHUNKS]
+    known = page.may("graph_enhanced_search")
+    stated = engine.store.chunk_relations([chunk.id for chunk in shown]) if known else []
+    relations = stated[:RELATIONS]
+    ends = sorted({e for r in relations for e in (r.from_entity_id, r.to_entity_id)})
+    return render_page(
+        page,
+        "document.html",
+        info=info,
+        chunks=shown,
+        segments=named_segments(engine, shown),
+        relations=relations,
+        names=engine.store.entity_names(ends),
+        versions=engine.documents.versions(info.id),
+        number=number,
+        pages=-(-len(chunks) // CHUNKS),
+        of_page=CHUNKS,
+    )
+
+
+# Entities: the most important ones, and one with all that is known of it.
+
+
+NEARBY = 60
+"""Entities of the picture, at most."""
+RELATIONS_ENTITIES, PASSAGES, MOMENTS = 100, 20, 60
+"""Relations, passages and entries of the timeline that are shown, at most."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ShownRelation:
+    """A relation with its sentence and the entity at its other end."""
+
+    relation: Relation
+    evidence: RelationEvidence
+    standing: Standing
+    outward: bool
+    other_id: int
+    other: str
+
+
+def entities(page: PageRequest) -> Response:
+    """What the name stands for, or the list."""
+    wanted = page.text("name")
+    found = page.engine.entities.find(wanted, LISTED) if wanted else most_important(page, LISTED)
+    return render_page(page, "entities.html", entities=found, wanted=wanted)
+
+
+def named(page: PageRequest) -> Response:
+    """To the entity of a name."""
+    entity = page.engine.entities.get(page.text("name"))
+    return RedirectResponse(page.url(f"entities/{entity.id}"), 303)
+
+
+def entity(page: PageRequest) -> Response:
+    """Names and why they are, relations with their sentences, passages, time."""
+    engine = page.engine
+    found = engine.entities.get(str(page.id("entity")))
+    told = changes(page, found.id)
+    chunks = (
+        engine.store.entity_chunks(found.id)[:PASSAGES] if page.may("query_documents") else None
+    )
+    ranked = engine.graph.importance([found.name], limit=1)
+    return render_page(
+        page,
+        "entity.html",
+        entity=found,
+        ranked=ranked[0] if ranked else None,
+        aliases=engine.entities.aliases(found),
+        relations=shown_relations(page, found),
+        done=[change for change in told if str(change.id) == page.text("change")],
+        changes=[change for change in told if str(change.id) != page.text("change")],
+        passages=None if chunks is None else engine.store.chunks(chunks.tolist()),
+        timeline=engine.graph.timeline(found, limit=MOMENTS) if page.may("entity_timeline") else [],
+        graph_data=page.url("/api/v1/graph", entities=found.id, limit=NEARBY),
+        graph_page=page.url("graph", entities=found.id),
+    )
+
+
+def _fact(relation: Relation) -> tuple[int, str, int]:
+    return relation.from_entity_id, relation.relation_type, relation.to_entity_id
+
+
+def shown_relations(page: PageRequest, entity: Entity) -> list[ShownRelation]:
+    """An entity's relations: those that hold, then the others, the heaviest of each first.
+
+    Each period once; what was stated by hand stands for what texts say of the same fact.
+    """
+    store, now = page.engine.store, page.engine.state.now()
+    found = store.relations([entity.id], RELATIONS_ENTITIES)
+    by_hand = {_fact(one) for one in found if one.extractor == "manual"}
+    periods: dict[object, Relation] = {}
+    for one in found:
+        if one.extractor == "manual" or _fact(one) not in by_hand:
+            periods.setdefault((_fact(one), one.valid_from, one.valid_until), one)
+    relations = current_first(list(periods.values()), now)
+    ends = {e for r in relations for e in (r.from_entity_id, r.to_entity_id)}
+    names = store.entity_names(sorted(ends))
+    shown = []
+    for relation, evidence in zip(relations, read_relations(store, relations), strict=True):
+        outward = relation.from_entity_id == entity.id
+        other = relation.to_entity_id if outward else relation.from_entity_id
+        shown.append(
+            ShownRelation(
+                relation=relation,
+                evidence=evidence,
+                standing=relation.standing(now),
+                outward=outward,
+                other_id=other,
+                other=names.get(other, "?"),
+            )
+        )
+    return shown
+
+
+def most_important(page: PageRequest, limit: int) -> list[Entity]:
+    """The most important entities; none where the caller may not ask for these."""
+    if not page.may("entity_importance"):
+        return []
+    return [ranked.entity for ranked in page.engine.graph.importance(limit=limit)]
+
+
+# The store at a glance: its communities, its time, its figures, what was changed.
+
+
+LISTED_OVERVIEW = 60
+"""Communities, moments and changes shown."""
+PERIODS = 31
+"""Days or months of the store's growth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A day or a month of the store's growth."""
+
+    name: str
+    documents: int
+    passages: int
+    total: int
+    """Passages there were at its end."""
+
+
+def communities(page: PageRequest) -> Response:
+    """The communities of a level, the largest first."""
+    engine = page.engine
+    kept = engine.state.communities
+    members = kept.members()
+    levels = int(members[:, 1].max()) + 1 if len(members) else 0
+    level = min(page.number("level", 1, 50), max(levels, 1)) - 1
+    found = engine.graph.communities(level, LISTED_OVERVIEW) if levels else []
+    return render_page(
+        page,
+        "communities.html",
+        communities=sorted(found, key=lambda community: -community.size),
+        level=level,
+        levels=levels,
+        topics=engine.graph.topics(30) if levels else [],
+    )
+
+
+def community(page: PageRequest) -> Response:
+    """A community's report, its entities, and where its sentences come from."""
+    engine, wanted = page.engine, page.id("community")
+    found = engine.state.communities.communities(ids=[wanted])
+    if not found:
+        raise NotFoundError(f"no community {wanted}; they change when documents do: look again")
+    origins = engine.store.provenance(found[0].sources)
+    sources = [origins[id_] for id_ in found[0].sources if id_ in origins]
+    return render_page(page, "community.html", community=found[0], sources=sources)
+
+
+def timeline(page: PageRequest) -> Response:
+    """What is known of an entity or a question in order of time; else the documents by year."""
+    engine, name, question = page.engine, page.text("name"), page.text("q")
+    if question:
+        page.need("query_documents")
+    listed = engine.documents.list() if page.may("list_documents") else []
+    entries, note = [], ""
+    if name:
+        entity, note = engine.entities.match(name)
+        entries = engine.graph.timeline(entity, limit=200)
+    hits = engine.search(question, strategy="temporal", limit=30).hits if question else ()
+    dated = [hit for hit in hits if hit.times and hit.times[0].start]
+    years = Counter(info.created_at.year for info in listed if info.created_at)
+    return render_page(
+        page,
+        "timeline.html",
+        name=name,
+        question=question,
+        entries=entries,
+        note=note,
+        hits=sorted(dated, key=lambda hit: str(hit.times[0].start)),
+        years=sorted(years.items()),
+        most=max(years.values(), default=1),
+    )
+
+
+def statistics(page: PageRequest) -> Response:
+    """Counts, the graph's hubs and weak places, what models cost, what was changed."""
+    engine = page.engine
+    return render_page(
+        page,
+        "statistics.html",
+        counts={
+            name: value
+            for name, value in engine.maintenance.stats().items()
+            if isinstance(value, int | str)
+        },
+        relations=engine.store.relation_counts()[:20],
+        growth=growth(engine.documents.list()),
+        overview=engine.graph.statistics(8 if page.may("entity_importance") else 0),
+        model=engine.maintenance.language_model() if page.may("audit") else {},
+        undoable={change.id: change for change in changes(page)},
+        changes=page.engine.maintenance.audit(limit=LISTED_OVERVIEW) if page.may("audit") else [],
+    )
+
+
+def growth(documents: Sequence[DocumentInfo]) -> list[Period]:
+    """When what is held was indexed: by day, or by month where there are more than `PERIODS` days.
+
+    The last `PERIODS` of them; what came before counts in the totals.
+    """
+    for length in (len("2026-01-31"), len("2026-01")):
+        added: dict[str, tuple[int, int]] = {}
+        for info in documents:
+            name = info.indexed_at.isoformat()[:length]
+            number, passages = added.get(name, (0, 0))
+            added[name] = number + 1, passages + info.chunks
+        if len(added) <= PERIODS:
+            break
+    totals = accumulate(passages for _, (_, passages) in sorted(added.items()))
+    rows = zip(sorted(added.items()), totals, strict=True)
+    return [Period(name, *counts, total) for (name, counts), total in rows][-PERIODS:]
+
+
+# The graph: a picture that begins from a question, an entity or a community, and its table.
+
+
+LISTED_GRAPH = 200
+"""Entities and ties of the tables beside the picture."""
+COMMUNITIES = 12
+"""Communities of the picture to keep or leave out, at most."""
+LEVELS = 30
+"""Communities offered to begin from."""
+
+
+def graph(page: PageRequest) -> Response:
+    """The picture of the address with its tables, or where to begin."""
+    asked = _asked(page)
+    given = {parameter.name: asked.get(parameter.name) for parameter in PICTURE}
+    if not any(asked.get(name) for name in ("question", "entities", "alone", "community")):
+        return render_page(page, "graph.html", seen=None, given=given, **_beginnings(page))
+    arguments = complete("graph", tuple(PICTURE), asked)
+    seen = view(page.engine, wanted(page.engine, arguments))
+    state = page.engine.state
+    names = {node.id: node.name for node in seen.nodes}
+    paths, notes = _paths(page)
+    return render_page(
+        page,
+        "graph.html",
+        seen=seen,
+        asked=asked,
+        given=given,
+        names=names,
+        listed=LISTED_GRAPH,
+        paths=paths,
+        path_ids=name_ids(page.engine, (step.name for path in paths for step in path)),
+        path_notes=notes,
+        ends=(whole_number(page.text("from")), whole_number(page.text("to"))),
+        community=_titles(page, [asked["community"]] if "community" in asked else [])[:1],
+        communities=_titles(page, seen.communities[:COMMUNITIES]),
+        current=state.kept_communities.generation() == state.store.generation(),
+        file=lambda kind: page.url(f"/api/v1/graph.{kind}", **asked),
+        data=page.url("/api/v1/graph", **asked),
+        summary=_summary(seen),
+    )
+
+
+def _asked(page: PageRequest) -> dict[str, Any]:
+    """What the address says of the picture; a name is as good as an id."""
+    found: dict[str, Any] = {}
+    for parameter in PICTURE:
+        values = [v.strip() for v in page.query.getlist(parameter.name) if v.strip()]
+        if not values:
+            continue
+        if parameter.name == "communities":
+            found[parameter.name] = values
+        elif parameter.kind == "integers":
+            found[parameter.name] = [page.engine.entities.get(value).id for value in values]
+        else:
+            found[parameter.name] = values if parameter.kind == "strings" else values[-1]
+    return found
+
+
+def _beginnings(page: PageRequest) -> dict[str, Any]:
+    """Entities and communities to begin from."""
+    engine = page.engine
+    if not engine.store.document_digests():
+        return {"documents": 0, "examples": [], "communities": []}
+    return {
+        "documents": 1,
+        "examples": most_important(page, 12),
+        "communities": engine.graph.communities(0, LEVELS) if page.may("list_communities") else [],
+    }
+
+
+def _titles(page: PageRequest, communities: Sequence[object]) -> list[tuple[int, str]]:
+    """Ids and titles of the communities that there are, in order."""
+    if not page.may("list_communities"):
+        return []
+    ids = [number for one in communities if (number := whole_number(str(one))) is not None]
+    return [(c.id, c.title) for c in page.engine.state.kept_communities.communities(ids=ids)]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An entity of a path, and the tie that leads on from it; None behind the last."""
+
+    name: str
+    tie: RelationEvidence | None = None
+    reversed: bool = False
+    """Whether the tie is stated of the next entity, and of this one as its object."""
+
+
+def steps(start: str, path: Sequence[RelationEvidence]) -> list[Step]:
+    """The entities of a path from its start on, whichever way round each tie is stated."""
+    found, at = [], start
+    for tie in path:
+        found.append(Step(at, tie, tie.head != at))
+        at = tie.tail if tie.head == at else tie.head
+    return [*found, Step(at)]
+
+
+def _paths(page: PageRequest) -> tuple[list[list[Step]], list[str]]:
+    """The paths between the two entities that were picked."""
+    ends = page.text("from"), page.text("to")
+    if not all(ends) or ends[0] == ends[1]:
+        return [], []
+    page.need("find_paths")
+    try:
+        found, notes = page.engine.graph.paths(*ends, max_hops=5, limit=3)
+    except NotFoundError as error:
+        return [], [str(error)]
+    start = page.engine.entities.get(ends[0]).name
+    paths = [steps(start, path) for path in found]
+    return paths, list(notes) if paths else [*notes, "no path of at most 5 steps ties the two"]
+
+
+def _summary(seen: View) -> str:
+    """What the picture shows, for those who cannot see it."""
+    return (
+        f"{len(seen.nodes)} entities and {len(seen.ties)} ties between them; the tables list them"
+    )
