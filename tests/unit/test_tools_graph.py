@@ -18,7 +18,7 @@ from clew import Clew
 from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.request_end import request
 from clew.testing.fakes import HashEmbedder
-from clew.tools.graph import GRAPH_TOOLS
+from clew.tools import graph_changes, graph_queries
 from clew.tools.spec import Progress, Tool
 from clew.tools.toolbox import TOOLS, Outcome, Toolbox
 from clew.types import Chunk, ChunkExtraction, Document, Extraction
@@ -766,6 +766,14 @@ VALUE = st.one_of(
     st.lists(st.integers(-1, 12) | st.text(max_size=3), max_size=4),
     st.dictionaries(st.text(st.characters(), max_size=4), st.text(st.characters()), max_size=2),
 )
+
+
+GRAPH_TOOLS = [
+    one
+    for module in (graph_queries, graph_changes)
+    for one in vars(module).values()
+    if isinstance(one, Tool)
+]
 
 
 @pytest.mark.parametrize("tool", GRAPH_TOOLS, ids=lambda tool: str(tool.name))

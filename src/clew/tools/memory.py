@@ -1,29 +1,71 @@
-"""The table of the memory tools: names, parameters and shapes of the reference memory server."""
+"""The graph told by hand: names, parameters and shapes of the reference memory server."""
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from clew.errors import InputError, NotFoundError
 from clew.indexing.manual_graph import WORDING, cleaned, snake_case, written_relation
 from clew.indexing.reading.formats.common import clean_text
 from clew.text import fold, terms
 from clew.tools.budget import no_room, shortened
-from clew.tools.spec import CURSOR, LEAST_TOKENS, MEMORY, Tool, array, integer, shape, text
+from clew.tools.spec import (
+    LEAST_TOKENS,
+    MEMORY,
+    Call,
+    Cursor,
+    Limits,
+    Result,
+    between,
+    operation,
+    shape,
+)
 from clew.types import NewEntity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from clew.engine import Engine
-    from clew.tools.spec import Arguments, Call, Parameter, Result, Run, Schema
     from clew.types import Entity, Relation
 
     _Told = tuple[str, str | None]
     """An observation, and when it was told, if that is known."""
+
+
+_Named = Limits(max_length=500)
+Names = Annotated[Sequence[str], "Names, up to 1000."]
+
+
+class _Entity(TypedDict):
+    name: Annotated[str, "Name of the entity.", _Named]
+    entityType: Annotated[str, "Type of the entity, such as person.", _Named]
+    observations: Annotated[Sequence[str], "What is known of it, one fact each."]
+
+
+_Relation = TypedDict(
+    "_Relation",
+    {
+        "from": Annotated[str, "Name of the entity where the relation starts.", _Named],
+        "to": Annotated[str, "Name of the entity where the relation ends.", _Named],
+        "relationType": Annotated[
+            str, "Type of the relation, in the active voice, such as works_at.", _Named
+        ],
+    },
+)
+
+
+class _Addition(TypedDict):
+    entityName: Annotated[str, "Name of the entity.", _Named]
+    contents: Annotated[Sequence[str], "Facts to add, one each."]
+
+
+class _Deletion(TypedDict):
+    entityName: Annotated[str, "Name of the entity.", _Named]
+    observations: Annotated[Sequence[str], "Facts to delete, as they were added."]
 
 
 # What the memory tools read: the graph written by hand, in pages that keep its shape.
@@ -39,26 +81,53 @@ _AROUND_TOKENS = 60
 """What the names of the lists, the cursor and the count take."""
 
 
-def read_graph(call: Call, arguments: Arguments) -> Result:
-    """`read_graph`."""
-    return _page(call.engine, call.engine.store.made_by_hand(), arguments)
+_GRAPH = shape(entities="array", relations="array", next_cursor="string", left_out="integer")
+Limit = Annotated[int, "Entities", between(1, 1000)]
+Room = Annotated[int, between(LEAST_TOKENS, 100_000)]
 
 
-def open_nodes(call: Call, arguments: Arguments) -> Result:
-    """`open_nodes`."""
-    found = call.engine.entities.memory.find(arguments["names"])
-    return _page(call.engine, sorted(set(found.values())), arguments)
+@operation("Read the graph", _GRAPH, profiles=MEMORY)
+def read_graph(
+    call: Call, limit: Limit = 100, cursor: Cursor = None, max_tokens: Room = 10_000
+) -> Result:
+    """Read the graph that was told by hand: entities, their observations and relations.
+    next_cursor: there is more.
+    """
+    return _page(call, call.engine.store.made_by_hand(), limit, cursor, max_tokens)
 
 
-def search_nodes(call: Call, arguments: Arguments) -> Result:
-    """`search_nodes`: what holds the query as it stands, else what holds all its words."""
-    engine, query = call.engine, fold(arguments["query"])
-    nodes = list(_searchable(engine))
-    found = [entity_id for entity_id, text in nodes if query in fold(text)]
+@operation("Search nodes", _GRAPH, profiles=MEMORY)
+def search_nodes(
+    call: Call,
+    query: Annotated[str, "Up to 2048 characters.", Limits(max_length=2048)],
+    limit: Limit = 100,
+    cursor: Cursor = None,
+    max_tokens: Room = 10_000,
+) -> Result:
+    """Find entities told by hand by a part of their name, type or observations. next_cursor: there
+    is more.
+    """
+    nodes = list(_searchable(call.engine))
+    found = [entity_id for entity_id, text in nodes if fold(query) in fold(text)]
     wanted = set(terms(query))
-    if not found and wanted:
+    if not found and wanted:  # what holds all the words, where nothing holds the query as it stands
         found = [entity_id for entity_id, text in nodes if wanted <= set(terms(text))]
-    return _page(engine, found, arguments)
+    return _page(call, found, limit, cursor, max_tokens)
+
+
+@operation("Open nodes", _GRAPH, profiles=MEMORY)
+def open_nodes(
+    call: Call,
+    names: Names,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+    max_tokens: Room = 10_000,
+) -> Result:
+    """Read entities by name, with all relations that start or end at them. next_cursor: there is
+    more.
+    """
+    found = call.engine.entities.memory.find(names)
+    return _page(call, sorted(set(found.values())), limit, cursor, max_tokens)
 
 
 def wording(relation: Relation) -> str:
@@ -110,30 +179,33 @@ class _Room:
         return self.count(json.dumps(value, ensure_ascii=False)) + 1
 
 
-@dataclass(slots=True)
-class _Page:
-    entities: list[Result] = field(default_factory=list)
-    relations: list[Result] = field(default_factory=list)
+def _page(
+    call: Call, matched: Sequence[int], limit: int, cursor: str | None, max_tokens: int
+) -> Result:
+    """Entities and their relations from the cursor on; the rest is counted and can be asked for.
 
-
-def _page(engine: Engine, matched: Sequence[int], arguments: Arguments) -> Result:
-    """Entities and their relations from the cursor on; the rest is counted and can be asked for."""
-    first, shown = _read_cursor(arguments["cursor"])
+    The graph alone where all of it is there, as the reference server has it.
+    """
+    first, shown = _read_cursor(cursor)
     ids = [entity_id for entity_id in matched if entity_id >= first]
-    room = _Room(arguments["max_tokens"] - _AROUND_TOKENS, engine.state.embedder.count_tokens)
-    page = _Page()
-    nodes = _Nodes(engine, ids[: arguments["limit"]], frozenset(matched))
+    room = _Room(max_tokens - _AROUND_TOKENS, call.count_tokens)
+    page: Result = {"entities": [], "relations": []}
+    nodes = _Nodes(call.engine, ids[:limit], frozenset(matched))
     for position, entity in enumerate(nodes.entities):
         skip = shown if entity.id == first else 0
         taken = _add(page, room, entity, nodes.items(entity), skip)
         if taken is not None:
-            return _result(page, f"{entity.id}.{taken}", len(ids) - position)
-    left = ids[arguments["limit"] :]
-    return _result(page, f"{left[0]}.0" if left else None, len(left))
+            return {
+                **page,
+                "next_cursor": f"{entity.id}.{taken}",
+                "left_out": len(ids) - position,
+            }
+    left = ids[limit:]
+    return {**page, "next_cursor": f"{left[0]}.0", "left_out": len(left)} if left else page
 
 
 def _add(
-    page: _Page, room: _Room, entity: Entity, items: Sequence[_Told | Result], skip: int
+    page: Result, room: _Room, entity: Entity, items: Sequence[_Told | Result], skip: int
 ) -> int | None:
     """Add an entity with its observations and relations; None, or how many had room.
 
@@ -149,7 +221,7 @@ def _add(
         if nothing_yet:
             raise no_room(entity.name)
         return skip
-    page.entities.append(node)
+    page["entities"].append(node)
     for position, item in enumerate(items[skip:], skip):
         if room.take(item):
             kept: _Told | Result = item
@@ -164,14 +236,8 @@ def _add(
             told.append(kept[0])
             dates.append(kept[1])
         else:
-            page.relations.append(kept)
+            page["relations"].append(kept)
     return None
-
-
-def _result(page: _Page, cursor: str | None, left_out: int) -> Result:
-    """The graph alone where all of it is there, as the reference server has it."""
-    graph: Result = {"entities": page.entities, "relations": page.relations}
-    return {**graph, "next_cursor": cursor, "left_out": left_out} if cursor else graph
 
 
 class _Nodes:
@@ -242,12 +308,12 @@ OFFERED = 5
 """Names that are not there of which those near them are looked for."""
 
 
-def create_entities(call: Call, arguments: Arguments) -> Result:
-    """`create_entities`."""
-    given = arguments["entities"]
+@operation("Create entities", shape(entities="array"), rights="write", profiles=MEMORY)
+def create_entities(call: Call, entities: Annotated[Sequence[_Entity], "Up to 1000."]) -> Result:
+    """Create entities in the knowledge graph. Those that exist get the observations they lack."""
     made = call.engine.entities.memory.create(
-        [NewEntity(name=one["name"], entity_type=one["entityType"] or "name") for one in given],
-        [one["observations"] for one in given],
+        [NewEntity(name=one["name"], entity_type=one["entityType"] or "name") for one in entities],
+        [one["observations"] for one in entities],
     )
     there = [
         {
@@ -259,24 +325,26 @@ def create_entities(call: Call, arguments: Arguments) -> Result:
         if not one.is_new
     ]
     return {
-        "entities": [dict(g) for g, one in zip(given, made, strict=True) if one.is_new],
+        "entities": [dict(g) for g, one in zip(entities, made, strict=True) if one.is_new],
         **_said(existing=there, refused=[reason for one in made for reason in one.refused]),
-        **_joined({g["name"]: one.joined for g, one in zip(given, made, strict=True)}),
+        **_joined({g["name"]: one.joined for g, one in zip(entities, made, strict=True)}),
     }
 
 
-def create_relations(call: Call, arguments: Arguments) -> Result:
-    """`create_relations`."""
-    given = arguments["relations"]
-    ids = _ids(call, [name for one in given for name in (one["from"], one["to"])])
+@operation("Create relations", shape(relations="array"), rights="write", profiles=MEMORY)
+def create_relations(
+    call: Call, relations: Annotated[Sequence[_Relation], "Up to 1000."]
+) -> Result:
+    """Create relations between entities that exist; what ended before begins again."""
+    ids = _ids(call, [name for one in relations for name in (one["from"], one["to"])])
     # One that is there is left as it is: it may have been given another weight since.
     added = call.engine.entities.memory.add_relations(
         [
             written_relation(ids[one["from"]], ids[one["to"]], one["relationType"], weight=None)
-            for one in given
+            for one in relations
         ]
     )
-    told = list(zip(given, added, strict=True))
+    told = list(zip(relations, added, strict=True))
     return {
         "relations": [dict(one) for one, (_, is_new) in told if is_new],
         **_said(existing=[dict(one) for one, (_, is_new) in told if not is_new]),
@@ -284,9 +352,12 @@ def create_relations(call: Call, arguments: Arguments) -> Result:
     }
 
 
-def add_observations(call: Call, arguments: Arguments) -> Result:
-    """`add_observations`."""
-    given = [(one["entityName"], one["contents"]) for one in arguments["observations"]]
+@operation("Add observations", shape(results="array"), rights="write", profiles=MEMORY)
+def add_observations(
+    call: Call, observations: Annotated[Sequence[_Addition], "Up to 1000."]
+) -> Result:
+    """Add facts to entities that exist; facts that are known are left out."""
+    given = [(one["entityName"], one["contents"]) for one in observations]
     ids = _ids(call, [name for name, _ in given])
     results, there = [], []
     for (name, texts), new in zip(
@@ -298,9 +369,17 @@ def add_observations(call: Call, arguments: Arguments) -> Result:
     return {"results": results, **_said(existing=there), **_joined(_shown(call, ids))}
 
 
-def delete_entities(call: Call, arguments: Arguments) -> Result:
-    """`delete_entities`."""
-    names = list(dict.fromkeys(arguments["entityNames"]))
+@operation(
+    "Delete entities",
+    shape(message="string"),
+    rights="write",
+    profiles=MEMORY,
+    destructive=True,
+    idempotent=True,
+)
+def delete_entities(call: Call, entityNames: Names) -> Result:
+    """Delete entities with their observations and relations."""
+    names = list(dict.fromkeys(entityNames))
     shown = _shown(call, call.engine.entities.memory.named(names))
     deleted = call.engine.entities.memory.delete_entities(names)
     missing = [name for name in names if name not in deleted]
@@ -312,9 +391,19 @@ def delete_entities(call: Call, arguments: Arguments) -> Result:
     return {"message": message, **told}
 
 
-def delete_observations(call: Call, arguments: Arguments) -> Result:
-    """`delete_observations`."""
-    given = [(one["entityName"], one["observations"]) for one in arguments["deletions"]]
+@operation(
+    "Delete observations",
+    shape(message="string"),
+    rights="write",
+    profiles=MEMORY,
+    destructive=True,
+    idempotent=True,
+)
+def delete_observations(
+    call: Call, deletions: Annotated[Sequence[_Deletion], "Up to 1000."]
+) -> Result:
+    """Delete facts of entities."""
+    given = [(one["entityName"], one["observations"]) for one in deletions]
     memory = call.engine.entities.memory
     known = memory.named([name for name, _ in given])
     told = call.engine.store.observations(list(known.values()))
@@ -335,27 +424,36 @@ def delete_observations(call: Call, arguments: Arguments) -> Result:
     return {"message": f"Deleted {found} of {wanted} observations.{unknown}", **more}
 
 
-def delete_relations(call: Call, arguments: Arguments) -> Result:
-    """`delete_relations`: with all their periods."""
-    given = arguments["relations"]
+@operation(
+    "Delete relations",
+    shape(message="string"),
+    rights="write",
+    profiles=MEMORY,
+    destructive=True,
+    idempotent=True,
+)
+def delete_relations(
+    call: Call, relations: Annotated[Sequence[_Relation], "Up to 1000."]
+) -> Result:
+    """Delete relations of the knowledge graph."""
     memory = call.engine.entities.memory
-    known = memory.named([name for one in given for name in (one["from"], one["to"])])
+    known = memory.named([name for one in relations for name in (one["from"], one["to"])])
     stated: dict[tuple[int, int, str], list[int]] = {}
     for one in call.engine.store.unstated_relations(sorted(known.values())):
         fact = one.from_entity_id, one.to_entity_id, one.relation_type
         stated.setdefault(fact, []).append(one.id)
     wanted = [
         (known.get(one["from"], 0), known.get(one["to"], 0), snake_case(one["relationType"]))
-        for one in given
+        for one in relations
     ]
     memory.delete_relations([id_ for fact in set(wanted) for id_ in stated.get(fact, ())])
-    left = [dict(one) for one, fact in zip(given, wanted, strict=True) if fact not in stated]
+    left = [dict(one) for one, fact in zip(relations, wanted, strict=True) if fact not in stated]
     told = {**_said(not_found=left), **_joined(_shown(call, known))}
     if not left:
         return {"message": "Relations deleted successfully", **told}
-    found = len(given) - len(left)
+    found = len(relations) - len(left)
     return {
-        "message": f"Deleted {found} of {len(given)} relations. The rest matched nothing.",
+        "message": f"Deleted {found} of {len(relations)} relations. The rest matched nothing.",
         **told,
     }
 
@@ -397,166 +495,3 @@ def _ids(call: Call, names: Sequence[str]) -> dict[str, int]:
                 " this again"
             )
     return found
-
-
-_LONGEST_NAME = 500
-
-
-def _name(name: str, description: str) -> Parameter:
-    return text(name, description, required=True, max_length=_LONGEST_NAME)
-
-
-_ENTITY = (
-    _name("name", "Name of the entity."),
-    _name("entityType", "Type of the entity, such as person."),
-    array("observations", "strings", "What is known of it, one fact each.", required=True),
-)
-_RELATION = (
-    _name("from", "Name of the entity where the relation starts."),
-    _name("to", "Name of the entity where the relation ends."),
-    _name("relationType", "Type of the relation, in the active voice, such as works_at."),
-)
-_PAGE = (
-    integer("limit", "Entities", 100, 1, 1000),
-    CURSOR,
-    integer("max_tokens", "", 10_000, LEAST_TOKENS, 100_000),
-)
-
-
-def _graph() -> Schema:
-    """Entities and relations; what was left out, if anything was."""
-    whole = shape(entities="array", relations="array")
-    cut = {"next_cursor": {"type": "string"}, "left_out": {"type": "integer"}}
-    return {**whole, "properties": {**whole["properties"], **cut}}
-
-
-def _reading(name: str, title: str, description: str, run: Run, *parameters: Parameter) -> Tool:
-    return Tool(
-        name=name,
-        title=title,
-        description=f"{description} next_cursor: there is more.",
-        parameters=(*parameters, *_PAGE),
-        result=_graph(),
-        run=run,
-        scope="read",
-        profiles=MEMORY,
-    )
-
-
-def _writing(
-    name: str, title: str, description: str, run: Run, parameter: Parameter, result: str
-) -> Tool:
-    return Tool(
-        name=name,
-        title=title,
-        description=description,
-        parameters=(parameter,),
-        result=shape(**{result: "array"}),
-        run=run,
-        scope="write",
-        profiles=MEMORY,
-    )
-
-
-def _deleting(name: str, title: str, description: str, run: Run, parameter: Parameter) -> Tool:
-    return Tool(
-        name=name,
-        title=title,
-        description=description,
-        parameters=(parameter,),
-        result=shape(message="string"),
-        run=run,
-        scope="write",
-        profiles=MEMORY,
-        destructive=True,
-        idempotent=True,
-    )
-
-
-MEMORY_TOOLS: tuple[Tool, ...] = (
-    _writing(
-        "create_entities",
-        "Create entities",
-        "Create entities in the knowledge graph. Those that exist get the observations they lack.",
-        create_entities,
-        array("entities", "objects", "Up to 1000.", required=True, fields=_ENTITY),
-        "entities",
-    ),
-    _writing(
-        "create_relations",
-        "Create relations",
-        "Create relations between entities that exist; what ended before begins again.",
-        create_relations,
-        array("relations", "objects", "Up to 1000.", required=True, fields=_RELATION),
-        "relations",
-    ),
-    _writing(
-        "add_observations",
-        "Add observations",
-        "Add facts to entities that exist; facts that are known are left out.",
-        add_observations,
-        array(
-            "observations",
-            "objects",
-            "Up to 1000.",
-            required=True,
-            fields=(
-                _name("entityName", "Name of the entity."),
-                array("contents", "strings", "Facts to add, one each.", required=True),
-            ),
-        ),
-        "results",
-    ),
-    _deleting(
-        "delete_entities",
-        "Delete entities",
-        "Delete entities with their observations and relations.",
-        delete_entities,
-        array("entityNames", "strings", "Names, up to 1000.", required=True),
-    ),
-    _deleting(
-        "delete_observations",
-        "Delete observations",
-        "Delete facts of entities.",
-        delete_observations,
-        array(
-            "deletions",
-            "objects",
-            "Up to 1000.",
-            required=True,
-            fields=(
-                _name("entityName", "Name of the entity."),
-                array(
-                    "observations", "strings", "Facts to delete, as they were added.", required=True
-                ),
-            ),
-        ),
-    ),
-    _deleting(
-        "delete_relations",
-        "Delete relations",
-        "Delete relations of the knowledge graph.",
-        delete_relations,
-        array("relations", "objects", "Up to 1000.", required=True, fields=_RELATION),
-    ),
-    _reading(
-        "read_graph",
-        "Read the graph",
-        "Read the graph that was told by hand: entities, their observations and relations.",
-        read_graph,
-    ),
-    _reading(
-        "search_nodes",
-        "Search nodes",
-        "Find entities told by hand by a part of their name, type or observations.",
-        search_nodes,
-        text("query", "Up to 2048 characters.", required=True, max_length=2048),
-    ),
-    _reading(
-        "open_nodes",
-        "Open nodes",
-        "Read entities by name, with all relations that start or end at them.",
-        open_nodes,
-        array("names", "strings", "Names, up to 1000.", required=True),
-    ),
-)

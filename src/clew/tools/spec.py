@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, get_args
+from types import NoneType, UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    TypeAlias,
+    TypedDict,
+    TypeGuard,
+    Unpack,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 from clew.errors import InputError
 from clew.filters import MAX_CHARACTERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from clew.engine import Engine
     from clew.models.llm.client import LanguageModelClient
@@ -99,6 +114,10 @@ class Call:
     """What some tools need beside the engine, by name: `jobs` (a `JobRunner`)."""
     progress: Progress = field(default_factory=Progress)
 
+    def count_tokens(self, text: str) -> int:
+        """Tokens that a text takes of the budget of a result."""
+        return self.engine.state.embedder.count_tokens(text)
+
 
 Run: TypeAlias = Callable[[Call, Arguments], Result]
 
@@ -107,7 +126,7 @@ Run: TypeAlias = Callable[[Call, Arguments], Result]
 class Undo:
     """The way back from what a tool did, which the audit log keeps."""
 
-    take_back: Run
+    take_back: Callable[[Call, Arguments], None]
     """Given what `before` told with the arguments and the result of the call; raises `ClewError`
     where it cannot be any more."""
     before: Run | None = None
@@ -140,6 +159,11 @@ class Tool:
     """Reaches beyond the store: files, addresses."""
     confirm: bool = False
     """Asks before it acts: by elicitation where the client can, else by `confirm=true`."""
+    undo: Undo | None = None
+    """The way back from what it changed; None where there is none."""
+    http: str = ""
+    """Where the HTTP API has it, such as `POST /documents 202`: method, path with parameters in
+    braces, status where it is not 200; empty for nowhere."""
 
     @property
     def read_only(self) -> bool:
@@ -147,116 +171,156 @@ class Tool:
         return self.scope == "read" or not self.changes
 
 
-# Parameters of the kinds that tools have; descriptions repeat ranges and defaults.
+class Hints(TypedDict, total=False):
+    """Fields of a `Tool` that only some operations say."""
+
+    changes: bool
+    destructive: bool
+    frees: bool
+    idempotent: bool
+    open_world: bool
+    confirm: bool
+    undo: Undo
+    http: str
+
+
+# An operation is one annotated function; what clients see of it is read from its signature.
 #
-# Pydantic models in their place were measured: building those of all tools costs `clew mcp` some
+# Pydantic models in its place were measured: building those of all tools costs `clew mcp` some
 # 45 ms at each start, and the errors, clamping and flat schemas would have to be written anyway.
 
 
-def text(
-    name: str,
-    description: str,
+class Limits(TypedDict, total=False):
+    """Fields of a `Parameter` that its type does not say; of a `TypedDict`'s field its default."""
+
+    kind: Kind
+    default: object
+    minimum: float
+    maximum: float
+    clamped: bool
+    choices: tuple[str, ...]
+    max_items: int
+    max_length: int
+    lone: bool
+    blank: bool
+
+
+def between(low: float, high: float, *, clamped: bool = False) -> Limits:
+    """Numbers from `low` to `high`; the description says them again."""
+    return Limits(minimum=low, maximum=high, clamped=clamped)
+
+
+def shape(**types: str) -> Schema:
+    """Schema of a result: the JSON types of the main things in it.
+
+    No more than that: the list of all tools is to be small, since it goes into a model's context.
+    """
+    properties = {name: {"type": kind} for name, kind in types.items()}
+    return {"type": "object", "properties": properties}
+
+
+def operation(
+    title: str,
+    result: Schema,
     *,
-    required: bool = False,
-    default: str | None = None,
-    max_length: int = 1000,
-    choices: Iterable[str] = (),
-    blank: bool = True,
-) -> Parameter:
-    """A string of at most `max_length` characters."""
-    return Parameter(
-        name=name,
-        kind="string",
-        description=_described(description, default),
-        required=required,
-        default=default,
-        max_length=max_length,
-        choices=tuple(choices),
-        blank=blank,
-    )
+    rights: Scope = "read",
+    profiles: frozenset[Profile] = FULL,
+    **hints: Unpack[Hints],
+) -> Callable[[Callable[..., Result]], Tool]:
+    """Make a tool of a function: its name, docstring and parameters are what clients see.
+
+    The function takes the `Call`, then its parameters: `limit: Annotated[int, "Entities",
+    between(1, 50)] = 10`. Without a default, a parameter is required; None stands for what the
+    description says. See `Limits` for what else can be said.
+    """
+
+    def declare(function: Callable[..., Result]) -> Tool:
+        return Tool(
+            name=function.__name__,
+            title=title,
+            description=" ".join((function.__doc__ or "").split()),
+            parameters=_parameters(function),
+            result=result,
+            run=lambda call, arguments: function(call, **arguments),
+            scope=rights,
+            profiles=profiles,
+            **hints,
+        )
+
+    return declare
 
 
-def integer(
-    name: str, what: str, default: int | None, low: int, high: int, *, clamped: bool = False
-) -> Parameter:
-    """A whole number from `low` to `high`."""
-    return Parameter(
-        name=name,
-        kind="integer",
-        description=_described(f"{what}{', ' if what else ''}{low} to {high}.", default),
-        default=default,
-        minimum=low,
-        maximum=high,
-        clamped=clamped,
-    )
+def _parameters(function: Callable[..., Result]) -> tuple[Parameter, ...]:
+    hints = get_type_hints(function, include_extras=True)
+    _, *declared = inspect.signature(function).parameters.values()
+    return tuple(_parameter(one.name, hints[one.name], one.default) for one in declared)
 
 
-def positive(name: str, description: str) -> Parameter:
-    """A whole number from 1, such as an id; required."""
-    return Parameter(name=name, kind="integer", description=description, required=True, minimum=1)
+_REQUIRED = inspect.Parameter.empty
+_KINDS: Mapping[object, Kind] = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    Literal: "string",
+    Mapping: "object",
+}
+_ARRAYS: Mapping[object, Kind] = {str: "strings", int: "integers", Literal: "strings"}
+_TEXT_LENGTH = 1000
+"""Characters of a string, where nothing else is said."""
 
 
-def share(name: str, what: str, default: float) -> Parameter:
-    """A number from 0 to 1."""
-    return Parameter(
-        name=name,
-        kind="number",
-        description=_described(f"{what}{', ' if what else ''}0 to 1.", default),
-        default=default,
-        minimum=0,
-        maximum=1,
-    )
+def _parameter(name: str, hint: object, default: object = _REQUIRED) -> Parameter:
+    """What `Annotated[type, description, limits]` says of a parameter, or of a field."""
+    declared, *said = get_args(hint)
+    kind = declared
+    if get_origin(declared) is UnionType:
+        (kind,) = (one for one in get_args(declared) if one is not NoneType)
+    told: dict[str, Any] = {"default": default}
+    for limits in said:
+        told |= limits if isinstance(limits, dict) else {"description": limits}
+    item = get_args(kind)[0] if get_origin(kind) is Sequence else kind
+    if is_typeddict(item):
+        fields = get_type_hints(item, include_extras=True).items()
+        told |= {"kind": "objects", "fields": tuple(_parameter(*field) for field in fields)}
+    base = get_origin(item) or item
+    told = {"kind": (_KINDS if item is kind else _ARRAYS).get(base), **told}
+    if base is Literal:
+        told["choices"] = get_args(item)
+    if told["kind"] in ("string", "name"):
+        told.setdefault("max_length", _TEXT_LENGTH)
+    if told["default"] is _REQUIRED:
+        told |= {"default": None, "required": True}
+    return Parameter(name=name, **{**told, "description": _description(told)})
 
 
-def flag(name: str, what: str, default: bool) -> Parameter:
-    """True or false."""
-    description = _described(what, str(default).lower())
-    return Parameter(name=name, kind="boolean", description=description, default=default)
+def _description(told: Mapping[str, Any]) -> str:
+    """What a parameter is for, its range unless that is said, and its default."""
+    what, default = told.get("description", ""), told["default"]
+    if "maximum" in told and not what.endswith("."):
+        what = f"{what}{', ' if what else ''}{told['minimum']} to {told['maximum']}."
+    if default in (None, "", ()):
+        return what
+    return f"{what} Default {str(default).lower() if isinstance(default, bool) else default}."
 
 
-def array(
-    name: str,
-    kind: Kind,
-    description: str,
-    *,
-    required: bool = False,
-    fields: tuple[Parameter, ...] = (),
-    max_items: int = 1000,
-    max_length: int = 100_000,
-    choices: tuple[str, ...] = (),
-) -> Parameter:
-    """Several of one kind, each one of the choices where there are any; empty by default."""
-    return Parameter(
-        name=name,
-        kind=kind,
-        description=description,
-        required=required,
-        default=None if required else (),
-        fields=fields,
-        max_items=max_items,
-        max_length=max_length,
-        choices=choices,
-    )
+# Parameters that several operations have.
 
 
-def _described(description: str, default: object) -> str:
-    return description if default in (None, "") else f"{description} Default {default}."
-
-
-WHERE = Parameter(
-    name="where",
-    kind="strings",
-    description="Such as year>=2020 and not tags in (a, b).",
-    default=(),
-    max_items=20,
-    max_length=MAX_CHARACTERS,
-    lone=True,
-)
-"""Filters on metadata, as text or as the JSON of data; all must be met."""
 LEAST_TOKENS = 500
 """The least budget: whatever a result says beside its items fits into it."""
-MAX_TOKENS = integer("max_tokens", "", 4000, LEAST_TOKENS, 100_000)
-CURSOR = text("cursor", "next_cursor of the page before.", max_length=20)
+MaxTokens = Annotated[int, between(LEAST_TOKENS, 100_000)]
+Cursor = Annotated[str | None, "next_cursor of the page before.", Limits(max_length=20)]
+Question = Annotated[str, "What is asked.", Limits(blank=False)]
+Confirm = Annotated[bool, "true once the user agreed."]
+Since = Annotated[str | None, "Date or words such as last year."]
+Until = Annotated[str | None, "As since; included."]
+Where = Annotated[
+    Sequence[str],
+    "Such as year>=2020 and not tags in (a, b).",
+    Limits(max_items=20, max_length=MAX_CHARACTERS, lone=True),
+]
+"""Filters on metadata, as text or as the JSON of data; all must be met."""
 
 
 # Parameters as JSON Schema, in the small part of it that every client reads.
@@ -313,15 +377,6 @@ def parameter_schema(parameter: Parameter) -> Schema:
     if parameter.default not in (None, "", (), []):
         schema["default"] = parameter.default
     return schema
-
-
-def shape(**types: str) -> Schema:
-    """Schema of a result: the JSON types of the main things in it.
-
-    No more than that: the list of all tools is to be small, since it goes into a model's context.
-    """
-    properties = {name: {"type": kind} for name, kind in types.items()}
-    return {"type": "object", "properties": properties}
 
 
 # Arguments as a model gives them, checked and completed; errors say how to go on.
