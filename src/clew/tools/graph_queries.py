@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from clew.engine import Engine
     from clew.graph.entity_graph import EntityGraph
     from clew.search.retrieval.entity_search import EntityHit
-    from clew.search.strategies.graph import CoOccurrence, Related
+    from clew.search.strategies.entity_graph import CoOccurrence, Related
     from clew.types import Entity, Provenance, Relation, RelationEvidence, TimelineEntry
 
 
@@ -111,7 +111,7 @@ def _with_neighbors(result: Result, most: int) -> Result:
 
 def _found(call: Call, hit: EntityHit, depth: int) -> Result:
     """An entity that a search found, with the neighbours within so many steps (0: none)."""
-    from clew.search.strategies.graph import near
+    from clew.search.strategies.entity_graph import near
 
     engine = call.engine
     found, more = (
@@ -178,7 +178,7 @@ def get_entity_neighbors(
     max_tokens: MaxTokens = 4000,
 ) -> Result:
     """Where relations of an entity lead, nearest first."""
-    from clew.search.strategies.graph import TOGETHER, co_occurring, related
+    from clew.search.strategies.entity_graph import TOGETHER, co_occurring, related
 
     engine = call.engine
     entity, remark = named_entity(call, entity_id)
@@ -238,7 +238,7 @@ def get_entity_neighbors(
 
 def _check_relation_type(call: Call, relation_type: str | None) -> None:
     """Raises `InputError` that names the types that there are, for one that no relation has."""
-    from clew.search.strategies.graph import TOGETHER
+    from clew.search.strategies.entity_graph import TOGETHER
 
     known = (TOGETHER, *RELATION_TYPES, *call.engine.state.packs.relation_types)
     if relation_type is None or relation_type in known:
@@ -250,13 +250,13 @@ def _check_relation_type(call: Call, relation_type: str | None) -> None:
 
 
 def _end(one: Related | CoOccurrence) -> int:
-    from clew.search.strategies.graph import CoOccurrence
+    from clew.search.strategies.entity_graph import CoOccurrence
 
     return one.other_id if isinstance(one, CoOccurrence) else one.entity_id
 
 
 def _neighbor(one: Related | CoOccurrence, entity: Entity, now: datetime) -> Result:
-    from clew.search.strategies.graph import TOGETHER, CoOccurrence
+    from clew.search.strategies.entity_graph import TOGETHER, CoOccurrence
 
     if isinstance(one, CoOccurrence):
         return {
@@ -676,7 +676,7 @@ def _edge(
 
 def _shared_edges(graph: EntityGraph, known: Set[int]) -> list[Result]:
     """Pairs of the entities that a sentence names together and no relation ties, as edges."""
-    from clew.search.strategies.graph import TOGETHER, co_occurring
+    from clew.search.strategies.entity_graph import TOGETHER, co_occurring
 
     return [
         {
