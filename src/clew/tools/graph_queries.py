@@ -27,14 +27,13 @@ from clew.tools.spec import (
 from clew.types import current_first
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Set
-    from datetime import datetime
+    from collections.abc import Set
 
     from clew.engine import Engine
     from clew.graph.entity_graph import EntityGraph
     from clew.search.retrieval.entity_search import EntityHit
-    from clew.search.strategies.entity_graph import CoOccurrence, Related
-    from clew.types import Entity, Provenance, Relation, RelationEvidence, TimelineEntry
+    from clew.search.strategies.entity_graph import CoOccurrence
+    from clew.types import Entity, Provenance, Relation
 
 
 NEIGHBORS_SHOWN = (10, 3, 1, 0)
@@ -90,7 +89,15 @@ def graph_enhanced_search(
     kept: list[Result] = []
     # The entities asked for come first: neighbours have what room these leave.
     for most in NEIGHBORS_SHOWN:
-        fewer = [_with_neighbors(result, most) for result in results]
+        fewer = [
+            {
+                **one,
+                "neighbors": one["neighbors"][:most],
+                "neighbor_count": min(one["neighbor_count"], most),
+                "more_neighbors": one["more_neighbors"] or one["neighbor_count"] > most,
+            }
+            for one in results
+        ]
         kept = fitting(fewer, around, max_tokens, call.count_tokens)
         if len(kept) == len(results):
             break
@@ -100,13 +107,6 @@ def graph_enhanced_search(
         "results": kept,
         "left_out": len(hits) - len(kept),
     }
-
-
-def _with_neighbors(result: Result, most: int) -> Result:
-    """The result with so many of its neighbours, at most."""
-    shown = result["neighbors"][:most]
-    more = result["more_neighbors"] or len(shown) < len(result["neighbors"])
-    return {**result, "neighbors": shown, "neighbor_count": len(shown), "more_neighbors": more}
 
 
 def _found(call: Call, hit: EntityHit, depth: int) -> Result:
@@ -189,7 +189,11 @@ def get_entity_neighbors(
             # It is stored from the other end.
             direction = "inbound" if direction == "outbound" else "outbound"
         relation_type = declared.name
-    _check_relation_type(call, relation_type)
+    if relation_type not in (None, TOGETHER, *RELATION_TYPES, *engine.state.packs.relation_types):
+        there = [name for name, _, _ in engine.store.relation_counts()]
+        if relation_type not in there:
+            shown = ", ".join([*there[:TYPES_SHOWN], TOGETHER])
+            raise InputError(f"no relation is of the type {relation_type!r}; there are {shown}")
     # One more than is shown tells whether there is more.
     last = start + limit + 1
     now = engine.state.now()
@@ -203,13 +207,38 @@ def get_entity_neighbors(
         limit=last,
         moment=now,
     )
-    found: list[Related | CoOccurrence] = list(stated)
+    found: list[tuple[int, Result]] = [
+        (
+            one.entity_id,
+            {
+                "relation_type": one.relation.relation_type,
+                "weight": one.relation.weight,
+                "is_causal": one.relation.is_causal,
+                "direction": "outbound" if one.outbound else "inbound",
+                "depth": one.depth,
+                **one.relation.standing(now).to_dict(),
+            },
+        )
+        for one in stated
+    ]
     if direction == "both" and relation_type in (None, TOGETHER):
         together = co_occurring(engine.state.entity_graph, [entity.id], min_weight=min_weight)
-        found += islice(together, max(last - len(found), 0))
+        found += [
+            (one.other_id, {**_together(one), "direction": "both", "depth": 1})
+            for one in islice(together, max(last - len(found), 0))
+        ]
     page = found[start : start + limit]
-    ends = {e.id: e for e in engine.store.entities([_end(one) for one in page])}
-    items = [_neighbor(one, ends[_end(one)], now) for one in page if _end(one) in ends]
+    ends = {one.id: one for one in engine.store.entities([end for end, _ in page])}
+    items = [
+        {
+            "neighbor_id": end,
+            "neighbor_name": ends[end].name,
+            "entity_type": ends[end].entity_type,
+            **tie,
+        }
+        for end, tie in page
+        if end in ends
+    ]
     around: Result = {
         "entity_id": entity.id,
         "neighbor_count": len(items),
@@ -236,50 +265,11 @@ def get_entity_neighbors(
     }
 
 
-def _check_relation_type(call: Call, relation_type: str | None) -> None:
-    """Raises `InputError` that names the types that there are, for one that no relation has."""
+def _together(one: CoOccurrence) -> Result:
+    """The tie of two entities that sentences name together."""
     from clew.search.strategies.entity_graph import TOGETHER
 
-    known = (TOGETHER, *RELATION_TYPES, *call.engine.state.packs.relation_types)
-    if relation_type is None or relation_type in known:
-        return
-    found = [name for name, _, _ in call.engine.store.relation_counts()]
-    if relation_type not in found:
-        shown = ", ".join([*found[:TYPES_SHOWN], TOGETHER])
-        raise InputError(f"no relation is of the type {relation_type!r}; there are {shown}")
-
-
-def _end(one: Related | CoOccurrence) -> int:
-    from clew.search.strategies.entity_graph import CoOccurrence
-
-    return one.other_id if isinstance(one, CoOccurrence) else one.entity_id
-
-
-def _neighbor(one: Related | CoOccurrence, entity: Entity, now: datetime) -> Result:
-    from clew.search.strategies.entity_graph import TOGETHER, CoOccurrence
-
-    if isinstance(one, CoOccurrence):
-        return {
-            "neighbor_id": entity.id,
-            "neighbor_name": entity.name,
-            "entity_type": entity.entity_type,
-            "relation_type": TOGETHER,
-            "weight": rounded(one.weight),
-            "is_causal": False,
-            "direction": "both",
-            "depth": 1,
-        }
-    return {
-        "neighbor_id": entity.id,
-        "neighbor_name": entity.name,
-        "entity_type": entity.entity_type,
-        "relation_type": one.relation.relation_type,
-        "weight": one.relation.weight,
-        "is_causal": one.relation.is_causal,
-        "direction": "outbound" if one.outbound else "inbound",
-        "depth": one.depth,
-        **one.relation.standing(now).to_dict(),
-    }
+    return {"relation_type": TOGETHER, "weight": rounded(one.weight), "is_causal": False}
 
 
 @operation(
@@ -392,18 +382,23 @@ def find_paths(
         )
     options = {"max_hops": max_hops, "weighted": weighted}
     around: Result = {"notes": [*said, *notes], "search_params": options}
-    paths = [{"hops": len(path), "ties": list(map(_tie, path))} for path in found]
+    paths = [
+        {
+            "hops": len(path),
+            "ties": [
+                {
+                    "from": tie.head,
+                    "relation": tie.relation,
+                    "to": tie.tail,
+                    "evidence": tie.evidence,
+                    "source": _source(tie.provenance),
+                }
+                for tie in path
+            ],
+        }
+        for path in found
+    ]
     return fitted(call, max_tokens, around, "paths", paths)
-
-
-def _tie(tie: RelationEvidence) -> Result:
-    return {
-        "from": tie.head,
-        "relation": tie.relation,
-        "to": tie.tail,
-        "evidence": tie.evidence,
-        "source": _source(tie.provenance),
-    }
 
 
 @operation(
@@ -428,19 +423,18 @@ def entity_timeline(
     notes = [remark] if remark else []
     name = shortened(about.name, 2 * NAME)
     around: Result = {"entity_id": about.id, "entity_name": name, "notes": notes}
-    return fitted(call, max_tokens, around, "timeline", list(map(_entry, found)))
-
-
-def _entry(entry: TimelineEntry) -> Result:
-    start, end = entry.period.start, entry.period.end
-    return {
-        "from": start.isoformat() if start else None,
-        "until": end.isoformat() if end else None,
-        "when": entry.period.text,
-        "text": entry.text,
-        "id": entry.reference,
-        "source": _source(entry.provenance),
-    }
+    entries = [
+        {
+            "from": one.period.start.isoformat() if one.period.start else None,
+            "until": one.period.end.isoformat() if one.period.end else None,
+            "when": one.period.text,
+            "text": one.text,
+            "id": one.reference,
+            "source": _source(one.provenance),
+        }
+        for one in found
+    ]
+    return fitted(call, max_tokens, around, "timeline", entries)
 
 
 @operation("Graph of a question", shape(notes="array"), http="GET /subgraph")
@@ -600,6 +594,7 @@ def fitted(
 
 LOCAL_RELATIONS = 10_000
 """Relations that the graph between some entities is taken from, heaviest first."""
+_EDGE = ("id", "from_entity_id", "to_entity_id", "relation_type", "weight")
 SOURCES = 5
 """Documents that an edge names, at most."""
 
@@ -656,36 +651,32 @@ def _edges(engine: Engine, known: Set[int]) -> list[Result]:
         facts.setdefault(fact, []).append(one)
     chunks = [one.chunk_id for one in relations if one.chunk_id is not None]
     origins = engine.store.provenance(chunks)
-    return [_edge(statements, origins, now) for statements in facts.values()]
-
-
-def _edge(
-    statements: Sequence[Relation], origins: Mapping[int, Provenance], now: datetime
-) -> Result:
-    names = ("id", "from_entity_id", "to_entity_id", "relation_type", "weight")
-    chunks = (one.chunk_id for one in statements if one.chunk_id is not None)
-    sources = dict.fromkeys(origins[id_].source for id_ in chunks if id_ in origins)
-    return {
-        **{name: getattr(statements[0], name) for name in names},
-        "is_causal": any(one.is_causal for one in statements),
-        "source_count": len(sources),
-        "sources": list(sources)[:SOURCES],
-        **statements[0].standing(now).to_dict(),
-    }
+    edges = []
+    for first, *more in facts.values():
+        stated = (origins.get(one.chunk_id or 0) for one in (first, *more))
+        sources = list(dict.fromkeys(origin.source for origin in stated if origin))
+        edges.append(
+            {
+                **{name: getattr(first, name) for name in _EDGE},
+                "is_causal": any(one.is_causal for one in (first, *more)),
+                "source_count": len(sources),
+                "sources": sources[:SOURCES],
+                **first.standing(now).to_dict(),
+            }
+        )
+    return edges
 
 
 def _shared_edges(graph: EntityGraph, known: Set[int]) -> list[Result]:
     """Pairs of the entities that a sentence names together and no relation ties, as edges."""
-    from clew.search.strategies.entity_graph import TOGETHER, co_occurring
+    from clew.search.strategies.entity_graph import co_occurring
 
     return [
         {
             "id": None,
             "from_entity_id": one.entity_id,
             "to_entity_id": one.other_id,
-            "relation_type": TOGETHER,
-            "weight": rounded(one.weight),
-            "is_causal": False,
+            **_together(one),
             "source_count": 0,
             "sources": [],
         }

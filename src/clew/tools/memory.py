@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from clew.errors import InputError, NotFoundError
 from clew.indexing.manual_graph import WORDING, cleaned, snake_case, written_relation
 from clew.indexing.reading.formats.common import clean_text
 from clew.text import fold, terms
-from clew.tools.budget import no_room, shortened
+from clew.tools.budget import fitting_length, no_room, shortened, tokens_of
 from clew.tools.spec import (
     LEAST_TOKENS,
     MEMORY,
@@ -27,7 +25,7 @@ from clew.tools.spec import (
 from clew.types import NewEntity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Mapping, Set
 
     from clew.engine import Engine
     from clew.types import Entity, Relation
@@ -68,15 +66,14 @@ class _Deletion(TypedDict):
     observations: Annotated[Sequence[str], "Facts to delete, as they were added."]
 
 
-# What the memory tools read: the graph written by hand, in pages that keep its shape.
-#
-# A page is whole entities with their observations and relations, as many as its limit and its
-# budget
-# allow; where an entity alone is too large, the next page goes on inside it.
+# The graph told by hand, in pages that keep its shape: whole entities with their observations and
+# relations; where an entity alone is too large, the next page goes on inside it.
 
 
 _BATCH = 500
 _CURSOR = re.compile(r"([0-9]{1,12})\.([0-9]{1,6})", re.ASCII)
+_CUT_TOKENS = 4
+"""What the sign that a text is cut takes, and the comma after it, at most."""
 _AROUND_TOKENS = 60
 """What the names of the lists, the cursor and the count take."""
 
@@ -107,11 +104,17 @@ def search_nodes(
     """Find entities told by hand by a part of their name, type or observations. next_cursor: there
     is more.
     """
-    nodes = list(_searchable(call.engine))
-    found = [entity_id for entity_id, text in nodes if fold(query) in fold(text)]
+    store, texts = call.engine.store, dict[int, str]()
+    made = store.made_by_hand()
+    for ids in (made[start : start + _BATCH] for start in range(0, len(made), _BATCH)):
+        told = store.observations(ids)
+        for entity in store.entities(ids):
+            observations = (one.text for one in told.get(entity.id, ()))
+            texts[entity.id] = "\n".join((entity.name, entity.entity_type, *observations))
+    found = [entity_id for entity_id, text in texts.items() if fold(query) in fold(text)]
     wanted = set(terms(query))
     if not found and wanted:  # what holds all the words, where nothing holds the query as it stands
-        found = [entity_id for entity_id, text in nodes if wanted <= set(terms(text))]
+        found = [entity_id for entity_id, text in texts.items() if wanted <= set(terms(text))]
     return _page(call, found, limit, cursor, max_tokens)
 
 
@@ -136,167 +139,97 @@ def wording(relation: Relation) -> str:
     return written if isinstance(written, str) else relation.relation_type
 
 
-def _searchable(engine: Engine) -> Iterator[tuple[int, str]]:
-    """Each entity made by hand, and all that can be found of it, a line each."""
-    ids = engine.store.made_by_hand()
-    for start in range(0, len(ids), _BATCH):
-        batch = ids[start : start + _BATCH]
-        told = engine.store.observations(batch)
-        for entity in engine.store.entities(batch):
-            texts = (item.text for item in told.get(entity.id, ()))
-            yield entity.id, "\n".join((entity.name, entity.entity_type, *texts))
-
-
-# --- pages -------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class _Room:
-    """What is left of a budget."""
-
-    tokens: int
-    count: Callable[[str], int]
-    is_empty: bool = True
-    """Whether nothing was taken yet."""
-
-    def take(self, value: object) -> bool:
-        """Whether a value fits; what fits is taken."""
-        cost = self._cost(value)
-        if cost > self.tokens:
-            return False
-        self.tokens -= cost
-        self.is_empty = False
-        return True
-
-    def cut(self, text: str) -> str:
-        """The beginning of a text that fits, and a sign that it is no more; empty: none fits."""
-        while text and not self.take(f"{text}…"):
-            text = text[: len(text) * 3 // 4]
-        return text and f"{text}…"
-
-    def _cost(self, value: object) -> int:
-        # One for the comma that parts it from the next.
-        return self.count(json.dumps(value, ensure_ascii=False)) + 1
-
-
 def _page(
     call: Call, matched: Sequence[int], limit: int, cursor: str | None, max_tokens: int
 ) -> Result:
     """Entities and their relations from the cursor on; the rest is counted and can be asked for.
 
     The graph alone where all of it is there, as the reference server has it.
-    """
-    first, shown = _read_cursor(cursor)
-    ids = [entity_id for entity_id in matched if entity_id >= first]
-    room = _Room(max_tokens - _AROUND_TOKENS, call.count_tokens)
-    page: Result = {"entities": [], "relations": []}
-    nodes = _Nodes(call.engine, ids[:limit], frozenset(matched))
-    for position, entity in enumerate(nodes.entities):
-        skip = shown if entity.id == first else 0
-        taken = _add(page, room, entity, nodes.items(entity), skip)
-        if taken is not None:
-            return {
-                **page,
-                "next_cursor": f"{entity.id}.{taken}",
-                "left_out": len(ids) - position,
-            }
-    left = ids[limit:]
-    return {**page, "next_cursor": f"{left[0]}.0", "left_out": len(left)} if left else page
-
-
-def _add(
-    page: Result, room: _Room, entity: Entity, items: Sequence[_Told | Result], skip: int
-) -> int | None:
-    """Add an entity with its observations and relations; None, or how many had room.
-
     Raises `InputError` where not even a page of its own has room for what comes next.
     """
-    told: list[str] = []
-    dates: list[str | None] = []
-    node: Result = {"name": entity.name, "entityType": entity.entity_type, "observations": told}
-    if len({item[1] for item in items if isinstance(item, tuple)}) > 1:
-        node["told_at"] = dates
-    nothing_yet = room.is_empty
-    if not room.take(node):
-        if nothing_yet:
-            raise no_room(entity.name)
-        return skip
-    page["entities"].append(node)
-    for position, item in enumerate(items[skip:], skip):
-        if room.take(item):
-            kept: _Told | Result = item
-        elif not nothing_yet:
-            return position
-        elif isinstance(item, tuple) and (cut := room.cut(item[0])):
-            kept = cut, item[1]  # longer than any page: its beginning has to do
-        else:
-            raise no_room(entity.name)
-        nothing_yet = False
-        if isinstance(kept, tuple):
-            told.append(kept[0])
-            dates.append(kept[1])
-        else:
-            page["relations"].append(kept)
-    return None
-
-
-class _Nodes:
-    """Some entities with what belongs to them."""
-
-    def __init__(self, engine: Engine, ids: Sequence[int], matched: frozenset[int]) -> None:
-        store = engine.store
-        self._now = engine.state.now()
-        with store.reading():
-            self.entities = store.entities(ids)
-            self._told = store.observations(ids)
-            documents = [one.document_id for told in self._told.values() for one in told]
-            self._dates = {one.id: one.created_at for one in store.documents(ids=documents)}
-            relations = store.unstated_relations(ids)
-            ends = {end for r in relations for end in (r.from_entity_id, r.to_entity_id)}
-            self._names = store.entity_names(sorted(ends))
-        self._relations: dict[int, list[Relation]] = {}
-        for relation in relations:
-            # Each relation once: with the entity that it starts from, if that is shown at all.
-            start = relation.from_entity_id
-            owner = start if start in matched else relation.to_entity_id
-            self._relations.setdefault(owner, []).append(relation)
-
-    def items(self, entity: Entity) -> list[_Told | Result]:
-        """Observations, then relations: those that hold, then those that do not."""
-        told = [
-            (one.text, moment.isoformat() if (moment := self._dates.get(one.document_id)) else None)
-            for one in self._told.get(entity.id, ())
-        ]
-        known = sorted(
-            self._relations.get(entity.id, ()),
-            key=lambda one: one.standing(self._now).state != "current",
-        )
-        return [*told, *map(self._relation, known)]
-
-    def _relation(self, relation: Relation) -> Result:
-        """As the reference server has it, and its times where any are known."""
-        times = (
-            relation.standing(self._now) if relation.valid_from or relation.valid_until else None
-        )
-        return {
-            "from": self._names[relation.from_entity_id],
-            "to": self._names[relation.to_entity_id],
-            "relationType": wording(relation),
-            **(times.to_dict() if times else {}),
-        }
-
-
-def _read_cursor(cursor: str | None) -> tuple[int, int]:
-    """Entity that the page begins with, and how much of it was shown before."""
-    if cursor is None:
-        return 0, 0
-    match = _CURSOR.fullmatch(cursor)
+    match = _CURSOR.fullmatch("0.0" if cursor is None else cursor)
     if match is None:
         raise InputError(
             f"cursor cannot be {cursor!r}; expected next_cursor of the result before, or null for"
             " the beginning. Call it again with that"
         )
-    return int(match[1]), int(match[2])
+    # The entity that the page begins with, and how much of it was shown before.
+    first, shown = map(int, match.groups())
+    ids = [entity_id for entity_id in matched if entity_id >= first]
+    room = max_tokens - _AROUND_TOKENS
+    page: Result = {"entities": [], "relations": []}
+    for position, (entity, items) in enumerate(_nodes(call.engine, ids[:limit], set(matched))):
+        skip = shown if entity.id == first else 0
+        node: Result = {"name": entity.name, "entityType": entity.entity_type, "observations": []}
+        if len({item[1] for item in items if isinstance(item, tuple)}) > 1:
+            node["told_at"] = []
+        is_fresh = not page["entities"]
+        for number, item in enumerate((node, *items[skip:]), skip - 1):
+            # One for the comma that parts it from the next.
+            cost = tokens_of(item, call.count_tokens) + 1
+            if cost > room and is_fresh and isinstance(item, tuple):
+                # It is longer than any page: its beginning has to do.
+                length = fitting_length(item[0], room - _CUT_TOKENS, call.count_tokens)
+                item = f"{item[0][:length]}…", item[1]
+                cost = tokens_of(item[0], call.count_tokens) + 1 if length else cost
+            if cost > room and is_fresh:
+                raise no_room(entity.name)
+            if cost > room:
+                place = {"next_cursor": f"{entity.id}.{max(number, skip)}"}
+                return {**page, **place, "left_out": len(ids) - position}
+            room -= cost
+            is_fresh = is_fresh and item is node
+            if item is node:
+                page["entities"].append(node)
+            elif isinstance(item, tuple):
+                node["observations"].append(item[0])
+                node.get("told_at", []).append(item[1])
+            else:
+                page["relations"].append(item)
+    left = ids[limit:]
+    return {**page, "next_cursor": f"{left[0]}.0", "left_out": len(left)} if left else page
+
+
+def _nodes(
+    engine: Engine, ids: Sequence[int], matched: Set[int]
+) -> list[tuple[Entity, list[_Told | Result]]]:
+    """Entities, each with its observations, then its relations: those that hold first."""
+    store, now = engine.store, engine.state.now()
+    with store.reading():
+        entities, told = store.entities(ids), store.observations(ids)
+        documents = {one.document_id for items in told.values() for one in items}
+        dates = {one.id: one.created_at for one in store.documents(ids=sorted(documents))}
+        relations = store.unstated_relations(ids)
+        ends = {end for r in relations for end in (r.from_entity_id, r.to_entity_id)}
+        names = store.entity_names(sorted(ends))
+    known: dict[int, list[_Told | Result]] = {}
+    for one in sorted(relations, key=lambda one: one.standing(now).state != "current"):
+        # Each relation once: with the entity that it starts from, if that is shown at all.
+        start = one.from_entity_id
+        owner = start if start in matched else one.to_entity_id
+        # As the reference server has it, and its times where any are known.
+        times = one.standing(now).to_dict() if one.valid_from or one.valid_until else {}
+        known.setdefault(owner, []).append(
+            {
+                "from": names[start],
+                "to": names[one.to_entity_id],
+                "relationType": wording(one),
+                **times,
+            }
+        )
+    return [
+        (
+            entity,
+            [
+                *(
+                    (one.text, date.isoformat() if (date := dates.get(one.document_id)) else None)
+                    for one in told.get(entity.id, ())
+                ),
+                *known.get(entity.id, ()),
+            ],
+        )
+        for entity in entities
+    ]
 
 
 # What the memory tools write: entities, relations and observations, all of a call or nothing.

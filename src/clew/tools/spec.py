@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -326,17 +327,8 @@ Where = Annotated[
 # Parameters as JSON Schema, in the small part of it that every client reads.
 
 
-_TYPES = {
-    "string": "string",
-    "name": "string",
-    "integer": "integer",
-    "number": "number",
-    "boolean": "boolean",
-    "strings": "array",
-    "integers": "array",
-    "objects": "array",
-    "object": "object",
-}
+_ITEMS = {"strings": "string", "integers": "integer", "objects": "object"}
+"""Kinds of arrays, and what is in them."""
 
 
 def input_schema(parameters: Sequence[Parameter]) -> Schema:
@@ -355,23 +347,20 @@ def input_schema(parameters: Sequence[Parameter]) -> Schema:
 
 def parameter_schema(parameter: Parameter) -> Schema:
     """Schema of one parameter."""
-    kind = _TYPES[parameter.kind]
+    item = _ITEMS.get(parameter.kind)
+    kind = "array" if item else "string" if parameter.kind == "name" else parameter.kind
     schema: dict[str, Any] = {"type": kind if parameter.required else [kind, "null"]}
     schema["description"] = parameter.description
-    of_items = parameter.kind == "strings"
-    if parameter.choices and not of_items:
+    if parameter.choices and not item:
         # A null that the type allows must be among the values, too.
         schema["enum"] = [*parameter.choices, *([] if parameter.required else [None])]
-    if parameter.minimum is not None and not parameter.clamped:
-        schema["minimum"] = parameter.minimum
-    if parameter.maximum is not None and not parameter.clamped:
-        schema["maximum"] = parameter.maximum
-    if of_items:
-        of_choices = {"enum": list(parameter.choices)} if parameter.choices else {}
-        schema["items"] = {"type": "string", **of_choices}
-    if parameter.kind == "integers":
-        schema["items"] = {"type": "integer"}
-    if parameter.kind == "objects":
+    for name in ("minimum", "maximum"):
+        if (limit := getattr(parameter, name)) is not None and not parameter.clamped:
+            schema[name] = limit
+    if item:
+        allowed = {"enum": list(parameter.choices)} if parameter.choices else {}
+        schema["items"] = {"type": item, **allowed}
+    if parameter.fields:
         schema["items"] = input_schema(parameter.fields)
     # An empty default says no more than null does.
     if parameter.default not in (None, "", (), []):
@@ -382,6 +371,8 @@ def parameter_schema(parameter: Parameter) -> Schema:
 # Arguments as a model gives them, checked and completed; errors say how to go on.
 
 
+_HALF = re.compile(r"[\ud800-\udfff]")
+"""JSON's escapes can say halves of pairs, UTF-8 cannot."""
 _LARGEST = sys.float_info.max
 _LARGEST_WHOLE = 2**63 - 1  # that stores and arrays can hold
 
@@ -433,9 +424,26 @@ def _value(tool: str, parameter: Parameter, given: Mapping[str, Any]) -> Any:  #
                 f"{tool} needs {parameter.name!r}: {parameter.description} Call it again with it"
             )
         return parameter.default
-    if parameter.kind not in ("string", "name"):
-        value = _unquoted(value)
-    return _READERS[parameter.kind](f"{tool}: {parameter.name}", parameter, value)
+    where = f"{tool}: {parameter.name}"
+    items = value if parameter.kind in ("string", "name") else _unquoted(value)
+    item = _ITEMS.get(parameter.kind)
+    if item is None:
+        return _READERS[parameter.kind](where, parameter, items)
+    if parameter.lone and not isinstance(items, list):
+        items = [items]
+    if not isinstance(items, list):
+        raise _wrong(where, items, "an array")
+    if len(items) > parameter.max_items:
+        raise InputError(
+            f"{where} has {len(items)} items; at most {parameter.max_items} are taken. Give less at"
+            " a time"
+        )
+    if parameter.lone:
+        items = [
+            json.dumps(_object(where, parameter, one)) if isinstance(one, dict) else one
+            for one in items
+        ]
+    return [_READERS[item](f"{where}[{i}]", parameter, one) for i, one in enumerate(items)]
 
 
 def _unquoted(value: object) -> object:
@@ -454,7 +462,7 @@ def _string(where: str, parameter: Parameter, value: object) -> str:
             f"{where} has {len(value)} characters; at most {parameter.max_length} are read. Give"
             " less at a time"
         )
-    if not _is_text(value):
+    if _HALF.search(value):
         raise _wrong(where, value, "text without halves of surrogate pairs")
     if not (parameter.blank or value.strip()):
         raise _wrong(where, value, "a text with a visible character")
@@ -508,45 +516,11 @@ def _boolean(where: str, _: Parameter, value: object) -> bool:
     return value
 
 
-def _items(where: str, parameter: Parameter, value: object) -> list[Any]:
-    if not isinstance(value, list):
-        raise _wrong(where, value, "an array")
-    if len(value) > parameter.max_items:
-        raise InputError(
-            f"{where} has {len(value)} items; at most {parameter.max_items} are taken. Give less at"
-            " a time"
-        )
-    return value
-
-
-def _strings(where: str, parameter: Parameter, value: object) -> list[str]:
-    if parameter.lone:
-        items = _items(where, parameter, value if isinstance(value, list) else [value])
-        value = [
-            json.dumps(_object(where, parameter, item)) if isinstance(item, dict) else item
-            for item in items
-        ]
-    items = _items(where, parameter, value)
-    return [_string(f"{where}[{i}]", parameter, item) for i, item in enumerate(items)]
-
-
-def _integers(where: str, parameter: Parameter, value: object) -> list[int]:
-    items = _items(where, parameter, value)
-    return [_integer(f"{where}[{i}]", parameter, item) for i, item in enumerate(items)]
-
-
-def _objects(where: str, parameter: Parameter, value: object) -> list[Arguments]:
-    found = []
-    for i, item in enumerate(_items(where, parameter, value)):
-        if not isinstance(item, dict):
-            raise _wrong(f"{where}[{i}]", item, "an object")
-        found.append(complete(f"{where}[{i}]", parameter.fields, item))
-    return found
-
-
-def _object(where: str, _: Parameter, value: object) -> dict[str, Any]:
+def _object(where: str, parameter: Parameter, value: object) -> Arguments:
     if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
         raise _wrong(where, value, "an object")
+    if parameter.fields:
+        return complete(where, parameter.fields, value)
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
@@ -555,24 +529,12 @@ def _object(where: str, _: Parameter, value: object) -> dict[str, Any]:
     return value
 
 
-def _is_text(value: str) -> bool:
-    """Whether it can be sent on: JSON's escapes can say halves of pairs, UTF-8 cannot."""
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 _READERS = {
     "string": _string,
     "name": _name,
     "integer": _integer,
     "number": _number,
     "boolean": _boolean,
-    "strings": _strings,
-    "integers": _integers,
-    "objects": _objects,
     "object": _object,
 }
 
@@ -586,11 +548,9 @@ def _wrong(where: str, value: object, expected: str) -> InputError:
     return InputError(f"{where} cannot be {shown}; expected {expected}. Call it again with that")
 
 
-# Tool definitions as the clients of several vendors take them.
-#
-# All hold the same: names, descriptions, types, choices, what is required. What a format has no
-# place
-# for (ranges and defaults in some) the descriptions say again.
+# Tool definitions as the clients of several vendors take them. All hold the same: names,
+# descriptions, types, choices, what is required. What a format has no place for (ranges and
+# defaults in some) the descriptions say again.
 
 
 Format = Literal["openai", "openai-strict", "openai-responses", "ollama", "anthropic", "mcp"]
@@ -615,57 +575,25 @@ def definitions(tools: Iterable[Tool], format: Format) -> list[dict[str, Any]]:
     """
     if format not in FORMATS:
         raise InputError(f"format cannot be {format!r}; expected one of {', '.join(FORMATS)}")
-    write = {
-        "openai": _openai,
-        "openai-strict": _openai_strict,
-        "openai-responses": _openai_responses,
-        "ollama": _ollama,
-        "anthropic": _anthropic,
-        "mcp": mcp_definition,
-    }[format]
-    return [write(tool) for tool in tools]
+    return [_definition(tool, format) for tool in tools]
 
 
-def _openai(tool: Tool) -> dict[str, Any]:
-    return _function(tool, input_schema(tool.parameters))
-
-
-def _openai_strict(tool: Tool) -> dict[str, Any]:
-    definition = _function(tool, strict_schema(tool.parameters))
-    definition["function"]["strict"] = True
-    return definition
-
-
-def _openai_responses(tool: Tool) -> dict[str, Any]:
-    return {"type": "function", **_openai_strict(tool)["function"]}
-
-
-def _ollama(tool: Tool) -> dict[str, Any]:
+def _definition(tool: Tool, format: Format) -> dict[str, Any]:
+    if format == "mcp":
+        return mcp_definition(tool)
+    about = {"name": tool.name, "description": tool.description}
     schema = input_schema(tool.parameters)
-    properties = {
-        name: {key: value for key, value in told.items() if key in _OLLAMA_KEYS}
-        for name, told in schema["properties"].items()
-    }
-    return _function(tool, {**schema, "properties": properties})
-
-
-def _function(tool: Tool, parameters: Schema) -> dict[str, Any]:
-    return {
-        "type": "function",
-        "function": {
-            "name": tool.name,
-            "description": tool.description,
-            "parameters": parameters,
-        },
-    }
-
-
-def _anthropic(tool: Tool) -> dict[str, Any]:
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "input_schema": input_schema(tool.parameters),
-    }
+    if format == "anthropic":
+        return {**about, "input_schema": schema}
+    if format == "ollama":
+        for name, told in schema["properties"].items():
+            schema["properties"][name] = {k: v for k, v in told.items() if k in _OLLAMA_KEYS}
+    function: dict[str, Any] = {**about, "parameters": schema}
+    if format in ("openai-strict", "openai-responses"):
+        function = {**about, "parameters": strict_schema(tool.parameters), "strict": True}
+    if format == "openai-responses":
+        return {"type": "function", **function}
+    return {"type": "function", "function": function}
 
 
 def mcp_definition(tool: Tool) -> dict[str, Any]:
@@ -688,8 +616,7 @@ def mcp_definition(tool: Tool) -> dict[str, Any]:
 def strict_schema(parameters: Iterable[Parameter]) -> Schema:
     """Schema for strict mode: everything is required, and null stands for the default.
 
-    Strict mode has no free-form objects: they are JSON text there, which `validate.complete` reads
-    back.
+    Strict mode has no free-form objects: they are JSON text there, which `complete` reads back.
     """
     return _strict(input_schema(tuple(parameters)))
 
