@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
@@ -243,6 +244,7 @@ _NEWEST = 2**63 - 1
 """Ids of entries end here."""
 
 
+_COUNTED = ("documents", "chunks", "entities", "relations")
 _RETRY = "enrich with retry=true asks again for what failed before"
 
 
@@ -433,10 +435,18 @@ def list_collections(
 
 
 def _collection(engine: Engine, namespace: str) -> Result:
+    """A namespace with the counts of its store, all 0 where there is none."""
+    counts: Mapping[str, Any] = dict.fromkeys(_COUNTED, 0)
+    settings = engine.settings.model_copy(update={"namespace": namespace})
+    if namespace == engine.settings.namespace:
+        counts = engine.maintenance.stats()
+    elif store_exists(settings):
+        with closing(make_store(settings)) as store:
+            counts = store.statistics()
     split = engine.settings.split
     return {
         "namespace": namespace,
-        "counts": _counts(engine, namespace),
+        "counts": {name: counts[name] for name in _COUNTED},
         "settings": {
             "embedder": engine.state.embedder.name,
             "split": split.strategy,
@@ -445,21 +455,6 @@ def _collection(engine: Engine, namespace: str) -> Result:
             "time_zone": engine.settings.search.time_zone,
         },
     }
-
-
-def _counts(engine: Engine, namespace: str) -> Result:
-    """Counts of a namespace's store; none are made where there is no store."""
-    wanted = ("documents", "chunks", "entities", "relations")
-    if namespace == engine.settings.namespace:
-        return {name: engine.maintenance.stats()[name] for name in wanted}
-    settings = engine.settings.model_copy(update={"namespace": namespace})
-    if not store_exists(settings):
-        return dict.fromkeys(wanted, 0)
-    store = make_store(settings)
-    try:
-        return {name: store.statistics()[name] for name in wanted}
-    finally:
-        store.close()
 
 
 # Trying again what a job did not do.
@@ -491,9 +486,15 @@ def retry_job(
         return status_of(runner, runner.job(job.retried_by))
     if not job.can_retry:
         raise InputError(_refusal(job))
-    again = runner.submit(
-        job.kind, _arguments(call.engine, job), description=job.description, key=job.retry_key
-    )
+    # What the job was asked for, without what it has done; with the caller's rights of now.
+    given = dict(job.arguments)
+    if job.kind == "ingest":
+        identity(call.engine, cast("Given", given))
+        given["retries"] = job.id
+    if job.kind == "enrich":
+        # What the first job spent is no part of what this one may.
+        given |= {"retry": True, "since": job.updated_at.isoformat(timespec="seconds")}
+    again = runner.submit(job.kind, given, description=job.description, key=job.retry_key)
     return status_of(runner, again)
 
 
@@ -504,15 +505,3 @@ def _refusal(job: Job) -> str:
         return f"job {job.id!r} did all it was asked for; there is nothing to try again"
     what = "file" if "data" in job.arguments else "document"
     return f"what job {job.id!r} was given is not kept; send the {what} again"
-
-
-def _arguments(engine: Engine, job: Job) -> dict[str, Any]:
-    """What the job was asked for, without what it has done; with the caller's rights of now."""
-    given = dict(job.arguments)
-    if job.kind == "ingest":
-        identity(engine, cast("Given", given))
-        given["retries"] = job.id
-    if job.kind == "enrich":
-        # What the first job spent is no part of what this one may.
-        given |= {"retry": True, "since": job.updated_at.isoformat(timespec="seconds")}
-    return given

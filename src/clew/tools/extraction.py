@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypedDict
 from clew.errors import InputError, NotFoundError
 from clew.indexing.manual_graph import CAUSAL, LONGEST_NAME, snake_case, written_relation
 from clew.text import entity_key
-from clew.tools.budget import fitting, read_cursor
+from clew.tools.budget import fitting, fitting_length, read_cursor, tokens_of
 from clew.tools.spec import (
     CORE,
     Call,
@@ -60,8 +60,6 @@ _THEN = (
     " Then call graph_upsert with the ids of all passages that you read, also of those without a"
     " finding."
 )
-_CUT = 0.75
-"""A passage over the budget is shown up to the part that fits, in steps of this factor."""
 
 
 @operation(
@@ -87,7 +85,17 @@ def extraction_next(
     }
     kept = fitting([_shown(one) for one in passages], around, max_tokens, call.count_tokens)
     if passages and not kept:
-        kept = [_beginning(call, passages[0], around, max_tokens)]
+        # As much of a passage as fits, where it alone is over the budget.
+        part = {**_shown(passages[0]), "text": "…", "cut": True}
+        room = max_tokens - tokens_of({"success": True, **around}, call.count_tokens)
+        room -= tokens_of(part, call.count_tokens) + 1
+        length = fitting_length(passages[0].text, room, call.count_tokens)
+        if not length:
+            raise InputError(
+                f"max_tokens {max_tokens} leaves no room for a passage; call it again with 2000 or"
+                " more"
+            )
+        kept = [{**part, "text": f"{passages[0].text[:length]}…"}]
     last = passages[len(kept) - 1].id if kept else None
     more = bool(kept) and bool(extractions.unread(after=last or 0, limit=1))
     return {**around, "passages": kept, "next_cursor": str(last) if more else None}
@@ -95,19 +103,6 @@ def extraction_next(
 
 def _shown(chunk: StoredChunk) -> Result:
     return {"id": chunk.public_id, "title": chunk.title, "text": chunk.text}
-
-
-def _beginning(call: Call, chunk: StoredChunk, around: Result, room: int) -> Result:
-    """As much of a passage as fits, where it alone is over the budget."""
-    text = chunk.text
-    while text:
-        text = text[: int(len(text) * _CUT)]
-        part: Result = {**_shown(replace(chunk, text=f"{text}…")), "cut": True}
-        if fitting([part], around, room, call.count_tokens):
-            return part
-    raise InputError(
-        f"max_tokens {room} leaves no room for a passage; call it again with 2000 or more"
-    )
 
 
 # Entities and relations that an assistant found, or knows by itself.
