@@ -544,7 +544,10 @@ class MovedMentions(StoreState):
     """`ports.VectorSource.moved_since`."""
 
     def moved_since(self, mentions_version: int) -> Ids | None:
-        """See `ports.VectorSource`."""
+        """Sorted ids of the chunks whose mentions changed hands since a version, and perhaps more.
+
+        None: not known, since too many did meanwhile, or old chunks came back.
+        """
         now = self.mentions_version()
         notes = {version: ids for version, *ids in _read(self.backend.rows(_NOTES))}
         missed = range(mentions_version + 1, now + 1)

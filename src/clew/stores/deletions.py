@@ -53,7 +53,10 @@ class Deletions(StoreState):
     """`ports.VectorSource.deleted_since`."""
 
     def deleted_since(self, generation: int) -> Ids | None:
-        """See `ports.VectorSource`."""
+        """Sorted ids of the chunks deleted since a generation, and perhaps of some before.
+
+        None: not known, since too much was deleted meanwhile.
+        """
         log = _read(self.backend.rows(DELETED))
         if log is None or log[0][0] > generation:
             return None

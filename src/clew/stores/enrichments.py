@@ -18,11 +18,9 @@ from clew.stores.relations import RelationRow, update_relations
 from clew.stores.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State
 from clew.stores.statements import relations as statements
 from clew.stores.statements.relations import STATED_BY_CHUNKS
-from clew.stores.store import Store as AnyStore
 from clew.text import terms
 
 if TYPE_CHECKING:
-    from clew.ports import Store
     from clew.ports.graph import Enriched
     from clew.stores.backend import Backend
     from clew.types import AliasEvidence, ChunkExtraction, NewEntity, Vector, Vectors
@@ -41,13 +39,13 @@ class Enrichments:
         self._backend = backend
 
     def done(self, kind: Enriched) -> dict[int, str]:
-        """See `EnrichmentLog`."""
+        """By the id of each chunk that was tried: why it failed, empty where it did not."""
         rows = self._backend.rows(statements.ENRICHED)
         entries = ((chunk_id, json.loads(made).get(kind)) for chunk_id, made in rows)
         return {chunk_id: entry["reason"] for chunk_id, entry in entries if entry is not None}
 
     def fail(self, kind: Enriched, reasons: Mapping[int, str]) -> None:
-        """See `EnrichmentLog`."""
+        """Remember why chunks failed; what was made of them before stays."""
 
         def work() -> None:
             held = _read(self._backend, list(reasons))
@@ -64,7 +62,12 @@ class Enrichments:
         described: Sequence[NewEntity] = (),
         links: Sequence[AliasEvidence] = (),
     ) -> int:
-        """See `EnrichmentLog`."""
+        """Add what a model found to chunks, and mark them as done; the new relations.
+
+        As `ExtractionLog.record_readings`, but beside what was found before: a relation that its
+        chunk states already is as sure as both are together. Raises `NotFoundError` for a chunk
+        that is gone.
+        """
 
         def work() -> int:
             written = write_readings(self._backend, readings, described, links, MODEL)
@@ -79,23 +82,24 @@ class Enrichments:
         return self._backend.write(work)
 
     def record_contexts(self, contexts: Mapping[int, str], vectors: Vectors) -> None:
-        """See `EnrichmentLog`."""
+        """Give chunks other contexts, with the embeddings of context and text, in their order.
+
+        The chunks have other ids then, since what is derived from them goes by ids. Those that are
+        gone are left out.
+        """
         rows = dict(zip(contexts, vectors, strict=True))
         self._backend.write(lambda: _situate(self._backend, contexts, rows))
 
     def undo_contexts(self, chunk_ids: Sequence[int]) -> None:
-        """See `EnrichmentLog`."""
+        """Give chunks the context and the embedding back that they had before."""
         self._backend.write(lambda: _take_contexts_back(self._backend, list(chunk_ids)))
 
     def undo_extraction(self, chunk_ids: Sequence[int]) -> None:
-        """See `EnrichmentLog`."""
+        """Take back what a model found in chunks, as if they had never been read.
+
+        What others found or stated since stays.
+        """
         self._backend.write(lambda: _undo(self._backend, list(chunk_ids)))
-
-
-def enrichments_of(store: Store) -> Enrichments:
-    """What a language model made of the passages of a store, over whichever back end."""
-    assert isinstance(store, AnyStore)
-    return Enrichments(store.backend)
 
 
 def _made(chunk_id: int, written: Written, before: Mapping[str, Any]) -> dict[str, Any]:

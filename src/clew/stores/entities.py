@@ -47,7 +47,7 @@ class Entities(StoreState):
     """Generation, and the mentions that its most mentioned entity has."""
 
     def entities(self, entity_ids: Sequence[int]) -> list[Entity]:
-        """See `ports.GraphStore`."""
+        """Entities in the order of the ids given; unknown ids are left out."""
         ids = distinct(entity_ids)
         with self.backend.consistent():
             rows = self.backend.rows(statements.ENTITIES, ids=ids)
@@ -65,11 +65,13 @@ class Entities(StoreState):
         return most
 
     def entity_names(self, entity_ids: Sequence[int]) -> dict[int, str]:
-        """See `ports.GraphStore`."""
+        """Name by id, without what `entities` counts; unknown ids are left out."""
         return pairs(self.backend.rows(statements.ENTITY_NAMES, entities=distinct(entity_ids)))
 
     def find_entities(self, name: str, limit: int = 10) -> list[Entity]:
-        """See `ports.GraphStore`; no name, no entities.
+        """Exact key or alias first, then keys that begin with it, then keys that hold it.
+
+        No name, no entities.
 
         All keys are looked through only where too few begin with the name.
         """
@@ -83,12 +85,15 @@ class Entities(StoreState):
             return self.entities([row[0] for row in found])
 
     def resolve(self, keys: Sequence[str]) -> Mapping[str, int]:
-        """See `ports.GraphStore`."""
+        """Entity id by key (`clew.text.entity_key`), for those keys that are an alias."""
         rows = self.backend.rows(statements.KEYS, keys=list(keys))
         return {key: entity_id for key, _, entity_id in rows}
 
     def named(self, names: Sequence[str]) -> Mapping[str, int]:
-        """See `ports.GraphStore`."""
+        """Entity id by name, for those that an entity has written in this very way.
+
+        A name that is only guessed to be an entity's (`fuzzy`, `acronym`) is not among them.
+        """
         with self.backend.consistent():
             known = self.resolve([entity_key(name) for name in names])
             written = set(self.entity_names(list(known.values())).items())
@@ -102,7 +107,7 @@ class Entities(StoreState):
         return {name: entity_id for name, entity_id in found if (entity_id, name) in written}
 
     def aliases(self, *, entity_id: int | None = None, after: int = 0) -> list[Alias]:
-        """See `ports.GraphStore`."""
+        """Aliases of one entity, or all with an id above `after`; ordered by id."""
         if entity_id is None:
             rows = self.backend.rows(statements.ALIASES, after=after)
         else:
@@ -113,17 +118,17 @@ class Entities(StoreState):
         ]
 
     def known_names(self, *, after: int = 0) -> list[KnownName]:
-        """See `ports.GraphStore`."""
+        """The names of all aliases with an id above `after`, ordered by id."""
         rows = self.backend.rows(statements.KNOWN_NAMES, after=after)
         return [_known_name(*row) for row in rows]
 
     def known_terms(self, terms: Sequence[str]) -> list[KnownName]:
-        """See `ports.GraphStore`."""
+        """The names with one of these terms (`clew.text.lookup_keys`), ordered by alias id."""
         found = self.backend.rows(statements.KNOWN_TERMS, terms=list(terms)) if terms else []
         return [_known_name(*row) for row in found]
 
     def link_candidates(self, keys: Sequence[str], blocks: Sequence[str]) -> LinkCandidates:
-        """See `ports.GraphStore`."""
+        """Which of the keys are known or ruled by hand, and the names of the blocks."""
         known, near, rules = self.backend.gather(
             statements.KEYS,
             statements.NAMES_OF_BLOCKS,
@@ -138,16 +143,16 @@ class Entities(StoreState):
         return LinkCandidates(known={row[0] for row in known}, ruled=ruled, names=names)
 
     def entity_chunks(self, entity_id: int) -> Ids:
-        """See `ports.GraphStore`."""
+        """Ids (sorted) of the chunks that mention the entity or are about it."""
         found = self.backend.columns(statements.ENTITY_CHUNKS, ("i8",), id=int(entity_id))
         return np.sort(found[0])
 
     def link_rules(self) -> dict[str, str]:
-        """See `ports.EntityEditor`."""
+        """Target key by key, for what was merged, split or renamed by hand."""
         return {key: target for key, target, _ in self.backend.rows(merging.LINK_RULES)}
 
     def given_names(self) -> dict[str, str]:
-        """See `ports.EntityEditor`."""
+        """Names that entities were given by hand, by the target of their rules."""
         return {key: name for key, _, name in self.backend.rows(merging.LINK_RULES) if name}
 
 
@@ -196,7 +201,10 @@ class PrunedNames(StoreState):
     """The part of `ports.EntityEditor` that prunes entities and restores their names."""
 
     def pruned_names(self) -> dict[str, str]:
-        """See `ports.EntityEditor`. Raises `StoreCorruptError` where they cannot be read."""
+        """The names that were pruned, by key.
+
+        Raises `StoreCorruptError` where they cannot be read.
+        """
         text = self.backend.rows(merge_statements.PRUNED)[0][0]
         try:
             return dict(json.loads(text or "{}"))
@@ -208,7 +216,10 @@ class PrunedNames(StoreState):
 
     @writing
     def prune_entities(self, entity_ids: Sequence[int]) -> int:
-        """See `ports.EntityEditor`."""
+        """Take entities out, with what texts say of them; how many there were.
+
+        Their names are remembered: no text makes them entities again before `restore_names`.
+        """
         ids = distinct(entity_ids)
         names = self.backend.rows(merge_statements.NAMES_OF_ENTITIES, ids=ids)
         if not names:
@@ -228,7 +239,10 @@ class PrunedNames(StoreState):
 
     @writing
     def restore_names(self, keys: Collection[str]) -> int:
-        """See `ports.EntityEditor`."""
+        """Forget that names were pruned; how many were. Texts indexed from then on have them.
+
+        Documents that may have them are due to be indexed again.
+        """
         pruned = self.pruned_names()
         kept = {key: name for key, name in pruned.items() if key not in keys}
         if len(kept) < len(pruned):
@@ -338,7 +352,10 @@ class EntityMerging(Entities):
 
     @writing
     def merge(self, source_id: int, target_id: int, evidence: str) -> None:
-        """See `ports.EntityEditor`. Raises `NotFoundError` for an unknown entity."""
+        """Make every alias of the source an alias of the target; remembered when indexing again.
+
+        Raises `NotFoundError` for an unknown entity.
+        """
         if source_id == target_id:
             raise InputError(f"cannot merge entity {source_id!r} with itself; give two entities")
         held = read_held(self.backend, [source_id, target_id])
@@ -355,7 +372,7 @@ class EntityMerging(Entities):
         return joined_rules(rules, keys, rules.get(target_key, target_key))
 
     def before_merge(self, source_id: int, target_id: int) -> dict[str, Any]:
-        """See `ports.EntityEditor`."""
+        """What takes a merge back, as JSON: to be asked before it."""
         with self.backend.consistent():
             entities = self.entities([source_id, target_id])
             if len(entities) < 2:
@@ -374,7 +391,10 @@ class EntityMerging(Entities):
 
     @writing
     def unmerge(self, known: Mapping[str, Any]) -> None:
-        """See `ports.EntityEditor`."""
+        """Take a merge back by what `before_merge` told: all is as it was, ids among it.
+
+        What was changed since stays. Raises `InputError` where the names of one are gone.
+        """
         source, target = known["entities"]
         held = read_held(self.backend, [target["id"]])[target["id"]]
         there = {alias.id for alias in held.aliases}
@@ -408,7 +428,10 @@ class EntityMerging(Entities):
 
     @writing
     def split(self, entity_id: int, keys: Sequence[str]) -> int:
-        """See `ports.EntityEditor`. Raises `NotFoundError` for an unknown entity or key."""
+        """Take the aliases of those keys out into an entity of their own; its id. Remembered.
+
+        Raises `NotFoundError` for an unknown entity or key.
+        """
         held = read_held(self.backend, [entity_id])[int(entity_id)]
         parted, left = part_names(held, keys)
         new_id = split_off(self.backend, held, parted, left)
@@ -417,7 +440,12 @@ class EntityMerging(Entities):
 
     @writing
     def keep_apart(self, entity_id: int, other_id: int) -> list[str]:
-        """See `ports.EntityEditor`. Raises `NotFoundError` for an unknown entity."""
+        """Say that two entities are not one; no text links their names by itself. Remembered.
+
+        The keys of names of which nothing was said before: `forget_rules` takes it back.
+
+        Raises `NotFoundError` for an unknown entity.
+        """
         if entity_id == other_id:
             raise InputError(f"entity {entity_id!r} is one with itself; give two entities")
         both = read_held(self.backend, [entity_id, other_id]).values()
@@ -430,20 +458,26 @@ class EntityMerging(Entities):
 
     @writing
     def forget_rules(self, keys: Sequence[str]) -> None:
-        """See `ports.EntityEditor`."""
+        """Let texts link the names of those keys again."""
         self.backend.delete("rules", list(keys))
         self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
 
     @writing
     def add_link_rules(self, rules: Mapping[str, str], names: Mapping[str, str]) -> None:
-        """See `ports.EntityEditor`."""
+        """Write rules of keys that no entity has yet, and the names given to their targets.
+
+        Names that are stored from then on follow them.
+        """
         write_rules(self.backend, rules)
         self.backend.update("rules", [{"key": key, "name": name} for key, name in names.items()])
         self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
 
     @writing
     def rename(self, entity_id: int, name: str) -> None:
-        """See `ports.EntityEditor`. Raises `InputError` for a name that another entity has."""
+        """Show the entity under another name; the old one stays an alias. Remembered.
+
+        Raises `InputError` for a name that another entity has.
+        """
         held, key = read_held(self.backend, [entity_id])[int(entity_id)], entity_key(name)
         if not key:
             raise InputError(f"cannot rename an entity to {name!r}: expected letters or digits")

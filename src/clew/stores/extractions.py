@@ -47,12 +47,12 @@ class Extractions(StoreState):
     # --- relations found by reading stored passages once more
 
     def unread_entities(self, limit: int | None = None) -> list[int]:
-        """See `ports.ExtractionLog`."""
+        """Ids of entities whose passages were never read for relations and had none, by id."""
         rows = self.backend.rows(statements.UNREAD_ENTITIES, limit=limited(limit))
         return [row[0] for row in rows]
 
     def entity_documents(self, entity_ids: Sequence[int]) -> dict[str, list[int]]:
-        """See `ports.ExtractionLog`."""
+        """Entities by the id of a document that mentions them, both in order."""
         found: dict[str, list[int]] = {}
         rows = self.backend.rows(statements.ENTITY_DOCUMENTS, ids=distinct(entity_ids))
         for document_id, entity_id in rows:
@@ -63,7 +63,12 @@ class Extractions(StoreState):
     def add_found_relations(
         self, found: Sequence[FoundRelation], among: Set[int], extractor: str
     ) -> tuple[set[Fact], int]:
-        """See `ports.ExtractionLog`; unknown names and passages that are gone are left out."""
+        """Add what passages state of some entities and what the store does not hold yet.
+
+        The facts found of them, and the number of relations added.
+
+        Unknown names and passages that are gone are left out.
+        """
         living, stated, keys, next_ids, state = self.backend.gather(
             statements.LIVING_CHUNKS,
             STATED_BY_CHUNKS,
@@ -95,7 +100,7 @@ class Extractions(StoreState):
 
     @writing
     def log_reading(self, found: Mapping[int, int]) -> None:
-        """See `ports.ExtractionLog`."""
+        """Remember how many relations the passages of entities held when they were read."""
         moment = now()
         rows = [
             {"entity_id": int(id_), "relationships_found": int(count), "extracted_at": moment}
@@ -106,12 +111,12 @@ class Extractions(StoreState):
     # --- what agents found in passages
 
     def unread(self, after: int, limit: int) -> list[int]:
-        """See `ports.ExtractionLog`."""
+        """Ids above `after` of chunks that no assistant has read, sorted; at most `limit`."""
         rows = self.backend.rows(statements.UNREAD_CHUNKS, after=after, limit=limited(limit))
         return [row[0] for row in rows]
 
     def count_unread(self) -> int:
-        """See `ports.ExtractionLog`."""
+        """Chunks that no assistant has read."""
         return int(self.backend.rows(statements.COUNT_UNREAD_CHUNKS)[0][0])
 
     @writing
@@ -121,7 +126,15 @@ class Extractions(StoreState):
         described: Sequence[NewEntity] = (),
         links: Sequence[AliasEvidence] = (),
     ) -> int:
-        """See `ports.ExtractionLog`. Raises `NotFoundError` for a chunk that is gone."""
+        """Add what was found to chunks, by chunk id, and mark them as read; the new relations.
+
+        All or nothing, and the same again adds nothing. Names become entities as in
+        `DocumentStore.save`. A relation that its chunk states already takes over confidence and
+        sentence; its extractor is `assistant` then. One that was retracted stays so. Entities
+        without a description get the one in `described`.
+
+        Raises `NotFoundError` for a chunk that is gone.
+        """
         written = write_readings(self.backend, readings, described, links, ASSISTANT)
         ids = [int(i) for i in readings]
         self.backend.execute(statements.MARK_AS_READ, ids=ids, moment=now())

@@ -44,15 +44,15 @@ class TermSource(Protocol):
     """The store, as far as it is needed."""
 
     def reading(self) -> AbstractContextManager[None]:
-        """See `ports.VectorSource`."""
+        """Reads of this thread inside it see one state of the store, whoever writes meanwhile."""
         ...
 
     def generation(self) -> int:
-        """See `ports.VectorSource`."""
+        """A number that grows with every commit that changes anything."""
         ...
 
     def chunk_ids(self) -> Ids:
-        """See `ports.VectorSource`."""
+        """Ids of all chunks, sorted; reads them all."""
         ...
 
     def chunk_ids_after(self, after: int) -> Ids:

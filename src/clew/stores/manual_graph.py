@@ -65,7 +65,13 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
 
     @writing
     def add_entities(self, entities: Sequence[NewEntity]) -> list[tuple[int, bool]]:
-        """See `ports.ManualGraph`. Raises `InputError` for a name without letters or digits."""
+        """Make entities, all or none; (id, whether it was not made by hand before), in order.
+
+        A name that is known belongs to its entity, which is shown under it from now on, unless it
+        was tied to that by likeness alone. One that was made by hand before is left as it is.
+
+        Raises `InputError` for a name without letters or digits.
+        """
         keys = [_named_key(entity.name) for entity in entities]
         freed = self._free_guesses(keys)
         names: dict[str, Named] = {}
@@ -118,7 +124,10 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
     def update_entity(
         self, entity_id: int, *, entity_type: str | None = None, content: str | None = None
     ) -> None:
-        """See `ports.ManualGraph`. Raises `NotFoundError` for an unknown entity."""
+        """Give an entity another type, another description or both.
+
+        Raises `NotFoundError` for an unknown entity.
+        """
         if not self.entity_names([entity_id]):
             raise unknown_entities([entity_id])
         said = {"entity_type": entity_type, "content": content}
@@ -129,7 +138,13 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
 
     @writing
     def delete_entities(self, entity_ids: Sequence[int]) -> int:
-        """See `ports.ManualGraph`; what texts say of them stays."""
+        """Take back entities made by hand, with the relations written by hand and observations.
+
+        Those that a text names stay as if they had been found there. The number that were made by
+        hand; others are left alone.
+
+        What texts say of them stays.
+        """
         made = self.made_by_hand(ids=entity_ids)
         if made:
             told = self.backend.rows(statements.OBSERVATIONS, ids=made)
@@ -145,7 +160,7 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
     def made_by_hand(
         self, *, ids: Sequence[int] | None = None, after: int = 0, limit: int = -1
     ) -> list[int]:
-        """See `ports.ManualGraph`."""
+        """Ids (sorted) above `after` of the entities made by hand, among those given or of all."""
         values = {"after": after, "limit": limited(limit)}
         if ids is None:
             rows = self.backend.rows(statements.MADE_BY_HAND, **values)
@@ -154,7 +169,10 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
         return [row[0] for row in rows]
 
     def observations(self, entity_ids: Sequence[int]) -> dict[int, list[Observation]]:
-        """See `ports.ManualGraph`."""
+        """Observations by entity id, oldest first; entities without any are left out.
+
+        An observation is a document whose origin is `memory:` and a key of the entity.
+        """
         texts: dict[tuple[int, str], list[str]] = {}
         for entity_id, document_id, text in self.backend.rows(
             statements.OBSERVATIONS, ids=distinct(entity_ids)
@@ -170,7 +188,15 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
 
     @writing
     def add_relations(self, relations: Sequence[NewRelation]) -> list[tuple[Relation, bool]]:
-        """See `ports.ManualGraph`. Raises `NotFoundError` for an unknown entity."""
+        """Write relations, all or none; each as it is afterwards, and whether it is new.
+
+        Each is one period of a fact. One that speaks of a period that is there (the one that begins
+        then; without a beginning, the one that holds when it is told) brings it up to date: it
+        takes over weight, context and times. What had ended begins once more, and what ends another
+        fact of a functional type begins when it is told, unless a beginning is given.
+
+        Raises `NotFoundError` for an unknown entity.
+        """
         if not relations:
             return []
         ends = sorted({int(end) for r in relations for end in (r.source_id, r.target_id)})
@@ -194,7 +220,10 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
 
     @writing
     def delete_relations(self, relation_ids: Sequence[int]) -> int:
-        """See `ports.ManualGraph`; entities that only they held go with them."""
+        """Delete relations written by hand; their number. Those that a text states stay.
+
+        Entities that only they held go with them.
+        """
         rows, state = self.backend.gather(RELATION_ENDS, STATE, ids=distinct(relation_ids))
         manual = [row for row in rows if not row[3]]
         if manual:
@@ -209,18 +238,24 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
 
     @writing
     def retract(self, relation_ids: Sequence[int], *, by_hand: bool = True) -> int:
-        """See `ports.EntityEditor`; remembered as long as the document goes on to state them."""
+        """Say that relations were wrong from now on; the number that were not retracted before.
+
+        What they had ended holds on again. Where texts state nothing else of a fact, later texts
+        that state it are retracted too, as `delete_fact` says.
+
+        Remembered as long as the document goes on to state them.
+        """
         moment = now() if by_hand else f"{now().removesuffix(BY_HAND)}{BY_PRUNING}"
         return self._set_retracted(relation_ids, RETRACT, moment=moment)
 
     @writing
     def restore_relations(self, relation_ids: Sequence[int]) -> int:
-        """See `ports.EntityEditor`."""
+        """Take back that relations were wrong; the number that were retracted. Remembered."""
         return self._set_retracted(relation_ids, RESTORE)
 
     @writing
     def restore_pruned(self) -> int:
-        """See `ports.EntityEditor`."""
+        """Restore what was retracted other than `by_hand`; the number of statements restored."""
         return self._set_retracted([row[0] for row in self.backend.rows(PRUNED_IDS)], RESTORE)
 
     def _set_retracted(
@@ -240,7 +275,12 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
 
     @writing
     def delete_fact(self, relation_id: int) -> int:
-        """See `ports.EntityEditor`."""
+        """Take a relation back, with all that states the same; the number taken back.
+
+        Other periods of the fact stay. What texts state is retracted, and stays so where a text is
+        indexed again or another one states it, as long as a text that was retracted is there. What
+        was written by hand is deleted. An unknown id takes nothing back.
+        """
         if not 0 < relation_id <= _LARGEST_ID:
             return 0
         ids = [row[0] for row in self.backend.rows(STATEMENTS_OF_FACT, id=int(relation_id))]

@@ -212,27 +212,40 @@ class Relations(StoreState):
         as_of: datetime | None = None,
         among: bool = False,
     ) -> list[Relation]:
-        """See `ports.GraphStore`; `valid_until` is the end that the store knew at `as_of`."""
+        """Relations that start or end at one of the entities; heaviest first, then by id.
+
+        With `among`, those alone that start at one of them and end at one of them. Without `as_of`,
+        all that are not retracted, those that hold no more among them. With it, those that held at
+        that moment and that the store knew at that moment; of a store that is younger than that,
+        those that held.
+
+        `valid_until` is the end that the store knew at `as_of`.
+        """
         statement = statements.RELATIONS_AMONG if among else statements.RELATIONS
         return self._read(statement, entity_ids, limit, as_of)
 
     def chunk_relations(
         self, chunk_ids: Sequence[int], *, as_of: datetime | None = None
     ) -> list[Relation]:
-        """See `ports.GraphStore`; `valid_until` is the end that the store knew at `as_of`."""
+        """Relations that the chunks state, in the order of the ids given, then by id.
+
+        `as_of` as in `relations`.
+
+        `valid_until` is the end that the store knew at `as_of`.
+        """
         return self._read(statements.CHUNK_RELATIONS, chunk_ids, -1, as_of)
 
     def relations_by_id(self, relation_ids: Sequence[int]) -> list[Relation]:
-        """See `ports.GraphStore`."""
+        """Relations in the order of the ids given; unknown and retracted ones are left out."""
         return self._read(statements.RELATIONS_BY_ID, relation_ids, -1, None)
 
     def unstated_relations(self, entity_ids: Sequence[int]) -> list[Relation]:
-        """See `ports.ManualGraph`."""
+        """Relations of the entities that no text states and that are not retracted; by id."""
         rows = self.backend.rows(statements.UNSTATED_RELATIONS, ids=distinct(entity_ids))
         return [to_relation(RelationRow(*row)) for row in rows]
 
     def relation_counts(self) -> list[tuple[str, int, int]]:
-        """See `ports.GraphStore`."""
+        """(type, distinct facts, causal ones among them) of what is not retracted; most first."""
         rows = self.backend.rows(statements.RELATION_COUNTS)
         return [(kind, count, causal) for kind, count, causal in rows]
 

@@ -61,7 +61,12 @@ class SqliteJobs:
         lease_seconds: float | None = None,
         most: int | None = None,
     ) -> tuple[Job, bool]:
-        """See `ports.JobStore`."""
+        """A new job and True, or the job that has this idempotency key and False.
+
+        It is queued; with `lease_seconds` it is claimed at once by the caller. Raises `InputError`
+        where the key belongs to a job of another kind or with other arguments, and where `most`
+        jobs have not ended.
+        """
         text = json.dumps(arguments, sort_keys=True, ensure_ascii=False)
         digest = hashlib.sha256(f"{kind}\n{text}".encode("utf-8", "surrogatepass")).hexdigest()
         with self._database.write() as connection:
@@ -80,12 +85,12 @@ class SqliteJobs:
             return read_job(connection, job_id), True
 
     def job(self, job_id: str) -> Job | None:
-        """See `ports.JobStore`."""
+        """A job by id."""
         with self._database.read() as connection:
             return find_job(connection, job_id)
 
     def jobs(self, *, before: str | None = None, limit: int = 50) -> list[Job]:
-        """See `ports.JobStore`."""
+        """Jobs, the newest first; those older than the job `before`."""
         below = "(SELECT number FROM jobs WHERE id = ?)"
         with self._database.read() as connection:
             rows = connection.execute(
@@ -102,7 +107,7 @@ class SqliteJobs:
         after: int = -1,
         limit: int = 100,
     ) -> list[JobItem]:
-        """See `ports.JobStore`."""
+        """A job's documents with an ordinal above `after`, by ordinal."""
         with self._database.read() as connection:
             rows = connection.execute(
                 "SELECT ordinal, name, status, error FROM job_items WHERE job_id = :id"
@@ -116,7 +121,7 @@ class SqliteJobs:
             ]
 
     def cancel(self, job_id: str) -> bool:
-        """See `ports.JobStore`."""
+        """Cancel a job that has not ended; whether there was one. Its runner soon stops."""
         with self._database.write() as connection:
             return changed(
                 connection,
@@ -128,7 +133,7 @@ class SqliteJobs:
             )
 
     def forget(self, before: datetime) -> int:
-        """See `ports.JobStore`."""
+        """Drop jobs that ended before that moment; how many."""
         finished = "status IN ('completed', 'failed', 'cancelled') AND updated_at < ?"
         with self._database.read() as connection:
             old = connection.execute(f"SELECT count(*) FROM jobs WHERE {finished}", _at(before))
@@ -140,7 +145,10 @@ class SqliteJobs:
     # --- running them
 
     def claim(self, lease_seconds: float) -> Job | None:
-        """See `ports.JobStore`."""
+        """The oldest job that is queued or whose lease has run out, now leased to the caller.
+
+        So has one that is to end much later than `lease_seconds` from now: the clock was set back.
+        """
         find = f"SELECT id FROM jobs WHERE {_CLAIMABLE} ORDER BY number LIMIT 1"
         # Looking needs no lock; most of the time there is nothing to do.
         with self._database.read() as connection:
@@ -154,7 +162,7 @@ class SqliteJobs:
             return read_job(connection, row[0])
 
     def extend(self, job_id: str, owner: str, lease_seconds: float) -> bool:
-        """See `ports.JobStore`."""
+        """Let the lease last for so many seconds from now."""
         with self._database.write(durable=False) as connection:
             cursor = connection.execute(
                 f"UPDATE jobs SET lease_until = :until WHERE {_OURS}",
@@ -163,7 +171,7 @@ class SqliteJobs:
             return cursor.rowcount > 0
 
     def plan(self, job_id: str, owner: str, names: Sequence[str]) -> bool:
-        """See `ports.JobStore`."""
+        """Say which documents the job has, once."""
         with self._database.write() as connection:
             ours = changed(connection, "total = :total", _OURS, id=job_id, owner=owner,
                             total=len(names))  # fmt: skip
@@ -175,7 +183,7 @@ class SqliteJobs:
             return ours
 
     def advance(self, job_id: str, owner: str, completed: int) -> bool:
-        """See `ports.JobStore`."""
+        """Show how many documents are done, before they are settled."""
         with self._database.write(durable=False) as connection:
             return changed(
                 connection, "completed = :completed", _OURS, id=job_id, owner=owner,
@@ -183,7 +191,7 @@ class SqliteJobs:
             )  # fmt: skip
 
     def settle(self, job_id: str, owner: str, errors: Mapping[int, str | None]) -> bool:
-        """See `ports.JobStore`."""
+        """Documents by ordinal that are done (None) or failed, and why; even of a cancelled job."""
         with self._database.write() as connection:
             # What a job that was cancelled meanwhile has done is done.
             connection.executemany(
@@ -204,7 +212,10 @@ class SqliteJobs:
             )
 
     def release(self, job_id: str, owner: str, *, error: str = "", counted: bool = True) -> bool:
-        """See `ports.JobStore`."""
+        """Put the job back into the queue; with an error, the attempt counts as one that failed.
+
+        Unless it is not to be `counted`, since the job has nothing to do with the error.
+        """
         # Who stops of its own accord has not failed.
         attempts = "attempts" if error and counted else "0"
         with self._database.write() as connection:
@@ -218,7 +229,7 @@ class SqliteJobs:
             )
 
     def finish(self, job_id: str, owner: str, *, error: str = "") -> bool:
-        """See `ports.JobStore`."""
+        """End the job: completed, or failed with an error."""
         with self._database.write() as connection:
             return changed(
                 connection,

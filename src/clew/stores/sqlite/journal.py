@@ -25,7 +25,7 @@ class SqliteAudit:
         self._database = database
 
     def record(self, caller: str, tool: str, subjects: Mapping[str, Any]) -> int:
-        """See `ports.AuditLog`."""
+        """Add an entry, at this moment; its id."""
         row = (now(), caller, tool, json.dumps(subjects, ensure_ascii=False, sort_keys=True))
         with self._database.write() as connection:
             added = connection.execute(
@@ -34,7 +34,7 @@ class SqliteAudit:
         return int(added.lastrowid or 0)
 
     def keep_undo(self, entry: int, undo: Mapping[str, Any] | None) -> None:
-        """See `ports.AuditLog`."""
+        """Say what takes the change of an entry back, or that nothing does any more."""
         kept = None if undo is None else json.dumps(undo, ensure_ascii=False)
         with self._database.write() as connection:
             connection.execute(
@@ -44,12 +44,12 @@ class SqliteAudit:
             )
 
     def settle(self, entry: int, outcome: AuditOutcome) -> None:
-        """See `ports.AuditLog`."""
+        """Say what became of the call of an entry; until then it is unknown."""
         with self._database.write() as connection:
             connection.execute("UPDATE audit SET outcome = ? WHERE id = ?", (outcome, entry))
 
     def entries(self, *, before: int | None = None, limit: int = 100) -> list[AuditEntry]:
-        """See `ports.AuditLog`."""
+        """Entries, the newest first; those with an id below `before`."""
         with self._database.read() as connection:
             rows = connection.execute(
                 "SELECT id, recorded_at, caller, tool, subjects, undo, outcome FROM audit"
@@ -70,7 +70,10 @@ class SqliteAudit:
             ]
 
     def forget(self, before: datetime) -> int:
-        """See `ports.AuditLog`."""
+        """Drop entries of before that moment; how many.
+
+        Where it lies days back, the entries of as many days stay, whatever the clock says now.
+        """
         days = (datetime.now(UTC) - before.astimezone(UTC)).days
         with self._database.read() as connection:
             # A clock that is ahead makes all entries old, but not the days on which there are any.
@@ -104,7 +107,7 @@ class SqliteRefusals:
         self._database = database
 
     def reason(self, source: str, state: str) -> str | None:
-        """See `ports.RefusalLog`."""
+        """Why a document was refused in this very state (of itself and the limits); else None."""
         with self._database.read() as connection:
             row = connection.execute(
                 "SELECT reason FROM refusals WHERE source = ? AND state = ?", (source, state)
@@ -112,7 +115,7 @@ class SqliteRefusals:
         return None if row is None else str(row[0])
 
     def refuse(self, source: str, state: str, reason: str) -> None:
-        """See `ports.RefusalLog`."""
+        """Remember a refusal, in place of any earlier one of that source."""
         with self._database.write() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO refusals VALUES (?, ?, ?, ?)",
@@ -134,7 +137,7 @@ class SqliteConversations:
         self._database = database
 
     def append(self, conversation: str, messages: Sequence[Message]) -> None:
-        """See `ConversationLog`."""
+        """Keep further messages of a conversation, which begins with its first."""
         with self._database.write() as connection:
             ((held,),) = connection.execute(
                 "SELECT count(*) FROM conversation_messages WHERE conversation = ?", (conversation,)
@@ -146,7 +149,7 @@ class SqliteConversations:
             connection.executemany("INSERT INTO conversation_messages VALUES (?, ?, ?, ?)", rows)
 
     def messages(self, conversation: str) -> list[Message]:
-        """See `ConversationLog`."""
+        """All messages of a conversation, the earliest first; none where there is none such."""
         with self._database.read() as connection:
             rows = connection.execute(
                 "SELECT message FROM conversation_messages WHERE conversation = ?"
@@ -156,7 +159,7 @@ class SqliteConversations:
             return [_message(text) for (text,) in rows]
 
     def conversations(self) -> list[ConversationInfo]:
-        """See `ConversationLog`."""
+        """All conversations, the latest first."""
         with self._database.read() as connection:
             rows = connection.execute(
                 "SELECT m.conversation, m.message, m.at, (SELECT count(*) FROM"
@@ -171,7 +174,7 @@ class SqliteConversations:
             ]
 
     def forget(self, conversation: str) -> bool:
-        """See `ConversationLog`."""
+        """Forget a conversation; whether there was one."""
         with self._database.write() as connection:
             done = connection.execute(
                 "DELETE FROM conversation_messages WHERE conversation = ?", (conversation,)

@@ -92,7 +92,10 @@ class SqliteStore(Store):
         return str(row[0])
 
     def check(self, repair: bool = False, progress: Progress | None = None) -> CheckReport:
-        """See `ports.StoreUpkeep`."""
+        """Verify every invariant; with `repair`, mend whatever can be derived from the texts.
+
+        `progress` is called with each invariant, its number, and how many there are.
+        """
         pass
 
         return SqliteCheck(self.backend, progress).run(repair=repair)
@@ -140,12 +143,18 @@ class SqliteStore(Store):
                 yield from connection.execute(sql, (some,)).fetchall()
 
     def write_indexes(self) -> None:
-        """See `ports.StoreUpkeep`."""
+        """Bring what the store keeps beside itself up to it, where enough has changed.
+
+        Searching does without what is behind, and takes longer.
+        """
         if self.keyword_index is not None:
             self.keyword_index.persist()
 
     def embeddings(self, after: int = 0) -> tuple[Ids, Vectors]:
-        """See `ports.SnapshotSource`. Raises `StoreCorruptError` for one that is damaged."""
+        """Chunks with an id above `after`, by id, and their embeddings.
+
+        Raises `StoreCorruptError` for one that is damaged.
+        """
         with self.database.read() as connection:
             sql = "SELECT count(*) FROM embeddings WHERE chunk_id > ?"
             count = connection.execute(sql, (after,)).fetchone()[0]
