@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from clew.stores.communities import Communities
     from clew.stores.copy import StoreCopy
     from clew.stores.sqlite.connection import Database
-    from clew.stores.sqlite.jobs import SqliteJobs
-    from clew.stores.sqlite.journal import SqliteAudit, SqliteRefusals
+    from clew.stores.sqlite.journal import SqliteAudit, SqliteJobs, SqliteRefusals
     from clew.stores.sqlite.store import SqliteStore
     from clew.stores.state import Replies
     from clew.stores.store import Store
@@ -218,7 +217,7 @@ def forget_undos(settings: Settings) -> None:
 
 def make_jobs(journal: Database) -> SqliteJobs:
     """The durable jobs of a store."""
-    from clew.stores.sqlite.jobs import SqliteJobs
+    from clew.stores.sqlite.journal import SqliteJobs
 
     return SqliteJobs(journal)
 

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TypeAlias
 
 from clew.ports.graph import StoredDescription
-from clew.ports.upkeep import SHAPES, Header, Row, Table
+from clew.stores.backend import SHAPES, Header, Table
+from clew.stores.backend import WholeRow as Row
 from clew.stores.communities import Communities, Descriptions
 from clew.stores.copy import StoreCopy
-from clew.stores.enrichments import Enrichments
+from clew.stores.extractions import Enrichments
 from clew.stores.sqlite.backup import KEPT
 from clew.stores.sqlite.store import SqliteStore, open_for_copying
 from clew.stores.store import Store

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.stores.sqlite.jobs import SqliteJobs
-from clew.stores.sqlite.journal import SqliteAudit
+from clew.stores.sqlite.journal import SqliteAudit, SqliteJobs
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER
 from tests.contract.suites.jobs import AuditLogSuite, JobStoreSuite

@@ -24,7 +24,7 @@ from clew.indexing.enrichment.validation import NO_TYPE, TOO_VAGUE, UNNAMED, UNQ
 from clew.library import Clew
 from clew.ports.models import LanguageModel, Reply, Request
 from clew.settings import load_settings
-from clew.stores.enrichments import Enrichments
+from clew.stores.extractions import Enrichments
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.testing.recorded import RecordedExtraction, RecordedLanguageModel
 from clew.types import Document

@@ -13,7 +13,7 @@ from clew.indexing.enrichment.contexts import stretch_of
 from clew.library import Clew
 from clew.ports.models import LanguageModel, Reply, Request
 from clew.settings import load_settings
-from clew.stores.enrichments import Enrichments
+from clew.stores.extractions import Enrichments
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.types import ChunkExtraction, ExtractedRelation, Mention
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clew.errors import NotFoundError
-from clew.stores.enrichments import Enrichments
+from clew.stores.extractions import Enrichments
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.store import Store
 from clew.testing.conformance.base import chunk_ids_of

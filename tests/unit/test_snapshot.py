@@ -32,7 +32,7 @@ def build(shelf: Shelf, previous: Snapshot | None = None) -> Snapshot:
 
 @dataclass
 class Shelf:
-    """What a snapshot reads of a store: chunk by id, as (document, context, sentences, mentions)."""
+    """A store in memory: chunk by id, as (document, context, sentences, mentions)."""
 
     chunks: dict[int, tuple[int, str, list[str], list[tuple[int, int, int]]]] = field(
         default_factory=dict

@@ -23,7 +23,7 @@ from clew.errors import (
 from clew.ports.graph import Described, Enriched, Enrichment
 from clew.ports.models import Task as LlmTask
 from clew.stores.communities import Descriptions
-from clew.stores.enrichments import Enrichments
+from clew.stores.extractions import Enrichments
 from clew.types import EnrichmentReport, Skipped
 from clew.wiring import make_language_model, make_replies
 
@@ -56,7 +56,7 @@ class Enriching:
 
     @cached_property
     def _log(self) -> Enrichments:
-        from clew.stores.enrichments import Enrichments
+        from clew.stores.extractions import Enrichments
 
         return Enrichments(self._state.store.backend)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from clew.ports import Job, JobItem
     from clew.settings import JobSettings
-    from clew.stores.sqlite.jobs import SqliteJobs
+    from clew.stores.sqlite.journal import SqliteJobs
 
 
 logger = logging.getLogger("clew")

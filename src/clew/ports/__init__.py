@@ -20,7 +20,6 @@ from clew.ports.documents import (
 from clew.ports.graph import (
     CommunityChanges,
     CommunityReport,
-    Fact,
     FoundRelation,
     Partition,
     ReportBasis,
@@ -43,7 +42,6 @@ __all__ = [
     "CommunityReport",
     "Embedder",
     "Extractor",
-    "Fact",
     "FoundRelation",
     "HybridIndex",
     "ItemStatus",

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 FoundRelation = tuple[int, ExtractedRelation]
 """Id of a chunk, and a relation that it states."""
-Fact = tuple[int, str, int]
-"""(id of the head, relation type, id of the tail)"""
 
 
 # Communities and topics: derived, and kept because they take long to make.

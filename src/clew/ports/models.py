@@ -74,9 +74,8 @@ class Reranker(Protocol):
 
 # Language models: what is asked of them and what comes back. Nothing depends on one.
 #
-# A request keeps apart what is Clew's own (`instructions`) and what is data (`messages`).
-# Whatever of
-# a document stands in a message stands in the block that `clew.untrusted` makes.
+# A request keeps apart what is Clew's own (`instructions`) and what is data (`messages`). Whatever
+# of a document stands in a message stands in the block that `clew.untrusted` makes.
 
 
 Task: TypeAlias = Literal["extract", "context", "summarise", "answer", "route", "judge"]

@@ -38,7 +38,6 @@ from clew.stores.statements.names import ENTITY_NAMES
 from clew.stores.statements.relations import NAMED_CHUNK_RELATIONS
 from clew.times import date_of
 from clew.types import (
-    Document,
     DocumentVersion,
     EarlierVersion,
     Filter,
@@ -235,29 +234,6 @@ class Version(NamedTuple):
     is_new: bool
     """Whether the store does not hold it yet."""
 
-    @property
-    def is_first(self) -> bool:
-        """Whether the store holds nothing of this source yet."""
-        return self.is_new and self.number == 1
-
-
-FIRST = Version(1, "", True)
-
-
-class HeldVersion(NamedTuple):
-    """The version of a document that a store holds."""
-
-    number: int
-    derived_from: str
-    sha256: str
-
-
-def version_after(held: HeldVersion, document: Document, held_text: str) -> Version:
-    """The version that saving the document makes, or keeps where its text is the one held."""
-    if held.sha256 == document.sha256 and held_text == document.text:
-        return Version(held.number, held.derived_from, False)
-    return Version(held.number + 1, held.sha256, True)
-
 
 def document_version(
     version: int,
@@ -335,8 +311,7 @@ def extractor_of(pipeline_fingerprint: str) -> str:
 # Earlier texts of documents: kept where a document changes, and read again as passages.
 #
 # A version that is kept is one row: its passages as compressed JSON, its vectors as one array. It
-# is
-# in no index, so that ordinary search neither finds it nor pays for it.
+# is in no index, so that ordinary search neither finds it nor pays for it.
 
 
 KEEP_VERSIONS = 3

@@ -15,9 +15,8 @@ import numpy as np
 
 from clew.derived_files import folder_size
 from clew.ports import NearbyQuery, NearbyRows, PassageRow, RelationRows
-from clew.stores.aliases import MovedMentions
 from clew.stores.backend import Found, distinct, now
-from clew.stores.deletions import Deletions
+from clew.stores.changes import Changes
 from clew.stores.state import State, StoreState
 from clew.stores.statements import snapshot as statements
 from clew.stores.statements.names import KEYS
@@ -33,13 +32,13 @@ _TEXTS, _ROWS = 1000, 5000
 _COUNTED = ("documents", "sections", "chunks", "entities", "aliases")
 
 
-class Snapshots(Deletions, MovedMentions):
-    """`ports.SnapshotSource` but for embeddings, and the store's figures."""
+class Snapshots(Changes):
+    """What derived structures are built from, but for embeddings, and the store's figures."""
 
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Reads of this thread inside it see one state of the store, whoever writes meanwhile."""
-        with self.backend.reading(), self._unpinned():
+        with self.backend.reading(), self._with_state(None):
             yield
 
     def chunk_ids(self) -> Ids:
@@ -201,7 +200,7 @@ class _Figures:
 
 
 class Neighbourhoods(StoreState):
-    """`ports.NeighbourhoodSource` over a back end."""
+    """What a question reads of a graph that is not in memory."""
 
     _figures: _Figures | None = None
 
@@ -243,7 +242,7 @@ class Neighbourhoods(StoreState):
 
 
 def _mentions(passages: Found) -> NDArray[np.int64]:
-    """(n, 4) as `ports.SnapshotSource.mention_rows` has them; the last column holds them."""
+    """(n, 4) as `mention_rows` has them; the last column holds them."""
     lists = [row[-1] for row in passages]
     if lists and isinstance(lists[0], str):  # SQLite knows no lists
         lists = json.loads(f"[{','.join(lists)}]")

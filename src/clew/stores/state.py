@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -219,9 +218,6 @@ class StoreState:
         with nullcontext() if kept else self._with_state(self._read_state()):
             yield
 
-    def _unpinned(self) -> AbstractContextManager[None]:
-        return self._with_state(None)
-
     @contextmanager
     def _with_state(self, state: State | None) -> Iterator[None]:
         before, self._here.state = self._pinned_state, state
@@ -267,14 +263,15 @@ class StoreState:
         Raises `StoreMismatchError` where they are another's.
         """
         wanted = (embedder, dimension)
+
+        def bind() -> None:
+            if not self._holds(wanted):
+                remember_embedder(self.backend, wanted)
+
         if not self._holds(wanted):
-            self.backend.write(partial(self._bind, wanted))
+            self.backend.write(bind)
             self.backend.define_vectors(dimension)
         self._bound = wanted
-
-    def _bind(self, wanted: tuple[str, int]) -> None:
-        if not self._holds(wanted):
-            remember_embedder(self.backend, wanted)
 
     def _holds(self, wanted: tuple[str, int]) -> bool:
         """Whether the store's vectors are this embedder's; False where there are none yet."""
@@ -290,8 +287,12 @@ class StoreState:
 
 def remember_embedder(backend: Backend, embedder: tuple[str, int]) -> None:
     """Say whose vectors the store holds from now on; call inside `write`."""
-    values = zip(("embedder", "dimension"), embedder, strict=True)
-    backend.execute_many(REMEMBER, [{"name": name, "value": value} for name, value in values])
+    remember(backend, embedder=embedder[0], dimension=embedder[1])
+
+
+def remember(backend: Backend, **values: str | int | bytes) -> None:
+    """Write down what the store is to know of itself, by name; call inside `write`."""
+    backend.execute_many(REMEMBER, [{"name": n, "value": value} for n, value in values.items()])
 
 
 # Requests to language models and their replies, over any back end.
@@ -301,7 +302,7 @@ _TOKENS = ("input_tokens", "cached_tokens", "output_tokens")
 
 
 class Replies:
-    """`ports.language_model.ReplyLog`; a store that can only be read keeps nothing new."""
+    """Requests and their replies; a store that can only be read keeps nothing new."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend

@@ -17,16 +17,16 @@ from clew.stores.manual_graph import ManualGraph
 from clew.stores.passages import KEEP_VERSIONS
 from clew.stores.relations import recompute_all
 from clew.stores.snapshot import Neighbourhoods, Snapshots
-from clew.stores.state import COUNT_CHANGE, REMEMBER
+from clew.stores.state import COUNT_CHANGE, remember
 from clew.types.relation_types import with_synonyms
 
 if TYPE_CHECKING:
-    from clew.ports.upkeep import Progress
+    from clew.stores.backend import Progress
     from clew.types import AliasEvidence, CheckReport, Ids, Scores, Unsettled, Vectors
 
 
 class Store(Documents, ChunkDates, ManualGraph, Extractions, Snapshots, Neighbourhoods, ABC):
-    """`ports.Store` over a back end; threads may share one.
+    """The whole truth of one namespace, over a back end; threads may share one.
 
     Each of its bases is one concept. What a back end does in a way of its own, its subclass does:
     searching by words, reading embeddings, checking.
@@ -69,7 +69,7 @@ class Store(Documents, ChunkDates, ManualGraph, Extractions, Snapshots, Neighbou
         functional = sorted(with_synonyms(relation_types))
 
         def work() -> None:
-            self._remember("functional", functional)
+            remember(self.backend, functional=json.dumps(functional))
             recompute_all(self.backend, functional)
             self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
 
@@ -82,7 +82,7 @@ class Store(Documents, ChunkDates, ManualGraph, Extractions, Snapshots, Neighbou
 
     def set_packs(self, names: Sequence[str]) -> None:
         """Say which packs are enabled; every process that opens the store knows it."""
-        self.backend.write(lambda: self._remember("packs", list(names)))
+        self.backend.write(lambda: remember(self.backend, packs=json.dumps(list(names))))
 
     def beside_others(self, worker: int) -> AbstractContextManager[None]:
         """Inside it, documents are saved as those of a worker, from 1, while other workers save.
@@ -118,9 +118,6 @@ class Store(Documents, ChunkDates, ManualGraph, Extractions, Snapshots, Neighbou
         `datetime` and `date`. Entities get vectors, those that nothing describes by `embed`.
         Nothing that is stored changes by it. A store that is a file does nothing.
         """
-
-    def _remember(self, name: str, value: list[str]) -> None:
-        self.backend.execute_many(REMEMBER, [{"name": name, "value": json.dumps(value)}])
 
     @abstractmethod
     def search_keywords(

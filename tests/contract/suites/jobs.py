@@ -9,8 +9,7 @@ import pytest
 
 from clew.errors import InputError
 from clew.ports import Job
-from clew.stores.sqlite.jobs import SqliteJobs
-from clew.stores.sqlite.journal import SqliteAudit
+from clew.stores.sqlite.journal import SqliteAudit, SqliteJobs
 from clew.testing.conformance.base import moment_between
 
 LONG = 60.0

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from clew.ports import Embedder
     from clew.settings import LlmSettings
-    from clew.stores.enrichments import Enrichments
+    from clew.stores.extractions import Enrichments
     from clew.stores.store import Store
     from clew.types import StoredChunk
 

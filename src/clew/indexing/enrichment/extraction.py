@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from clew.indexing.pipeline import IndexingPipeline
     from clew.settings import LlmSettings
-    from clew.stores.enrichments import Enrichments
+    from clew.stores.extractions import Enrichments
     from clew.stores.store import Store
 
 

@@ -35,8 +35,8 @@ from clew.stores.vectors.matrix import VectorMatrix
 from clew.types import AliasEvidence, CheckReport, Metadata, Unsettled
 
 if TYPE_CHECKING:
-    from clew.ports.upkeep import Progress
     from clew.settings import Neo4jSettings
+    from clew.stores.backend import Progress
     from clew.types import Ids, Scores, Vector, Vectors
 
 
@@ -44,8 +44,7 @@ if TYPE_CHECKING:
 #
 # The server quantises vectors and its index is approximate: what it finds are candidates. Exact
 # scores come from a matrix on this machine, which is derived from the server's vectors. What
-# filters
-# need is read once a generation, and kept.
+# filters need is read once a generation, and kept.
 
 
 T = TypeVar("T")

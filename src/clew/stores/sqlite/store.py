@@ -30,16 +30,20 @@ from clew.stores import check as invariants
 from clew.stores.check import Invariant, StoreCheck
 from clew.stores.copy import NOT_BEGUN
 from clew.stores.passages import KEEP_VERSIONS
-from clew.stores.sqlite.backend import SqliteBackend, damaged_embedding, folder_place
+from clew.stores.sqlite.backend import (
+    SqliteBackend,
+    damaged_embedding,
+    folder_place,
+    list_references,
+)
 from clew.stores.sqlite.connection import Database
 from clew.stores.sqlite.schema import open_database
-from clew.stores.sqlite.tables import list_references
 from clew.stores.state import REMEMBER
 from clew.stores.store import Store
 from clew.types import CheckReport, Problem
 
 if TYPE_CHECKING:
-    from clew.ports.upkeep import Progress
+    from clew.stores.backend import Progress
     from clew.stores.keywords import DerivedKeywords
     from clew.types import Ids, Scores, Vectors
 

@@ -408,8 +408,7 @@ def best_first(ids: Ids, scores: Scores, limit: int) -> tuple[Ids, Scores]:
 # Rows of a matrix in four bits a number, many times faster to compare than the rows: turbovec.
 #
 # Codes choose candidates, which are then compared by their rows. They are kept in the matrix's
-# file,
-# where that has many rows: beside it they cost an eighth of its size.
+# file, where that has many rows: beside it they cost an eighth of its size.
 
 
 _BITS = 4

@@ -212,8 +212,7 @@ class NearestSearch:
 # Each process remembers which chunks it knows to be there. Where the store has changed since, it
 # sends the difference; where another process was there meanwhile, it asks which chunks there are.
 # Ids of chunks are never used again: all of it may be done twice, broken off and begun again, and
-# by
-# several processes at once.
+# by several processes at once.
 
 
 T = TypeVar("T")
