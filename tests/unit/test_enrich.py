@@ -24,7 +24,7 @@ from clew.indexing.enrichment.validation import NO_TYPE, TOO_VAGUE, UNNAMED, UNQ
 from clew.library import Clew
 from clew.ports.models import LanguageModel, Reply, Request
 from clew.settings import load_settings
-from clew.stores.enrichments import enrichments_of
+from clew.stores.extractions import Enrichments
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.testing.recorded import RecordedExtraction, RecordedLanguageModel
 from clew.types import Document
@@ -358,7 +358,7 @@ def test_ten_thousand_malformed_replies_lose_nothing_and_change_nothing(folder: 
         assert client is not None
         task = ModelExtraction(
             store.store,
-            enrichments_of(store.store),
+            Enrichments(store.store.backend),
             client,
             store.settings.llm,
             store.state.bound_ingest,
