@@ -136,15 +136,6 @@ def test_search_prints_the_context_for_a_pipe(clew: Run, indexed: Library) -> No
     assert "fishing rights" in done.stdout
 
 
-def test_search_filters_on_metadata(in_process: Run, indexed: Library) -> None:
-    filters = ["--where", "year>=2020", "--where", "author=Ada Quill"]
-
-    done = in_process("search", "river Lorne", *filters, "--store", indexed.store, "--json")
-
-    titles = [hit["metadata"]["title"] for hit in json.loads(done.stdout)["results"]]
-    assert titles == ["Tarn Abbey"]
-
-
 def test_a_filter_joins_conditions_and_names_what_is_near_an_unknown_field(
     in_process: Run, indexed: Library
 ) -> None:
@@ -358,15 +349,6 @@ def test_entities_are_listed_by_name_and_by_type(in_process: Run, indexed: Libra
     assert every[0]["name"] in shown
     assert every[1]["name"] not in shown
     assert in_process("entity", "list", "zzz", *store).stdout == "no entity is like that\n"
-
-
-def test_entity_show_and_neighbors(in_process: Run, indexed: Library) -> None:
-    shown = in_process("entity", "show", "Tarn Abbey", "--store", indexed.store)
-    around = in_process("entity", "neighbors", "Tarn Abbey", "--store", indexed.store, "--json")
-
-    assert "Tarn Abbey is part of the Lorne Estate." in shown.stdout
-    relations = {item["entity"]["name"]: item["relation"] for item in json.loads(around.stdout)}
-    assert relations["Lorne Estate"] == "part_of"
 
 
 # --- upkeep
