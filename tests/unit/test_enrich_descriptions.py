@@ -350,18 +350,6 @@ def test_a_dry_run_says_what_is_used(folder: Path, kind: Described) -> None:
     assert said.output_tokens == pytest.approx(report.usage.output_tokens, rel=0.15)
 
 
-def test_a_budget_stops_it_and_nothing_is_asked_twice(folder: Path) -> None:
-    model = Counting()
-    with opened(folder, model, concurrency=1) as store:
-        (first,) = store.enrich("documents", max_tokens=1)
-        assert "tokens are spent" in first.stopped
-        assert 0 < first.done < 4
-        (rest,) = store.enrich("documents")
-        assert first.done + rest.done == 4
-    prompts = [request.messages[0].text for request in model.asked]
-    assert len(prompts) == len(set(prompts)) == 4
-
-
 def malformed(number: int) -> Callable[[list[str]], object]:
     shapes: list[object] = [
         [], {}, None, "", {"title": 7, "statements": {}}, {"title": "x", "statements": [[]]},

@@ -50,11 +50,6 @@ BELL = "Edda Rowe cast the bell of Port Anselm. Edda Rowe works for Skerrow Ligh
 ALICE, BOB, CAROL, DAVE = new_token(), new_token(), new_token(), new_token()
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def token_of(
     name: str, made: tuple[str, str], *namespaces: str, **more: object
 ) -> dict[str, object]:

@@ -82,11 +82,6 @@ def filled(folder: Path) -> Iterator[Fuzzed]:
 
 
 @pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(scope="module")
 def calm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzed]:
     """For tests that only look."""
     with filled(tmp_path_factory.mktemp("calm")) as found:
