@@ -310,11 +310,6 @@ async def test_a_stream_tells_of_its_own_namespace_alone(server: Served) -> None
 # --- limits
 
 
-async def test_host_and_origin_are_checked(server: Served) -> None:
-    assert (await server.post(ALICE[0], Host="evil.example.org")).status_code == 421
-    assert (await server.post(ALICE[0], Origin="https://evil.example.org")).status_code == 403
-
-
 async def test_a_request_that_is_too_large_is_refused(tmp_path: Path) -> None:
     settings = settings_for(tmp_path, tokens=TOKENS, body_megabytes=0.01)
     with served(Engines(settings, TOOLS)) as server:
