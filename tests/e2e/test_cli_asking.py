@@ -146,8 +146,8 @@ def _check_hit(hit: dict[str, Any], text: str) -> None:
 # --- what a person reads
 
 
-def test_explain_tells_route_time_trail_and_relations(clew: Run, workshop: Library) -> None:
-    done = clew(
+def test_explain_tells_route_time_trail_and_relations(in_process: Run, workshop: Library) -> None:
+    done = in_process(
         "search", "Where did Mara Lind live in 2023?", "--explain", "--store", workshop.store
     )
 

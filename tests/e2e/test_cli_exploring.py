@@ -23,11 +23,11 @@ def data(run: Run, *arguments: str | Path) -> Any:  # noqa: ANN401 - JSON of man
     return json.loads(done.stdout)
 
 
-def test_path_shows_each_tie_with_its_sentence(clew: Run, workshop: Library) -> None:
+def test_path_shows_each_tie_with_its_sentence(in_process: Run, workshop: Library) -> None:
     store = ("--store", workshop.store)
 
-    shown = clew("path", "Mara Lind", "Sole Trust", *store)
-    found = data(clew, "path", "Mara Lind", "Sole Trust", *store)
+    shown = in_process("path", "Mara Lind", "Sole Trust", *store)
+    found = data(in_process, "path", "Mara Lind", "Sole Trust", *store)
 
     # Jonas Weir, who works for the trust, is as near.
     assert (
@@ -94,10 +94,10 @@ def test_timeline_is_in_order_and_ends_with_its_day(in_process: Run, workshop: L
     assert "Ostby" not in then
 
 
-def test_communities_and_their_reports(clew: Run, in_process: Run, workshop: Library) -> None:
+def test_communities_and_their_reports(in_process: Run, workshop: Library) -> None:
     store = ("--store", workshop.store)
 
-    listed = clew("communities", *store)
+    listed = in_process("communities", *store)
     found = data(in_process, "communities", *store)
     reports = in_process("communities", "--reports", "--limit", "1", *store)
 
@@ -125,11 +125,11 @@ def test_topics_are_what_several_passages_are_on(in_process: Run, workshop: Libr
 
 
 def test_subgraph_as_text_json_and_graphml(
-    clew: Run, in_process: Run, workshop: Library, tmp_path: Path
+    in_process: Run, workshop: Library, tmp_path: Path
 ) -> None:
     question = ("How is Pia Sand tied to the Sole Trust?", "--store", workshop.store)
 
-    text = clew("subgraph", *question)
+    text = in_process("subgraph", *question)
     found = data(in_process, "subgraph", *question)
     same = in_process("subgraph", *question, "--format", "json")
     filed = in_process("subgraph", *question, "--format", "graphml", "-o", "sub.graphml")
