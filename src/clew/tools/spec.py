@@ -19,7 +19,6 @@ from typing import (
     TypeAlias,
     TypedDict,
     TypeGuard,
-    Unpack,
     get_args,
     get_origin,
     get_type_hints,
@@ -172,19 +171,6 @@ class Tool:
         return self.scope == "read" or not self.changes
 
 
-class Hints(TypedDict, total=False):
-    """Fields of a `Tool` that only some operations say."""
-
-    changes: bool
-    destructive: bool
-    frees: bool
-    idempotent: bool
-    open_world: bool
-    confirm: bool
-    undo: Undo
-    http: str
-
-
 # An operation is one annotated function; what clients see of it is read from its signature.
 #
 # Pydantic models in its place were measured: building those of all tools costs `clew mcp` some
@@ -226,13 +212,20 @@ def operation(
     *,
     rights: Scope = "read",
     profiles: frozenset[Profile] = FULL,
-    **hints: Unpack[Hints],
+    changes: bool = True,
+    destructive: bool = False,
+    frees: bool = False,
+    idempotent: bool = False,
+    open_world: bool = False,
+    confirm: bool = False,
+    undo: Undo | None = None,
+    http: str = "",
 ) -> Callable[[Callable[..., Result]], Tool]:
     """Make a tool of a function: its name, docstring and parameters are what clients see.
 
     The function takes the `Call`, then its parameters: `limit: Annotated[int, "Entities",
     between(1, 50)] = 10`. Without a default, a parameter is required; None stands for what the
-    description says. See `Limits` for what else can be said.
+    description says. See `Limits` for what else can be said of one, `Tool` for the rest.
     """
 
     def declare(function: Callable[..., Result]) -> Tool:
@@ -245,16 +238,17 @@ def operation(
             run=lambda call, arguments: function(call, **arguments),
             scope=rights,
             profiles=profiles,
-            **hints,
+            changes=changes,
+            destructive=destructive,
+            frees=frees,
+            idempotent=idempotent,
+            open_world=open_world,
+            confirm=confirm,
+            undo=undo,
+            http=http,
         )
 
     return declare
-
-
-def _parameters(function: Callable[..., Result]) -> tuple[Parameter, ...]:
-    hints = get_type_hints(function, include_extras=True)
-    _, *declared = inspect.signature(function).parameters.values()
-    return tuple(_parameter(one.name, hints[one.name], one.default) for one in declared)
 
 
 _REQUIRED = inspect.Parameter.empty
@@ -271,21 +265,36 @@ _TEXT_LENGTH = 1000
 """Characters of a string, where nothing else is said."""
 
 
+def _parameters(function: Callable[..., Result]) -> tuple[Parameter, ...]:
+    hints = get_type_hints(function, include_extras=True)
+    _, *declared = inspect.signature(function).parameters.values()
+    return tuple(_parameter(one.name, hints.get(one.name), one.default) for one in declared)
+
+
 def _parameter(name: str, hint: object, default: object = _REQUIRED) -> Parameter:
-    """What `Annotated[type, description, limits]` says of a parameter, or of a field."""
-    declared, *said = get_args(hint)
-    kind = declared
-    if get_origin(declared) is UnionType:
-        (kind,) = (one for one in get_args(declared) if one is not NoneType)
+    """What `Annotated[type, description, limits]` says of a parameter, or of a field.
+
+    Raises `TypeError` for what no parameter can be: the author of the operation reads it.
+    """
+    kind, *said = get_args(hint) or (hint,)
+    if isinstance(kind, UnionType):
+        (kind,) = (one for one in get_args(kind) if one is not NoneType)
     told: dict[str, Any] = {"default": default}
     for limits in said:
         told |= limits if isinstance(limits, dict) else {"description": limits}
     item = get_args(kind)[0] if get_origin(kind) is Sequence else kind
+    base = get_origin(item) or item
     if is_typeddict(item):
         fields = get_type_hints(item, include_extras=True).items()
         told |= {"kind": "objects", "fields": tuple(_parameter(*field) for field in fields)}
-    base = get_origin(item) or item
-    told = {"kind": (_KINDS if item is kind else _ARRAYS).get(base), **told}
+    elif get_origin(hint) is not Annotated or base not in (_KINDS if item is kind else _ARRAYS):
+        raise TypeError(
+            f"{name} is declared as {hint!r}; expected Annotated[type, description, limits], the"
+            " type one of str, int, float, bool, Literal, Mapping, or a Sequence of str, int,"
+            " Literal or a TypedDict"
+        )
+    else:
+        told = {"kind": (_KINDS if item is kind else _ARRAYS)[base], **told}
     if base is Literal:
         told["choices"] = get_args(item)
     if told["kind"] in ("string", "name"):
