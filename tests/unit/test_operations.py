@@ -29,7 +29,7 @@ class Stop(TypedDict):
     """A place on the way."""
 
     name: Annotated[str, "Its name.", Limits(max_length=20)]
-    minutes: Annotated[int, "Stay", between(0, 60), Limits(default=5)]
+    minutes: Annotated[int, "Stay", Limits(minimum=0, maximum=60, default=5)]
 
 
 @operation("A way", shape(stops="array"), rights="write", idempotent=True, http="POST /ways 201")

@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
@@ -17,7 +17,6 @@ from typing import (
     Any,
     Literal,
     TypeAlias,
-    TypedDict,
     TypeGuard,
     get_args,
     get_origin,
@@ -56,9 +55,9 @@ Schema: TypeAlias = dict[str, Any]
 class Parameter:
     """One parameter of a tool, or one field of an object in an array of objects."""
 
-    name: str
-    kind: Kind
-    description: str
+    name: str = ""
+    kind: Kind = "string"
+    description: str = ""
     """Says ranges and defaults again, since some clients drop them."""
     required: bool = False
     default: object = None
@@ -72,8 +71,8 @@ class Parameter:
     """Of `objects`."""
     max_items: int = 1000
     """Of arrays."""
-    max_length: int = 100_000
-    """Characters of a string."""
+    max_length: int = 0
+    """Characters of a string, or of each in an array; 0: 100,000."""
     lone: bool = False
     """Whether one of `strings` may come without its array, and an object for its JSON."""
     blank: bool = True
@@ -177,22 +176,11 @@ class Tool:
 # 45 ms at each start, and the errors, clamping and flat schemas would have to be written anyway.
 
 
-class Limits(TypedDict, total=False):
-    """Fields of a `Parameter` that its type does not say; of a `TypedDict`'s field its default."""
-
-    kind: Kind
-    default: object
-    minimum: float
-    maximum: float
-    clamped: bool
-    choices: tuple[str, ...]
-    max_items: int
-    max_length: int
-    lone: bool
-    blank: bool
+Limits = Parameter
+"""Fields of a parameter that an annotation says beside its type and its description."""
 
 
-def between(low: float, high: float, *, clamped: bool = False) -> Limits:
+def between(low: float, high: float, *, clamped: bool = False) -> Parameter:
     """Numbers from `low` to `high`; the description says them again."""
     return Limits(minimum=low, maximum=high, clamped=clamped)
 
@@ -261,8 +249,8 @@ _KINDS: Mapping[object, Kind] = {
     Mapping: "object",
 }
 _ARRAYS: Mapping[object, Kind] = {str: "strings", int: "integers", Literal: "strings"}
-_TEXT_LENGTH = 1000
-"""Characters of a string, where nothing else is said."""
+_TEXT_LENGTH, _MOST_CHARACTERS = 1000, 100_000
+"""Characters of a string that an operation declares, and of any other, where nothing is said."""
 
 
 def _parameters(function: Callable[..., Result]) -> tuple[Parameter, ...]:
@@ -271,44 +259,52 @@ def _parameters(function: Callable[..., Result]) -> tuple[Parameter, ...]:
     return tuple(_parameter(one.name, hints.get(one.name), one.default) for one in declared)
 
 
-def _parameter(name: str, hint: object, default: object = _REQUIRED) -> Parameter:
+def _parameter(name: str, hint: object, given: object = _REQUIRED) -> Parameter:
     """What `Annotated[type, description, limits]` says of a parameter, or of a field.
 
     Raises `TypeError` for what no parameter can be: the author of the operation reads it.
     """
-    kind, *said = get_args(hint) or (hint,)
-    if isinstance(kind, UnionType):
-        (kind,) = (one for one in get_args(kind) if one is not NoneType)
-    told: dict[str, Any] = {"default": default}
-    for limits in said:
-        told |= limits if isinstance(limits, dict) else {"description": limits}
-    item = get_args(kind)[0] if get_origin(kind) is Sequence else kind
-    base = get_origin(item) or item
+    declared, *said = get_args(hint) or (hint,)
+    kinds = [declared]
+    if isinstance(declared, UnionType):
+        kinds = [one for one in get_args(declared) if one is not NoneType]
+    item = get_args(kinds[0])[0] if get_origin(kinds[0]) is Sequence else kinds[0]
+    known: Mapping[object, Kind] = _KINDS if item is kinds[0] else _ARRAYS
+    kind = known.get(get_origin(item) or item)
+    fields: tuple[Parameter, ...] = ()
     if is_typeddict(item):
-        fields = get_type_hints(item, include_extras=True).items()
-        told |= {"kind": "objects", "fields": tuple(_parameter(*field) for field in fields)}
-    elif get_origin(hint) is not Annotated or base not in (_KINDS if item is kind else _ARRAYS):
+        kind = "objects"
+        told = get_type_hints(item, include_extras=True).items()
+        fields = tuple(_parameter(*field) for field in told)
+    if kinds == [str, int]:
+        kind = "name"
+    if kind is None or get_origin(hint) is not Annotated:
         raise TypeError(
             f"{name} is declared as {hint!r}; expected Annotated[type, description, limits], the"
             " type one of str, int, float, bool, Literal, Mapping, or a Sequence of str, int,"
             " Literal or a TypedDict"
         )
-    else:
-        told = {"kind": (_KINDS if item is kind else _ARRAYS)[base], **told}
-    if base is Literal:
-        told["choices"] = get_args(item)
-    if told["kind"] in ("string", "name"):
-        told.setdefault("max_length", _TEXT_LENGTH)
-    if told["default"] is _REQUIRED:
-        told |= {"default": None, "required": True}
-    return Parameter(name=name, **{**told, "description": _description(told)})
+    limits = next((one for one in said if isinstance(one, Limits)), Limits())
+    default = limits.default if given is _REQUIRED else given
+    return replace(
+        limits,
+        name=name,
+        kind=kind,
+        description=_description(
+            next((s for s in said if isinstance(s, str)), ""), limits, default
+        ),
+        required=given is _REQUIRED and default is None,
+        default=default,
+        fields=fields,
+        choices=get_args(item) if get_origin(item) is Literal else limits.choices,
+        max_length=limits.max_length or (_TEXT_LENGTH if kind in ("string", "name") else 0),
+    )
 
 
-def _description(told: Mapping[str, Any]) -> str:
+def _description(what: str, limits: Parameter, default: object) -> str:
     """What a parameter is for, its range unless that is said, and its default."""
-    what, default = told.get("description", ""), told["default"]
-    if "maximum" in told and not what.endswith("."):
-        what = f"{what}{', ' if what else ''}{told['minimum']} to {told['maximum']}."
+    if limits.maximum is not None and not what.endswith("."):
+        what = f"{what}{', ' if what else ''}{limits.minimum} to {limits.maximum}."
     if default in (None, "", ()):
         return what
     return f"{what} Default {str(default).lower() if isinstance(default, bool) else default}."
@@ -466,10 +462,10 @@ def _unquoted(value: object) -> object:
 def _string(where: str, parameter: Parameter, value: object) -> str:
     if not isinstance(value, str):
         raise _wrong(where, value, "a string")
-    if len(value) > parameter.max_length:
+    most = parameter.max_length or _MOST_CHARACTERS
+    if len(value) > most:
         raise InputError(
-            f"{where} has {len(value)} characters; at most {parameter.max_length} are read. Give"
-            " less at a time"
+            f"{where} has {len(value)} characters; at most {most} are read. Give less at a time"
         )
     if _HALF.search(value):
         raise _wrong(where, value, "text without halves of surrogate pairs")

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from clew.mcp.server import ClewServer
     from clew.settings import ServeSettings
     from clew.tools.spec import Parameter
-    from clew.web.graph_view import Tie, View
     from clew.web.request import Sessions
 
     Answer = Callable[[PageRequest, Mapping[str, Any]], Response]
@@ -184,11 +183,6 @@ def check_own_page(request: Request, sessions: Sessions) -> None:
             raise ForbiddenError(f"with a cookie, send the page's token, too, as {FORM_TOKEN}")
 
 
-def api_routes(server: ClewServer, serve: ServeSettings, sessions: Sessions) -> list[Route]:
-    """The routes, behind the same checks as the protocol's."""
-    return Api(server, serve, sessions).routes()
-
-
 def query_arguments(request: Request, parameters: Sequence[Parameter]) -> dict[str, Any]:
     """The arguments of the address: one value each, of arrays all."""
     kinds = {p.name: p.kind for p in parameters}
@@ -324,33 +318,35 @@ def export(kind: str, asked: PageRequest, given: Mapping[str, Any]) -> Response:
     """The file of the picture that the address describes."""
     asked.need("view_graph")
     seen = view(asked.engine, wanted(asked.engine, **complete("graph", PICTURE, given)))
-    text = {"graphml": _graphml, "json": _json}[kind](seen)
+    text = json.dumps(
+        {"nodes": [asdict(node) for node in seen.nodes], "edges": edges_of(seen)},
+        ensure_ascii=False,
+    )
+    if kind == "graphml":
+        nodes = (
+            (
+                f"e{node.id}",
+                {
+                    "name": node.name,
+                    "entity_type": node.type,
+                    "salience_score": node.importance,
+                },
+            )
+            for node in seen.nodes
+        )
+        ties = (
+            (
+                f"t{number}",
+                f"e{tie.source}",
+                f"e{tie.target}",
+                {
+                    "relation_type": tie.relation,
+                    "weight": tie.weight,
+                    "confidence": tie.confidence,
+                },
+            )
+            for number, tie in enumerate(seen.ties)
+        )
+        text = "".join(graphml(nodes, ties))
     name = f'attachment; filename="graph.{kind}"'
     return Response(text, media_type=EXPORTS[kind], headers={"Content-Disposition": name})
-
-
-def _graphml(seen: View) -> str:
-    def relation(tie: Tie) -> dict[str, object]:
-        return {"relation_type": tie.relation, "weight": tie.weight, "confidence": tie.confidence}
-
-    nodes = (
-        (
-            f"e{node.id}",
-            {
-                "name": node.name,
-                "entity_type": node.type,
-                "salience_score": node.importance,
-            },
-        )
-        for node in seen.nodes
-    )
-    edges = (
-        (f"t{number}", f"e{tie.source}", f"e{tie.target}", relation(tie))
-        for number, tie in enumerate(seen.ties)
-    )
-    return "".join(graphml(nodes, edges))
-
-
-def _json(seen: View) -> str:
-    nodes = [asdict(node) for node in seen.nodes]
-    return json.dumps({"nodes": nodes, "edges": edges_of(seen)}, ensure_ascii=False)

@@ -18,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 from clew.errors import ClewError
 from clew.mcp.auth import new_token
 from clew.settings import OAuthSettings, TokenSettings
-from clew.web.api import api_routes
+from clew.web.api import Api
 from clew.web.pages.table import PAGES
 from clew.web.request import (
     FORM_TOKEN,
@@ -224,7 +224,7 @@ def mount(
 ) -> None:
     """Add the explorer and its API to the server's web application."""
     sessions = sessions or Sessions(serve.session_hours, serve.session_minutes)
-    app.routes.extend(api_routes(server, serve, sessions))
+    app.routes.extend(Api(server, serve, sessions).routes())
     app.routes.extend(Explorer(server, serve, sessions).routes())
     # Behind the check of Host and Origin, before whatever asks for a token.
     app.user_middleware[1:1] = [
