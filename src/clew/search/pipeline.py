@@ -150,15 +150,7 @@ def _choose(session: QuerySession, there_is: bool) -> tuple[str, str]:
 
 def _find(session: QuerySession, strategy: str) -> RetrievalResult:
     """What the strategy finds after postprocessing, behind what the question names exactly."""
-    _note_early_date(session)
-    found = postprocess(session, find_strategy(strategy))
-    if strategy in EXACT_FIRST:
-        found = exact_first(session, found)
-    return with_earlier(session, found, strategy) if strategy in WITH_EARLIER else found
-
-
-def _note_early_date(session: QuerySession) -> None:
-    """Note it where `as_of` lies before the first record of the store."""
+    # Note it where `as_of` lies before the first record of the store.
     moment = session.options.as_of
     first = session.resources.store.first_recorded() if moment is not None else None
     if moment is not None and first is not None and moment < first:
@@ -166,6 +158,10 @@ def _note_early_date(session: QuerySession) -> None:
             f"the store knows nothing from before {first:%Y-%m-%d}; it says what it knows now of"
             f" {moment:%Y-%m-%d}"
         )
+    found = postprocess(session, find_strategy(strategy))
+    if strategy in EXACT_FIRST:
+        found = exact_first(session, found)
+    return with_earlier(session, found, strategy) if strategy in WITH_EARLIER else found
 
 
 def _can_be_asked(session: QuerySession) -> bool:
@@ -215,17 +211,38 @@ def _log(result: SearchResult) -> None:
 
 def postprocess(session: QuerySession, strategy: Strategy) -> RetrievalResult:
     """What the strategy finds, after the steps that the options and the settings enable."""
+    resources = session.resources
     found = _by_parts(session, strategy) if session.options.sub_questions else strategy(session)
     if session.options.expand:
         found = _expanded(session, found)
-    if session.options.rerank and session.resources.reranker is not None:
-        found = _reranked(session, found)
+    if session.options.rerank and resources.reranker is not None:
+        from clew.search.ranking.rerank import rerank
+
+        settings = resources.settings.rerank
+        with session.timings.step("rerank"):
+            chunks = resources.store.chunks(found.ranking.top(settings.depth).ids.tolist())
+            ranking, notes = rerank(
+                resources.reranker,
+                session.question,
+                found.ranking,
+                {chunk.id: f"{chunk.context}\n{chunk.text}".strip() for chunk in chunks},
+                depth=settings.depth,
+                weight=settings.weight,
+            )
+        session.note(*notes)
+        found = replace(found, ranking=ranking)
     if _is_filtered(session):
         found = _filtered(session, found)
-    if session.resources.settings.usage.weight:
-        found = _by_usage(session, found)
-    if session.resources.settings.boost.any:
-        found = _boosted(session, found)
+    if resources.settings.usage.weight:
+        from clew.search.ranking.rerank import apply_usage
+
+        used = resources.store.usage(found.ranking.ids.tolist())
+        ranking = apply_usage(found.ranking, used, session.options.now, resources.settings.usage)
+        found = replace(found, ranking=ranking)
+    if resources.settings.boost.any:
+        from clew.search.ranking.rerank import boosted
+
+        found = boosted(session, found)
     return found
 
 
@@ -267,24 +284,6 @@ def _expanded(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
     return replace(found, ranking=reciprocal_rank_fusion([found.ranking, wide]))
 
 
-def _reranked(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
-    from clew.search.ranking.rerank import rerank
-
-    settings, resources = session.resources.settings.rerank, session.resources
-    with session.timings.step("rerank"):
-        chunks = resources.store.chunks(found.ranking.top(settings.depth).ids.tolist())
-        ranking, notes = rerank(
-            resources.reranker,
-            session.question,
-            found.ranking,
-            {chunk.id: f"{chunk.context}\n{chunk.text}".strip() for chunk in chunks},
-            depth=settings.depth,
-            weight=settings.weight,
-        )
-    session.note(*notes)
-    return replace(found, ranking=ranking)
-
-
 def _filtered(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
     from clew.search.ranking.rerank import filter_by_model, read_candidates
 
@@ -302,18 +301,3 @@ def _filtered(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
         )
     session.note(*notes)
     return replace(found, ranking=ranking)
-
-
-def _by_usage(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
-    from clew.search.ranking.rerank import apply_usage
-
-    used = session.resources.store.usage(found.ranking.ids.tolist())
-    settings = session.resources.settings.usage
-    ranking = apply_usage(found.ranking, used, session.options.now, settings)
-    return replace(found, ranking=ranking)
-
-
-def _boosted(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
-    from clew.search.ranking.rerank import boosted
-
-    return boosted(session, found)

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from clew.graph.snapshot import Ints
     from clew.ports import Embedder
-    from clew.ports.models import LanguageModel
     from clew.search.session import QuerySession, RecentlyUsed
     from clew.types import Vector, Vectors
 
@@ -226,7 +225,16 @@ def read_named_entities(session: QuerySession) -> None:
         return
     with session.timings.step("entities"):
         try:
-            names = _named(model, session.question)
+            request = Request(
+                task="route",
+                instructions=_INSTRUCTIONS,
+                messages=(Message(role="user", text=f"Question: {escaped(session.question)}"),),
+                schema=Named,
+                subject=session.question,
+            )
+            value = model.reply(request).value
+            assert isinstance(value, Named)
+            names = value.names
         except ModelError as error:
             session.note(f"entities by the question's words alone: {error}")
             return
@@ -240,16 +248,3 @@ def read_named_entities(session: QuerySession) -> None:
         ]
         new = {seed.row: seed for seed in found if seed.row not in known}
         session.found_analysis = replace(analysis, seeds=(*analysis.seeds, *new.values()))
-
-
-def _named(model: LanguageModel, question: str) -> list[str]:
-    request = Request(
-        task="route",
-        instructions=_INSTRUCTIONS,
-        messages=(Message(role="user", text=f"Question: {escaped(question)}"),),
-        schema=Named,
-        subject=question,
-    )
-    value = model.reply(request).value
-    assert isinstance(value, Named)
-    return value.names

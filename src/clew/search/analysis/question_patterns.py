@@ -89,7 +89,8 @@ def find_names(question: str, keys: Sequence[str]) -> tuple[list[str], list[str]
     known: list[tuple[int, str]] = []
     for key in keys:
         parts = _TOKEN.findall(key)
-        at = _index_of(parts, folded)
+        starts = range(len(folded) - len(parts) + 1)
+        at = next((at for at in starts if folded[at : at + len(parts)] == parts), None)
         if at is None:
             known.append((len(tokens), key))
             continue
@@ -105,11 +106,6 @@ def opens_question(name: str) -> bool:
     """Whether a name begins as questions do, "Give me": its capital says nothing."""
     first = _TOKEN.match(name)
     return first is not None and fold(first.group()) in _OPENERS
-
-
-def _index_of(parts: Sequence[str], words: Sequence[str]) -> int | None:
-    starts = range(len(words) - len(parts) + 1)
-    return next((at for at in starts if words[at : at + len(parts)] == parts), None)
 
 
 def _capitalised_runs(words: Sequence[str], taken: set[int]) -> Iterator[tuple[int, int]]:

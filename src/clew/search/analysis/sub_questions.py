@@ -157,7 +157,7 @@ def _by_sentence(question: str) -> list[str]:
 
 
 def _by_clause(question: str) -> list[str]:
-    parts = [_as_question(part) for part in _JOINT.split(question)]
+    parts = [(part.strip().rstrip("?,; ") + "?") for part in _JOINT.split(question)]
     asks = all(_OPENING.match(part) for part in parts)
     return parts if asks and _stand_alone(parts) else []
 
@@ -172,7 +172,15 @@ def _by_both(question: str) -> list[str]:
     """One question of X and one of Y for "Were both X and Y …"."""
     words = question.split()
     at = next((i for i, word in enumerate(words) if word.lower() == "both"), len(words))
-    end = _end_of_names(words, at + 1)
+    # Where the run of names that begins at `start` ends.
+    start = at + 1
+    end = start
+    for place in range(start, len(words)):
+        if _is_capital(words[place]):
+            end = place + 1
+        elif words[place] not in _INNER:
+            break
+    end = end
     names = words[at + 1 : end]
     if names.count("and") != 1 or any(name[-1] in ",;:" for name in names):
         return []
@@ -181,17 +189,6 @@ def _by_both(question: str) -> list[str]:
     if not all(_is_name(" ".join(side)) for side in sides):
         return []
     return [" ".join([*words[:at], *side, *words[end:]]) for side in sides]
-
-
-def _end_of_names(words: Sequence[str], start: int) -> int:
-    """Where the run of names that begins at `start` ends."""
-    end = start
-    for place in range(start, len(words)):
-        if _is_capital(words[place]):
-            end = place + 1
-        elif words[place] not in _INNER:
-            break
-    return end
 
 
 def _by_choice(question: str) -> list[str]:
@@ -220,10 +217,6 @@ def _is_name(text: str) -> bool:
 def _is_capital(word: str) -> bool:
     first = word.lstrip("\"'“‘([")[:1]
     return first.isupper() or first.isdigit()
-
-
-def _as_question(part: str) -> str:
-    return part.strip().rstrip("?,; ") + "?"
 
 
 def _read_answer(answer: str, question: str) -> tuple[str, ...]:

@@ -516,16 +516,15 @@ def stated_order(
     )
     if not pairs:
         return []
-    lines = [" precedes ".join(_named(hit, labels) for hit in pair) for pair in pairs]
+    lines = [
+        " precedes ".join((f"{one_line(hit.chunk.title)} ({labels[hit.chunk.id]})") for hit in pair)
+        for pair in pairs
+    ]
     cited = {hit.chunk.id: hit.chunk for pair in pairs for hit in pair}
     form = Form(
         text="\n".join(f"- {line}" for line in lines), citations=cite_chunks(list(cited.values()))
     )
     return [Block(kind="timeline", heading="What precedes what", forms=(form,))]
-
-
-def _named(hit: Hit, labels: Mapping[int, str]) -> str:
-    return f"{one_line(hit.chunk.title)} ({labels[hit.chunk.id]})"
 
 
 # What was stated by hand of a question's entities: relations that no passage says.
@@ -572,7 +571,9 @@ def stated_by_hand(session: QuerySession, in_part: Mapping[int, str]) -> tuple[s
     found = [one for one in known if one.chunk_id is None]
     if not found:
         return ()
-    names = store.entity_names([id_ for one in found for id_ in _ends(one)])
+    names = store.entity_names(
+        [id_ for one in found for id_ in (one.from_entity_id, one.to_entity_id)]
+    )
     when = asked_moment(session)
     # "Before Oslo" asks for another place.
     asked = set(question_terms(session.question)) - set(terms(named_event(session.question)))
@@ -622,7 +623,3 @@ def stated_block(stated: Sequence[str]) -> list[Block]:
     text = "\n".join(f"- {line}" for line in stated)
     form = Form(text=text, citations=())
     return [Block(kind="subgraph", heading=STATED, forms=(form,))] if stated else []
-
-
-def _ends(relation: Relation) -> tuple[int, int]:
-    return relation.from_entity_id, relation.to_entity_id

@@ -358,8 +358,10 @@ def in_folder(session: QuerySession, ranking: Ranking) -> Iterator[int]:
         ordered = newest or ids.tolist()
     else:
         ordered = sorted(ids.tolist(), key=lambda id_: (places.get(id_, len(places)), id_))
-    yield from first_of_each(session, ordered, lambda chunk: _lies_in(chunk.source, name))
-
-
-def _lies_in(source: str, name: list[str]) -> bool:
-    return any(terms(part) == name for part in PurePath(source.split("#")[0]).parts[:-1])
+    yield from first_of_each(
+        session,
+        ordered,
+        lambda chunk: any(
+            terms(part) == name for part in PurePath(chunk.source.split("#")[0]).parts[:-1]
+        ),
+    )
