@@ -219,9 +219,8 @@ def read_named_entities(session: QuerySession) -> None:
 
     Those that the words of the question name stay. Where the model fails, a note says so.
     """
-    model = session.options.model or session.resources.language_model
-    wanted = session.resources.settings.llm.entities
-    if model is None or not wanted:
+    model = session.model
+    if model is None:
         return
     with session.timings.step("entities"):
         try:

@@ -78,6 +78,14 @@ use the question's own words. Answer with nothing but these questions, one a lin
 Where it asks for one thing only, answer with that one line."""
 
 
+def parts_of(question: str, model: LanguageModel | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The parts of a question that asks for several things, and notes."""
+    if model is None:
+        note = "no language model was used: the question was split by rule"
+        return split_question(question), (note,)
+    return split_with_model(model, question)
+
+
 def split_question(question: str) -> tuple[str, ...]:
     """The parts of a question that asks for several things; else the question alone.
 

@@ -317,6 +317,14 @@ def _importance(session: QuerySession, chunks: Sequence[StoredChunk | None]) -> 
 _SECONDS_A_DAY = 86_400.0
 
 
+def by_usage(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
+    """The result with the usage of its passages mixed in, by the settings."""
+    used = session.resources.store.usage(found.ranking.ids.tolist())
+    settings = session.resources.settings.usage
+    ranking = apply_usage(found.ranking, used, session.options.now, settings)
+    return replace(found, ranking=ranking)
+
+
 def apply_usage(
     ranking: Ranking, usage: Mapping[int, Use], now: datetime, settings: UsageSettings
 ) -> Ranking:
