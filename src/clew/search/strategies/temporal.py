@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.graph.snapshot import distinct
-from clew.search.analysis.question_patterns import EVENTS, HAPPENED, SUPERLATIVE
+from clew.search.analysis.question_patterns import WORDING
 from clew.search.answer.blocks import (
     Block,
     Form,
@@ -162,7 +162,7 @@ def _newest_first(session: QuerySession, ranking: Ranking) -> Ranking:
     top = ranking.top(NEWEST_AMONG)
     nearness = closeness(session, top.ids)
     order = np.argsort(-top.scores * (1 + NEWER * nearness), kind="stable")
-    if SUPERLATIVE.search(session.question):
+    if WORDING["superlative"].search(session.question):
         alike = _alike(session, session, top.ids)
         if alike[:1].all():
             order = np.lexsort((np.argsort(order), np.where(alike, -nearness, 1), ~alike))
@@ -436,7 +436,7 @@ def asks_of_period(session: QuerySession) -> bool:
     """Whether it asks for what is of its period: "what was repaired in …?", "notes of …"."""
     rest = question_terms(session.question.replace(session.asked_time.phrase, " "))
     few = len(rest) <= 1 and not session.analysis.seeds
-    return few or EVENTS.match(session.question) is not None
+    return few or WORDING["events"].match(session.question) is not None
 
 
 def asks_what_happened(session: QuerySession) -> bool:
@@ -444,7 +444,7 @@ def asks_what_happened(session: QuerySession) -> bool:
     if session.named_period is None:
         return False
     question = session.question.replace(session.asked_time.phrase, " ")
-    asked = HAPPENED.match(question)
+    asked = WORDING["happened"].match(question)
     return asked is not None and not question_terms(question[asked.end() :])
 
 
