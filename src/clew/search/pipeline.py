@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError
-from clew.search.analysis.asked_time import read_asked_time
+from clew.search.analysis.period import read_asked_time
 from clew.search.analysis.spelling import read_as_spelt
 from clew.search.answer.answering_sentence import without_unsaid
 from clew.search.answer.blocks import RetrievalResult, assemble

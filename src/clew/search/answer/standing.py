@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from clew.search.analysis.asked_time import named_event
 from clew.search.answer.blocks import Block, Form, cite_chunks, statement
 from clew.search.retrieval.channels import Ranking
 from clew.search.retrieval.filters import filtered_relations
@@ -533,8 +532,9 @@ def stated_by_hand(session: QuerySession, in_part: Mapping[int, str]) -> tuple[s
         [id_ for one in found for id_ in (one.from_entity_id, one.to_entity_id)]
     )
     when = asked_moment(session)
-    # "Before Oslo" asks for another place.
-    asked = set(question_terms(session.question)) - set(terms(named_event(session.question)))
+    asked = set(question_terms(session.question))
+    if other := _WORDS["beside"].search(session.question):  # "before Oslo" asks for another place
+        asked -= set(terms(other["name"]))
     nearness = _nearness(session, found, in_part.values())
     lines: list[tuple[tuple[bool, int, float, float], str]] = []
     for one in found:

@@ -157,8 +157,8 @@ def _named(session: QuerySession, places: dict[int, int]) -> Iterator[int]:
         others = [term for term in question_terms(session.question) if term not in said]
         bearing = []
         for document in documents:
-            ids = np.array(document.chunk_ids, dtype=np.int64)
-            allowed = ids[session.allows(ids)].tolist()
+            held = np.array(document.chunk_ids, dtype=np.int64)
+            allowed: list[int] = held[session.allows(held)].tolist()
             if allowed and name.names(document):
                 bearing.append((document, allowed))
         for _, ids in _meant(bearing, others, places)[:MAX_LEADING]:
