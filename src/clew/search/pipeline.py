@@ -24,7 +24,7 @@ from clew.search.retrieval.exact import exact_first
 from clew.search.session import QuerySession
 from clew.search.strategies import AUTO, EVERYWHERE, find_strategy, without_effect
 from clew.search.strategies.look_up import be_sure, is_looked_up
-from clew.search.strategies.temporal import (
+from clew.search.strategies.periods import (
     asks_what_happened,
     describe_time,
     keep_to_period,
