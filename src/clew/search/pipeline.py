@@ -19,7 +19,7 @@ from clew.search.answer.standing import (
     stated_block,
     stated_by_hand,
 )
-from clew.search.retrieval.channels import Ranking, reciprocal_rank_fusion
+from clew.search.retrieval.channels import Ranking
 from clew.search.retrieval.exact import exact_first
 from clew.search.session import QuerySession
 from clew.search.strategies import AUTO, EVERYWHERE, find_strategy, without_effect
@@ -109,7 +109,7 @@ def _understand(
     if missing:
         session.note(missing)
     elif resources.settings.llm.entities:
-        from clew.search.analysis.expansion import read_named_entities
+        from clew.search.analysis.named_entities import read_named_entities
 
         read_named_entities(session)
     return session, not missing
@@ -135,27 +135,14 @@ def _choose(session: QuerySession, there_is: bool) -> tuple[str, str]:
 
 
 def _retrieve(session: QuerySession, find: Find) -> RetrievalResult:
-    """What the strategy finds, of the question and where it is asked for of each of its parts."""
+    """What the strategy finds."""
     moment, store = session.options.as_of, session.resources.store
     if moment is not None and (first := store.first_recorded()) and moment < first:
         session.note(
             f"the store knows nothing from before {first:%Y-%m-%d}; it says what it knows now of"
             f" {moment:%Y-%m-%d}"
         )
-    if not session.options.sub_questions:
-        return find(session)
-    from clew.search.analysis.sub_questions import fuse_by_max, parts_of
-
-    parts, notes = parts_of(session.question, session.model)
-    session.note(*notes)
-    whole = find(session)
-    if len(parts) < 2:
-        return whole
-    asked = [session.for_question(part) for part in parts]
-    rankings = [find(part).ranking for part in asked]
-    for part in asked:
-        session.trust(part)
-    return replace(whole, ranking=fuse_by_max([whole.ranking, *rankings]))
+    return find(session)
 
 
 # --- rank ------------------------------------------------------------------------------------
@@ -167,8 +154,6 @@ def _rank(session: QuerySession, name: str, found: RetrievalResult) -> Retrieval
     Behind what the question names exactly; with the passages of earlier versions.
     """
     options, settings = session.options, session.resources.settings
-    if options.expand:
-        found = _expanded(session, found)
     if options.rerank and session.resources.reranker is not None:
         found = _reranked(session, found)
     by_setting = options.rerank and settings.llm.filter
@@ -183,17 +168,6 @@ def _rank(session: QuerySession, name: str, found: RetrievalResult) -> Retrieval
     if finds == "exact":
         found = exact_first(session, found)
     return with_earlier(session, found, name) if finds in EVERYWHERE else found
-
-
-def _expanded(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
-    """What follows the graph has the neighbours already: an equal vote would drown its order."""
-    from clew.search.analysis.expansion import expansion_ranking
-
-    with session.timings.step("widen"):
-        wide = expansion_ranking(session, session.resources.name_vectors)
-    if session.evidence is not None:
-        return replace(found, ranking=found.ranking.then(wide))
-    return replace(found, ranking=reciprocal_rank_fusion([found.ranking, wide]))
 
 
 def _reranked(session: QuerySession, found: RetrievalResult) -> RetrievalResult:

@@ -425,10 +425,6 @@ class SearchResources(Protocol):
         """Embeddings of earlier questions."""
 
     @property
-    def name_vectors(self) -> RecentlyUsed[str, Vector]:
-        """Embeddings of entities' names."""
-
-    @property
     def snapshot(self) -> Snapshot:
         """The graph of chunks, sentences and entities."""
 

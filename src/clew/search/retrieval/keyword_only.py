@@ -50,7 +50,6 @@ class _WithoutModel:
         self.vectors = self.text_vectors = _NothingNear(resources.vectors)
         # What is embedded here must not be taken for the model's.
         self.query_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(1)
-        self.name_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(1)
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._resources, name)
