@@ -296,7 +296,7 @@ def test_an_answer_is_known_until_the_store_changes(engine: clew.Clew, folder: P
 def test_other_options_are_another_question(engine: clew.Clew, folder: Path) -> None:
     engine.index([folder])
     engine.search(QUESTION)
-    for options in ({"limit": 2}, {"strategy": "vector"}, {"as_of": "2020"}, {"expand": True}):
+    for options in ({"limit": 2}, {"strategy": "vector"}, {"as_of": "2020"}, {"temporal": False}):
         assert "cache" not in engine.search(QUESTION, **options).timings_ms
 
 
