@@ -24,7 +24,7 @@ from clew.indexing.enrichment.validation import NO_TYPE, TOO_VAGUE, UNNAMED, UNQ
 from clew.library import Clew
 from clew.ports.models import LanguageModel, Reply, Request
 from clew.settings import load_settings
-from clew.stores.enrichments import enrichments_of
+from clew.stores.extractions import Enrichments
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.testing.recorded import RecordedExtraction, RecordedLanguageModel
 from clew.types import Document
@@ -348,10 +348,10 @@ def malformed(seed: int) -> str:
 def test_malformed_replies_lose_nothing_and_change_nothing(folder: Path, count: int) -> None:
     class Malformed(ScriptedLanguageModel):
         def reply(self, request: Request) -> Reply:
-            seed, self.count = self.count, self.count + 1
-            return Reply(text=malformed(seed), finish="stop", model="m")
+            self.made += 1
+            return Reply(text=malformed(self.made), finish="stop", model="m")
 
-        count = 0
+        made = 0
 
     model = Malformed()
     with opened(folder, model, cache=False) as store:
@@ -359,7 +359,7 @@ def test_malformed_replies_lose_nothing_and_change_nothing(folder: Path, count: 
         assert client is not None
         task = ModelExtraction(
             store.store,
-            enrichments_of(store.store),
+            Enrichments(store.store.backend),
             client,
             store.settings.llm,
             store.state.bound_ingest,
@@ -367,8 +367,8 @@ def test_malformed_replies_lose_nothing_and_change_nothing(folder: Path, count: 
         )
         works: Sequence[Work] = list(task.works([d.id for d in store.documents.list()]))
         failed, unrecorded = 0, list[Outcome]()
-        while model.count < count:
-            work = works[model.count % len(works)]
+        while model.made < count:
+            work = works[model.made % len(works)]
             try:
                 outcome = task.ask(work)
             except ReplyError:
