@@ -20,7 +20,7 @@ PAIRS: dict[str, tuple[str, set[str], set[str]]] = {
         "search",
         set(),
         # What one strategy takes, and how it is printed.
-        {"alpha", "expand", "fusion", "hierarchy", "layer", "level", "sub_questions", "temporal"}
+        {"alpha", "fusion", "hierarchy", "layer", "level", "temporal"}
         | {"citations", "context", "explain"},
     ),
     "find_paths": ("path", set(), set()),

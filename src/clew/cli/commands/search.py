@@ -45,8 +45,6 @@ def search(
     hierarchy: HierarchyOption = None,
     level: LevelOption = None,
     min_confidence: MinConfidenceOption = None,
-    expand: ExpandOption = False,
-    sub_questions: SubQuestionsOption = False,
     model_filter: ModelFilterOption = None,
     namespaces: NamespacesOption = None,
     context: ContextOption = False,
@@ -80,8 +78,6 @@ def search(
         hierarchy=hierarchy,
         level=level,
         min_confidence=min_confidence,
-        expand=expand,
-        sub_questions=sub_questions,
         model_filter=model_filter,
     )
 
@@ -150,12 +146,6 @@ HierarchyOption: TypeAlias = Annotated[
 LevelOption: TypeAlias = Annotated[
     int | None,
     typer.Option(metavar="N", min=0, help="global: level of reports.", show_default=False),
-]
-ExpandOption: TypeAlias = Annotated[
-    bool, typer.Option("--expand", help="Search for the entities' other names, too.")
-]
-SubQuestionsOption: TypeAlias = Annotated[
-    bool, typer.Option("--sub-questions", help="Ask each part of the question by itself, too.")
 ]
 ContextOption: TypeAlias = Annotated[
     bool,
