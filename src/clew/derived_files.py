@@ -148,7 +148,13 @@ def write_arrays(
     except OSError:
         remove_files([temporary])
         raise
-    _remove_replaced(path, kind, generation)
+    # Remove what is out of date, and what a process that was killed left half written.
+    files = derived_files(path.parent, kind)
+    remove_files(other for other, of in files.items() if of <= generation and other != path)
+    for left in path.parent.glob(f".{kind}-*"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > _ABANDONED_SECONDS:
+                left.unlink()
     return path
 
 
@@ -165,16 +171,6 @@ def _write_array(file: BinaryIO, name: str, array: Array | Iterator[Array]) -> E
             file.write(block)
             blocks.append((len(block), zlib.crc32(block)))
     return Entry(name, dtype, shape, offset, blocks)
-
-
-def _remove_replaced(path: Path, kind: str, generation: int) -> None:
-    """Remove what is out of date, and what a process that was killed left half written."""
-    files = derived_files(path.parent, kind)
-    remove_files(other for other, of in files.items() if of <= generation and other != path)
-    for left in path.parent.glob(f".{kind}-*"):
-        with suppress(OSError):
-            if time.time() - left.stat().st_mtime > _ABANDONED_SECONDS:
-                left.unlink()
 
 
 # --- reading
@@ -256,7 +252,9 @@ class MappedArrays:
         self.path = path
         self._file = path.open("rb")
         self._state = _file_state(self._file)
-        self._sound = _is_noted(path, self._state)
+        self._sound = (
+            self._state[1] >= _NOTED_FROM and _notes(path.parent).get(path.name) == self._state
+        )
         try:
             entries = read_table(self._file)
             self.arrays = {entry.name: _map_array(self._file, entry) for entry in entries}
@@ -287,10 +285,6 @@ def _file_state(file: BinaryIO) -> list[int]:
     """What changes where anybody writes to a file or puts another in its place."""
     found = os.fstat(file.fileno())
     return [found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
-
-
-def _is_noted(path: Path, state: list[int]) -> bool:
-    return state[1] >= _NOTED_FROM and _notes(path.parent).get(path.name) == state
 
 
 def _note(path: Path, state: list[int]) -> None:

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from clew.errors import InputError, UnreadableError, check_several
 from clew.indexing.reading.files import open_real
-from clew.indexing.reading.formats.common import RawFile, ReadResult, json_safe, text_digest
+from clew.indexing.reading.formats.common import RawFile, Reader, ReadResult, json_safe, text_digest
 from clew.indexing.reading.reader import (
     document_from_text,
     file_digest,
     read_file,
     read_raw,
 )
-from clew.types import document_id
+from clew.types import Document, document_id
 from clew.types.values import file_source
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from clew.indexing.reading.formats.common import Reader
     from clew.settings import LimitSettings, ReadSettings
-    from clew.types import Document
 
     Readers = Mapping[str, Sequence[Reader]]
 

@@ -339,7 +339,16 @@ class _Terms:
             ends = {n for r in related if r.sentence == ordinal for n in (r.head, r.tail)}
             for span in of_sentence:
                 if span.name in ends:
-                    new.setdefault((ordinal, entity_key(span.name)), _mention(span, ordinal))
+                    new.setdefault(
+                        (ordinal, entity_key(span.name)),
+                        Mention(
+                            name=span.name,
+                            entity_type=span.entity_type,
+                            sentence=ordinal,
+                            start=span.start,
+                            end=span.end,
+                        ),
+                    )
         said = {(mention.sentence, entity_key(mention.name)) for mention in found.mentions}
         added = [mention for key, mention in new.items() if key not in said]
         if not (added or related):
@@ -376,16 +385,6 @@ class _Terms:
                 fact = ordinal, entity_key(one.head), one.relation_type, entity_key(one.tail)
                 if fact not in known and not terms.isdisjoint((one.head, one.tail)):
                     yield one
-
-
-def _mention(span: NameSpan, sentence: int) -> Mention:
-    return Mention(
-        name=span.name,
-        entity_type=span.entity_type,
-        sentence=sentence,
-        start=span.start,
-        end=span.end,
-    )
 
 
 def _sentences(text: str, found: ChunkExtraction) -> Iterator[tuple[int, int, int]]:

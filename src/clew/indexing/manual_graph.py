@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain, islice
@@ -19,18 +21,24 @@ from clew.errors import InputError, NotFoundError, check_several
 from clew.indexing.reading.formats.common import clean_text, text_digest
 from clew.request_end import has_ended
 from clew.text import entity_key
-from clew.types import Document, NewEntity, NewRelation, Skipped, document_id
+from clew.types import (
+    Document,
+    Entity,
+    Metadata,
+    NewEntity,
+    NewRelation,
+    Relation,
+    Skipped,
+    Vectors,
+    document_id,
+)
 from clew.types.values import CARD, OBSERVATION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
-
     from clew.indexing.isolation.worker import Prepared
     from clew.indexing.pipeline import IndexingPipeline
     from clew.indexing.reading.formats.memory import MemoryEntity, MemoryRecords, MemoryRelation
     from clew.ports import Store
-    from clew.types import Entity, Metadata, Relation, Vectors
 
     Ready = tuple[Prepared, Vectors]
     """A document that only needs to be saved."""

@@ -20,26 +20,29 @@ from __future__ import annotations
 import json
 import time
 from collections import deque
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from clew.errors import ClewError
-from clew.indexing.extension import NoExtension
+from clew.indexing.extension import Extension, NoExtension
 from clew.indexing.inputs import DocumentInput
-from clew.indexing.isolation.worker import Prepare, Prepared
+from clew.indexing.isolation.worker import Prepare, Prepared, Runner
 from clew.indexing.linking import StoreTerms, without_names
-from clew.types import Extraction, IndexedDocument
+from clew.types import (
+    AliasEvidence,
+    ChunkExtraction,
+    Document,
+    Extraction,
+    IndexedDocument,
+    Vectors,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-
-    from clew.indexing.extension import Extension
-    from clew.indexing.isolation.worker import Runner
     from clew.ports import Embedder, Extractor, Store
     from clew.settings import LinkSettings, SplitSettings
-    from clew.types import AliasEvidence, ChunkExtraction, Document, Vectors
 
 
 GROUP_SECONDS = 0.5

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -165,12 +165,8 @@ def _of_spellings(names: Sequence[KnownName]) -> Iterator[_Pair]:
             blocks[block].append(known)
     for same in blocks.values():
         for i, known in enumerate(same):
-            yield from _alike(known, same[:i])
-
-
-def _alike(known: KnownName, others: Iterable[KnownName]) -> Iterator[_Pair]:
-    key = entity_key(known.name)
-    for other in others:
-        score = similarity(key, entity_key(other.name), _LEAST_ALIKE)
-        if 0 < score < 1:
-            yield _Pair(known, other, score * 0.7, f"spelled alike ({score:.2f})")
+            key = entity_key(known.name)
+            for other in same[:i]:
+                score = similarity(key, entity_key(other.name), _LEAST_ALIKE)
+                if 0 < score < 1:
+                    yield _Pair(known, other, score * 0.7, f"spelled alike ({score:.2f})")

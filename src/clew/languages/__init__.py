@@ -67,7 +67,10 @@ def recognise(text: str, english: frozenset[str]) -> str:
 
     `english` are the function words of English. The same text always gives the same.
     """
-    sample = _sample(text)
+    # The beginning and the middle of a text, without addresses, paths and codes.
+    middle = max(_SAMPLE, len(text) // 2)
+    parts = f"{text[:_SAMPLE]}\n{text[middle : middle + _SAMPLE]}"
+    sample = unicodedata.normalize("NFC", " ".join(filter(_may_be_prose, parts.split())))
     words = _WORD.findall(sample.casefold())
     letters = sum(map(len, words))
     dense = 0 if sample.isascii() else len(_DENSE.findall(sample))
@@ -75,13 +78,6 @@ def recognise(text: str, english: frozenset[str]) -> str:
         return ""
     is_spaced = dense < letters // 3
     return (is_spaced and _by_function_words(words, english)) or _by_model(sample)
-
-
-def _sample(text: str) -> str:
-    """The beginning and the middle of a text, without addresses, paths and codes."""
-    middle = max(_SAMPLE, len(text) // 2)
-    parts = f"{text[:_SAMPLE]}\n{text[middle : middle + _SAMPLE]}"
-    return unicodedata.normalize("NFC", " ".join(filter(_may_be_prose, parts.split())))
 
 
 def _may_be_prose(token: str) -> bool:
@@ -182,15 +178,13 @@ def _read(values: Mapping[str, Any]) -> LanguageWords:
         abbreviations=word_list(values["abbreviations"]),
         elision=re.compile(rf"(?:{elided})['’]") if elided else None,
         ordinals=values.get("ordinals", False),
-        nouns=_noun_signs(values) if "articles" in values else None,
-    )
-
-
-def _noun_signs(values: Mapping[str, Any]) -> NounSigns:
-    return NounSigns(
-        articles=word_list(values["articles"]),
-        adjectives=tuple(values["adjective_endings"].split()),
-        endings=tuple(values["noun_endings"].split()),
+        nouns=NounSigns(
+            articles=word_list(values["articles"]),
+            adjectives=tuple(values["adjective_endings"].split()),
+            endings=tuple(values["noun_endings"].split()),
+        )
+        if "articles" in values
+        else None,
     )
 
 

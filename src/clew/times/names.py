@@ -484,27 +484,23 @@ def _days(match: re.Match[str], today: date) -> Days:
         words = " ".join(match["day"].casefold().split())
         return one_day(today + timedelta(days=_DAYS_OFF[words]))
     if match["which"]:
-        return _chosen(match, today)
+        # Last, this or next of a unit, a weekday, a month or a season.
+        which = match["which"].casefold()
+        step = {"this": 0, "next": 1}.get(which, -1)
+        if match["unit"]:
+            return _calendar(match["unit"].casefold(), step, today)
+        every = _occurrences(match["named"].casefold(), today)
+        if step < 0:
+            return max(days for days in every if days[1] <= today)
+        if step > 0:
+            return min(days for days in every if days[0] > today)
+        return next((days for days in every if days[0] <= today < days[1]), every[len(every) // 2])
     if match["ago"]:
         return _calendar(match["back"].casefold(), -_many(match["ago"]), today)
     if match["hence"]:
         return _calendar(match["on"].casefold(), _many(match["hence"]), today)
     many = _many(match["many"]) if match["many"] else 1
     return _rolling((match["units"] or match["rolled"]).casefold(), many, today)
-
-
-def _chosen(match: re.Match[str], today: date) -> Days:
-    """Last, this or next of a unit, a weekday, a month or a season."""
-    which = match["which"].casefold()
-    step = {"this": 0, "next": 1}.get(which, -1)
-    if match["unit"]:
-        return _calendar(match["unit"].casefold(), step, today)
-    every = _occurrences(match["named"].casefold(), today)
-    if step < 0:
-        return max(days for days in every if days[1] <= today)
-    if step > 0:
-        return min(days for days in every if days[0] > today)
-    return next((days for days in every if days[0] <= today < days[1]), every[len(every) // 2])
 
 
 def _occurrences(named: str, today: date) -> list[Days]:

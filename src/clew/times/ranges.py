@@ -174,7 +174,11 @@ def hull(one: Period, other: Period) -> Period:
 
 def _groups(text: str, now: datetime) -> list[list[_Date]]:
     found = find_periods(text, now)
-    yearless = [y for y in find_yearless(text) if not any(_overlap(y, f) for f in found)]
+    yearless = [
+        y
+        for y in find_yearless(text)
+        if not any((y.start < f.end and f.start < y.end) for f in found)
+    ]
     groups: list[list[_Date]] = []
     dates: list[_Date] = [*found, *yearless]
     for one in sorted(dates, key=lambda one: one.start):
@@ -183,10 +187,6 @@ def _groups(text: str, now: datetime) -> list[list[_Date]]:
         else:
             groups.append([one])
     return groups
-
-
-def _overlap(one: _Date, other: _Date) -> bool:
-    return one.start < other.end and other.start < one.end
 
 
 def _periods(group: Sequence[_Date], today: date) -> Iterator[Period]:

@@ -11,6 +11,7 @@ import html
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,21 +24,17 @@ from clew.indexing.enrichment.contexts import unknown_words
 from clew.indexing.enrichment.run import CheckedModel, Counts
 from clew.indexing.enrichment.validation import name_pattern
 from clew.indexing.suggestions import suggest_merges
-from clew.ports.graph import StoredDescription
+from clew.ports.graph import Described, DescriptionLog, StoredDescription
 from clew.ports.models import Message, Request
 from clew.text import find_words, plain, terms
-from clew.types import Description
+from clew.types import Community, Description, MergeSuggestion, StoredChunk
 from clew.types.results import statement_text
 from clew.types.values import NUMBER
 from clew.untrusted import NOTICE, untrusted_block
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from clew.ports import CommunityStore, Store
-    from clew.ports.graph import Described, DescriptionLog
     from clew.settings import LlmSettings
-    from clew.types import Community, MergeSuggestion, StoredChunk
 
 
 MOST_STATEMENTS = 8

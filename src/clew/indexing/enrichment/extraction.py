@@ -8,7 +8,8 @@ quotation does not stand in a passage, or whose names do not, is dropped and cou
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -26,9 +27,6 @@ from clew.types import ChunkExtraction, Extraction, NewEntity
 from clew.untrusted import NOTICE, untrusted_block
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
-
     from clew.indexing.pipeline import IndexingPipeline
     from clew.ports import Store
     from clew.ports.graph import EnrichmentLog

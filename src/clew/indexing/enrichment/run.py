@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from clew.errors import BudgetError, ModelError, ModelUnavailableError, ReplyError
-from clew.ports.models import LanguageModel
+from clew.ports.models import LanguageModel, Reply, Request
 from clew.workers import Workers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
     from concurrent.futures import Future
 
-    from clew.ports.models import Reply, Request
 
 W = TypeVar("W")
 Out = TypeVar("Out")

@@ -11,6 +11,7 @@ import ipaddress
 import socket
 import threading
 import time
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -23,8 +24,6 @@ from clew.errors import InputError, UnreadableError
 from clew.indexing.reading.formats.media_types import media_type_of, suffix_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from clew.settings import AccessSettings
 
 

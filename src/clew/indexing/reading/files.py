@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from errno import EINVAL
+from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,6 @@ from clew.errors import InputError
 from clew.settings.place import SETTINGS_FILE
 
 if TYPE_CHECKING:
-    from io import BufferedReader
-
     from clew.settings import ReadSettings, Settings
 
 

@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -37,11 +37,7 @@ from clew.indexing.splitting.units import (
 )
 from clew.indexing.syntax.parse import syntax_of
 from clew.settings import SplitSettings
-from clew.types import Chunk, Document, Metadata, Piece, Section, Split
-
-if TYPE_CHECKING:
-    from clew.types import Vectors
-
+from clew.types import Chunk, Document, Metadata, Piece, Section, Split, Vectors
 
 _TELLING = re.compile(r"[^\W_]")
 """A letter or a digit."""
@@ -366,7 +362,13 @@ def section_spans(
 
 def _groups(units: Sequence[Unit], outline: Outline, limit: int, tiny: int) -> list[CharRange]:
     groups: list[_Group] = []
-    for start, end, trail in _parts(units, outline):
+    # The units under each heading: first, one after the last, trail.
+    firsts = [bisect_left(units, start, key=lambda unit: unit.start) for start in outline.starts]
+    for start, end, trail in [
+        (a, b, trail)
+        for (a, b), trail in zip(pairwise([*firsts, len(units)]), outline.trails, strict=True)
+        if a < b
+    ]:
         weight = sum(unit.weight for unit in units[start:end])
         current = groups[-1] if groups else None
         if (
@@ -381,16 +383,6 @@ def _groups(units: Sequence[Unit], outline: Outline, limit: int, tiny: int) -> l
         else:
             groups.append(_Group(start, end, weight, trail, trail))
     return [(group.start, group.end) for group in groups]
-
-
-def _parts(units: Sequence[Unit], outline: Outline) -> list[tuple[int, int, Trail]]:
-    """The units under each heading: first, one after the last, trail."""
-    firsts = [bisect_left(units, start, key=lambda unit: unit.start) for start in outline.starts]
-    return [
-        (a, b, trail)
-        for (a, b), trail in zip(pairwise([*firsts, len(units)]), outline.trails, strict=True)
-        if a < b
-    ]
 
 
 def make_sections(text: str, starts: Sequence[int], outline: Outline) -> tuple[Section, ...]:
@@ -557,7 +549,13 @@ def mark_topics(
     """
     if len(units) < _FEWEST:
         return list(units)
-    vectors = embed_documents(_windows(units, text))
+    last = len(units) - 1
+    vectors = embed_documents(
+        [
+            text[units[max(0, i - _REACH)].start : units[min(last, i + _REACH)].end]
+            for i in range(len(units))
+        ]
+    )
     # Rounded: what differs by less is no turn.
     similarities = np.einsum("ij,ij->i", vectors[:-1], vectors[1:]).round(3)
     padded = np.pad(similarities, 1, constant_values=similarities.max())
@@ -569,14 +567,6 @@ def mark_topics(
         units,
         {u.start: Break.TOPIC for u in turns if Break.SENTENCE <= u.strength < Break.TOPIC},
     )
-
-
-def _windows(units: Sequence[Unit], text: str) -> list[str]:
-    last = len(units) - 1
-    return [
-        text[units[max(0, i - _REACH)].start : units[min(last, i + _REACH)].end]
-        for i in range(len(units))
-    ]
 
 
 # Context without a language model: what a passage belongs to, in a few words.

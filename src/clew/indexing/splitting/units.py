@@ -169,7 +169,17 @@ def _blocks(text: str, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
     """Ranges in order, and whether each is a block to be kept whole."""
     part = text[start:end]
     fenced = fences(part)
-    whole = sorted([*fenced, *_outside(tables(part), fenced)])
+    # The spans that overlap none of the others; both in order and without overlap.
+    whole = sorted(
+        [
+            *fenced,
+            *[
+                (a, b)
+                for a, b in tables(part)
+                if not (i := bisect_left(fenced, b, key=itemgetter(0))) or fenced[i - 1][1] <= a
+            ],
+        ]
+    )
     at = 0
     for left, right in whole:
         if at < left:
@@ -178,17 +188,6 @@ def _blocks(text: str, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
         at = right
     if at < len(part):
         yield start + at, end, False
-
-
-def _outside(
-    spans: Sequence[tuple[int, int]], others: Sequence[tuple[int, int]]
-) -> list[tuple[int, int]]:
-    """The spans that overlap none of the others; both in order and without overlap."""
-    return [
-        (a, b)
-        for a, b in spans
-        if not (i := bisect_left(others, b, key=itemgetter(0))) or others[i - 1][1] <= a
-    ]
 
 
 def _border(text: str, before: int, start: int) -> Break:

@@ -230,7 +230,8 @@ def _parse(text: str) -> tuple[dict[str, _Entry], list[Failed]]:
         )
         found = block.ignore_error_block if is_sound else block  # type: ignore[attr-defined]
         if isinstance(found, ParsingFailedBlock):
-            failed.append(Failed(line, _key(block), _reason(found)))
+            match = _ENTRY.match(block.raw or "")
+            failed.append(Failed(line, match["key"] if match else "", _reason(found)))
         elif isinstance(found, Entry):
             fields = {f.key.lower(): _value(f.value, strings) for f in reversed(found.fields)}
             entry = _Entry(found.key, found.entry_type.lower(), line, fields)
@@ -248,11 +249,6 @@ def _quiet() -> Iterator[None]:
         yield
     finally:
         logger.setLevel(level)
-
-
-def _key(block: Block) -> str:
-    match = _ENTRY.match(block.raw or "")
-    return match["key"] if match else ""
 
 
 def _reason(block: Block) -> str:

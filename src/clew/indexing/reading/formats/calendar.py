@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, available_timezones
 
 from clew.indexing.reading.formats.common import (
+    RawFile,
     ReadResult,
     check_limit,
     decode,
@@ -20,6 +21,7 @@ from clew.indexing.reading.formats.common import (
 )
 from clew.indexing.reading.formats.contacts import (
     Block,
+    Component,
     blocks,
     fitting,
     name_of,
@@ -32,8 +34,6 @@ from clew.times.recurrence import ENDLESS, check_rule, last_day, listed, rule_pa
 from clew.types import Document, PartialDate
 
 if TYPE_CHECKING:
-    from clew.indexing.reading.formats.common import RawFile
-    from clew.indexing.reading.formats.contacts import Component
     from clew.indexing.reading.formats.mail_parts import Person
 
 
@@ -49,7 +49,10 @@ def read_calendar(raw: RawFile) -> ReadResult | None:
     if "BEGIN:V" not in text.upper():
         raise raw.unreadable("line 1: no iCalendar (BEGIN:VCALENDAR is missing)")
     found = list(blocks(text, (*_KINDS, "VTIMEZONE")))
-    _forget_zones()
+    # Those of the file before: programs give zones of their own the same name in every file.
+    from icalendar.timezone import tzp
+
+    tzp.use_default()
     for block in found:
         if block.name == "VTIMEZONE" and block.closed:
             _learn_zone(block.text)
@@ -68,13 +71,6 @@ def read_calendar(raw: RawFile) -> ReadResult | None:
     return ReadResult(documents=tuple(by_source.values()), skipped=tuple(skipped))
 
 
-def _forget_zones() -> None:
-    """Those of the file before: programs give zones of their own the same name in every file."""
-    from icalendar.timezone import tzp
-
-    tzp.use_default()
-
-
 def _learn_zone(text: str) -> None:
     from icalendar import Component
 
@@ -90,16 +86,21 @@ def _event(raw: RawFile, component: Component, changes: Changes) -> Document:
     start: date = component["DTSTART"].dt
     end = ends(component, start)
     title = " ".join(str(component.get("SUMMARY", "")).split()) or "(untitled event)"
-    people = [person(one) for one in all_of(component, "ATTENDEE") if _comes(one)]
+    people = [
+        person(one)
+        for one in all_of(component, "ATTENDEE")
+        if str(one.params.get("PARTSTAT", "")).upper() != _DECLINED
+    ]
     organiser = [person(one) for one in all_of(component, "ORGANIZER")[:1]]
     again = as_text(component["RECURRENCE-ID"].dt) if "RECURRENCE-ID" in component else ""
+    found = [str(one) for many in all_of(component, "CATEGORIES") for one in many.cats]
     fields = {
         **when(component, start, end, changes),
         "place": str(component.get("LOCATION", "")).strip(),
         "attendees": fitting(people) or None,
         "attendee_count": len(people) or None,
         "organiser": fitting(organiser) or None,
-        "categories": _categories(component) or None,
+        "categories": [one.strip() for one in found if one.strip()][:20] or None,
         "status": str(component.get("STATUS", "")).lower(),
         "uid": str(component.get("UID", ""))[:200],
     }
@@ -121,15 +122,6 @@ def _date(start: date) -> PartialDate:
         moment = start if start.tzinfo else start.replace(tzinfo=UTC)
         return PartialDate(moment.astimezone(UTC), "time")
     return PartialDate(datetime(start.year, start.month, start.day, tzinfo=UTC), "day")
-
-
-def _comes(attendee: Any) -> bool:  # noqa: ANN401 - icalendar's values have no common type
-    return str(attendee.params.get("PARTSTAT", "")).upper() != _DECLINED
-
-
-def _categories(component: Component) -> list[str]:
-    found = [str(one) for many in all_of(component, "CATEGORIES") for one in many.cats]
-    return [one.strip() for one in found if one.strip()][:20]
 
 
 # --- as words ----------------------------------------------------------------------------

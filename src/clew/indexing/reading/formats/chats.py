@@ -88,7 +88,12 @@ def _document(raw: RawFile, conversation: Conversation) -> Document:
     text = _BETWEEN.join(parts)
     pieces = tuple(_pieces(turns, parts))
     title = one_line(clean_text(conversation.title))
-    metadata = {"app": conversation.app, **_people(turns), **conversation.metadata}
+    speakers = list(dict.fromkeys(turn.speaker for turn in turns if turn.speaker))
+    metadata = {
+        "app": conversation.app,
+        **({"participants": speakers[:PEOPLE_SHOWN]} if speakers else {}),
+        **conversation.metadata,
+    }
     times = [turn.time for turn in turns if turn.time is not None]
     safe = json_safe(metadata)
     parts_told = [text, title, json_safe([(p.key, p.metadata) for p in pieces]), safe]
@@ -123,11 +128,6 @@ def _pieces(turns: Sequence[Turn], parts: Sequence[str]) -> Iterator[Piece]:
             metadata |= turn.metadata
             yield Piece(start=at, end=at + len(part), key=str(number), metadata=metadata)
         at += len(part) + len(_BETWEEN)
-
-
-def _people(turns: Sequence[Turn]) -> dict[str, Any]:
-    speakers = list(dict.fromkeys(turn.speaker for turn in turns if turn.speaker))
-    return {"participants": speakers[:PEOPLE_SHOWN]} if speakers else {}
 
 
 # Conversations with ChatGPT and with Claude, of their `conversations.json`.
@@ -394,8 +394,21 @@ def _seconds(ts: object) -> float:
 
 def _turn_slack(message: Mapping[str, Any], known: Mapping[str, str]) -> Turn:
     said = str(message.get("subtype") or "") in _SAID_SLACK
-    speaker = _speaker(message, known)
-    texts = [_plain(_text_slack(message.get("text")), known), *_files(message)]
+    user = _text_slack(message.get("user"))
+    bot = message.get("bot_profile")
+    named = _text_slack(bot.get("name")) if isinstance(bot, dict) else ""
+    speaker = known.get(user) or _text_slack(message.get("username")) or named or user or "unknown"
+
+    # The text without Slack's markup for people, channels and links.
+    def shown(match: re.Match[str]) -> str:
+        kind, target, label = match.groups()
+        if kind == "@":
+            return f"@{known.get(target) or label or target}"
+        if kind:
+            return f"{'#' if kind == '#' else '@'}{label or target}"
+        return f"{label} ({target})" if label and label != target else target
+
+    texts = [html.unescape(_MARKUP.sub(shown, _text_slack(message.get("text")))), *_files(message)]
     metadata: dict[str, Any] = {}
     thread = message.get("thread_ts")
     if isinstance(thread, str):
@@ -411,27 +424,6 @@ def _turn_slack(message: Mapping[str, Any], known: Mapping[str, str]) -> Turn:
 def _time_slack(ts: str) -> datetime | None:
     # What follows the seconds tells messages of one second apart.
     return to_time(int(_seconds(ts))) if _TS.fullmatch(ts) else None
-
-
-def _speaker(message: Mapping[str, Any], known: Mapping[str, str]) -> str:
-    user = _text_slack(message.get("user"))
-    bot = message.get("bot_profile")
-    named = _text_slack(bot.get("name")) if isinstance(bot, dict) else ""
-    return known.get(user) or _text_slack(message.get("username")) or named or user or "unknown"
-
-
-def _plain(text: str, known: Mapping[str, str]) -> str:
-    """The text without Slack's markup for people, channels and links."""
-
-    def shown(match: re.Match[str]) -> str:
-        kind, target, label = match.groups()
-        if kind == "@":
-            return f"@{known.get(target) or label or target}"
-        if kind:
-            return f"{'#' if kind == '#' else '@'}{label or target}"
-        return f"{label} ({target})" if label and label != target else target
-
-    return html.unescape(_MARKUP.sub(shown, text))
 
 
 def _files(message: Mapping[str, Any]) -> list[str]:
@@ -656,17 +648,21 @@ def conversations(value: object, name: str, users: object = None) -> list[Conver
     `name` is the file's path, `users` what a Slack export's `users.json` holds.
     """
     if isinstance(value, dict):
-        return discord(value) if _is_discord(value) else _assistants([value])
+        parts = value.get("guild"), value.get("channel"), value.get("messages")
+        return (
+            discord(value)
+            if (
+                isinstance(parts[0], dict)
+                and isinstance(parts[1], dict)
+                and isinstance(parts[2], list)
+            )
+            else _assistants([value])
+        )
     if not isinstance(value, list) or not value:
         return None
     if is_slack(value[:_LOOKED_AT_JSON_EXPORTS]):
         return slack(value, name, users)
     return _assistants(value)
-
-
-def _is_discord(value: dict[str, Any]) -> bool:
-    parts = value.get("guild"), value.get("channel"), value.get("messages")
-    return isinstance(parts[0], dict) and isinstance(parts[1], dict) and isinstance(parts[2], list)
 
 
 def _assistants(value: Sequence[object]) -> list[Conversation] | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 from clew.indexing.reading.formats.common import (
     LONGEST_VALUE,
     TYPE,
+    RawFile,
     ReadResult,
     check_limit,
     decode,
@@ -25,8 +26,6 @@ from clew.types import Document, Skipped
 
 if TYPE_CHECKING:
     from icalendar import vCalAddress
-
-    from clew.indexing.reading.formats.common import RawFile
 
 
 MEDIA_TYPE = "text/vcard"
@@ -81,19 +80,15 @@ def _modern_line(line: str) -> str:
         return line
     told = {key.upper(): word for key, _, word in (p.partition("=") for p in parameters)}
     if _QUOTED in head.upper():
-        value = _unquoted(value, told.get("CHARSET", "utf-8"))
+        found = quopri.decodestring(value.encode())
+        try:
+            text = found.decode(told.get("CHARSET", "utf-8"), "replace")
+        except LookupError:
+            text = found.decode("utf-8", "replace")
+        value = "\\n".join(text.splitlines())
     types = [told.get("TYPE", ""), *(key for key, word in told.items() if not word)]
     kept = [f"TYPE={one}" for one in types if one and one != _QUOTED]
     return f"{';'.join([name, *kept])}:{value}"
-
-
-def _unquoted(value: str, charset: str) -> str:
-    found = quopri.decodestring(value.encode())
-    try:
-        text = found.decode(charset, "replace")
-    except LookupError:
-        text = found.decode("utf-8", "replace")
-    return "\\n".join(text.splitlines())
 
 
 # --- all versions ------------------------------------------------------------------------
@@ -118,12 +113,14 @@ def _contact(raw: RawFile, card: Component) -> Document:
     name = next(_values(card, "FN"), "") or _assembled(next(_values(card, "N"), "")) or organisation
     if not name:
         raise ValueError("names nobody (FN and N are missing)")
+    # ISO 8601; "--02-29" where the year is not said.
+    found = _BIRTHDAY.match(next(_values(card, "BDAY"), ""))
     fields = {
         "emails": emails[:_MOST] or None,
         "phones": [one.removeprefix("tel:") for one in _values(card, "TEL")][:_MOST] or None,
         "organisation": organisation if organisation != name else "",
         "role": next(_values(card, "TITLE"), "") or next(_values(card, "ROLE"), ""),
-        "birthday": _birthday(next(_values(card, "BDAY"), "")),
+        "birthday": (f"{found[1] or '-'}-{found[2]}-{found[3]}" if found else ""),
         "nicknames": [n for one in _values(card, "NICKNAME") for n in one.split(",")][:_MOST]
         or None,
         "address": ", ".join(p for p in next(_values(card, "ADR"), "").split(";") if p.strip()),
@@ -160,26 +157,16 @@ def _values(card: Component, name: str) -> Iterator[str]:
         if _GROUP.sub("", key.upper()) == name:
             for value in given if isinstance(given, list) else [given]:
                 text = value.to_ical().decode() if hasattr(value, "to_ical") else str(value)
-                yield _unescaped(text).strip()
+                yield _ESCAPED.sub(lambda m: "\n" if m[1] in "nN" else m[1], text).strip()
 
 
 _ESCAPED = re.compile(r"\\([,;\\nN])")
-
-
-def _unescaped(text: str) -> str:
-    return _ESCAPED.sub(lambda m: "\n" if m[1] in "nN" else m[1], text)
 
 
 def _assembled(name: str) -> str:
     """A name from its parts: `Lopez;Maria;;Dr.;` is Dr. Maria Lopez."""
     family, given, more, before, after = [*name.split(";"), *[""] * 5][:5]
     return " ".join(part.strip() for part in (before, given, more, family, after) if part.strip())
-
-
-def _birthday(text: str) -> str:
-    """ISO 8601; "--02-29" where the year is not said."""
-    found = _BIRTHDAY.match(text)
-    return f"{found[1] or '-'}-{found[2]}-{found[3]}" if found else ""
 
 
 # The components of an iCalendar or vCard file, each parsed alone, so that a bad one is one.

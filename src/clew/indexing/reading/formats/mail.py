@@ -257,19 +257,15 @@ def _blocks(
             opening = f"Attachment {part.name or 'without a name'}:"
             yield _Block(f"{opening}\n{part.text.strip()}", True, {"attachment": part.name})
         elif part.message is None:
-            yield from _body_blocks(part.text, by, is_known)
+            for passage in passages(part.text.strip("\n")):
+                if passage.kind in ("own", "signature"):
+                    yield _Block(passage.text, passage.kind == "own")
+                else:
+                    is_searched = passage.kind == "forward" or not is_known
+                    said = {"quoted": True, "author": [passage.author or SOMEONE, by]}
+                    yield _Block(passage.text, is_searched, said)
         elif depth < _DEEPEST:
             yield from _attached_message(raw, part.message, by, depth)
-
-
-def _body_blocks(text: str, by: str, is_known: bool) -> Iterator[_Block]:
-    for passage in passages(text.strip("\n")):
-        if passage.kind in ("own", "signature"):
-            yield _Block(passage.text, passage.kind == "own")
-        else:
-            is_searched = passage.kind == "forward" or not is_known
-            said = {"quoted": True, "author": [passage.author or SOMEONE, by]}
-            yield _Block(passage.text, is_searched, said)
 
 
 def _attached_message(raw: RawFile, message: Message, by: str, depth: int) -> Iterator[_Block]:

@@ -235,14 +235,10 @@ def _leaves(raw: RawFile, message: Message) -> Iterator[Message]:
             continue
         inner = cast("list[Message]", children)
         if part.get_content_subtype() == "alternative" and inner:
-            inner = [_best(inner)]
+            # The plain text where it says something, else the richest, which stands last.
+            plain = (p for p in inner if p.get_content_type() == "text/plain")
+            inner = [next((p for p in plain if _bytes(p).strip()), inner[-1])]
         stack.extend(reversed(inner))
-
-
-def _best(alternatives: list[Message]) -> Message:
-    """The plain text where it says something, else the richest, which stands last."""
-    plain = (p for p in alternatives if p.get_content_type() == "text/plain")
-    return next((p for p in plain if _bytes(p).strip()), alternatives[-1])
 
 
 def _bytes(part: Message) -> bytes:
@@ -341,7 +337,17 @@ def _mark(lines: Sequence[str], kinds: list[tuple[Kind, str]], at: int) -> int:
     """Say what the line at `at` is, and those that belong to it; the first line after them."""
     line = lines[at].strip()[:_LONGEST_LINE]
     if line.startswith(">"):
-        return _mark_quote(lines, kinds, at)
+        # Lines with `>` before them, and the line above that says whose they are.
+        end = at
+        while end < len(lines) and lines[end].lstrip().startswith(">"):
+            end += 1
+        start, author = _attribution(lines, kinds, at)
+        if not author:
+            inner = [line.lstrip().removeprefix(">").lstrip() for line in lines[at:end]]
+            # Unless what is named there is quoted in turn.
+            author = "" if any(line.startswith(">") for line in inner) else _author_below(inner, 0)
+        kinds[start:end] = [("reply", author)] * (end - start)
+        return end
     if (kind := _separator(lines, at, line)) is not None:
         author = _author_below(lines, at)
         end = next((i for i in range(at + 1, len(lines)) if _is_separator(lines, i)), len(lines))
@@ -352,20 +358,6 @@ def _mark(lines: Sequence[str], kinds: list[tuple[Kind, str]], at: int) -> int:
         kinds[at:end] = [("signature", "")] * (end - at)
         return max(end, at + 1)
     return at + 1
-
-
-def _mark_quote(lines: Sequence[str], kinds: list[tuple[Kind, str]], at: int) -> int:
-    """Lines with `>` before them, and the line above that says whose they are."""
-    end = at
-    while end < len(lines) and lines[end].lstrip().startswith(">"):
-        end += 1
-    start, author = _attribution(lines, kinds, at)
-    if not author:
-        inner = [line.lstrip().removeprefix(">").lstrip() for line in lines[at:end]]
-        # Unless what is named there is quoted in turn.
-        author = "" if any(line.startswith(">") for line in inner) else _author_below(inner, 0)
-    kinds[start:end] = [("reply", author)] * (end - start)
-    return end
 
 
 def _attribution(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clew.indexing.markdown import MEDIA_TYPE, with_tags
 from clew.indexing.reading.formats.chats import (
@@ -31,10 +31,6 @@ from clew.indexing.splitting.outline import headings
 from clew.text import one_line
 from clew.types import Document
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-
 # Blank lines, comments and indented lines may stand before the title.
 _RST_TITLE = re.compile(
     r"\A(?:(?:[^\S\n]|\.\. )[^\n]*+\n|\n)*+"
@@ -52,7 +48,12 @@ _BEGINNING = 4000
 def read_text(raw: RawFile) -> ReadResult:
     """A file of source code as it is, one of plain text as its words; a chat or a log by turns."""
     media_type = media_type_of(raw.suffix)
-    title = _code_title(raw.source) if is_source_code(raw.source) else ""
+    # A file's name with its folder's: `httpx/_client.py`, since many files share a name.
+    title = (
+        "/".join(part for part in PurePosixPath(raw.source).parts[-2:] if part != "/")
+        if is_source_code(raw.source)
+        else ""
+    )
     text = decode(raw)
     if text.startswith("{\\rtf"):
         raise raw.unreadable("unsupported format (RTF)")
@@ -79,11 +80,6 @@ def _marked_up(text: str) -> Callable[[str, str], Document] | None:
     if _MARKDOWN_HEADING.match(text) and _MARKDOWN_MARKUP.search(text):
         return markdown_document
     return None
-
-
-def _code_title(source: str) -> str:
-    """A file's name with its folder's: `httpx/_client.py`, since many files share a name."""
-    return "/".join(part for part in PurePosixPath(source).parts[-2:] if part != "/")
 
 
 def read_markdown(raw: RawFile) -> ReadResult:
@@ -208,17 +204,13 @@ def _marked(code: re.Match[str]) -> str:
     if kind == "E":
         return html.unescape(f"&{said};")
     if kind == "L":
-        return _link(said)
+        # What a link shows: its text, else the page that it leads to, else the section.
+        shown, bar, _ = said.partition("|")
+        if bar or "://" in said:
+            return shown
+        page, _, section = said.partition("/")
+        return f"`{page}`" if _IDENTIFIER.fullmatch(page) else page or section.strip('"')
     if kind in "XZ":
         return ""
     mark = _MARKS.get(kind, "")
     return f"{mark}{said}{mark}" if said.strip() else said
-
-
-def _link(said: str) -> str:
-    """What a link shows: its text, else the page that it leads to, else the section."""
-    shown, bar, _ = said.partition("|")
-    if bar or "://" in said:
-        return shown
-    page, _, section = said.partition("/")
-    return f"`{page}`" if _IDENTIFIER.fullmatch(page) else page or section.strip('"')

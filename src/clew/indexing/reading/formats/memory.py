@@ -119,21 +119,17 @@ def _read_lines(path: Path) -> MemoryRecords:
         if isinstance(record, dict) and "kind" in record and "type" not in record:
             exported.add(record, place)
         else:
-            _add_record(found, record, place)
+            kind = record.get("type") if isinstance(record, dict) else None
+            if isinstance(record, dict) and kind == "entity":
+                reason = _add_entity(found, record, place)
+            elif isinstance(record, dict) and kind == "relation":
+                reason = _add_relation(found, record, place)
+            else:
+                reason = 'neither {"type": "entity", …} nor {"type": "relation", …}'
+            if reason:
+                found.skipped.append(Skipped(source=place, reason=reason))
     exported.finish()
     return found
-
-
-def _add_record(found: MemoryRecords, record: object, place: str) -> None:
-    kind = record.get("type") if isinstance(record, dict) else None
-    if isinstance(record, dict) and kind == "entity":
-        reason = _add_entity(found, record, place)
-    elif isinstance(record, dict) and kind == "relation":
-        reason = _add_relation(found, record, place)
-    else:
-        reason = 'neither {"type": "entity", …} nor {"type": "relation", …}'
-    if reason:
-        found.skipped.append(Skipped(source=place, reason=reason))
 
 
 def _add_entity(found: MemoryRecords, record: Mapping[str, object], place: str) -> str:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from io import BytesIO
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, BinaryIO
 from xml.parsers import expat
 
 import docx
@@ -36,8 +36,6 @@ from clew.text import one_line
 from clew.times import in_utc
 
 if TYPE_CHECKING:
-    from typing import BinaryIO
-
     from markitdown import DocumentConverter, MarkItDown, StreamInfo
 
 
@@ -138,21 +136,7 @@ def read_office(raw: RawFile) -> ReadResult:
         check_archive(raw)
     elif not raw.data.startswith(OLE_MAGIC):
         raise raw.unreadable(f"malformed {raw.suffix} file")
-    markdown, title = _convert(raw)
-    text, page_starts = _pages(clean_text(markdown))
-    known = Properties() if raw.suffix in _OLE_SUFFIXES else package_properties(raw)
-    document = known.document(
-        raw.source,
-        text,
-        media_type_of(raw.suffix),
-        title=stated_property_title(clean_text(title)),
-        page_starts=page_starts,
-    )
-    return ReadResult(documents=(document,))
-
-
-def _convert(raw: RawFile) -> tuple[str, str]:
-    """Markdown and title."""
+    # Markdown and title.
     try:
         from markitdown import MarkItDownException, MissingDependencyException, StreamInfo
 
@@ -167,7 +151,17 @@ def _convert(raw: RawFile) -> tuple[str, str]:
         raise raw.unreadable(_NEEDS_EXTRA) from error
     except MarkItDownException as error:
         raise raw.unreadable(f"malformed {raw.suffix} file") from error
-    return result.markdown, result.title or ""
+    markdown, title = result.markdown, result.title or ""
+    text, page_starts = _pages(clean_text(markdown))
+    known = Properties() if raw.suffix in _OLE_SUFFIXES else package_properties(raw)
+    document = known.document(
+        raw.source,
+        text,
+        media_type_of(raw.suffix),
+        title=stated_property_title(clean_text(title)),
+        page_starts=page_starts,
+    )
+    return ReadResult(documents=(document,))
 
 
 @lru_cache(maxsize=1)
@@ -376,7 +370,9 @@ class _Body:
             return "# "
         if heading := _HEADING.fullmatch(name):
             return "#" * min(int(heading[1]), 6) + " "
-        listed = name.lower().startswith("list ") or _has_property(paragraph, "numPr")
+        listed = name.lower().startswith("list ") or any(
+            _local(item) == "numPr" for item in _properties_of(paragraph)
+        )
         return "- " if listed else ""
 
     def _table(self, table: Element) -> str:
@@ -435,10 +431,6 @@ def _property(paragraph: Element, name: str) -> str:
         if _local(item) == name:
             return next((str(value) for value in item.values()), "")
     return ""
-
-
-def _has_property(paragraph: Element, name: str) -> bool:
-    return any(_local(item) == name for item in _properties_of(paragraph))
 
 
 def _join(blocks: list[tuple[str, str]]) -> str:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from io import BytesIO
 from itertools import takewhile
 from textwrap import dedent
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pypdf import PdfReader
+from pypdf import PageObject, PdfReader
 from pypdf.errors import FileNotDecryptedError, PyPdfError
 from pypdf.generic import ArrayObject, NumberObject
 
@@ -32,10 +32,6 @@ from clew.indexing.reading.formats.common import (
 from clew.text import one_line
 from clew.times import in_utc
 from clew.types import CharRange, Document, Skipped
-
-if TYPE_CHECKING:
-    from pypdf import PageObject
-
 
 _PAGE_BREAK = "\n\n"
 _LIGATURES = str.maketrans(
@@ -63,7 +59,12 @@ _FAULTS: tuple[type[Exception], ...] = (
 def read_pdf(raw: RawFile) -> ReadResult:
     """The text of all pages; a page that cannot be read is reported and left empty."""
     with _pdf_errors(raw):
-        reader = _open(raw)
+        logger = logging.getLogger("pypdf")
+        if logger.level == logging.NOTSET:
+            logger.setLevel(logging.CRITICAL)
+        reader = PdfReader(BytesIO(raw.data))
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise raw.unreadable("encrypted")
         texts, skipped = _page_texts(raw, reader)
         known = _information(reader)
     texts = [joined_lines(page) for page in without_running_lines(texts)]
@@ -84,17 +85,6 @@ def _pdf_errors(raw: RawFile) -> Iterator[None]:
         raise raw.unreadable("malformed PDF") from error
 
 
-def _open(raw: RawFile) -> PdfReader:
-    # pypdf logs every oddity of a file as a warning; who wants them sets a level of their own.
-    logger = logging.getLogger("pypdf")
-    if logger.level == logging.NOTSET:
-        logger.setLevel(logging.CRITICAL)
-    reader = PdfReader(BytesIO(raw.data))
-    if reader.is_encrypted and not reader.decrypt(""):
-        raise raw.unreadable("encrypted")
-    return reader
-
-
 def _page_texts(raw: RawFile, reader: PdfReader) -> tuple[list[str], list[Skipped]]:
     texts: list[str] = []
     skipped: list[Skipped] = []
@@ -103,16 +93,16 @@ def _page_texts(raw: RawFile, reader: PdfReader) -> tuple[list[str], list[Skippe
         with suppress(*_FAULTS):
             forget_false_spaces(page, seen)
         try:
-            texts.append(_tidy(page.extract_text(space_width=SPACE_WIDTH)))
+            # Words that a soft hyphen or a ligature took apart made whole again.
+            texts.append(
+                _SOFT_HYPHEN.sub(
+                    "", clean_text(page.extract_text(space_width=SPACE_WIDTH)).translate(_LIGATURES)
+                ).strip()
+            )
         except _FAULTS:
             texts.append("")
             skipped.append(Skipped(source=f"{raw.source}#page={number}", reason="malformed page"))
     return texts, skipped
-
-
-def _tidy(text: str) -> str:
-    """Words that a soft hyphen or a ligature took apart made whole again."""
-    return _SOFT_HYPHEN.sub("", clean_text(text).translate(_LIGATURES)).strip()
 
 
 def _join_pages(texts: Sequence[str]) -> tuple[str, tuple[int, ...]]:
@@ -233,7 +223,11 @@ def joined_lines(page: str) -> str:
     parts: list[str] = []
     before = ""
     for line in lines:
-        if before and line and _is_cut(before, line):
+        if (
+            before
+            and line
+            and (before[-1] in _HYPHENS and before[-2:-1].isalpha() and line[0].isalpha())
+        ):
             parts[-1] = parts[-1][:-1]
             parts.append(line)
         elif line:
@@ -263,11 +257,6 @@ def _gap(before: str, after: str, width: float) -> str:
     if after[0].islower() or len(before) + 1 + len(after.split(None, 1)[0]) > width:
         return " "
     return "\n\n"
-
-
-def _is_cut(line: str, after: str) -> bool:
-    """Whether a word is cut between two lines."""
-    return line[-1] in _HYPHENS and line[-2:-1].isalpha() and after[0].isalpha()
 
 
 # Fonts whose glyph 32 is no space: where words end is told by the gaps between them.
@@ -342,7 +331,11 @@ def mended(text: str) -> str:
     """
     pages = text.split("\f")
     if len(pages) >= _LEAST_PAGES:
-        text = _continued(without_running_lines(pages))
+        # The pages in one; a sentence that goes on has no empty line in it.
+        text = ""
+        for page in filter(None, without_running_lines(pages)):
+            gap = "\n" if page[0].islower() else "\n\n"
+            text = f"{text}{gap}{page}" if text else page
     cuts = len(_CUT.findall(text))
     if not cuts:
         return text
@@ -365,15 +358,6 @@ def _unjustified(text: str) -> str:
     """No margin, and one blank between words that were set apart; wider gaps are of tables."""
     lines = dedent(text).split("\n")
     return "\n".join(line if _WIDE.search(line) else _GAP.sub(" ", line) for line in lines)
-
-
-def _continued(pages: list[str]) -> str:
-    """The pages in one; a sentence that goes on has no empty line in it."""
-    text = ""
-    for page in filter(None, pages):
-        gap = "\n" if page[0].islower() else "\n\n"
-        text = f"{text}{gap}{page}" if text else page
-    return text
 
 
 # Articles as PDF: what layout and wording tell of title, authors, abstract and references.
