@@ -376,23 +376,6 @@ def _from_store(store: DocumentStore, info: DocumentInfo) -> Document:
     return _document(info, sections, chunks)
 
 
-def extract_again(
-    info: DocumentInfo,
-    sections: Sequence[StoredSection],
-    chunks: Sequence[StoredChunk],
-    runner: Runner,
-) -> Prepared:
-    """A stored document, split as it is stored and extracted again. Raises `LimitError`."""
-    document = _document(info, sections, chunks)
-    ordinals = {section.id: section.ordinal for section in sections}
-    parts = Split(
-        sections=tuple(_section(section) for section in sections),
-        chunks=tuple(_chunk(chunk, ordinals) for chunk in chunks),
-    )
-    (extraction,) = runner.run(Extract(document=document, chunks=parts.chunks))
-    return Prepared(document, parts, extraction)
-
-
 def _document(
     info: DocumentInfo, sections: Sequence[StoredSection], chunks: Sequence[StoredChunk]
 ) -> Document:
@@ -485,7 +468,16 @@ def _relations_of(store: RelationStore, runner: Runner, document_id: str) -> lis
     chunks = store.document_chunks(document_id)
     if not infos or not chunks:
         return []
-    found = extract_again(infos[0], store.document_sections(document_id), chunks, runner)
+    # A stored document, split as it is stored and extracted again.
+    sections = store.document_sections(document_id)
+    document = _document(infos[0], sections, chunks)
+    ordinals = {section.id: section.ordinal for section in sections}
+    parts = Split(
+        sections=tuple(_section(section) for section in sections),
+        chunks=tuple(_chunk(chunk, ordinals) for chunk in chunks),
+    )
+    (extraction,) = runner.run(Extract(document=document, chunks=parts.chunks))
+    found = Prepared(document, parts, extraction)
     return [
         (stored.id, relation)
         for stored, chunk in zip(chunks, found.extraction.chunks, strict=True)

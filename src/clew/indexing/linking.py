@@ -256,13 +256,7 @@ class StoreTerms:
             _Prose(chunk.text, list(_sentences(chunk.text, found)), found, owner_of(document))
             for chunk, found in zip(chunks, extraction.chunks, strict=True)
         ]
-        terms = self._terms_of(prose)
-        if not terms.types:
-            return extraction
-        return replace(extraction, chunks=tuple(map(terms.within, prose)))
-
-    def _terms_of(self, prose: Iterable[_Prose]) -> _Terms:
-        """The terms whose words stand in some texts."""
+        # The terms whose words stand in some texts.
         asked = dict.fromkeys(
             phrase
             for part in prose
@@ -273,7 +267,9 @@ class StoreTerms:
         while left:
             terms.add(self._store.known_terms(left[:_ASKED_AT_ONCE]))
             left = left[_ASKED_AT_ONCE:]
-        return terms
+        if not terms.types:
+            return extraction
+        return replace(extraction, chunks=tuple(map(terms.within, prose)))
 
 
 class _Prose(NamedTuple):

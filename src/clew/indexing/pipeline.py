@@ -139,7 +139,17 @@ class IndexingPipeline:
         while batch:
             try:
                 with writing:
-                    done = self._save_some(batch, vectors, keep, together)
+                    done: list[Prepared] = []
+                    until = time.monotonic() + (GROUP_SECONDS if together else 0.0)
+                    with self.store.batch() if together else nullcontext():
+                        for item, rows in _with_vectors(batch, vectors):
+                            if keep:
+                                keep(self._indexed(item, rows))
+                            else:
+                                self.save(item, rows)
+                            done.append(item)
+                            if time.monotonic() >= until:
+                                break
             except ClewError:
                 if not together:
                     raise
@@ -147,27 +157,6 @@ class IndexingPipeline:
                 continue
             for _ in done:
                 yield batch.popleft()
-
-    def _save_some(
-        self,
-        batch: Collection[Prepared],
-        vectors: Vectors,
-        keep: Callable[[IndexedDocument], None] | None,
-        together: bool,
-    ) -> list[Prepared]:
-        """Save the first documents of a batch in one transaction, or the first; which they were."""
-        done: list[Prepared] = []
-        until = time.monotonic() + (GROUP_SECONDS if together else 0.0)
-        with self.store.batch() if together else nullcontext():
-            for item, rows in _with_vectors(batch, vectors):
-                if keep:
-                    keep(self._indexed(item, rows))
-                else:
-                    self.save(item, rows)
-                done.append(item)
-                if time.monotonic() >= until:
-                    break
-        return done
 
     def prepare(self, document: Document) -> Prepared:
         """Split and extract one document. Raises `LimitError`."""

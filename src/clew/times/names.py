@@ -489,7 +489,13 @@ def _days(match: re.Match[str], today: date) -> Days:
         step = {"this": 0, "next": 1}.get(which, -1)
         if match["unit"]:
             return _calendar(match["unit"].casefold(), step, today)
-        every = _occurrences(match["named"].casefold(), today)
+        named = match["named"].casefold()
+        if named[:3] in _WEEKDAYS and named not in SEASONS:
+            day = _first_day("week", today) + timedelta(days=_WEEKDAYS.index(named[:3]))
+            every = [one_day(day + timedelta(weeks=week)) for week in range(-2, 3)]
+        else:
+            month, count = (SEASONS[named], 3) if named in SEASONS else (month_number(named), 1)
+            every = [months_from(today.year + year, month, count) for year in range(-2, 3)]
         if step < 0:
             return max(days for days in every if days[1] <= today)
         if step > 0:
@@ -501,15 +507,6 @@ def _days(match: re.Match[str], today: date) -> Days:
         return _calendar(match["on"].casefold(), _many(match["hence"]), today)
     many = _many(match["many"]) if match["many"] else 1
     return _rolling((match["units"] or match["rolled"]).casefold(), many, today)
-
-
-def _occurrences(named: str, today: date) -> list[Days]:
-    """A weekday of the weeks around this one, or a month or season of the years around this."""
-    if named[:3] in _WEEKDAYS and named not in SEASONS:
-        day = _first_day("week", today) + timedelta(days=_WEEKDAYS.index(named[:3]))
-        return [one_day(day + timedelta(weeks=week)) for week in range(-2, 3)]
-    month, count = (SEASONS[named], 3) if named in SEASONS else (month_number(named), 1)
-    return [months_from(today.year + year, month, count) for year in range(-2, 3)]
 
 
 def _calendar(unit: str, count: int, today: date) -> Days:

@@ -9,7 +9,7 @@ the same few stretches are sent.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -148,7 +148,17 @@ class ModelContexts:
         """See `EnrichmentTask`; a name that the document does not have is no context of it."""
         request = context_request(work)
         reply = self.model.reply(request)
-        context = first_tokens(plain(reply.text), self.embedder.count_tokens)
+        text = plain(reply.text)
+        if self.embedder.count_tokens(text) <= MOST_TOKENS:
+            context = text
+        else:
+            words = text.split(" ")
+            kept = words[:MOST_TOKENS]
+            while len(kept) > 1 and self.embedder.count_tokens(" ".join(kept)) > MOST_TOKENS:
+                del kept[len(kept) * 9 // 10 :]
+            cut = " ".join(kept)
+            end = max(cut.rfind(mark) for mark in (". ", "! ", "? "))
+            context = cut[: end + 1] if end > 0 else cut
         known = set(terms(f"{work.chunk.context} {work.stretch}", work.chunk.language))
         known.update(terms(f"{work.chunk.title} {work.chunk.text}", work.chunk.language))
         if new := unknown_words(context, known, work.chunk.language):
@@ -179,19 +189,6 @@ class ModelContexts:
                 self.log.fail("context", failed)
         self.total.passages += len(made)
         self.total.failed.update((i, reason) for i, reason in failed.items())
-
-
-def first_tokens(text: str, count: Callable[[str], int]) -> str:
-    """As many whole words as have `MOST_TOKENS`, up to the end of a sentence where there is one."""
-    if count(text) <= MOST_TOKENS:
-        return text
-    words = text.split(" ")
-    kept = words[:MOST_TOKENS]
-    while len(kept) > 1 and count(" ".join(kept)) > MOST_TOKENS:
-        del kept[len(kept) * 9 // 10 :]
-    cut = " ".join(kept)
-    end = max(cut.rfind(mark) for mark in (". ", "! ", "? "))
-    return cut[: end + 1] if end > 0 else cut
 
 
 def unknown_words(context: str, known: set[str], language: str) -> list[str]:

@@ -27,7 +27,7 @@ from clew.indexing.suggestions import suggest_merges
 from clew.ports.graph import Described, DescriptionLog, StoredDescription
 from clew.ports.models import Message, Request
 from clew.text import find_words, plain, terms
-from clew.types import Community, Description, MergeSuggestion, StoredChunk
+from clew.types import Description, MergeSuggestion, StoredChunk
 from clew.types.results import statement_text
 from clew.types.values import NUMBER
 from clew.untrusted import NOTICE, untrusted_block
@@ -83,7 +83,12 @@ class ModelDescriptions:
             held = self._held.get(subject.key)
             waits = any(part.key in due for part in subject.parts)
             failed = held is not None and held.reason and retry
-            if held is None or failed or waits or held.basis != self._basis(subject):
+            if (
+                held is None
+                or failed
+                or waits
+                or held.basis != _digest(subject, self._evidence(subject))
+            ):
                 due.add(subject.key)
                 yield subject
 
@@ -194,9 +199,6 @@ class ModelDescriptions:
             if said and len(found) < _SENTENCES:
                 found.append((statement_text(plain(said))[:LONGEST_STATEMENT], chunk.public_id))
         return found
-
-    def _basis(self, work: Subject) -> str:
-        return _digest(work, self._evidence(work))
 
     def _made(
         self,
@@ -530,20 +532,16 @@ def reports(communities: CommunityStore) -> Iterator[Subject]:
     found = sorted(communities.communities(), key=lambda one: (-one.level, one.id))
     made: defaultdict[int | None, list[Subject]] = defaultdict(list)
     for one in found:
-        subject = _community(one, made[one.id])
+        subject = Subject(
+            key=f"community:{one.id}",
+            name=f"community {one.id}: {', '.join(one.entities[:3])}",
+            names=one.entities,
+            chunk_ids=one.sources,
+            parts=tuple(made[one.id]),
+            own=one.summary,
+        )
         made[one.parent].append(subject)
         yield subject
-
-
-def _community(one: Community, parts: Sequence[Subject]) -> Subject:
-    return Subject(
-        key=f"community:{one.id}",
-        name=f"community {one.id}: {', '.join(one.entities[:3])}",
-        names=one.entities,
-        chunk_ids=one.sources,
-        parts=tuple(parts),
-        own=one.summary,
-    )
 
 
 def links(store: Store) -> Iterator[Subject]:

@@ -8,7 +8,7 @@ quotation does not stand in a passage, or whose names do not, is dropped and cou
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
@@ -170,14 +170,21 @@ class ModelExtraction:
         for outcome in outcomes:
             found.add(outcome)
         with self.writing:
-            self._leave_out(found, self.store.pruned_names())
+            # Names that somebody pruned stay out, whoever finds them.
+            pruned = self.store.pruned_names()
+            left = without_names(Extraction(chunks=tuple(found.readings.values())), pruned)
+            found.readings = dict(zip(found.readings, left.chunks, strict=True))
+            found.entities = [one for one in found.entities if entity_key(one.name) not in pruned]
             found.readings, links = self.pipeline().resolved(found.readings)
             try:
                 self.total.new_relations += self.log.record_extraction(
                     found.readings, found.entities, links
                 )
             except NotFoundError:
-                found.readings = self._living(found.readings)
+                living = {chunk.id for chunk in self.store.chunks(list(found.readings))}
+                found.readings = {
+                    id_: reading for id_, reading in found.readings.items() if id_ in living
+                }
                 self.total.new_relations += self.log.record_extraction(
                     found.readings, found.entities, links
                 )
@@ -187,16 +194,6 @@ class ModelExtraction:
         self.total.failed.update((i, reason) for i, reason in found.failed.items())
         self.total.facts += found.facts
         self.total.dropped += found.dropped
-
-    def _leave_out(self, found: Outcome, pruned: Collection[str]) -> None:
-        """Names that somebody pruned stay out, whoever finds them."""
-        left = without_names(Extraction(chunks=tuple(found.readings.values())), pruned)
-        found.readings = dict(zip(found.readings, left.chunks, strict=True))
-        found.entities = [one for one in found.entities if entity_key(one.name) not in pruned]
-
-    def _living(self, readings: dict[int, ChunkExtraction]) -> dict[int, ChunkExtraction]:
-        living = {chunk.id for chunk in self.store.chunks(list(readings))}
-        return {id_: reading for id_, reading in readings.items() if id_ in living}
 
     def _alone(self, passage: Passage) -> Outcome:
         try:

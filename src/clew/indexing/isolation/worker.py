@@ -336,7 +336,18 @@ def main(connection: int, lifeline: int) -> None:
     with suppress(EOFError, BrokenPipeError):  # the parent is gone
         steps = _load(parent)
         if steps is not None:
-            room = _limit_memory(steps.limits.memory_megabytes)
+            import resource
+
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            size = _size()
+            if not size:
+                room = float("inf")
+            else:
+                most = size + steps.limits.memory_megabytes * MEGABYTE
+                _, hard = resource.getrlimit(resource.RLIMIT_AS)
+                if hard == resource.RLIM_INFINITY or hard > most:
+                    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+                room = (size + most) / 2
             parent.send_bytes(pack("ready"))
             # Answer requests.
             worn = False
@@ -407,21 +418,6 @@ def _end_with_parent(lifeline: int) -> None:
     signal.signal(signal.SIGIO, signal.SIG_DFL)
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
-
-
-def _limit_memory(megabytes: int) -> float:
-    """Bound what this process may add to its memory; the size from which on it is half used up."""
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    size = _size()
-    if not size:
-        return float("inf")
-    most = size + megabytes * MEGABYTE
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    if hard == resource.RLIM_INFINITY or hard > most:
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    return (size + most) / 2
 
 
 def _size() -> int:

@@ -233,7 +233,10 @@ def _walk(root: Path, wanted: _Wanted) -> list[str]:
         except OSError:
             names = []
             found.append(folder.path)
-        below = _ignores_below(folder, wanted.settings)
+        if wanted.settings.git_ignored:
+            below = ()
+        else:
+            below = (*folder.ignores, *_read_ignores(folder.path, Path(folder.path, ".gitignore")))
         for path in (os.path.join(folder.path, name) for name in names):
             if not wanted.takes(path, top, below):
                 continue
@@ -244,12 +247,6 @@ def _walk(root: Path, wanted: _Wanted) -> list[str]:
             else:
                 folders.append(_Folder(path, below))
     return sorted(found, key=lambda path: path.split(os.sep))
-
-
-def _ignores_below(folder: _Folder, settings: ReadSettings) -> tuple[_Ignores, ...]:
-    if settings.git_ignored:
-        return ()
-    return (*folder.ignores, *_read_ignores(folder.path, Path(folder.path, ".gitignore")))
 
 
 def _read_ignores(folder: str, file: Path) -> tuple[_Ignores, ...]:

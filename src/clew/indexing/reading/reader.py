@@ -239,9 +239,15 @@ def _reader(raw: RawFile) -> _BuiltIn:
 def _complete(document: Document, digest: str, modified: datetime | None) -> Document:
     """The document with what its reader left to the file."""
     is_record = bool(document.origin)
+    # The first line of a plain text where it looks like a title; else empty.
     complete = replace(
         document,
-        title=document.title or ("" if is_record else stated_title(document)),
+        title=document.title
+        or (
+            ""
+            if is_record
+            else (first_line_title(document.text) if document.media_type == "text/plain" else "")
+        ),
         sha256=document.sha256 or digest,
         updated_at=document.updated_at or modified,
         metadata=bounded_metadata(document.metadata),
@@ -281,11 +287,6 @@ _DATE_FIELDS = ("created_at", "created", "date", "published")
 
 
 # --- titles ------------------------------------------------------------------------------
-
-
-def stated_title(document: Document) -> str:
-    """The first line of a plain text where it looks like a title; else empty."""
-    return first_line_title(document.text) if document.media_type == "text/plain" else ""
 
 
 def first_line_title(text: str) -> str:

@@ -135,9 +135,16 @@ class _Splitter:
         settings = self._settings
         structured = None if self._is_code or settings.strategy == "fixed" else self._outline
         # Under half a chunk says too little by itself.
-        spans = section_spans(
-            units, structured, settings.section_tokens, tiny=settings.chunk_tokens // 2
+        groups = (
+            _groups(units, structured, settings.section_tokens, settings.chunk_tokens // 2)
+            if structured
+            else [(0, len(units))]
         )
+        spans = [
+            (start + a, start + b)
+            for start, end in groups
+            for a, b in pack(units[start:end], settings.section_tokens)
+        ]
         ranges = [
             (section, start, end)
             for section, (a, b) in enumerate(spans)
@@ -182,34 +189,30 @@ class _Splitter:
     def _units(self) -> list[Unit]:
         text, limit = self._text, self._unit_limit
         if self._document.pieces:
-            return self._piece_units()
+            found: list[Unit] = []
+            for piece in self._document.pieces:
+                start, end = stripped(self._text, piece.start, piece.end)
+                if start == end:
+                    continue
+                units = list(
+                    divide(self._text, start, end, self._weigh, self._unit_limit, Break.PIECE)
+                )
+                if len(units) > 1:
+                    first, *rest = self._prose(start, end)
+                    units = [replace(first, strength=Break.PIECE), *rest]
+                found += units
+            return found
         if self._is_code:
             return self._at_pages(source_units(text, self._syntax, self._weigh, limit))
         if self._settings.strategy == "fixed":
-            return self._fixed_units()
+            units = word_units(self._text, 0, len(self._text), self._weigh, self._unit_limit)
+            return [replace(unit, strength=Break.WORD) for unit in units]
         units = self._at_pages(self._prose_units())
         if self._settings.strategy == "semantic":
             pass
 
             return mark_topics(units, text, self._tokens.embed_documents)
         return units
-
-    def _piece_units(self) -> list[Unit]:
-        found: list[Unit] = []
-        for piece in self._document.pieces:
-            start, end = stripped(self._text, piece.start, piece.end)
-            if start == end:
-                continue
-            units = list(divide(self._text, start, end, self._weigh, self._unit_limit, Break.PIECE))
-            if len(units) > 1:
-                first, *rest = self._prose(start, end)
-                units = [replace(first, strength=Break.PIECE), *rest]
-            found += units
-        return found
-
-    def _fixed_units(self) -> list[Unit]:
-        units = word_units(self._text, 0, len(self._text), self._weigh, self._unit_limit)
-        return [replace(unit, strength=Break.WORD) for unit in units]
 
     def _prose(self, start: int, end: int) -> list[Unit]:
         limit, language = self._unit_limit, self._language
@@ -246,13 +249,13 @@ class _Splitter:
         for start in self._document.page_starts:
             index = bisect_left(units, start, key=lambda unit: unit.start)
             if 0 < index < len(units) and units[index].strength < Break.PAGE:
-                within = self._is_within_sentence(units[index - 1].end, units[index].start)
+                # Whether what stands before `end` goes on at `start`, on the next page.
+                within = (
+                    self._text[units[index].start].islower()
+                    and self._text[units[index - 1].end - 1] not in ".!?…:"
+                )
                 strengths[units[index].start] = Break.WORD if within else Break.PAGE
         return mark(units, strengths)
-
-    def _is_within_sentence(self, end: int, start: int) -> bool:
-        """Whether what stands before `end` goes on at `start`, on the next page."""
-        return self._text[start].islower() and self._text[end - 1] not in ".!?…:"
 
     # --- chunks ---
 
@@ -345,21 +348,6 @@ class _Group:
         return trail[: len(self.common)] == self.common or trail[:-1] == self.common[:-1]
 
 
-def section_spans(
-    units: Sequence[Unit], outline: Outline | None, limit: int, tiny: int
-) -> list[CharRange]:
-    """Spans of units that cover them all, each of at most `limit` tokens.
-
-    A heading begins a new section, unless the one before has fewer than `tiny` tokens and is its
-    parent or its sibling. No section reaches across a heading of the topmost level. Without an
-    outline, sections are filled up to the limit.
-    """
-    groups = _groups(units, outline, limit, tiny) if outline else [(0, len(units))]
-    return [
-        (start + a, start + b) for start, end in groups for a, b in pack(units[start:end], limit)
-    ]
-
-
 def _groups(units: Sequence[Unit], outline: Outline, limit: int, tiny: int) -> list[CharRange]:
     groups: list[_Group] = []
     # The units under each heading: first, one after the last, trail.
@@ -450,7 +438,14 @@ class _Packer:
         while done < last:
             start, end = self._longest(start, done, last)
             if end < last:
-                end = self._best_border(start, done, end, last)
+                remaining = self._weight(start, last)
+                goal = remaining / max(2, -(-remaining // self._limit))
+                half = bisect_left(self._totals, self._totals[start] + goal / 2)
+                candidates = range(min(max(done + 1, half), end), end + 1)
+                end = max(
+                    candidates,
+                    key=lambda i: (self._units[i].strength, -abs(self._weight(start, i) - goal)),
+                )
             found.append((start, end))
             start, done = self._step_back(start, end), end
         return found
@@ -482,17 +477,6 @@ class _Packer:
         if last.end - first.start > self._limit * CHARACTERS_A_TOKEN:
             return False
         return weight + (end - start) <= self._limit or self._fits(first, last)
-
-    def _best_border(self, start: int, done: int, end: int, last: int) -> int:
-        """The strongest border up to `end`; among equals the one that fills spans evenly."""
-        remaining = self._weight(start, last)
-        goal = remaining / max(2, -(-remaining // self._limit))
-        half = bisect_left(self._totals, self._totals[start] + goal / 2)
-        candidates = range(min(max(done + 1, half), end), end + 1)
-        return max(
-            candidates,
-            key=lambda i: (self._units[i].strength, -abs(self._weight(start, i) - goal)),
-        )
 
     def _step_back(self, start: int, end: int) -> int:
         """Where the span after `[start, end)` begins, so that it repeats about the overlap."""

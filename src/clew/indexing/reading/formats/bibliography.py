@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from html import unescape
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 from clew.indexing.reading.formats.common import arxiv_in, doi_in, year_in
 from clew.text import one_line
@@ -63,11 +63,6 @@ class Paper:
     note: str = ""
     more: Mapping[str, str] = field(default_factory=dict)
     """Further fields, for filters."""
-
-
-def is_count(value: object) -> TypeGuard[int]:
-    """Whether it can be how often a paper is cited."""
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9
 
 
 # Names and LaTeX as bibliographies write them.
@@ -623,6 +618,7 @@ def _paper_exports(record: object) -> Paper | None:
     topics = next((found for path in form.topics if (found := record.get(path))), None)
     doi = doi_in(_first(record, *form.doi))
     catalogue = _first(record, *form.catalogue).removeprefix(_OPENALEX)
+    # Whether it can be how often a paper is cited.
     paper = Paper(
         key=_first(record, *form.key).removeprefix(_OPENALEX).rpartition("/abs/")[2],
         kind=_first(record, *form.kind) or next(iter(_names(_at(record, form.kind[0]))), ""),
@@ -634,7 +630,14 @@ def _paper_exports(record: object) -> Paper | None:
         abstract=form.abstract(record),
         topics=_names(topics, *form.topic),
         identifiers=tuple(filter(None, (doi, next(filter(None, arxiv), ""), catalogue))),
-        citations=next((count for count in counts if is_count(count)), None),
+        citations=next(
+            (
+                count
+                for count in counts
+                if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 10**9
+            ),
+            None,
+        ),
         references=tuple(form.references(record)),
         note=_first(record, *form.note),
     )

@@ -34,7 +34,7 @@ from clew.times.recurrence import ENDLESS, check_rule, last_day, listed, rule_pa
 from clew.types import Document, PartialDate
 
 if TYPE_CHECKING:
-    from clew.indexing.reading.formats.mail_parts import Person
+    pass
 
 
 MEDIA_TYPE = "text/calendar"
@@ -105,35 +105,6 @@ def _event(raw: RawFile, component: Component, changes: Changes) -> Document:
         "uid": str(component.get("UID", ""))[:200],
     }
     uid = fields["uid"] or f"{title}/{as_text(start)}"
-    return record(
-        raw,
-        f"{uid}/{again}" if again else uid,
-        _words(title, component, fields, people, organiser),
-        title=title,
-        media_type=MEDIA_TYPE,
-        entity_type="event",
-        fields=fields,
-        date=_date(start),
-    )
-
-
-def _date(start: date) -> PartialDate:
-    if isinstance(start, datetime):
-        moment = start if start.tzinfo else start.replace(tzinfo=UTC)
-        return PartialDate(moment.astimezone(UTC), "time")
-    return PartialDate(datetime(start.year, start.month, start.day, tzinfo=UTC), "day")
-
-
-# --- as words ----------------------------------------------------------------------------
-
-
-def _words(
-    title: str,
-    component: Component,
-    fields: dict[str, Any],
-    people: list[Person],
-    organiser: list[Person],
-) -> str:
     lines = [
         title,
         f"When: {_said(component['DTSTART'].dt, ends(component, component['DTSTART'].dt))}",
@@ -151,7 +122,26 @@ def _words(
     if fields["status"] == "cancelled":
         lines.append("cancelled")
     description = str(component.get("DESCRIPTION", "")).replace("\r\n", "\n").strip()
-    return "\n".join([*lines, *(["", description] if description else [])])
+    return record(
+        raw,
+        f"{uid}/{again}" if again else uid,
+        "\n".join([*lines, *(["", description] if description else [])]),
+        title=title,
+        media_type=MEDIA_TYPE,
+        entity_type="event",
+        fields=fields,
+        date=_date(start),
+    )
+
+
+def _date(start: date) -> PartialDate:
+    if isinstance(start, datetime):
+        moment = start if start.tzinfo else start.replace(tzinfo=UTC)
+        return PartialDate(moment.astimezone(UTC), "time")
+    return PartialDate(datetime(start.year, start.month, start.day, tzinfo=UTC), "day")
+
+
+# --- as words ----------------------------------------------------------------------------
 
 
 def _said(start: date, end: date) -> str:

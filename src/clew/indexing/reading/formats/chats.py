@@ -504,7 +504,24 @@ def is_whatsapp(text: str) -> bool:
 def whatsapp(text: str, name: str) -> list[Conversation]:
     """The chat as one conversation. `name` is the file's path, which may name the other side."""
     lines = list(_lines(_clean(text)))
-    order = _order([line.match for line in lines])
+    # `ymd`, `dmy` or `mdy`, decided by the chat as a whole.
+    found = [line.match for line in lines]
+    if any(len(match["a"]) > 2 for match in found):
+        order = "ymd"
+    else:
+        numbers = [(int(match["a"]), int(match["b"]), int(match["c"])) for match in found]
+        if any(a > _MONTHS for a, _, _ in numbers):
+            order = "dmy"
+        elif any(b > _MONTHS for _, b, _ in numbers):
+            order = "mdy"
+        else:
+            back_dmy = sum(one > other for one, other in pairwise((c, b, a) for a, b, c in numbers))
+            back_mdy = sum(one > other for one, other in pairwise((c, a, b) for a, b, c in numbers))
+            if back_dmy != back_mdy:
+                order = "dmy" if back_dmy < back_mdy else "mdy"
+            else:
+                is_american = any(match["sign"] == "/" and match["half"] for match in found)
+                order = "mdy" if is_american else "dmy"
     turns = [_turn_whatsapp(line, order) for line in lines]
     path = PurePosixPath(name)
     stem = _TITLE.sub("", path.stem) if path.stem != "_chat" else _TITLE.sub("", path.parent.name)
@@ -545,27 +562,6 @@ def _turn_whatsapp(line: _Line, order: str) -> Turn:
         text="\n".join((text, *line.more)).strip(),
         time=_time_whatsapp(line.match, order),
     )
-
-
-def _order(found: Sequence[re.Match[str]]) -> str:
-    """`ymd`, `dmy` or `mdy`, decided by the chat as a whole.
-
-    A number over twelve is a day; else the order in which dates do not run back; else what goes
-    with the way of writing: a slash and twelve hours are American.
-    """
-    if any(len(match["a"]) > 2 for match in found):
-        return "ymd"
-    numbers = [(int(match["a"]), int(match["b"]), int(match["c"])) for match in found]
-    if any(a > _MONTHS for a, _, _ in numbers):
-        return "dmy"
-    if any(b > _MONTHS for _, b, _ in numbers):
-        return "mdy"
-    back_dmy = sum(one > other for one, other in pairwise((c, b, a) for a, b, c in numbers))
-    back_mdy = sum(one > other for one, other in pairwise((c, a, b) for a, b, c in numbers))
-    if back_dmy != back_mdy:
-        return "dmy" if back_dmy < back_mdy else "mdy"
-    is_american = any(match["sign"] == "/" and match["half"] for match in found)
-    return "mdy" if is_american else "dmy"
 
 
 def _time_whatsapp(match: re.Match[str], order: str) -> datetime | None:

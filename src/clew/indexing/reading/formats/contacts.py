@@ -254,7 +254,22 @@ def parsed(block: Block) -> tuple[Component, list[str]]:
     try:
         return _component(block.text), []
     except ValueError:
-        return _without_faults(block)
+        # The component of those properties that can be read alone.
+        begin, *properties, end = re.split(r"\r\n(?![ \t])", block.text.removesuffix("\r\n"))
+        kept, faults, line = [begin], list[str](), block.line + 1
+        for stated in properties:
+            name = re.split("[;:]", stated, maxsplit=1)[0].upper()
+            try:
+                if name not in ("BEGIN", "END"):
+                    _component("\r\n".join([begin, stated, end, ""]))
+                kept.append(stated)
+            except ValueError as error:
+                what, why = repr(one_line(stated)[:60]), str(error)[:100]
+                if name in _NEEDED:
+                    raise ValueError(f"line {line}, {what} ({why})") from error
+                faults.append(f"line {line}: {what} is left out ({why})")
+            line += stated.count("\n") + 1
+        return _component("\r\n".join([*kept, end, ""])), faults
 
 
 def _component(text: str) -> Component:
@@ -264,25 +279,6 @@ def _component(text: str) -> Component:
     for name, error in component.errors:
         raise ValueError(f"{name} cannot be read ({error})")
     return cast("Component", component)
-
-
-def _without_faults(block: Block) -> tuple[Component, list[str]]:
-    """The component of those properties that can be read alone."""
-    begin, *properties, end = re.split(r"\r\n(?![ \t])", block.text.removesuffix("\r\n"))
-    kept, faults, line = [begin], list[str](), block.line + 1
-    for stated in properties:
-        name = re.split("[;:]", stated, maxsplit=1)[0].upper()
-        try:
-            if name not in ("BEGIN", "END"):
-                _component("\r\n".join([begin, stated, end, ""]))
-            kept.append(stated)
-        except ValueError as error:
-            what, why = repr(one_line(stated)[:60]), str(error)[:100]
-            if name in _NEEDED:
-                raise ValueError(f"line {line}, {what} ({why})") from error
-            faults.append(f"line {line}: {what} is left out ({why})")
-        line += stated.count("\n") + 1
-    return _component("\r\n".join([*kept, end, ""])), faults
 
 
 # People as calendars and task lists name them.

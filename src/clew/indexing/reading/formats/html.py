@@ -184,7 +184,13 @@ class _Writer:
         elif name == "pre":
             self._preformatted += 1
         elif name == "table" and id(tag) not in self._layout:
-            self._add_table(tag)
+            rows = [self._cells(row) for row in tag.find_all("tr") if id(row) not in self._dropped]
+            rows = [row for row in rows if any(row)]
+            caption = tag.find("caption")
+            if caption and (text := one_line(caption.get_text())):
+                self._add(text, tight=False)
+            if rows:
+                self._add("\n".join(table_lines(rows)), tight=False)
         else:
             self._open_inline(tag)
 
@@ -245,15 +251,6 @@ class _Writer:
         hanging = margin + ("  " if tight else "")
         body = "\n".join([margin + lines[0], *(hanging + line for line in lines[1:])])
         self._blocks.append((joint if self._blocks else "") + body)
-
-    def _add_table(self, table: Tag) -> None:
-        rows = [self._cells(row) for row in table.find_all("tr") if id(row) not in self._dropped]
-        rows = [row for row in rows if any(row)]
-        caption = table.find("caption")
-        if caption and (text := one_line(caption.get_text())):
-            self._add(text, tight=False)
-        if rows:
-            self._add("\n".join(table_lines(rows)), tight=False)
 
     def _cells(self, row: Tag) -> list[str]:
         cells = (cell for cell in row.find_all(["td", "th"]) if id(cell) not in self._dropped)

@@ -6,7 +6,6 @@ import html
 import re
 from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
-from typing import Any
 
 from clew.indexing.markdown import MEDIA_TYPE, with_tags
 from clew.indexing.reading.formats.chats import (
@@ -94,20 +93,17 @@ def read_rst(raw: RawFile) -> ReadResult:
 
 def markdown_document(text: str, source: str) -> Document:
     """The text without its front matter, which becomes title, times and metadata."""
-    values, body = _split_front_matter(text)
+    if not text.startswith(("---", "+++", "\ufeff")):
+        values, body = {}, text
+    else:
+        from clew.indexing.reading.formats.common import split_front_matter
+
+        values, body = split_front_matter(text)
     found = headings(body[:_BEGINNING], MEDIA_TYPE)
     top = _after_blanks(body, found[0].end if found else 0)
     fields = bold_fields(body, top) or bare_fields(body, top)
     values = with_tags({**fields, **values}, body)
     return properties(values).document(source, body, MEDIA_TYPE, title=_markdown_title(body))
-
-
-def _split_front_matter(text: str) -> tuple[dict[str, Any], str]:
-    if not text.startswith(("---", "+++", "\ufeff")):
-        return {}, text
-    from clew.indexing.reading.formats.common import split_front_matter  # loads PyYAML
-
-    return split_front_matter(text)
 
 
 def rst_document(text: str, source: str) -> Document:

@@ -211,10 +211,28 @@ class _Exported:
         if kind == "entity":
             self._add_entity(line, place)
         elif kind == "document":
-            self._add_document(line, place)
+            if line["source"].startswith(CARD):
+                self._cards[line["source"].removeprefix(CARD)] = line["metadata"]
+            elif line["origin"].startswith(OBSERVATION):
+                key = line["origin"].removeprefix(OBSERVATION)
+                self._told.append((key, line["text"], _moment(line["created_at"]), place))
+            else:
+                self._found.documents += 1
         elif kind == "relation":
             if line["extractor"] == "manual" and line["retracted_at"] is None:
-                self._add_relation(line, place)
+                relation = MemoryRelation(
+                    head="",
+                    tail="",
+                    relation_type=line["relation_type"],
+                    weight=line["weight"],
+                    is_causal=line["is_causal"],
+                    context=line["context"],
+                    valid_from=_moment(line["valid_from"]),
+                    valid_until=_moment(line["stated_until"]),
+                    recorded_at=_moment(line["recorded_at"]),
+                    place=place,
+                )
+                self._relations.append((line["from_entity_id"], line["to_entity_id"], relation))
         elif kind == "rule":
             self._found.rules[line["key"]] = line["target"]
             if line["name"]:
@@ -235,30 +253,6 @@ class _Exported:
             aliases=tuple(name for name in names if name != line["name"]),
             place=place,
         )
-
-    def _add_document(self, line: Mapping[str, Any], place: str) -> None:
-        if line["source"].startswith(CARD):
-            self._cards[line["source"].removeprefix(CARD)] = line["metadata"]
-        elif line["origin"].startswith(OBSERVATION):
-            key = line["origin"].removeprefix(OBSERVATION)
-            self._told.append((key, line["text"], _moment(line["created_at"]), place))
-        else:
-            self._found.documents += 1
-
-    def _add_relation(self, line: Mapping[str, Any], place: str) -> None:
-        relation = MemoryRelation(
-            head="",
-            tail="",
-            relation_type=line["relation_type"],
-            weight=line["weight"],
-            is_causal=line["is_causal"],
-            context=line["context"],
-            valid_from=_moment(line["valid_from"]),
-            valid_until=_moment(line["stated_until"]),
-            recorded_at=_moment(line["recorded_at"]),
-            place=place,
-        )
-        self._relations.append((line["from_entity_id"], line["to_entity_id"], relation))
 
     def finish(self) -> None:
         """Add what the lines say together."""

@@ -330,7 +330,24 @@ def read_word(raw: RawFile) -> ReadResult:
         blocks = [block for block in _Body(word).blocks(word.element.body) if block[1].strip()]
     except _FAULTS_WORD as error:
         raise raw.unreadable("malformed DOCX") from error
-    known = _core_properties(word)
+    related = word.part.package.rels.values()
+    if all(relation.reltype != RELATIONSHIP_TYPE.CORE_PROPERTIES for relation in related):
+        known = Properties()
+    else:
+        core = word.core_properties
+        given = {"author": core.author, "subject": core.subject, "keywords": core.keywords}
+        metadata: dict[str, Any] = {
+            name: one_line(clean_text(value))
+            for name, value in given.items()
+            if value and value not in TEMPLATE_AUTHORS
+        }
+        known = Properties(
+            title=stated_property_title(clean_text(core.title or "")),
+            created_at=None if given["author"] in TEMPLATE_AUTHORS else _time(core.created),
+            date_source="properties",
+            updated_at=_time(core.modified),
+            metadata=metadata,
+        )
     text, media_type = clean_text(_join(blocks)), media_type_of(raw.suffix)
     document = known.document(raw.source, text, media_type, title=_first_heading(blocks))
     return ReadResult(documents=(document,))
@@ -360,7 +377,11 @@ class _Body:
                 for box in _text_boxes(child):
                     yield from self.blocks(box)
             elif name == "tbl":
-                yield "", self._table(child)
+                rows = [
+                    [self._cell(cell) for cell in _inside(row, "tc")]
+                    for row in _inside(child, "tr")
+                ]
+                yield "", "\n".join(table_lines([row for row in rows if any(row)]))
             elif name in _WRAPPERS:
                 yield from self.blocks(child)
 
@@ -374,10 +395,6 @@ class _Body:
             _local(item) == "numPr" for item in _properties_of(paragraph)
         )
         return "- " if listed else ""
-
-    def _table(self, table: Element) -> str:
-        rows = [[self._cell(cell) for cell in _inside(row, "tc")] for row in _inside(table, "tr")]
-        return "\n".join(table_lines([row for row in rows if any(row)]))
 
     def _cell(self, cell: Element) -> str:
         return one_line(" ".join(text for _, text in self.blocks(cell)))
@@ -447,26 +464,6 @@ def _join(blocks: list[tuple[str, str]]) -> str:
 
 def _first_heading(blocks: list[tuple[str, str]]) -> str:
     return next((one_line(text) for mark, text in blocks if mark == "# "), "")
-
-
-def _core_properties(word: Word) -> Properties:
-    related = word.part.package.rels.values()
-    if all(relation.reltype != RELATIONSHIP_TYPE.CORE_PROPERTIES for relation in related):
-        return Properties()  # python-docx would make some up: a title, and this moment
-    core = word.core_properties
-    given = {"author": core.author, "subject": core.subject, "keywords": core.keywords}
-    metadata: dict[str, Any] = {
-        name: one_line(clean_text(value))
-        for name, value in given.items()
-        if value and value not in TEMPLATE_AUTHORS
-    }
-    return Properties(
-        title=stated_property_title(clean_text(core.title or "")),
-        created_at=None if given["author"] in TEMPLATE_AUTHORS else _time(core.created),
-        date_source="properties",
-        updated_at=_time(core.modified),
-        metadata=metadata,
-    )
 
 
 def _time(value: datetime | None) -> datetime | None:

@@ -91,7 +91,18 @@ def _page_texts(raw: RawFile, reader: PdfReader) -> tuple[list[str], list[Skippe
     seen: set[int] = set()
     for number, page in enumerate(reader.pages, 1):
         with suppress(*_FAULTS):
-            forget_false_spaces(page, seen)
+            # Take the width from glyphs 32 that are no space; fonts `seen` are looked at once.
+            for font in _fonts(page):
+                if id(font) in seen:
+                    continue
+                seen.add(id(font))
+                if "/ToUnicode" in font and _is_other(font["/ToUnicode"].get_object().get_data()):
+                    for one in font["/DescendantFonts"].get_object():
+                        widths = one.get_object().get("/W")
+                        if widths is not None:
+                            widths.get_object().extend(
+                                (NumberObject(_SPACE), ArrayObject([NumberObject(0)]))
+                            )
         try:
             # Words that a soft hyphen or a ligature took apart made whole again.
             texts.append(
@@ -269,21 +280,6 @@ SPACE_WIDTH = 250.0
 """Thousandths of an em that a space has in a font that does not say."""
 _SPACE = 0x20
 _HEX = re.compile(rb"<([0-9A-Fa-f]{1,16})>")
-
-
-def forget_false_spaces(page: PageObject, seen: set[int]) -> None:
-    """Take the width from glyphs 32 that are no space; fonts `seen` are looked at once."""
-    for font in _fonts(page):
-        if id(font) in seen:
-            continue
-        seen.add(id(font))
-        if "/ToUnicode" in font and _is_other(font["/ToUnicode"].get_object().get_data()):
-            for one in font["/DescendantFonts"].get_object():
-                widths = one.get_object().get("/W")
-                if widths is not None:
-                    widths.get_object().extend(
-                        (NumberObject(_SPACE), ArrayObject([NumberObject(0)]))
-                    )
 
 
 def _fonts(page: PageObject) -> Iterator[Any]:
