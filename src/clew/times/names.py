@@ -485,8 +485,7 @@ def _days(match: re.Match[str], today: date) -> Days:
         return one_day(today + timedelta(days=_DAYS_OFF[words]))
     if match["which"]:
         # Last, this or next of a unit, a weekday, a month or a season.
-        which = match["which"].casefold()
-        step = {"this": 0, "next": 1}.get(which, -1)
+        step = {"this": 0, "next": 1}.get(match["which"].casefold(), -1)
         if match["unit"]:
             return _calendar(match["unit"].casefold(), step, today)
         named = match["named"].casefold()

@@ -147,13 +147,11 @@ class ModelContexts:
     def ask(self, work: Work) -> Outcome:
         """See `EnrichmentTask`; a name that the document does not have is no context of it."""
         request = context_request(work)
-        reply = self.model.reply(request)
-        text = plain(reply.text)
+        text = plain(self.model.reply(request).text)
         if self.embedder.count_tokens(text) <= MOST_TOKENS:
             context = text
         else:
-            words = text.split(" ")
-            kept = words[:MOST_TOKENS]
+            kept = text.split(" ")[:MOST_TOKENS]
             while len(kept) > 1 and self.embedder.count_tokens(" ".join(kept)) > MOST_TOKENS:
                 del kept[len(kept) * 9 // 10 :]
             cut = " ".join(kept)

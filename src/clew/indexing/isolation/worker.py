@@ -352,8 +352,7 @@ def main(connection: int, lifeline: int) -> None:
             # Answer requests.
             worn = False
             while not worn and parent.poll(IDLE_SECONDS):
-                request = pickle.loads(parent.recv_bytes())
-                kind, detail = _answer(parent, request, steps)
+                kind, detail = _answer(parent, pickle.loads(parent.recv_bytes()), steps)
                 worn = kind == "memory" or _size() > room
                 parent.send_bytes(pack(kind, (detail, worn)))
 

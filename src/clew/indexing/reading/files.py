@@ -442,8 +442,7 @@ def _open_unlinked(path: Path, flags: int) -> int:
     folder = os.open(path.anchor, os.O_PATH | os.O_DIRECTORY)
     try:
         for name in path.parts[1:-1]:
-            step = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW
-            inner = os.open(name, step, dir_fd=folder)
+            inner = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
             os.close(folder)
             folder = inner
         return os.open(path.name or ".", flags | os.O_NOFOLLOW, dir_fd=folder)

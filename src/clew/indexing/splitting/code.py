@@ -193,8 +193,7 @@ def source_outline(text: str, syntax: Syntax | None) -> Outline:
 
     def close(until: int) -> None:
         while open_ones and open_ones[-1].end <= until:
-            end = open_ones.pop().end
-            enter(end, open_ones[-1].path if open_ones else ())
+            enter(open_ones.pop().end, open_ones[-1].path if open_ones else ())
 
     for one in _outer(syntax):
         close(one.start)
@@ -330,8 +329,7 @@ def code_ranges(text: str, media_type: str) -> list[tuple[int, int]]:
 
 def _blocks_prose(text: str, lines: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Ranges of lines that follow each other without a blank one between them."""
-    by_blank = groupby(lines, key=lambda line: text[line[0] : line[1]].isspace())
-    for blank, group in by_blank:
+    for blank, group in groupby(lines, key=lambda line: text[line[0] : line[1]].isspace()):
         if blank:
             continue
         (start, end), *rest = group

@@ -53,8 +53,7 @@ class Outline:
     def trails_within(self, start: int, end: int) -> list[Trail]:
         """The trails that hold within `[start, end)`, in order."""
         first = bisect_right(self.starts, start) - 1
-        last = max(bisect_left(self.starts, end), first + 1)
-        return list(self.trails[first:last])
+        return list(self.trails[first : max(bisect_left(self.starts, end), first + 1)])
 
 
 def common_trail(trails: Sequence[Trail]) -> Trail:

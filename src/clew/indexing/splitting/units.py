@@ -136,8 +136,7 @@ def _halve(
             yield Unit(start, end, weight, strength)
             return
     middle = _cut(text, start, end, between_words)
-    left = stripped(text, start, middle)
-    yield from _halve(text, *left, weigh, limit, strength)
+    yield from _halve(text, *stripped(text, start, middle), weigh, limit, strength)
     yield from _halve(text, middle, end, weigh, limit, Break.WORD)
 
 
@@ -191,10 +190,7 @@ def _blocks(text: str, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
 
 
 def _border(text: str, before: int, start: int) -> Break:
-    gap = text[before:start]
-    if _BLANK_LINE.search(gap):
-        return Break.PARAGRAPH
-    return Break.SENTENCE
+    return Break.PARAGRAPH if _BLANK_LINE.search(text[before:start]) else Break.SENTENCE
 
 
 def mark(units: Iterable[Unit], strengths: dict[int, Break]) -> list[Unit]:

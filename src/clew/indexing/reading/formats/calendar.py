@@ -62,8 +62,7 @@ def read_calendar(raw: RawFile) -> ReadResult | None:
     def make(component: Component) -> Document:
         if component.name == "VTODO":
             return todo(raw, component)
-        uid = str(component.get("UID", ""))
-        return _event(raw, component, changes.get(uid, Changes()))
+        return _event(raw, component, changes.get(str(component.get("UID", "")), Changes()))
 
     documents, skipped = read_blocks(raw, wanted, make)
     # Of two versions of one event, the later one counts.

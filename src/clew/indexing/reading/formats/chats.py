@@ -633,8 +633,7 @@ def _users_beside(raw: RawFile) -> object:
         return None
     file = export / "users.json"
     with suppress(OSError, ValueError, RecursionError), open_real(file) as opened:
-        limit = int(raw.settings.max_megabytes * 1_000_000)
-        return json.loads(opened.read(limit))
+        return json.loads(opened.read(int(raw.settings.max_megabytes * 1_000_000)))
     return None
 
 

@@ -422,8 +422,7 @@ def _author_below(lines: Sequence[str], at: int) -> str:
     if _is_attribution(lines[at]):
         return _author(lines[at])
     for line in lines[at : at + _HEADER_LINES]:
-        low = line.strip().strip("*").casefold()
-        if low.startswith(_FROM):
+        if line.strip().strip("*").casefold().startswith(_FROM):
             value = line.partition(":")[2].partition("[mailto:")[0].strip(" *")[:_LONGEST_LINE]
             named = next(iter(people(value)), None)
             return (named.name or named.address) if named else ""

@@ -191,8 +191,7 @@ def without_running_lines(pages: Sequence[str]) -> list[str]:
     lines = [page.split("\n") for page in pages]
     edges = [{_alike(line) for line in _edges(page)} for page in lines]
     counts = Counter(line for page in edges for line in page if line)
-    held = sum(map(bool, edges))
-    enough = max(_LEAST_PAGES, _REPEATED_SHARE * held)
+    enough = max(_LEAST_PAGES, _REPEATED_SHARE * sum(map(bool, edges)))
     repeated = {line for line, count in counts.items() if count >= enough}
     numbered = sum(any(_PAGE_NUMBER.fullmatch(line) for line in _edges(page)) for page in lines)
     return [_trimmed(page, repeated, numbered >= enough) for page in lines]
