@@ -30,8 +30,9 @@ from clew.indexing.reading.formats.contacts import (
     read_blocks,
 )
 from clew.indexing.reading.formats.markup import read_markdown
+from clew.times import to_date
 from clew.times.recurrence import ENDLESS, check_rule, last_day, listed, rule_parts, without_until
-from clew.types import Document, PartialDate
+from clew.types import Document
 
 if TYPE_CHECKING:
     pass
@@ -129,15 +130,8 @@ def _event(raw: RawFile, component: Component, changes: Changes) -> Document:
         media_type=MEDIA_TYPE,
         entity_type="event",
         fields=fields,
-        date=_date(start),
+        date=as_text(start),
     )
-
-
-def _date(start: date) -> PartialDate:
-    if isinstance(start, datetime):
-        moment = start if start.tzinfo else start.replace(tzinfo=UTC)
-        return PartialDate(moment.astimezone(UTC), "time")
-    return PartialDate(datetime(start.year, start.month, start.day, tzinfo=UTC), "day")
 
 
 # --- as words ----------------------------------------------------------------------------
@@ -407,20 +401,12 @@ def task_of(words: str, status: str, line: str) -> Task:
     return Task(
         title=" ".join(title.split()) or words,
         status=status,
-        due=due[1] if due and _is_day(due[1]) else "",
+        due=due[1] if due and to_date(due[1]) else "",
         priority=urgent[1] if urgent else "",
         project=project[1] if project else "",
         people=tuple(match[1].strip(".") for match in _WHO.finditer(words)),
         line=line,
     )
-
-
-def _is_day(text: str) -> bool:
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
 
 
 # --- Markdown ----------------------------------------------------------------------------
@@ -507,16 +493,16 @@ def todo(raw: RawFile, component: Component) -> Document:
     status = _OF_TODO.get(str(component.get("STATUS", "")).upper(), OPEN)
     if "COMPLETED" in component:
         status = DONE
-    named = component.get("ATTENDEE", [])
-    people = [person(one) for one in (named if isinstance(named, list) else [named])]
-    projects = [str(one) for many in _categories_tasks(component) for one in many.cats]
+    people = [person(one) for one in all_of(component, "ATTENDEE")]
+    projects = [str(one) for many in all_of(component, "CATEGORIES") for one in many.cats]
     description = str(component.get("DESCRIPTION", "")).strip()
-    due = _day(component["DUE"].dt) if "DUE" in component else ""
+    due = as_text(component["DUE"].dt)[:10] if "DUE" in component else ""
+    urgency = int(component.get("PRIORITY", 0))  # 1 is the highest, 9 the lowest, 0 none
     task = Task(
         title=title,
         status=status,
         due=due,
-        priority=_letter(int(component.get("PRIORITY", 0))),
+        priority="ABCDEFGHI"[urgency - 1 : urgency] if urgency > 0 else "",
         project=projects[0] if projects else "",
     )
     said = [title, *([f"Due: {due}"] if due else []), f"Status: {status.replace('_', ' ')}"]
@@ -525,20 +511,3 @@ def todo(raw: RawFile, component: Component) -> Document:
     text = "\n".join([*said, *(["", description] if description else [])])
     uid = str(component.get("UID", "")) or text_digest(text)[:12]
     return task_record(raw, f"todo/{uid}", task, text, fitting(people))
-
-
-def _categories_tasks(component: Component) -> list[Any]:
-    found = component.get("CATEGORIES", [])
-    return found if isinstance(found, list) else [found]
-
-
-def _day(due: date) -> str:
-    if isinstance(due, datetime):
-        due = due.astimezone(UTC) if due.tzinfo else due
-        return due.date().isoformat()
-    return due.isoformat()
-
-
-def _letter(priority: int) -> str:
-    """ICalendar's 1 (highest) to 9 as a letter; none for 0."""
-    return chr(ord("A") + priority - 1) if 1 <= priority <= 9 else ""

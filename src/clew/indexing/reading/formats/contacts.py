@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from clew.indexing.reading.formats.common import (
     LONGEST_VALUE,
@@ -177,15 +177,8 @@ _NEEDED = ("DTSTART", "RECURRENCE-ID")
 _BEGIN = re.compile(r"BEGIN:(\w{1,40})\s*", re.IGNORECASE)
 
 
-class Component(Protocol):
-    """What is used of icalendar's components, whose properties have many types."""
-
-    name: str | None
-
-    def __getitem__(self, name: str) -> Any: ...  # noqa: ANN401
-    def __contains__(self, name: object) -> bool: ...
-    def get(self, name: str, default: object = None) -> Any: ...  # noqa: ANN401, D102
-    def items(self) -> Iterable[tuple[str, Any]]: ...  # noqa: D102
+Component: TypeAlias = Any
+"""One of icalendar's, whose properties have many types."""
 
 
 class Block(NamedTuple):
