@@ -487,7 +487,7 @@ def _days(match: re.Match[str], today: date) -> Days:
         # Last, this or next of a unit, a weekday, a month or a season.
         step = {"this": 0, "next": 1}.get(match["which"].casefold(), -1)
         if match["unit"]:
-            return _calendar(match["unit"].casefold(), step, today)
+            return calendar_unit(match["unit"].casefold(), step, today)
         named = match["named"].casefold()
         if named[:3] in _WEEKDAYS and named not in SEASONS:
             day = _first_day("week", today) + timedelta(days=_WEEKDAYS.index(named[:3]))
@@ -501,14 +501,14 @@ def _days(match: re.Match[str], today: date) -> Days:
             return min(days for days in every if days[0] > today)
         return next((days for days in every if days[0] <= today < days[1]), every[len(every) // 2])
     if match["ago"]:
-        return _calendar(match["back"].casefold(), -_many(match["ago"]), today)
+        return calendar_unit(match["back"].casefold(), -_many(match["ago"]), today)
     if match["hence"]:
-        return _calendar(match["on"].casefold(), _many(match["hence"]), today)
+        return calendar_unit(match["on"].casefold(), _many(match["hence"]), today)
     many = _many(match["many"]) if match["many"] else 1
     return _rolling((match["units"] or match["rolled"]).casefold(), many, today)
 
 
-def _calendar(unit: str, count: int, today: date) -> Days:
+def calendar_unit(unit: str, count: int, today: date) -> Days:
     """The whole unit of the calendar that lies `count` such units after today's."""
     if unit == "weekend":
         saturday = _first_day("week", today) + timedelta(weeks=count, days=5)

@@ -18,7 +18,9 @@ from clew.errors import InputError
 from clew.times.names import (
     DAY,
     MONTH,
+    Days,
     FoundPeriod,
+    calendar_unit,
     date_period,
     find_names,
     find_recent,
@@ -222,13 +224,9 @@ def _is_sure(text: str, group: Sequence[_Date]) -> bool:
 
 
 UNITS = ("week", "month", "year")
-KNOWN = (
-    "today",
-    "yesterday",
-    "tomorrow",
-    *(f"{which} {unit}" for unit in UNITS for which in ("this", "last", "next")),
-)
-_NEXT = {"this": 0, "last": -1, "next": 1}
+_DAYS = {"today": 0, "yesterday": -1, "tomorrow": 1}
+_STEPS = {"this": 0, "last": -1, "next": 1}
+KNOWN = (*_DAYS, *(f"{which} {unit}" for unit in UNITS for which in _STEPS))
 _DATE = r"\d{4}(?:-\d{2}(?:-\d{2})?)?"
 _DATES = re.compile(rf"({_DATE})(?:(?:\s*(?:\.\.|/|,|–)\s*|\s+(?:to|until|and)\s+)({_DATE}))?")
 
@@ -251,14 +249,12 @@ def read_range(text: str, now: datetime, also: Sequence[str] = ()) -> Range:
     """
     key = " ".join(text.casefold().replace("_", " ").split())
     today = now.date()
-    if key in ("today", "yesterday", "tomorrow"):
-        day = today + timedelta(days={"today": 0, "yesterday": -1, "tomorrow": 1}[key])
-        return _days(day, day + timedelta(days=1), now)
+    if key in _DAYS:
+        return _days(*one_day(today + timedelta(days=_DAYS[key])), now)
     if key in KNOWN:
         which, unit = key.split()
-        return _days(*_unit(unit, today, _NEXT[which]), now)
-    found = _DATES.fullmatch(key)
-    if found:
+        return _days(*calendar_unit(unit, _STEPS[which], today), now)
+    if found := _DATES.fullmatch(key):
         try:
             first, last = _stated(found[1]), _stated(found[2] or found[1])
             # Who asks may look some days around, and the calendar has ends.
@@ -272,28 +268,12 @@ def read_range(text: str, now: datetime, also: Sequence[str] = ()) -> Range:
     )
 
 
-def _unit(unit: str, today: date, step: int) -> tuple[date, date]:
-    if unit == "week":
-        monday = today - timedelta(days=today.weekday()) + timedelta(weeks=step)
-        return monday, monday + timedelta(weeks=1)
-    if unit == "month":
-        return _month(today.year, today.month + step)
-    return date(today.year + step, 1, 1), date(today.year + step + 1, 1, 1)
-
-
-def _month(year: int, month: int) -> tuple[date, date]:
-    """The first day of a month and of the next; month 0 is December of the year before."""
-    first, after = (divmod(year * 12 + month - 1 + more, 12) for more in (0, 1))
-    return date(first[0], first[1] + 1, 1), date(after[0], after[1] + 1, 1)
-
-
-def _stated(text: str) -> tuple[date, date]:
-    if len(text) == 4:
-        return date(int(text), 1, 1), date(int(text) + 1, 1, 1)
-    if len(text) == 7:
-        return _month(int(text[:4]), date.fromisoformat(f"{text}-01").month)
-    day = date.fromisoformat(text)
-    return day, day + timedelta(days=1)
+def _stated(text: str) -> Days:
+    """The days of a year, a month or a day. Raises `ValueError` for what is none."""
+    if len(text) > 7:
+        return one_day(date.fromisoformat(text))
+    first = date.fromisoformat(f"{text}-01-01"[:10])
+    return months_from(first.year, first.month, 1 if len(text) == 7 else 12)
 
 
 def _days(first: date, after: date, now: datetime) -> Range:
