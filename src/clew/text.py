@@ -350,20 +350,18 @@ def _terms_in(language: str, word: str) -> tuple[str, ...]:
     return (fold(_stemmer(known.stemmer).stemWord(word)).replace("'", "").replace("’", ""),)
 
 
+_STEMMERS = {
+    "russian": range(0x400, 0x530),
+    "greek": range(0x370, 0x400),
+    "arabic": range(0x600, 0x780),
+}
+"""Letters of scripts with a stemmer of their own; Latin and all others have that of English."""
+
+
 def _stem(word: str) -> str:
-    return _stemmer(_algorithm(word[0])).stemWord(word)
-
-
-def _algorithm(letter: str) -> str:
-    """The stemmer for a letter's script; English for Latin and for all that has none of its own."""
-    code = ord(letter)
-    if 0x400 <= code < 0x530:
-        return "russian"
-    if 0x370 <= code < 0x400:
-        return "greek"
-    if 0x600 <= code < 0x780:
-        return "arabic"
-    return "english"
+    code = ord(word[0])
+    algorithm = next((name for name, letters in _STEMMERS.items() if code in letters), "english")
+    return _stemmer(algorithm).stemWord(word)
 
 
 @cache

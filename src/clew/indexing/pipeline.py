@@ -41,8 +41,9 @@ from clew.types import (
 )
 
 if TYPE_CHECKING:
-    from clew.ports import Embedder, Extractor, Store
+    from clew.ports import Embedder, Extractor
     from clew.settings import LinkSettings, SplitSettings
+    from clew.stores.store import Store
 
 
 GROUP_SECONDS = 0.5

@@ -15,16 +15,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from clew.errors import ReplyError
-from clew.indexing.enrichment.run import CheckedModel, Counts
+from clew.indexing.enrichment.run import CheckedModel, Counts, EnrichmentTask
 from clew.indexing.markdown import MEDIA_TYPE, masked
 from clew.ports.models import Message, Request
 from clew.text import plain, terms
 from clew.untrusted import NOTICE, untrusted_block
 
 if TYPE_CHECKING:
-    from clew.ports import Embedder, Store
-    from clew.ports.graph import EnrichmentLog
+    from clew.ports import Embedder
     from clew.settings import LlmSettings
+    from clew.stores.extractions import Enrichments
+    from clew.stores.store import Store
     from clew.types import StoredChunk
 
 VERSION = 1
@@ -96,11 +97,11 @@ def stretch_of(text: str, start: int, end: int, room: int) -> str:
 
 
 @dataclass(slots=True)
-class ModelContexts:
-    """`run.EnrichmentTask` of contexts."""
+class ModelContexts(EnrichmentTask[Work, Outcome]):
+    """The task of contexts."""
 
     store: Store
-    log: EnrichmentLog
+    log: Enrichments
     model: CheckedModel
     settings: LlmSettings
     embedder: Embedder
@@ -135,10 +136,6 @@ class ModelContexts:
         tokens = self.settings.context_tokens - self.settings.context.max_output_tokens
         around = len(INSTRUCTIONS) + longest + _AROUND
         return max(tokens * _CHARACTERS_A_TOKEN - around, longest)
-
-    def stage(self, work: Work) -> int:
-        """See `EnrichmentTask`; passages do not wait for each other."""
-        return 0
 
     def requests(self, work: Work) -> Sequence[Request]:
         """See `EnrichmentTask`."""

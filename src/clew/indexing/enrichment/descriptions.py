@@ -21,10 +21,10 @@ from pydantic import BaseModel
 
 from clew.errors import ReplyError
 from clew.indexing.enrichment.contexts import unknown_words
-from clew.indexing.enrichment.run import CheckedModel, Counts
+from clew.indexing.enrichment.run import CheckedModel, Counts, EnrichmentTask
 from clew.indexing.enrichment.validation import name_pattern
 from clew.indexing.suggestions import suggest_merges
-from clew.ports.graph import Described, DescriptionLog, StoredDescription
+from clew.ports.graph import Described, StoredDescription
 from clew.ports.models import Message, Request
 from clew.text import find_words, plain, terms
 from clew.types import Description, MergeSuggestion, StoredChunk
@@ -33,8 +33,9 @@ from clew.types.values import NUMBER
 from clew.untrusted import NOTICE, untrusted_block
 
 if TYPE_CHECKING:
-    from clew.ports import CommunityStore, Store
     from clew.settings import LlmSettings
+    from clew.stores.communities import Communities, Descriptions
+    from clew.stores.store import Store
 
 
 MOST_STATEMENTS = 8
@@ -57,12 +58,12 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class ModelDescriptions:
-    """`run.EnrichmentTask` of descriptions; its works are subjects."""
+class ModelDescriptions(EnrichmentTask["Subject", Outcome]):
+    """The task of descriptions; its works are subjects."""
 
     store: Store
-    communities: CommunityStore
-    log: DescriptionLog
+    communities: Communities
+    log: Descriptions
     model: CheckedModel
     settings: LlmSettings
     writing: AbstractContextManager[object]
@@ -501,7 +502,7 @@ def entities(store: Store) -> Iterator[Subject]:
             )
 
 
-def topics(communities: CommunityStore) -> Iterator[Subject]:
+def topics(communities: Communities) -> Iterator[Subject]:
     """Topics, then the themes of several topics."""
     found = communities.topics()
     held: defaultdict[int, list[int]] = defaultdict(list)
@@ -527,7 +528,7 @@ def topics(communities: CommunityStore) -> Iterator[Subject]:
             )
 
 
-def reports(communities: CommunityStore) -> Iterator[Subject]:
+def reports(communities: Communities) -> Iterator[Subject]:
     """Communities, the finest first."""
     found = sorted(communities.communities(), key=lambda one: (-one.level, one.id))
     made: defaultdict[int | None, list[Subject]] = defaultdict(list)

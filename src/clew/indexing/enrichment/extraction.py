@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pydantic import BaseModel
 
 from clew.errors import ModelError, NotFoundError
-from clew.indexing.enrichment.run import CheckedModel, Counts, is_fatal, reason_of
+from clew.indexing.enrichment.run import CheckedModel, Counts, EnrichmentTask, is_fatal, reason_of
 from clew.indexing.enrichment.validation import AgentRelation, Passage, Validation
 from clew.indexing.extension import Domain
 from clew.indexing.linking import without_names
@@ -28,9 +28,9 @@ from clew.untrusted import NOTICE, untrusted_block
 
 if TYPE_CHECKING:
     from clew.indexing.pipeline import IndexingPipeline
-    from clew.ports import Store
-    from clew.ports.graph import EnrichmentLog
     from clew.settings import LlmSettings
+    from clew.stores.extractions import Enrichments
+    from clew.stores.store import Store
 
 
 CONFIDENCE = 0.7
@@ -97,11 +97,11 @@ def works_of(passages: Sequence[Passage], settings: LlmSettings, instructed: int
 
 
 @dataclass(slots=True)
-class ModelExtraction:
-    """`run.EnrichmentTask` of names and facts."""
+class ModelExtraction(EnrichmentTask[Work, Outcome]):
+    """The task of names and facts."""
 
     store: Store
-    log: EnrichmentLog
+    log: Enrichments
     model: CheckedModel
     settings: LlmSettings
     pipeline: Callable[[], IndexingPipeline]
@@ -131,10 +131,6 @@ class ModelExtraction:
                 if any(passage.chunk.id in left for passage in work):
                     yield work
             yield from ([Passage(chunk, ranges[chunk.id])] for chunk in again)
-
-    def stage(self, work: Work) -> int:
-        """See `EnrichmentTask`; passages do not wait for each other."""
-        return 0
 
     def requests(self, work: Work) -> Sequence[Request]:
         """See `EnrichmentTask`; what was found first is known once it was asked."""

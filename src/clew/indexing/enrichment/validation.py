@@ -22,7 +22,7 @@ from clew.types import ChunkExtraction, ExtractedRelation, Mention, NewEntity, S
 
 if TYPE_CHECKING:
     from clew.indexing.pipeline import IndexingPipeline
-    from clew.ports import Store
+    from clew.stores.store import Store
 
 
 VAGUE = frozenset(

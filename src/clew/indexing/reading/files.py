@@ -233,10 +233,9 @@ def _walk(root: Path, wanted: _Wanted) -> list[str]:
         except OSError:
             names = []
             found.append(folder.path)
-        if wanted.settings.git_ignored:
-            below = ()
-        else:
-            below = (*folder.ignores, *_read_ignores(folder.path, Path(folder.path, ".gitignore")))
+        below = folder.ignores
+        if not wanted.settings.git_ignored:
+            below += _read_ignores(folder.path, Path(folder.path, ".gitignore"))
         for path in (os.path.join(folder.path, name) for name in names):
             if not wanted.takes(path, top, below):
                 continue

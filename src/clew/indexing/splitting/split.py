@@ -15,7 +15,6 @@ from clew.errors import InputError
 from clew.indexing.markdown import MEDIA_TYPE, masked
 from clew.indexing.splitting.code import is_code, source_outline, source_units
 from clew.indexing.splitting.outline import (
-    Heading,
     Outline,
     Trail,
     common_trail,
@@ -37,7 +36,7 @@ from clew.indexing.splitting.units import (
 )
 from clew.indexing.syntax.parse import syntax_of
 from clew.settings import SplitSettings
-from clew.types import Chunk, Document, Metadata, Piece, Section, Split, Vectors
+from clew.types import Chunk, Document, Metadata, Section, Split, Vectors
 
 _TELLING = re.compile(r"[^\W_]")
 """A letter or a digit."""
@@ -119,7 +118,8 @@ class _Splitter:
             settings.strategy == "recursive" and is_code(document.media_type)
         )
         self._syntax = syntax_of(document) if self._is_code and not document.pieces else None
-        self._headings = self._find_headings()
+        has_headings = not self._is_code and not document.pieces
+        self._headings = headings(self._text, document.media_type) if has_headings else []
         self._dated = [] if self._is_code else dated_sections(document)
         self._outline = (
             source_outline(self._text, self._syntax) if self._is_code else outline(self._headings)
@@ -157,11 +157,6 @@ class _Splitter:
             chunks=tuple(self._chunk(i, *place) for i, place in enumerate(ranges)),
         )
 
-    def _find_headings(self) -> list[Heading]:
-        if self._is_code or self._document.pieces:
-            return []
-        return headings(self._text, self._document.media_type)
-
     # --- the fast path ---
 
     def _whole(self) -> Split | None:
@@ -191,12 +186,9 @@ class _Splitter:
         if self._document.pieces:
             found: list[Unit] = []
             for piece in self._document.pieces:
-                start, end = stripped(self._text, piece.start, piece.end)
-                if start == end:
-                    continue
-                units = list(
-                    divide(self._text, start, end, self._weigh, self._unit_limit, Break.PIECE)
-                )
+                start, end = stripped(text, piece.start, piece.end)
+                whole = divide(text, start, end, self._weigh, limit, Break.PIECE)
+                units = list(whole) if start < end else []
                 if len(units) > 1:
                     first, *rest = self._prose(start, end)
                     units = [replace(first, strength=Break.PIECE), *rest]
@@ -205,29 +197,23 @@ class _Splitter:
         if self._is_code:
             return self._at_pages(source_units(text, self._syntax, self._weigh, limit))
         if self._settings.strategy == "fixed":
-            units = word_units(self._text, 0, len(self._text), self._weigh, self._unit_limit)
-            return [replace(unit, strength=Break.WORD) for unit in units]
-        units = self._at_pages(self._prose_units())
-        if self._settings.strategy == "semantic":
-            pass
-
-            return mark_topics(units, text, self._tokens.embed_documents)
-        return units
-
-    def _prose(self, start: int, end: int) -> list[Unit]:
-        limit, language = self._unit_limit, self._language
-        return prose_units(self._text, start, end, self._weigh, limit, language)
-
-    def _prose_units(self) -> list[Unit]:
-        """Sentences and blocks; headings (and pages, where asked) begin units of their own."""
-        found: list[Unit] = []
+            groups = word_units(text, 0, len(text), self._weigh, limit)
+            return [replace(unit, strength=Break.WORD) for unit in groups]
+        # Sentences and blocks; headings (and pages, where asked) begin units of their own.
+        found = []
         borders = self._borders()
-        for (start, strength), (end, _) in pairwise([*borders.items(), (len(self._text), None)]):
+        for (start, strength), (end, _) in pairwise([*borders.items(), (len(text), None)]):
             units = self._prose(start, end)
             if units and strength is not None:
                 units[0] = replace(units[0], strength=strength)
             found += units
-        return found
+        found = self._at_pages(found)
+        is_semantic = self._settings.strategy == "semantic"
+        return mark_topics(found, text, self._tokens.embed_documents) if is_semantic else found
+
+    def _prose(self, start: int, end: int) -> list[Unit]:
+        limit, language = self._unit_limit, self._language
+        return prose_units(self._text, start, end, self._weigh, limit, language)
 
     def _borders(self) -> dict[int, Break | None]:
         """Where sentences end whatever they say, in order, and how strongly."""
@@ -283,7 +269,13 @@ class _Splitter:
         pages = self._document.page_starts
         on = bisect_right(pages, start)
         further = pages[on : bisect_left(pages, end)]
-        piece = self._piece_at(start)
+        pieces = self._document.pieces
+        piece = (
+            pieces[bisect_right(pieces, start, key=lambda one: one.start) - 1] if pieces else None
+        )
+        # An entry of a change log, a journal or minutes has its own.
+        date = date_within(self._dated, start, end) if self._dated else None
+        own: Metadata = {"date": date.iso} if date else {}
         if context is None:
             # Code says best where it begins; prose may reach over several small headings.
             trail = self._outline.trail(start, start + 1 if self._is_code else end)
@@ -299,19 +291,8 @@ class _Splitter:
             page=max(1, on) if pages else None,
             page_starts=tuple((at, number) for number, at in enumerate(further, on + 1)),
             key=piece.key if piece else None,
-            metadata=piece.metadata if piece else self._own_date(start, end),
+            metadata=piece.metadata if piece else own,
         )
-
-    def _own_date(self, start: int, end: int) -> Metadata:
-        """The date of an entry of a change log, a journal or minutes."""
-        date = date_within(self._dated, start, end) if self._dated else None
-        return {"date": date.iso} if date else {}
-
-    def _piece_at(self, start: int) -> Piece | None:
-        pieces = self._document.pieces
-        if not pieces:
-            return None
-        return pieces[bisect_right(pieces, start, key=lambda piece: piece.start) - 1]
 
     # --- context ---
 

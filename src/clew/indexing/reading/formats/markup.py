@@ -23,6 +23,7 @@ from clew.indexing.reading.formats.common import (
     decode,
     marked_fields,
     properties,
+    split_front_matter,
 )
 from clew.indexing.reading.formats.media_types import is_source_code, media_type_of
 from clew.indexing.reading.formats.pdf import mended
@@ -93,17 +94,12 @@ def read_rst(raw: RawFile) -> ReadResult:
 
 def markdown_document(text: str, source: str) -> Document:
     """The text without its front matter, which becomes title, times and metadata."""
-    if not text.startswith(("---", "+++", "\ufeff")):
-        values, body = {}, text
-    else:
-        from clew.indexing.reading.formats.common import split_front_matter
-
-        values, body = split_front_matter(text)
+    values, body = split_front_matter(text)
     found = headings(body[:_BEGINNING], MEDIA_TYPE)
     top = _after_blanks(body, found[0].end if found else 0)
     fields = bold_fields(body, top) or bare_fields(body, top)
-    values = with_tags({**fields, **values}, body)
-    return properties(values).document(source, body, MEDIA_TYPE, title=_markdown_title(body))
+    known = properties(with_tags({**fields, **values}, body))
+    return known.document(source, body, MEDIA_TYPE, title=_markdown_title(body))
 
 
 def rst_document(text: str, source: str) -> Document:
