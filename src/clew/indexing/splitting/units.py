@@ -77,7 +77,11 @@ def prose_units(
     for left, right, whole in _blocks(text, start, end):
         parts = [stripped(text, left, right)] if whole else _sentences(text, left, right, language)
         for a, b in parts:
-            strength = _border(text, found[-1].end if found else start, a)
+            strength = (
+                Break.PARAGRAPH
+                if _BLANK_LINE.search(text[found[-1].end if found else start : a])
+                else Break.SENTENCE
+            )
             found.extend(divide(text, a, b, weigh, limit, strength))
     return found
 
@@ -187,10 +191,6 @@ def _blocks(text: str, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
         at = right
     if at < len(part):
         yield start + at, end, False
-
-
-def _border(text: str, before: int, start: int) -> Break:
-    return Break.PARAGRAPH if _BLANK_LINE.search(text[before:start]) else Break.SENTENCE
 
 
 def mark(units: Iterable[Unit], strengths: dict[int, Break]) -> list[Unit]:

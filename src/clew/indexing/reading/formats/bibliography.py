@@ -522,14 +522,29 @@ def _described(record: object) -> Paper | None:
     title = plain(_first(record, *form.title) or next(iter(_names(record.get("title"))), ""))
     if not title:
         return None
-    date = _date(record, form)
+    parts = _at(record, "issued.date-parts")
+    if isinstance(parts, list) and parts and isinstance(parts[0], list):
+        numbers = [int(str(n)) for n in parts[0] if str(n).isdecimal() and len(str(n)) < 5]
+        date = "-".join(f"{n:02}" for n in numbers)
+    else:
+        date = _first(record, *form.date)
     counts = (_at(record, path) for path in form.citations)
     arxiv = (arxiv_in(_first(record, path), bare=True) for path in form.arxiv)
     venue = _first(record, *form.venue) or next(iter(_names(record.get(form.venue[0]))), "")
     topics = next((found for path in form.topics if (found := record.get(path))), None)
     doi = doi_in(_first(record, *form.doi))
     catalogue = _first(record, *form.catalogue).removeprefix(_OPENALEX)
-    abstract = _openalex_abstract(record) or _first(record, *form.abstract)
+    # The text of an index from words to their places; empty where there is none.
+    index = record.get("abstract_inverted_index")
+    places = [
+        (place, word)
+        for word, found in (index.items() if isinstance(index, dict) else ())
+        for place in _listed(found)
+        if isinstance(place, int)
+    ]
+    abstract = one_line(" ".join(word for _, word in sorted(places))) or _first(
+        record, *form.abstract
+    )
     return Paper(
         key=_first(record, *form.key).removeprefix(_OPENALEX).rpartition("/abs/")[2],
         kind=_first(record, *form.kind) or next(iter(_names(_at(record, form.kind[0]))), ""),
@@ -560,26 +575,6 @@ def _people(record: Record, form: _Format) -> Iterator[str]:
         else:
             name = _text(one)
         yield plain(name) if form.is_latex else one_line(name)
-
-
-def _date(record: Record, form: _Format) -> str:
-    parts = _at(record, "issued.date-parts")
-    if isinstance(parts, list) and parts and isinstance(parts[0], list):
-        numbers = [int(str(n)) for n in parts[0] if str(n).isdecimal() and len(str(n)) < 5]
-        return "-".join(f"{n:02}" for n in numbers)
-    return _first(record, *form.date)
-
-
-def _openalex_abstract(record: Record) -> str:
-    """The text of an index from words to their places; empty where there is none."""
-    index = record.get("abstract_inverted_index")
-    places = [
-        (place, word)
-        for word, found in (index.items() if isinstance(index, dict) else ())
-        for place in _listed(found)
-        if isinstance(place, int)
-    ]
-    return one_line(" ".join(word for _, word in sorted(places)))
 
 
 def _references(record: Record, form: _Format) -> Iterator[Reference]:
