@@ -97,7 +97,10 @@ def is_outdated(folder: Path, kind: str, generation: int) -> bool:
 def damaged_files(folder: Path) -> Iterator[Path]:
     """Files that are not as they were written; reads all of them."""
     for path in derived_files(folder):
-        if path.suffix == _SUFFIX and not _is_sound(path) and path.exists():
+        is_sound = path.suffix != _SUFFIX
+        with suppress(OSError, ValueError), path.open("rb") as file:
+            is_sound = is_sound or blocks_are_sound(file, read_table(file))
+        if not is_sound and path.exists():
             yield path
 
 
@@ -186,12 +189,6 @@ def read_arrays(path: Path) -> Arrays | None:
     return None
 
 
-def _is_sound(path: Path) -> bool:
-    with suppress(OSError, ValueError), path.open("rb") as file:
-        return blocks_are_sound(file, read_table(file))
-    return False
-
-
 def read_table(file: BinaryIO) -> list[Entry]:
     """Raises `ValueError` where the file does not end with a sound table."""
     size = file.seek(0, os.SEEK_END)
@@ -257,7 +254,16 @@ class MappedArrays:
         )
         try:
             entries = read_table(self._file)
-            self.arrays = {entry.name: _map_array(self._file, entry) for entry in entries}
+            self.arrays = {
+                entry.name: np.memmap(
+                    self._file,
+                    dtype=entry.dtype,
+                    mode="r",
+                    offset=entry.offset,
+                    shape=tuple(entry.shape),
+                )
+                for entry in entries
+            }
         except BaseException:
             self._file.close()
             raise
@@ -312,12 +318,6 @@ def _started() -> str:
     with suppress(OSError, ValueError):
         return _BOOT_ID.read_text("ascii").strip()
     return ""
-
-
-def _map_array(file: BinaryIO, entry: Entry) -> Array:
-    return np.memmap(
-        file, dtype=entry.dtype, mode="r", offset=entry.offset, shape=tuple(entry.shape)
-    )
 
 
 # Files and folders for the user alone who made them, whatever the umask says.

@@ -333,7 +333,10 @@ def prepare_again(
     if found is not None:
         return found
     with store.reading():
-        documents = [_from_store(store, known) for known in store.documents(ids=[info.id])]
+        documents = [
+            _document(known, store.document_sections(known.id), store.document_chunks(known.id))
+            for known in store.documents(ids=[info.id])
+        ]
     return _prepare(DocumentInput(documents[0]), info, runner, waiting) if documents else None
 
 
@@ -343,11 +346,6 @@ def _prepare(
     """The document of that source in an input; None where it holds others."""
     prepared = [p for p in runner.run(Prepare(input=given), waiting) if isinstance(p, Prepared)]
     return next((one for one in prepared if one.document.source == info.source), None)
-
-
-def _from_store(store: Store, info: DocumentInfo) -> Document:
-    sections, chunks = store.document_sections(info.id), store.document_chunks(info.id)
-    return _document(info, sections, chunks)
 
 
 def _document(
@@ -447,7 +445,10 @@ def _relations_of(store: Store, runner: Runner, document_id: str) -> list[FoundR
     document = _document(infos[0], sections, chunks)
     ordinals = {section.id: section.ordinal for section in sections}
     parts = Split(
-        sections=tuple(_section(section) for section in sections),
+        sections=tuple(
+            Section(ordinal=one.ordinal, start=one.start, end=one.end, headings=one.headings)
+            for one in sections
+        ),
         chunks=tuple(_chunk(chunk, ordinals) for chunk in chunks),
     )
     (extraction,) = runner.run(Extract(document=document, chunks=parts.chunks))
@@ -457,12 +458,6 @@ def _relations_of(store: Store, runner: Runner, document_id: str) -> list[FoundR
         for stored, chunk in zip(chunks, found.extraction.chunks, strict=True)
         for relation in chunk.relations
     ]
-
-
-def _section(stored: StoredSection) -> Section:
-    return Section(
-        ordinal=stored.ordinal, start=stored.start, end=stored.end, headings=stored.headings
-    )
 
 
 def _chunk(stored: StoredChunk, ordinals: Mapping[int, int]) -> Chunk:

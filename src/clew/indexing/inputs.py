@@ -141,7 +141,11 @@ class RawInput:
 
     def read(self, limits: LimitSettings, readers: Readers) -> ReadResult:
         """See `Input`."""
-        data = self.data if isinstance(self.data, bytes) else _file_bytes(self.data)
+        if isinstance(self.data, bytes):
+            data = self.data
+        else:
+            with open_real(self.data) as file:
+                data = file.read()
         raw = RawFile(
             source=self.source,
             data=data,
@@ -216,11 +220,6 @@ class DocumentInput:
         if not self.document.text.strip():
             raise UnreadableError(self.source, "empty")
         return ReadResult(documents=(self.document,))
-
-
-def _file_bytes(path: Path) -> bytes:
-    with open_real(path) as file:
-        return file.read()
 
 
 Input = FileInput | RawInput | TextInput | DocumentInput

@@ -34,7 +34,6 @@ from clew.types import (
     ExtractedRelation,
     Extraction,
     KnownName,
-    LinkCandidates,
     Mention,
 )
 
@@ -94,7 +93,10 @@ class Linker:
             return
         found = self._store.link_candidates(list(blocks), list(dict.fromkeys(blocks.values())))
         within: dict[str, list[tuple[str, str]]] = {}
-        for key, block in _new(blocks, found):
+        for key, block in blocks.items():
+            # Names ruled by hand are left as they are.
+            if key in found.known or key in found.ruled:
+                continue
             name = names[key]
             near = _nearest(key, found.names.get(block, ()), threshold)
             near = near or _nearest(key, within.get(block, ()), threshold)
@@ -107,13 +109,6 @@ class Linker:
 def _link(name: str, score: float, target: str) -> AliasEvidence:
     evidence = f"spelled like {target!r}"
     return AliasEvidence(alias=name, name=target, method="fuzzy", score=score, evidence=evidence)
-
-
-def _new(blocks: Mapping[str, str], found: LinkCandidates) -> Iterator[tuple[str, str]]:
-    """(key, block) of what the store does not know; names ruled by hand are left as they are."""
-    for key, block in blocks.items():
-        if key not in found.known and key not in found.ruled:
-            yield key, block
 
 
 def _nearest(
@@ -180,14 +175,12 @@ def similarity(key: str, other: str, least: float = 0.0) -> float:
 
 def most_alike(name: str, names: Iterable[str], limit: int) -> list[str]:
     """Names that one may have been meant for, as a whole or by a word of theirs, nearest first."""
-    near = {other: score for other in names if (score := _likeness(name, other)) >= NEAR}
-    return sorted(near, key=lambda other: (-near[other], other))[:limit]
-
-
-def _likeness(name: str, other: str) -> float:
-    """Jaro-Winkler similarity, 0 to 1, of a name and another or the nearest word of it."""
-    given, words = name.casefold(), [other, *other.split()]
-    return max(JaroWinkler.normalized_similarity(given, word.casefold()) for word in words)
+    given, near = name.casefold(), dict[str, float]()
+    for other in names:
+        words = (word.casefold() for word in (other, *other.split()))
+        near[other] = max(JaroWinkler.normalized_similarity(given, word) for word in words)
+    alike = (other for other, score in near.items() if score >= NEAR)
+    return sorted(alike, key=lambda other: (-near[other], other))[:limit]
 
 
 def _same_words(words: list[str], others: list[str]) -> bool:

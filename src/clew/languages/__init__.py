@@ -70,7 +70,13 @@ def recognise(text: str, english: frozenset[str]) -> str:
     # The beginning and the middle of a text, without addresses, paths and codes.
     middle = max(_SAMPLE, len(text) // 2)
     parts = f"{text[:_SAMPLE]}\n{text[middle : middle + _SAMPLE]}"
-    sample = unicodedata.normalize("NFC", " ".join(filter(_may_be_prose, parts.split())))
+    tokens = (
+        token
+        for token in parts.split()
+        if not ("@" in token or "://" in token or "\\" in token or token.count("/") > 1)
+        and (len(token) < _LONGEST_WORD or not token.isascii())
+    )
+    sample = unicodedata.normalize("NFC", " ".join(tokens))
     words = _WORD.findall(sample.casefold())
     letters = sum(map(len, words))
     dense = 0 if sample.isascii() else len(_DENSE.findall(sample))
@@ -78,11 +84,6 @@ def recognise(text: str, english: frozenset[str]) -> str:
         return ""
     is_spaced = dense < letters // 3
     return (is_spaced and _by_function_words(words, english)) or _by_model(sample)
-
-
-def _may_be_prose(token: str) -> bool:
-    is_address = "@" in token or "://" in token or "\\" in token or token.count("/") > 1
-    return not is_address and (len(token) < _LONGEST_WORD or not token.isascii())
 
 
 def _by_function_words(words: list[str], english: frozenset[str]) -> str:

@@ -308,15 +308,16 @@ def name_of(period: Period) -> str | None:
     "Q1 2023", "2023": a name that `read_period` reads back as the same period.
     """
     start, end = period.start, period.end
-    if start is None or end is None or start.time() != end.time() or not _is_midnight(start):
+    if (
+        start is None
+        or end is None
+        or start.time() != end.time()
+        or start != _midnight(start.date())
+    ):
         return None
     if not 1000 <= start.year <= 2999:
         return None
     return _name_of_days(start.date(), end.date()) or _name_of_months(start.date(), end.date())
-
-
-def _is_midnight(time: datetime) -> bool:
-    return time == _midnight(time.date())
 
 
 def _name_of_days(first: date, after: date) -> str | None:

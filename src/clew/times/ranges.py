@@ -29,7 +29,7 @@ from clew.times.names import (
     months_from,
     one_day,
 )
-from clew.times.years import YEAR, Verdict, years
+from clew.times.years import YEAR, years
 from clew.types import Period
 
 _YEARLESS = re.compile(
@@ -64,18 +64,18 @@ def find_periods(text: str, now: datetime) -> list[FoundPeriod]:
 
 
 def _dates(text: str) -> Iterator[FoundPeriod]:
-    no_years = {one.start for one in years(text) if not (one.is_year or _is_asked(text, one))}
+    no_years = {
+        year.start
+        for year in years(text)
+        # A question means a year where a text would not: "the Oscar 1994", "pumps, 2020".
+        if not year.is_year
+        and not (
+            year.reason == "alone" and _ASKED.search(text, max(0, year.start - 40), year.start)
+        )
+    }
     for start, end, period in find_names(text):
         if not (YEAR.fullmatch(text, start, end) and start in no_years):
             yield FoundPeriod(start, end, period, relative=False)
-
-
-def _is_asked(text: str, year: Verdict) -> bool:
-    """Whether a question means a year where a text would not: "the Oscar 1994", "pumps, 2020"."""
-    return (
-        year.reason == "alone"
-        and _ASKED.search(text, max(0, year.start - 40), year.start) is not None
-    )
 
 
 @dataclass(frozen=True, slots=True)

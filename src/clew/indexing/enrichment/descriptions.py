@@ -111,7 +111,9 @@ class ModelDescriptions(EnrichmentTask["Subject", Outcome]):
             term for text in (*(e.text for e in evidence), *work.names) for term in terms(text)
         }
         given = reply.statements[:MOST_STATEMENTS]
-        written = _Written(_cited(work, evidence))
+        # Those of a community are shown, and have their numbers before anything is said.
+        shown = [one.sources[0] for one in evidence if one.is_passage]
+        written = _Written(shown if work.kind == "community" else [])
         kept = [line for one in given if (line := written.statement(one, evidence, known))]
         if not kept:
             reason = f"no statement of the {TASKS[work.kind][0]} has words that stand there"
@@ -238,7 +240,10 @@ class _Written:
         quote = html.unescape(one.quote)
         for text in evidence:
             if (place := find_words(quote, text.text)) is not None:
-                source = text.sources[0] if text.is_passage else _source_after(place[1], text)
+                # A description has the numbers of its sources after what it says.
+                number = None if text.is_passage else NUMBER.search(text.text, place[1])
+                at = 1 if text.is_passage else int(number.group(1)) if number else 0
+                source = text.sources[at - 1] if 0 < at <= len(text.sources) else ""
                 return f"{said} [{self._number(source)}]" if source else said
         return ""
 
@@ -252,20 +257,6 @@ def _numbered(said: Sequence[tuple[str, str]]) -> tuple[str, tuple[str, ...]]:
     """Sentences, each with the number of its source; and the sources."""
     text = " ".join(f"{sentence} [{n}]" for n, (sentence, _) in enumerate(said, start=1))
     return text, tuple(source for _, source in said)
-
-
-def _cited(work: Subject, evidence: Sequence[Evidence]) -> list[str]:
-    """Sources that have their numbers before anything is said: those of a community are shown."""
-    if work.kind != "community":
-        return []
-    return [one.sources[0] for one in evidence if one.is_passage]
-
-
-def _source_after(end: int, evidence: Evidence) -> str:
-    """The source whose number follows a place in a description; empty where none does."""
-    number = NUMBER.search(evidence.text, end)
-    place = int(number.group(1)) if number else 0
-    return evidence.sources[place - 1] if 0 < place <= len(evidence.sources) else ""
 
 
 def _digest(work: Subject, evidence: Sequence[Evidence]) -> str:

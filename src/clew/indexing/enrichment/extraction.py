@@ -138,7 +138,10 @@ class ModelExtraction(EnrichmentTask[Work, Outcome]):
         if not self.settings.gleaning:
             return (first,)
         kept = self.model.kept(first)
-        found = kept.value if kept else _as_long_as_usual(work)
+        # Names and facts that are not found yet are about half as long as their text.
+        text = " ".join(passage.chunk.text for passage in work)
+        usual = ExtractionReply(entities=[Name(name=text[: len(text) // 2])])
+        found = kept.value if kept else usual
         assert isinstance(found, ExtractionReply)
         return first, gleaning_request(first, found)
 
@@ -215,7 +218,16 @@ class ModelExtraction(EnrichmentTask[Work, Outcome]):
         taken = [entity for entity in entities if checked.takes(entity)]
         for reply in replies:
             for fact in reply.facts[:most]:
-                checked.relates(_relation(fact))
+                relation_type = snake_case(fact.relation)
+                relation = AgentRelation(
+                    head=fact.head,
+                    tail=fact.tail,
+                    relation_type=relation_type or fact.relation,
+                    confidence=CONFIDENCE,
+                    is_causal=relation_type == CAUSAL,
+                    quotation=fact.quote,
+                )
+                checked.relates(relation)
         outcome = Outcome(
             readings=checked.extractions(),
             entities=taken,
@@ -257,24 +269,6 @@ def suspicion(passage: Passage) -> str:
     if found < _CAPITALS:
         return ""
     return f"suspicious: no names were found, though {found} words inside sentences have capitals"
-
-
-def _as_long_as_usual(work: Work) -> ExtractionReply:
-    """In place of what is not found yet: names and facts are about half as long as their text."""
-    text = " ".join(passage.chunk.text for passage in work)
-    return ExtractionReply(entities=[Name(name=text[: len(text) // 2])])
-
-
-def _relation(fact: QuotedFact) -> AgentRelation:
-    relation_type = snake_case(fact.relation)
-    return AgentRelation(
-        head=fact.head,
-        tail=fact.tail,
-        relation_type=relation_type or fact.relation,
-        confidence=CONFIDENCE,
-        is_causal=relation_type == CAUSAL,
-        quotation=fact.quote,
-    )
 
 
 # What a model is asked that reads passages for names and facts.

@@ -254,18 +254,15 @@ class _Cutter:
 
     def _between(self, start: int, end: int, opens: bool) -> Iterator[Unit]:
         """Lines and blocks; the first begins a chunk where it opens a definition or says enough."""
-        units = _within(code_units(self._text[start:end], self._weigh, self._limit), start)
+        # None is as strong as the border of a definition.
+        units = [
+            Unit(u.start + start, u.end + start, u.weight, min(u.strength, Break.MEMBER))
+            for u in code_units(self._text[start:end], self._weigh, self._limit)
+        ]
         if units:
             telling = opens or sum(unit.weight for unit in units) >= _TELLING
             yield replace(units[0], strength=Break.HEADING if telling else Break.GLUE)
             yield from units[1:]
-
-
-def _within(units: Sequence[Unit], start: int) -> list[Unit]:
-    """Units of a part as those of the whole, none as strong as the border of a definition."""
-    return [
-        Unit(u.start + start, u.end + start, u.weight, min(u.strength, Break.MEMBER)) for u in units
-    ]
 
 
 # What of a document is prose: names and relations are read from nothing else.

@@ -103,8 +103,13 @@ def headings(text: str, media_type: str) -> list[Heading]:
     if not found:
         return []
     fenced = [] if media_type in _RESTRUCTURED else fences(text)
-    found = [heading for heading in found if not _within(heading.start, fenced)]
-    return sorted(found, key=lambda heading: heading.start)
+    starts = [start for start, _ in fenced]
+    outside = [
+        one
+        for one in found
+        if not (before := bisect_right(starts, one.start)) or one.start >= fenced[before - 1][1]
+    ]
+    return sorted(outside, key=lambda heading: heading.start)
 
 
 def outline(found: Iterable[Heading]) -> Outline:
@@ -165,11 +170,6 @@ def _plain(title: str) -> str:
     """The words of a heading without links, anchors and emphasis."""
     words = _LINK.sub(r"\1", title[:_LONGEST_TITLE])
     return _ANCHOR.sub("", words).replace("**", "").replace("`", "").strip(" *_")
-
-
-def _within(offset: int, ranges: list[tuple[int, int]]) -> bool:
-    index = bisect_right(ranges, offset, key=lambda span: span[0]) - 1
-    return index >= 0 and offset < ranges[index][1]
 
 
 # Parts of a text that have dates of their own: entries of change logs, journals and minutes.

@@ -222,17 +222,13 @@ def read_blocks(
             skipped += [Skipped(source=raw.source, reason=fault) for fault in faults]
         except (ValueError, KeyError, TypeError, IndexError, OverflowError) as error:
             said = str(error)[:200] or type(error).__name__
-            reason = f"line {block.line}: {block.name} {_called(block)}is left out: {said}"
+            lines = (line.partition(":") for line in block.text.split("\r\n"))
+            names = (one_line(v) for n, _, v in lines if n[:7].upper() in ("SUMMARY", "FN"))
+            called = next((f"{name[:60]!r} " for name in names if name), "")
+            reason = f"line {block.line}: {block.name} {called}is left out: {said}"
             skipped.append(Skipped(source=raw.source, reason=reason))
     check_limit(raw.limits, "elements", len(documents), raw.source)
     return documents, skipped
-
-
-def _called(block: Block) -> str:
-    """What a component calls itself, in quotation marks."""
-    lines = (line.partition(":") for line in block.text.split("\r\n"))
-    names = (one_line(said) for name, _, said in lines if name[:7].upper() in ("SUMMARY", "FN"))
-    return next((f"{name[:60]!r} " for name in names if name), "")
 
 
 def parsed(block: Block) -> tuple[Component, list[str]]:

@@ -98,8 +98,11 @@ def markdown_document(text: str, source: str) -> Document:
     found = headings(body[:_BEGINNING], MEDIA_TYPE)
     top = _after_blanks(body, found[0].end if found else 0)
     fields = bold_fields(body, top) or bare_fields(body, top)
+    # The first heading of the first level outside code, without its markup.
+    levels = (one_line(h.title) for h in headings(body, MEDIA_TYPE) if h.level == 1)
+    title = next(levels, "")
     known = properties(with_tags({**fields, **values}, body))
-    return known.document(source, body, MEDIA_TYPE, title=_markdown_title(body))
+    return known.document(source, body, MEDIA_TYPE, title=title)
 
 
 def rst_document(text: str, source: str) -> Document:
@@ -115,12 +118,6 @@ def rst_document(text: str, source: str) -> Document:
 def _after_blanks(text: str, position: int) -> int:
     blank = _BLANK.match(text, position)
     return blank.end() if blank else position
-
-
-def _markdown_title(text: str) -> str:
-    """The first heading of the first level outside code, without its markup."""
-    top = (one_line(h.title) for h in headings(text, "text/markdown") if h.level == 1)
-    return next(top, "")
 
 
 def _rst_title(heading: re.Match[str] | None) -> str:

@@ -349,7 +349,8 @@ def read_word(raw: RawFile) -> ReadResult:
             metadata=metadata,
         )
     text, media_type = clean_text(_join(blocks)), media_type_of(raw.suffix)
-    document = known.document(raw.source, text, media_type, title=_first_heading(blocks))
+    heading = next((one_line(text) for mark, text in blocks if mark == "# "), "")
+    document = known.document(raw.source, text, media_type, title=heading)
     return ReadResult(documents=(document,))
 
 
@@ -460,10 +461,6 @@ def _join(blocks: list[tuple[str, str]]) -> str:
         parts.append(mark + (one_line(text) if mark.startswith("#") else text))
         before = mark
     return "".join(parts)
-
-
-def _first_heading(blocks: list[tuple[str, str]]) -> str:
-    return next((one_line(text) for mark, text in blocks if mark == "# "), "")
 
 
 def _time(value: datetime | None) -> datetime | None:

@@ -49,7 +49,8 @@ def read_json(raw: RawFile) -> ReadResult:
         raise raw.unreadable("malformed JSON") from error
     if (chat := read_chat(raw, value)) is not None:
         return chat
-    if _is_list_of_records(value):
+    is_records = isinstance(value, list) and all(isinstance(item, dict) for item in value)
+    if is_records and any(_text_name(item) is not None for item in value):
         return _read_records(raw, enumerate(value, 1))
     return ReadResult(documents=(_document(value, raw.source, "application/json"),))
 
@@ -90,12 +91,6 @@ def _read_records(raw: RawFile, records: Iterator[tuple[int, Any]]) -> ReadResul
         else:
             documents[source] = document
     return ReadResult(documents=tuple(documents.values()), skipped=tuple(skipped))
-
-
-def _is_list_of_records(value: object) -> bool:
-    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        return False
-    return any(_text_name(item) is not None for item in value)
 
 
 def _key(record: object, number: int) -> str:
