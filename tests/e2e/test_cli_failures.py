@@ -339,7 +339,6 @@ def _wait_for_first_document(store: Path, process: subprocess.Popen[str]) -> Non
 
 READING = {
     "search": ["who"],
-    "query": ["who"],
     "documents": [],
     "show": ["x"],
     "delete": ["x", "--yes"],
@@ -354,9 +353,7 @@ READING = {
     "reindex": [],
     "backup": ["copy.db"],
     "export": [],
-    "prune": ["--below", "0.1"],
     "entity": ["show", "a"],
-    "relation": ["delete", "1"],
     "call": ["search", '{"query": "who"}'],
 }
 """Arguments by command, for those that need a store that is there."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from clew.cli.errors import INCOMPLETE, note
-from clew.cli.options import Common
+from clew.cli.common import Common, silence_driver
+from clew.cli.errors import INCOMPLETE, note, reported_errors
 from clew.cli.output import stdout_page, write_json, write_line
 from clew.cli.progress import steps
 
@@ -102,12 +102,11 @@ TEXTS = {
 }
 """Options with a value."""
 FLAGS = {"--json": "json"}
-NAMES = ("search", "query")
 
 
 def read_plainly(arguments: Sequence[str]) -> dict[str, Any] | None:
     """The question and the options by name; None where anything is not plain."""
-    rest = iter(arguments[1:] if arguments and arguments[0] in NAMES else ())
+    rest = iter(arguments[1:] if arguments[:1] == ["search"] else ())
     given: dict[str, Any] = {}
     words: list[str] = []
     for argument in rest:
@@ -132,11 +131,6 @@ def read_plainly(arguments: Sequence[str]) -> dict[str, Any] | None:
 
 def search_plainly(given: Mapping[str, Any]) -> NoReturn:
     """Search for what `read_plainly` read, and end as the command does, by `SystemExit`."""
-    from clew.cli.errors import reported_errors
-    from clew.cli.options import Common, silence_driver
-
-    pass
-
     silence_driver()
     common = {name: given[name] for name in ("store", "namespace", "json") if name in given}
     with reported_errors():

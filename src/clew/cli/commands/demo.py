@@ -10,7 +10,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.cli.options import Common
+from clew.cli.common import Common
 from clew.cli.output import write_json, write_line
 from clew.cli.progress import reporting
 from clew.cli.searching import print_result

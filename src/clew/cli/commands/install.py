@@ -19,8 +19,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from clew.cli.common import Common
 from clew.cli.errors import note
-from clew.cli.options import Common
 from clew.cli.output import write_json, write_whole
 from clew.derived_files import private
 from clew.errors import InputError

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import typer
 
+from clew.cli.common import Common
 from clew.cli.options import (
     AsOfOption,
-    Common,
     MaxHopsOption,
     MaxTokensOption,
     MinConfidenceOption,
@@ -53,10 +52,7 @@ def search(
     citations: CitationsOption = False,
     explain: ExplainOption = False,
 ) -> None:
-    """Find the passages that answer a question, and show the path that leads to each.
-
-    `clew query` is the same command.
-    """
+    """Find the passages that answer a question, and show the path that leads to each."""
     if citations and not context:
         raise typer.BadParameter("--citations goes with --context: clew search --context …")
     run_search(
@@ -74,7 +70,7 @@ def search(
         as_of=as_of,
         temporal=temporal,
         max_hops=max_hops,
-        fusion=None if fusion is None else fusion.value,
+        fusion=fusion,
         alpha=alpha,
         layer=layer,
         hierarchy=hierarchy,
@@ -87,13 +83,6 @@ def search(
 
 
 # Options of `clew search` alone: what single strategies take, and how a result is printed.
-
-
-class FusionName(StrEnum):
-    """How `hybrid` fuses its channels."""
-
-    rrf = "rrf"
-    weighted = "weighted"
 
 
 StrategyOption: TypeAlias = Annotated[
@@ -122,7 +111,7 @@ RagTypeOption: TypeAlias = Annotated[
     ),
 ]
 FusionOption: TypeAlias = Annotated[
-    FusionName | None,
+    Literal["rrf", "weighted"] | None,
     typer.Option(metavar="NAME", help="hybrid: rrf or weighted.", show_default=False),
 ]
 AlphaOption: TypeAlias = Annotated[
