@@ -82,11 +82,11 @@ def wrong_versions(root: Path) -> Iterator[str]:
 
 
 TOOLS_AS_COMMANDS = """\
-Some commands are tools for assistants under a short name: `path`, `timeline`, `communities`, `audit`,
-and `entity neighbors`, `merge`, `split` and `rename`. What the tool requires are their arguments (an
-entity by its whole name or its id), its other parameters their options, and `--json` prints the
-tool's result as it is. Every other [tool](tools.md) is called by its name, with its parameters as
-JSON:
+Some commands are tools for assistants under a short name: `path`, `timeline`, `communities`,
+`audit`, and `entity neighbors`, `merge`, `split` and `rename`. What the tool requires are their
+arguments (an entity by its whole name or its id), its other parameters their options, and `--json`
+prints the tool's result as it is. Every other [tool](tools.md) is called by its name, with its
+parameters as JSON:
 
 ```
 clew call suggest_merges                                  entities that may be one
