@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from clew.cli.common import Common, silence_driver
@@ -15,24 +15,14 @@ if TYPE_CHECKING:
     from clew.types import SearchResult
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What of a result is printed, where it is not JSON: see the options of the same names."""
-
-    context: bool = False
-    citations: bool = False
-    explain: bool = False
-
-
-ALL = Shown()
-
-
 def run_search(
     common: Common,
     question: str,
     *,
     names: Sequence[str] = (),
-    shown: Shown = ALL,
+    context: bool = False,
+    citations: bool = False,
+    explain: bool = False,
     strategy: str | None = None,
     **options: Any,  # noqa: ANN401 - those of `Search.__call__`
 ) -> None:
@@ -48,20 +38,20 @@ def run_search(
     if common.json:
         write_json(result.to_dict())
     else:
-        _print(result, shown)
+        if context:
+            write_line(result.context.text)
+        else:
+            print_result(result, explain=explain)
+        if citations:
+            from clew.search.answer.blocks import format_citations
+
+            write_line(f"\nSources:\n{format_citations(result)}")
+        for remark in result.notes:
+            note(f"Note: {remark}")
+        if not result.hits:
+            note("Nothing found.")
     if not result.reached and result.hits:
         raise SystemExit(INCOMPLETE)
-
-
-def _print(result: SearchResult, shown: Shown) -> None:
-    """Print the context alone, its sources behind it, or the passages; then the notes."""
-    if shown.context:
-        write_line(result.context.text)
-        if shown.citations:
-            write_line(_sources(result))
-    else:
-        print_result(result, explain=shown.explain)
-    _print_notes(result)
 
 
 def print_result(result: SearchResult, limit: int | None = None, *, explain: bool = False) -> None:
@@ -73,19 +63,6 @@ def print_result(result: SearchResult, limit: int | None = None, *, explain: boo
         print_route(page, result)
     print_parts(page, result)
     print_passages(page, result, limit, explain=explain)
-
-
-def _sources(result: SearchResult) -> str:
-    from clew.search.answer.blocks import format_citations
-
-    return f"\nSources:\n{format_citations(result)}"
-
-
-def _print_notes(result: SearchResult) -> None:
-    for remark in result.notes:
-        note(f"Note: {remark}")
-    if not result.hits:
-        note("Nothing found.")
 
 
 # The quick way into `clew search`: plain arguments are read without typer, which is slow to load.

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from clew.engine import Engine
     from clew.tools.spec import Arguments, Call, Parameter, Result
-    from clew.web.graph_view import View
 
 
 # A part of the graph as JSON; and the jobs.
@@ -54,40 +53,7 @@ def wanted(engine: Engine, arguments: Arguments) -> Wanted:
 
 def picture(call: Call, arguments: Arguments) -> Result:
     """`view_graph`."""
-    seen = view(call.engine, wanted(call.engine, arguments))
-    return {
-        "nodes": [
-            {
-                "id": node.id,
-                "name": node.name,
-                "type": node.type,
-                "importance": node.importance,
-                "community": node.community,
-                "seed": node.seed,
-            }
-            for node in seen.nodes
-        ],
-        "edges": edges_of(seen),
-        "total": seen.total,
-        "notes": seen.notes,
-    }
-
-
-def edges_of(seen: View) -> list[Result]:
-    """The ties as JSON."""
-    return [
-        {
-            "id": tie.id,
-            "source": tie.source,
-            "target": tie.target,
-            "relation": tie.relation,
-            "weight": tie.weight,
-            "confidence": tie.confidence,
-            "valid_from": tie.valid_from and tie.valid_from.isoformat(),
-            "valid_until": tie.valid_until and tie.valid_until.isoformat(),
-        }
-        for tie in seen.ties
-    ]
+    return view(call.engine, wanted(call.engine, arguments)).to_dict()
 
 
 def list_jobs(call: Call, arguments: Arguments) -> Result:

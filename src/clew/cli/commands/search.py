@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal
 
 import typer
 
@@ -22,15 +22,37 @@ from clew.cli.options import (
     read_namespaces,
     read_question,
 )
-from clew.cli.searching import Shown, run_search
+from clew.cli.searching import run_search
 
 
 def search(
     common: Common,
     question: QuestionArgument,
-    strategy: StrategyOption = None,
-    rag_type: RagTypeOption = None,
-    limit: TopOption = None,
+    strategy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="auto, vector, keyword, hybrid, graph, parent_child, topic, multi_hop,"
+            " hierarchical, temporal, global, local, weighted or drift; else the setting"
+            " search.strategy.",
+            show_default=False,
+        ),
+    ] = None,
+    rag_type: Annotated[
+        str | None,
+        typer.Option(
+            "--rag-type",
+            metavar="NAME",
+            help="In place of a strategy: traditional, contextual or graph.",
+            show_default=False,
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit", "--top-k", metavar="N", min=1, help="Passages, at most.", show_default=False
+        ),
+    ] = None,
     where: WhereOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
@@ -38,19 +60,58 @@ def search(
     temporal: TemporalOption = None,
     max_tokens: MaxTokensOption = None,
     max_hops: MaxHopsOption = None,
-    fusion: FusionOption = None,
-    alpha: AlphaOption = None,
-    layer: LayerOption = None,
-    hierarchy: HierarchyOption = None,
-    level: LevelOption = None,
+    fusion: Annotated[
+        Literal["rrf", "weighted"] | None,
+        typer.Option(metavar="NAME", help="hybrid: rrf or weighted.", show_default=False),
+    ] = None,
+    alpha: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE", min=0, max=1, help="weighted fusion: of words.", show_default=False
+        ),
+    ] = None,
+    layer: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="hierarchical: document, section, passage, or a type of the hierarchy.",
+            show_default=False,
+        ),
+    ] = None,
+    hierarchy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHAIN",
+            help="hierarchical: 'person -works_at-> organisation'.",
+            show_default=False,
+        ),
+    ] = None,
+    level: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, help="global: level of reports.", show_default=False),
+    ] = None,
     min_confidence: MinConfidenceOption = None,
-    expand: ExpandOption = False,
-    sub_questions: SubQuestionsOption = False,
+    expand: Annotated[
+        bool, typer.Option("--expand", help="Search for the entities' other names, too.")
+    ] = False,
+    sub_questions: Annotated[
+        bool, typer.Option("--sub-questions", help="Ask each part of the question by itself, too.")
+    ] = False,
     model_filter: ModelFilterOption = None,
     namespaces: NamespacesOption = None,
-    context: ContextOption = False,
-    citations: CitationsOption = False,
-    explain: ExplainOption = False,
+    context: Annotated[
+        bool,
+        typer.Option("--context", help="Print the assembled context alone, for a language model."),
+    ] = False,
+    citations: Annotated[
+        bool, typer.Option("--citations", help="With --context: end with numbered sources.")
+    ] = False,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain", help="Print where each passage and relation comes from, and why."
+        ),
+    ] = False,
 ) -> None:
     """Find the passages that answer a question, and show the path that leads to each."""
     if citations and not context:
@@ -59,7 +120,9 @@ def search(
         common,
         read_question(question),
         names=read_namespaces(namespaces),
-        shown=Shown(context=context, citations=citations, explain=explain),
+        context=context,
+        citations=citations,
+        explain=explain,
         strategy=strategy,
         rag_type=rag_type,
         limit=limit,
@@ -80,80 +143,3 @@ def search(
         sub_questions=sub_questions,
         model_filter=model_filter,
     )
-
-
-# Options of `clew search` alone: what single strategies take, and how a result is printed.
-
-
-StrategyOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="auto, vector, keyword, hybrid, graph, parent_child, topic, multi_hop,"
-        " hierarchical, temporal, global, local, weighted or drift; else the setting"
-        " search.strategy.",
-        show_default=False,
-    ),
-]
-TopOption: TypeAlias = Annotated[
-    int | None,
-    typer.Option(
-        "--limit", "--top-k", metavar="N", min=1, help="Passages, at most.", show_default=False
-    ),
-]
-RagTypeOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--rag-type",
-        metavar="NAME",
-        help="In place of a strategy: traditional, contextual or graph.",
-        show_default=False,
-    ),
-]
-FusionOption: TypeAlias = Annotated[
-    Literal["rrf", "weighted"] | None,
-    typer.Option(metavar="NAME", help="hybrid: rrf or weighted.", show_default=False),
-]
-AlphaOption: TypeAlias = Annotated[
-    float | None,
-    typer.Option(
-        metavar="SHARE", min=0, max=1, help="weighted fusion: of words.", show_default=False
-    ),
-]
-LayerOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="hierarchical: document, section, passage, or a type of the hierarchy.",
-        show_default=False,
-    ),
-]
-HierarchyOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="CHAIN",
-        help="hierarchical: 'person -works_at-> organisation'.",
-        show_default=False,
-    ),
-]
-LevelOption: TypeAlias = Annotated[
-    int | None,
-    typer.Option(metavar="N", min=0, help="global: level of reports.", show_default=False),
-]
-ExpandOption: TypeAlias = Annotated[
-    bool, typer.Option("--expand", help="Search for the entities' other names, too.")
-]
-SubQuestionsOption: TypeAlias = Annotated[
-    bool, typer.Option("--sub-questions", help="Ask each part of the question by itself, too.")
-]
-ContextOption: TypeAlias = Annotated[
-    bool,
-    typer.Option("--context", help="Print the assembled context alone, for a language model."),
-]
-CitationsOption: TypeAlias = Annotated[
-    bool, typer.Option("--citations", help="With --context: end with numbered sources.")
-]
-ExplainOption: TypeAlias = Annotated[
-    bool,
-    typer.Option("--explain", help="Print where each passage and relation comes from, and why."),
-]

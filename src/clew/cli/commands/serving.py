@@ -114,7 +114,7 @@ def ui(
     from clew.mcp.http.serve import PATH, serve_http
     from clew.settings import load_settings
     from clew.web.app import mount, owner
-    from clew.web.request import Sessions
+    from clew.web.sessions import Sessions
 
     settings = load_settings(store=common.store, namespace=common.namespace)
     bearer, settings = owner(settings, port)
