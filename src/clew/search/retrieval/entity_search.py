@@ -10,7 +10,7 @@ import numpy as np
 from clew.graph.paths import neighbourhood
 from clew.graph.snapshot import distinct, find_sorted
 from clew.search.analysis.analyse import MAX_TERMS, find_seeds
-from clew.search.strategies.graph import entity_rows
+from clew.search.strategies.entity_graph import entity_rows
 from clew.text import terms
 
 if TYPE_CHECKING:
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.snapshot import Floats, Ints, Snapshot
-    from clew.ports import Store, VectorIndex
+    from clew.ports import VectorIndex
     from clew.search.session import SearchResources
+    from clew.stores.store import Store
     from clew.types import Entity, Ids, Period, Scores, Vector
 
     Values = NDArray[np.float64]
