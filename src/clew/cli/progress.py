@@ -58,9 +58,14 @@ def reporting(*, bars: bool) -> Iterator[Report]:
         TimeRemainingColumn(),
     )
     tasks: dict[str, TaskID] = {}
-    # What is printed meanwhile keeps its way out: rich would read escape sequences in it.
-    plain = {"redirect_stdout": False, "redirect_stderr": False}
-    with Progress(*columns, console=stderr_console(), transient=True, **plain) as progress:
+    with Progress(
+        *columns,
+        console=stderr_console(),
+        transient=True,
+        # What is printed meanwhile keeps its way out: rich would read escape sequences in it.
+        redirect_stdout=False,
+        redirect_stderr=False,
+    ) as progress:
 
         def report(step: str, done: int, total: int | None) -> None:
             if step not in tasks:

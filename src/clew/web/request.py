@@ -117,6 +117,10 @@ class PageRequest:
         """A value of the address, stripped; empty where there is none."""
         return self.query.get(name, "").strip()
 
+    def texts(self, name: str) -> list[str]:
+        """All values of the address by that name, stripped, but empty ones."""
+        return [value.strip() for value in self.query.getlist(name) if value.strip()]
+
     def sent(self, name: str) -> str:
         """A value of the form, stripped; empty where there is none."""
         value = "" if self.form is None else self.form.get(name, "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -171,7 +171,11 @@ def cypher(
 
     settings = load_settings(store=common.store, namespace=common.namespace)
     with open_database(settings) as database, ExitStack() as closing:
-        provider = make_language_provider(settings, closing.callback)
+
+        def later(close: Callable[[], None]) -> None:
+            closing.callback(close)
+
+        provider = make_language_provider(settings, later)
         if provider is None:
             raise NoLanguageModelError
         known = examples or settings.neo4j.examples

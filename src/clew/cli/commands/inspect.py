@@ -37,6 +37,8 @@ from clew.text import counted
 from clew.types import CheckReport, Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from clew.graph.statistics import GraphOverview
     from clew.types import DocumentInfo
 
@@ -333,6 +335,7 @@ def evaluate(
         "settings": settings.model_copy(update={"llm": llm}),
         "split": split,
     }
+    measure: Callable[..., Any]
     if answers:
         asked = {"strategy": strategies[-1], "mode": MODES.get(mode, "one_shot"), "judged": judge}
         where |= {**asked, "questions": questions}

@@ -133,8 +133,8 @@ def ask(
     else:
         write_line("")
         _print_sources(found)
-        for question in found.questions[1:]:
-            note(f"Also searched for: {question}")
+        for also in found.questions[1:]:
+            note(f"Also searched for: {also}")
         for remark in found.notes:
             note(f"Note: {remark}")
         _print_spent(found)
@@ -461,7 +461,7 @@ def enrich(
         raise typer.Exit(INCOMPLETE)
 
 
-_ENRICHED: Mapping[Kind, str] = {
+_ENRICHED: Mapping[str, str] = {
     "context": "passages",
     "extract": "passages",
     "documents": "documents and parts of them",

@@ -76,8 +76,9 @@ def _argument(parameter: Parameter) -> Argument:
     is_bounded = parameter.kind in ("integer", "number") and not is_entity
     bounds = {"min": parameter.minimum, "max": parameter.maximum} if is_bounded else {}
     given: dict[str, Any] = {"help": parameter.description, **({} if parameter.clamped else bounds)}
+    annotated: Any = Annotated  # mypy takes no type that is a value
     if parameter.required:
-        annotation = Annotated[kind, typer.Argument(metavar=metavar, **given)]
+        annotation = annotated[kind, typer.Argument(metavar=metavar, **given)]
         return Argument(parameter.name, Argument.KEYWORD_ONLY, annotation=annotation)
     option = f"--{parameter.name.replace('_', '-')}"
     if parameter.kind == "boolean":
@@ -85,7 +86,7 @@ def _argument(parameter: Parameter) -> Argument:
         setting = typer.Option(name, show_default=False, **given)
     else:
         setting = typer.Option(option, metavar=metavar, show_default=False, **given)
-    annotation = Annotated[kind | None, setting]
+    annotation = annotated[kind | None, setting]
     return Argument(parameter.name, Argument.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
