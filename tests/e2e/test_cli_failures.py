@@ -52,10 +52,10 @@ WRONG_USE = {
         ["search", "x", "--strategy", "hierarchical", "--layer", "attic"],
         r"^Error: .*'attic'.*document, section, passage",
     ),
-    "a level too deep": (["communities", "--level", "99"], r"^Error: level 99 .* is 0$"),
+    "a level too deep": (["communities", "--level", "9"], r"^Error: level 9 .* is 0$"),
     "a level too deep to ask": (
-        ["search", "x", "--strategy", "global", "--level", "99"],
-        r"^Error: level 99 .* is 0$",
+        ["search", "x", "--strategy", "global", "--level", "9"],
+        r"^Error: level 9 .* is 0$",
     ),
     "an unknown fusion": (["search", "x", "--fusion", "sum"], r"'sum'"),
     "a share above one": (["search", "x", "--alpha", "2"], r"--alpha"),

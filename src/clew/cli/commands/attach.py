@@ -163,7 +163,7 @@ def cypher(
     The query is shown. It is judged by the server's own plan of it before it runs.
     """
     from clew.attach.cypher import ask_by_cypher, cypher_requests, read_examples
-    from clew.cli.commands.llm import print_estimate
+    from clew.cli.commands.asking import print_estimate
     from clew.models.llm.budget import estimate
     from clew.models.llm.client import LanguageModelClient
     from clew.settings import load_settings

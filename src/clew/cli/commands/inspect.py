@@ -1,4 +1,4 @@
-"""What a store holds, whether it is whole, and its copies: `clew documents` to `clew import`."""
+"""What a store holds, how sound it is, what it is worth in questions, and its copies."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from clew.cli.commands.llm import MODES, Mode, print_estimate, try_model
+from clew.cli.commands.asking import MODES, Mode, print_estimate, try_model
 from clew.cli.common import Common
 from clew.cli.errors import FAILED, INCOMPLETE, note
 from clew.cli.options import (
     MaxCostOption,
+    MaxTokensOption,
     MaxTokensSpentOption,
     OutputOption,
     WhereOption,
     comma_separated,
+    read_question,
 )
 from clew.cli.output import (
     print_below,
@@ -25,15 +27,17 @@ from clew.cli.output import (
     print_table,
     shown_source,
     stdout_console,
+    to_json,
     write_json,
     write_line,
     write_out,
     write_whole,
 )
 from clew.cli.progress import reporting, steps
+from clew.cli.safe_stream import printable
 from clew.derived_files import is_private
 from clew.errors import StoreCorruptError
-from clew.text import counted
+from clew.text import counted, one_line
 from clew.types import CheckReport, Problem
 
 if TYPE_CHECKING:
@@ -178,6 +182,117 @@ def _print_graph(overview: GraphOverview) -> None:
     print_below(("without", "come off"), severed)
     for remark in overview.notes:
         note(f"Note: {remark}")
+
+
+def topics(
+    common: Common,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="Entries, at most.")] = 50,
+) -> None:
+    """List the topics of the store: key phrases that several passages are on."""
+    with common.open() as engine, steps(shown=not common.json) as engine.state.progress:
+        found = engine.graph.topics(limit)
+    rows = [(t.name, t.theme, t.passages, t.documents) for t in found]
+    common.table(found, ("topic", "theme", "passages", "documents"), rows)
+    if common.json:
+        return
+    for topic in found:
+        if topic.description:
+            write_line(f"{one_line(topic.name)}: {topic.description.sourced}")
+    if not found:
+        note("No topics: it takes a phrase that stands in several passages.")
+
+
+def subgraph(
+    common: Common,
+    question: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="QUESTION", help="Words of the question; `-` reads it."),
+    ] = None,
+    entity_ids: Annotated[
+        str,
+        typer.Option(
+            "--entity-ids",
+            metavar="IDS",
+            help="Of these entities in place of a question's, with commas between them.",
+        ),
+    ] = "",
+    format: Annotated[
+        Literal["text", "json", "graphml"],
+        typer.Option(
+            "--format", metavar="FORMAT", help="`text`, for a language model; `json`; `graphml`."
+        ),
+    ] = "text",
+    hops: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            max=3,
+            help="All within so many hops of the question's entities; else the tree that ties"
+            " them together.",
+            show_default=False,
+        ),
+    ] = None,
+    limit: Annotated[int, typer.Option(metavar="N", min=2, help="Entities, at most.")] = 50,
+    max_tokens: MaxTokensOption = None,
+    output: OutputOption = None,
+) -> None:
+    """Print the part of the graph that matters to a question."""
+    ids = comma_separated(entity_ids)
+    if not all(id_.isdecimal() for id_ in ids):
+        raise typer.BadParameter(
+            f"--entity-ids takes numbers with commas between, not {entity_ids!r}"
+        )
+    with common.open() as engine:
+        engine.state.warm()
+        found = engine.graph.subgraph(
+            read_question(question or []),
+            entity_ids=list(map(int, ids)),
+            hops=hops,
+            limit=limit,
+            max_tokens=max_tokens,
+        )
+    if format == "graphml" and not common.json:
+        write_out(output, found.to_graphml())
+    elif format == "json" or common.json:
+        write_out(output, [f"{to_json(found.to_dict())}\n"])
+    elif found.context.text or output:
+        write_out(output, [f"{printable(found.context.text)}\n"])
+    for remark in found.notes:
+        note(f"Note: {remark}")
+
+
+def show_entity(
+    common: Common,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="An entity, by any name.")],
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="Relations, at most.")] = 20,
+) -> None:
+    """Print an entity: its names, why each is one, and its relations."""
+    with common.open() as engine:
+        found, remark = engine.entities.match(name)
+        if remark:
+            note(f"Note: {remark}")
+        entity = engine.entities.get(found)
+        aliases = engine.entities.aliases(found)
+        relations = engine.graph.relations(found, limit)
+    if common.json:
+        write_json({"entity": entity, "aliases": aliases, "relations": relations})
+        return
+    from clew.cli.render import date_range
+
+    known = {name: value for name, value in asdict(entity).items() if value not in ("", None)}
+    print_facts(known)
+    print_below(
+        ("name", "tied by", "score", "evidence"),
+        [(a.name, a.method, a.score, a.evidence) for a in aliases],
+    )
+    print_below(
+        ("from", "relation", "to", "held", "evidence"),
+        [
+            (r.head, r.relation, r.tail, date_range(r.valid_from, r.valid_until), r.evidence)
+            for r in relations
+        ],
+    )
 
 
 def export(

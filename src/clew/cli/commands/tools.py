@@ -19,7 +19,6 @@ from clew.tools.spec import Caller, Format, Parameter, Profile, Tool
 from clew.tools.toolbox import TOOLS
 
 if TYPE_CHECKING:
-    from clew.engine import Engine
     from clew.tools.toolbox import Toolbox
 
 
@@ -45,9 +44,11 @@ def made_from(name: str) -> Callable[..., None]:
         arguments = {name: value for name, value in given.items() if value not in (None, [])}
         with common.open() as engine, steps(shown=not common.json) as progress:
             engine.state.progress = progress
-            for name in ENTITY_IDS & arguments.keys():
-                arguments[name] = _entity(engine, arguments[name])
-            arguments |= {p.name: p.maximum for p in tool.parameters if p.name == BUDGET}
+            for parameter in tool.parameters:
+                if parameter.name == BUDGET:
+                    arguments[BUDGET] = parameter.maximum
+                elif parameter.name in ENTITY_IDS and parameter.kind == "integer":
+                    arguments[parameter.name] = engine.entities.named(given[parameter.name]).id
             content = _called(engine.tools, tool.name, arguments)
         if common.json:
             write_json(content)
@@ -63,11 +64,6 @@ def made_from(name: str) -> Callable[..., None]:
     return run
 
 
-def _entity(engine: Engine, name: str) -> int | str:
-    """The id of an entity that is looked at or changed; a number may be an id already."""
-    return name if name.isdecimal() else engine.entities.named(name).id
-
-
 def _argument(parameter: Parameter) -> Argument:
     """A parameter of a tool as typer reads it off a signature; defaults are the tool's own."""
     is_entity = parameter.name in ENTITY_IDS
@@ -75,7 +71,9 @@ def _argument(parameter: Parameter) -> Argument:
     metavar = parameter.name.upper().removesuffix("_ID" if is_entity else "")
     is_bounded = parameter.kind in ("integer", "number") and not is_entity
     bounds = {"min": parameter.minimum, "max": parameter.maximum} if is_bounded else {}
-    given: dict[str, Any] = {"help": parameter.description, **({} if parameter.clamped else bounds)}
+    by_name = " A whole name, or an id." if is_entity else ""
+    given: dict[str, Any] = {"help": f"{parameter.description}{by_name}"}
+    given |= {} if parameter.clamped else bounds
     annotated: Any = Annotated  # mypy takes no type that is a value
     if parameter.required:
         annotation = annotated[kind, typer.Argument(metavar=metavar, **given)]
