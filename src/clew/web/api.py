@@ -288,12 +288,11 @@ EXPORTS = {"graphml": "application/graphml+xml", "json": "application/json"}
 def export(kind: str, asked: PageRequest, given: Mapping[str, Any]) -> Response:
     """The file of the picture that the address describes."""
     asked.need("view_graph")
-    seen = view(asked.engine, wanted(asked.engine, complete("graph", tuple(PICTURE), given)))
-    text = (
-        "".join(_graphml(seen))
-        if kind == "graphml"
-        else json.dumps(seen.to_dict(), ensure_ascii=False)
-    )
+    seen = view(asked.engine, wanted(asked.engine, **complete("graph", PICTURE, given)))
+    if kind == "graphml":
+        text = "".join(_graphml(seen))
+    else:
+        text = json.dumps(seen.to_dict(), ensure_ascii=False)
     name = f'attachment; filename="graph.{kind}"'
     return Response(text, media_type=EXPORTS[kind], headers={"Content-Disposition": name})
 

@@ -474,8 +474,7 @@ def graph(page: PageRequest) -> Response:
             examples=most_important(page, 12) if there else [],
             communities=engine.graph.communities(0, LEVELS) if there and may_list else [],
         )
-    arguments = complete("graph", tuple(PICTURE), asked)
-    seen = view(page.engine, wanted(page.engine, arguments))
+    seen = view(page.engine, wanted(page.engine, **complete("graph", PICTURE, asked)))
     state = page.engine.state
     names = {node.id: node.name for node in seen.nodes}
     paths, notes = _paths(page)
