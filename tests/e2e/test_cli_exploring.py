@@ -97,8 +97,8 @@ def test_communities_and_their_reports(in_process: Run, workshop: Library) -> No
     store = ("--store", workshop.store)
 
     listed = in_process("communities", *store)
-    found = data(in_process, "communities", *store)
-    reports = in_process("communities", "--reports", "--limit", "1", *store)
+    found = data(in_process, "communities", *store)["communities"]
+    reports = in_process("communities", "--limit", "1", *store)
 
     assert listed.stdout.count("\n\nSources:\n\n[1] ") == len(found) >= 2
     assert listed.stderr == reports.stderr == ""
