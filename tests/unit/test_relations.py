@@ -414,7 +414,6 @@ def test_what_only_looks_like_an_example_or_a_kind(text: str) -> None:
         ("Quux Labs and Zorblax merged in 2020.", ("Quux Labs", "merged_with", "Zorblax")),
         ('Then Ann Lee wrote "The Long Ferry".', ("Ann Lee", "wrote", "The Long Ferry")),
         ("Then `foo_bar` uses `baz_qux` to run.", ("foo_bar", "uses", "baz_qux")),
-        ("It is new in Zorblax 0.21 and later.", ("Zorblax 0.21", "version_of", "Zorblax")),
         ("There is a company called Zorblax Seven.", ("Zorblax Seven", "is_a", "company")),
         ('Then the Dutch film "Zorblax Seven" was shown.', ("Zorblax Seven", "is_a", "film")),
         ("Zorblax is a river in Quux, Stennick, Norway.", ("Quux", "located_in", "Stennick")),
