@@ -63,11 +63,10 @@ from clew.types import (
     PartialDate,
 )
 from clew.types.values import OBSERVATION
+from clew.word_lists import read_patterns
 
-_NUMBER = re.compile(r"[\W\d]+")
-"""What names nothing: "4.1"."""
-_NUMBERED = re.compile(r"(?:\d{1,3}(?:\.\d{1,3}){0,4}\.?|[^\W\d_]{4,12} (?:\d{1,3}|[A-Z])[.:])\s")
-"""What the title of a chapter begins with."""
+_RE = read_patterns("clew.indexing.ner", "patterns.toml")["pattern_extractor"]
+
 _SHORTEST_SHARED = 3
 """Letters of an acronym that holds beyond its document, at least."""
 
@@ -160,7 +159,7 @@ def about_names(title: str) -> tuple[tuple[str, str], ...]:
 
 def _candidate_finder(document: Document) -> CandidateFinder:
     title, _ = split_parenthesis(document.title)
-    is_name = " " not in title or is_one_name(title) or _NUMBERED.match(title)
+    is_name = " " not in title or is_one_name(title) or _RE["numbered"].match(title)
     return CandidateFinder(
         title=title,
         language=document.language,
@@ -245,7 +244,11 @@ def _mentions(
     for span in spans:
         key = entity_key(span.name if span.name in given else names.resolve(span.name))
         is_word = key not in STOP_WORDS or span.name in given
-        if len(key) > 1 and is_word and not (span.entity_type == "name" and _NUMBER.fullmatch(key)):
+        if (
+            len(key) > 1
+            and is_word
+            and not (span.entity_type == "name" and _RE["number"].fullmatch(key))
+        ):
             places.setdefault(key, []).append(span)
     for same in places.values():
         first = same[0]
@@ -291,9 +294,6 @@ def _apart(spans: Sequence[NameSpan], names: Coreference) -> list[NameSpan]:
 # From a chunk's text to the candidate names of each of its sentences.
 
 
-_BETWEEN_ALIASES = re.compile(r"[\s\"”'’]{0,2}(?:\([^()]*\))?[\s,;:(]{0,3}")
-_OF_SUBJECT = re.compile(r"\W*(?:(?:he|she|it|they)\W{1,3})?", re.IGNORECASE)
-"""What stands before a statement about what the text is about: "She | goes by …"."""
 _FARTHEST_HEAD = 60
 """Characters of a parenthesis that may stand between a name and "also known as"."""
 ACRONYM_SCORE = 0.95
@@ -407,7 +407,9 @@ def _stated(
         found = _neighbour(text, spans, left)
         near = (s for s in spans if right <= s.start <= right + 4 and not s.nested)
         alias = next((s for s in near if s.entity_type != "date"), None)
-        head = found.name if found else title if _OF_SUBJECT.fullmatch(text, start, left) else ""
+        head = (
+            found.name if found else title if _RE["of_subject"].fullmatch(text, start, left) else ""
+        )
         # A single word stands for another name where that is what the text is about.
         if not head or alias is None or not (head == title or " " in alias.name):
             continue
@@ -427,7 +429,7 @@ def _neighbour(text: str, spans: tuple[NameSpan, ...], position: int) -> NameSpa
     """The name that ends right before `position`, but for punctuation."""
     for span in reversed(spans):
         if span.end <= position and not span.nested and span.entity_type != "date":
-            if _BETWEEN_ALIASES.fullmatch(text, span.end, position):
+            if _RE["between_aliases"].fullmatch(text, span.end, position):
                 return span
             if position - span.end > _FARTHEST_HEAD:
                 return None

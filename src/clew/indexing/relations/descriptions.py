@@ -29,7 +29,9 @@ from clew.indexing.relations.sentences import (
     is_whole,
 )
 from clew.text import STOP_WORDS
-from clew.word_lists import read_word_lists, word_list
+from clew.word_lists import read_patterns, read_word_lists, word_list
+
+_RE = read_patterns("clew.indexing.relations", "patterns.toml")["descriptions"]
 
 CONCEPT = "concept"
 """Entity type of what is no name."""
@@ -59,24 +61,9 @@ _IS_A_ABROAD = re.compile(
     r"|(?:est une?|è una? |è un['’]|es una?|é uma?|era una?) ?(?P<romance>[^\W\d_]{4,}))(?!\w)"
 )
 _NO_NOUNS_ABROAD = word_list(_LISTS["vague_nouns_abroad"])
-_MODIFIER = re.compile(r"(?!(?:\w+(?:ed|ly|ous|ive|ful|est|ese|ish|ic|al|an|ent|ant|ary|ble)$))")
-_WORD = re.compile(r"[a-z]{3,}")
-_BEFORE = re.compile(r"(?<![\w-])(?P<role>[a-z]{3,})[ \n]$")
-_APPOSED = re.compile(r"[`*_\"”)]{0,3}, an? ")
 _LONGEST_APPOSITION = 90
-_GOVERNED = re.compile(r"\b(?:in|at|on) (?:the )?$")
-"""What stands before the place of something: the noun after the place may tell of that."""
-_KIND_BEFORE = re.compile(
-    r"(?:^|(?<=[\s(]))(?P<article>[Tt]he|[Aa]n?|[Tt]his|[A-Z][a-z]{3,15})(?: [a-z-]{3,20}){0,2}?"
-    r" (?P<noun>[a-z-]{3,20})"
-    r"(?P<called>,? (?:called|named|titled|entitled))? [`*_\"“‘']{0,3}(?:The )?$"
-)
 _LONGEST_KIND = 80
 _LONGEST_GAP = 100
-_KIND_AFTER = re.compile(
-    r"[*_”’]{0,2}[ \n](?P<noun>[a-z]{4,14})(?![\w-])(?:[ \n](?P<next>[a-z]+))?"
-)
-_BEFORE_KIND = re.compile(r"\b[Tt](?:he|his)[ \n][*_“‘]{0,2}$")
 _NAMED_KINDS = word_list(_LISTS["named_kinds"])
 _SHOUTED_KINDS = word_list(_LISTS["shouted_kinds"])
 _THINGS = KINDS - PERSON_NOUNS - {"order", "state", "party", "court", "force", "record"}
@@ -156,7 +143,9 @@ def concept_of(text: str, position: int = 0, is_person: bool = False) -> str | N
         return None
     modifier = words[-2] if len(words) > 1 else ""
     is_compound = (
-        _WORD.fullmatch(modifier) and _MODIFIER.match(modifier) and modifier not in _NO_NOUNS
+        _RE["word"].fullmatch(modifier)
+        and _RE["modifier"].match(modifier)
+        and modifier not in _NO_NOUNS
     )
     return f"{modifier} {noun}" if is_compound else noun
 
@@ -172,7 +161,7 @@ def _trade_before(text: str, start: int, name: NameSpan) -> NameSpan | None:
     """What "the engineer Corwin Hale" says: "engineer"."""
     if not is_person(name):
         return None
-    before = _BEFORE.search(text, max(start, name.start - 24), name.start)
+    before = _RE["before"].search(text, max(start, name.start - 24), name.start)
     if before is None or before["role"] not in PERSON_NOUNS or before["role"] in RELATIONAL:
         return None
     return NameSpan(before.start("role"), before.end("role"), before["role"], CONCEPT)
@@ -180,7 +169,7 @@ def _trade_before(text: str, start: int, name: NameSpan) -> NameSpan | None:
 
 def _kind_before(text: str, start: int, name: NameSpan) -> str | None:
     """What "the novel X" and "a company called X" say: "novel", "company"."""
-    before = _KIND_BEFORE.search(text, max(start, name.start - _LONGEST_KIND), name.start)
+    before = _RE["kind_before"].search(text, max(start, name.start - _LONGEST_KIND), name.start)
     if before is None or before["noun"] not in _THINGS:
         return None
     if before["called"]:
@@ -192,7 +181,7 @@ def _kind_before(text: str, start: int, name: NameSpan) -> str | None:
 
 def _kind_after(text: str, start: int, end: int, name: NameSpan) -> str | None:
     """What "the dpkg command" and "the GNU project" say of a name without marks of code."""
-    after = _KIND_AFTER.match(text, name.end, end)
+    after = _RE["kind_after"].match(text, name.end, end)
     is_capital = name.name[0].isupper() and name.name.replace(" ", "").isalpha()
     # "The Perl script" is one in Perl, "the dpkg script" is dpkg.
     kinds = _NAMED_KINDS if is_capital else CODE_KINDS
@@ -204,14 +193,16 @@ def _kind_after(text: str, start: int, end: int, name: NameSpan) -> str | None:
     if following not in MAY_FOLLOW and not following.endswith(("ed", "es")):
         return None
     return (
-        after["noun"] if _BEFORE_KIND.search(text, max(start, name.start - 8), name.start) else None
+        after["noun"]
+        if _RE["before_kind"].search(text, max(start, name.start - 8), name.start)
+        else None
     )
 
 
 def _apposed(text: str, start: int, end: int, name: NameSpan) -> str | None:
     """What "X, a maker of looms, …" says: a noun that says what such a thing is."""
-    apposed = _APPOSED.match(text, name.end, end)
-    if apposed is None or _GOVERNED.search(text, max(start, name.start - 10), name.start):
+    apposed = _RE["apposed"].match(text, name.end, end)
+    if apposed is None or _RE["governed"].search(text, max(start, name.start - 10), name.start):
         return None
     what = text[apposed.end() : min(end, apposed.end() + _LONGEST_APPOSITION)]
     concept = concept_of(f" is a {what}", is_person=is_person(name))
