@@ -97,7 +97,9 @@ def find_names(text: str, start: int, end: int) -> list[NameSpan]:
     "Inception". Single words where a sentence, quotation or line opens are marked `initial`.
     """
     found: list[NameSpan] = []
-    if _is_shouted(text, start, end):
+    # A sentence of several words that is all in capitals says nothing by them.
+    is_shouted = text[start : start + 3].isupper() and text[start:end].isupper()
+    if is_shouted and text.count(" ", start, end) > 2:
         return found
     position, heading = start, heading_end(text, start, start, end)
     while match := NAME.search(text, position, end):
@@ -139,14 +141,6 @@ def _end_of_name(text: str, left: int, right: int, end: int) -> int:
 def is_one_name(text: str) -> bool:
     """Whether capitals and connectors alone show the whole text to be one name."""
     return NAME.fullmatch(text) is not None
-
-
-def _is_shouted(text: str, start: int, end: int) -> bool:
-    """Whether a sentence of several words is all in capitals, so that they say nothing."""
-    if not text[start : start + 3].isupper():
-        return False
-    sentence = text[start:end]
-    return sentence.isupper() and sentence.count(" ") > 2
 
 
 def _with_prefix(text: str, start: int, left: int) -> int:
@@ -191,7 +185,9 @@ def _read_span(text: str, left: int, right: int, opens: bool) -> Sequence[NameSp
     if raw.isalnum():
         return _single(left, raw, opens)
     tokens = [(m.start(), m.group()) for m in _RE["token"].finditer(text, left, right)]
-    if len(tokens) > 1 and _is_numbered_entry(tokens[0][1], tokens[1][1], opens):
+    # A letter may number an entry that begins with a verb ("B. Use") or end a sentence.
+    is_letter = len(tokens) > 1 and _RE["letter"].fullmatch(tokens[0][1])
+    if is_letter and tokens[1][1].casefold() in STARTERS | (OPENING_VERBS if opens else set()):
         tokens, opens = tokens[1:], True
     is_dated = _RE["year_after"].match(text, right) is not None
     first, last = trim_name(tokens, opens, is_dated=is_dated)
@@ -206,17 +202,10 @@ def _read_span(text: str, left: int, right: int, opens: bool) -> Sequence[NameSp
     return _several(kept) if kept else ()
 
 
-def _is_numbered_entry(first: str, second: str, opens: bool) -> bool:
-    """Whether a letter ends a sentence, or numbers an entry that begins with a verb.
-
-    "of the object X. The length", "B. Use"; but "J. Smith".
-    """
-    is_letter = len(first) == 2 and first[0].isalpha() and first[1] == "."
-    return is_letter and second.casefold() in (OPENING_VERBS | STARTERS if opens else STARTERS)
-
-
 def _single(start: int, token: str, opens: bool) -> Sequence[NameSpan]:
-    name = _without_adjective(_bare(token))
+    head, _, tail = _bare(token).partition("-")
+    # What a word names whose later part is a small one: the first part of "English-speaking".
+    name = head if tail.islower() and is_ordinary(tail) else _bare(token)
     lower = name.casefold().strip(".").replace("’", "'")
     if (
         len(name) < 2
@@ -230,12 +219,6 @@ def _single(start: int, token: str, opens: bool) -> Sequence[NameSpan]:
     gerund = name.endswith("ing") and is_ordinary(name)
     initial = shouted or ((opens or gerund) and name[1:].islower())
     return (NameSpan(start, start + len(name), name, type_of_name(name), initial),)
-
-
-def _without_adjective(token: str) -> str:
-    """What a word names whose later part is a small one: the first part of "English-speaking"."""
-    head, dash, tail = token.partition("-")
-    return head if dash and tail.islower() and is_ordinary(tail) else token
 
 
 def _several(tokens: Sequence[Token]) -> Sequence[NameSpan]:
@@ -362,17 +345,14 @@ def trim_name(tokens: Sequence[Token], opens: bool, *, is_dated: bool = False) -
         first += 1
     while last > first and tokens[last - 1][1] in CONNECTORS:
         last -= 1
-    while last - first > 2 and _is_day(*tokens[last - 2 : last]):  # "Published 4 June"
+    while last - first > 2:  # "Published 4 June"
+        number, name = sorted((tokens[last - 2][1], tokens[last - 1][1]))
+        if not (number.isdigit() and name.casefold() in CALENDAR):
+            break
         last -= 2
     if is_dated and last - first > 1 and tokens[last - 1][1].casefold() in CALENDAR:
         last -= 1  # "PyCon | June 2019"
     return first, last
-
-
-def _is_day(first: Token, second: Token) -> bool:
-    """Whether two words are a number and a month or a day of the week."""
-    number, name = sorted((first[1], second[1]))
-    return number.isdigit() and name.casefold() in CALENDAR
 
 
 def _is_filler(tokens: Sequence[Token], i: int, opens: bool) -> bool:
@@ -386,8 +366,12 @@ def _is_filler(tokens: Sequence[Token], i: int, opens: bool) -> bool:
         return True
     if opens and _ELISION.match(lower) and token.rpartition("’")[2].rpartition("'")[2].islower():
         return True
-    if i == 0 and len(tokens) > 1 and _leads_in(token, tokens[1][1]):
-        return True
+    if (
+        i == 0
+        and len(tokens) > 1
+        and (lower == "see" or (token == "A" and tokens[1][1][:3].isupper()))
+    ):
+        return True  # "¹See Debian Policy", "(1) A PTE"
     if lower in _ASKING and not token.isupper():  # "25 Did the Russian revolution …"
         return True
     if lower in _OFFICES:  # "CEO of Acme"
@@ -402,11 +386,6 @@ def _is_filler(tokens: Sequence[Token], i: int, opens: bool) -> bool:
         return lower not in _AMBIGUOUS_CALENDAR
     # "Director Christopher Nolan", but "General Motors", "King Charles", "King of France".
     return lower in ROLES and len(tokens) - i > 2 and tokens[i + 1][1] not in CONNECTORS
-
-
-def _leads_in(token: str, following: str) -> bool:
-    """Whether it stands before a name wherever it is: "¹See Debian Policy", "(1) A PTE"."""
-    return token.casefold() == "see" or (token == "A" and following[:3].isupper())
 
 
 def _is_imperative(lower: str, following: str) -> bool:

@@ -107,10 +107,14 @@ def resolve_coreference(
     ]:
         if kind != "name":
             types.setdefault(entity_key(name), kind)
-    words = Counter(_RE["word"].findall(text) if any(map(_is_doubtful, spans)) else ())
+    # The words of the document tell what is a name where a place alone does not.
+    is_doubtful = any(span.initial or _is_plain_word(span) for span in spans)
+    words = Counter(_RE["word"].findall(text) if is_doubtful else ())
     told = speakers.union(s.name for s in spans if not (s.initial or _is_mostly_small(s, words)))
     nicknames = tuple(_nicknames(spans, speakers))
-    persons = _persons(spans, about, types)
+    # Full names, the document's own subject first.
+    full = dict.fromkeys([*(name for name, _ in about), *(s.name for s in spans if not s.nested)])
+    persons = [n for n in full if is_person_shaped(n) and types.get(entity_key(n)) == "person"]
     short = {a.alias: a.name for a in nicknames} | _parts_of_persons(persons)
     short |= _initialled(spans, persons)
     return Coreference(
@@ -121,11 +125,6 @@ def resolve_coreference(
         told=told,
         words=words,
     )
-
-
-def _is_doubtful(span: NameSpan) -> bool:
-    """Whether the words of the document must tell if it is a name."""
-    return span.initial or _is_plain_word(span)
 
 
 def _is_plain_word(span: NameSpan) -> bool:
@@ -139,14 +138,6 @@ def _is_mostly_small(span: NameSpan, words: Mapping[str, int]) -> bool:
     return words.get(lower, 0) >= words.get(span.name, 1) and _is_plain_word(span)
 
 
-def _persons(
-    spans: Sequence[NameSpan], about: Sequence[tuple[str, str]], types: Mapping[str, str]
-) -> list[str]:
-    """Full names of persons, the document's own subject first."""
-    names = dict.fromkeys([*(name for name, _ in about), *(s.name for s in spans if not s.nested)])
-    return [n for n in names if is_person_shaped(n) and types.get(entity_key(n)) == "person"]
-
-
 def _parts_of_persons(persons: Sequence[str]) -> dict[str, str]:
     """First names and surnames that belong to one person of the document only."""
     owners: dict[str, list[str]] = {}
@@ -154,19 +145,18 @@ def _parts_of_persons(persons: Sequence[str]) -> dict[str, str]:
         tokens = person.split()
         while len(tokens) > 1 and tokens[-1].casefold().strip(".") in _GENERATION:
             tokens.pop()
-        parts = (tokens[-1],) if _is_no_first_name(tokens[0]) else (tokens[0], tokens[-1])
+        is_word = is_ordinary(tokens[0]) and not is_first_name(tokens[0])  # "Project Leader"
+        parts = (tokens[-1],) if is_word else (tokens[0], tokens[-1])
         for part in dict.fromkeys(parts):
             owners.setdefault(part, []).append(person)
     return {
         part: names[0]
         for part, names in owners.items()
-        if _stands_alone(part) and all(_same_person(names[0], other) for other in names[1:])
+        if len(part) > 2
+        and part.replace("-", "").isalpha()
+        and part.casefold() not in _NEVER_A_PERSON
+        and all(_same_person(names[0], other) for other in names[1:])
     }
-
-
-def _is_no_first_name(word: str) -> bool:
-    """Whether a word that opens a name is an ordinary one: "Project Leader"."""
-    return is_ordinary(word) and not is_first_name(word)
 
 
 def _initialled(spans: Sequence[NameSpan], persons: Sequence[str]) -> dict[str, str]:
@@ -178,11 +168,6 @@ def _initialled(spans: Sequence[NameSpan], persons: Sequence[str]) -> dict[str, 
         if owners and all(_same_person(owners[0], other) for other in owners[1:]):
             found[name] = owners[0]
     return found
-
-
-def _stands_alone(part: str) -> bool:
-    is_word = len(part) > 2 and part.replace("-", "").isalpha()
-    return is_word and part.casefold() not in _NEVER_A_PERSON
 
 
 def _same_person(name: str, other: str) -> bool:

@@ -127,7 +127,9 @@ def add_known_terms(
     if not known.names:
         return [list(sentences) for sentences in found]
     uses = Counter(name for a, b, name in known.find(text, 0, len(text)) if text[a:b].islower())
-    stated = {term_words(s.name) for s in _sure_names(found)} | set(_stressed(text))
+    stated = {term_words(s.name) for s in _sure_names(found)} | {
+        term_words(match["text"]) for match in _RE["bold"].finditer(text)
+    }
     kept = KnownTerms.of(
         name
         for words, name in known.names.items()
@@ -162,21 +164,18 @@ def _sure_names(found: Sequence[Sequence[SentenceSpans]]) -> Iterator[NameSpan]:
             for span in sentence.spans:
                 if span.initial or span.nested:
                     continue
-                if _may_be_written_small(span) or _may_stand_alone(span):
+                # Several words; of a person or a place, say, one that no dictionary has.
+                is_telling = span.entity_type in _TERM_TYPES or (
+                    span.entity_type != CODE and not all(map(is_ordinary, span.name.split()))
+                )
+                if (is_telling and may_be_term(span.name)) or (
+                    not (span.entity_type == "name" and span.name[1:].islower())
+                    and span.entity_type in _LONE_TYPES
+                    and len(span.name) >= _SHORTEST_LONE
+                    and span.name.isalpha()
+                    and not is_ordinary(span.name)
+                ):
                     yield span
-
-
-def _may_be_written_small(span: NameSpan) -> bool:
-    """Several words; of a person or a place, say, one that no dictionary has: no "rose hill"."""
-    telling = span.entity_type in _TERM_TYPES or (
-        span.entity_type != CODE and not all(map(is_ordinary, span.name.split()))
-    )
-    return telling and may_be_term(span.name)
-
-
-def _stressed(text: str) -> Iterator[Words]:
-    for match in _RE["bold"].finditer(text):
-        yield term_words(match["text"])
 
 
 def may_be_term(name: str) -> bool:
@@ -189,17 +188,6 @@ def may_be_term(name: str) -> bool:
     return words[0] not in CONNECTORS and not all(word in COMMON_WORDS for word in words)
 
 
-def _may_stand_alone(span: NameSpan) -> bool:
-    """A word that no dictionary knows and that is no surname: "PyPI", written "pypi"; `pytest`."""
-    return (
-        not (span.entity_type == "name" and span.name[1:].islower())
-        and span.entity_type in _LONE_TYPES
-        and len(span.name) >= _SHORTEST_LONE
-        and span.name.isalpha()
-        and not is_ordinary(span.name)
-    )
-
-
 def _with_terms(
     text: str, sentence: SentenceSpans, known: KnownTerms, kinds: Mapping[str, str]
 ) -> SentenceSpans:
@@ -209,7 +197,12 @@ def _with_terms(
             left, right = span.start - sentence.start, span.end - sentence.start
             taken[left:right] = b"\1" * (right - left)
     new = [
-        NameSpan(left, right, name, kinds.get(name, "concept" if _is_small(name) else "name"))
+        NameSpan(
+            left,
+            right,
+            name,
+            kinds.get(name, "concept" if all(map(is_ordinary, name.split())) else "name"),
+        )
         for left, right, name in known.find(text, sentence.start, sentence.end)
         if not any(taken[left - sentence.start : right - sentence.start])
         and stands_apart(text, left, right)
@@ -225,10 +218,6 @@ def stands_apart(text: str, left: int, right: int) -> bool:
     before, after = text[left - 1 : left] if left else "", text[right : right + 2]
     goes_on = after[:1] in _SIGNS or (after[:1] in _PARTS and after[1:].isalnum())
     return before not in _PARTS and not goes_on
-
-
-def _is_small(name: str) -> bool:
-    return all(map(is_ordinary, name.split()))
 
 
 # Titles of works in quotation marks or italics.
@@ -290,7 +279,7 @@ def _reads_as_title(text: str) -> bool:
         or (text[-1] in "!?" and len(words) > 6)
     ):
         return False
-    if not (words[0][0].isupper() or text[0].isdigit()) and not _is_caseless(words[0]):
+    if not (words[0][0].isupper() or text[0].isdigit()) and words[0].upper() != words[0].lower():
         return False
     if len(words) > _MOST_SHOUTED and text.isupper():
         return False
@@ -298,10 +287,6 @@ def _reads_as_title(text: str) -> bool:
         return False
     long = [word for word in words[1:] if len(word) > 3]
     return sum(not word[0].islower() for word in long) * 3 >= len(long) * 2
-
-
-def _is_caseless(word: str) -> bool:
-    return word.upper() == word.lower()
 
 
 # Who speaks in a conversation: the name before a colon, at the start of a turn.
@@ -389,13 +374,13 @@ def find_members(document: Document) -> frozenset[str]:
     for pattern in (_RE["field_members"], _RE["line"], _RE["present"]):
         found = [match["name"] for match in pattern.finditer(document.text)]
         names += found if len(found) >= _LEAST else []
-    kept = (name for name in dict.fromkeys(names) if _may_be_nickname(name))
+    kept = (
+        name
+        for name in dict.fromkeys(names)
+        if any(map(str.isalpha, name))
+        and not (name.isalpha() and name.islower() and is_ordinary(name))
+    )
     return frozenset(name for name, _ in zip(kept, range(_MOST), strict=False))
-
-
-def _may_be_nickname(name: str) -> bool:
-    is_word = name.isalpha() and name.islower() and is_ordinary(name)
-    return not is_word and any(map(str.isalpha, name))
 
 
 def find_mentioned(members: Collection[str], text: str, start: int, end: int) -> Iterator[NameSpan]:

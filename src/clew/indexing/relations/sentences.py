@@ -80,18 +80,12 @@ def find_topics(
             topic = None
         yield topic
         is_headed = is_heading(text, sentence.start, sentence.end)
-        topic = (
-            _heading_topic(text, sentence)
-            if is_headed
-            else _next_topic(text, sentence, topic, subject_key)
-        )
+        if is_headed:  # what the first sentence below is about: the name that is all of it
+            title = text[sentence.start : sentence.end].strip("# \t\n*_")
+            topic = next((n for n in sentence.names if text[n.start : n.end] == title), None)
+        else:
+            topic = _next_topic(text, sentence, topic, subject_key)
         end = sentence.end
-
-
-def _heading_topic(text: str, sentence: TopicSentence) -> NameSpan | None:
-    """What the first sentence below a heading is about: the name that is all of the heading."""
-    title = text[sentence.start : sentence.end].strip("# \t\n*_")
-    return next((n for n in sentence.names if text[n.start : n.end] == title), None)
 
 
 def _next_topic(
@@ -101,7 +95,9 @@ def _next_topic(
     opening = _RE["before_subject"].match(text, sentence.start)
     start = opening.end() if opening else sentence.start
     if first is not None and first.start <= start:
-        topic = _as_thing(first) if text[sentence.start : start].lower() == "the " else first
+        # What has an article is no person, whatever else it is.
+        is_thing = text[sentence.start : start].lower() == "the " and first.entity_type == "name"
+        topic = first._replace(entity_type="thing") if is_thing else first
     elif not (topic and _goes_on(text, sentence.start, topic)):
         return None
     assert topic is not None
@@ -109,17 +105,15 @@ def _next_topic(
         return topic
     beside = find_subject(text, sentence.start, sentence.end, sentence.names)
     told = beside.predicate if beside else sentence.start
-    others = (
+    rivals = (
         name
         for name in sentence.names
-        if name.start >= told and entity_key(name.name) != entity_key(topic.name)
+        if name.start >= told
+        and entity_key(name.name) != entity_key(topic.name)
+        and name.entity_type != "date"
+        and is_person(topic) == is_person(name)
     )
-    return None if any(_rivals(topic, other) for other in others) else topic
-
-
-def _as_thing(name: NameSpan) -> NameSpan:
-    """What has an article is no person, whatever else it is."""
-    return name._replace(entity_type="thing") if name.entity_type == "name" else name
+    return None if any(rivals) else topic
 
 
 def _goes_on(text: str, start: int, topic: NameSpan) -> bool:
@@ -127,11 +121,6 @@ def _goes_on(text: str, start: int, topic: NameSpan) -> bool:
     opening = _RE["pronoun"].match(text, start)
     kind = opening and opening["kind"]
     return bool(opening) and (not kind or type_of_description(kind) == topic.entity_type)
-
-
-def _rivals(topic: NameSpan, other: NameSpan) -> bool:
-    """Whether a pronoun for the topic could mean the other name as well."""
-    return other.entity_type != "date" and is_person(topic) == is_person(other)
 
 
 # Where a sentence says that its places lie: "in Notodden, Telemark, Norway".
@@ -270,17 +259,15 @@ def listed_after(text: str, told: Sequence[NameSpan], first: NameSpan) -> list[N
             closed = len(listed)
             break
     whole = listed[:closed]
+    if not whole or not is_whole(text, whole[-1], len(text), ""):
+        return []
+    # A verb that follows at once begins a clause: "… and Bob | sang".
+    after = _RE["beside"].match(text, whole[-1].end)
     return (
-        whole
-        if whole and is_whole(text, whole[-1], len(text), "") and not _acts(text, whole[-1])
-        else []
+        []
+        if after and after["word"] in ("is", "was", "are", "were", "has", "had", "did")
+        else whole
     )
-
-
-def _acts(text: str, name: NameSpan) -> bool:
-    """Whether a verb follows at once, so that the name begins a clause: "… and Bob | sang"."""
-    after = _RE["beside"].match(text, name.end)
-    return bool(after and after["word"] in ("is", "was", "are", "were", "has", "had", "did"))
 
 
 def joint_subject(
