@@ -23,7 +23,6 @@ from clew.indexing.relations.phrases import KINDS, RELATIONAL
 from clew.indexing.relations.sentences import (
     CODE_KINDS,
     MAY_FOLLOW,
-    find_examples,
     find_places,
     is_person,
     is_whole,
@@ -55,12 +54,6 @@ _IS_A = re.compile(
     r"(?=(?P<joined>,|[ \n](?:and|or)\b)|[.;:(]|$"
     rf"|[ \n](?:{_ENDS_PHRASE.replace(' ', '|')})\b)"
 )
-_IS_A_ABROAD = re.compile(
-    rf"{AFTER_NAME}(?:(?:ist|war) (?:eine?|der|die|das) (?:[a-zäöüß]+ ){{0,4}}"
-    r"(?P<german>[A-ZÄÖÜ][\wäöüß-]{3,})"
-    r"|(?:est une?|è una? |è un['’]|es una?|é uma?|era una?) ?(?P<romance>[^\W\d_]{4,}))(?!\w)"
-)
-_NO_NOUNS_ABROAD = word_list(_LISTS["vague_nouns_abroad"])
 _LONGEST_APPOSITION = 90
 _LONGEST_KIND = 80
 _LONGEST_GAP = 100
@@ -114,12 +107,9 @@ def find_descriptions(
             or _kind_after(text, start, end, name)
         ):
             yield name, IS_A, NameSpan(name.end, name.end, noun, CONCEPT), 0.75
-    for name, kind in find_examples(text, start, end, names):
-        yield name, IS_A, NameSpan(name.end, name.end, kind, CONCEPT), 0.75
     first = names[0]
     if text[start : first.start].casefold().strip(' "“‘*_') in ("", "the") and (
         concept := concept_of(text[:end], first.end, is_person(first))
-        or concept_abroad(text[:end], first.end)
     ):
         yield first, IS_A, NameSpan(first.end, first.end, concept, CONCEPT), 0.8
     for left, right in pairwise(names):
@@ -148,13 +138,6 @@ def concept_of(text: str, position: int = 0, is_person: bool = False) -> str | N
         and modifier not in _NO_NOUNS
     )
     return f"{modifier} {noun}" if is_compound else noun
-
-
-def concept_abroad(text: str, position: int = 0) -> str | None:
-    """The same of German, French, Italian, Spanish and Portuguese: "est un système" → "système"."""
-    said = _IS_A_ABROAD.match(text, position)
-    noun = said and (said["german"] or said["romance"])
-    return noun if noun and noun.casefold() not in _NO_NOUNS_ABROAD else None
 
 
 def _trade_before(text: str, start: int, name: NameSpan) -> NameSpan | None:

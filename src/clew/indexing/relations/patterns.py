@@ -42,7 +42,6 @@ from clew.indexing.relations.sentences import (
     is_whole,
     joint_subject,
     listed_after,
-    mutual_between,
     without_kind,
     without_role,
 )
@@ -324,13 +323,11 @@ def _of_subject(
 def _of_roles(
     text: str, start: int, end: int, left: NameSpan, right: NameSpan
 ) -> Iterator[_Candidate]:
-    """What offices make of two neighbours: "the founder of X is Y"; and "X and Y merged"."""
+    """What offices make of two neighbours: "the founder of X is Y"."""
     if role := role_between(text, start, left, right):
         yield _held(role, left.name, right, left.start)
     elif role := role_after(text, end, left, right):
         yield _Candidate(left.name, Phrase(role.relation_type, 0.75), right, left.start)
-    elif relation_type := mutual_between(text, end, left, right):
-        yield _Candidate(left.name, Phrase(relation_type, 0.75), right, left.start)
 
 
 def _held(role: Role, owner: str, name: NameSpan, start: int, factor: float = 1.0) -> _Candidate:

@@ -107,8 +107,6 @@ OFFICES = word_list(_LISTS["offices"])
 THINGS = word_list(_LISTS["things"])
 """Relational nouns that things are to things: "capital"."""
 SEATS = word_list(_LISTS["seats"])
-MUTUAL: dict[str, str] = _LISTS["mutual"]
-"""Relation types by what two do with each other: "X and Y merged"."""
 _SPOKEN_OFFICE = re.compile(
     rf"\b(?:{'|'.join(sorted(OFFICES | SEATS, key=len, reverse=True)).replace('-', '[ -]')})\b"
 )

@@ -19,12 +19,11 @@ from clew.indexing.ner.entity_types import (
     PLACES,
     NameSpan,
     is_first_name,
-    is_ordinary,
     is_person_shaped,
     type_of_description,
     type_of_name,
 )
-from clew.indexing.relations.phrases import KINDS, MUTUAL, RELATIONAL
+from clew.indexing.relations.phrases import KINDS, RELATIONAL
 from clew.text import STOP_WORDS, entity_key
 from clew.word_lists import read_patterns, read_word_lists, word_list
 
@@ -290,9 +289,6 @@ def joint_subject(
 _MOST_BESIDE = 3
 PREDICATE = re.compile(r" (?!and\b|or\b|but\b)[a-z]")
 """What follows a subject that is said to do something."""
-_MUTUAL = re.compile(
-    rf"(?: (?:were|have|had|got|later|then)){{0,2}} (?P<verb>{'|'.join(sorted(MUTUAL))})\b"
-)
 
 
 class Subject(NamedTuple):
@@ -332,74 +328,3 @@ def _placed(text: str, at: int, end: int, names: Sequence[NameSpan]) -> NameSpan
     if preposition is None:
         return None
     return next((name for name in names if name.start == preposition.end()), None)
-
-
-def mutual_between(text: str, end: int, left: NameSpan, right: NameSpan) -> str | None:
-    """What two names do with each other: "X and Y merged in 2019" → merged_with."""
-    if not _RE["joined"].fullmatch(text, left.end, right.start):
-        return None
-    verb = _MUTUAL.match(text, right.end, end)
-    if verb is None or _RE["goes_on"].match(text, verb.end(), end):
-        return None
-    return MUTUAL[verb["verb"]]
-
-
-# What a sentence gives its names as examples of: "distributions such as Debian and Fedora".
-#
-# Hearst, "Automatic acquisition of hyponyms from large text corpora" (1992).
-
-
-_LONGEST_LIST = 12
-_LISTS = read_word_lists("clew.indexing.relations", "phrases.toml")
-_VAGUE = word_list(_LISTS["vague_nouns"]) | DEMONYMS
-_MARKS_EXAMPLES = r"[\s`\"“*_:(]{0,4}(?:[a-z]{2,5}:`)?(?:the )?"
-_SUCH_AS = re.compile(
-    rf"\b(?P<noun>[a-z]{{3,20}}),?\s(?:such as|including|e\.g\.,?|for example)\s?{_MARKS_EXAMPLES}$"
-)
-
-
-def find_examples(
-    text: str, start: int, end: int, names: Sequence[NameSpan]
-) -> Iterator[tuple[NameSpan, str]]:
-    """(name, noun in the singular) of each name that is an example of what the noun says."""
-    for i, name in enumerate(names):
-        before = _SUCH_AS.search(text, max(start, name.start - 50), name.start)
-        if before and (noun := singular(before["noun"])):
-            listed = list(_list_from(text, names, i))
-            # "applications such as the KDE desktop" are not what KDE is.
-            if is_whole(text, listed[-1], end, ""):
-                yield from ((one, noun) for one in listed)
-        after = _RE["others"].match(text, name.end, end)
-        if after and (noun := singular(after["noun"])):
-            yield from ((one, noun) for one in _list_to(text, names, i))
-
-
-def _list_from(text: str, names: Sequence[NameSpan], first: int) -> Iterator[NameSpan]:
-    yield names[first]
-    for left, right in zip(names[first:], names[first + 1 : first + _LONGEST_LIST], strict=False):
-        if not _RE["listed"].fullmatch(text, left.end, right.start):
-            return
-        yield right
-        if text[left.end : right.start].strip('`"”*_) ,').startswith(("and", "or")):
-            return
-
-
-def _list_to(text: str, names: Sequence[NameSpan], last: int) -> Iterator[NameSpan]:
-    yield names[last]
-    for i in range(last, max(0, last - _LONGEST_LIST), -1):
-        gap = text[names[i - 1].end : names[i].start]
-        if gap.strip('`"”“*_():acdefmntuhls \n') != "," or "\n\n" in gap:
-            return
-        yield names[i - 1]
-
-
-def singular(noun: str) -> str:
-    """The singular of an English plural that tells what things are; empty for others."""
-    if not noun.endswith("s") or noun.endswith(("ss", "us", "is")) or noun in STOP_WORDS:
-        return ""
-    one = noun[:-1]
-    if noun.endswith("ies"):
-        one = f"{noun[:-3]}y"
-    elif noun.endswith(("sses", "xes", "ches", "shes")):
-        one = noun[:-2]
-    return "" if one in _VAGUE or noun in _VAGUE or not is_ordinary(one) else one
