@@ -41,11 +41,12 @@ LIBRARY = ENGINE | {"jobs", "tools", "chat", "library", "clew"}
 ALLOWED: dict[str, frozenset[str]] = {
     **dict.fromkeys(VALUES, VALUES),
     "ports": VALUES,
-    **dict.fromkeys(("indexing", "graph", "models", "stores"), PORTS),
+    "stores": PORTS,
+    **dict.fromkeys(("indexing", "graph", "models"), PORTS | {"stores"}),
     # Questions are answered over the graph's snapshots.
-    "search": PORTS | {"graph"},
-    # Shipped fakes and conformance suites stand beside the steps: they know the ports alone.
-    "testing": PORTS,
+    "search": PORTS | {"graph", "stores"},
+    # Shipped fakes and conformance suites stand beside the steps: they know the store alone.
+    "testing": PORTS | {"stores"},
     # Declaring, finding and enabling packs. What the engine sees of one it loads by name.
     "packs": PORTS | {"indexing"},
     # A pack itself: nothing imports it, and its tools stand where all tools do.

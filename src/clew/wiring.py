@@ -19,23 +19,17 @@ if TYPE_CHECKING:
     from clew.indexing.pipeline import IndexingPipeline
     from clew.models.llm.client import LanguageModelClient
     from clew.packs.pack import EnabledPacks
-    from clew.ports import (
-        AuditLog,
-        CommunityWriter,
-        Embedder,
-        Extractor,
-        JobStore,
-        RefusalLog,
-        Reranker,
-        Store,
-        SyncedVectorIndex,
-    )
-    from clew.ports.models import LanguageModel, ReplyLog
+    from clew.ports import Embedder, Extractor, Reranker, SyncedVectorIndex
+    from clew.ports.models import LanguageModel
     from clew.settings import Settings
+    from clew.stores.communities import Communities
     from clew.stores.copy import StoreCopy
     from clew.stores.sqlite.connection import Database
+    from clew.stores.sqlite.journal import SqliteAudit, SqliteJobs, SqliteRefusals
     from clew.stores.sqlite.store import SqliteStore
-    from clew.stores.vectors.texts import TextVectors
+    from clew.stores.state import Replies
+    from clew.stores.store import Store
+    from clew.stores.vectors.matrix import TextVectors
 
 TEXTS_ALONE: Literal["traditional"] = "traditional"
 """The kind of collection in Chroma that holds vectors of texts without their context."""
@@ -155,11 +149,16 @@ def make_text_vectors(settings: Settings, store: Store, embedder: Embedder) -> T
     if settings.embed.vectors != "both":
         return None
     from clew.stores.large import codes_from
-    from clew.stores.vectors.matrix import VectorMatrix
-    from clew.stores.vectors.texts import KeptEmbeddings, TextEmbeddings, TextVectors
+    from clew.stores.vectors.matrix import (
+        TextEmbeddings,
+        TextVectors,
+        VectorMatrix,
+        kept_embeddings,
+    )
 
-    source, rows = TextEmbeddings(store, embedder), codes_from(settings.large)
-    own = VectorMatrix(source, store.folder, "textvectors", coded_from=rows)
+    read = TextEmbeddings(store, embedder).embeddings
+    rows = codes_from(settings.large)
+    own = VectorMatrix(store, store.folder, "textvectors", coded_from=rows, embeddings=read)
     if settings.vectors != "chroma":
         return TextVectors(own, own)
     if settings.chroma.kind == TEXTS_ALONE:
@@ -172,7 +171,7 @@ def make_text_vectors(settings: Settings, store: Store, embedder: Embedder) -> T
 
     of_texts = settings.chroma.model_copy(update={"kind": TEXTS_ALONE})
     remote = ChromaRemote(of_texts, settings.namespace, settings.folder)
-    return TextVectors(own, SyncedIndex(KeptEmbeddings(store, own), remote))
+    return TextVectors(own, SyncedIndex(store, remote, kept_embeddings(store, own)))
 
 
 def make_spare_vectors(store: Store) -> SyncedVectorIndex:
@@ -182,12 +181,10 @@ def make_spare_vectors(store: Store) -> SyncedVectorIndex:
     return VectorMatrix(store, store.folder)
 
 
-def make_communities(settings: Settings, store: Store) -> CommunityWriter:
+def make_communities(settings: Settings, store: Store) -> Communities:
     """The communities and topics of a store."""
     from clew.stores.communities import Communities
-    from clew.stores.store import Store as AnyStore
 
-    assert isinstance(store, AnyStore)
     return Communities(store.backend)
 
 
@@ -218,21 +215,21 @@ def forget_undos(settings: Settings) -> None:
             connection.execute(NO_WAY_BACK.format(table="audit"))
 
 
-def make_jobs(journal: Database) -> JobStore:
+def make_jobs(journal: Database) -> SqliteJobs:
     """The durable jobs of a store."""
-    from clew.stores.sqlite.jobs import SqliteJobs
+    from clew.stores.sqlite.journal import SqliteJobs
 
     return SqliteJobs(journal)
 
 
-def make_refusals(journal: Database) -> RefusalLog:
+def make_refusals(journal: Database) -> SqliteRefusals:
     """The documents of a store that took more than a limit allows."""
     from clew.stores.sqlite.journal import SqliteRefusals
 
     return SqliteRefusals(journal)
 
 
-def make_audit(journal: Database) -> AuditLog:
+def make_audit(journal: Database) -> SqliteAudit:
     """The audit log of a store."""
     from clew.stores.sqlite.journal import SqliteAudit
 
@@ -285,12 +282,10 @@ def make_language_model(
     return LanguageModelClient(provider, settings.llm, make_replies(store))
 
 
-def make_replies(store: Store) -> ReplyLog:
+def make_replies(store: Store) -> Replies:
     """What language models were asked, as the store keeps it."""
     from clew.stores.state import Replies
-    from clew.stores.store import Store as AnyStore
 
-    assert isinstance(store, AnyStore)
     return Replies(store.backend)
 
 

@@ -152,6 +152,7 @@ def test_odd_questions_are_answered_with_care(
     check_shape(engine, result, 5, 4000)
     without_words = strategy == "keyword" and "Ada" not in question
     assert bool(result.hits) == (bool(question) and not without_words)
+    assert ("the question is empty" in result.notes) == (not question)
 
 
 @pytest.mark.parametrize("strategy", EVERY)
@@ -208,7 +209,7 @@ def forbidden(engine: clew.Clew, name: str) -> set[str]:
         *((strategy, {}) for strategy in EVERY),
         ("hierarchical", {"layer": "document"}),
         ("hierarchical", {"hierarchy": HIERARCHY, "layer": "organisation"}),
-        ("multi_hop", {"max_hops": 3, "expand": True, "sub_questions": True}),
+        ("multi_hop", {"max_hops": 3}),
     ],
     ids=str,
 )

@@ -245,11 +245,13 @@ class Entities:
         """
         from clew.indexing.enrichment.descriptions import with_verdicts
         from clew.indexing.suggestions import suggest_merges
-        from clew.stores.communities import descriptions_of
+        from clew.stores.communities import Descriptions
 
         store = self._state.store
         found = suggest_merges(store.known_names(), store.link_rules())
-        return with_verdicts(found, descriptions_of(store).descriptions("link"))[: max(0, limit)]
+        return with_verdicts(found, Descriptions(store.backend).descriptions("link"))[
+            : max(0, limit)
+        ]
 
     def refuse(self, name: str | Entity, other: str | Entity) -> list[str]:
         """Keep two entities apart from now on; the names that this is new of, for `allow`."""
@@ -422,11 +424,12 @@ def prune(state: EngineState, below: float, dry_run: bool, entities: bool) -> Pr
 
 def restore(state: EngineState, names: Sequence[str]) -> int:
     """See `Graph.restore_names`."""
-    pruned = {name.casefold(): key for key, name in state.store.pruned_names().items()}
+    known = state.store.pruned_names()
+    pruned = {name.casefold(): key for key, name in known.items()}
     for name in names:
         if name.casefold() not in pruned:
             raise NotFoundError(
-                f"{name!r} was not pruned; the names that were are in `clew entity pruned`"
+                f"{name!r} was not pruned; the names that were are {sorted(known.values())}"
             )
     with state.writing:
         return state.store.restore_names({pruned[name.casefold()] for name in names})

@@ -46,11 +46,13 @@ if TYPE_CHECKING:
     from clew.indexing.pipeline import IndexingPipeline
     from clew.models.llm.client import LanguageModelClient
     from clew.packs.pack import EnabledPacks, EntityType, FieldKind
-    from clew.ports import CommunityStore, Embedder, Extractor, Reranker, Store, SyncedVectorIndex
+    from clew.ports import Embedder, Extractor, Reranker, SyncedVectorIndex
     from clew.ports.models import LanguageModel
     from clew.search.ranking.ranker import Ranker
     from clew.settings import Settings
+    from clew.stores.communities import Communities
     from clew.stores.sqlite.connection import Database
+    from clew.stores.store import Store
     from clew.types import Vector
 
     Progress = Callable[[str, int, int | None], None]
@@ -58,8 +60,8 @@ if TYPE_CHECKING:
     Properties = tuple[str, str, str, dict[str, Any]]
 
 
-NAMES_KEPT, VIEWS_KEPT = 4096, 3
-"""Names of entities whose embedding is kept; parts of the graph."""
+VIEWS_KEPT = 3
+"""Parts of the graph that are kept."""
 
 
 class Models(TypedDict, total=False):
@@ -90,8 +92,6 @@ class EngineState:
         """What answers as a language model; None where none is configured or given."""
         self.query_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(settings.search.cache)
         """Embeddings of questions asked before."""
-        self.name_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(NAMES_KEPT)
-        """Embeddings of entities' names."""
         self.views: RecentlyUsed[Hashable, Any] = RecentlyUsed(VIEWS_KEPT)
         """What the explorer showed of the graph, by generation and by what was wanted."""
         self.vector_index = make_vector_index(settings, self.store, self.embedder)
@@ -223,7 +223,7 @@ class EngineState:
             return self._entity_ranks
 
     @property
-    def communities(self) -> CommunityStore:
+    def communities(self) -> Communities:
         """Communities and topics, brought up to the store's generation."""
         self.update_communities(self.progress)
         return self.kept_communities

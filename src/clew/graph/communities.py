@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,14 +18,7 @@ from clew.graph.topics import (
     mean_direction,
     title_of,
 )
-from clew.ports import (
-    CommunityChanges,
-    CommunityReport,
-    GraphStore,
-    PassageStore,
-    ReportBasis,
-    SnapshotSource,
-)
+from clew.ports import CommunityChanges, CommunityReport, ReportBasis
 from clew.text import terms
 from clew.types.results import statement_text
 
@@ -36,7 +29,9 @@ if TYPE_CHECKING:
 
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.snapshot import Ints, Snapshot
-    from clew.ports import CommunityWriter, Partition, RelationRows, VectorIndex
+    from clew.ports import Partition, RelationRows, VectorIndex
+    from clew.stores.communities import Communities
+    from clew.stores.store import Store
     from clew.types import Ids, Relation
 
     Values = NDArray[np.float64]
@@ -88,7 +83,11 @@ def length_norm(counts: Ints) -> Values:
 
 def outline(snapshot: Snapshot, graph: EntityGraph, partition: Partition, ids: Ids) -> ReportPlan:
     """What reports of some communities of one level (ids, sorted) should speak of."""
-    community = _places(graph, partition, ids)
+    place, hit = find_sorted(ids, partition.members[:, 0])
+    community = np.full(len(graph.entity_ids), -1, dtype=np.int64)
+    rows, known = find_sorted(graph.entity_ids, partition.members[hit, 1])
+    community[rows[known]] = place[hit][known]
+    community = community
     heads = np.repeat(np.arange(len(graph.entity_ids)), np.diff(graph.starts))
     inside = np.flatnonzero(
         (community[heads] == community[graph.neighbours]) & (community[heads] >= 0)
@@ -96,7 +95,13 @@ def outline(snapshot: Snapshot, graph: EntityGraph, partition: Partition, ids: I
     member = np.flatnonzero(community >= 0)
     centrality = _centrality(graph, heads, inside, community, len(ids))
     best = best_of_groups(community[member], centrality[member], len(ids), CENTRAL)
-    mentions = _mentions(snapshot, graph, community)
+    # Rows of sentences and, of the entity graph, what each names; contexts left out.
+    spoken = np.repeat(np.arange(snapshot.sentences), np.diff(snapshot.sentence_entities.starts))
+    rows, known = find_sorted(graph.entity_ids, snapshot.entity_ids)
+    entity = rows[snapshot.sentence_entities.items]
+    context = snapshot.sentence_starts[snapshot.sentence_chunk[spoken]] == spoken
+    kept = known[snapshot.sentence_entities.items] & ~context
+    mentions = spoken[kept], entity[kept]
     return ReportPlan(
         ids=ids,
         community=community,
@@ -106,24 +111,6 @@ def outline(snapshot: Snapshot, graph: EntityGraph, partition: Partition, ids: I
         relations=_best_relations(graph, heads, inside, community, len(ids)),
         title_chunks=_title_chunks(snapshot, mentions, community, len(ids)),
     )
-
-
-def _places(graph: EntityGraph, partition: Partition, ids: Ids) -> Ints:
-    place, hit = find_sorted(ids, partition.members[:, 0])
-    community = np.full(len(graph.entity_ids), -1, dtype=np.int64)
-    rows, known = find_sorted(graph.entity_ids, partition.members[hit, 1])
-    community[rows[known]] = place[hit][known]
-    return community
-
-
-def _mentions(snapshot: Snapshot, graph: EntityGraph, community: Ints) -> tuple[Ints, Ints]:
-    """Rows of sentences and, of the entity graph, what each names; contexts left out."""
-    spoken = np.repeat(np.arange(snapshot.sentences), np.diff(snapshot.sentence_entities.starts))
-    rows, known = find_sorted(graph.entity_ids, snapshot.entity_ids)
-    entity = rows[snapshot.sentence_entities.items]
-    context = snapshot.sentence_starts[snapshot.sentence_chunk[spoken]] == spoken
-    kept = known[snapshot.sentence_entities.items] & ~context
-    return spoken[kept], entity[kept]
 
 
 def _best_sentences(
@@ -217,15 +204,11 @@ _BATCH = 500
 """Communities that are read at once."""
 
 
-class ReportStore(PassageStore, GraphStore, SnapshotSource, Protocol):
-    """What reports are read from."""
-
-
 @dataclass(frozen=True, slots=True)
 class ReportMaker:
     """Makes reports from one state of a store."""
 
-    store: ReportStore
+    store: Store
     vectors: VectorIndex
     snapshot: Snapshot
     graph: EntityGraph
@@ -235,7 +218,7 @@ class ReportMaker:
 
     @classmethod
     def of(
-        cls, store: ReportStore, vectors: VectorIndex, snapshot: Snapshot, graph: EntityGraph
+        cls, store: Store, vectors: VectorIndex, snapshot: Snapshot, graph: EntityGraph
     ) -> ReportMaker:
         """Of the store as it stands."""
         return cls(store, vectors, snapshot, graph, store.chunk_ids(), store.relation_rows())
@@ -418,8 +401,8 @@ class Changed:
 
 
 def refresh_communities(
-    store: ReportStore,
-    communities: CommunityWriter,
+    store: Store,
+    communities: Communities,
     snapshot: Snapshot,
     graph: EntityGraph,
     vectors: VectorIndex,
@@ -471,7 +454,7 @@ def _without_report(
     return now.ids[large & (changed | new | np.isin(now.ids, outdated))]
 
 
-def _outdated(store: ReportStore, communities: CommunityWriter) -> list[int]:
+def _outdated(store: Store, communities: Communities) -> list[int]:
     """Communities whose report speaks of chunks or names that are no more."""
     bases = communities.report_bases()
     present = set(store.chunk_ids().tolist())

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from clew.graph.entity_graph import EntityGraph, EntityRanks
     from clew.graph.snapshot import Ints
-    from clew.ports import GraphStore
+    from clew.stores.store import Store
     from clew.types import Entity, Ids
 
     Values = NDArray[np.float64]
@@ -306,13 +306,23 @@ class GraphOverview:
     """What was not looked for, the graph being too large."""
 
 
-def overview(store: GraphStore, graph: EntityGraph, limit: int = 10) -> GraphOverview:
+def overview(store: Store, graph: EntityGraph, limit: int = 10) -> GraphOverview:
     """The graph at a glance, at most `limit` entries of each kind."""
     ranks = entity_ranks(graph)
     passing = betweenness(graph)
     central = np.lexsort((np.arange(len(passing)), -passing))[:limit]
     found = cut_vertices(graph)
-    ends = _edge_ends(graph, found.bridges[:limit])
+    edges = found.bridges[:limit]
+    entries = np.flatnonzero(np.isin(graph.edges, edges))
+    owners = np.searchsorted(graph.starts, entries, side="right") - 1
+    rows_of = {
+        int(edge): (int(owner), int(neighbour))
+        for edge, owner, neighbour in zip(
+            graph.edges[entries], owners, graph.neighbours[entries], strict=True
+        )
+        if owner < neighbour
+    }
+    ends = [rows_of[edge] for edge in edges.tolist()]
     between = central[passing[central] > 0].tolist()
     cut = found.entities[:limit].tolist()
     names = _names(store, graph, {*cut, *(row for pair in ends for row in pair)})
@@ -335,7 +345,7 @@ def overview(store: GraphStore, graph: EntityGraph, limit: int = 10) -> GraphOve
 
 
 def most_important(
-    store: GraphStore, graph: EntityGraph, limit: int, among: Ids | None = None
+    store: Store, graph: EntityGraph, limit: int, among: Ids | None = None
 ) -> list[RankedEntity]:
     """The entities of highest PageRank, those without an edge last; `among` (sorted ids) alone."""
     ranks = entity_ranks(graph)
@@ -347,7 +357,7 @@ def most_important(
 
 
 def ranked_entities(
-    store: GraphStore, graph: EntityGraph, entity_ids: Sequence[int]
+    store: Store, graph: EntityGraph, entity_ids: Sequence[int]
 ) -> list[RankedEntity]:
     """Those of the entities that the graph has, in the order given."""
     rows, known = find_sorted(graph.entity_ids, np.array(entity_ids, dtype=np.int64))
@@ -357,7 +367,7 @@ def ranked_entities(
 
 
 def _ranked(
-    store: GraphStore,
+    store: Store,
     graph: EntityGraph,
     ranks: EntityRanks,
     passing: Values,
@@ -378,21 +388,7 @@ def _ranked(
     )
 
 
-def _edge_ends(graph: EntityGraph, edges: Ints) -> list[tuple[int, int]]:
-    """The rows at both ends of each edge, in the order of the edges given."""
-    entries = np.flatnonzero(np.isin(graph.edges, edges))
-    owners = np.searchsorted(graph.starts, entries, side="right") - 1
-    ends = {
-        int(edge): (int(owner), int(neighbour))
-        for edge, owner, neighbour in zip(
-            graph.edges[entries], owners, graph.neighbours[entries], strict=True
-        )
-        if owner < neighbour
-    }
-    return [ends[edge] for edge in edges.tolist()]
-
-
-def _names(store: GraphStore, graph: EntityGraph, rows: Iterable[int]) -> dict[int, str]:
+def _names(store: Store, graph: EntityGraph, rows: Iterable[int]) -> dict[int, str]:
     """Names by row; "?" for those that were deleted meanwhile."""
     ids = {row: int(graph.entity_ids[row]) for row in rows}
     known = store.entity_names(sorted(ids.values()))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from clew.graph.partition import WeightedGraph, in_order, leiden, sums
 from clew.graph.phrases import FILLERS, find_phrases, names_something
 from clew.graph.snapshot import ABOUT_WEIGHT, Adjacency, distinct, find_sorted
 from clew.languages import language_words
-from clew.ports import GraphStore, SnapshotSource, TopicSet
+from clew.ports import TopicSet
 from clew.text import STOP_WORDS, entity_key, terms
 from clew.word_lists import english_words
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from clew.graph.phrases import Phrases
     from clew.graph.snapshot import Floats, Ints, Snapshot
     from clew.ports import VectorIndex
+    from clew.stores.store import Store
     from clew.types import Ids, Vector, Vectors
 
     Values = NDArray[np.float64]
@@ -119,14 +120,24 @@ def find_themes(on: Adjacency, snapshot: Snapshot) -> tuple[Ints, Values]:
     """
     topics = len(on.starts) - 1
     topic = np.repeat(np.arange(topics), np.diff(on.starts))
-    stretch = _stretches(snapshot)[on.items]
+    # (C,) a number for the stretch of its document that each passage stands in.
+    documents = snapshot.columns.documents
+    begins = np.append(True, documents[1:] != documents[:-1])[: len(documents)]
+    ordinal = np.arange(len(documents)) - np.flatnonzero(begins)[np.cumsum(begins) - 1]
+    stretch = (np.cumsum(ordinal % _STRETCH == 0) - 1)[on.items]
     codes, counts = np.unique(stretch * max(topics, 1) + topic, return_counts=True)
     where, which = np.divmod(codes, max(topics, 1))
     spread = np.bincount(which, minlength=topics)
     kept = best_of_groups(
         where, counts.astype(np.float64), int(where.max(initial=-1)) + 1, _PER_STRETCH
     )
-    first, second = _pairs(kept)
+    # All ordered pairs of different items of one row.
+    counts = np.diff(kept.starts)
+    owner = np.repeat(np.arange(len(counts)), counts)
+    entries, place = kept.entries(owner)
+    first, second = kept.items[place], kept.items[entries]
+    apart = first != second
+    first, second = first[apart], second[apart]
     heads, tails = which[first], which[second]
     weights = 1 / np.sqrt(spread[heads] * spread[tails])
     graph = WeightedGraph.from_pairs(heads, tails, weights, topics)
@@ -154,24 +165,6 @@ def _join_others(themes: Ints, where: Ints, which: Ints, kept: Adjacency) -> Int
     return joined
 
 
-def _stretches(snapshot: Snapshot) -> Ints:
-    """(C,) a number for the stretch of its document that each passage stands in."""
-    documents = snapshot.columns.documents
-    begins = np.append(True, documents[1:] != documents[:-1])[: len(documents)]
-    ordinal = np.arange(len(documents)) - np.flatnonzero(begins)[np.cumsum(begins) - 1]
-    return np.cumsum(ordinal % _STRETCH == 0) - 1
-
-
-def _pairs(rows: Adjacency) -> tuple[Ints, Ints]:
-    """All ordered pairs of different items of one row."""
-    counts = np.diff(rows.starts)
-    owner = np.repeat(np.arange(len(counts)), counts)
-    entries, place = rows.entries(owner)
-    first, second = rows.items[place], rows.items[entries]
-    apart = first != second
-    return first[apart], second[apart]
-
-
 # --- topics ------------------------------------------------------------------------------
 
 
@@ -191,11 +184,7 @@ _ABOUT = 2
 """Occurrences that it counts for to be what the passage's document is about."""
 
 
-class TopicStore(GraphStore, SnapshotSource, Protocol):
-    """What topics are read from."""
-
-
-def make_topics(store: TopicStore, vectors: VectorIndex, snapshot: Snapshot) -> TopicSet:
+def make_topics(store: Store, vectors: VectorIndex, snapshot: Snapshot) -> TopicSet:
     """The topics of all passages, those of most documents first."""
     candidates = _candidates(store, snapshot)
     numbers, passages = _assign(candidates, snapshot, store.chunk_ids())
@@ -258,7 +247,7 @@ class _Candidates:
         return self.entity_names[number] if number < known else self.phrases.name(number - known)
 
 
-def _candidates(store: TopicStore, snapshot: Snapshot) -> _Candidates:
+def _candidates(store: Store, snapshot: Snapshot) -> _Candidates:
     frequent, names = _frequent_entities(store, snapshot)
     numbers, passages, weights = _of_names(snapshot, frequent, names)
     phrases, held = _find_phrases(store, snapshot)
@@ -277,9 +266,7 @@ def _candidates(store: TopicStore, snapshot: Snapshot) -> _Candidates:
     )
 
 
-def _frequent_entities(
-    store: TopicStore, snapshot: Snapshot
-) -> tuple[NDArray[np.bool_], list[str]]:
+def _frequent_entities(store: Store, snapshot: Snapshot) -> tuple[NDArray[np.bool_], list[str]]:
     """(E,) whether the texts of several passages name an entity; the names of those, in order.
 
     Titles alone make no topics, nor do dates and single ordinary words.
@@ -309,7 +296,7 @@ def _of_names(
     return number, passage[kept], often[kept] * np.log2(1 + lengths[number])
 
 
-def _find_phrases(store: TopicStore, snapshot: Snapshot) -> tuple[Phrases, Ints]:
+def _find_phrases(store: Store, snapshot: Snapshot) -> tuple[Phrases, Ints]:
     """Phrases, and (n, 3) phrase, row of the passage, how often."""
     rows: list[int] = []
     languages: list[str] = []

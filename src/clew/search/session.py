@@ -32,14 +32,7 @@ if TYPE_CHECKING:
     from clew.graph.entity_graph import EntityGraph, EntityRanks
     from clew.graph.snapshot import Neighbourhood, Snapshot
     from clew.graph.vocabulary import Vocabulary
-    from clew.ports import (
-        CommunityStore,
-        Embedder,
-        NeighbourhoodSource,
-        Reranker,
-        Store,
-        VectorIndex,
-    )
+    from clew.ports import Embedder, Reranker, VectorIndex
     from clew.ports.models import LanguageModel
     from clew.search.analysis.analyse import Seed
     from clew.search.analysis.period import AskedTime
@@ -48,6 +41,8 @@ if TYPE_CHECKING:
     from clew.search.ranking.ranker import Ranker, SecondHop
     from clew.search.retrieval.channels import EarlierPassage
     from clew.settings import Settings
+    from clew.stores.communities import Communities
+    from clew.stores.store import Store
     from clew.types import Ids, Period, StoredSection, Vector, Vectors
 
     Applied = Literal["filtered", "preferred", "ordered", "none"]
@@ -174,13 +169,18 @@ class QuerySession:
         """The strategy that the question's own words ask for, and why."""
         from clew.search.analysis.route import route
 
-        features, model = self._features, self.options.model or self.resources.language_model
+        features, model = self._features, self.model
         with self.timings.step("route"):
             if model is None or not self.resources.settings.llm.routing:
                 return route(self.question, features, self.resources.preferences.strategies)
             from clew.search.analysis.route import route_with_model
 
             return route_with_model(model, self.question, features)
+
+    @property
+    def model(self) -> LanguageModel | None:
+        """The language model that is asked: the caller's, else the store's."""
+        return self.options.model or self.resources.language_model
 
     @property
     def alpha(self) -> float:
@@ -328,7 +328,7 @@ IN_MEMORY = 2_000_000
 """Passages of a store whose graph is kept in memory where the settings leave it open."""
 
 
-def keeps_snapshot(store: NeighbourhoodSource, settings: Settings) -> bool:
+def keeps_snapshot(store: Store, settings: Settings) -> bool:
     """Whether questions walk over a snapshot, rather than over what each reads of the store."""
     wanted = settings.search.snapshot
     return wanted == "always" or (wanted == "auto" and store.last_chunk() <= IN_MEMORY)
@@ -358,7 +358,7 @@ class IndexViews:
         return self.resources.vectors
 
     @cached_property
-    def communities(self) -> CommunityStore:
+    def communities(self) -> Communities:
         """Communities and topics."""
         return self.resources.communities
 
@@ -425,10 +425,6 @@ class SearchResources(Protocol):
         """Embeddings of earlier questions."""
 
     @property
-    def name_vectors(self) -> RecentlyUsed[str, Vector]:
-        """Embeddings of entities' names."""
-
-    @property
     def snapshot(self) -> Snapshot:
         """The graph of chunks, sentences and entities."""
 
@@ -445,7 +441,7 @@ class SearchResources(Protocol):
         """How important each entity is."""
 
     @property
-    def communities(self) -> CommunityStore:
+    def communities(self) -> Communities:
         """Communities and topics, brought up to date."""
 
     @property

@@ -38,8 +38,9 @@ if TYPE_CHECKING:
 
     from clew.models.llm.hosted import Hosted
     from clew.models.llm.ollama import Ollama
-    from clew.ports.models import LanguageModel, ReplyLog, Task
+    from clew.ports.models import LanguageModel, Task
     from clew.settings import LlmSettings
+    from clew.stores.state import Replies
 
 
 T = TypeVar("T")
@@ -62,7 +63,7 @@ class LanguageModelClient:
         self,
         provider: LanguageModel,
         settings: LlmSettings,
-        log: ReplyLog | None = None,
+        log: Replies | None = None,
     ) -> None:
         """Clients of one provider share its `slots`, which bound the requests at a time."""
         self.provider = provider
