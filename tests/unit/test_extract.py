@@ -315,14 +315,6 @@ def test_stated_aliases() -> None:
     assert found.aliases == ()
 
 
-def test_opening_name_with_more_words_is_the_subject() -> None:
-    found = extract("Rafael Baledón Cárdenas was a Mexican actor.", title="Rafael Baledón")
-    assert [(a.alias, a.name) for a in found.aliases] == [
-        ("Rafael Baledón Cárdenas", "Rafael Baledón")
-    ]
-    assert found.about == (("Rafael Baledón", "person"),)
-
-
 def test_source_code_yields_its_definitions() -> None:
     code = "class IndexStore:\n    def save_all(self):\n        return os.path.join(self.rootDir)\n"
     found = extract(code, media_type="text/x-python")

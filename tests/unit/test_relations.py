@@ -356,19 +356,12 @@ def test_impossible_date_says_no_time() -> None:
     ("text", "triples"),
     [
         (
-            "They sell distributions such as Debian, Fedora and Gentoo.",
-            {("Debian", "is_a", "distribution"), ("Fedora", "is_a", "distribution")},
-        ),
-        ("They sell Debian, Fedora and other distributions.", {("Fedora", "is_a", "distribution")}),
-        ("Debian ist ein freies Betriebssystem.", {("Debian", "is_a", "Betriebssystem")}),
-        ("Debian est un système libre.", {("Debian", "is_a", "système")}),
-        (
             "Elli Mylonas, managing editor, Perseus Project, spoke.",
             {("Elli Mylonas", "editor_of", "Perseus Project")},
         ),
     ],
 )
-def test_examples_kinds_and_roles(text: str, triples: set[tuple[str, str, str]]) -> None:
+def test_roles_beside_a_name(text: str, triples: set[tuple[str, str, str]]) -> None:
     assert triples <= {(r.head, r.relation_type, r.tail) for r in relations(text)}
 
 
@@ -411,10 +404,8 @@ def test_what_only_looks_like_an_example_or_a_kind(text: str) -> None:
             "The headquarters of Quux Labs are in Stennick.",
             ("Quux Labs", "headquartered_in", "Stennick"),
         ),
-        ("Quux Labs and Zorblax merged in 2020.", ("Quux Labs", "merged_with", "Zorblax")),
         ('Then Ann Lee wrote "The Long Ferry".', ("Ann Lee", "wrote", "The Long Ferry")),
         ("Then `foo_bar` uses `baz_qux` to run.", ("foo_bar", "uses", "baz_qux")),
-        ("It is new in Zorblax 0.21 and later.", ("Zorblax 0.21", "version_of", "Zorblax")),
         ("There is a company called Zorblax Seven.", ("Zorblax Seven", "is_a", "company")),
         ('Then the Dutch film "Zorblax Seven" was shown.', ("Zorblax Seven", "is_a", "film")),
         ("Zorblax is a river in Quux, Stennick, Norway.", ("Quux", "located_in", "Stennick")),
