@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from clew.evaluation.beir import load_beir
-from clew.search.ranking.ranker import load_ranker, save_ranker
+from clew.search.ranking.ranker import load_ranker
 from clew.testing.fakes import HashEmbedder
 from training.confidence import calibrate
 from training.cross_validate import cross_validate, to_markdown
 from training.enriched import WITH, WITHOUT, ask_both, compare
 from training.enriched import to_markdown as enriched_markdown
+from training.forest import save_ranker
 from training.groups import Group
 from training.prepare import prepare
 from training.regime import fit, weigh
