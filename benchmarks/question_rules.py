@@ -60,7 +60,7 @@ GROUPS: Mapping[str, Off] = {
     "the kind of thing asked for": {"answer.answering_sentence:asked_kind": lambda _: None},
     "headings lead on": {"answer.answering_sentence:_leads_on": lambda *_: False},
     "passages that say the same": {"answer.hits:_alike": lambda *_: {}},
-    "the newest of things alike": {"strategies.temporal:_newest_first": lambda _, found: found},
+    "the newest of things alike": {"strategies.periods:_newest_first": lambda _, found: found},
     "all kinds of questions": {"analysis.route:RULES": ()},
     **{
         f"kind of question: {rule.name}": {

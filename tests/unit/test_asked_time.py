@@ -10,7 +10,7 @@ import pytest
 
 import clew
 from clew.errors import InputError
-from clew.search.analysis.period import read_asked_time
+from clew.search.strategies.periods import read_asked_time
 from clew.testing.fakes import HashEmbedder
 from tests.unit.asked import add, day, new_session
 
