@@ -1,14 +1,17 @@
-"""From a LightGBM model to the arrays of `clew.search.ranking.ranker.Forest`."""
+"""From a LightGBM model to the arrays of `clew.search.ranking.ranker.Forest`, and to its file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from clew.search.ranking.ranker import Forest
+from clew.search.ranking.features import FEATURES
+from clew.search.ranking.ranker import ALL_FEATURES, Forest, Ranker
 
 if TYPE_CHECKING:
     from lightgbm import Booster
@@ -90,3 +93,21 @@ def _add_nodes(tree: Mapping[str, Any], first: int, nodes: list[Node]) -> int:
     struck = ((1 << left) - 1) << first
     nodes.append(Node(int(tree["split_feature"]), float(tree["threshold"]), ALL & ~struck))
     return left + _add_nodes(tree["right_child"], first + left, nodes)
+
+
+def save_ranker(ranker: Ranker, path: Path) -> None:
+    """Write the ranker with the names of its features; equal rankers make equal files."""
+    arrays = {
+        "first_names": np.array(FEATURES),
+        "second_names": np.array(ALL_FEATURES),
+        "calibration": ranker.calibration,
+        "trained_on": np.array(sorted(ranker.trained_on), dtype=np.str_),
+        **_columns("first", ranker.first),
+        **_columns("second", ranker.second),
+        **_columns("confidence", ranker.confidence),
+    }
+    np.savez_compressed(path, allow_pickle=False, **arrays)
+
+
+def _columns(prefix: str, forest: Forest) -> dict[str, NDArray[np.generic]]:
+    return {f"{prefix}_{field.name}": getattr(forest, field.name) for field in fields(Forest)}

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from clew.models.onnx import OnnxEmbedder
 from clew.search.ranking import ranker
-from clew.search.ranking.ranker import FILE, save_ranker
+from clew.search.ranking.ranker import FILE
 from clew.settings import load_settings
+from training.forest import save_ranker
 from training.prepare import Remembering, prepare
 from training.real import prepare_real, real_digest
 from training.regime import fit

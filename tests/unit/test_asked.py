@@ -11,7 +11,6 @@ import pytest
 import clew
 from clew.errors import InputError
 from clew.indexing.reading.reader import document_from_text
-from clew.search.analysis.period import read_asked_time
 from clew.search.analysis.question_patterns import section_name
 from clew.search.retrieval.exact import (
     asked_author,
@@ -23,6 +22,7 @@ from clew.search.retrieval.exact import (
 )
 from clew.search.strategies import STRATEGIES
 from clew.search.strategies.look_up import holding_all_first
+from clew.search.strategies.periods import read_asked_time
 from clew.testing.fakes import HashEmbedder
 from clew.text import name_key, split_file_name, terms
 from tests.unit.asked import add, day, new_session, titles

@@ -18,12 +18,13 @@ from benchmarks.real.labels import judged_entities, judged_relations, marked_sen
 from benchmarks.real.questions import Gold, Question, read_questions
 from benchmarks.set_filter import Asked, by_candidate, by_reply, learn_weight, mean_recall, recall
 from clew.evaluation.beir import load_beir
-from clew.search.ranking.ranker import load_ranker, save_ranker
+from clew.search.ranking.ranker import load_ranker
 from clew.testing.fakes import HashEmbedder
 from training.confidence import calibrate
 from training.cross_validate import cross_validate, to_markdown
 from training.enriched import WITH, WITHOUT, ask_both, compare
 from training.enriched import to_markdown as enriched_markdown
+from training.forest import save_ranker
 from training.groups import Group
 from training.prepare import prepare
 from training.regime import fit, weigh

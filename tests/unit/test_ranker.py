@@ -20,11 +20,10 @@ from clew.search.ranking.ranker import (
     Ranker,
     judged,
     load_ranker,
-    save_ranker,
     shipped,
     temper,
 )
-from training.forest import to_forest
+from training.forest import save_ranker, to_forest
 
 WIDTH = 12
 

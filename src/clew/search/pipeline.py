@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError
-from clew.search.analysis.period import read_asked_time
 from clew.search.analysis.spelling import read_as_spelt
 from clew.search.answer.answering_sentence import without_unsaid
 from clew.search.answer.blocks import RetrievalResult, assemble
@@ -28,6 +27,7 @@ from clew.search.strategies.periods import (
     asks_what_happened,
     describe_time,
     keep_to_period,
+    read_asked_time,
     with_earlier,
 )
 from clew.types import SearchResult

@@ -158,20 +158,6 @@ def shipped() -> Ranker:
         return load_ranker(path)
 
 
-def save_ranker(ranker: Ranker, path: Path) -> None:
-    """Write the ranker with the names of its features; equal rankers make equal files."""
-    arrays = {
-        "first_names": np.array(FEATURES),
-        "second_names": np.array(ALL_FEATURES),
-        "calibration": ranker.calibration,
-        "trained_on": np.array(sorted(ranker.trained_on), dtype=np.str_),
-        **_columns("first", ranker.first),
-        **_columns("second", ranker.second),
-        **_columns("confidence", ranker.confidence),
-    }
-    np.savez_compressed(path, allow_pickle=False, **arrays)
-
-
 def load_ranker(path: Path) -> Ranker:
     """Read a ranker; raises `ModelError` where it cannot be read or was made for other features."""
     try:
@@ -190,10 +176,6 @@ def load_ranker(path: Path) -> Ranker:
             f"cannot read the ranker {str(path)!r} ({error}); install clew again, or make it with "
             "`python -m training.train`"
         ) from error
-
-
-def _columns(prefix: str, forest: Forest) -> dict[str, NDArray[np.generic]]:
-    return {f"{prefix}_{field.name}": getattr(forest, field.name) for field in fields(Forest)}
 
 
 def _forest(prefix: str, arrays: Mapping[str, NDArray[np.generic]]) -> Forest:
