@@ -379,7 +379,13 @@ def check_relation(relation: NewRelation) -> None:
     if relation.weight is not None:
         check_share("weight", relation.weight)
     if relation.context is not None:
-        _check_context(relation.context)
+        try:
+            json.dumps(dict(relation.context), allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"context {relation.context!r} is no JSON ({error}); expected strings, finite"
+                " numbers, true, false, null, lists and objects of these"
+            ) from error
     start, end = relation.valid_from, relation.valid_until
     if start is not None and end is not None and end <= start:
         raise InputError(
@@ -403,16 +409,6 @@ def check_share(name: str, value: float) -> None:
     """Raise `InputError` where a number does not lie between 0 and 1."""
     if not (math.isfinite(value) and 0 <= value <= 1):
         raise InputError(f"{name} {value!r} cannot be; expected a number from 0 to 1")
-
-
-def _check_context(context: Mapping[str, object]) -> None:
-    try:
-        json.dumps(dict(context), allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"context {context!r} is no JSON ({error}); expected strings, finite numbers, true,"
-            " false, null, lists and objects of these"
-        ) from error
 
 
 # What is written about entities by hand, as documents: what each is, and observations.

@@ -263,7 +263,13 @@ class WorkerProcess:
             started = time.monotonic()
             # Only the time that is waited counts: who asks may do something else in between.
             if not self._poll(left, waiting):
-                raise _too_slow(limits, source, allowed)
+                raise LimitError(
+                    source,
+                    f"not read within {allowed:.3g} s (limits.document_seconds ="
+                    f" {limits.document_seconds:g}, and limits.seconds_per_megabyte ="
+                    f" {limits.seconds_per_megabyte:g}); raise limits.document_seconds or split"
+                    " the document",
+                )
             kind, value = self._receive(limits, source)
             left -= time.monotonic() - started
             if kind == "item":
@@ -343,12 +349,3 @@ class WorkerProcess:
             status = self._process.wait(1.0)
             return f"signal {-status}" if status < 0 else f"status {status}"
         return "connection closed"
-
-
-def _too_slow(limits: LimitSettings, source: str, allowed: float) -> LimitError:
-    return LimitError(
-        source,
-        f"not read within {allowed:.3g} s (limits.document_seconds ="
-        f" {limits.document_seconds:g}, and limits.seconds_per_megabyte ="
-        f" {limits.seconds_per_megabyte:g}); raise limits.document_seconds or split the document",
-    )

@@ -325,8 +325,8 @@ _NOT_TEXT = frozenset({"pPr", "txbxContent", "Fallback", "del", "moveFrom"})
 def read_word(raw: RawFile) -> ReadResult:
     """The document's body; title, author and times from its core properties."""
     check_archive(raw)
-    word = _open(raw)
     try:
+        word = docx.Document(BytesIO(raw.data))
         blocks = [block for block in _Body(word).blocks(word.element.body) if block[1].strip()]
     except _FAULTS_WORD as error:
         raise raw.unreadable("malformed DOCX") from error
@@ -352,13 +352,6 @@ def read_word(raw: RawFile) -> ReadResult:
     heading = next((one_line(text) for mark, text in blocks if mark == "# "), "")
     document = known.document(raw.source, text, media_type, title=heading)
     return ReadResult(documents=(document,))
-
-
-def _open(raw: RawFile) -> Word:
-    try:
-        return docx.Document(BytesIO(raw.data))
-    except _FAULTS_WORD as error:
-        raise raw.unreadable("malformed DOCX") from error
 
 
 class _Body:
@@ -387,15 +380,13 @@ class _Body:
                 yield from self.blocks(child)
 
     def _mark(self, paragraph: Element) -> str:
-        name = self._styles.get(_property(paragraph, "pStyle"), "")
+        held = {_local(one): next(map(str, one.values()), "") for one in _properties_of(paragraph)}
+        name = self._styles.get(held.get("pStyle", ""), "")
         if name.lower() == "title":
             return "# "
         if heading := _HEADING.fullmatch(name):
             return "#" * min(int(heading[1]), 6) + " "
-        listed = name.lower().startswith("list ") or any(
-            _local(item) == "numPr" for item in _properties_of(paragraph)
-        )
-        return "- " if listed else ""
+        return "- " if name.lower().startswith("list ") or "numPr" in held else ""
 
     def _cell(self, cell: Element) -> str:
         return one_line(" ".join(text for _, text in self.blocks(cell)))
@@ -442,13 +433,6 @@ def _properties_of(paragraph: Element) -> Iterator[Element]:
     for child in paragraph.iterchildren("*"):
         if _local(child) == "pPr":
             yield from child.iterchildren("*")
-
-
-def _property(paragraph: Element, name: str) -> str:
-    for item in _properties_of(paragraph):
-        if _local(item) == name:
-            return next((str(value) for value in item.values()), "")
-    return ""
 
 
 def _join(blocks: list[tuple[str, str]]) -> str:

@@ -235,16 +235,16 @@ def _parse(raw: RawFile) -> tuple[list[str], list[dict[str, str]]]:
         name = one_line(cell)[:_LONGEST_NAME] or f"column {number}"
         names.append(name if name not in seen else f"{name} ({number})")
         seen.add(names[-1])
-    return names, [row for cells in _counted(raw, lines) if (row := dict(_cells(names, cells)))]
-
-
-def _counted(raw: RawFile, lines: Iterator[list[str]]) -> Iterator[list[str]]:
-    """The lines; raises `LimitError` where they have too many cells together."""
+    rows: list[dict[str, str]] = []
     count = 0
     for cells in lines:
         count += len(cells)
         check_limit(raw.limits, "cells", count, raw.source)
-        yield cells
+        further = (f"column {number}" for number in range(len(names) + 1, len(cells) + 1))
+        named = zip((*names, *further), map(str.strip, cells), strict=False)
+        if row := {name: value for name, value in named if value}:
+            rows.append(row)
+    return names, rows
 
 
 def _delimiter(raw: RawFile, text: str) -> str:
@@ -255,12 +255,6 @@ def _delimiter(raw: RawFile, text: str) -> str:
     return max(
         _DELIMITERS, key=lambda delimiter: len(next(csv.reader(header, delimiter=delimiter)))
     )
-
-
-def _cells(names: Sequence[str], cells: Sequence[str]) -> Iterator[tuple[str, str]]:
-    for number, cell in enumerate(cells):
-        if value := cell.strip():
-            yield (names[number] if number < len(names) else f"column {number + 1}"), value
 
 
 def _keys(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> list[str]:
