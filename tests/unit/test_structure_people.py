@@ -79,3 +79,18 @@ def test_references_in_cells_lose_their_marks() -> None:
     table = "| Tool | Uses |\n| --- | --- |\n| Brass | [Horn][1] |\n"
 
     assert ("Brass", "has_uses", "Horn") in stated(table)
+
+
+def test_nobody_is_credited_over_the_end_of_a_sentence() -> None:
+    found = stated("Faults are reported by OpenSSL. In that case, stop. Fixed by J. R. Moss.")
+
+    assert {head for head, relation, _ in found if relation == "credited_in"} == {"J. R. Moss"}
+
+
+def test_thanks_for_something_go_to_somebody() -> None:
+    found = stated("Particular thanks for this release go to Mary Holt and Tom Reed for help.")
+
+    assert {head for head, relation, _ in found if relation == "credited_in"} == {
+        "Mary Holt",
+        "Tom Reed",
+    }
