@@ -1,4 +1,4 @@
-"""The groups of rules that the benchmark leaves out are there, and leaving one out has an effect."""
+"""The groups of rules that the benchmark leaves out are there, and can be."""
 
 from __future__ import annotations
 

@@ -790,3 +790,56 @@ def test_directives_define_code() -> None:
         ("sea.rise", "part_of", "sea"),
         ("sea/level", "is_a", "setting"),
     }
+
+
+def test_persons_credited_are_named_in_full() -> None:
+    text = (
+        "It is faster. (Contributed by Ada Byron and Grace\nHopper in issue 3.)\n\n"
+        "Thanks to all who contributed:\n\n* Alan Turing\n* the-bot\n* jxlil\n"
+        "* Emmy Noether (@emmy)\n\n"
+        "Thanks to Karl Marx, workers know. Thanks Kurt Gödel for the report."
+    )
+    credited = {head for head, relation, _ in prose_stated(text) if relation == "credited_in"}
+    assert credited == {
+        *("Ada Byron", "Grace Hopper", "Alan Turing", "jxlil", "Emmy Noether", "Kurt Gödel")
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "persons"),
+    [
+        ("Fix contributed by **Ada Byron**.", {"Ada Byron"}),
+        ("The link is mended, as suggested by Ada Byron.", {"Ada Byron"}),
+        (
+            "I thank these people for advice: Ada Byron, Emmy Noether.",
+            {"Ada Byron", "Emmy Noether"},
+        ),
+        (
+            "Ada Byron <ada@example.org>\n* Emmy Noether (emmy at example.org)\n",
+            {"Ada Byron", "Emmy Noether"},
+        ),
+        (
+            "Acknowledgements\n================\n\nAda Byron\nEmmy Noether\n",
+            {"Ada Byron", "Emmy Noether"},
+        ),
+        ("A letter was written by Ada Byron. From: Emmy Noether <emmy@example.org>", set()),
+    ],
+)
+def test_credits_within_sentences_and_lists(text: str, persons: set[str]) -> None:
+    credited = {head for head, relation, _ in prose_stated(text, RST) if relation == "credited_in"}
+    assert credited == persons
+
+
+def test_nobody_is_credited_over_the_end_of_a_sentence() -> None:
+    found = prose_stated("Faults are reported by OpenSSL. In that case, stop. Fixed by J. R. Moss.")
+
+    assert {head for head, relation, _ in found if relation == "credited_in"} == {"J. R. Moss"}
+
+
+def test_thanks_for_something_go_to_somebody() -> None:
+    found = prose_stated("Special thanks for this release go to Mary Holt and Tom Reed for help.")
+
+    assert {head for head, relation, _ in found if relation == "credited_in"} == {
+        "Mary Holt",
+        "Tom Reed",
+    }

@@ -19,6 +19,7 @@ from clew.indexing.structure.document import (
 )
 from clew.indexing.structure.people import (
     chat_structure,
+    credited,
     mail_structure,
     minutes_structure,
 )
@@ -40,6 +41,7 @@ READERS: tuple[Callable[[Document], Structure], ...] = (
     tables,
     definitions,
     citations,
+    credited,
     described,
     code_names,
     markdown_links,
