@@ -7,34 +7,34 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.derived_files import folder_size
 from clew.engine.packs import with_unread_formats
+from clew.engine.state import EngineState, Progress
 from clew.errors import DID_YOU_MEAN, NotFoundError, UnreadableError, check_several, not_one
+from clew.filters import Where, read_where
 from clew.stores.sqlite.backend import free_bytes
 from clew.text import whole_number
-from clew.types import IndexReport, document_id
+from clew.types import (
+    Document,
+    DocumentInfo,
+    DocumentVersion,
+    IndexPreview,
+    IndexReport,
+    StoredChunk,
+    StoredSection,
+    document_id,
+)
 from clew.types.values import check_given, file_source
 from clew.wiring import make_refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
-    from clew.engine.state import EngineState, Progress
-    from clew.filters import Where
     from clew.indexing.incremental import IncrementalIndexer, Quota
     from clew.indexing.inputs import FileInput, Input
-    from clew.types import (
-        Document,
-        DocumentInfo,
-        DocumentVersion,
-        IndexPreview,
-        StoredChunk,
-        StoredSection,
-    )
 
 LISTING = "`clew documents` or list_documents"
 """Shows the documents, on the command line or as a tool."""
@@ -331,8 +331,6 @@ class Documents:
 
     def unknown_fields(self, where: Where) -> Sequence[str]:
         """A note for each field of a filter that no document has, with the nearest ones."""
-        from clew.filters import read_where
-
         return self._state.store.unknown_fields(read_where(where))
 
     # Last: in what follows, `list` would be the method.
@@ -341,6 +339,4 @@ class Documents:
 
         Raises `FilterError` for a filter that cannot be read; see docs/filters.md.
         """
-        from clew.filters import read_where
-
         return self._state.store.documents(where=read_where(where))

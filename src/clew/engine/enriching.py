@@ -12,7 +12,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
+from typing_extensions import TypeIs
 
+from clew.engine.state import EngineState, Progress
 from clew.errors import (
     BudgetError,
     InputError,
@@ -28,9 +30,6 @@ from clew.types import EnrichmentReport, Skipped
 from clew.wiring import make_language_model, make_replies
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeIs
-
-    from clew.engine.state import EngineState, Progress
     from clew.indexing.enrichment.run import EnrichmentTask
     from clew.models.llm.budget import Estimate
     from clew.models.llm.client import LanguageModelClient
@@ -56,13 +55,11 @@ class Enriching:
 
     @cached_property
     def _log(self) -> Enrichments:
-        from clew.stores.extractions import Enrichments
 
         return Enrichments(self._state.store.backend)
 
     @cached_property
     def _descriptions(self) -> Descriptions:
-        from clew.stores.communities import Descriptions
 
         return Descriptions(self._state.store.backend)
 

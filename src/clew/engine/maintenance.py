@@ -7,32 +7,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from clew.derived_files import derived_files, remove_files
+from clew.engine.state import EngineState, Progress
 from clew.errors import InputError, StoreError, check_several
-from clew.stores.backend import SHAPES, CopyReport, Mark, Table, TableCopy
-from clew.types import IndexReport, document_id
+from clew.ports import AuditEntry
+from clew.ports.models import LoggedReply
+from clew.settings import Settings
+from clew.stores.backend import SHAPES, CopyReport, Header, Key, Mark, Table, TableCopy
+from clew.stores.backend import WholeRow as Row
+from clew.types import CheckReport, Document, IndexedDocument, IndexReport, document_id
 from clew.wiring import file_store, forget_undos, make_audit, make_replies, open_for_copying
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
-    from clew.engine.state import EngineState, Progress
     from clew.indexing.isolation.worker import Prepared
     from clew.indexing.pipeline import IndexCounts
-    from clew.ports import AuditEntry
-    from clew.ports.models import LoggedReply
-    from clew.settings import Settings
-    from clew.stores.backend import Header, Key
-    from clew.stores.backend import WholeRow as Row
     from clew.stores.copy import StoreCopy
     from clew.stores.sqlite.reindex import Staging
     from clew.stores.sqlite.store import SqliteStore
-    from clew.types import CheckReport, Document, IndexedDocument
 
 
 class Maintenance:
@@ -132,8 +129,6 @@ class Maintenance:
 
         Raises `InputError` for a store on a server.
         """
-        from clew.derived_files import derived_files, remove_files
-
         store = self._file_store()
         store.backend.database.vacuum()
         # Made again from what is left when they are needed.

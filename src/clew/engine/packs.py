@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from clew.engine.state import EngineState
 from clew.errors import InputError, NotFoundError
+from clew.search.options import parse_hierarchy
+from clew.types import IndexReport
 from clew.wiring import declare_functional
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from clew.engine.state import EngineState
     from clew.packs.pack import Pack
-    from clew.types import IndexReport
 
 
 class Packs:
@@ -78,7 +78,6 @@ def with_unread_formats(
 def _check(pack: Pack) -> None:
     """Raise `InputError` for a pack that declares what the engine does not know."""
     from clew.search.analysis.route import RULES
-    from clew.search.options import parse_hierarchy
     from clew.search.strategies import STRATEGIES
 
     kinds = (*(rule.name for rule in RULES), "fact")

@@ -9,11 +9,13 @@ import os
 import re
 import threading
 import time
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args
 
+from clew.engine.state import EngineState
 from clew.engine.vector_index import AWAY
 from clew.errors import (
     InputError,
@@ -23,25 +25,20 @@ from clew.errors import (
     StoreError,
     check_several,
 )
+from clew.filters import Where, read_where
+from clew.ports.models import LanguageModel, Request
+from clew.search.options import Moment, Options, rag_defaults, read_end, read_last, read_start
 from clew.search.session import RecentlyUsed
 from clew.settings.place import NAMESPACE
 from clew.stores.backend import check_characters
-from clew.types.results import AnswerMode
+from clew.types import Fusion, SearchResult
+from clew.types.results import Answer, AnswerMode
 from clew.wiring import make_replies, store_exists
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from contextlib import AbstractContextManager
-
     from clew.attach.cypher import CypherAnswer
-    from clew.engine.state import EngineState
-    from clew.filters import Where
     from clew.models.llm.budget import Estimate
     from clew.models.llm.client import LanguageModelClient
-    from clew.ports.models import LanguageModel, Request
-    from clew.search.options import Moment, Options
-    from clew.types import Fusion, SearchResult
-    from clew.types.results import Answer
 
 
 _FROM_SETTINGS = (
@@ -130,14 +127,6 @@ class Search:
         the setting `limits.question_characters`.
         """
         self._state.check_length("question", question)
-        from clew.filters import read_where
-        from clew.search.options import (
-            Options,
-            rag_defaults,
-            read_end,
-            read_last,
-            read_start,
-        )
 
         defaults, now = self._state.settings.search, self._state.now()
         kind = rag_type if rag_type and strategy is None else ""
@@ -186,7 +175,6 @@ class Search:
         if namespace == state.settings.namespace:
             yield self
             return
-        from clew.engine.state import EngineState
 
         settings = state.settings.model_copy(update={"namespace": namespace})
         if not re.fullmatch(NAMESPACE, namespace) or not store_exists(settings):

@@ -8,13 +8,13 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import StoreBusyError, StoreError, StoreUnavailableError
+from clew.ports import Embedder, SyncedVectorIndex
+from clew.settings import Settings
+from clew.stores.vectors.matrix import TextVectors
 from clew.wiring import make_spare_vectors, make_text_vectors, make_vectors
 
 if TYPE_CHECKING:
-    from clew.ports import Embedder, SyncedVectorIndex
-    from clew.settings import Settings
     from clew.stores.store import Store
-    from clew.stores.vectors.matrix import TextVectors
 
 logger = logging.getLogger("clew")
 

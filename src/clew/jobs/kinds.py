@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
 
+from clew.engine import Engine
 from clew.engine.enriching import PASSAGES
 from clew.engine.maintenance import SWITCH
 from clew.errors import BudgetError, InputError, ModelError
-from clew.indexing.reading.files import existing_path, is_clews_own, permitted_path
+from clew.indexing.reading.files import existing_path, find_files, is_clews_own, permitted_path
 from clew.jobs.runner import LEASE_SECONDS, JobRunner
-from clew.types import EnrichmentReport, document_id
+from clew.ports.graph import Enrichment as Kind
+from clew.ports.jobs import ItemStatus
+from clew.settings import Settings
+from clew.types import EnrichmentReport, Skipped, document_id
 from clew.types.values import file_source, record_source, source_path
 from clew.wiring import make_audit, make_jobs, make_replies
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from clew.engine import Engine
     from clew.indexing.inputs import Input
-    from clew.ports.graph import Enrichment as Kind
-    from clew.ports.jobs import ItemStatus
-    from clew.settings import Settings
-    from clew.types import Skipped
 
 
 class Reindexing:
@@ -243,8 +241,6 @@ class Ingestion:
 
     def _files(self, given: Given) -> list[str]:
         """Paths below the given one, as sources, but for what links lead to beside it."""
-        from clew.indexing.reading.files import find_files
-
         settings = self._settings(given)
         root = existing_path(given["path"], settings)
         if root.is_dir() and (given.get("source") or given.get("title")):

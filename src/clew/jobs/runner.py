@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -26,8 +27,6 @@ from clew.errors import (
 from clew.request_end import has_ended
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from clew.ports import Job, JobItem
     from clew.settings import JobSettings
     from clew.stores.sqlite.journal import SqliteJobs

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Phrase = tuple[str, ...]
-    """Words that must stand in a row."""
+Floats: TypeAlias = "NDArray[np.float64]"
+Phrase: TypeAlias = tuple[str, ...]
+"""Words that must stand in a row."""
 
 
 K1, B = 1.2, 0.75

@@ -11,12 +11,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
 from clew.derived_files import damaged_files, derived_files, remove_files
-from clew.stores.backend import Backend, Statement
+from clew.stores.backend import Backend, Progress, Statement
 from clew.stores.entities import delete_orphans
 from clew.stores.keywords import damaged_keywords
 from clew.stores.passages import broken_versions, drop_broken
@@ -27,10 +27,6 @@ from clew.stores.statements.names import CYPHER_USED
 from clew.stores.statements.snapshot import CHUNK_IDS
 from clew.text import terms
 from clew.types import CheckReport, Problem
-
-if TYPE_CHECKING:
-    from clew.stores.backend import Progress
-
 
 _HAS_SOURCE = """
 EXISTS { (e)<-[:MENTIONS {namespace: $namespace}]-() }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,11 +20,7 @@ from clew.stores.statements.documents import LONG
 from clew.stores.statements.snapshot import CHUNK_IDS
 from clew.text import cached
 from clew.times import date_of, in_utc, read_period
-from clew.types import PartialDate, Period, partial_date
-
-if TYPE_CHECKING:
-    from clew.types import Ids, Metadata
-
+from clew.types import Ids, Metadata, PartialDate, Period, partial_date
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cache, partial
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +28,7 @@ from clew.stores.neo4j.schema import (
 )
 from clew.stores.state import COUNTER
 from clew.stores.statements.documents import LONG
-
-if TYPE_CHECKING:
-    from clew.types import Vectors
-
+from clew.types import Vectors
 
 AT_ONCE = 400
 """Rows of a query: some megabytes, where they hold long vectors."""

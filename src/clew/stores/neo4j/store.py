@@ -15,8 +15,9 @@ import numpy as np
 
 from clew.derived_files import make_folder
 from clew.errors import InputError, StoreError
+from clew.stores.backend import Progress
 from clew.stores.copy import NOT_BEGUN
-from clew.stores.neo4j.backend import Neo4jBackend
+from clew.stores.neo4j.backend import Neo4jBackend, publish
 from clew.stores.neo4j.connection import Neo4jDatabase
 from clew.stores.neo4j.schema import (
     chunk_label,
@@ -32,12 +33,10 @@ from clew.stores.snapshot import id_ranges
 from clew.stores.statements.documents import DocumentValues
 from clew.stores.store import Store
 from clew.stores.vectors.matrix import VectorMatrix
-from clew.types import AliasEvidence, CheckReport, Metadata, Unsettled
+from clew.types import AliasEvidence, CheckReport, Ids, Metadata, Scores, Unsettled, Vector, Vectors
 
 if TYPE_CHECKING:
     from clew.settings import Neo4jSettings
-    from clew.stores.backend import Progress
-    from clew.types import Ids, Scores, Vector, Vectors
 
 
 # Searching on the server by words, vectors or both in one round trip; filters on metadata.
@@ -317,8 +316,6 @@ class Neo4jStore(Neo4jSearch):
         `datetime` and `date`. Entities get vectors, those that nothing describes by `embed`.
         Nothing that is stored changes by it. A store that is a file does nothing.
         """
-        from clew.stores.neo4j.backend import publish
-
         publish(self.database, labels, properties, embed, self.state().dimension)
 
     def check(self, repair: bool = False, progress: Progress | None = None) -> CheckReport:

@@ -17,11 +17,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from clew.stores.aliases import Named, keys_asked, resolve_names
 from clew.stores.entities import delete_orphans
-from clew.stores.neo4j.backend import COUNTERS
+from clew.stores.neo4j.backend import COUNTERS, Neo4jBackend
 from clew.stores.neo4j.connection import IdsUsedUpError, KeyTakenError
 from clew.stores.relations import (
     heads_around,
@@ -29,14 +28,10 @@ from clew.stores.relations import (
     recompute_weights,
     recompute_weights_around,
 )
-from clew.stores.save import NeedsLockError, write_document
+from clew.stores.save import NeedsLockError, PreparedDocument, write_document
 from clew.stores.state import COUNT_CHANGE, STATE, State
 from clew.text import entity_key
 from clew.types import AliasEvidence, Unsettled
-
-if TYPE_CHECKING:
-    from clew.stores.neo4j.backend import Neo4jBackend
-    from clew.stores.save import PreparedDocument
 
 IDS = 5000
 """Ids of each kind that a worker is given at a time."""

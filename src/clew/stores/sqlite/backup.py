@@ -11,17 +11,14 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from clew.derived_files import derived_files, make_file, remove_files
 from clew.errors import InputError, StoreCorruptError, StoreError
+from clew.stores.backend import Progress
 from clew.stores.sqlite.connection import Database
 from clew.stores.sqlite.journal import NO_WAY_BACK
 from clew.stores.sqlite.schema import has_tables, make_tables
 from clew.stores.sqlite.store import COPY_PREFIX, SqliteStore
-
-if TYPE_CHECKING:
-    from clew.stores.backend import Progress
 
 KEPT = ("jobs", "job_items", "audit", "refusals", "llm_cache", "conversation_messages")
 """Tables that no copy brings back: who did what here, what is being done, what cannot be, what a

@@ -17,14 +17,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import InputError, StoreError
-from clew.ports import AuditEntry, Job, JobItem
+from clew.ports import AuditEntry, AuditOutcome, ItemStatus, Job, JobItem
 from clew.ports.jobs import RETRY
 from clew.ports.models import ConversationInfo, Message, ToolCall
 from clew.stores.backend import now, to_text
 from clew.types.values import random_id
 
 if TYPE_CHECKING:
-    from clew.ports import AuditOutcome, ItemStatus
     from clew.stores.sqlite.connection import Database
 
 

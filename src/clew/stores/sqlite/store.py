@@ -20,15 +20,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clew.derived_files import make_folder
 from clew.errors import InputError, StoreBusyError, StoreError
 from clew.stores import check as invariants
+from clew.stores.backend import Progress
 from clew.stores.check import Invariant, StoreCheck
 from clew.stores.copy import NOT_BEGUN
+from clew.stores.keywords import DerivedKeywords
 from clew.stores.passages import KEEP_VERSIONS
 from clew.stores.sqlite.backend import (
     SqliteBackend,
@@ -40,13 +41,7 @@ from clew.stores.sqlite.connection import Database
 from clew.stores.sqlite.schema import open_database
 from clew.stores.state import REMEMBER
 from clew.stores.store import Store
-from clew.types import CheckReport, Problem
-
-if TYPE_CHECKING:
-    from clew.stores.backend import Progress
-    from clew.stores.keywords import DerivedKeywords
-    from clew.types import Ids, Scores, Vectors
-
+from clew.types import CheckReport, Ids, Problem, Scores, Vectors
 
 _CHUNKS = 10_000
 """Chunks whose terms are read at once."""
@@ -80,8 +75,6 @@ class SqliteStore(Store):
         )
         self.keyword_index: DerivedKeywords | None = None
         if indexed_from is not None:
-            from clew.stores.keywords import DerivedKeywords
-
             self.keyword_index = DerivedKeywords(self, folder, least=indexed_from)
 
     @property

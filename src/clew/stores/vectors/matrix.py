@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.derived_files import MappedArrays, derived_files, remove_files, write_arrays
 from clew.errors import StoreError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from turbovec import TurboQuantIndex
 
     from clew.ports import Embedder, SyncedVectorIndex
