@@ -11,7 +11,7 @@ import pytest
 import clew
 from clew.engine import Engine
 from clew.errors import InputError
-from clew.jobs.kinds import make_runner
+from clew.jobs.runner import make_runner
 from clew.settings import Neo4jSettings
 from clew.testing.fakes import HashEmbedder
 from tests.contract.neo4j_stores import Place, new_place

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.jobs.kinds import make_runner
+from clew.jobs.runner import make_runner
 from clew.testing.fakes import HashEmbedder
 from clew.wiring import make_jobs
 
@@ -22,7 +22,7 @@ DOCUMENTS = 60
 # A lease of a moment: the next process need not wait for the dead one's.
 WORK = """
 import sys, clew
-from clew.jobs.kinds import make_runner
+from clew.jobs.runner import make_runner
 from clew.testing.fakes import HashEmbedder
 store, root, *jobs = sys.argv[1:]
 settings = clew.load_settings(store=store, access={"roots": [root]})

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import clew
-from clew.jobs.kinds import make_runner
+from clew.jobs.runner import make_runner
 from clew.testing.fakes import HashEmbedder
 from clew.wiring import make_jobs
 from tests.content import content
@@ -24,7 +24,7 @@ SPLIT = {"chunk_tokens": 20, "section_tokens": 40}
 # `how` is `reindex`, or the id of a job, whose lease is one of a moment.
 WORK = """
 import sys, clew
-from clew.jobs.kinds import make_runner
+from clew.jobs.runner import make_runner
 from clew.testing.fakes import HashEmbedder
 
 root, how = sys.argv[1:]

@@ -18,7 +18,7 @@ import clew
 from clew.engine import Engine
 from clew.errors import LimitError, StoreError, UnreadableError
 from clew.indexing.isolation.worker import pack, unpack
-from clew.jobs.kinds import make_runner
+from clew.jobs.runner import make_runner
 from clew.testing.fakes import HashEmbedder
 from clew.types import Document
 from tests.security import hostile

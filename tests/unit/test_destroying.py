@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import clew
 from clew.cli import main
 from clew.errors import InputError, NotFoundError
-from clew.jobs.kinds import make_runner
+from clew.jobs.runner import make_runner
 from clew.testing.fakes import HashEmbedder
 from clew.text import entity_key
 from clew.tools.spec import FULL, Parameter, Tool

@@ -11,8 +11,7 @@ import pytest
 
 import clew
 from clew.errors import ModelUnavailableError
-from clew.jobs.kinds import make_runner
-from clew.jobs.runner import JobRunner
+from clew.jobs.runner import JobRunner, make_runner
 from clew.ports.models import Reply, Request
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.tools.documents import DOCUMENT_TOOLS

@@ -14,8 +14,8 @@ import pytest
 
 from clew.engine import Engine
 from clew.errors import StoreBusyError, StoreError
-from clew.jobs import kinds
-from clew.jobs.kinds import Ingestion
+from clew.jobs import runner as kinds
+from clew.jobs.runner import Ingestion
 from clew.mcp import engines as pool
 from clew.mcp.engines import Engines, Opened
 from tests.unit.mcp_tools import TOOLS, engine_in, settings_for

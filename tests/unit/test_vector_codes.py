@@ -181,7 +181,7 @@ def test_a_file_gets_codes_once_it_is_large_or_they_are_asked_for(
     assert path.stat().st_mtime_ns == written
     assert VectorMatrix(cast("Store", held), tmp_path)._current().codes is None
     odd = dataclasses.replace(held, rows=near(held.rows[:, :33], ROWS, 6))
-    matrix = VectorMatrix(odd, tmp_path, "odd", coded_from=1)
+    matrix = VectorMatrix(cast("Store", odd), tmp_path, "odd", coded_from=1)
     matrix.persist()
     assert recall(odd, matrix) == 1
 

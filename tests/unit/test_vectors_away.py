@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from clew.engine import Engine
-from clew.engine.vector_index import VectorIndexWithFallback
+from clew.engine.state import VectorIndexWithFallback
 from clew.errors import StoreUnavailableError
 from clew.settings import load_settings
 from clew.stores.vectors.matrix import VectorMatrix
@@ -108,7 +108,7 @@ def test_it_is_left_alone_for_a_while(engine: Engine) -> None:
 
 
 def test_it_is_tried_again_afterwards(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clew.engine.vector_index.AWAY_SECONDS", 0.0)
+    monkeypatch.setattr("clew.engine.state.AWAY_SECONDS", 0.0)
     distant(engine).away = True
     engine.search(QUESTION)
     distant(engine).away = False

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from clew import Clew
 from clew.errors import InputError
-from clew.jobs.kinds import make_runner
+from clew.jobs.runner import make_runner
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.types import RelationEvidence

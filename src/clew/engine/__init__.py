@@ -8,8 +8,7 @@ from clew.engine.documents import Documents
 from clew.engine.enriching import Enriching
 from clew.engine.entities import Entities
 from clew.engine.graph import NEIGHBOR_DEPTH, Graph, Neighbor
-from clew.engine.maintenance import Maintenance
-from clew.engine.packs import Packs
+from clew.engine.maintenance import Maintenance, Packs
 from clew.engine.search import Ask, Search, SearchOptions
 from clew.engine.state import EngineState, Models
 from clew.settings import Settings

@@ -9,14 +9,15 @@ import os
 import time
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.derived_files import folder_size
-from clew.engine.packs import with_unread_formats
-from clew.engine.state import EngineState, Progress
+from clew.engine.state import EngineState
 from clew.errors import DID_YOU_MEAN, NotFoundError, UnreadableError, check_several, not_one
 from clew.filters import Where, read_where
+from clew.stores.backend import Progress
 from clew.stores.sqlite.backend import free_bytes
 from clew.text import whole_number
 from clew.types import (
@@ -81,7 +82,13 @@ class Documents:
             inputs = [item for item in inputs if os.path.realpath(item.path) in wanted]
         worker, gone = shard[0] if shard else 0, roots if prune else ()
         done = self.add_inputs(inputs, prune=gone, retry=retry, worker=worker, progress=progress)
-        return with_unread_formats(done, [item.path.name for item in inputs], self._state)
+        if not done.added + done.changed:
+            return done
+        from clew.packs.pack import unread_formats
+
+        # Packs that would read files that were read as plain text.
+        names = (item.path.name.lower() for item in inputs)
+        return replace(done, for_packs=unread_formats(names, self._state.store.packs()))
 
     def preview(
         self,

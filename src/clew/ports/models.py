@@ -1,4 +1,4 @@
-"""Models: what embeds, extracts and reranks. What writes is in `ports.language_model`."""
+"""Models: what embeds, extracts, reranks and writes."""
 
 from __future__ import annotations
 

@@ -200,7 +200,7 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 Row: TypeAlias = Mapping[str, Any]
-"""Values of a row of a table by column, as `ports.copying` describes them; some or all of them."""
+"""Values of a row of a table by column; some or all of them."""
 Rows: TypeAlias = Mapping[Table, Sequence[Row]]
 """Rows by table; those of one table have the same columns."""
 Found: TypeAlias = list[Sequence[Any]]

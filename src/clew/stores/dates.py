@@ -125,7 +125,11 @@ def period_of(start: int, end: int, text: str) -> Period:
 
 
 class ChunkDates(StoreState):
-    """`ports.TimeIndex` and `ports.UsageLog` over a back end."""
+    """Chunks by when they were said and by the times that they speak of; and how often they helped.
+
+    When a chunk was said is its own date or else its document's; the times that it speaks of are
+    those of the dates that it mentions. A chunk without either has no time.
+    """
 
     def chunks_within(self, period: Period) -> Ids:
         """Ids (sorted) of the chunks of which any time overlaps the period."""

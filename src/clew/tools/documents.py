@@ -43,8 +43,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.engine import Engine
-    from clew.jobs.kinds import Given
-    from clew.jobs.runner import JobRunner
+    from clew.jobs.runner import Given, JobRunner
     from clew.ports import AuditEntry, Job
     from clew.tools.spec import Arguments, Call, Result, Scope
 

@@ -89,7 +89,7 @@ def make_changes(
 
 
 class CommunityWriterSuite(StoreSuite):
-    """`ports.CommunityWriter`, and with it `ports.CommunityStore`."""
+    """Communities and topics."""
 
     @pytest.fixture
     def keeper(self, store: Store) -> Communities:

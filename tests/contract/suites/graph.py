@@ -14,7 +14,7 @@ from clew.testing.entries import make_entry, make_link
 
 
 class GraphStoreSuite(StoreSuite):
-    """`ports.GraphStore`."""
+    """Entities, their names and the relations between them."""
 
     @pytest.fixture
     def organisations(self, store: Store) -> Store:

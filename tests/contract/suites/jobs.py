@@ -36,7 +36,7 @@ def known(jobs: SqliteJobs, job: Job) -> Job:
 
 
 class JobStoreSuite:
-    """`ports.JobStore`."""
+    """Durable jobs."""
 
     @pytest.fixture
     def jobs(self) -> SqliteJobs:
@@ -241,7 +241,7 @@ class JobStoreSuite:
 
 
 class AuditLogSuite:
-    """`ports.AuditLog`."""
+    """The audit log."""
 
     @pytest.fixture
     def log(self) -> SqliteAudit:

@@ -13,7 +13,7 @@ from clew.testing.entries import make_entry
 
 
 class NeighbourhoodSourceSuite(StoreSuite):
-    """`ports.NeighbourhoodSource`."""
+    """`Store.nearby`."""
 
     @pytest.fixture
     def river(self, store: Store) -> str:

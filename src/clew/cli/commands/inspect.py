@@ -33,10 +33,9 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from clew.engine.state import Progress
     from clew.graph.statistics import GraphOverview, RankedEntity
     from clew.indexing.manual_graph import MemoryImportReport
-    from clew.stores.backend import CopyReport
+    from clew.stores.backend import CopyReport, Progress
     from clew.types import DocumentInfo, DocumentVersion
 
     Measure = Callable[[Path, Progress], dict[str, Any]]

@@ -254,7 +254,7 @@ def to_row(table: Table, properties: Mapping[str, Any]) -> WholeRow:
     return {name: values.get(name) for name in SHAPES[table].columns}
 
 
-# Whole tables of a namespace: the rows of `ports.copying` in pages, counted, and deleted.
+# Whole tables of a namespace: their rows in pages, counted, and deleted.
 
 
 _INDEXES: dict[Table, str] = {
@@ -582,7 +582,7 @@ def publish(
     embed: Callable[[Sequence[str]], Vectors] | None,
     dimension: int,
 ) -> None:
-    """See `ports.StoreUpkeep.publish`; names that are no plain words are left out."""
+    """Show the graph in the server's own terms; names that are no plain words are left out."""
     label = entity_label(database.namespace)
     named = [[kind, label] for kind, label in labels.items() if _LABEL.fullmatch(label)]
     rows = [

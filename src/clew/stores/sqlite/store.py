@@ -48,7 +48,7 @@ _CHUNKS = 10_000
 
 
 class SqliteStore(Store):
-    """`ports.Store` on `folder/clew.db`; threads may share one, processes may open their own.
+    """The store in `folder/clew.db`; threads may share one, processes may open their own.
 
     Raises `StoreMismatchError` for a store of another embedder or schema,
     `StoreCorruptError` for a damaged file, and `StoreBusyError` where another process keeps the
@@ -112,7 +112,7 @@ class SqliteStore(Store):
     def _search_table(
         self, terms: Sequence[str], limit: int, allowed: Ids | None
     ) -> tuple[Ids, Scores]:
-        phrases = " OR ".join(_quoted(term) for term in dict.fromkeys(terms))
+        phrases = " OR ".join('"' + term.replace('"', '""') + '"' for term in dict.fromkeys(terms))
         values: list[str | int] = [phrases]
         among = ""
         if allowed is not None:
@@ -171,10 +171,6 @@ class SqliteStore(Store):
         return ids, vectors
 
 
-def _quoted(term: str) -> str:
-    return '"' + term.replace('"', '""') + '"'
-
-
 # --- beside the store --------------------------------------------------------------------
 
 _JOURNAL = "journal.db"
@@ -218,21 +214,18 @@ def _make(folder: Path, busy_seconds: float) -> None:
             made = open_database(Path(beside), busy_seconds)
             with closing(made), made.write() as connection:
                 connection.execute(REMEMBER.sql, {"name": "copying", "value": NOT_BEGUN})
-            _put(Path(beside) / place.name, place)
+            ready = Path(beside) / place.name
+            try:
+                os.link(ready, place)
+            except FileExistsError:  # another copy was faster
+                pass
+            except OSError:  # a disk without links
+                os.replace(ready, place)
     except OSError as error:
         raise StoreError(
             f"cannot make a store in {str(folder)!r} ({error.strerror}); give another place with"
             " --to"
         ) from error
-
-
-def _put(made: Path, place: Path) -> None:
-    try:
-        os.link(made, place)
-    except FileExistsError:  # another copy was faster
-        pass
-    except OSError:  # a disk without links
-        os.replace(made, place)
 
 
 # What only a SQLite file can break: its pages, its foreign keys and its full-text index.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
-    from clew.jobs.kinds import Given
+    from clew.jobs.runner import Given
     from clew.ports import AuditEntry
     from clew.tools.spec import Arguments, Call, Result
     from clew.web.request import PageRequest
