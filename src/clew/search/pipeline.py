@@ -31,7 +31,7 @@ from clew.search.strategies import (
     without_effect,
 )
 from clew.search.strategies.look_up import be_sure, is_looked_up
-from clew.search.strategies.temporal import (
+from clew.search.strategies.periods import (
     asks_what_happened,
     describe_time,
     keep_to_period,

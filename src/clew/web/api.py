@@ -323,7 +323,7 @@ EXPORTS = {"graphml": "application/graphml+xml", "json": "application/json"}
 def export(kind: str, asked: PageRequest, given: Mapping[str, Any]) -> Response:
     """The file of the picture that the address describes."""
     asked.need("view_graph")
-    seen = view(asked.engine, wanted(asked.engine, complete("graph", tuple(PICTURE), given)))
+    seen = view(asked.engine, wanted(asked.engine, **complete("graph", PICTURE, given)))
     text = {"graphml": _graphml, "json": _json}[kind](seen)
     name = f'attachment; filename="graph.{kind}"'
     return Response(text, media_type=EXPORTS[kind], headers={"Content-Disposition": name})

@@ -9,24 +9,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.indexing.structure.citations import citations, cited_works
 from clew.indexing.structure.code import code_structure
 from clew.indexing.structure.document import (
     described,
     fields,
     labels,
     markdown_links,
-    section_references,
     tables,
 )
 from clew.indexing.structure.people import (
     chat_structure,
-    credited,
     mail_structure,
     minutes_structure,
-    signed_blocks,
 )
-from clew.indexing.structure.terms import code_names, definitions, paths
+from clew.indexing.structure.terms import citations, code_names, definitions
 from clew.types import Structure
 
 if TYPE_CHECKING:
@@ -41,15 +37,10 @@ READERS: tuple[Callable[[Document], Structure], ...] = (
     minutes_structure,
     fields,
     labels,
-    signed_blocks,
-    paths,
     tables,
     definitions,
     citations,
-    cited_works,
-    credited,
     described,
-    section_references,
     code_names,
     markdown_links,
     code_structure,

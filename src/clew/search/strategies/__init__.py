@@ -19,7 +19,7 @@ from clew.search.retrieval.channels import (
 )
 from clew.search.strategies.hierarchy import asked_sections, rank_parents
 from clew.search.strategies.look_up import holding_all_first
-from clew.search.strategies.temporal import in_period
+from clew.search.strategies.periods import in_period
 from clew.text import entity_key, terms
 from clew.types import Fusion
 from clew.types.results import LEAST_LIKELY
@@ -133,7 +133,7 @@ def local(session: QuerySession) -> RetrievalResult:
 
 def weighted(session: QuerySession) -> RetrievalResult:
     """Meaning, distance in the graph and time, each with its weight."""
-    from clew.search.strategies.temporal import rank_weighted
+    from clew.search.strategies.periods import rank_weighted
 
     return rank_weighted(session)
 

@@ -319,7 +319,7 @@ class Neo4jBackend:
         self.database = database
         self.folder = folder
         self.worker_ids: Mapping[str, int] = {}
-        """Up to where a worker's ids go, by the name of its counter; see `neo4j.workers`."""
+        """Up to where a worker's ids go, by the name of its counter; see `neo4j.store`."""
 
     @property
     def place(self) -> Place:

@@ -3,7 +3,7 @@
 Who writes to a namespace locks its `ClewStore` node first, until the commit, then its workers: any
 number of machines may write, one at a time within a namespace, so that ids and generations grow in
 the order of the commits. Computing embeddings, which is most of indexing, needs no lock. A worker
-that saves beside others locks its own node alone (`neo4j.workers`).
+that saves beside others locks its own node alone (`neo4j.store`).
 """
 
 from __future__ import annotations

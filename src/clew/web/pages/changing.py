@@ -9,7 +9,7 @@ from base64 import b64encode
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, SecretStr
 from starlette.datastructures import UploadFile
@@ -18,7 +18,7 @@ from starlette.responses import RedirectResponse
 from clew.errors import InputError, NotFoundError
 from clew.settings import SETTINGS_FILE, Settings
 from clew.tools.documents import submit
-from clew.tools.spec import Caller, text
+from clew.tools.spec import Call, Caller, Limits, Result, operation
 from clew.web.endpoints import TOOL_NAMES
 from clew.web.request import render_page
 
@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
-    from clew.jobs.runner import Given
     from clew.ports import AuditEntry
-    from clew.tools.spec import Arguments, Call, Result
     from clew.web.request import PageRequest
 
 
@@ -235,18 +233,18 @@ def _take_in(page: PageRequest, file: UploadFile) -> str:
     return str(job["job_id"])
 
 
-def _ingest_file(call: Call, arguments: Arguments) -> Result:
-    return submit(call, cast("Given", dict(arguments)))
+@operation("Add a file", {})
+def _ingest_file(
+    call: Call,
+    name: Annotated[str, "Of the file; its ending says how it is read.", Limits(blank=False)],
+    data: Annotated[str, "Its bytes, in Base64.", Limits(max_length=2**31)],
+    source: Annotated[str, "Identity: the same is replaced."],
+) -> Result:
+    return submit(call, {"name": name, "data": data, "source": source})
 
 
 _INGEST_FILE = replace(
-    TOOL_NAMES["ingest_document"],
-    parameters=(
-        text("name", "Of the file; its ending says how it is read.", required=True, blank=False),
-        text("data", "Its bytes, in Base64.", required=True, max_length=2**31),
-        text("source", "Identity: the same is replaced.", required=True),
-    ),
-    run=_ingest_file,
+    TOOL_NAMES["ingest_document"], parameters=_ingest_file.parameters, run=_ingest_file.run
 )
 """`ingest_document` for files, which the form bounds in size."""
 

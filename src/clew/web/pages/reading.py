@@ -477,8 +477,7 @@ def graph(page: PageRequest) -> Response:
     given = {parameter.name: asked.get(parameter.name) for parameter in PICTURE}
     if not any(asked.get(name) for name in ("question", "entities", "alone", "community")):
         return render_page(page, "graph.html", seen=None, given=given, **_beginnings(page))
-    arguments = complete("graph", tuple(PICTURE), asked)
-    seen = view(page.engine, wanted(page.engine, arguments))
+    seen = view(page.engine, wanted(page.engine, **complete("graph", PICTURE, asked)))
     state = page.engine.state
     names = {node.id: node.name for node in seen.nodes}
     paths, notes = _paths(page)
