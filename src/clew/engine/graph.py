@@ -355,7 +355,16 @@ class Graph:
         """
         self._state.check_length("question", question)
         check_several(entity_ids=entity_ids)
-        _check_asked(self._state, question, entity_ids)
+        if bool(question.strip()) == bool(entity_ids):
+            raise InputError("give a question (query) or entity_ids; one of the two, and not both")
+        store = self._state.store
+        known = {one.id for one in store.entities(entity_ids)} if entity_ids else set()
+        for id_ in entity_ids:
+            if id_ not in known:
+                raise NotFoundError(
+                    f"there is no entity {id_!r}; expected ids of this store, as `clew entity show`"
+                    " and search_entities give them"
+                )
         from clew.search.strategies.subgraph import question_subgraph
 
         self._state.bind_embedder()
@@ -367,19 +376,6 @@ class Graph:
         )
         ranks = self._state.entity_ranks
         return question_subgraph(self._state, question, options, ranks, hops, entity_ids)
-
-
-def _check_asked(state: EngineState, question: str, entity_ids: Sequence[int]) -> None:
-    """Raise where there is nothing to make a graph of."""
-    if bool(question.strip()) == bool(entity_ids):
-        raise InputError("give a question (query) or entity_ids; one of the two, and not both")
-    known = {entity.id for entity in state.store.entities(entity_ids)} if entity_ids else set()
-    for id_ in entity_ids:
-        if id_ not in known:
-            raise NotFoundError(
-                f"there is no entity {id_!r}; expected ids of this store, as `clew entity show` and"
-                " search_entities give them"
-            )
 
 
 def _unsure_entities(store: Store, below: float) -> list[PrunedEntity]:

@@ -346,16 +346,13 @@ def digest(store: StoreCopy, table: Table, advance: Callable[[int], None]) -> Ta
     """
     rows = total = 0
     for page in _pages(store, table, None):
-        total += sum(_row_hash(table, row) for row in page)
+        for row in page:
+            text = repr([row[name] for name in SHAPES[table].columns])
+            total += int.from_bytes(blake2b(text.encode(), digest_size=_DIGEST_BYTES).digest())
         rows += len(page)
         advance(len(page))
     width = 2 * _DIGEST_BYTES
     return TableCopy(name=table, rows=rows, digest=f"{total % 16**width:0{width}x}")
-
-
-def _row_hash(table: Table, row: Row) -> int:
-    text = repr([row[name] for name in SHAPES[table].columns])
-    return int.from_bytes(blake2b(text.encode(), digest_size=_DIGEST_BYTES).digest())
 
 
 def _pages(source: StoreCopy, table: Table, after: Key | None) -> Iterator[list[Row]]:

@@ -1,4 +1,4 @@
-"""Running durable jobs: a bounded pool of threads, leases that are kept, work that is given back.
+"""Durable jobs: what kinds there are, and a pool of threads that runs them, by leases.
 
 The store holds all that is known of a job; a runner may die at any moment, and whichever runner
 looks next goes on where it stopped.
@@ -212,14 +212,12 @@ class JobRunner:
                 self._run(job)
             else:
                 self._idle_at = seen
-                self._rest(seen)
-
-    def _rest(self, seen: int) -> None:
-        """Wait until a job is submitted here, or for so long that one may have been elsewhere."""
-        with self._changed:
-            self._changed.wait_for(
-                lambda: self._closing.is_set() or self._submitted != seen, _POLL_SECONDS
-            )
+                # Until a job is submitted here, or for so long that one may have been elsewhere.
+                with self._changed:
+                    self._changed.wait_for(
+                        lambda: self._closing.is_set() or self._submitted != seen,  # noqa: B023
+                        _POLL_SECONDS,
+                    )
 
     def _keep(self) -> None:
         """Keep the leases of what runs, and forget what ended long ago."""
@@ -606,7 +604,8 @@ class Ingestion:
             files = min(done, len(names)) if step == "index" else files
             advance(files)
 
-        if "path" in given and not _described(given):
+        named = any(given.get(name) for name in ("source", "title", "metadata"))
+        if "path" in given and not named:
             paths = [permitted_path(source_path(name), self._settings(given)) for name in names]
             skipped = self._engine.index(paths, progress=progress).skipped
         else:
@@ -685,10 +684,6 @@ class Ingestion:
             return b64decode(given["data"]), given["name"]
         path = permitted_path(source_path(name), settings)
         return path, path.name
-
-
-def _described(given: Given) -> bool:
-    return any(given.get(name) for name in ("source", "title", "metadata"))
 
 
 def _failure(name: str, skipped: Sequence[Skipped], is_file: bool) -> str | None:

@@ -81,14 +81,11 @@ def _named_bounds(name: str) -> tuple[int, int] | None:
 def _names_apart(dates: Sequence[DateMention]) -> Iterator[str]:
     """Names of the dates, without those said as a part of another alone: the year of a day."""
     for date in dates:
-        wholes = [other for other in dates if _is_part(date, other)]
+        alike = (other for other in dates if other.sentence == date.sentence)
+        wholes = [o for o in alike if o.name != date.name and date.name in o.name]
         nested = any(w.start <= date.start and date.end <= w.end for w in wholes)
         if not (nested and date.times <= sum(w.times for w in wholes)):
             yield date.name
-
-
-def _is_part(date: DateMention, of: DateMention) -> bool:
-    return date.sentence == of.sentence and date.name != of.name and date.name in of.name
 
 
 # --- seconds and moments -----------------------------------------------------------------

@@ -145,20 +145,18 @@ def read_unsettled(backend: Neo4jBackend, number: int) -> Unsettled | None:
 def settle(backend: Neo4jBackend, unsettled: Unsettled, links: Sequence[AliasEvidence]) -> None:
     """Tie names that workers did not see of each other; call inside `write`."""
     if links:
-        _link(backend, unsettled.names, links)
+        names = {
+            entity_key(one.alias): Named(one.alias, unsettled.names[one.alias]) for one in links
+        }
+        functional = State(backend.rows(STATE)).functional
+        moved = resolve_names(backend, names, links).moved
+        delete_orphans(backend, moved)
+        heads = heads_around(backend, moved, functional)
+        recompute_weights(backend, recompute_valid_until(backend, heads, functional))
+        recompute_weights_around(backend, moved)
     backend.database.rows(_SETTLE, ids=list(unsettled.documents))
     # Ids of two workers do not come in the order of their commits: all is to be read again.
     backend.execute(COUNT_CHANGE, changes=1, moves=1)
-
-
-def _link(backend: Neo4jBackend, types: Mapping[str, str], links: Sequence[AliasEvidence]) -> None:
-    names = {entity_key(one.alias): Named(one.alias, types[one.alias]) for one in links}
-    functional = State(backend.rows(STATE)).functional
-    moved = resolve_names(backend, names, links).moved
-    delete_orphans(backend, moved)
-    heads = heads_around(backend, moved, functional)
-    recompute_weights(backend, recompute_valid_until(backend, heads, functional))
-    recompute_weights_around(backend, moved)
 
 
 # The store on Neo4j: one database holds every namespace; see `neo4j.schema` for what it holds.

@@ -93,8 +93,6 @@ class SqliteStore(Store):
 
         `progress` is called with each invariant, its number, and how many there are.
         """
-        pass
-
         return SqliteCheck(self.backend, progress).run(repair=repair)
 
     # --- searching
