@@ -1,4 +1,7 @@
-"""The vector index, with one over the store that stands in while it cannot be reached."""
+"""What every part of the engine works with: the store, the models, and what is derived.
+
+What only some questions, or only indexing, need is imported inside the functions that use it.
+"""
 
 from __future__ import annotations
 
@@ -154,11 +157,6 @@ class VectorIndexWithFallback:
         self._configured.close()
         if self._texts is not None:
             self._texts.searched.close()
-
-
-# What every part of the engine works with: the store, the models, and what is derived.
-#
-# What only some questions, or only indexing, need is imported inside the functions that use it.
 
 
 NAMES_KEPT, VIEWS_KEPT = 4096, 3

@@ -1,7 +1,7 @@
-"""What breaks an invariant of a store, and what mends it from what is sound.
+"""Checking a store's invariants, and mending whatever can be derived from what is sound.
 
-A composite index of Neo4j finds only nodes that have every property that it is made of, hence
-`id > 0`.
+What is asked comes first. A composite index of Neo4j finds only nodes that have every property that
+it is made of, hence `id > 0`.
 """
 
 from __future__ import annotations

@@ -1,15 +1,6 @@
-"""Saving beside others: workers add documents to one namespace, each with a lock of its own.
+"""The store on Neo4j: one database holds every namespace; see `neo4j.schema` for what it holds.
 
-A worker locks its own `ClewWorker` node, takes ids from a block that it was given, and counts its
-changes there; then it locks the entities that its document names, so that weights and ends of
-relations are derived from all that is said of them. Who writes in another way locks all workers and
-so meets none in the middle of a save. The server keeps the key of an alias unique: the second of
-two workers that bring the same name begins again. What takes more than adding (a document that was
-there, a name that moves to another entity) is done under the lock of the namespace.
-
-Names that two bring at the same moment and that are spelled alike are tied afterwards. Until then a
-document bears the number of its worker, so that another one can settle what one that was killed has
-left.
+A namespace is opened here, too, to copy it or to copy into it.
 """
 
 from __future__ import annotations
@@ -56,6 +47,20 @@ from clew.types import AliasEvidence, CheckReport, Ids, Metadata, Scores, Unsett
 
 if TYPE_CHECKING:
     from clew.settings import Neo4jSettings
+
+
+# Saving beside others: workers add documents to one namespace, each with a lock of its own.
+#
+# A worker locks its own `ClewWorker` node, takes ids from a block that it was given, and counts its
+# changes there; then it locks the entities that its document names, so that weights and ends of
+# relations are derived from all that is said of them. Who writes in another way locks all workers
+# and so meets none in the middle of a save. The server keeps the key of an alias unique: the second
+# of two workers that bring the same name begins again. What takes more than adding (a document that
+# was there, a name that moves to another entity) is done under the lock of the namespace.
+#
+# Names that two bring at the same moment and that are spelled alike are tied afterwards. Until then
+# a document bears the number of its worker, so that another one can settle what one that was killed
+# has left.
 
 
 IDS = 5000
@@ -157,11 +162,6 @@ def settle(backend: Neo4jBackend, unsettled: Unsettled, links: Sequence[AliasEvi
     backend.database.rows(_SETTLE, ids=list(unsettled.documents))
     # Ids of two workers do not come in the order of their commits: all is to be read again.
     backend.execute(COUNT_CHANGE, changes=1, moves=1)
-
-
-# The store on Neo4j: one database holds every namespace; see `neo4j.schema` for what it holds.
-#
-# A namespace is opened here, too, to copy it or to copy into it.
 
 
 # Searching on the server by words, vectors or both in one round trip; filters on metadata.

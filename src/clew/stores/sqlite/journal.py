@@ -1,4 +1,4 @@
-"""Durable jobs in the store's own file.
+"""Durable jobs, the audit log, refusals and conversations, in the file of a store.
 
 A job is run by whoever holds its lease: a name (`owner`) that is new with every claim, and a
 moment until which it counts. Every write of a runner names its owner and finds nothing to change
