@@ -7,7 +7,8 @@ then measured against the labels (`benchmarks.real.extraction`), beside two meas
 retrieval lives on: `anchors`, the names of answering passages that their questions have, and
 `ties`, the names that two documents or more share. A group costs the statements that only it
 reaches. FOLDER is that of `benchmarks.real.fetch`; its files are read once. `--write` writes
-`RENT.md` beside this file; the rows there of groups that no longer exist stay as they are.
+`RENT.md` beside this file; rows there of groups that were not measured, or that no longer exist,
+stay as they are.
 """
 
 from __future__ import annotations
@@ -94,6 +95,18 @@ class Group(NamedTuple):
 
 Read = tuple[str, Document, Split, Extraction]
 Row = dict[str, float]
+HEAD = """# What the rules for names, relations and structure bring
+
+Made by `python -m benchmarks.rent FOLDER --write`: what changes in the figures of the first line
+where a group of rules is left out. `P` and `R` are precision and recall in per cent, `right` and
+`wrong` what is still given of the judged ones, `anchors` the names that answering passages share
+with their questions, `ties` the names in two documents or more. An empty cell: no change. A group
+without a row is not measured yet, and a row stays as it was until its group is measured again.
+"""
+GONE = """## Groups that went
+
+Measured in the same way before they went.
+"""
 
 
 def main() -> None:
@@ -110,12 +123,13 @@ def main() -> None:
     whole = _apart(partial(_measure, documents, None))
     definitions, uses = definitions_and_uses()
     print({name: round(value, 2) for name, value in whole.items()}, flush=True)
-    rows = {}
+    lines = []
     for group in groups:
-        rows[group.name] = _apart(partial(_measure, documents, group))
-        print(_line(group, cost(group, definitions, uses), whole, rows[group.name]), flush=True)
-    if given.write:
-        TABLE.write_text(_table(whole, rows), "utf-8")
+        row = _apart(partial(_measure, documents, group))
+        lines.append(_line(group, cost(group, definitions, uses), whole, row))
+        print(lines[-1], flush=True)
+        if given.write:
+            write(whole, lines)
 
 
 def read_groups() -> list[Group]:
@@ -333,11 +347,30 @@ def _defined(node: ast.stmt) -> list[str]:
 
 def _line(group: Group, statements: int, whole: Row, row: Row) -> str:
     told = [f"{row[name] - whole[name]:+.3g}" if row[name] != whole[name] else "" for name in whole]
-    return f"| {' | '.join([group.part, group.name, str(statements), *told])} |"
+    return f"| {' | '.join([group.part, group.name, str(statements), *told, group.what])} |"
 
 
-def _table(whole: Row, rows: dict[Group, Row]) -> str:
-    raise NotImplementedError
+def write(whole: Row, lines: Sequence[str]) -> None:
+    """Put the lines into the table, in the place of those of the same groups; others stay."""
+    old = TABLE.read_text("utf-8").splitlines() if TABLE.exists() else []
+    rows = {tuple(_cells(line)[:2]): line for line in [*old, *lines] if len(_cells(line)) > 2}
+    names = ["part", "group", "statements", *whole, "what"]
+    rows = {key: line for key, line in rows.items() if key[0] not in ("part", "---", "with all")}
+    gone = {key for key in rows if key not in {(g.part, g.name) for g in read_groups()}}
+    all_of_it = ["with all", "", "", *(f"{value:.4g}" for value in whole.values()), ""]
+    top = [_row(names), _row(["---"] * len(names))]
+    kept = [line for key, line in rows.items() if key not in gone]
+    lost = [line for key, line in rows.items() if key in gone]
+    parts = [HEAD, *top, _row(all_of_it), *kept, "", GONE, *top, *lost]
+    TABLE.write_text("\n".join(parts) + "\n", "utf-8")
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("|").split(" | ")] if line.startswith("|") else []
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":

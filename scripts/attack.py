@@ -128,7 +128,7 @@ ATTACKS: tuple[tuple[str, str, Callable[[Path], str]], ...] = (
             f"{_TESTS}/test_http_starved.py",
             f"{_TESTS}/test_http_sessions.py",
             f"{_TESTS}/test_quotas.py",
-            "tests/unit/test_mcp_engines_starved.py",
+            "tests/unit/test_mcp_engines.py",
         ),
     ),
     (
@@ -139,7 +139,7 @@ ATTACKS: tuple[tuple[str, str, Callable[[Path], str]], ...] = (
     (
         "damage",
         "bytes that change in the store and beside it, files that are lost",
-        checked("tests/unit/test_sqlite_damage.py", "tests/unit/test_derived_files.py"),
+        checked("tests/unit/test_sqlite_check.py", "tests/unit/test_derived_files.py"),
     ),
     (
         "damage",
@@ -161,7 +161,7 @@ ATTACKS: tuple[tuple[str, str, Callable[[Path], str]], ...] = (
         "texts and titles that pass for other passages, by every strategy",
         forgeries.forge_parts_of_every_strategy,
     ),
-    ("context", "any text at all, as a property", checked("tests/unit/test_assemble.py")),
+    ("context", "any text at all, as a property", checked("tests/unit/test_context.py")),
 )
 """Section, what is tried, and how: raises `AssertionError` where it works, else tells figures."""
 

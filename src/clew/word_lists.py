@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from functools import cache
 from importlib.resources import files
@@ -11,6 +12,15 @@ from typing import Any
 def read_word_lists(package: str, *path: str) -> dict[str, Any]:
     """The content of a TOML file; a list of words is a string, see `word_list`."""
     return tomllib.loads(files(package).joinpath(*path).read_text("utf-8"))
+
+
+def read_patterns(package: str, *path: str) -> dict[str, dict[str, re.Pattern[str]]]:
+    """The regular expressions of a TOML file by table and name; a long one is a list of pieces."""
+    tables = read_word_lists(package, *path).items()
+    return {
+        table: {name: re.compile("".join(pieces)) for name, pieces in patterns.items()}
+        for table, patterns in tables
+    }
 
 
 def word_list(text: str) -> frozenset[str]:

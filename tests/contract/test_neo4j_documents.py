@@ -1,28 +1,51 @@
+"""Documents, names and graphs on Neo4j."""
+
 from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
 from clew.errors import InputError, StoreMismatchError
-from clew.settings import Neo4jSettings
+from clew.ports import VectorIndex
+from clew.ports.graph import StoredDescription
+from clew.ports.models import LoggedReply
+from clew.settings import Neo4jSettings, QdrantSettings, load_settings
+from clew.stores.communities import Communities, Descriptions
+from clew.stores.extractions import Enrichments
 from clew.stores.neo4j.store import Neo4jStore
 from clew.stores.sqlite.store import SqliteStore
+from clew.stores.state import Replies
 from clew.stores.store import Store
-from clew.testing.conformance import DocumentStoreSuite
+from clew.testing.conformance import DocumentStoreSuite, VectorIndexSuite
+from clew.testing.conformance.base import chunk_ids_of
 from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry, make_link
-from clew.types import Condition, IndexedDocument, Period
+from clew.types import Condition, IndexedDocument, NewEntity, NewRelation, Period
+from clew.types.results import Usage
+from clew.wiring import store_exists
 from tests.contract.filter_suite import FilterSuite
+from tests.contract.graph_steps import Step, any_steps, first_steps, seen, take
 from tests.contract.neo4j_stores import OnNeo4j, Place, new_place
+from tests.contract.suites.communities import make_changes
+from tests.contract.suites.graph import GraphStoreSuite
 from tests.contract.suites.lineage import LineageSuite
 from tests.contract.suites.names import NamesSuite
+from tests.contract.suites.records import PassageRecordsSuite
 from tests.contract.suites.times import TimeIndexSuite, UsageLogSuite
+from tests.contract.suites.validity import RelationTimesSuite
+from tests.contract.suites.writing import ExtractionLogSuite, ManualGraphSuite
+from tests.unit.test_enrich import fill, reading
+from tests.unit.test_enrich import log_content as content
+from tests.unit.vector_stores import qdrant_index
+
+# --- neo4j documents
 
 
 class TestDocuments(OnNeo4j, DocumentStoreSuite):
@@ -295,3 +318,293 @@ def test_another_schema_is_refused(
                 pass
         finally:
             database.define("MATCH (s:ClewSchema) SET s = {name: 'store', version: 1}")
+
+
+# --- neo4j graph
+
+
+_EMPTY = "MATCH (n) WHERE n.namespace = $namespace AND NOT n:ClewStore DETACH DELETE n"
+
+
+class TestGraph(OnNeo4j, GraphStoreSuite):
+    pass
+
+
+class TestRelationTimes(OnNeo4j, RelationTimesSuite):
+    pass
+
+
+class TestWriting(OnNeo4j, ManualGraphSuite):
+    pass
+
+
+class TestReadings(OnNeo4j, ExtractionLogSuite):
+    pass
+
+
+class TestRoundTrips(OnNeo4j):
+    def test_they_do_not_grow_with_what_is_written_or_read(
+        self, store: Neo4jStore, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        few = [trips for _, trips in self.trips(store, caplog, "few", 1)]
+        many = list(self.trips(store, caplog, "many", 100))
+        assert [trips for _, trips in many] == few
+        assert [count for count, _ in many] == [100, 100, 100, 100, 100, 100]
+
+    def trips(
+        self, store: Neo4jStore, caplog: pytest.LogCaptureFixture, name: str, count: int
+    ) -> Iterator[tuple[int, int]]:
+        """Of some writing and reading: how much it was, and its round trips."""
+
+        def counted(found: Sized) -> tuple[int, int]:
+            trips = sum(r.message.startswith("neo4j rows=") for r in caplog.records)
+            caplog.clear()
+            return len(found), trips
+
+        with caplog.at_level(logging.DEBUG, logger="clew"):
+            made = store.add_entities([NewEntity(name=f"{name} {i}") for i in range(count)])
+            yield counted(made)
+            ids = [entity_id for entity_id, _ in made]
+            loops = [NewRelation(source_id=i, target_id=i, relation_type="lives_in") for i in ids]
+            yield counted(store.add_relations(loops))
+            yield counted(store.add_relations(loops))
+            yield counted(store.entities(ids))
+            relations = store.relations(ids, as_of=datetime(2020, 1, 1, tzinfo=UTC))
+            yield counted(relations)
+            yield counted(range(store.delete_entities(ids)))
+
+
+@pytest.fixture(scope="module")
+def shared_store(
+    neo4j_address: str, neo4j_settings: Neo4jSettings, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Neo4jStore]:
+    """One for all examples, since making a store's indexes takes longer than a whole example."""
+    folder = tmp_path_factory.mktemp("neo4j")
+    with new_place(neo4j_address, neo4j_settings) as place, place.store(folder) as store:
+        yield store
+
+
+@given(steps=any_steps)
+@settings(max_examples=12)
+def test_any_steps_show_what_they_show_in_sqlite(
+    shared_store: Neo4jStore, tmp_path_factory: pytest.TempPathFactory, steps: list[Step]
+) -> None:
+    database, folder = shared_store.database, tmp_path_factory.mktemp("sqlite")
+    database.write(lambda: database.rows(_EMPTY))
+    model = SqliteStore(folder, embedder=EMBEDDER, functional=FUNCTIONAL)
+    try:
+        for step in [*first_steps, *steps]:
+            assert take(shared_store, step) == take(model, step)
+            assert seen(shared_store) == seen(model)
+        assert shared_store.check().problems == model.check().problems == ()
+    finally:
+        model.close()
+
+
+# --- What a model found in passages is added and taken back on a server as in a file.
+
+
+class TestEnrichments(OnNeo4j):
+    def test_both_stores_hold_the_same(self, store: Neo4jStore, tmp_path: Path) -> None:
+        here = SqliteStore(tmp_path / "file", embedder=EMBEDDER)
+        assert steps(here) == steps(store)
+        here.close()
+
+
+class TestDescriptions(OnNeo4j):
+    def test_both_stores_show_the_same(self, store: Neo4jStore, tmp_path: Path) -> None:
+        here = SqliteStore(tmp_path / "file", embedder=EMBEDDER)
+        assert described(here) == described(store)
+        here.close()
+
+
+def described(store: Neo4jStore | SqliteStore) -> list[object]:
+    """What is shown of things that were described, before and after a document is deleted."""
+    fill(store)
+    communities, log = Communities(store.backend), Descriptions(store.backend)
+    assert communities.write(make_changes())
+    ids = [document.id for document in store.documents()]
+    (entity,) = store.find_entities("Anna", 1)
+    topic = communities.topics()[0]
+    theme = topic.theme_phrase
+    keys = f"document:{ids[0]}", f"entity:{entity.id}", f"topic:{topic.id}", f"theme:{theme}"
+    made = [
+        StoredDescription(
+            key=key,
+            name=f"name of {key}",
+            title=f"Title {key}",
+            text=f"Said of “{key}” [1].",
+            sources=(f"{ids[0]}#0",),
+            documents=(document,),
+            basis="b",
+            reason="malformed" if key.startswith("entity") else "",
+        )
+        for key, document in zip((*keys, "community:3"), (*ids[:1] * 3, *ids[1:2] * 2), strict=True)
+    ]
+    log.describe(made)
+    log.describe(made[:2])
+
+    def shown() -> list[object]:
+        kinds = log.descriptions("entity", "topic", "theme", "community", "document", "part")
+        return [
+            dict(sorted(kinds.items())),
+            [document.summary for document in store.documents()],
+            [one.description for one in store.find_entities("Anna", 1)],
+            communities.topics(),
+            communities.communities(),
+        ]
+
+    found = shown()
+    assert store.check().problems == ()
+    store.delete([ids[0]])
+    found += shown()
+    log.forget(["community:3", "unknown"])
+    return found + shown()
+
+
+def steps(store: Neo4jStore | SqliteStore) -> list[object]:
+    fill(store)
+    (chunk,), (other,) = chunk_ids_of(store, "a"), chunk_ids_of(store, "b")
+    log, before = Enrichments(store.backend), content(store)
+    found = reading(("Anna", "met", "smith"), ("the smith", "greeted", "Anna"))
+    smith = NewEntity(name="the smith", entity_type="person")
+    new = log.record_extraction({chunk: found}, [smith])
+    log.fail("extract", {other: "malformed"})
+    seen = [new, log.done("extract"), _shown(content(store))]
+    log.undo_extraction([chunk, other])
+    after = content(store)
+    assert after == before
+    assert store.check().problems == ()
+    return [*seen, log.done("extract"), _shown(after), *_situated(store, log)]
+
+
+def _situated(store: Neo4jStore | SqliteStore, log: Enrichments) -> list[object]:
+    """A passage is given a context and loses it again; its mentions and relations stay with it."""
+    (chunk,) = chunk_ids_of(store, "a")
+    vector = np.eye(1, EMBEDDER[1], dtype=np.float32)
+    log.record_contexts({chunk: "A tale of a smithy.", 999: "gone"}, np.repeat(vector, 2, axis=0))
+    (new,) = chunk_ids_of(store, "a")
+    ids, _ = store.search_keywords(["smithi"], 10)
+    found = [
+        store.chunks([new])[0].context,
+        ids.tolist() == [new],
+        new > chunk,
+        log.done("context"),
+    ]
+    found += [len(store.chunk_relations([new])), len(store.mention_rows())]
+    embedded = dict(zip(*(column.tolist() for column in store.embeddings()), strict=True))
+    found.append(embedded[new] == vector[0].tolist())
+    assert store.check().problems == ()
+    log.undo_contexts([new])
+    (last,) = chunk_ids_of(store, "a")
+    assert store.check().problems == ()
+    again = make_entry("c", "Bo came.", names=["Bo"])
+    store.save(again)
+    assert store.check().problems == ()
+    return [*found, store.chunks([last])[0].context, last > new, log.done("context")]
+
+
+def _shown(found: list[object]) -> list[str]:
+    """Without the moments, which differ."""
+    return [repr(found[:2])] + [
+        f"{r.from_entity_id} {r.relation_type} {r.to_entity_id} {r.weight} {r.extractor}"
+        for r in found[2]  # type: ignore[attr-defined]
+    ]
+
+
+# --- What language models were asked, kept on a server as in a file.
+
+
+ENTRY = LoggedReply(
+    key="a",
+    task="extract",
+    model="small",
+    subject="d1#0",
+    documents=("d1",),
+    reason="",
+    reply='{"text": "yes"}',
+    characters=40,
+    usage=Usage(input_tokens=12, cached_tokens=8, output_tokens=5),
+    cost=0.25,
+    seconds=1.5,
+    at="2026-01-02T03:04:05+00:00",
+)
+
+
+class TestReplies(OnNeo4j):
+    def test_both_stores_keep_the_same(self, store: Neo4jStore, tmp_path: Path) -> None:
+        here = SqliteStore(tmp_path / "file", embedder=EMBEDDER)
+        for one in (here, store):
+            one.save(make_entry("diary", "Ada kept bees."))
+        assert replies_steps(here) == replies_steps(store)
+        here.close()
+
+
+def replies_steps(store: Neo4jStore | SqliteStore) -> list[object]:
+    """All that can be asked of the log, and what comes back."""
+    replies, generation = Replies(store.backend), store.generation()
+    (document,) = store.documents()
+    replies.record(ENTRY)
+    replies.record(replace(ENTRY, key="b", reason="empty", reply="", cost=None))
+    replies.record(replace(ENTRY, key="c", documents=(document.id,), at="2026-01-03T00:00:00"))
+    seen: list[object] = [
+        replies.find("a", counted=True),
+        replies.find("a", counted=False),
+        replies.find("b", counted=True),
+        replies.find("x", counted=True),
+        replies.entries(),
+        store.generation() - generation,
+    ]
+    replies.record(replace(ENTRY, key="b"))
+    seen.append(replies.find("b", counted=False))
+    store.delete([document.id])
+    seen += [[entry.key for entry in replies.entries()], replies.clear(), replies.entries()]
+    assert seen[0] == ENTRY
+    assert seen[-3:] == [["a", "b"], 2, []]
+    return seen
+
+
+# --- The store on Neo4j read in one look, and with its vectors in Qdrant.
+
+
+class TestRecords(OnNeo4j, PassageRecordsSuite):
+    pass
+
+
+class TestVectorsInQdrant(OnNeo4j, VectorIndexSuite):
+    @pytest.fixture
+    def index(self, store: Neo4jStore, tmp_path: Path) -> Iterator[VectorIndex]:
+        index = qdrant_index(store, QdrantSettings(), "default", tmp_path)
+        yield index
+        index.close()
+
+
+class TestSteady(OnNeo4j):
+    def test_numbers_are_asked_for_once_inside_it(
+        self, neo4j_store: Neo4jStore, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        with caplog.at_level("DEBUG", logger="clew"), neo4j_store.pinned_generation():
+            before = (
+                neo4j_store.generation(),
+                neo4j_store.mentions_version(),
+                neo4j_store.embedder(),
+            )
+            assert (
+                neo4j_store.generation(),
+                neo4j_store.mentions_version(),
+                neo4j_store.embedder(),
+            ) == before
+        assert sum(record.message.startswith("neo4j rows=") for record in caplog.records) == 1
+
+
+class TestNamespaces(OnNeo4j):
+    def test_a_namespace_is_not_made_by_asking_whether_there_is_one(
+        self, neo4j_place: Place, tmp_path: Path
+    ) -> None:
+        login = {**neo4j_place.settings.model_dump(), "local": tmp_path}
+        wanted = load_settings(store=neo4j_place.address, namespace="never-made", neo4j=login)
+        assert not store_exists(wanted)
+        assert not store_exists(wanted)
+        with neo4j_place.store(tmp_path):
+            made = wanted.model_copy(update={"namespace": neo4j_place.namespace})
+            assert store_exists(made)

@@ -1,5 +1,8 @@
+"""The store in SQLite, against the suites of every store."""
+
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,14 +11,18 @@ import numpy as np
 import pytest
 
 from clew.ports import VectorIndex
+from clew.stores.communities import Communities
 from clew.stores.keywords import DerivedKeywords
+from clew.stores.sqlite.journal import SqliteAudit, SqliteJobs
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.store import Store
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.conformance import DocumentStoreSuite, KeywordIndexSuite, VectorIndexSuite
 from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry
 from tests.contract.filter_suite import FilterSuite
+from tests.contract.suites.communities import CommunityWriterSuite
 from tests.contract.suites.graph import GraphStoreSuite
+from tests.contract.suites.jobs import AuditLogSuite, JobStoreSuite
 from tests.contract.suites.lineage import LineageSuite
 from tests.contract.suites.names import NamesSuite
 from tests.contract.suites.neighbourhoods import NeighbourhoodSourceSuite
@@ -27,6 +34,9 @@ from tests.contract.suites.writing import ExtractionLogSuite, ManualGraphSuite
 
 if TYPE_CHECKING:
     from clew.types import Ids, Scores
+
+
+# --- sqlite store
 
 
 class OnSqlite:
@@ -126,3 +136,75 @@ class TestVectors(OnSqlite, VectorIndexSuite):
     @pytest.fixture
     def index(self, store: Store, tmp_path: Path) -> VectorIndex:
         return VectorMatrix(store, tmp_path)
+
+
+# --- sqlite jobs
+
+
+@pytest.fixture
+def jobs_store(tmp_path: Path) -> Iterator[SqliteStore]:
+    store = SqliteStore(tmp_path, embedder=EMBEDDER)
+    yield store
+    assert store.check().problems == ()
+    store.close()
+
+
+class TestJobs(JobStoreSuite):
+    @pytest.fixture
+    def jobs(self, jobs_store: SqliteStore) -> SqliteJobs:
+        return SqliteJobs(jobs_store.database)
+
+
+class TestAudit(AuditLogSuite):
+    @pytest.fixture
+    def log(self, jobs_store: SqliteStore) -> SqliteAudit:
+        return SqliteAudit(jobs_store.database)
+
+
+def test_a_clock_that_goes_back_leaves_no_lease_of_a_day(
+    jobs_store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs, real = SqliteJobs(jobs_store.database), time.time
+    job, _ = jobs.submit("read", {}, description="")
+    monkeypatch.setattr(time, "time", lambda: real() + 24 * 3600)
+    lost = jobs.claim(15)
+    assert lost is not None
+    monkeypatch.setattr(time, "time", lambda: real() - 10)  # a clock that is put right a little
+    assert jobs.extend(job.id, lost.owner, 15)
+    monkeypatch.setattr(time, "time", lambda: real() - 20)
+    assert jobs.claim(15) is None
+    monkeypatch.setattr(time, "time", lambda: real() + 24 * 3600)
+    assert jobs.extend(job.id, lost.owner, 15)
+    monkeypatch.setattr(time, "time", real)
+    taken = jobs.claim(15)
+    assert taken is not None
+    assert (taken.id, taken.attempts) == (job.id, 2)
+    assert not jobs.finish(job.id, lost.owner)
+    assert jobs.finish(job.id, taken.owner)
+
+
+def test_jobs_do_not_count_as_changes_of_what_is_searched(jobs_store: SqliteStore) -> None:
+    jobs, before = SqliteJobs(jobs_store.database), jobs_store.generation()
+    job, _ = jobs.submit("read", {}, description="", lease_seconds=60)
+    jobs.plan(job.id, job.owner, ["a"])
+    jobs.settle(job.id, job.owner, {0: None})
+    jobs.finish(job.id, job.owner)
+    SqliteAudit(jobs_store.database).record("ann", "ingest_document", {})
+    assert jobs_store.generation() == before
+
+
+# --- sqlite communities
+
+
+class TestCommunities(CommunityWriterSuite):
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> Iterator[Store]:
+        store = SqliteStore(tmp_path, embedder=EMBEDDER)
+        yield store
+        assert store.check().problems == ()
+        store.close()
+
+    @pytest.fixture
+    def keeper(self, store: Store) -> Communities:
+        assert isinstance(store, SqliteStore)
+        return Communities(store.backend)

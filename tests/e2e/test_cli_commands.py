@@ -1,18 +1,28 @@
+"""The commands of the command line, and the shapes that programs read."""
+
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
+import subprocess
 import xml.etree.ElementTree as ElementTree
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import clew as library_api
+from clew.search.strategies import AUTO, STRATEGIES
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Library, Run
+
+
+# --- cli commands
+
 
 VERBS = {"demo", "index", "search", "documents", "show", "delete", "entity", "stats", "check"}
 
@@ -95,7 +105,7 @@ def test_search_prints_what_the_library_finds(clew: Run, indexed: Library) -> No
         expected = engine.search(question, limit=3, max_tokens=200).to_dict()
 
     done = clew(
-        "query",
+        "search",
         *question.split(),
         "--store",
         indexed.store,
@@ -237,10 +247,6 @@ def test_show_lists_the_versions_of_a_document(in_process: Run, library: Library
     assert [version["replaced_at"] is None for version in found] == [False, True]
     assert printed.splitlines()[0].split() == ["version", "SHA-256", "indexed", "replaced", "kept"]
     assert len(printed.splitlines()) >= 3
-    assert in_process("documents", "--versions", "bells", *store).stdout == printed
-    both = in_process("documents", "--versions", "bells", "--where", "year=2020", *store)
-    assert both.returncode == 2
-    assert "leave --where out" in both.stderr
 
 
 def test_show_prints_an_earlier_text(in_process: Run, library: Library) -> None:
@@ -292,14 +298,14 @@ def test_entities_that_may_be_one_are_listed_and_kept_apart(
     (tmp_path / "2.txt").write_text("They met A. Keller there.")
     in_process("index", str(tmp_path / "1.txt"), str(tmp_path / "2.txt"), *store)
 
-    listed = in_process("entity", "suggest", *store).stdout
-    (one,) = json.loads(in_process("entity", "suggest", *store, "--json").stdout)
-    refused = in_process("entity", "refuse", one["source"], one["target"], *store).stdout
+    (one,) = json.loads(in_process("call", "suggest_merges", *store).stdout)["suggestions"]
+    ids = {"entity_id": one["source_id"], "other_id": one["target_id"]}
+    refused = in_process("call", "refuse_merge", json.dumps(ids), *store)
 
-    assert "A. Keller" in listed
-    assert (one["target"], one["confidence"]) == ("Ada Keller", 0.8)
-    assert refused == "A. Keller and Ada Keller stay apart\n"
-    assert "no two entities" in in_process("entity", "suggest", *store).stdout
+    assert (one["source"], one["target"]) == ("A. Keller", "Ada Keller")
+    assert one["confidence"] == 0.8
+    assert refused.returncode == 0
+    assert json.loads(in_process("call", "suggest_merges", *store).stdout)["suggestions"] == []
 
 
 def test_entities_are_merged_split_and_renamed(in_process: Run, library: Library) -> None:
@@ -312,7 +318,12 @@ def test_entities_are_merged_split_and_renamed(in_process: Run, library: Library
 
     assert merged["name"] == "Tarn Abbey"
     assert split["name"] == "Jonas Reed"
-    assert shown["entity"] == json.loads(renaming.stdout)
+    assert json.loads(renaming.stdout) == {
+        "success": True,
+        "entity_id": shown["entity"]["id"],
+        "name": shown["entity"]["name"],
+        "before": "Jonas Reed",
+    }
     assert {alias["name"] for alias in shown["aliases"]} == {"Jonas Reed", "Jonas Reed Esq"}
 
 
@@ -322,12 +333,15 @@ def test_a_retracted_relation_is_gone(in_process: Run, library: Library) -> None
         held = engine.store.relations([engine.entities.get("Tarn Abbey").id])
     wrong = next(r.id for r in held if r.relation_type == "part_of")
 
-    done = in_process("entity", "retract", str(wrong), str(wrong), "999999", *store)
-    again = in_process("entity", "retract", str(wrong), "--json", *store)
+    def delete(relation: int) -> subprocess.CompletedProcess[str]:
+        given = json.dumps({"relation_id": relation, "confirm": True})
+        return in_process("call", "delete_relation", given, *store)
+
+    done, again = delete(wrong), delete(wrong)
     shown = json.loads(in_process("entity", "show", "Tarn Abbey", "--json", *store).stdout)
 
-    assert done.stdout == "1 of 2 relations retracted\n"
-    assert json.loads(again.stdout) == {"retracted": 0}
+    assert json.loads(done.stdout)["deleted"] == 1
+    assert (again.returncode, again.stdout) == (2, "")
     assert len(shown["relations"]) == len(held) - 1
     assert "part_of" not in {r["relation"] for r in shown["relations"]}
 
@@ -335,18 +349,16 @@ def test_a_retracted_relation_is_gone(in_process: Run, library: Library) -> None
 def test_entities_are_listed_by_name_and_by_type(in_process: Run, indexed: Library) -> None:
     store = ("--store", indexed.store)
 
-    every = json.loads(in_process("entity", "list", "--json", *store).stdout)
+    def found(tool: str, name: str, **given: object) -> list[dict[str, Any]]:
+        done = in_process("call", tool, json.dumps(given), *store)
+        return list(json.loads(done.stdout)[name])
+
+    every = found("entity_importance", "entities", limit=100)
     kind = every[0]["entity_type"]
-    of_kind = json.loads(in_process("entity", "list", "--type", kind, "--json", *store).stdout)
-    named = json.loads(in_process("entity", "list", "tarn", "--json", *store).stdout)
-    shown = in_process("entity", "list", "--limit", "1", *store).stdout
+    of_kind = found("search_entities", "results", query="Tarn Abbey", node_types=[kind])
 
     assert {"Tarn Abbey", "Lorne Estate"} <= {entity["name"] for entity in every}
-    assert of_kind == [entity for entity in every if entity["entity_type"] == kind]
-    assert [entity["name"] for entity in named] == ["Tarn Abbey"]
-    assert every[0]["name"] in shown
-    assert every[1]["name"] not in shown
-    assert in_process("entity", "list", "zzz", *store).stdout == "no entity is like that\n"
+    assert {entity["entity_type"] for entity in of_kind} == {kind}
 
 
 # --- upkeep
@@ -386,7 +398,7 @@ def test_export_writes_graphs_and_lines(in_process: Run, indexed: Library, tmp_p
     assert ElementTree.fromstring(graph.stdout).tag.endswith("graphml")
     assert all(isinstance(json.loads(line), dict) for line in lines.stdout.splitlines())
     assert (tmp_path / "all.jsonl").read_text(encoding="utf-8") == lines.stdout
-    assert "bytes written to all.jsonl" in filed.stdout
+    assert "bytes written to all.jsonl" in filed.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["all.jsonl"]
 
 
@@ -409,3 +421,436 @@ def test_eval_compares_strategies(in_process: Run, tmp_path: Path) -> None:
     assert not (tmp_path / ".clew").exists()
     kinds = json.loads(in_process("eval", "tiny", "--rag-types", "--json").stdout)
     assert [row["strategy"] for row in kinds["rows"]] == ["traditional", "contextual", "graph"]
+
+
+# --- The options of `clew search`, and the shapes that programs read.
+
+
+WHERE = "Where does Mara Lind live?"
+
+
+def asked(run: Run, library: Library, *arguments: str) -> dict[str, Any]:
+    done = run("search", *arguments, "--store", library.store, "--json")
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def titles(found: dict[str, Any]) -> list[str]:
+    return [hit["metadata"]["title"] for hit in found["results"]]
+
+
+# --- strategies
+
+
+def test_help_names_every_strategy(in_process: Run) -> None:
+    usage = in_process("search", "--help").stdout
+
+    assert [name for name in (*STRATEGIES, AUTO) if not re.search(rf"\b{name}\b", usage)] == []
+
+
+def test_options_reach_the_strategies(in_process: Run, workshop: Library) -> None:
+    def answer(*options: str) -> dict[str, Any]:
+        return asked(in_process, workshop, "Mara Lind and the Sole Trust", *options)
+
+    hops = [answer("--strategy", "multi_hop", "--max-hops", n)["context"]["text"] for n in "12"]
+    alphas = [
+        answer("--strategy", "hybrid", "--fusion", "weighted", "--alpha", share)["results"]
+        for share in ("0", "1")
+    ]
+    chain = answer("--strategy", "hierarchical", "--hierarchy", "person -works_for-> organisation")
+
+    assert ["Path of 2 hops" in text for text in hops] == [False, True]
+    assert alphas[0][0]["score"] == pytest.approx(1)
+    assert [hit["id"] for hit in alphas[0]] != [hit["id"] for hit in alphas[1]]
+    assert "Jonas Weir — works_for → Sole Trust" in chain["context"]["text"]
+
+
+# --- time
+
+
+def test_time_by_hand_keeps_to_it(in_process: Run, workshop: Library) -> None:
+    since = asked(in_process, workshop, "Mara Lind", "--since", "2023-06")
+    until = asked(in_process, workshop, "Mara Lind", "--until", "2022")
+    then = asked(in_process, workshop, WHERE, "--as-of", "2023-06-01")
+
+    assert titles(since) == ["Letter from Ostby"]
+    assert set(titles(until)) == {"A Guide to Looms", "The Sole Trust"}
+    assert "Letter from Ostby" not in titles(then)
+    relations = [r for hit in then["results"] for r in hit["graph_context"]["relationships"]]
+    assert [r["to"] for r in relations if r["relation"] == "lives_in"] == ["Tarnholm"]
+
+
+def test_time_in_the_question_goes_first_or_alone_or_not_at_all(
+    in_process: Run, workshop: Library
+) -> None:
+    question = "What happened in 2024?"
+    first = asked(in_process, workshop, question)
+    alone = asked(in_process, workshop, question, "--temporal")
+    ignored = asked(in_process, workshop, question, "--no-temporal")
+
+    assert first["strategy"] == "temporal"
+    assert titles(first)[0] == "Letter from Ostby"
+    assert len(titles(first)) > 1
+    assert titles(alone) == ["Letter from Ostby"]
+    assert [found["temporal_info"]["applied"] for found in (first, alone)] == [
+        "preferred",
+        "filtered",
+    ]
+    assert (ignored["temporal_info"]["phrase"], ignored["temporal_info"]["since"]) == ("", None)
+
+
+# --- shapes
+
+RESULT = {"query", "strategy", "reason", "results", "graph_entities", "temporal_info"} | {
+    "timings_ms",
+    "notes",
+}
+HIT = {"id", "text", "metadata", "score", "scores", "source", "graph_context"}
+METADATA = {"document", "title", "source", "page", "char_start", "char_end"}
+
+
+def test_json_keeps_the_contract(in_process: Run, workshop: Library) -> None:
+    found = asked(in_process, workshop, "Where did Mara Lind live in 2023?")
+
+    assert found.keys() >= RESULT
+    assert [type(found[key]) for key in ("query", "strategy", "reason")] == [str] * 3
+    assert set(found["graph_entities"]) == {"Mara Lind", "2023"}
+    assert found["temporal_info"].keys() >= {"phrase", "since", "until", "as_of", "applied"}
+    assert found["timings_ms"].keys() >= {"analyse", "retrieve", "bridge"}
+    assert all(isinstance(value, float) for value in found["timings_ms"].values())
+    assert all(isinstance(remark, str) for remark in found["notes"])
+    with library_api.open(workshop.store) as engine:
+        for hit in found["results"]:
+            _check_hit(hit, engine.documents.text(hit["metadata"]["document"]))
+
+
+def _check_hit(hit: dict[str, Any], text: str) -> None:
+    assert hit.keys() >= HIT
+    where, graph = hit["metadata"], hit["graph_context"]
+    assert where.keys() >= METADATA
+    assert hit["text"] == text[where["char_start"] : where["char_end"]]
+    assert hit["id"].startswith(where["document"])
+    assert hit["scores"].keys() <= {"vector", "keyword", "graph", "temporal"}
+    assert hit["source"] in ("vector", "keyword", "graph", "hybrid")
+    assert graph.keys() == {"entities", "relationships", "path"}
+    assert all(isinstance(item, str) for item in (*graph["entities"], *graph["path"]))
+    for relation in graph["relationships"]:
+        assert relation.keys() >= {"from", "relation", "to", "evidence"}
+        origin = relation["provenance"]
+        # Authors are stated by the metadata: no sentence says so, and the passage is the origin.
+        span = (where["char_start"], where["char_end"])
+        by_metadata = relation["relation"] == "authored_by"
+        assert ((origin["start"], origin["end"]) == span) or not by_metadata
+        stated = "" if by_metadata else text[origin["start"] : origin["end"]]
+        assert relation["evidence"] == stated
+        assert 0 < origin["confidence"] <= 1
+    origin = hit["provenance"]
+    assert (origin["document"], origin["start"]) == (where["document"], where["char_start"])
+    assert datetime.fromisoformat(origin["written_at"]).year in (2021, 2022, 2023, 2024)
+
+
+# --- what a person reads
+
+
+def test_explain_tells_route_time_trail_and_relations(in_process: Run, workshop: Library) -> None:
+    done = in_process(
+        "search", "Where did Mara Lind live in 2023?", "--explain", "--store", workshop.store
+    )
+
+    shown = done.stdout
+    assert shown.startswith("strategy temporal: dated passages and a period: “in 2023”\n")
+    assert "time: 2023 (“in 2023”), preferred\n" in shown
+    assert "[1] Diary of a workshop, Mara Lind, 2023-05-08, characters 0–" in shown
+    trail = r"document [0-9a-f]{16}, version 1, sha256 \w{12}, by Mara Lind, written 2023-05-08, "
+    assert re.search(trail + r"indexed \d{4}-\d\d-\d\d, read by pattern/", shown)
+    held = r"    Mara Lind — lives_in → Tarnholm, until 2023 "
+    assert re.search(held + r"\(pattern/\d+, 0\.\d\d\)", shown)
+    assert "    Mara Lind — lives_in → Ostby, since 2024 (" in shown
+    assert done.stderr == ""
+
+
+def test_context_ends_with_numbered_sources(in_process: Run, workshop: Library) -> None:
+    done = in_process("search", WHERE, "--context", "--citations", "--store", workshop.store)
+
+    context, _, sources = done.stdout.partition("\nSources:\n")
+    numbers = re.findall(r"^\[(\d+)\] ", context, re.MULTILINE)
+    lines = sources.splitlines()
+    assert [line.split()[0] for line in lines] == [f"[{number}]" for number in numbers]
+    [letter] = [line for line in lines if "Letter from Ostby" in line]
+    assert letter.endswith(f", Mara Lind, 2024-02-12, {workshop.folder / 'letter.md'}")
+
+
+# --- confidence
+
+
+def test_every_hit_that_was_judged_says_how_sure_it_is(in_process: Run, workshop: Library) -> None:
+    found = asked(in_process, workshop, WHERE)
+
+    sure = [hit["confidence"] for hit in found["results"]]
+    assert all(0 <= confidence <= 1 for confidence in sure)
+    assert found["confidence"] == max(sure)
+    assert found["answered"] is True
+    shown = in_process("search", WHERE, "--store", workshop.store).stdout
+    assert f"confidence {sure[0]:.2f}" in shown
+
+
+def test_keywords_are_judged_where_a_least_confidence_is_asked(
+    in_process: Run, workshop: Library
+) -> None:
+    plain = asked(in_process, workshop, WHERE, "--strategy", "keyword")
+    judged = asked(in_process, workshop, WHERE, "--strategy", "keyword", "--min-confidence", "0")
+
+    assert plain["confidence"] is None
+    assert plain["answered"] is True
+    assert judged["confidence"] == max(hit["confidence"] for hit in judged["results"])
+    assert [hit["id"] for hit in plain["results"]] == [hit["id"] for hit in judged["results"]]
+
+
+@pytest.mark.parametrize("output", [(), ("--json",)])
+def test_nothing_that_answers_is_told_and_leaves_with_1(
+    in_process: Run, workshop: Library, output: tuple[str, ...]
+) -> None:
+    foreign = "Which enzyme splits lactose in the gut of calves?"
+    done = in_process(
+        "search", foreign, "--min-confidence", "0.6", "--store", workshop.store, *output
+    )
+
+    assert done.returncode == 1
+    assert "nothing found that answers this" in done.stdout + done.stderr
+    if output:
+        found = json.loads(done.stdout)
+        assert found["answered"] is False
+        assert found["results"]
+        assert found["confidence"] < 0.6
+
+
+# --- What can be seen of the graph: paths, timelines, communities, topics, subgraphs,
+# figures.
+
+
+SPACE = {"g": "http://graphml.graphdrawing.org/xmlns"}
+
+
+def data(run: Run, *arguments: str | Path) -> Any:  # noqa: ANN401 - JSON of many shapes
+    done = run(*arguments, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    return json.loads(done.stdout)
+
+
+def test_path_shows_each_tie_with_its_sentence(in_process: Run, workshop: Library) -> None:
+    store = ("--store", workshop.store)
+
+    shown = in_process("path", "Mara Lind", "Sole Trust", *store)
+    found = data(in_process, "path", "Mara Lind", "Sole Trust", *store)
+
+    # Jonas Weir, who works for the trust, is as near.
+    assert (
+        "2 hops\n"
+        "    Mara Lind — Weir Mill\n"
+        "        “Mara Lind lives in Tarnholm, close to the Weir Mill.” (Diary of a workshop)\n"
+        "    Weir Mill — part_of → Sole Trust\n"
+        "        “The Weir Mill is part of the Sole Trust.” (A Guide to Looms)\n\n"
+    ) in shown.stdout
+    assert (shown.returncode, shown.stderr) == (0, "")
+    hops = [way["hops"] for way in found["paths"]]
+    assert hops == sorted(hops)
+    nearest = [way["ties"][1]["relation"] for way in found["paths"] if way["hops"] == 2]
+    assert "part_of" in nearest
+    assert found["notes"] == []
+
+
+def test_no_path_is_said_and_is_no_failure(in_process: Run, workshop: Library) -> None:
+    done = in_process(
+        "path", "Mara Lind", "Agnes Holm", "--max-hops", "1", "--store", workshop.store
+    )
+
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.startswith("Note: no path of at most 1 hops ties 'Mara Lind'")
+
+
+def test_a_path_leads_through_no_journal_and_through_no_year(
+    in_process: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "refs.bib").write_text(
+        "@article{a, author={Ada Quill}, title={Weirs}, journal={River Works}, year={2019}}\n"
+        "@article{b, author={Piet Oss}, title={Lamps}, journal={River Works}, year={2019}}\n"
+        "@article{c, author={Ada Quill and Ilse Marr}, title={Glass}, journal={Vell}, year={2020}}"
+    )
+    assert in_process("index", "refs.bib", "--pack", "papers").returncode == 0
+
+    apart = in_process("path", "Ada Quill", "Piet Oss", "--max-hops", "5")
+    strongest = in_process("path", "Ada Quill", "Piet Oss", "--weighted")
+    together = in_process("path", "Ada Quill", "Ilse Marr", "--max-hops", "5")
+    ending = in_process("path", "Ada Quill", "River Works")
+
+    assert apart.stdout == strongest.stdout == ""
+    assert "“Authors: Ada Quill; Ilse Marr” (Glass)" in together.stdout
+    assert "River Works" not in together.stdout
+    assert "Weirs — published_in → River Works" in ending.stdout
+
+
+def test_timeline_is_in_order_and_ends_with_its_day(in_process: Run, workshop: Library) -> None:
+    store = ("--store", workshop.store)
+
+    printed = in_process("timeline", "Mara Lind", *store).stdout
+    entries = data(in_process, "timeline", "Mara Lind", *store)["timeline"]
+    then = in_process("timeline", "Mara Lind", "--as-of", "2023-12-31", *store).stdout
+
+    rows = [re.split(r"\s{2,}", line.strip()) for line in printed.splitlines()]
+    assert rows[0] == ["when", "what", "source"]
+    assert ["2019", "Pia Sand taught Mara Lind to weave in 2019.", "A Guide to Looms"] in rows
+    moved = ["until 2023", "Mara Lind — lives_in → Tarnholm"]
+    assert [*moved, "Diary of a workshop"] in rows
+    moments = [datetime.fromisoformat(one["from"] or one["until"]) for one in entries]
+    assert moments == sorted(moments)
+    assert "Ostby" in printed
+    assert "Ostby" not in then
+
+
+def test_communities_and_their_reports(in_process: Run, workshop: Library) -> None:
+    store = ("--store", workshop.store)
+
+    listed = in_process("communities", *store)
+    found = data(in_process, "communities", *store)["communities"]
+    reports = in_process("communities", "--limit", "1", *store)
+
+    assert listed.stdout.count("\n\nSources:\n\n[1] ") == len(found) >= 2
+    assert listed.stderr == reports.stderr == ""
+    first = found[0]
+    quoted = "\n".join(f"> {line}".rstrip() for line in first["summary"].splitlines())
+    assert reports.stdout.startswith(f"# {first['title']}\n\n{quoted}\n\nSources:\n\n[1] ")
+    for community in found:
+        assert community["size"] >= 3
+        assert {Path(source).parent for source in community["sources"]} == {workshop.folder}
+
+
+def test_topics_are_what_several_passages_are_on(in_process: Run, workshop: Library) -> None:
+    found = data(in_process, "topics", "--store", workshop.store)
+    printed = in_process("topics", "--limit", "1", "--store", workshop.store).stdout
+
+    by_name = {topic["name"]: topic for topic in found}
+    assert by_name["Mara Lind"]["documents"] == 3
+    assert len(printed.splitlines()) == 2
+    assert printed.split() == [*("topic", "theme", "passages", "documents"), *printed.split()[4:]]
+
+
+def test_subgraph_as_text_json_and_graphml(
+    in_process: Run, workshop: Library, tmp_path: Path
+) -> None:
+    question = ("How is Pia Sand tied to the Sole Trust?", "--store", workshop.store)
+
+    text = in_process("subgraph", *question)
+    found = data(in_process, "subgraph", *question)
+    same = in_process("subgraph", *question, "--format", "json")
+    filed = in_process("subgraph", *question, "--format", "graphml", "-o", "sub.graphml")
+
+    assert text.stdout.startswith("Entities: ")
+    assert "- Weir Mill — part_of → Sole Trust: “The Weir Mill is part of the Sole Trust.”" in (
+        text.stdout.splitlines()
+    )
+    assert json.loads(same.stdout) == found
+    assert found.keys() == {"query", "graph", "notes"}
+    graph = found["graph"]
+    names = {node["id"]: node["name"] for node in graph["nodes"]}
+    assert {"Pia Sand", "Sole Trust"} <= set(names.values())
+    assert (graph["node_count"], len(names)) == (len(graph["nodes"]), len(graph["nodes"]))
+    assert graph["edge_count"] == len(graph["edges"]) >= len(names) - 1
+    assert filed.stdout == ""
+    assert re.fullmatch(r"[\d,]+ bytes written to sub.graphml\n", filed.stderr)
+    drawn = ElementTree.parse(tmp_path / "sub.graphml")
+    assert {node.get("id") for node in drawn.iterfind(".//g:node", SPACE)} == {
+        f"e{id_}" for id_ in names
+    }
+
+
+def test_stats_of_the_graph(in_process: Run, workshop: Library) -> None:
+    store = ("--store", workshop.store)
+
+    found = data(in_process, "stats", "--graph", *store)
+    printed = in_process("stats", "--graph", *store).stdout
+    plain = data(in_process, "stats", *store)
+
+    graph = found.pop("graph")
+    assert found == plain
+    assert graph["statistics"]["entities"] == sum(1 for _ in _named(workshop))
+    assert graph["statistics"]["components"] >= 1
+    shares = [hub["pagerank"] for hub in graph["hubs"]]
+    assert shares == sorted(shares, reverse=True)
+    assert 0 < sum(shares) <= 1.000001
+    assert graph["hubs"][0]["entity"]["tier"] == "core"
+    headers = [line.split() for line in printed.splitlines() if "betweenness" in line]
+    assert [header[0] for header in headers] == ["hub", "between"]
+    assert "graph.ties" in printed
+
+
+def _named(workshop: Library) -> list[str]:
+    """Names of all entities but dates, which tie nothing."""
+    with library_api.open(workshop.store) as engine:
+        return [
+            entity.name
+            for entity in engine.store.entities(range(1, 1000))
+            if entity.entity_type != "date"
+        ]
+
+
+def test_entity_show_tells_validity_salience_and_tier(in_process: Run, workshop: Library) -> None:
+    store = ("--store", workshop.store)
+
+    printed = in_process("entity", "show", "Mara Lind", *store).stdout
+    found = data(in_process, "entity", "show", "Mara Lind", *store)
+    around = data(in_process, "entity", "neighbors", "Mara Lind", *store)
+
+    lines = [re.split(r"\s{2,}", line.strip()) for line in printed.splitlines()]
+    assert ["from", "relation", "to", "held", "evidence"] in lines
+    sentence = "Mara Lind moved to Ostby last month."
+    assert ["Mara Lind", "lives_in", "Ostby", "since 2024", sentence] in lines
+    assert found["entity"]["tier"] in ("core", "notable", "minor")
+    assert 0 < found["entity"]["salience_score"] <= 1
+    assert ["tier", found["entity"]["tier"]] in lines
+    ends = {r["tail"]: r["valid_until"] for r in found["relations"] if r["relation"] == "lives_in"}
+    assert ends == {"Tarnholm": "2024-01-01T00:00:00+00:00", "Ostby": None}
+    around_it = {(item["relation_type"], item["neighbor_name"]) for item in around["neighbors"]}
+    assert {("lives_in", "Tarnholm"), ("lives_in", "Ostby")} <= around_it
+
+
+# --- `clew ask` and `clew chat` at the command line, without a model.
+
+
+@pytest.mark.parametrize("mode", ["one-shot", "stepwise", "global"])
+def test_every_mode_answers_with_sources(in_process: Run, workshop: Library, mode: str) -> None:
+    shown = in_process("ask", WHERE, "--mode", mode, "--store", workshop.store)
+    found = json.loads(
+        in_process("ask", WHERE, "--mode", mode, "--store", workshop.store, "--json").stdout
+    )
+
+    assert shown.returncode == 0, shown.stderr
+    assert found["mode"] == mode.replace("-", "_")
+    assert found["answered"]
+    assert found["answer"] in " ".join(shown.stdout.split())
+    assert f"[{found['sources'][0]['number']}]" in shown.stdout
+    assert "no language model" in shown.stderr.lower()
+
+
+def test_below_the_confidence_asked_for_the_documents_do_not_say(
+    in_process: Run, workshop: Library
+) -> None:
+    done = in_process("ask", WHERE, "--min-confidence", "1", "--store", workshop.store)
+
+    assert done.returncode == 1
+    assert done.stdout.strip() == "The documents do not say."
+
+
+def test_a_conversation_without_a_model_says_so(in_process: Run, workshop: Library) -> None:
+    done = in_process("chat", WHERE, "--store", workshop.store)
+    listed = in_process("chat", "--list", "--json", "--store", workshop.store)
+    unknown = in_process("chat", "--conversation", "none", "Go on", "--store", workshop.store)
+    forbidden = in_process("chat", "--tools", "delete_document", "x", "--store", workshop.store)
+
+    assert done.returncode == 0, done.stderr
+    assert "Tarnholm" in done.stdout
+    assert "no language model is configured" in done.stderr
+    assert json.loads(listed.stdout) == []
+    for failed, says in ((unknown, "clew chat --list"), (forbidden, "--allow delete_document")):
+        assert failed.returncode == 2
+        assert says in failed.stderr

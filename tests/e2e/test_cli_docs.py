@@ -1,13 +1,30 @@
+"""The pages of the documentation keep to what the command line does."""
+
 from __future__ import annotations
 
+import json
+import math
+import re
 import runpy
+import shlex
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from importlib.resources import files
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
+
+from clew.cli.commands.demo import ANSWER, QUESTION
+from clew.text import terms
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Run
+
+
+# --- cli docs
+
 
 Docs: TypeAlias = Callable[..., tuple[int, str]]
 
@@ -46,7 +63,7 @@ def test_pages_are_written_then_current_then_stale(docs: Docs, tmp_path: Path) -
 def test_pages_name_commands_and_settings(docs: Docs, tmp_path: Path) -> None:
     docs()
 
-    assert "clew entity split [OPTIONS] NAME ALIAS..." in (tmp_path / "docs/cli.md").read_text()
+    assert "clew entity split [OPTIONS] ENTITY NAMES..." in (tmp_path / "docs/cli.md").read_text()
     assert "`CLEW_SPLIT__CHUNK_TOKENS`" in (tmp_path / "docs/settings.md").read_text()
     assert "- `entity_id` (integer, required): " in (tmp_path / "docs/tools.md").read_text()
 
@@ -64,3 +81,125 @@ def test_versions_must_agree(docs: Docs, tmp_path: Path) -> None:
     assert "pyproject.toml has version 0.0.9" in wrong[1]
     assert "CHANGELOG.md begins with 0.0.8" in wrong[1]
     assert right == (0, "")
+
+
+# --- The examples of docs/asking.md and the README's demo, run as they stand there.
+
+
+CHECKOUT = Path(__file__).parents[2]
+PAGE = (CHECKOUT / "docs" / "asking.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def examples() -> Iterator[tuple[list[str], list[str]]]:
+    """(arguments of `clew`, lines that the page says it prints), in order."""
+    for block in blocks("console"):
+        for example in re.split(r"^\$ clew ", block, flags=re.MULTILINE)[1:]:
+            command, *lines = example.rstrip("\n").split("\n")
+            yield shlex.split(command), lines
+
+
+def pattern(lines: Sequence[str]) -> str:
+    """`…` is any part of a line, and alone on a line any lines."""
+    parts = []
+    for line in lines:
+        if line == "…":
+            parts.append(r"(?:.*\n)*?")
+        else:
+            parts.append(re.escape(line.rstrip()).replace("…", ".*") + r" *\n")
+    return "".join(parts)
+
+
+@pytest.mark.parametrize("name", ["guide.md", "diary.md", "letter.md"])
+def test_the_page_gives_its_notes(name: str) -> None:
+    assert sum(block.startswith(f"<!-- notes/{name} -->\n") for block in blocks("markdown")) == 1
+
+
+def test_every_example_prints_what_the_page_says(
+    in_process: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A slow machine would say how far it is.
+    monkeypatch.setattr("clew.cli.progress.SECONDS_BETWEEN_LINES", math.inf)
+    (tmp_path / "notes").mkdir()
+    for block in blocks("markdown"):
+        place, _, text = block.partition("\n")
+        (tmp_path / place.strip("<!- >")).write_text(text, encoding="utf-8")
+
+    for arguments, lines in examples():
+        done = in_process(*arguments)
+
+        assert done.returncode == 0, done.stderr
+        printed = f"{done.stdout.rstrip()}\n{done.stderr}".lstrip("\n")
+        found = re.fullmatch(pattern(lines) + r"\n*", printed)
+        assert found, f"clew {shlex.join(arguments)} prints:\n{printed}"
+
+
+def test_the_demo_prints_what_the_readme_says(
+    in_process: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    said = re.search(r"^\$ uv run clew demo\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
+    assert said
+    lines = re.sub(r"indexed in [\d.]+ s", "indexed in … s", said[1]).rstrip("\n").split("\n")
+    lines = [line.strip() if line.strip() == "…" else line for line in lines]
+    monkeypatch.chdir(CHECKOUT)
+
+    done = in_process("demo")
+
+    assert done.returncode == 0, done.stderr
+    printed = "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
+    assert re.match(pattern(lines), printed), printed
+
+
+def test_every_strategy_has_an_entry() -> None:
+    from clew.search.strategies import STRATEGIES
+
+    headings = " ".join(re.findall(r"^### (.*)$", PAGE, re.MULTILINE))
+
+    assert {name for name in STRATEGIES if f"`{name}`" not in headings} == set()
+
+
+# --- cli demo
+
+
+def test_question_and_answer_share_no_word() -> None:
+    corpus = {text.splitlines()[0]: text for text in map(_read, _documents())}
+
+    assert set(terms(corpus[f"# {ANSWER}"])).isdisjoint(terms(QUESTION))
+    assert sum(not set(terms(text)).isdisjoint(terms(QUESTION)) for text in corpus.values()) >= 4
+    assert 8 <= len(corpus) <= 15
+
+
+def test_the_thread_leads_where_words_do_not(in_process: Run) -> None:
+    shown = json.loads(in_process("demo", "--json").stdout)
+
+    assert shown["places"]["keyword"] is None
+    assert shown["places"]["graph"] <= 3
+    answer = shown["result"]["results"][shown["places"]["graph"] - 1]
+    assert answer["metadata"]["title"] == ANSWER
+    path = answer["graph_context"]["path"]
+    assert path[0].startswith("Skerrow Rock")
+    assert ANSWER in path[-1]
+
+
+def test_demo_prints_answer_path_and_next_steps(clew: Run, tmp_path: Path) -> None:
+    done = clew("demo", "--store", "kept")
+
+    assert done.returncode == 0
+    assert QUESTION in done.stdout
+    assert f"] {ANSWER}, characters" in done.stdout
+    assert "Tobias Fenn" in done.stdout
+    assert "● Skerrow Rock" in done.stdout
+    assert "clew index FOLDER" in done.stdout
+    assert (tmp_path / "kept").is_dir()
+
+
+def _documents() -> list[str]:
+    return [entry.name for entry in (files("clew.cli") / "demo").iterdir()]
+
+
+def _read(name: str) -> str:
+    return (files("clew.cli") / "demo" / name).read_text(encoding="utf-8")

@@ -1,18 +1,37 @@
+"""What a person sees: bars, colours, ranges, threads."""
+
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
 
 import clew as library_api
+from clew.cli.output import Page, PlainPage
+from clew.cli.render import date_range, marked, matches, moment, print_thread
+from clew.cli.safe_stream import printable
+from clew.cli.styled import StyledPage
+from clew.text import terms
+from clew.times import read_period
+from clew.types import PathStep
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Library
+
+
+# --- cli terminal
+
 
 pty = pytest.importorskip("pty")
 
@@ -135,3 +154,121 @@ def test_delete_asks(library: Library, tmp_path: Path, answer: str, left: int) -
     assert "Delete 2 documents?" in shown
     with library_api.open(library.store) as engine:
         assert len(engine.documents.list()) == left
+
+
+# --- cli render
+
+
+LATIN = ["river", "rivers", "Rivers'", "weir", "the", "Lorne", "lorne"]
+WORDS = [*LATIN, "реки", "река", "ποταμός", "نهر"]
+
+
+@given(st.lists(st.sampled_from(WORDS)), st.lists(st.sampled_from(WORDS)))
+def test_marks_exactly_the_words_that_share_a_term(text: list[str], question: list[str]) -> None:
+    asked = frozenset(terms(" ".join(question)))
+    joined = ", ".join(text)
+
+    found = [joined[start:end] for start, end in matches(joined, asked)]
+
+    expected = [word for word in text if not asked.isdisjoint(terms(word))]
+    assert found == [word.rstrip("'") for word in expected]
+
+
+@given(st.text(), st.text())
+def test_marking_changes_no_character(text: str, question: str) -> None:
+    asked = frozenset(terms(question))
+
+    assert "".join(piece for piece, _ in marked(text, asked)) == printable(text)
+    assert all(0 <= start < end <= len(text) for start, end in matches(text, asked))
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "expected"),
+    [
+        ("東京タワーは東京都にある", "東京", ["東京", "東京"]),
+        ("東京都", "東京都", ["東京", "京都"]),
+        ("The Café de Flore", "cafe", ["Café"]),
+        ("Волга — река", "реки", ["река"]),
+    ],
+)
+def test_marks_any_script(text: str, question: str, expected: list[str]) -> None:
+    found = [text[start:end] for start, end in matches(text, frozenset(terms(question)))]
+
+    assert found == expected
+
+
+@given(st.text())
+def test_nothing_printable_steers_a_terminal(text: str) -> None:
+    shown = printable(text)
+
+    assert not any((ord(c) < 32 and c not in "\t\n") or 127 <= ord(c) < 160 for c in shown)
+    assert printable(shown) == shown
+
+
+@pytest.mark.parametrize("page", [PlainPage, lambda file: StyledPage(Console(file=file, width=99))])
+@pytest.mark.parametrize(("encoding", "knot"), [("utf-8", "●"), ("ascii", "*")])
+def test_a_thread_is_drawn_in_what_the_encoding_has(
+    encoding: str, knot: str, page: Callable[[TextIO], Page]
+) -> None:
+    out = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="backslashreplace")
+    path = [PathStep(entity="Tarn Abbey", sentence="It\nstands.", document="Abbeys")]
+
+    print_thread(page(out), path, "[1] Abbeys")
+
+    out.seek(0)
+    entity, sentence, end = out.read().splitlines()
+    assert entity == f"    {knot} Tarn Abbey"
+    assert "It stands." in sentence
+    assert end.endswith(" [1] Abbeys")
+
+
+# --- cli date ranges
+
+
+def utc(*parts: int) -> datetime:
+    return datetime(*parts, tzinfo=UTC)  # type: ignore[arg-type,misc]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "shown"),
+    [
+        (utc(1860, 1, 1), utc(1885, 1, 1), "1860 to 1884"),
+        (utc(1860, 1, 1), utc(1861, 1, 1), "1860"),
+        (utc(2020, 1, 1), None, "since 2020"),
+        (None, utc(2020, 1, 1), "until 2019"),
+        (utc(2020, 1, 1), utc(2020, 5, 1), "January 2020 to April 2020"),
+        (utc(2024, 2, 1), utc(2024, 3, 1), "February 2024"),
+        (utc(2023, 5, 8), utc(2024, 1, 1), "8 May 2023 to 31 December 2023"),
+        (utc(2023, 5, 8), utc(2023, 5, 9), "8 May 2023"),
+        (utc(2023, 5, 8, 9, 30), None, "since 8 May 2023, 09:30"),
+        (utc(2023, 5, 8, 9, 30), utc(2023, 5, 9), "8 May 2023, 09:30 to 8 May 2023"),
+        (None, None, ""),
+    ],
+)
+def test_the_longest_units_that_say_it_exactly(
+    start: datetime | None, end: datetime | None, shown: str
+) -> None:
+    assert date_range(start, end) == shown
+
+
+_DAYS = st.dates(min_value=utc(1000, 1, 1).date(), max_value=utc(2900, 1, 1).date())
+
+
+@given(_DAYS, st.integers(1, 2000))
+def test_what_is_shown_means_the_same_days(day: datetime, length: int) -> None:
+    start = utc(day.year, day.month, day.day)
+    end = start + timedelta(days=length)
+
+    first, _, last = date_range(start, end).partition(" to ")
+
+    begun, ended = read_period(first), read_period(last or first)
+    assert begun is not None
+    assert ended is not None
+    assert (begun.start, ended.end) == (start, end)
+
+
+def test_the_last_moment_of_a_day_is_the_day() -> None:
+    end = utc(2024, 1, 1)
+
+    assert moment(end - timedelta(microseconds=1)) == "31 December 2023"
+    assert moment(end) == "1 January 2024, 00:00"

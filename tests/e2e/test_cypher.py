@@ -1,22 +1,43 @@
-"""Queries that a language model writes, on a real server: what reads is run, nothing else is."""
+"""Queries that a model writes, in its own graph and in others."""
 
 from __future__ import annotations
 
 import json
+import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from clew.attach.cypher import ask_by_cypher, check_plan, cypher_requests
+import clew
+from clew.attach.cypher import (
+    NEAREST,
+    CypherAnswer,
+    Example,
+    ask_by_cypher,
+    check_plan,
+    cypher_requests,
+    nearest_examples,
+    own_examples,
+)
 from clew.errors import InputError, StoreError
+from clew.library import Clew
 from clew.models.llm.client import LanguageModelClient
-from clew.settings import LlmSettings, Neo4jSettings
+from clew.ports.models import Reply, Request
+from clew.settings import LlmSettings, Neo4jSettings, Settings
 from clew.stores.neo4j.connection import Neo4jDatabase
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
+from clew.tools.spec import Caller
+from tests.contract.neo4j_stores import new_place
 from tests.e2e.attached_graph import Town, make_world, town
+from tests.e2e.film_graph import Cinema, Gold, cinema, make_films, make_golds
+
+# --- Queries that a language model writes, on a real server: what reads is run, nothing else
+# is.
+
 
 WORLD = make_world(passages=20)
 EMBEDDER = HashEmbedder(64)
@@ -210,3 +231,245 @@ def test_a_database_of_several_namespaces_is_not_asked(made: Town, database: Neo
         assert scripted.calls == 0
     finally:
         made.run("MATCH (s:ClewStore {namespace: 'somebody else'}) DELETE s")
+
+
+# --- Questions to a graph of films, answered by queries of a scripted model on a real server.
+
+
+FILMS = make_films()
+GOLDS = make_golds(FILMS)
+ONE_OF_EACH = list({gold.form: gold for gold in GOLDS}.values())
+QUESTIONS_EMBEDDER = HashEmbedder(512)
+DIRECTED = re.compile(r"-(\[\w*:(?!FOLLOWS)[^\]*]+\])->|<-(\[\w*:(?!FOLLOWS)[^\]*]+\])-")
+"""Relationships whose ends have different labels: those of FOLLOWS could be meant either way."""
+
+
+@pytest.fixture(scope="module")
+def questions_made(neo4j_address: str, neo4j_settings: Neo4jSettings) -> Iterator[Cinema]:
+    with cinema(neo4j_address, neo4j_settings, FILMS) as built:
+        yield built
+
+
+@pytest.fixture(scope="module")
+def questions_database(
+    neo4j_address: str, neo4j_settings: Neo4jSettings
+) -> Iterator[Neo4jDatabase]:
+    with closing(Neo4jDatabase(neo4j_address, neo4j_settings, "default")) as opened:
+        yield opened
+
+
+def questions_written(query: str, parameters: Mapping[str, object]) -> str:
+    values = [{"name": name, "value": value} for name, value in parameters.items()]
+    return json.dumps({"query": query, "parameters": values, "reason": ""})
+
+
+def ask(
+    database: Neo4jDatabase, gold: Gold, replies: Sequence[str]
+) -> tuple[CypherAnswer, ScriptedLanguageModel]:
+    scripted = ScriptedLanguageModel(replies)
+    client = LanguageModelClient(scripted, LlmSettings())
+    return ask_by_cypher(database, client, gold.question, embedder=QUESTIONS_EMBEDDER), scripted
+
+
+def check(answer: CypherAnswer, gold: Gold) -> None:
+    assert sorted(answer.rows, key=repr) == sorted(gold.answer, key=repr), gold.question
+
+
+def test_the_questions_are_many_and_most_have_answers() -> None:
+    assert len(GOLDS) >= 60
+    assert len({gold.question for gold in GOLDS}) == len(GOLDS)
+    assert sum(bool(gold.answer) for gold in GOLDS) > 0.8 * len(GOLDS)
+
+
+def test_every_right_query_is_let_through_and_answers(
+    questions_made: Cinema, questions_database: Neo4jDatabase
+) -> None:
+    for gold in GOLDS:
+        answer, scripted = ask(
+            questions_database,
+            gold,
+            [questions_written(questions_made.text(gold.query), gold.parameters)],
+        )
+        check(answer, gold)
+        assert answer.query == questions_made.text(gold.query), "a right query stays as it is"
+        assert scripted.calls == 1
+
+
+def test_relationships_the_wrong_way_round_are_turned(
+    questions_made: Cinema, questions_database: Neo4jDatabase
+) -> None:
+    turned = 0
+    for gold in ONE_OF_EACH:
+        wrong = DIRECTED.sub(lambda m: f"<-{m[1]}-" if m[1] else f"-{m[2]}->", gold.query)
+        if wrong == gold.query or "EXISTS" in gold.query:
+            continue
+        turned += 1
+        answer, scripted = ask(
+            questions_database,
+            gold,
+            [questions_written(questions_made.text(wrong), gold.parameters)],
+        )
+        check(answer, gold)
+        assert scripted.calls == 1
+    assert turned >= 18
+
+
+def test_a_broken_query_is_mended_by_its_error(
+    questions_made: Cinema, questions_database: Neo4jDatabase
+) -> None:
+    for gold in ONE_OF_EACH:
+        good = questions_made.text(gold.query)
+        broken = good.replace("MATCH", "MATHC", 1)
+        replies = [
+            questions_written(broken, gold.parameters),
+            questions_written(good, gold.parameters),
+        ]
+        answer, scripted = ask(questions_database, gold, replies)
+        check(answer, gold)
+        assert "MATHC" in scripted.asked[1].messages[-2].text
+        assert "Invalid input" in scripted.asked[1].messages[-1].text
+
+
+def test_texts_in_a_query_become_parameters(
+    questions_made: Cinema, questions_database: Neo4jDatabase
+) -> None:
+    for gold in ONE_OF_EACH:
+        literal = gold.query
+        for name, value in gold.parameters.items():
+            literal = literal.replace(f"${name}", json.dumps(value))
+        answer, _ = ask(
+            questions_database, gold, [questions_written(questions_made.text(literal), {})]
+        )
+        check(answer, gold)
+        texts = {value for value in gold.parameters.values() if isinstance(value, str)}
+        assert '"' not in answer.query
+        assert set(answer.parameters.values()) == texts
+
+
+def test_a_model_is_shown_questions_of_the_same_form(questions_database: Neo4jDatabase) -> None:
+    """Each question is asked with all the others as examples."""
+    kinds = {gold.question: gold.form for gold in GOLDS}
+    several = [g for g in GOLDS if sum(one.form == g.form for one in GOLDS) > 1]
+    found = 0
+    for gold in several:
+        others = [
+            Example(question=one.question, query=one.query, parameters=dict(one.parameters))
+            for one in GOLDS
+            if one is not gold
+        ]
+        near = nearest_examples(gold.question, others, QUESTIONS_EMBEDDER)
+        assert len(near) == NEAREST
+        found += any(kinds[example.question] == gold.form for example in near)
+    assert found >= 0.95 * len(several)
+
+
+def test_examples_are_shown_with_the_schema(
+    questions_made: Cinema, questions_database: Neo4jDatabase
+) -> None:
+    gold, *others = ONE_OF_EACH
+    examples = [
+        Example(
+            question=one.question,
+            query=questions_made.text(one.query),
+            parameters=dict(one.parameters),
+        )
+        for one in others
+    ]
+    scripted = ScriptedLanguageModel([questions_written(questions_made.text(gold.query), {})])
+    client = LanguageModelClient(scripted, LlmSettings())
+    ask_by_cypher(
+        questions_database, client, gold.question, embedder=QUESTIONS_EMBEDDER, examples=examples
+    )
+    shown = scripted.asked[0].messages[0].text
+    assert shown.count("Example question:") == NEAREST
+    assert shown.rstrip().endswith(gold.question)
+
+
+# --- Clew's own graph on a real server, asked by Cypher: its examples, and the tool.
+
+
+TEXTS = {
+    "Vell": "Ada Morn built the great clock of Vell. Ada Morn works at Harrow Mill.",
+    "Mill": "Tobias Fenn works at Harrow Mill. He met Ada Morn there.",
+    "Bridge": "Mira Holt painted the bridge of Ostby.",
+}
+WRITTEN = {
+    example.question: json.dumps(
+        {
+            "query": example.query,
+            "parameters": [{"name": n, "value": v} for n, v in example.parameters.items()],
+        }
+    )
+    for example in own_examples()
+}
+
+
+class Writer(ScriptedLanguageModel):
+    """Writes the query of the example that is asked."""
+
+    def reply(self, request: Request) -> Reply:
+        return ScriptedLanguageModel([WRITTEN[request.subject]]).reply(request)
+
+
+@pytest.fixture(scope="module")
+def store(
+    neo4j_address: str, neo4j_settings: Neo4jSettings, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Clew]:
+    local = tmp_path_factory.mktemp("local")
+    with new_place(neo4j_address, neo4j_settings) as place:
+        settings = Settings(
+            store=place.address,
+            namespace=place.namespace,
+            neo4j=place.settings.model_copy(update={"local": local}),
+        )
+        with Clew(settings, embedder=HashEmbedder(64), language_model=Writer()) as opened:
+            for title, text in TEXTS.items():
+                opened.add(text, title=title, source=f"{title}.md", metadata={"date": "2023-05-01"})
+            yield opened
+
+
+def test_every_example_about_the_own_graph_is_let_through(store: Clew) -> None:
+    for question in WRITTEN:
+        found = store.ask_by_cypher(question)
+        assert found.query
+        assert not found.notes, found.notes
+
+
+def test_what_they_find_is_what_the_store_holds(store: Clew) -> None:
+    found = {question: store.ask_by_cypher(question).rows for question in WRITTEN}
+    assert found["How many documents are there?"] == ((len(TEXTS),),)
+    assert found["Which documents mention Ada Morn?"] == (("Mill", "Mill.md"), ("Vell", "Vell.md"))
+    assert {row[0] for row in found["Which documents are of 2023?"]} == set(TEXTS)
+    workers = [row[0] for row in found["Who works at Harrow Mill?"]]
+    assert [node["name"] for node in workers if isinstance(node, dict)] == [
+        "Ada Morn",
+        "Tobias Fenn",
+    ]
+    ties = found["What is Ada Morn tied to?"]
+    assert ("Ada Morn", "works_at", "Harrow Mill") in ties
+
+
+def test_the_tool_answers_whoever_may_read_all_of_the_database(store: Clew) -> None:
+    asked = {"query": "Which documents mention Ada Morn?"}
+    found = store.tools.call("ask_by_cypher", asked)
+    assert not found.is_error, found.content
+    assert found.content["rows"] == [
+        {"title": "Mill", "source": "Mill.md"},
+        {"title": "Vell", "source": "Vell.md"},
+    ]
+    assert found.content["parameters"] == {"name": "Ada Morn"}
+    assert "MATCH" in found.content["cypher"]
+    reader = Caller(name="reader", scopes=frozenset({"read"}))
+    assert "there is no tool" in store.tools.call("ask_by_cypher", asked, caller=reader).text
+
+
+def test_a_blank_question_asks_no_model(store: Clew) -> None:
+    with pytest.raises(InputError, match="no question"):
+        store.ask_by_cypher("  ")
+
+
+def test_a_store_that_is_a_folder_is_named(tmp_path: Path) -> None:
+    with clew.open(tmp_path / "s", embedder=HashEmbedder(64), language_model=Writer()) as opened:
+        found = opened.tools.call("ask_by_cypher", {"query": "How many documents are there?"})
+    assert found.is_error
+    assert "is a folder" in found.content["error"]

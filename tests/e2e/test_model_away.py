@@ -1,4 +1,4 @@
-"""A language model that is away costs a command one attempt, of less than a second."""
+"""Models that are away, hang, or have to be loaded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from subprocess import PIPE
@@ -19,8 +21,14 @@ from typing import Any
 
 import pytest
 
-from clew.models.llm.ollama import check_reachable
+from clew.models.llm.client import LanguageModelClient
+from clew.models.llm.ollama import Ollama, check_reachable
+from clew.ports.models import ask
+from clew.settings import load_settings
 from tests.e2e.conftest import Library, Run
+
+# --- A language model that is away costs a command one attempt, of less than a second.
+
 
 WHERE = "Where does Mara Lind live?"
 ASKING = {
@@ -30,7 +38,7 @@ ASKING = {
     "ask globally": ["ask", WHERE, "--mode", "global"],
     "chat": ["chat", "--remember", WHERE],
     "enrich": ["enrich", "--extract", "--context", "--documents", "--reports"],
-    "check": ["llm", "check"],
+    "check": ["check", "--llm"],
 }
 """Commands that ask a model, several times where it answers."""
 OTHERS = [
@@ -42,9 +50,9 @@ OTHERS = [
         ["show", "The Sole Trust"],
         ["entity", "show", "Mara Lind"],
     ),
-    *(["entity", "suggest"], ["path", "Mara Lind", "Agnes Holm"], ["timeline", "Mara Lind"]),
+    *(["call", "suggest_merges"], ["path", "Mara Lind", "Agnes Holm"], ["timeline", "Mara Lind"]),
     *(["subgraph", WHERE], ["call", "search", json.dumps({"query": WHERE})], ["tools"]),
-    *(["pack", "list"], ["relation", "--help"], ["papers"], ["schema"], ["prune", "--dry-run"]),
+    *(["pack"], ["entity", "--help"], ["schema"], ["call", "prune_graph"]),
     *(["index", "."], ["export", "out"], ["backup", "copy"], ["reindex"], ["delete", "diary.md"]),
 ]
 """Commands that ask none: each does what it does without a model."""
@@ -255,3 +263,217 @@ def test_whoever_interrupts_does_not_wait_for_one_that_hangs(
     assert "Interrupted; the store is consistent" in told
     assert "Traceback" not in told
     assert time.monotonic() - began < 10
+
+
+# --- Ollama loads a model again for each other length of its context: once is enough, and
+# early.
+
+
+ANSWERED = "Mara Lind lives in Tarnholm"
+STATEMENT = {"quotes": [{"passage": 1, "words": "Mara Lind"}], "statement": "Mara Lind lives."}
+
+
+@dataclass
+class Fake:
+    """What a server of Ollama's interface is to do, and what it was asked."""
+
+    length: int = 131_072
+    """Of the longest context."""
+    load_seconds: float = 0.0
+    load_status: int = 200
+    """What a request to load alone is answered."""
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    loads: list[tuple[str, int]] = field(default_factory=list)
+    """Models with the length of their context, each time that one was loaded."""
+    ended: threading.Event = field(default_factory=threading.Event)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def load(self, model: str, length: int) -> None:
+        """Load a model, unless it is loaded with that length."""
+        with self.lock:
+            if self.loads[-1:] != [(model, length)]:
+                self.ended.wait(self.load_seconds)
+                self.loads.append((model, length))
+
+    def reply(self, body: dict[str, Any]) -> str:
+        """What the model says: to a schema something of it."""
+        if "slowly" in str(body["messages"]):
+            self.ended.wait(20)
+        wanted = body.get("format", {}).get("properties", {})
+        if "statements" in wanted:
+            return json.dumps({"statements": [STATEMENT]})
+        known = {"questions": [], "facts": [], "enough": True, "question": ""}
+        return json.dumps({name: known.get(name) for name in wanted}) if wanted else "In Tarnholm."
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _LoadedServer
+
+    def do_POST(self) -> None:
+        fake = self.server.fake
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        if self.path == "/api/show":
+            self._say(200, {"model_info": {"x.context_length": fake.length}})
+            return
+        fake.asked.append(body)
+        if not body["messages"] and fake.load_status != 200:
+            self._say(fake.load_status, {"error": "out of memory"})
+            return
+        fake.load(body["model"], body["options"]["num_ctx"])
+        text = fake.reply(body) if body["messages"] else ""
+        end = {"done": True, "done_reason": "stop" if text else "load"}
+        # Counted generously: what was sent is never more.
+        counts = {"prompt_eval_count": body["options"]["num_ctx"] - 1, "eval_count": 5}
+        self._say(200, {"model": "small", "message": {"content": text}, **end, **counts})
+
+    def _say(self, status: int, event: object) -> None:
+        said = f"{json.dumps(event)}\n".encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(said)))
+        self.end_headers()
+        self.wfile.write(said)
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+class _LoadedServer(ThreadingHTTPServer):
+    daemon_threads = True
+    fake: Fake
+
+
+@pytest.fixture
+def ollama(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
+    """A server that the settings name."""
+    server = _LoadedServer(("127.0.0.1", 0), _Handler)
+    server.fake = Fake()
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    settings = {
+        "PROVIDER": "ollama",
+        "MODEL": "small",
+        "BASE_URL": f"http://127.0.0.1:{server.server_port}",
+    }
+    for name, value in settings.items():
+        monkeypatch.setenv(f"CLEW_LLM__{name}", value)
+    try:
+        yield server.fake
+    finally:
+        server.fake.ended.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.mark.parametrize("context", ["8192", "32768", "3000"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["ask", WHERE],
+        ["ask", WHERE, "--mode", "stepwise"],
+        ["ask", WHERE, "--mode", "global"],
+        ["chat", WHERE],
+        ["chat", "--remember", WHERE],
+    ],
+)
+def test_it_is_loaded_once(
+    command: list[str],
+    context: str,
+    ollama: Fake,
+    copied: Path,
+    in_process: Run,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CLEW_LLM__CONTEXT_TOKENS", context)
+
+    done = in_process(*command, "--store", copied)
+
+    assert done.returncode == 0, done.stderr
+    loading = [not body["messages"] for body in ollama.asked]
+    assert sum(loading) == 1
+    assert len(loading) >= 2
+    assert loading[0] or command[0] == "chat", "which asks at once"
+    (_, length), *more = ollama.loads
+    assert more == []
+    assert length <= int(context)
+
+
+def test_a_longer_context_than_the_model_was_made_for_is_not_loaded(
+    ollama: Fake, copied: Path, in_process: Run
+) -> None:
+    ollama.length = 3000
+
+    assert in_process("ask", WHERE, "--store", copied).returncode == 0
+    assert ollama.loads == [("small", 3000)]
+
+
+@pytest.mark.parametrize("status", [404, 500, 503])
+def test_where_loading_fails_the_request_itself_says_so(
+    status: int, ollama: Fake, copied: Path, in_process: Run
+) -> None:
+    ollama.load_status = status
+
+    done = in_process("ask", WHERE, "--store", copied)
+
+    assert done.returncode == 0
+    assert "out of memory" not in done.stderr + done.stdout
+    assert "Mara Lind lives. [1]" in done.stdout
+    assert sum(not body["messages"] for body in ollama.asked) == 1, "loading is not tried again"
+
+
+@pytest.mark.parametrize("name", ["ask", "chat"])
+def test_one_that_never_loads_is_waited_for_as_long_as_a_request(
+    name: str,
+    ollama: Fake,
+    copied: Path,
+    in_process: Run,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ollama.load_seconds = 60
+    monkeypatch.setenv("CLEW_LLM__ANSWER__SECONDS", "1")
+    began = time.monotonic()
+
+    done = in_process(name, WHERE, "--store", copied)
+
+    assert done.returncode == 0, done.stderr
+    assert ANSWERED in done.stdout
+    assert (done.stdout + done.stderr).count("did not answer within 1 s") == 1
+    assert "Exception" not in done.stderr
+    assert time.monotonic() - began < 30
+
+
+def test_nothing_is_loaded_that_is_not_going_to_be_asked(
+    ollama: Fake, copied: Path, in_process: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_process("ask", WHERE, "--dry-run", "--store", copied)
+    said = in_process("chat", WHERE, "--dry-run", "--store", copied)
+    assert "2 calls" in said.stdout
+    assert "Nothing was asked" in said.stderr
+    refused = in_process("chat", "--dry-run", "--store", copied)
+    assert (refused.returncode, "needs a message" in refused.stderr) == (2, True)
+    in_process("chat", "--list", "--store", copied)
+    in_process("search", WHERE, "--store", copied)
+    assert ollama.asked == []
+
+    # Loaded in turn, the model of another task would be in the way of the one that is asked first.
+    monkeypatch.setenv("CLEW_LLM__ROUTE__MODEL", "tiny")
+    in_process("ask", WHERE, "--mode", "stepwise", "--store", copied)
+    assert [bool(body["messages"]) for body in ollama.asked] == [True] * 3
+
+
+def test_of_several_at_a_time_the_longest_context_counts(ollama: Fake) -> None:
+    settings = load_settings(llm={"context_tokens": 50_000}).llm
+    with (
+        closing(LanguageModelClient(Ollama(settings), settings)) as model,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        first = pool.submit(model.reply, ask("route", "Answer.", "slowly"))
+        while not ollama.asked:
+            time.sleep(0.01)
+        model.reply(ask("route", "Answer.", "word " * 3000))
+        ollama.ended.set()
+        first.result()
+        model.reply(ask("route", "Answer.", "Who else?"))
+
+    short, long, third = (body["options"]["num_ctx"] for body in ollama.asked)
+    assert short < long == third

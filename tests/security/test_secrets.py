@@ -24,7 +24,7 @@ from clew.testing.fakes import HashEmbedder
 from clew.tools.toolbox import TOOLS as REGISTRY
 from tests.e2e.conftest import run_clew
 from tests.unit.test_mcp_access import ALICE, TOKENS, served
-from tests.unit.test_mcp_asking import STREAM
+from tests.unit.test_mcp_engines import STREAM
 
 KEY = "sk-proj-Hq7ZtVw9LmXc2RbN4KyPdJ"
 SHOWN = 8
@@ -181,7 +181,7 @@ def test_a_key_that_a_provider_quotes_reaches_no_terminal_store_or_backup(
     said = ""
     for arguments in (
         ["index", "mill.md"],
-        ["llm", "check"],
+        ["check", "--llm"],
         ["ask", "Who built the mill?"],
         ["ask", "Who built the mill?", "--json"],
         ["enrich", "--yes"],

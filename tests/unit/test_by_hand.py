@@ -1,24 +1,33 @@
-"""Writing by hand as a user of the library meets it."""
+"""What is stated, merged and taken back by hand."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import clew
+from clew import Clew
 from clew.errors import ClewError, InputError, NotFoundError
 from clew.indexing.manual_graph import check_type, snake_case, written_relation
+from clew.indexing.suggestions import suggest_merges
 from clew.search.strategies import STRATEGIES
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
-from clew.types import NewEntity, NewRelation
+from clew.tools.spec import Caller
+from clew.types import Document, KnownName, NewEntity, NewRelation
+
+# --- Writing by hand as a user of the library meets it.
+
 
 ANNA = NewEntity(name="Anna Morn", entity_type="person")
 VELL = NewEntity(name="Vell", entity_type="place")
@@ -425,3 +434,369 @@ def test_a_model_may_quote_what_was_stated_by_hand(tmp_path: Path) -> None:
     assert words in model.asked[0].messages[0].text
     assert [said.text for said in answer.statements] == ["Piet Oss did."]
     assert answer.sources[0].title == "Stated by hand"
+
+
+# --- Changes of the graph are taken back: afterwards all is as it was, as often as it is
+# tried.
+
+
+TEXTS = {
+    "mill": "Jonas Reed built the mill at Harrow Ford. Jonas Reed works for Tarn Abbey.",
+    "abbey": "J. Reed repaired the roof of Tarn Abbey. Tarn Abbey is part of the Lorne Estate.",
+    "said": "We heard that Ada Keller said no.",
+    "met": "They met A. Keller there.",
+}
+Change = tuple[str, dict[str, Any]]
+
+
+@pytest.fixture
+def undo_engine(tmp_path: Path) -> Iterator[Clew]:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as opened:
+        for source, text in TEXTS.items():
+            opened.add(text, source=source)
+        relation = stated(opened)
+        opened.entities.add_relation(
+            relation.from_entity_id,
+            relation.to_entity_id,
+            "admires",
+            weight=0.25,
+            context={"since": 1958},
+        )
+        yield opened
+
+
+def stated(engine: Clew) -> Any:  # noqa: ANN401 - a row
+    reed = engine.entities.get("Jonas Reed").id
+    return next(
+        r for r in engine.store.relations([reed]) if r.chunk_id and r.relation_type != "admires"
+    )
+
+
+def id_of(engine: Clew, name: str) -> int:
+    return engine.entities.get(name).id
+
+
+def picture(engine: Clew) -> object:
+    """All that a reader sees, ids of entities that were split off anew left out."""
+    entities = engine.store.entities(sorted({a.entity_id for a in engine.store.aliases()}))
+    names = {e.id: e.name for e in entities}
+    return (
+        sorted((e.name, e.entity_type, e.mentions) for e in entities),
+        sorted(
+            (
+                *(names[r.from_entity_id], r.relation_type, names[r.to_entity_id], r.weight),
+                *(str(r.context), str(r.valid_until), r.extractor),
+            )
+            for r in engine.store.relations([e.id for e in entities], 1000)
+        ),
+        sorted((s.source, s.target) for s in engine.entities.suggest()),
+    )
+
+
+CHANGES: dict[str, Callable[[Clew], Change]] = {
+    "merge": lambda e: (
+        "merge_entities",
+        {"source_id": id_of(e, "Lorne Estate"), "target_id": id_of(e, "Harrow Ford")},
+    ),
+    "rename": lambda e: (
+        "rename_entity",
+        {"entity_id": id_of(e, "Tarn Abbey"), "name": "Abbey of Tarn"},
+    ),
+    "retype": lambda e: (
+        "retype_entity",
+        {"entity_id": id_of(e, "Tarn Abbey"), "entity_type": "monastery"},
+    ),
+    "refuse": lambda e: (
+        "refuse_merge",
+        {"entity_id": id_of(e, "Ada Keller"), "other_id": id_of(e, "A. Keller")},
+    ),
+    "delete what a text states": lambda e: (
+        "delete_relation",
+        {"relation_id": stated(e).id, "confirm": True},
+    ),
+    "delete what was stated by hand": lambda e: (
+        "delete_relation",
+        {
+            "relation_id": e.store.unstated_relations([stated(e).from_entity_id])[0].id,
+            "confirm": True,
+        },
+    ),
+    "confirm": lambda e: (
+        "add_entity_relationship",
+        {
+            "source_id": stated(e).from_entity_id,
+            "target_id": stated(e).to_entity_id,
+            "relation_type": stated(e).relation_type,
+        },
+    ),
+    "state anew": lambda e: (
+        "add_entity_relationship",
+        {
+            "source_id": stated(e).from_entity_id,
+            "target_id": stated(e).to_entity_id,
+            "relation_type": "admires",
+            "weight": 0.75,
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_is_taken_back_leaves_no_trace(undo_engine: Clew, change: str) -> None:
+    before = picture(undo_engine)
+    tool, arguments = CHANGES[change](undo_engine)
+    done = undo_engine.tools.call(tool, arguments)
+    assert not done.is_error, done.text
+    assert picture(undo_engine) != before
+    newest = undo_engine.tools.call("audit", {"limit": 1}).content["entries"][0]
+    assert (newest["tool"], newest["can_undo"]) == (tool, True)
+
+    undone = undo_engine.tools.call("undo_change", {"entry_id": newest["id"]})
+
+    assert not undone.is_error, undone.text
+    assert picture(undo_engine) == before
+    again = undo_engine.tools.call("undo_change", {"entry_id": newest["id"]})
+    assert "taken back already" in again.text
+    assert picture(undo_engine) == before
+
+
+def test_a_split_is_joined_again(undo_engine: Clew) -> None:
+    merged = {
+        "source_id": id_of(undo_engine, "Lorne Estate"),
+        "target_id": id_of(undo_engine, "Harrow Ford"),
+    }
+    undo_engine.tools.call("merge_entities", merged)
+    before = picture(undo_engine)
+    whole = id_of(undo_engine, "Harrow Ford")
+    undo_engine.tools.call("split_entity", {"entity_id": whole, "names": ["Lorne Estate"]})
+    assert picture(undo_engine) != before
+    newest = undo_engine.maintenance.audit(limit=1)[0]
+    assert not undo_engine.tools.call("undo_change", {"entry_id": newest.id}).is_error
+    assert picture(undo_engine) == before
+
+
+def test_what_no_text_states_any_more_is_told(undo_engine: Clew) -> None:
+    relation = stated(undo_engine)
+    undo_engine.tools.call("delete_relation", {"relation_id": relation.id, "confirm": True})
+    entry = undo_engine.maintenance.audit(limit=1)[0].id
+    undo_engine.add("Another text altogether.", source="mill")
+
+    told = undo_engine.tools.call("undo_change", {"entry_id": entry})
+
+    assert told.is_error
+    assert "state the relation by hand" in told.text
+    assert "no change 99999" in undo_engine.tools.call("undo_change", {"entry_id": 99999}).text
+
+
+def test_whoever_may_not_do_it_may_not_undo_it(undo_engine: Clew) -> None:
+    tool, arguments = CHANGES["rename"](undo_engine)
+    undo_engine.tools.call(tool, arguments)
+    entry = undo_engine.maintenance.audit(limit=1)[0].id
+    caller = Caller(name="guest", tools=frozenset({"undo_change"}))
+
+    told = undo_engine.tools.call("undo_change", {"entry_id": entry}, caller=caller)
+
+    assert "rename_entity" in told.text
+    assert undo_engine.entities.get("Tarn Abbey").name == "Abbey of Tarn"
+
+
+# --- merges: any number of them, taken back in the reverse order
+
+NAMES = ("Ann Lake", "Bo Field", "Cy Marsh", "Di Brook", "Ed Stone")
+KINDS = ("admires", "owes", "lives_in")
+
+
+def whole(engine: Clew) -> object:
+    """Each entity, name, relation, mention and rule, with its id.
+
+    Whether an entity was made by hand aside: one that took in another that was stays so, since a
+    person may have told more of it meanwhile.
+    """
+    store = engine.store
+    aliases = store.aliases()
+    ids = sorted({alias.entity_id for alias in aliases})
+    with store.database.read() as connection:  # type: ignore[attr-defined]
+        mentions = connection.execute("SELECT * FROM entity_mentions ORDER BY 1, 2, 4").fetchall()
+    return (
+        [replace(entity, tier="") for entity in store.entities(ids)],
+        sorted(aliases, key=lambda alias: alias.id),
+        sorted(store.relations(ids, 1000), key=lambda relation: relation.id),
+        mentions,
+        store.link_rules(),
+        sorted((s.source, s.target) for s in engine.entities.suggest()),
+    )
+
+
+Facts = list[tuple[int, int, int]]
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    texts=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=4),
+    by_hand=st.sets(st.integers(0, 4)),
+    facts=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 2), st.integers(0, 4)), max_size=5),
+    renamed=st.sets(st.integers(0, 4), max_size=1),
+    merges=st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), min_size=1, max_size=3),
+)
+def test_merges_that_are_taken_back_leave_every_id(
+    texts: list[tuple[int, int]],
+    by_hand: set[int],
+    facts: Facts,
+    renamed: set[int],
+    merges: list[tuple[int, int]],
+) -> None:
+    with TemporaryDirectory() as folder, clew.open(folder, embedder=HashEmbedder()) as engine:
+        engine.add(f"{NAMES[0]} met {NAMES[1]} in Lorne.", source="first")
+        for number, (one, other) in enumerate(texts):
+            text = f"{NAMES[one]} works for {NAMES[other]}. We saw {NAMES[one]} again."
+            engine.add(text, source=str(number))
+        for number in sorted(by_hand):
+            tool, about = "create_entities", {"name": NAMES[number], "entityType": "person"}
+            written = engine.tools.call(
+                tool, {"entities": [{**about, "observations": [f"No {number}."]}]}
+            )
+            assert not written.is_error, written.text
+        known = {alias.name: alias.entity_id for alias in engine.store.aliases()}
+        for head, kind, tail in facts:
+            if NAMES[head] in known and NAMES[tail] in known and head != tail:
+                ends = known[NAMES[head]], known[NAMES[tail]]
+                engine.entities.add_relation(ends[0], ends[1], KINDS[kind])
+        for number in renamed:
+            if NAMES[number] in known:
+                engine.entities.rename(NAMES[number], f"New {number} Hill")
+
+        states, done = [], []
+        for one, other in merges:
+            ids = sorted({alias.entity_id for alias in engine.store.aliases()})
+            given_ids = {"source_id": ids[one % len(ids)], "target_id": ids[other % len(ids)]}
+            if given_ids["source_id"] == given_ids["target_id"]:
+                continue
+            states.append(whole(engine))
+            merged = engine.tools.call("merge_entities", given_ids)
+            assert not merged.is_error, merged.text
+            assert len({a.entity_id for a in engine.store.aliases()}) == len(ids) - 1
+            done.append(engine.maintenance.audit(limit=1)[0].id)
+        for entry, before in zip(reversed(done), reversed(states), strict=True):
+            undone = engine.tools.call("undo_change", {"entry_id": entry})
+            assert not undone.is_error, undone.text
+            assert whole(engine) == before
+        assert engine.maintenance.check().problems == ()
+
+
+def test_what_came_after_a_merge_stays(undo_engine: Clew) -> None:
+    """Taken back out of turn: what was ruled since, and another merge, hold on."""
+    ids = {name: id_of(undo_engine, name) for name in ("Lorne Estate", "Harrow Ford", "Tarn Abbey")}
+    for source in ("Lorne Estate", "Tarn Abbey"):
+        merged = {"source_id": ids[source], "target_id": ids["Harrow Ford"]}
+        assert not undo_engine.tools.call("merge_entities", merged).is_error
+    first = undo_engine.maintenance.audit(limit=2)[-1]
+
+    assert not undo_engine.tools.call("undo_change", {"entry_id": first.id}).is_error
+
+    assert id_of(undo_engine, "Lorne Estate") == ids["Lorne Estate"]
+    assert (
+        id_of(undo_engine, "Tarn Abbey") == id_of(undo_engine, "Harrow Ford") == ids["Harrow Ford"]
+    )
+    rules = undo_engine.store.link_rules()
+    assert rules["tarn abbey"] == rules["harrow ford"] == "harrow ford"
+    assert "lorne estate" not in rules
+    undo_engine.add(TEXTS["abbey"], source="abbey again")
+    assert id_of(undo_engine, "Lorne Estate") == ids["Lorne Estate"]
+    assert undo_engine.maintenance.check().problems == ()
+
+
+# --- Entities that may be one are listed with reasons, and a refusal is remembered.
+
+
+DOCUMENTS = [
+    Document(source="1", text="We heard that Ada Keller said no."),
+    Document(source="2", text="They met A. Keller there."),
+]
+
+
+def known(*names: tuple[str, str]) -> list[KnownName]:
+    return [
+        KnownName(name=name, entity_id=i, entity_type=kind, tier="extracted")
+        for i, (name, kind) in enumerate(names, 1)
+    ]
+
+
+def pairs(*names: tuple[str, str]) -> set[tuple[str, str]]:
+    return {(s.source, s.target) for s in suggest_merges(known(*names), {})}
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        ([("Ada Keller", "person"), ("A. Keller", "person")], {("A. Keller", "Ada Keller")}),
+        ([("Ada Keller", "person"), ("B. Keller", "person")], set()),
+        ([("Ada Keller", "person"), ("Keller", "name")], {("Keller", "Ada Keller")}),
+        ([("Ada Keller", "person"), ("Ada", "name")], {("Ada", "Ada Keller")}),
+        ([("Ada Keller", "person"), ("Ada", "place")], set()),
+        ([("Tidewater", "name"), ("Tidewater Corp", "name")], {("Tidewater", "Tidewater Corp")}),
+        ([("Navegar", "name"), ("Navegar Lda", "name")], {("Navegar", "Navegar Lda")}),
+        ([("Dekker", "name"), ("Dekker B.V.", "name")], {("Dekker", "Dekker B.V.")}),
+        ([("Rossi", "name"), ("Rossi S.r.l.", "organisation")], {("Rossi", "Rossi S.r.l.")}),
+        ([("Tidewater", "place"), ("Tidewater Corp", "organisation")], set()),
+        ([("GTO", "name"), ("Great Tide Office", "name")], {("GTO", "Great Tide Office")}),
+        ([("Net Harbour", "name"), ("Netharbour", "name")], {("Netharbour", "Net Harbour")}),
+        ([("open_gate", "code"), ("open gate", "code")], set()),
+    ],
+)
+def test_what_may_be_one(names: list[tuple[str, str]], expected: set[tuple[str, str]]) -> None:
+    assert pairs(*names) == expected
+
+
+def test_one_candidate_is_surer_than_two() -> None:
+    (alone,) = suggest_merges(known(("Ada Keller", "person"), ("A. Keller", "person")), {})
+    both = suggest_merges(
+        known(("Ada Keller", "person"), ("Ann Keller", "person"), ("A. Keller", "person")), {}
+    )
+
+    assert {s.target for s in both} == {"Ada Keller", "Ann Keller"}
+    assert all(0 < s.confidence < alone.confidence <= 1 and s.reason for s in both)
+
+
+@pytest.fixture
+def suggestions_engine(tmp_path: Path) -> Iterator[clew.Clew]:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        engine.add_documents(DOCUMENTS)
+        yield engine
+        assert engine.maintenance.check().problems == ()
+
+
+def test_a_refusal_is_remembered(suggestions_engine: clew.Clew) -> None:
+    (one,) = suggestions_engine.entities.suggest()
+    assert (one.source, one.target) == ("A. Keller", "Ada Keller")
+
+    suggestions_engine.entities.refuse("A. Keller", "Ada Keller")
+    assert suggestions_engine.entities.suggest() == []
+
+    suggestions_engine.documents.delete([document.source for document in DOCUMENTS])
+    suggestions_engine.add_documents(DOCUMENTS)
+    assert suggestions_engine.entities.suggest() == []
+    assert (
+        suggestions_engine.entities.get("A. Keller").id
+        != suggestions_engine.entities.get("Ada Keller").id
+    )
+
+
+def test_a_pair_that_is_merged_is_suggested_no_more(suggestions_engine: clew.Clew) -> None:
+    suggestions_engine.entities.merge("A. Keller", "Ada Keller")
+
+    assert suggestions_engine.entities.suggest() == []
+
+
+def test_nothing_is_kept_apart_from_itself(suggestions_engine: clew.Clew) -> None:
+    with pytest.raises(InputError, match="one with itself"):
+        suggestions_engine.entities.refuse("Ada Keller", "Ada Keller")
+
+
+def test_the_tools_list_and_refuse(suggestions_engine: clew.Clew) -> None:
+    (one,) = suggestions_engine.tools.call("suggest_merges", {}).content["suggestions"]
+    refused = suggestions_engine.tools.call(
+        "refuse_merge", {"entity_id": one["source_id"], "other_id": one["target_id"]}
+    )
+
+    assert not refused.is_error
+    assert suggestions_engine.tools.call("suggest_merges", {}).content["suggestions"] == []

@@ -1,20 +1,35 @@
-"""Communities: what is planted is found, and a change touches what it must and no more."""
+"""Communities, topics and phrases, kept up to date."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import fields
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clew.errors import StoreError
 from clew.graph import partition as clustering
+from clew.graph.communities import MIN_SIZE, Changed, refresh_communities
 from clew.graph.entity_graph import EntityGraph
 from clew.graph.partition import MAX_SIZE, changed_entities, partition, touched, weighted
-from clew.ports import Partition
+from clew.graph.phrases import LONGEST, Phrases, find_phrases
+from clew.graph.topics import PER_PASSAGE, make_topics, mean_direction
+from clew.ports import CommunityChanges, Partition, TopicSet
+from clew.stores.communities import Communities
+from clew.testing.entries import make_entry
+from tests.unit.community_stores import Library, players, save_band
 from tests.unit.graphs import Edge, graph_of, modularity
+
+# --- Communities: what is planted is found, and a change touches what it must and no more.
+
 
 Sets = dict[int, frozenset[int]]
 
@@ -252,3 +267,512 @@ def test_an_untouched_part_rises_where_the_rest_of_its_whole_goes_elsewhere() ->
     assert sets_of(after)[part] == {1, 2, 3}
     place = np.searchsorted(after.ids, part)
     assert (after.levels[place], after.parents[place]) == (0, 0)
+
+
+# --- Communities and topics follow the store: what a change touches is made anew, and no
+# more.
+
+
+BANDS = 12
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Library]:
+    library = Library.open(tmp_path)
+    for number in range(BANDS):
+        save_band(library, number)
+    yield library
+    assert library.store.check().problems == ()
+    library.store.close()
+
+
+def rows(library: Library) -> dict[int, tuple[Any, ...]]:
+    """Every column of every community, by id."""
+    with library.store.database.read() as connection:
+        found = connection.execute("SELECT * FROM communities").fetchall()
+    return {row[0]: tuple(row[1:]) for row in found}
+
+
+def community_of(library: Library, number: int) -> int:
+    """The community of a band's members."""
+    (entity,) = library.store.resolve([players(number)[0].lower()]).values()
+    (community,) = {c for e, _, c in library.communities.members().tolist() if e == entity}
+    return int(community)
+
+
+def test_the_first_time_everything_is_made(library: Library) -> None:
+    changed = library.update()
+    assert (changed.communities, changed.reports) == (BANDS, BANDS)
+    assert library.communities.generation() == library.store.generation()
+    assert sorted(c.size for c in library.communities.communities()) == [5] * BANDS
+    assert library.update() == Changed()
+
+
+def test_a_new_document_touches_its_community_and_no_other(library: Library) -> None:
+    library.update()
+    before, own = rows(library), community_of(library, 3)
+    text = "Zora plays with {}.".format(" and ".join(players(3)))
+    library.store.save(make_entry("new", text, names=["Zora", *players(3)]))
+    changed = library.update()
+    after = rows(library)
+    new = community_of(library, 3)
+    assert set(before) - set(after) == {own}
+    assert set(after) - set(before) == {new}
+    assert {id_: row for id_, row in before.items() if id_ != own}.items() <= after.items()
+    assert (changed.communities, changed.reports) == (1, 1)
+    (report,) = library.communities.communities(ids=[new])
+    assert report.size == 6
+    assert "Zora" in report.entities
+
+
+def test_what_a_deleted_document_held_is_gone_from_reports(library: Library) -> None:
+    library.update()
+    before, gone = rows(library), community_of(library, 5)
+    library.store.delete([d.id for d in library.store.documents() if d.source == "band 5"])
+    changed = library.update()
+    assert (changed.communities, changed.reports) == (0, 0)
+    del before[gone]
+    assert rows(library) == before
+
+
+def test_a_document_saved_again_has_its_report_made_again(library: Library) -> None:
+    """Same ties, other chunks: the community stays, its sources do not."""
+    library.update()
+    before, own = rows(library), community_of(library, 2)
+    save_band(library, 2)
+    changed = library.update()
+    after = rows(library)
+    assert (changed.communities, changed.reports) == (0, 1)
+    assert {id_ for id_ in before if before[id_] != after[id_]} == {own}
+    (report,) = library.communities.communities(ids=[own])
+    assert len(library.store.chunks(report.sources)) == len(report.sources) > 0
+
+
+def test_a_renamed_entity_is_shown_under_its_new_name(library: Library) -> None:
+    library.update()
+    before, own = rows(library), community_of(library, 1)
+    (entity,) = library.store.resolve([players(1)[0].lower()]).values()
+    library.store.rename(entity, "Zuleika")
+    changed = library.update()
+    after = rows(library)
+    assert (changed.communities, changed.reports) == (0, 1)
+    assert {id_ for id_ in before if before[id_] != after[id_]} == {own}
+    assert "Zuleika" in library.communities.communities(ids=[own])[0].entities
+
+
+def test_small_communities_have_no_report_and_are_not_shown(library: Library) -> None:
+    library.store.save(make_entry("pair", "Uma met Vito.", names=["Uma", "Vito"]))
+    library.update()
+    assert {c.size for c in library.communities.communities()} == {5}
+    kept = library.communities.partition()
+    assert kept is not None
+    assert len(kept.ids) == BANDS + 1
+    assert MIN_SIZE == 3
+
+
+def test_an_empty_store_has_none(tmp_path: Path) -> None:
+    library = Library.open(tmp_path / "empty")
+    assert library.update() == Changed()
+    assert library.communities.generation() == library.store.generation() == 0
+    assert library.communities.communities() == []
+    assert library.communities.topics() == []
+    library.store.close()
+
+
+def test_step_names_are_told(library: Library) -> None:
+    told: list[str] = []
+    parts = library.store, library.communities, library.snapshot(), library.graph()
+    refresh_communities(*parts, library.vectors, told.append)
+    assert told == ["communities", "reports", "topics", "save"]
+
+
+def test_work_for_an_older_state_is_done_again_later(library: Library) -> None:
+    """Chunks that went between the snapshot and the work are in no report."""
+    snapshot, graph = library.snapshot(), library.graph()
+    library.store.delete([d.id for d in library.store.documents() if d.source == "band 0"])
+    refresh_communities(library.store, library.communities, snapshot, graph, library.vectors)
+    assert library.communities.generation() == snapshot.generation < library.store.generation()
+    shown = [source for c in library.communities.communities() for source in c.sources]
+    assert len(library.store.chunks(shown)) == len(shown)
+    library.update()
+    assert len(library.communities.communities()) == BANDS - 1
+
+
+def test_a_fault_in_the_middle_leaves_the_old_ones(library: Library) -> None:
+    library.update()
+    before = rows(library), library.communities.topics(), library.communities.generation()
+    with library.store.database.write() as connection:
+        connection.execute(
+            "CREATE TRIGGER fault BEFORE INSERT ON topics BEGIN SELECT raise(ABORT, 'fault'); END"
+        )
+    library.store.save(make_entry("new", "Zora met Ugo. Zora met Ugo.", names=["Zora", "Ugo"]))
+    library.store.save(make_entry("newer", "Zora met Ugo.", names=["Zora", "Ugo"]))
+    with pytest.raises(StoreError, match="fault"):
+        library.update()
+    assert (rows(library), library.communities.topics(), library.communities.generation()) == before
+    with library.store.database.write() as connection:
+        connection.execute("DROP TRIGGER fault")
+    library.update()
+    assert library.communities.generation() == library.store.generation()
+
+
+_UPDATE = """
+import sys
+from pathlib import Path
+from tests.unit.community_stores import Library
+
+library = Library.open(Path(sys.argv[1]))
+snapshot, graph = library.snapshot(), library.graph()
+print("ready", flush=True)
+sys.stdin.readline()
+print(library.update(), flush=True)
+library.store.close()
+"""
+
+
+def test_two_processes_at_once_double_nothing(library: Library) -> None:
+    command = [sys.executable, "-c", _UPDATE, str(library.store.folder)]
+    pipe = subprocess.PIPE
+    workers = [
+        subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) for _ in range(2)
+    ]
+    for worker in workers:
+        assert worker.stdout is not None
+        assert worker.stdout.readline() == "ready\n"
+    for worker in workers:
+        assert worker.stdin is not None
+        worker.stdin.write("go\n")
+        worker.stdin.flush()
+    for worker in workers:
+        _, errors = worker.communicate(timeout=60)
+        assert (worker.returncode, errors) == (0, "")
+    assert len(library.communities.communities()) == BANDS
+    assert len(rows(library)) == BANDS
+    assert library.communities.generation() == library.store.generation()
+    assert library.update() == Changed()
+
+
+def test_who_comes_second_takes_the_work_of_the_first(library: Library) -> None:
+    """The other's write comes between this one's reading and writing."""
+
+    class Late(Communities):
+        """A keeper before whose first write another process has written."""
+
+        writes = 0
+
+        def write(self, changes: CommunityChanges) -> bool:
+            self.writes += 1
+            if self.writes == 1:
+                library.update()
+            return super().write(changes)
+
+    late = Late(library.store.backend)
+    parts = library.snapshot(), library.graph(), library.vectors
+    assert refresh_communities(library.store, late, *parts) == Changed()
+    assert late.writes == 1
+    assert len(rows(library)) == BANDS
+
+
+# --- Topics: what several documents are on, the passages tied to them, and the themes they
+# form.
+
+
+@pytest.fixture
+def topics_library(tmp_path: Path) -> Iterator[Library]:
+    library = Library.open(tmp_path)
+    yield library
+    library.store.close()
+
+
+def topics(library: Library) -> TopicSet:
+    return make_topics(library.store, library.vectors, library.snapshot())
+
+
+def save(library: Library, source: str, *texts: str, names: tuple[str, ...] = ()) -> None:
+    library.store.save(make_entry(source, *texts, names=names))
+
+
+def passages(library: Library, found: TopicSet, name: str) -> list[str]:
+    """Texts of the passages that are on a topic."""
+    place = found.names.index(name)
+    ids = found.chunks[found.chunks[:, 0] == place, 1].tolist()
+    return [chunk.text for chunk in library.store.chunks(ids)]
+
+
+def test_names_and_phrases_of_two_documents_are_topics(topics_library: Library) -> None:
+    texts = [
+        "The stained glass in Chartres is old.",
+        "Chartres is a town.",
+        "She makes stained glass.",
+    ]
+    for number, text in enumerate(texts):
+        save(topics_library, f"{number}", text, names=("Chartres",) if "Chartres" in text else ())
+    save(topics_library, "other", "Nothing of the kind.")
+    found = topics(topics_library)
+    assert sorted(found.names) == ["Chartres", "stained glass"]
+    assert passages(topics_library, found, "Chartres") == texts[:2]
+    assert passages(topics_library, found, "stained glass") == [texts[0], texts[2]]
+    assert found.documents.tolist() == [2, 2]
+
+
+def test_a_long_document_has_topics_of_its_own(topics_library: Library) -> None:
+    """Three of its passages, for neighbouring ones may overlap."""
+    save(
+        topics_library,
+        "a",
+        "Gas turbines run.",
+        "A gas turbine.",
+        "Every gas turbine.",
+        "A steam engine.",
+    )
+    save(topics_library, "b", "The pipe organ.", "A pipe organ.", "Nothing.")
+    found = topics(topics_library)
+    assert (found.names, found.documents.tolist()) == (("gas turbine",), [1])
+
+
+def test_a_name_is_a_topic_once_and_a_date_or_a_bare_title_is_none(topics_library: Library) -> None:
+    for number in range(3):
+        topics_library.store.save(
+            make_entry(
+                f"{number}",
+                f"New York City in 1923, for the {number}th time.",
+                names={"New York City": "place", "1923": "date"},
+                about=[("Minutes", "work")],
+            )
+        )
+    found = topics(topics_library)
+    assert (found.names, found.keys) == (("New York City",), ("name: new york city",))
+
+
+def test_a_passage_is_on_few_topics_the_rarest_first(topics_library: Library) -> None:
+    pairs = ["harp maker", "lyre player", "tuba lesson", "oboe reed", "flute pad", "drum skin"]
+    text = ". ".join(pairs)
+    for number in range(2):
+        save(topics_library, f"all {number}", text)
+    for number in range(8):
+        save(topics_library, f"some {number}", "A harp maker.")
+    found = topics(topics_library)
+    counts = Counter(found.chunks[:, 1].tolist())
+    assert max(counts.values()) == PER_PASSAGE == 5
+    assert passages(topics_library, found, "harp maker") == ["A harp maker."] * 8
+    assert passages(topics_library, found, "drum skin") == [text] * 2
+
+
+def test_what_every_passage_names_is_no_topic_of_a_large_store(topics_library: Library) -> None:
+    for number in range(30):
+        name = "Ottilie" if number < 12 else "Kunigunde"
+        save(
+            topics_library, f"{number}", f"{name} number {number}.", names=("Ottilie", "Kunigunde")
+        )
+    assert topics(topics_library).names == ()
+
+
+def test_topics_that_go_together_are_themes(topics_library: Library) -> None:
+    music, craft = ("harp maker", "lyre player"), ("oil paint", "pine frame")
+    for number in range(4):
+        save(topics_library, f"music {number}", f"A {music[0]}, a {music[1]}.")
+        save(topics_library, f"craft {number}", f"An {craft[0]}, a {craft[1]}.")
+    found = topics(topics_library)
+    theme = dict(zip(found.names, found.themes.tolist(), strict=True))
+    assert theme["harp maker"] == theme["lyre player"] != theme["oil paint"] == theme["pine frame"]
+    assert sorted(found.theme_titles) == ["harp maker and lyre player", "oil paint and pine frame"]
+
+
+def test_vectors_are_the_direction_of_what_is_on_the_topic(topics_library: Library) -> None:
+    for number in range(4):
+        save(topics_library, f"{number}", f"A harp maker and a lyre player, {number}.")
+    found = topics(topics_library)
+    for place in range(len(found.names)):
+        ids = found.chunks[found.chunks[:, 0] == place, 1]
+        assert np.array_equal(
+            found.vectors[place], mean_direction(topics_library.vectors.vectors(ids))
+        )
+    assert len(found.theme_vectors) == 1
+    assert np.array_equal(found.theme_vectors[0], mean_direction(found.vectors))
+
+
+def test_topics_survive_being_kept(topics_library: Library) -> None:
+    for number in range(4):
+        save(topics_library, f"{number}", "A harp maker.", "A lyre player.")
+    topics_library.update()
+    before = {topic.name: topic.id for topic in topics_library.communities.topics()}
+    assert sorted(before) == ["harp maker", "lyre player"]
+    for number in range(3):
+        save(topics_library, f"new {number}", "A tuba lesson.")
+    topics_library.update()
+    after = {topic.name: topic.id for topic in topics_library.communities.topics()}
+    assert set(after) - set(before) == {"tuba lesson"}
+    assert before.items() <= after.items()
+
+
+def test_a_store_without_topics_has_none(topics_library: Library) -> None:
+    for found in (topics(topics_library), _with_one(topics_library)):
+        assert (found.names, found.theme_titles) == ((), ())
+        assert found.chunks.shape == (0, 2)
+        assert len(found.vectors) == len(found.theme_vectors) == 0
+
+
+def _with_one(library: Library) -> TopicSet:
+    save(library, "a", "A harp maker.")
+    return topics(library)
+
+
+def test_no_single_ordinary_word_no_file_and_no_shouted_or_repeated_word_is_a_topic(
+    topics_library: Library,
+) -> None:
+    texts = [
+        "See Number in notes.rst of ZORB QUUX.",
+        "Number and notes.rst, ZORB QUUX.",
+        "Zorb zorb.",
+    ]
+    for number, text in enumerate(texts):
+        save(topics_library, f"{number}", text, names=("Number", "notes.rst") if number < 2 else ())
+    save(topics_library, "more", "Zorb zorb again, in Chartres.", names=("Chartres",))
+    save(topics_library, "last", "In Chartres.", names=("Chartres",))
+    assert topics(topics_library).names == ("Chartres",)
+
+
+# --- Key phrases: counted as plain Python counts them.
+
+
+SENTENCES = st.lists(
+    st.lists(st.sampled_from(["harp", "lyre", "tuba", "the", ","]), max_size=9).map(" ".join),
+    max_size=6,
+)
+
+
+def by_key(phrases: Phrases) -> dict[str, dict[int, int]]:
+    """How often by passage, by key."""
+    found: dict[str, dict[int, int]] = defaultdict(dict)
+    for phrase, passage, count in phrases.occurrences.tolist():
+        found[phrases.key(phrase)][passage] = count
+    return dict(found)
+
+
+def counted(texts: list[str]) -> dict[str, dict[int, int]]:
+    counts: dict[str, Counter[int]] = defaultdict(Counter)
+    for place, text in enumerate(texts):
+        words = text.split()
+        for length in range(2, LONGEST + 1):
+            for start in range(len(words) - length + 1):
+                run = words[start : start + length]
+                if not {"the", ","} & set(run):
+                    counts[" ".join(run)][place] += 1
+    return {key: dict(held) for key, held in counts.items() if len(held) >= 2}
+
+
+@given(SENTENCES)
+def test_phrases_are_those_that_counting_finds(texts: list[str]) -> None:
+    phrases = find_phrases(texts)
+    assert by_key(phrases) == counted(texts)
+    lengths = [len(phrases.key(i).split()) for i in range(len(phrases.lengths))]
+    assert phrases.lengths.tolist() == lengths
+    assert phrases.occurrences.tolist() == sorted(phrases.occurrences.tolist())
+    assert ((phrases.independence >= 0) & (phrases.independence <= 1)).all()
+
+
+def test_words_of_one_stem_make_one_phrase_named_as_most_word_it() -> None:
+    texts = ["A neural network.", "Neural networks learn.", "Two neural networks."]
+    phrases = find_phrases(texts)
+    assert [phrases.name(i) for i in range(len(phrases.lengths))] == ["neural network"]
+    assert phrases.occurrences.tolist() == [[0, 0, 1], [0, 1, 1], [0, 2, 1]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the harp of lyres",  # a stop word between
+        "harp, lyre",
+        "harp. Lyre",
+        "harp 2023",
+        "film directed",  # half of a phrase
+        "really harp",
+        "myself harp",
+        "竖琴的弦 竖琴的弦",  # written without spaces
+    ],
+)
+def test_what_is_no_phrase_is_none(text: str) -> None:
+    assert len(find_phrases([text, text]).lengths) == 0
+
+
+def test_what_stands_only_inside_a_longer_phrase_counts_nothing() -> None:
+    """C-value by hand: `gas turbine` twice alone and twice in one of two longer phrases."""
+    texts = [
+        "gas turbine engine",
+        "gas turbine engine",
+        "gas turbine blade",
+        "gas turbine blade",
+        "gas turbine",
+        "gas turbine",
+    ]
+    phrases = find_phrases(texts)
+    shares = {phrases.key(i): phrases.independence[i] for i in range(len(phrases.lengths))}
+    assert shares["turbin engin"] == 0  # 1 - 2 / (1 · 2)
+    assert shares["gas turbin"] == pytest.approx(1 - 4 / (2 * 6))
+    assert shares["gas turbin engin"] == 1
+
+
+def test_no_texts_have_no_phrases() -> None:
+    for texts in ([], [""], ["", "harp"]):
+        phrases = find_phrases(texts)
+        assert (len(phrases.lengths), phrases.occurrences.shape) == (0, (0, 3))
+        assert phrases.independence.dtype == np.float64
+
+
+def test_parts_of_longer_phrases_and_copies_are_not_varied() -> None:
+    grown = ["A rare harp maker sang.", "No rare harp maker wept.", "The rare harp maker slept."]
+    copied = ["He met the oil painter there."] * 3
+    free = ["The wood frame broke.", "A wood frame held."]
+    phrases = find_phrases([*grown, *copied, *free])
+    varied = {
+        phrases.name(number): bool(phrases.is_varied[number])
+        for number in range(len(phrases.lengths))
+    }
+    assert varied["rare harp maker"]
+    assert varied["wood frame"]
+    assert not varied["harp maker"]
+    assert not varied["oil painter"]
+
+
+NOUNS_AND_VERBS = [
+    "The list of packages is short. A package has a version.",
+    "To install the packages, they install a tool. You can install it.",
+    "The tool installs the packages. It installs a version.",
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_nominal"),
+    [
+        ("See package list.", True),
+        ("install source tree", False),  # what is done
+        ("They build source tree again", False),
+        ("The build tree again", True),
+        ("of the install tree", True),  # told otherwise where it stands
+        ("package installs files", False),  # a whole sentence
+        ("package list", True),
+    ],
+)
+def test_what_is_done_is_no_phrase(text: str, is_nominal: bool) -> None:
+    texts = [*NOUNS_AND_VERBS, text, text]
+    phrases = find_phrases(texts)
+    held = phrases.occurrences[phrases.occurrences[:, 1] == len(texts) - 1, 0]
+    longest = held[np.argmax(phrases.lengths[held])]
+    assert bool(phrases.is_nominal(np.ones(len(texts), dtype=bool))[longest]) == is_nominal
+
+
+def test_words_are_judged_by_the_texts_that_are_read() -> None:
+    texts = [*NOUNS_AND_VERBS, "install tree", "install tree"]
+    phrases = find_phrases(texts)
+    number = [phrases.name(i) for i in range(len(phrases.lengths))].index("install tree")
+    assert not phrases.is_nominal(np.ones(len(texts), dtype=bool))[number]
+    assert phrases.is_nominal(np.zeros(len(texts), dtype=bool))[number]
+
+
+def test_words_that_meet_by_chance_are_no_phrase() -> None:
+    """`gas turbine` always stands together; `file name` as often as the words of the text meet."""
+    texts = ["gas turbine here"] * 3
+    texts += ["file name", "file name", *["file of a name, file or file, name"] * 40]
+    phrases = find_phrases(texts)
+    together = {phrases.name(i): bool(phrases.is_together[i]) for i in range(len(phrases.lengths))}
+    assert together == {"gas turbine": True, "file name": False}

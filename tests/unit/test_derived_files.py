@@ -1,3 +1,5 @@
+"""Files that are derived from the store: written, mapped, damaged, made again."""
+
 from __future__ import annotations
 
 import json
@@ -5,8 +7,12 @@ import os
 import random
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
 from typing import BinaryIO
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -15,6 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.typing import NDArray
 
+import clew
 from clew import derived_files
 from clew.derived_files import (
     MappedArrays,
@@ -24,6 +31,20 @@ from clew.derived_files import (
     read_arrays,
     write_arrays,
 )
+from clew.derived_files import (
+    derived_files as part_derived_files,
+)
+from clew.errors import ClewError
+from clew.graph.extended_snapshot import ExtendedSnapshot
+from clew.graph.snapshot import Adjacency, Columns, Neighbourhood, Snapshot
+from clew.graph.snapshot_files import build, current_snapshot, write_snapshot
+from clew.ports import NearbyQuery
+from clew.search import session as views
+from clew.settings import Settings, load_settings
+from clew.stores import snapshot as neighbourhood
+from clew.testing.fakes import HashEmbedder
+
+# --- derived files
 
 
 def parts() -> list[NDArray[np.float32]]:
@@ -234,3 +255,358 @@ def test_notes_of_files_that_are_gone_go(large: Path) -> None:
     assert MappedArrays(newer).is_sound()
     noted = json.loads((large.parent / "verified.json").read_text())[1]
     assert list(noted) == [newer.name]
+
+
+# --- snapshot files
+
+
+def _equal(one: Snapshot, other: Snapshot) -> bool:
+    one, other = one.whole, other.whole
+    return (one.generation, one.mentions_version) == (
+        other.generation,
+        other.mentions_version,
+    ) and all(
+        np.array_equal(getattr(one.columns, f.name), getattr(other.columns, f.name))
+        for f in fields(Columns)
+    )
+
+
+def _all_of(snapshot: Snapshot) -> dict[str, object]:
+    """Every attribute, arrays as lists, adjacencies as pairs of lists."""
+    plain: dict[str, object] = {}
+    for name, value in vars(snapshot).items():
+        if isinstance(value, Adjacency):
+            plain[name] = value.starts.tolist(), value.items.tolist()
+        elif isinstance(value, np.ndarray):
+            plain[name] = value.dtype, value.tolist()
+        elif name != "columns":
+            plain[name] = value
+    return plain
+
+
+def _files(engine: clew.Clew) -> list[Path]:
+    return sorted(engine.store.folder.glob("snapshot-*.arrays"))
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[clew.Clew]:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        engine.add("Ada Morn built a clock.", source="a")
+        engine.add("Piet Oss taught Ada Morn.", source="b")
+        yield engine
+
+
+def test_indexing_leaves_one_file_that_another_process_reads(engine: clew.Clew) -> None:
+    [file] = _files(engine)
+    assert file.name == f"snapshot-{engine.store.generation()}.arrays"
+    read = current_snapshot(engine.store, engine.store.folder)
+    assert _equal(read, build(engine.store))
+    assert _all_of(read) == _all_of(build(engine.store)), "nothing computed is lost on disk"
+
+
+def test_a_snapshot_behind_the_store_is_extended(engine: clew.Clew) -> None:
+    behind = current_snapshot(engine.store, engine.store.folder)
+    [file] = _files(engine)
+    kept = file.read_bytes()
+    engine.add("Brida Kall mended the clock.", source="c")
+    engine.delete(["a"])
+    file.write_bytes(kept)
+    for later in _files(engine):
+        if later != file:
+            later.unlink()
+    for start in (None, behind):
+        assert _equal(
+            current_snapshot(engine.store, engine.store.folder, start), build(engine.store)
+        )
+
+
+def test_what_changed_is_written_beside_the_file_and_read_again(
+    engine: clew.Clew, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Adding, deleting, replacing, renaming, merging: as if built anew, and the ranking with it."""
+    monkeypatch.setattr("clew.graph.snapshot_files.LEAST", 1)
+    monkeypatch.setattr("clew.graph.extended_snapshot.FEW", 100)
+    folder, drawn = engine.store.folder, random.Random(5)
+    people = ("Ada Morn", "Piet Oss", "Brida Kall", "Tom Reen")
+    for step in range(24):
+        one, other = drawn.sample(people, 2)
+        kind = drawn.choice(("add", "add", "replace", "delete", "rename", "merge"))
+        sources = [document.source for document in engine.store.documents()]
+        if kind == "delete" and len(sources) > 1:
+            engine.delete([drawn.choice(sources)])
+        elif kind == "rename" and step % 3 == 0:
+            with suppress(ClewError):
+                engine.entities.rename(one, f"{one} the {step}th")
+        elif kind == "merge" and step % 5 == 0:
+            with suppress(ClewError):  # that are one already
+                engine.entities.merge(one, other)
+        else:
+            source = drawn.choice(sources) if kind == "replace" and sources else f"s{step}"
+            engine.add(f"{one} taught {other}. The clock of {one} strikes {step}.", source=source)
+        [base] = _files(engine)
+        assert base.exists()
+        anew, read = build(engine.store), current_snapshot(engine.store, folder)
+        assert _all_of(read.whole) == _all_of(anew)
+        found = []
+        for snapshot in (anew, read, engine.state.snapshot):
+            engine.state._snapshot = snapshot
+            result = engine.search(f"Who taught {one} of the clock?", strategy="graph")
+            found.append([(hit.chunk.id, hit.score) for hit in result.hits])
+        for other_way in found[1:]:
+            assert [id_ for id_, _ in other_way] == [id_ for id_, _ in found[0]]
+            assert [s for _, s in other_way] == pytest.approx([s for _, s in found[0]])
+    assert list(folder.glob("changes-*.arrays")), "what was added is in a file of its own"
+
+
+@pytest.mark.parametrize("damage", [b"", b"no archive", None], ids=["empty", "text", "cut"])
+def test_changes_that_are_damaged_are_read_from_the_store(
+    engine: clew.Clew, monkeypatch: pytest.MonkeyPatch, damage: bytes | None
+) -> None:
+    monkeypatch.setattr("clew.graph.snapshot_files.LEAST", 1)
+    engine.add("Brida Kall mended the clock.", source="c")
+    [file] = engine.store.folder.glob("changes-*.arrays")
+    file.write_bytes(file.read_bytes()[:-200] if damage is None else damage)
+    read = current_snapshot(engine.store, engine.store.folder)
+    assert _all_of(read.whole) == _all_of(build(engine.store))
+
+
+def test_merging_by_hand_is_taken_in(engine: clew.Clew) -> None:
+    before = current_snapshot(engine.store, engine.store.folder)
+    engine.entities.merge("Piet Oss", "Ada Morn")
+    after = current_snapshot(engine.store, engine.store.folder, before)
+    assert isinstance(after, ExtendedSnapshot)
+    assert after.base is before
+    assert len(after.whole.entity_ids) == len(before.entity_ids) - 1
+    assert _equal(after, build(engine.store))
+
+
+@pytest.mark.parametrize("damage", [b"", b"no archive", None], ids=["empty", "text", "cut"])
+def test_a_damaged_file_is_built_anew(engine: clew.Clew, damage: bytes | None) -> None:
+    [file] = _files(engine)
+    file.write_bytes(file.read_bytes()[:-200] if damage is None else damage)
+    assert _equal(current_snapshot(engine.store, engine.store.folder), build(engine.store))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 0.9])
+def test_bytes_that_changed_anywhere_are_noticed(engine: clew.Clew, share: float) -> None:
+    [file] = _files(engine)
+    damaged = bytearray(file.read_bytes())
+    start = int(share * len(damaged))
+    for place in range(start, start + 65):  # more than lies between two arrays
+        damaged[place] ^= 0xFF
+    file.write_bytes(damaged)
+    assert _all_of(current_snapshot(engine.store, engine.store.folder)) == _all_of(
+        build(engine.store)
+    )
+    assert file.read_bytes() != damaged, "the next process finds a sound one"
+
+
+def test_whoever_has_mapped_a_file_keeps_it_when_a_newer_one_comes(engine: clew.Clew) -> None:
+    folder = engine.store.folder
+    held = current_snapshot(engine.store, folder)
+    before, [old] = _all_of(held), _files(engine)
+    assert not held.postings.items.flags.writeable, "mapped, not copied"
+    engine.add("Brida Kall mended the clock.", source="c")
+    write_snapshot(build(engine.store), folder)
+    assert _files(engine) != [old]
+    assert not old.exists()
+    assert _all_of(held) == before
+    assert _all_of(current_snapshot(engine.store, folder, held)) == _all_of(build(engine.store))
+
+
+def test_a_write_that_was_cut_off_leaves_the_file_of_before(
+    engine: clew.Clew, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [old] = _files(engine)
+    engine.add("Brida Kall mended the clock.", source="c")
+    for file in _files(engine):
+        file.rename(old)  # the generation of before, whatever it holds
+    kept = old.read_bytes()
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    snapshot = build(engine.store)
+    monkeypatch.setattr("clew.derived_files.os.replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        write_snapshot(snapshot, engine.store.folder)
+    assert _files(engine) == [old]
+    assert old.read_bytes() == kept
+
+
+def test_a_file_ahead_of_the_store_is_not_believed(engine: clew.Clew) -> None:
+    [file] = _files(engine)
+    file.rename(file.with_name("snapshot-999.arrays"))
+    assert current_snapshot(engine.store, engine.store.folder).generation < 999
+
+
+def test_a_folder_that_cannot_be_written_costs_nothing_but_time(
+    engine: clew.Clew, tmp_path: Path
+) -> None:
+    write_snapshot(build(engine.store), tmp_path / "nowhere")
+    assert not (tmp_path / "nowhere").exists()
+
+
+# --- `graph` over what a question reads of the store, next to `graph` over a snapshot of all
+# of it.
+
+
+NAMES = [f"{one} {other}" for one in ("Ada", "Piet", "Jon") for other in ("Morn", "Oss", "Vell")]
+PLACES = ["Harrow Ford", "Lisse", "Old Wick", "Marrow Bay", "Tern"]
+WORDS = ["mill", "clock", "bridge", "archive", "bell", "quarry", "ferry"]
+QUESTIONS = [
+    "Where does Ada Morn keep the clock of Lisse?",
+    "Which bridge was built by Piet Oss near Old Wick?",
+    "Who owns the ferry of Marrow Bay, and where was she born?",
+    "quarry",
+    "",
+]
+
+
+def place_notes(engine: clew.Clew, number: int) -> None:
+    """Notes of three passages each, whose names and words come again and again."""
+    chance = random.Random(5)
+    for i in range(number):
+        text = "\n\n".join(
+            " ".join(
+                f"{chance.choice(NAMES)} of {chance.choice(PLACES)} built a {chance.choice(WORDS)}"
+                f" for {chance.choice(NAMES)} in 18{chance.randrange(10, 99)}."
+                for _ in range(12)
+            )
+            for _ in range(3)
+        )
+        engine.add(text, source=f"note {i}", title=f"{chance.choice(PLACES)} {i}")
+
+
+def settings_for(snapshot: str) -> Settings:
+    return load_settings(search={"snapshot": snapshot, "cache": 0})
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Iterator[tuple[clew.Clew, clew.Clew]]:
+    """One store, asked over a snapshot and over what each question reads."""
+    place, embedder = tmp_path / "store", HashEmbedder()
+    with (
+        clew.open(place, settings=settings_for("always"), embedder=embedder) as whole,
+        clew.open(place, settings=settings_for("never"), embedder=embedder) as near,
+    ):
+        yield whole, near
+
+
+def read_all(engine: clew.Clew, snapshot: Snapshot, near: Neighbourhood) -> Snapshot:
+    """A neighbourhood of some passages with every figure of the store that they need."""
+    some = snapshot.chunk_ids[3:40:4].tolist()
+    terms = ["clock", "bell", "mill", "built"]
+    first = near.read(NearbyQuery(chunk_ids=some, most=0, terms=terms))
+    return near.read(NearbyQuery(counted=first.entity_ids.tolist(), most=0))
+
+
+def test_where_all_is_near_the_hits_and_their_scores_are_the_same(
+    two: tuple[clew.Clew, clew.Clew],
+) -> None:
+    whole, near = two
+    place_notes(whole, 8)
+    for question in QUESTIONS:
+        for strategy in ("graph", "temporal", "weighted", "auto"):
+            expected = whole.search(question, strategy=strategy, limit=20)
+            found = near.search(question, strategy=strategy, limit=20)
+            assert [hit.chunk.id for hit in found.hits] == [hit.chunk.id for hit in expected.hits]
+            assert [hit.score for hit in found.hits] == pytest.approx(
+                [hit.score for hit in expected.hits], abs=1e-5
+            )
+            assert [(hit.entities, hit.path) for hit in found.hits] == [
+                (hit.entities, hit.path) for hit in expected.hits
+            ]
+
+
+def test_the_figures_of_a_part_are_those_of_the_whole(two: tuple[clew.Clew, clew.Clew]) -> None:
+    whole, near = two
+    place_notes(whole, 30)
+    snapshot = whole.state.snapshot.whole
+    part = read_all(near, snapshot, Neighbourhood(near.state.store))
+    assert 10 < part.size < snapshot.size
+    chunks, entities = (
+        snapshot.rows(part.chunk_ids),
+        np.searchsorted(snapshot.entity_ids, part.entity_ids),
+    )
+    for name, rows in (
+        *(("entity_frequency", entities), ("entity_idf", entities), ("entity_strengths", entities)),
+        *(("entity_rarity", entities), ("chunk_terms", chunks)),
+    ):
+        assert getattr(part, name) == pytest.approx(getattr(snapshot, name)[rows]), name
+    for term in ("clock", "bell", "mill", "built"):
+        (here,), (there,) = part.term_rows([term]), snapshot.term_rows([term])
+        assert part.term_idf[here] == pytest.approx(snapshot.term_idf[there])
+    for row, chunk in enumerate(chunks):
+        mentioned = part.entity_ids[part.passage_entities.row(row)]
+        expected = snapshot.entity_ids[snapshot.passage_entities.row(int(chunk))]
+        assert mentioned.tolist() == expected.tolist()
+
+
+def test_only_chunks_that_follow_each_other_are_neighbours(
+    two: tuple[clew.Clew, clew.Clew],
+) -> None:
+    whole, near = two
+    text = "\n\n".join(f"Ada Morn built the mill {i} of Lisse. " * 20 for i in range(9))
+    whole.add(text, source="long")
+    ids = whole.state.snapshot.chunk_ids
+    first, last = int(ids[1]), int(ids[-2])
+    part = Neighbourhood(near.state.store).read(NearbyQuery(chunk_ids=[first, last], most=0))
+    rows = np.arange(part.size)
+    assert part.chunk_ids.tolist() == [first - 1, first, first + 1, last - 1, last, last + 1]
+    assert part.neighbours(rows, 1).tolist() == [1, 2, 2, 4, 5, 5]
+    assert part.neighbours(rows, -1).tolist() == [0, 0, 1, 3, 3, 4]
+
+
+def test_a_question_reads_the_store_three_times_and_makes_no_snapshot(
+    two: tuple[clew.Clew, clew.Clew],
+) -> None:
+    _, near = two
+    for number in (3, 30):
+        place_notes(near, number)
+        store = near.state.store
+        with patch.object(store, "nearby", wraps=store.nearby) as nearby:
+            assert near.search(QUESTIONS[0], strategy="graph").hits
+        assert nearby.call_count == 3
+    near.state.persist()
+    assert not part_derived_files(near.state.store.folder, "snapshot")
+    assert not part_derived_files(near.state.store.folder, "words")
+
+
+def test_a_large_store_has_no_snapshot_of_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = settings_for("auto")
+    with clew.open(tmp_path / "store", settings=settings, embedder=HashEmbedder()) as engine:
+        place_notes(engine, 4)
+        assert "neighbourhood" not in engine.search(QUESTIONS[0], strategy="graph").timings_ms
+        monkeypatch.setattr(views, "IN_MEMORY", 3)
+        assert "neighbourhood" in engine.search(QUESTIONS[0], strategy="graph").timings_ms
+
+
+def test_what_is_remembered_of_common_names_is_counted_again_after_changes(
+    two: tuple[clew.Clew, clew.Clew], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(neighbourhood, "COMMON", 1)
+    whole, near = two
+    for count in (2, 12):
+        place_notes(whole, count)
+        snapshot = whole.state.snapshot.whole
+        ids = snapshot.entity_ids.tolist()
+        for _ in range(2):  # the second time, from what is remembered
+            query = NearbyQuery(counted=ids, terms=["clock", "nothing"], most=0)
+            found = near.state.store.nearby(query)
+            assert found.chunks == snapshot.size
+            counts = found.entity_counts[np.argsort(found.entity_counts[:, 0])]
+            assert counts[:, 0].tolist() == ids
+            assert counts[:, 1].tolist() == snapshot.entity_frequency.tolist()
+            (clock,) = snapshot.term_rows(["clock"])
+            assert found.term_counts == {"clock": snapshot.term_frequency[clock]}
+
+
+def test_filters_hold_for_what_is_read(two: tuple[clew.Clew, clew.Clew]) -> None:
+    whole, near = two
+    place_notes(whole, 20)
+    whole.add("Ada Morn keeps the clock of Lisse.", source="the one", metadata={"kind": "gold"})
+    found = near.search(QUESTIONS[0], strategy="graph", where=["kind=gold"])
+    assert [hit.chunk.source for hit in found.hits] == ["the one"]

@@ -1,11 +1,15 @@
-"""What destroys names exactly what it destroys: by each way, the one that was named goes."""
+"""What deletes and prunes takes exactly what it names."""
 
 from __future__ import annotations
 
 import inspect
 import json
+import os
 import re
+import shutil
 import sqlite3
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -17,15 +21,23 @@ from hypothesis import strategies as st
 
 import clew
 from clew.cli import main
+from clew.engine.maintenance import copy_store
 from clew.errors import InputError, NotFoundError
+from clew.graph.entity_confidence import Evidence
+from clew.indexing import incremental
 from clew.jobs.runner import make_runner
+from clew.stores.copy import StoreCopy
+from clew.stores.sqlite.store import open_for_copying
 from clew.testing.fakes import HashEmbedder
 from clew.text import entity_key
 from clew.tools.spec import FULL, Parameter, Tool
 from clew.tools.toolbox import TOOLS, Toolbox, audit_to
 from clew.types import Document, NewEntity
-from clew.types.values import file_source, record_source
+from clew.types.values import file_source, record_source, source_path
 from clew.wiring import make_audit
+
+# --- What destroys names exactly what it destroys: by each way, the one that was named goes.
+
 
 SPARINGLY = settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -508,3 +520,360 @@ def test_what_finds_nothing_is_not_logged_as_done(engine: clew.Clew, tool: Tool)
 
     assert not outcome.is_error, outcome.text
     assert log.entries(limit=1)[0].outcome == "done"
+
+
+# --- What `index(prune=True)` drops: what was read from files that are gone, and nothing
+# else.
+
+
+# Whatever Linux takes for the name of a file.
+FILES_NAMES = st.binary(min_size=1, max_size=40).map(
+    lambda name: name.replace(b"/", b"\\x2f").replace(b"\x00", b"\\").lstrip(b".") or b"\\xe9"
+)
+
+
+@pytest.fixture
+def files_engine(tmp_path: Path) -> Iterator[clew.Clew]:
+    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as opened:
+        yield opened
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(incremental, "GRACE_SECONDS", 0.0)
+
+
+def files_sources(engine: clew.Clew) -> set[str]:
+    return {document.source for document in engine.documents.list()}
+
+
+@given(names=st.lists(FILES_NAMES, min_size=1, max_size=8, unique=True))
+def test_a_source_tells_the_bytes_of_a_name_and_no_two_names_have_one(names: list[bytes]) -> None:
+    paths = [Path(os.fsdecode(b"/nowhere/" + name)) for name in names]
+    found = [file_source(path) for path in paths]
+    assert [os.fsencode(source_path(source)) for source in found] == [*map(os.fsencode, paths)]
+    assert len(set(found)) == len(set(paths))
+
+
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(data=st.data(), names=st.sets(FILES_NAMES, min_size=2, max_size=6))
+def test_files_are_pruned_by_the_bytes_of_their_names(
+    data: st.DataObject, names: set[bytes], files_engine: clew.Clew, tmp_path: Path, quick: None
+) -> None:
+    root = tmp_path / "notes"
+    shutil.rmtree(root, ignore_errors=True)
+    root.mkdir()
+    files = [os.path.join(os.fsencode(root), name + b".md") for name in sorted(names)]
+    for number, file in enumerate(files):
+        with open(file, "w") as written:
+            written.write(f"Note number {number} of Ada Morn.")
+    files_engine.index([root], prune=True)
+    gone = data.draw(st.sets(st.sampled_from(files), max_size=len(files) - 1))
+    for file in gone:
+        os.unlink(file)
+    for _ in range(2):  # what is dropped, and by whom, does not depend on the run
+        files_engine.index([root], prune=True)
+        assert files_sources(files_engine) == {
+            file_source(Path(os.fsdecode(file))) for file in files if file not in gone
+        }
+
+
+def test_the_name_of_the_issue_stays(files_engine: clew.Clew, tmp_path: Path, quick: None) -> None:
+    file = os.path.join(os.fsencode(tmp_path / "notes"), b"r\xe9sum\xe9.md")
+    (tmp_path / "notes").mkdir()
+    with open(file, "w") as written:
+        written.write("Ada Morn repairs clocks.")
+    for expected in ((1, 0), (0, 0), (0, 0)):
+        report = files_engine.index([tmp_path / "notes"], prune=True)
+        assert (report.added, report.pruned) == expected
+
+
+@pytest.mark.parametrize("kind", ["missing", "empty", "empty folders", "one file"])
+def test_a_root_that_is_missing_or_empty_drops_nothing_and_says_so(
+    kind: str, files_engine: clew.Clew, tmp_path: Path, quick: None
+) -> None:
+    root = tmp_path / "disk"
+    (root / "inner").mkdir(parents=True)
+    (root / "ada.md").write_text("Ada Morn repairs clocks.")
+    (root / "inner" / "piet.md").write_text("Piet Oss built the tower.")
+    files_engine.index([root], prune=True)
+    before = files_sources(files_engine)
+    given = root / "ada.md" if kind == "one file" else root
+    if kind == "missing":
+        root.rename(tmp_path / "away")
+    elif kind == "one file":
+        given.unlink()
+    else:
+        shutil.rmtree(root / "inner")
+        (root / "ada.md").unlink()
+        if kind == "empty folders":
+            (root / "inner").mkdir()
+    report = files_engine.index([given], prune=True)
+    assert (report.pruned, files_sources(files_engine)) == (0, before)
+    assert [skipped.source for skipped in report.skipped] == [str(given)]
+
+
+def test_what_a_caller_gave_is_never_pruned(
+    files_engine: clew.Clew, tmp_path: Path, quick: None
+) -> None:
+    (tmp_path / "ada.md").write_text("Ada Morn repairs clocks.")
+    files_engine.add("Piet Oss built the tower.", source=str(tmp_path / "given.md"))
+    made = Document(source=str(tmp_path / "made.md"), text="Brida Kall sails.")
+    files_engine.documents.add_documents([made])
+    (tmp_path / "piet.md").write_text("Piet Oss built the tower.")
+    files_engine.index([tmp_path / "ada.md", tmp_path / "piet.md"])
+    (tmp_path / "piet.md").unlink()
+    assert files_engine.documents.preview([tmp_path]).gone == (str(tmp_path / "piet.md"),)
+    assert files_engine.index([tmp_path], prune=True).pruned == 1
+    assert files_sources(files_engine) == {
+        str(tmp_path / name) for name in ("ada.md", "given.md", "made.md")
+    }
+
+
+def test_a_text_that_a_file_takes_the_place_of_goes_with_the_file(
+    files_engine: clew.Clew, tmp_path: Path, quick: None
+) -> None:
+    file = tmp_path / "ada.md"
+    (tmp_path / "other.md").write_text("Piet Oss built the tower.")
+    files_engine.add("Ada Morn repairs clocks.", source=str(file))
+    file.write_text("Ada Morn repairs clocks.")
+    assert files_engine.index([tmp_path]).changed == 1
+    file.unlink()
+    assert files_engine.index([tmp_path], prune=True).pruned == 1
+
+
+def test_a_file_that_is_saved_by_deleting_it_keeps_its_history(
+    files_engine: clew.Clew, tmp_path: Path
+) -> None:
+    (tmp_path / "other.md").write_text("Piet Oss built the tower.")
+    file = tmp_path / "ada.md"
+    for text in ("Ada Morn repairs clocks.", "Ada Morn repairs bells."):
+        file.write_text(text)
+        files_engine.index([tmp_path])
+    file.unlink()
+
+    def save() -> None:
+        time.sleep(incremental.GRACE_SECONDS / 4)
+        file.write_text("Ada Morn repairs organs.")
+
+    saving = threading.Thread(target=save)
+    saving.start()
+    assert files_engine.index([tmp_path], prune=True).pruned == 0
+    saving.join()
+    files_engine.index([tmp_path], prune=True)
+    assert [version.version for version in files_engine.documents.versions(str(file))] == [1, 2, 3]
+
+
+MAIL = """From ada@example.org Mon Jan  6 10:00:00 2025
+From: Ada Morn <ada@example.org>
+To: Piet Oss <piet@example.org>
+Subject: Clock number {number}
+Message-ID: <{number}@example.org>
+Date: Mon, 06 Jan 2025 10:0{number}:00 +0000
+
+The clock number {number} of the tower is repaired.
+
+"""
+
+
+def test_a_mailbox_that_is_cut_short_keeps_its_mail_unless_it_stays_so(
+    files_engine: clew.Clew, tmp_path: Path, quick: None
+) -> None:
+    box = tmp_path / "inbox.mbox"
+    whole = "".join(MAIL.format(number=number) for number in range(5))
+    box.write_text(whole)
+    files_engine.index([box])
+    held = files_sources(files_engine)
+    assert len(held) == 5
+    box.write_text(whole[: len(whole) // 2])
+    report = files_engine.index([box])
+    assert report.pruned == 0
+    assert held <= files_sources(files_engine)
+    assert set(report.gone) < held
+    assert files_engine.index([box], prune=True).pruned == len(report.gone) > 0
+
+
+def test_a_file_that_changes_while_it_is_looked_at_again_drops_no_record(
+    files_engine: clew.Clew, tmp_path: Path
+) -> None:
+    box = tmp_path / "inbox.mbox"
+    whole = "".join(MAIL.format(number=number) for number in range(5))
+    box.write_text(whole)
+    files_engine.index([box])
+    held = files_sources(files_engine)
+    box.write_text(whole[: len(whole) // 2])
+    writing = threading.Timer(incremental.GRACE_SECONDS / 4, box.write_text, [whole])
+    writing.start()
+    assert files_engine.index([box], prune=True).pruned == 0
+    writing.join()
+    assert held <= files_sources(files_engine)
+
+
+def test_a_path_that_is_too_long_is_told_and_not_passed_over(
+    files_engine: clew.Clew, tmp_path: Path
+) -> None:
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "ada.md").write_text("Ada Morn repairs clocks.")
+    folder = os.open(root, os.O_RDONLY)
+    for _ in range(20):  # of 4,096 bytes at most
+        os.mkdir("d" * 250, dir_fd=folder)
+        inner = os.open("d" * 250, os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = inner
+    with open(os.open("deep.md", os.O_CREAT | os.O_WRONLY, dir_fd=folder), "w") as file:
+        file.write("Piet Oss built the tower.")
+    os.close(folder)
+    report = files_engine.index([root])
+    assert report.added == 1
+    assert [skipped.reason for skipped in report.skipped] == ["file name too long"]
+    shutil.rmtree(root)
+
+
+# --- Entities that little speaks for are taken out, stay out, and can be restored.
+
+
+SURE = "Here Foobaria uses Barfood."
+UNSURE = "There Quuxitis came again, and Foobaria."
+
+
+@pytest.fixture
+def entities_engine(tmp_path: Path) -> Iterator[clew.Clew]:
+    with clew.open(tmp_path / "s", embedder=HashEmbedder()) as opened:
+        opened.add(SURE, source="a", title="Harbours")
+        opened.add(UNSURE, source="b", title="Ferries")
+        yield opened
+
+
+def unsure(engine: clew.Clew, below: float = 0.4) -> list[str]:
+    return [one.name for one in engine.graph.prune(below=below, entities=True).entities]
+
+
+def entities_names(engine: clew.Clew) -> set[str]:
+    return {known.name for known in engine.store.known_names()}
+
+
+def test_more_evidence_is_more_sure() -> None:
+    least = Evidence(documents=1, names=1, is_typed=False, relations=[])
+    more = [
+        least._replace(documents=2),
+        least._replace(names=2),
+        least._replace(is_typed=True),
+        least._replace(relations=[0.5]),
+    ]
+    assert 0 < least.confidence < min(one.confidence for one in more) < 1
+    everything = Evidence(documents=9, names=3, is_typed=True, relations=[0.9, 0.9])
+    assert max(one.confidence for one in more) < everything.confidence < 1
+
+
+def test_a_dry_run_names_the_unsure_with_reasons_and_changes_nothing(
+    entities_engine: clew.Clew,
+) -> None:
+    report = entities_engine.graph.prune(below=0.4, entities=True)
+    assert [one.name for one in report.entities] == ["Quuxitis"]
+    assert report.entities[0].reason == "confidence 0.30: 1 document, no type, no relation"
+    assert "Quuxitis" in entities_names(entities_engine)
+    assert entities_engine.graph.prune(below=0.4).entities == ()
+
+
+def test_what_was_pruned_stays_out_until_it_is_restored(entities_engine: clew.Clew) -> None:
+    entities_engine.graph.prune(below=0.4, entities=True, dry_run=False)
+    assert "Quuxitis" not in entities_names(entities_engine)
+    assert {"Foobaria", "Barfood", "Harbours"} <= entities_names(entities_engine)
+    assert not entities_engine.maintenance.check().problems
+    entities_engine.add(f"Now {UNSURE}", source="b")
+    entities_engine.add("Then Quuxitis uses Foobaria.", source="c")
+    assert "Quuxitis" not in entities_names(entities_engine)
+    assert entities_engine.graph.pruned_names() == ["Quuxitis"]
+    assert entities_engine.graph.restore_names("quuxitis") == 1
+    entities_engine.add("Today Quuxitis uses Foobaria.", source="c")
+    assert "Quuxitis" in entities_names(entities_engine)
+    with pytest.raises(NotFoundError, match="not pruned"):
+        entities_engine.graph.restore_names("Quuxitis")
+
+
+def test_reindexing_brings_restored_names_back_from_unchanged_texts(
+    entities_engine: clew.Clew,
+) -> None:
+    entities_engine.graph.prune(below=0.4, entities=True, dry_run=False)
+    entities_engine.graph.restore_names("Quuxitis")
+    assert entities_engine.maintenance.reindex().changed == 1  # the text that has the name
+    assert "Quuxitis" in entities_names(entities_engine)
+    assert entities_engine.maintenance.reindex().changed == 0
+    assert not entities_engine.maintenance.check().problems
+
+
+def test_a_run_that_is_killed_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever it ends, the store is whole, and the work of earlier runs is not asked for again."""
+    monkeypatch.setattr("clew.engine.graph.AT_A_TIME", 2)
+    texts = [f"There {name}itis uses {name}oda." for name in ("Foo", "Bar", "Qux", "Zim")]
+    with clew.open(tmp_path / "k", embedder=HashEmbedder()) as engine:
+        for number, text in enumerate(texts):
+            engine.add(text, source=str(number))
+        left = engine.graph.prune(below=1.0, entities=True)
+        first = (len(left.relations), len(left.entities))
+        runs = 0
+        while left.relations or left.entities:
+            with monkeypatch.context() as patched:
+                for name in ("retract", "prune_entities"):
+                    kill_after_one(patched, engine, name)
+                with pytest.raises(KeyboardInterrupt):
+                    engine.graph.prune(below=1.0, entities=True, dry_run=False)
+            before = len(left.relations) + len(left.entities)
+            assert not engine.maintenance.check().problems
+            left = engine.graph.prune(below=1.0, entities=True)
+            assert len(left.relations) + len(left.entities) < before
+            runs += 1
+        assert min(first) > 2
+        assert runs >= sum(first) // 2
+
+
+def kill_after_one(patched: pytest.MonkeyPatch, engine: clew.Clew, name: str) -> None:
+    """End a run behind the first batch that it has written."""
+    write = getattr(engine.store, name)
+
+    def once(*given: object, **more: object) -> None:
+        write(*given, **more)
+        raise KeyboardInterrupt
+
+    patched.setattr(engine.store, name, once)
+
+
+def test_what_was_stated_by_hand_and_what_documents_are_about_is_never_pruned(
+    entities_engine: clew.Clew,
+) -> None:
+    assert {"Harbours", "Ferries"}.isdisjoint(unsure(entities_engine, 1.0))
+    made = NewEntity(name="Quuxitis", entity_type="concept", content="")
+    entities_engine.entities.memory.add_entities([made])
+    assert "Quuxitis" not in unsure(entities_engine, 1.0)
+    one, other = (entities_engine.entities.get(name).id for name in ("Foobaria", "Barfood"))
+    assert {"Foobaria", "Barfood"} <= set(unsure(entities_engine, 1.0))
+    entities_engine.entities.add_relation(one, other, "serves")
+    assert {"Foobaria", "Barfood"}.isdisjoint(unsure(entities_engine, 1.0))
+
+
+def test_the_tools_prune_and_restore(entities_engine: clew.Clew) -> None:
+    listed = entities_engine.tools.call("prune_graph", {"below": 0.4, "entities": True}).content
+    assert listed["total_entities"] == 1
+    assert listed["entities"][0]["name"] == "Quuxitis"
+    done = {"below": 0.4, "entities": True, "dry_run": False, "confirm": True}
+    entities_engine.tools.call("prune_graph", done)
+    assert "Quuxitis" not in entities_names(entities_engine)
+    restored = entities_engine.tools.call("restore_pruned_names", {"names": ["Quuxitis"]}).content
+    assert restored["restored"] == 1
+
+
+def test_a_copy_remembers_what_was_pruned(entities_engine: clew.Clew, tmp_path: Path) -> None:
+    entities_engine.graph.prune(below=0.4, entities=True, dry_run=False)
+    entities_engine.close()
+    with (
+        closing(StoreCopy(open_for_copying(tmp_path / "s" / "default"))) as source,
+        closing(StoreCopy(open_for_copying(tmp_path / "t" / "default", make=True))) as target,
+    ):
+        copy_store(source, target)
+    with clew.open(tmp_path / "t", embedder=HashEmbedder()) as copied:
+        assert copied.graph.pruned_names() == ["Quuxitis"]

@@ -1,18 +1,21 @@
-"""A language model adds facts to a store that was indexed without one, and nothing that it cannot
-quote."""
+"""What a language model adds to a store: facts, contexts, and the jobs that add them."""
 
 from __future__ import annotations
 
 import json
 import random
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import clew
-from clew.errors import InputError, ModelUnavailableError, ReplyError, SettingsError
+from clew.errors import InputError, ModelUnavailableError, NotFoundError, ReplyError, SettingsError
+from clew.indexing.enrichment.contexts import stretch_of
 from clew.indexing.enrichment.extraction import (
     MOST_STATED,
     TOO_MANY,
@@ -21,14 +24,24 @@ from clew.indexing.enrichment.extraction import (
     Work,
 )
 from clew.indexing.enrichment.validation import NO_TYPE, TOO_VAGUE, UNNAMED, UNQUOTED
+from clew.jobs.runner import JobRunner, make_runner
 from clew.library import Clew
 from clew.ports.models import LanguageModel, Reply, Request
 from clew.settings import load_settings
 from clew.stores.extractions import Enrichments
+from clew.stores.sqlite.store import SqliteStore
+from clew.stores.store import Store
+from clew.testing.conformance.base import chunk_ids_of
+from clew.testing.entries import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.testing.recorded import RecordedExtraction, RecordedLanguageModel
-from clew.types import Document
+from clew.tools.toolbox import TOOLS, Toolbox
+from clew.types import ChunkExtraction, Document, ExtractedRelation, Mention, NewEntity
 from clew.types.results import Usage
+
+# --- A language model adds facts to a store that was indexed without one, and nothing that it
+# cannot quote.
+
 
 CLOCK = "Ada Morn built the great clock of Vell. She had learnt it from Tobias Fenn in Dunmere."
 MILL = "The mill of Gouda was sold to Edda Rowe. Edda Rowe rebuilt the mill after the great fire."
@@ -344,8 +357,8 @@ def malformed(seed: int) -> str:
     )
 
 
-@pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.nightly)])
-def test_malformed_replies_lose_nothing_and_change_nothing(folder: Path, count: int) -> None:
+@pytest.mark.parametrize("replies", [300, pytest.param(10_000, marks=pytest.mark.nightly)])
+def test_malformed_replies_lose_nothing_and_change_nothing(folder: Path, replies: int) -> None:
     class Malformed(ScriptedLanguageModel):
         def reply(self, request: Request) -> Reply:
             self.made += 1
@@ -367,7 +380,7 @@ def test_malformed_replies_lose_nothing_and_change_nothing(folder: Path, count: 
         )
         works: Sequence[Work] = list(task.works([d.id for d in store.documents.list()]))
         failed, unrecorded = 0, list[Outcome]()
-        while model.made < count:
+        while model.made < replies:
             work = works[model.made % len(works)]
             try:
                 outcome = task.ask(work)
@@ -381,7 +394,7 @@ def test_malformed_replies_lose_nothing_and_change_nothing(folder: Path, count: 
             if not any(r.mentions or r.relations for r in outcome.readings.values()):
                 unrecorded.append(task.failed(work, "malformed"))
         task.record(unrecorded)
-        assert failed > 0.3 * count
+        assert failed > 0.3 * replies
         assert content(store) == before
         assert len(store.enriching.failures("extract")) == 3
 
@@ -472,3 +485,399 @@ def test_names_that_somebody_pruned_stay_out(folder: Path) -> None:
         assert store.store.resolve(["edda rowe"]) == {}
         assert {head for head, _, _ in facts(store)} == {"Ada Morn"}
         assert store.maintenance.check().problems == ()
+
+
+# --- A model situates passages in their documents: what it says is searched with them, apart
+# from the text, and can be taken back.
+
+
+TEXT = """# Diary of the mill
+
+The mill of Gouda was sold in 1820. [Edda Rowe](http://a.example/rowe) bought it from the town.
+
+It burnt down two years later and nobody was hurt.
+"""
+SITUATED = "A diary of the mill of Gouda: the mill burnt down two years after the sale of 1820."
+
+
+def contexts_opened(folder: Path, model: LanguageModel | None = None, **llm: object) -> Clew:
+    split = {"chunk_tokens": 30, "section_tokens": 200, "overlap": 0}
+    settings = load_settings(store=folder, split=split, llm={"concurrency": 1, **llm})
+    return clew.open(settings=settings, embedder=HashEmbedder(), language_model=model)
+
+
+class Situating(ScriptedLanguageModel):
+    """Says the same of every passage."""
+
+    def __init__(self, said: str = SITUATED) -> None:
+        super().__init__()
+        self.said = said
+
+    def reply(self, request: Request) -> Reply:
+        self.asked.append(request)
+        return Reply(text=self.said, finish="stop", model="m")
+
+
+@pytest.fixture
+def contexts_folder(tmp_path: Path) -> Path:
+    with contexts_opened(tmp_path) as store:
+        store.add(TEXT, source="diary.md", title="Diary", media_type="text/markdown")
+        store.add("The weather was fine.", source="other")
+        assert len(store.documents.chunks("diary.md")) == 2
+    return tmp_path
+
+
+def rows(store: Clew) -> list[object]:
+    """All that hangs on passages, but for their ids."""
+    chunks = store.documents.chunks("diary.md")
+    ids = [chunk.id for chunk in chunks]
+    place = {id_: n for n, id_ in enumerate(ids)}
+    relations = store.store.chunk_relations(ids)
+    return [
+        [(c.context, c.text, c.start, c.end, c.page, c.section_id) for c in chunks],
+        [(place[r.chunk_id or 0], r.relation_type, r.weight, r.extractor) for r in relations],
+        len(store.store.mention_rows()),
+        store.store.count_unread(),
+        np.round(store.state.vectors.vectors(ids), 6).tolist(),
+    ]
+
+
+def test_a_context_is_searched_and_shown_apart(contexts_folder: Path) -> None:
+    with contexts_opened(contexts_folder, Situating()) as store:
+        last = store.documents.chunks("diary.md")[-1]
+        assert "Gouda" not in last.text + last.context
+        (report,) = store.enrich("context", documents=[last.document_id])
+
+        situated = store.documents.chunks("diary.md")[-1]
+        assert (report.done, report.failed) == (2, ())
+        assert (situated.text, situated.ordinal) == (last.text, last.ordinal)
+        assert situated.context == f"{last.context}\n{SITUATED}"
+        hits = store.search("What burnt down in Gouda?", strategy="keyword").hits
+        assert situated.public_id in [hit.chunk.public_id for hit in hits]
+        vector = HashEmbedder().embed_query(f"{situated.context}\n{situated.text}")
+        ids, scores = store.state.vectors.search_vector(vector, 1)
+        assert ids.tolist() == [situated.id]
+        assert scores[0] == pytest.approx(1, abs=1e-5)
+        assert store.maintenance.check().problems == ()
+
+
+def test_it_is_taken_back_and_all_that_hangs_on_passages_stays(contexts_folder: Path) -> None:
+    with contexts_opened(contexts_folder, Situating()) as store:
+        chunk = store.documents.chunks("diary.md")[0]
+        found = ChunkExtraction(
+            mentions=(Mention(name="town", sentence=1, start=0, end=4),),
+            relations=(
+                ExtractedRelation(
+                    head="Edda Rowe",
+                    tail="town",
+                    relation_type="bought_from",
+                    sentence=1,
+                    confidence=0.9,
+                ),
+            ),
+        )
+        store.store.record_readings({chunk.id: found})
+        Enrichments(store.store.backend).record_extraction({chunk.id: found})
+        before = rows(store)
+
+        store.enrich("context")
+        made = rows(store)
+        assert made[1:4] == before[1:4]
+        assert made[0] != before[0]
+        assert made[4] != before[4]
+        assert store.enriching.undo("context") == 2  # one had failed
+
+        assert rows(store) == before
+        assert store.enriching.left("context", "extract") == ["diary.md", "other"]
+        assert store.maintenance.check().problems == ()
+        store.add(TEXT.replace("Gouda", "Delft"), source="diary.md", media_type="text/markdown")
+        assert store.maintenance.check().problems == ()
+
+
+def test_a_second_run_and_a_second_process_see_nothing_left(contexts_folder: Path) -> None:
+    model = Situating()
+    with (
+        contexts_opened(contexts_folder, model) as store,
+        contexts_opened(contexts_folder) as other,
+    ):
+        other.search("mill", strategy="vector")
+        store.enrich("context")
+        again = store.enrich("context")
+        hits = other.search("mill of Gouda", strategy="vector").hits
+        contexts = [chunk.context for chunk in other.documents.chunks("diary.md")]
+    assert (again[0].done, len(model.asked)) == (0, 3)
+    assert any(SITUATED in context for context in contexts)
+    assert hits
+
+
+def test_documents_come_first_and_are_the_same_for_all_their_passages(
+    contexts_folder: Path,
+) -> None:
+    model = Situating()
+    with contexts_opened(contexts_folder, model) as store:
+        store.enrich("context")
+    first, second = (r.messages[0] for r in model.asked if "Diary" in r.messages[0].text)
+    assert 0 < first.shared == second.shared
+    assert first.text[: first.shared] == second.text[: second.shared]
+    assert "burnt down" in first.text[: first.shared]
+    assert first.text != second.text
+
+
+def test_a_name_that_the_document_lacks_is_no_context(contexts_folder: Path) -> None:
+    with contexts_opened(
+        contexts_folder, Situating("The mill of Gouda was built by Napoleon in 1799.")
+    ) as store:
+        before = rows(store)
+        (report,) = store.enrich("context")
+        assert rows(store) == before
+        assert "Napoleon, 1799" in report.failed[0].reason
+        assert report.done == 0
+        assert len(store.enriching.failures("context")) == 3
+
+
+def test_a_long_context_is_cut_at_a_sentence(contexts_folder: Path) -> None:
+    with contexts_opened(
+        contexts_folder, Situating(" ".join(["The mill was sold."] * 60))
+    ) as store:
+        store.enrich("context")
+        context = store.documents.chunks("diary.md")[0].context.splitlines()[-1]
+    assert 50 < len(context.split()) <= 100
+    assert context.endswith("sold.")
+
+
+@pytest.mark.parametrize("size", [90, 1_000, 5_003])
+def test_a_stretch_holds_the_passage_and_neighbours_share_it(size: int) -> None:
+    text = "".join(chr(33 + n % 90) for n in range(size))
+    found = {}
+    for start in range(0, size - 50, 25):
+        stretch = stretch_of(text, start, start + 50, 400)
+        assert text[start : start + 50] in stretch
+        assert len(stretch) == min(size, 400)
+        found[stretch] = True
+    assert len(found) <= size / 200 + 1
+
+
+# --- Enriching as a job: through the tool `enrich`, with progress, cancelled, gone on with.
+
+
+NOTHING = '{"entities": [], "facts": []}'
+DOCUMENTS = 40
+
+
+class Patient(ScriptedLanguageModel):
+    """Answers as long as it may, then waits; names every prompt that it saw."""
+
+    def __init__(self, free: int) -> None:
+        super().__init__()
+        self.free, self.go_on = free, threading.Event()
+
+    def reply(self, request: Request) -> Reply:
+        with self._lock:
+            self.asked.append(request)
+            number = len(self.asked)
+        if number > self.free:
+            self.go_on.wait(20)
+        if any("burnt" in message.text for message in request.messages):
+            return Reply(text="nonsense", finish="stop", model="m")
+        return Reply(text=NOTHING, finish="stop", model="m")
+
+
+@pytest.fixture
+def jobs_folder(tmp_path: Path) -> Path:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as store:
+        texts = ["the mill burnt.", *(f"nothing happened on day {n}." for n in range(1, DOCUMENTS))]
+        store.add_documents([clew.Document(source=f"{n:02}", text=t) for n, t in enumerate(texts)])
+    return tmp_path
+
+
+class Desk:
+    """A store with its tools and jobs."""
+
+    def __init__(self, folder: Path, model: ScriptedLanguageModel) -> None:
+        self.store = clew.open(folder, embedder=HashEmbedder(), language_model=model)
+        self.runner: JobRunner = make_runner(self.store, lease_seconds=1)
+        self.tools = Toolbox(self.store, TOOLS, profile="full", services={"jobs": self.runner})
+
+    def call(self, **arguments: object) -> dict[str, Any]:
+        outcome = self.tools.call("enrich", {"kinds": ["extract"], **arguments})
+        assert not outcome.is_error, outcome.text
+        return outcome.content
+
+    def __enter__(self) -> Desk:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.store.close()
+
+
+@pytest.fixture
+def patient() -> Iterator[Patient]:
+    model = Patient(20)
+    yield model
+    model.go_on.set()
+
+
+def test_a_dry_run_asks_nothing(jobs_folder: Path, patient: Patient) -> None:
+    with Desk(jobs_folder, patient) as desk:
+        said = desk.call(dry_run=True)
+    assert said["job"] == {}
+    (estimate,) = said["estimates"]
+    assert (estimate["kind"], estimate["calls"], estimate["documents"]) == ("extract", 40, 40)
+    assert patient.asked == []
+
+
+def test_a_job_that_is_cancelled_is_gone_on_with(jobs_folder: Path, patient: Patient) -> None:
+    with Desk(jobs_folder, patient) as desk:
+        job_id = desk.call()["job"]["job_id"]
+        while len(patient.asked) <= 20:
+            assert not desk.runner.wait(job_id, 0.02).ended
+        assert 0 < desk.runner.job(job_id).progress < 1
+        desk.runner.cancel(job_id)
+        patient.go_on.set()
+        assert desk.runner.wait(job_id, 10).status == "cancelled"
+        while desk.runner.busy:
+            pass
+        kept = desk.store.maintenance.language_model()["requests"]
+        left = desk.store.enriching.left("extract")
+        assert 0 < len(left) < DOCUMENTS
+        asked = len(patient.asked)
+
+        second = desk.runner.wait(desk.call()["job"]["job_id"], 20)
+
+        assert (second.status, second.total, second.failed) == ("completed", len(left), 0)
+        # The one that failed was recorded, and is not asked again without `retry`.
+        assert len(patient.asked) - asked == DOCUMENTS - kept
+        assert desk.store.enriching.left("extract") == []
+        assert desk.store.enriching.left("extract", retry=True) == ["00"]
+
+
+def test_what_failed_is_told_by_document(jobs_folder: Path) -> None:
+    with Desk(jobs_folder, Patient(999)) as desk:
+        job = desk.runner.wait(desk.call()["job"]["job_id"], 20)
+        (failed,) = desk.runner.failures(job.id, 10)
+        again = desk.tools.call("retry_job", {"job_id": job.id}).content
+        second = desk.runner.wait(again["job_id"], 20)
+        asked_again = desk.call(dry_run=True)
+        retried = desk.call(dry_run=True, retry=True)
+    (told,) = asked_again["failed"]
+    assert (told["kind"], told["reason"][:9]) == ("extract", "malformed")
+    assert "retry=true" in asked_again["next_step"]
+    assert retried["next_step"] == ""
+    # Its outcome was recorded: without trying again, nothing would be left.
+    assert (second.total, second.failed) == (1, 1)
+    assert (job.status, failed.name) == ("completed", "00")
+    assert "1 of its passages failed (retry asks again); the first: malformed" in failed.error
+
+
+def test_a_model_that_is_away_fails_the_job(jobs_folder: Path) -> None:
+    away = ScriptedLanguageModel([ModelUnavailableError("the model is away")] * 99)
+    with Desk(jobs_folder, away) as desk:
+        job = desk.runner.wait(desk.call()["job"]["job_id"], 20)
+    assert job.status == "failed"
+    assert "the model is away" in job.error
+
+
+def test_a_budget_holds_over_all_groups_of_a_job(jobs_folder: Path) -> None:
+    with Desk(jobs_folder, ScriptedLanguageModel([NOTHING] * 99)) as desk:
+        job = desk.runner.wait(desk.call(max_tokens_spent=2_000)["job"]["job_id"], 20)
+        spent = desk.store.maintenance.language_model()
+    assert job.status == "failed"
+    assert "tokens are spent" in job.error
+    # As many as run at a time may go beyond it together.
+    assert 2_000 <= spent["input_tokens"] + spent["output_tokens"] < 4_000
+
+
+# --- What a model found in passages is added beside the rest, and can be taken back whole.
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    made = SqliteStore(tmp_path, embedder=EMBEDDER)
+    fill(made)
+    yield made
+    made.close()
+
+
+def fill(store: Store) -> None:
+    stated = [("Anna", "met", "smith")]
+    store.save(make_entry("a", "Anna met the smith.", names=["Anna"], relations=stated))
+    store.save(make_entry("b", "Anna met the smith again.", names=["Anna"], relations=stated))
+
+
+def reading(*facts: tuple[str, str, str]) -> ChunkExtraction:
+    return ChunkExtraction(
+        mentions=(Mention(name="the smith", entity_type="person", sentence=0, start=9, end=18),),
+        relations=tuple(
+            ExtractedRelation(head=h, relation_type=t, tail=o, sentence=0, confidence=0.7)
+            for h, t, o in facts
+        ),
+    )
+
+
+def log_content(store: Store) -> list[object]:
+    """All that the store says of names and relations."""
+    rows = [store.relations_by_id([int(i)])[0] for i in store.relation_rows().ids]
+    return [store.mention_rows().tolist(), store.aliases(), rows]
+
+
+def test_a_fact_that_both_state_is_as_sure_as_both_together(store: SqliteStore) -> None:
+    (chunk,) = chunk_ids_of(store, "a")
+
+    new = Enrichments(store.backend).record_extraction({chunk: reading(("Anna", "met", "smith"))})
+
+    (relation,) = store.chunk_relations([chunk])
+    assert new == 0
+    assert (relation.extractor, relation.confidence) == ("model", 1 - 0.5 * 0.3)
+    # and the other passage states it, too
+    assert relation.weight == pytest.approx(1 - 0.5 * 0.3 * 0.5)
+    assert store.check().problems == ()
+
+
+def test_what_a_model_found_is_taken_back_whole(store: SqliteStore) -> None:
+    (chunk,) = chunk_ids_of(store, "a")
+    before, log = log_content(store), Enrichments(store.backend)
+    found = reading(("Anna", "met", "smith"), ("the smith", "greeted", "Anna"))
+    smith = NewEntity(name="the smith", entity_type="person")
+
+    assert log.record_extraction({chunk: found}, [smith]) == 1
+    assert log.record_extraction({chunk: found}, [smith]) == 0
+    assert log_content(store) != before
+    assert log.done("extract") == {chunk: ""}
+    log.undo_extraction([chunk])
+
+    assert log_content(store) == before
+    assert log.done("extract") == {}
+    assert store.check().problems == ()
+
+
+def test_what_an_assistant_said_since_stays(store: SqliteStore) -> None:
+    (chunk,) = chunk_ids_of(store, "a")
+    log, fact = Enrichments(store.backend), reading(("Anna", "met", "smith"))
+    log.record_extraction({chunk: fact})
+    store.record_readings({chunk: fact})
+
+    log.undo_extraction([chunk])
+
+    (relation,) = store.chunk_relations([chunk])
+    assert (relation.extractor, relation.confidence) == ("assistant", 0.7)
+
+
+def test_failures_are_remembered_with_their_passages(store: SqliteStore) -> None:
+    (first,), (second,) = chunk_ids_of(store, "a"), chunk_ids_of(store, "b")
+    log = Enrichments(store.backend)
+
+    log.fail("extract", {first: "malformed", second: "refused"})
+    log.record_extraction({second: reading()})
+
+    assert log.done("extract") == {first: "malformed", second: ""}
+    store.delete([document.id for document in store.documents() if document.source == "a"])
+    assert log.done("extract") == {second: ""}
+
+
+def test_a_passage_that_is_gone_is_refused(store: SqliteStore) -> None:
+    before = log_content(store)
+
+    with pytest.raises(NotFoundError):
+        Enrichments(store.backend).record_extraction({999: reading()})
+
+    assert log_content(store) == before

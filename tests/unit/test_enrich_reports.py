@@ -1,21 +1,33 @@
-"""A model writes reports on communities: what rests on nothing is dropped, all is taken back."""
+"""What a language model writes: reports of communities, descriptions, summaries."""
 
 from __future__ import annotations
 
 import json
+import random
 import re
-from collections.abc import Callable
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 import clew
+from clew.errors import ReplyError
+from clew.indexing.enrichment import descriptions as subjects
 from clew.indexing.enrichment.descriptions import UNSUPPORTED
 from clew.library import Clew
-from clew.ports.models import Reply, Request
+from clew.ports.graph import Described
+from clew.ports.models import LanguageModel, Reply, Request
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
-from clew.types import Community
+from clew.testing.recorded import RecordedDescription, RecordedLanguageModel
+from clew.types import Community, Description
+
+# --- A model writes reports on communities: what rests on nothing is dropped, all is taken
+# back.
+
 
 CLOCKS = [
     "Ada Morn and Tobias Fenn built the clock of Vell. Brida Kall paid for it.",
@@ -168,3 +180,496 @@ def test_a_coarser_report_is_told_what_was_said_of_its_parts(folder: Path) -> No
             )
             parts = [one for one in found.values() if one.parent == parent]
             assert all(one.summary in model.asked[place].messages[0].text for one in parts)
+
+
+# --- A model summarises documents, describes entities and names topics: what rests on nothing
+# is dropped, sentences of the texts stand where it fails, and all is taken back.
+
+
+NAMES = ("Ada Morn", "Tobias Fenn", "Brida Kall")
+NOTES = (
+    "The stained glass in the chapel is old.",
+    "She makes stained glass for a pipe organ.",
+    "A pipe organ was sold.",
+    "Everybody heard the pipe organ near the stained glass.",
+    "The harbour wall broke.",
+    "Nobody mends the harbour wall.",
+)
+KINDS: tuple[Described, ...] = ("documents", "entities", "topics", "reports")
+
+
+def text_of(number: int, sentences: int = 12) -> str:
+    """A document of several passages, in which three people do something about a clock."""
+    deeds = ("wound", "oiled", "drew", "sold")
+    lines = [
+        f"{NAMES[n % 3]} {deeds[n % 4]} the brass clock tower with {NAMES[(n + 1) % 3]}"
+        f" on round {number * 100 + n}."
+        for n in range(sentences)
+    ]
+    return "\n\n".join(lines)
+
+
+def description_opened(folder: Path, model: LanguageModel | None = None, **llm: object) -> Clew:
+    split = {"chunk_tokens": 40, "section_tokens": 200}
+    settings = load_settings(store=folder, split=split, llm=llm)
+    return clew.open(settings=settings, embedder=HashEmbedder(), language_model=model)
+
+
+@pytest.fixture
+def description_folder(tmp_path: Path) -> Path:
+    with description_opened(tmp_path) as store:
+        for number in range(4):
+            store.add(text_of(number), source=f"log {number}")
+        for number, text in enumerate(NOTES):
+            store.add(text, source=f"note {number}")
+        store.state.update_communities()
+    return tmp_path
+
+
+def shown(store: Clew) -> dict[str, tuple[str, Description | None]]:
+    """Name and description of all that can have one, by what it is."""
+    found: dict[str, tuple[str, Description | None]] = {}
+    for info in store.documents.list():
+        found[f"document {info.source}"] = (info.title, info.summary)
+    for name in NAMES:
+        entity = store.entities.get(name)
+        found[f"entity {name}"] = (entity.name, entity.description)
+    for topic in store.state.communities.topics():
+        found[f"topic {topic.phrase}"] = (topic.name, topic.description)
+        found[f"theme of {topic.phrase}"] = (topic.theme, None)
+    for one in store.state.communities.communities():
+        found[f"community {one.id}"] = (one.title, Description(text=one.summary, sources=()))
+    return found
+
+
+def passage(store: Clew, public_id: str) -> str:
+    document, _, ordinal = public_id.rpartition("#")
+    return next(c.text for c in store.store.document_chunks(document) if c.ordinal == int(ordinal))
+
+
+def test_each_statement_ends_with_the_passage_that_says_it(description_folder: Path) -> None:
+    with description_opened(description_folder, Writing()) as store:
+        before = shown(store)
+        done = store.enrich(*KINDS)
+        after = shown(store)
+
+        assert [report.failed for report in done] == [()] * 4
+        assert all(report.done for report in done)
+        assert [r.dropped[UNSUPPORTED] for r in done] == [2 * r.done for r in done]
+        for name, (_, said) in after.items():
+            if name.startswith(("document log", "entity", "topic")):
+                assert said is not None
+                said_text, _, number = said.text.rpartition(" [")
+                assert number == "1]"
+                assert said_text.rstrip(".") in passage(store, said.sources[0])
+                assert "Napoleon" not in said.text
+        assert {after[name][0] for name in after if name.startswith(("topic", "community"))} == {
+            "Who built it"
+        }
+        assert store.maintenance.check().problems == ()
+        for kind in KINDS:
+            assert store.enriching.undo(kind) > 0
+        assert shown(store) == before
+        assert [report.requests for report in store.enrich(*KINDS)] == [0] * 4
+
+
+def test_recorded_statements_are_kept_whose_words_stand_there_and_no_others(
+    description_folder: Path,
+) -> None:
+    """Of each passage, and then of what was said of topics, one sound statement and another."""
+    described, sound, other = dict[str, RecordedDescription](), set[str](), set[str]()
+
+    def record(text: str) -> None:
+        said = f"{sentence(text).partition(' [')[0]}."
+        wrong = [
+            (f"{said} Nobody knew.", f"{said} Nobody knew."),
+            (said.replace(" ", " not ", 1), f"{said} But never."),
+            ("", f"So it was, {said}"),
+            (said, f"{said[:-1]}, said Napoleon."),
+            (said, f"{said[:-1]}, {len(described) + 9000} times."),
+        ][len(described) % 5]
+        described[text] = RecordedDescription(statements=[(said, said), wrong])
+        sound.add(said)
+        other.add(wrong[1])
+
+    with description_opened(description_folder) as store:
+        for info in store.documents.list():
+            for chunk in store.documents.chunks(info.id):
+                record(chunk.text)
+    with description_opened(description_folder, RecordedLanguageModel({}, described)) as store:
+        first = store.enrich(*KINDS)
+        for topic in store.state.communities.topics():
+            if topic.description and topic.description.text not in described:
+                record(topic.description.text)
+    with description_opened(description_folder, RecordedLanguageModel({}, described)) as store:
+        again = store.enrich("topics", retry=True)
+        said = [one.text for _, one in shown(store).values() if one]
+    stated = {part.strip() for text in said for part in re.split(r"\[\d+\]|\n", text)}
+
+    assert [report.failed for report in (*first, *again) if report.kind != "topics"] == [()] * 3
+    assert again[0].failed == ()
+    assert sound <= stated
+    assert not any(one in text for text in said for one in other)
+    assert all(report.dropped[UNSUPPORTED] >= report.done for report in (*first, *again))
+
+
+def test_a_long_document_is_summarised_by_its_parts(tmp_path: Path) -> None:
+    model = Writing()
+    limits = {"context_tokens": 1024, "summarise": {"max_output_tokens": 256}}
+    with description_opened(tmp_path, model, **limits) as store:
+        store.add(text_of(1, 60), source="log")
+        (report,) = store.enrich("documents")
+        (info,) = store.documents.list()
+
+        asked = [request.subject for request in model.asked]
+        assert len(asked) > 3
+        parts = [f"{asked[-1]}, part {n}" for n in range(1, len(asked))]
+        assert sorted(asked[:-1]) == parts
+        assert report.done == len(asked)
+        assert info.summary is not None
+        # The number of the part's statement leads to the passage itself.
+        assert sentence(info.summary.text) in passage(store, info.summary.sources[0])
+        assert all(len(_BLOCK.findall(r.messages[0].text)) > 1 for r in model.asked)
+
+
+def test_parts_of_a_very_long_document_are_joined_step_by_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subjects, "MOST_PARTS", 2)
+    model = Writing()
+    limits = {"context_tokens": 1024, "summarise": {"max_output_tokens": 256}}
+    with description_opened(tmp_path, model, **limits) as store:
+        store.add(text_of(1, 100), source="log")
+        (report,) = store.enrich("documents")
+        (info,) = store.documents.list()
+    sent = [_BLOCK.findall(request.messages[0].text) for request in model.asked]
+    assert {len(texts) - 1 for texts in sent[-3:]} == {2}
+    assert report.done == len(sent)
+    assert info.summary is not None
+    assert info.summary.sources[0].endswith("#0")
+
+
+def test_only_what_changed_is_described_again(description_folder: Path) -> None:
+    model = Writing()
+    with description_opened(description_folder, model) as store:
+        store.enrich(*KINDS)
+        store.add(text_of(9), source="another log")
+        estimated = store.enriching.estimate("documents")["documents"]
+        model.asked.clear()
+        (documents,) = store.enrich("documents")
+
+        assert (estimated.calls, estimated.documents) == (1, 1)
+        assert [request.subject for request in model.asked] == ["document another log"]
+        assert documents.done == 1
+
+
+def test_what_is_said_of_a_document_goes_with_it(description_folder: Path) -> None:
+    with description_opened(description_folder, Writing()) as store:
+        store.add("The secret lighthouse burnt. Zed Orlo saw it.\n\n" + text_of(7), source="secret")
+        store.state.update_communities()
+        store.enrich(*KINDS)
+        store.documents.delete(["secret"])
+        said = [one for _, one in shown(store).values() if one is not None]
+        assert not any("round 7" in one.text or "lighthouse" in one.text for one in said)
+    (file,) = description_folder.rglob("clew.db")
+    with closing(sqlite3.connect(file)) as connection:
+        rows = connection.execute("SELECT text, documents FROM descriptions").fetchall()
+    assert rows
+    assert not any("round 7" in text or "lighthouse" in text for text, _ in rows)
+
+
+def test_a_text_written_anew_drops_what_was_said_of_it(description_folder: Path) -> None:
+    with description_opened(description_folder, Writing()) as store:
+        store.enrich("documents", "entities")
+        store.add(text_of(8), source="log 0")
+        (info,) = (one for one in store.documents.list() if one.source == "log 0")
+        assert info.summary is None
+        assert store.enrich("documents")[0].done == 1
+
+
+def test_sentences_of_the_texts_stand_where_the_model_fails(description_folder: Path) -> None:
+    wrong = {"title": "T", "statements": [{"quote": "Nobody said so.", "text": "Nobody said so."}]}
+    model = Writing(lambda _: wrong)
+    with description_opened(description_folder, model) as store:
+        before = shown(store)
+        done = store.enrich(*KINDS)
+        after = shown(store)
+
+        assert [report.done for report in done] == [0] * 4
+        assert [len(store.enriching.failures(kind)) for kind in KINDS] == [
+            len(report.failed) for report in done
+        ]
+        for name, (title, said) in after.items():
+            assert title == before[name][0]
+            if name.startswith(("document log", "entity", "topic")):
+                assert said is not None
+                assert len(said.sources) == (2 if "harbour" in name else 3)
+                first = sentence(said.text)
+                assert first in passage(store, said.sources[0])
+                assert not name.startswith("entity") or name.removeprefix("entity ") in first
+        assert [report.requests for report in store.enrich(*KINDS)] == [0] * 4
+        model.write = Writing().write
+        assert all(report.done for report in store.enrich(*KINDS, retry=True))
+        assert all(report.failed == () for report in store.enrich(*KINDS))
+        for kind in KINDS:
+            store.enriching.undo(kind)
+        assert shown(store) == before
+
+
+def hostile(texts: list[str]) -> object:
+    """A sound statement among what no reader should see."""
+    said = sentence(texts[0])
+    return {
+        "title": "\x1b[2J\u202etower " + "tower " * 100_000,
+        "statements": [
+            {"quote": said, "text": f"{said} [7]\x00\x1b[31m\u202e."},
+            {"quote": said, "text": f"{said} " + "clock " * 200_000},
+            {"quote": "clock " * 200_000, "text": said},
+            *(
+                {"quote": said, "text": f"the tower {'so ' * (n % 50)}stood."}
+                for n in range(10_000)
+            ),
+        ],
+    }
+
+
+def test_what_steers_screens_and_what_is_too_long_is_not_shown(description_folder: Path) -> None:
+    with description_opened(description_folder, Writing(hostile)) as store:
+        store.enrich(*KINDS)
+        for title, said in shown(store).values():
+            text = f"{title}{said.text if said else ''}"
+            assert not re.search("[\x00\x1b\u202e]", text)
+            assert len(text) < 5_000
+            assert "[7]" not in text
+        assert store.maintenance.check().problems == ()
+
+
+def test_search_shows_names_and_descriptions_and_filters_hide_them(
+    description_folder: Path,
+) -> None:
+    with description_opened(description_folder, Writing()) as store:
+        store.enrich("topics", "entities")
+        found = store.search("Who mends the harbour wall?", strategy="topic").context.text
+        assert "Who built it" in found
+        filtered = store.search(
+            "Who mends the harbour wall?", strategy="topic", where=["title~note*"]
+        )
+        assert "Who built it" not in filtered.context.text
+        (hit, *_), _ = store.entities.search("Ada Morn")
+        assert hit.content == hit.entity.description.sourced  # type: ignore[union-attr]
+        dated = clew.Document(source="dated", text=text_of(5), created_at=datetime.now(UTC))
+        store.add_documents([dated])
+        (hit, *_), _ = store.entities.search("Ada Morn", since="2000-01-01")
+        assert hit.entity.description is not None
+        assert hit.content
+        assert hit.content in text_of(5)
+
+
+def test_a_description_by_hand_is_never_replaced(description_folder: Path) -> None:
+    with description_opened(description_folder, Writing()) as store:
+        store.enrich("entities")
+        ada = store.entities.get("Ada Morn").id
+        store.store.update_entity(ada, content="A clock maker.")
+        store.entities.merge("Tobias Fenn", "Ada Morn")
+        found = store.entities.get("Ada Morn")
+        (hit, *_), _ = store.entities.search("Ada Morn")
+        assert found.content == hit.content == "A clock maker."
+        store.enriching.undo("entities")
+        assert store.entities.get("Ada Morn").content == "A clock maker."
+
+
+class Counting(Writing):
+    """Takes a token for four characters."""
+
+    def reply(self, request: Request) -> Reply:
+        reply = super().reply(request)
+        read = len(request.instructions) + sum(len(m.text) for m in request.messages)
+        usage = clew.ports.models.Usage(input_tokens=read // 4, output_tokens=len(reply.text) // 4)
+        return Reply(text=reply.text, finish="stop", model="m", usage=usage)
+
+    def stream(self, request: Request) -> Iterator[str | Reply]:
+        yield self.reply(request)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_dry_run_says_what_is_used(description_folder: Path, kind: Described) -> None:
+    """Judged by a first run, what a new half takes is within 15 % of what was said."""
+    model = Counting()
+    with description_opened(description_folder, model) as store:
+        store.enrich(kind)
+        for number in range(20, 24):
+            text = text_of(number)
+            for old, new in (("Ada", "Hal"), ("Tobias", "Ute"), ("Brida", "Piet")):
+                text = text.replace(old, new)
+            store.add(text, source=f"more {number}")
+        for number, text in enumerate(NOTES):
+            store.add(f"{text} So they say.", source=f"another note {number}")
+        store.state.update_communities()
+        said = store.enriching.estimate(kind)[kind]
+        (report,) = store.enrich(kind)
+    assert said.calls == report.requests > 0
+    assert said.input_tokens == pytest.approx(report.usage.input_tokens, rel=0.15)
+    assert said.output_tokens == pytest.approx(report.usage.output_tokens, rel=0.15)
+
+
+def malformed(number: int) -> Callable[[list[str]], object]:
+    shapes: list[object] = [
+        [], {}, None, "", {"title": 7, "statements": {}}, {"title": "x", "statements": [[]]},
+        {"title": "x", "statements": [{"quote": None, "text": "y"}]},
+    ]  # fmt: skip
+    return lambda _: shapes[number % len(shapes)]
+
+
+def test_malformed_replies_lose_nothing(description_folder: Path) -> None:
+    with description_opened(description_folder, Writing()) as store:
+        before = shown(store)
+    for number in range(7):
+        with description_opened(description_folder, Writing(malformed(number))) as store:
+            done = store.enrich(*KINDS, retry=True)
+            assert [report.done for report in done] == [0] * 4
+            for kind in KINDS:
+                store.enriching.undo(kind)
+            assert shown(store) == before
+
+
+def test_json_of_it_can_be_written(description_folder: Path) -> None:
+    from clew.cli.output import to_json
+
+    with description_opened(description_folder, Writing()) as store:
+        store.enrich(*KINDS)
+        entity = json.loads(to_json(store.entities.get("Ada Morn")))
+    assert entity["description"]["sources"][0].endswith("#0")
+
+
+def decided(verdict: str) -> Callable[[list[str]], object]:
+    def write(texts: list[str]) -> object:
+        said = sentence(texts[0])
+        return {"title": verdict, "statements": [{"quote": said, "text": f"{said}."}]}
+
+    return write
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Path:
+    with description_opened(tmp_path) as store:
+        store.add("We heard that Ada Keller said no.", source="1")
+        store.add("They met A. Keller there.", source="2")
+        store.add("Piet Osterman met Ana Osterman. Osterman left.", source="3")
+        assert len(store.entities.suggest()) > 1
+    return tmp_path
+
+
+@pytest.mark.parametrize("verdict", ["yes", "no"])
+def test_a_doubtful_link_is_put_to_the_model_with_both_contexts(pair: Path, verdict: str) -> None:
+    model = Writing(decided(verdict))
+    with description_opened(pair, model) as store:
+        before = store.entities.suggest()
+        (report,) = store.enrich("links")
+        after = store.entities.suggest()
+        assert (report.done, report.failed) == (len(before), ())
+        (keller,) = (r for r in model.asked if "Keller" in r.subject)
+        assert {"We heard that Ada Keller said no.", "They met A. Keller there."} <= set(
+            _BLOCK.findall(keller.messages[0].text)
+        )
+        assert {one.verdict for one in after} == {verdict}
+        for one in after:
+            assert one.description is not None
+            assert sentence(one.description.text) in passage(store, one.description.sources[0])
+        assert store.enrich("links")[0].requests == 0
+        assert store.enriching.undo("links") == len(before)
+        assert store.entities.suggest() == before
+
+
+def test_what_is_one_comes_first_and_what_is_not_last(pair: Path) -> None:
+    def write(texts: list[str]) -> object:
+        return decided("no" if any("Keller" in text for text in texts) else "yes")(texts)
+
+    with description_opened(pair, Writing(write)) as store:
+        store.enrich("links")
+        found = store.entities.suggest()
+        assert [one.verdict for one in found] == ["yes"] * (len(found) - 1) + ["no"]
+        assert found[-1].target == "Ada Keller"
+        store.entities.merge("A. Keller", "Ada Keller")
+        assert all(one.verdict == "yes" for one in store.entities.suggest())
+
+
+@pytest.mark.parametrize("verdict", ["", "perhaps", "Yes, since both are Kellers", "ja"])
+def test_neither_yes_nor_no_is_no_verdict(pair: Path, verdict: str) -> None:
+    with description_opened(pair, Writing(decided(verdict))) as store:
+        before = store.entities.suggest()
+        (report,) = store.enrich("links")
+        assert (report.done, len(report.failed)) == (0, len(before))
+        assert store.entities.suggest() == before
+
+
+def test_no_tenant_sees_what_another_one_asked(tmp_path: Path) -> None:
+    """Of the same texts in one folder: neither cache nor figures nor failures tell."""
+
+    def tenant(name: str, model: ScriptedLanguageModel) -> Clew:
+        settings = load_settings(store=tmp_path, namespace=name, split={"chunk_tokens": 40})
+        return clew.open(settings=settings, embedder=HashEmbedder(), language_model=model)
+
+    wrong = Writing(lambda _: [])
+    right = Writing()
+    with tenant("one", right) as store, tenant("two", wrong) as other:
+        for held in (store, other):
+            for number in range(4):
+                held.add(text_of(number), source=f"log {number}")
+        store.enrich("documents", "entities")
+        asked = len(right.asked)
+        assert asked > 0
+        assert other.maintenance.language_model()["requests"] == 0
+        assert all(info.summary is None for info in other.documents.list())
+        assert other.enriching.estimate("documents")["documents"].cached == 0
+        other.enrich("documents", "entities")
+        assert wrong.asked[0].messages[0].text in {r.messages[0].text for r in right.asked}
+        assert store.enriching.all_failures() == []
+        assert store.maintenance.language_model()["failures"] == 0
+        assert len(other.enriching.all_failures()) == asked
+        other.enriching.undo("documents")
+        assert all(info.summary for info in store.documents.list())
+
+
+def mutated(chance: random.Random, texts: list[str]) -> str:
+    """A sound reply with something cut out, put in, or repeated."""
+    reply = json.dumps(faithful(texts))
+    for _ in range(chance.randrange(1, 5)):
+        start = chance.randrange(len(reply))
+        end = min(len(reply), start + chance.randrange(12))
+        junk = chance.choice(["", "", '"', "{", "[]", "\x00", "\\u202e", "null", "9" * 30, "é"])
+        reply = reply[:start] + junk * chance.randrange(1, 4) + reply[end:]
+    return reply
+
+
+@pytest.mark.parametrize("replies", [300, pytest.param(10_000, marks=pytest.mark.nightly)])
+def test_malformed_replies_cite_what_is_there(description_folder: Path, replies: int) -> None:
+    chance = random.Random(5)
+
+    class Malformed(ScriptedLanguageModel):
+        count = 0
+
+        def reply(self, request: Request) -> Reply:
+            self.count += 1
+            texts = _BLOCK.findall(request.messages[0].text)
+            return Reply(text=mutated(chance, texts), finish="stop", model="m")
+
+    model = Malformed()
+    with description_opened(description_folder, model, cache=False) as store:
+        before, client, failed = shown(store), store.state.language_model, 0
+        assert client is not None
+        ids = [info.id for info in store.documents.list()]
+        tasks = [store.enriching._task(kind, client, None) for kind in KINDS]
+        works = [(task, work) for task in tasks for work in task.works(ids, retry=False)]
+        there = {c.public_id for c in store.store.chunks(store.store.chunk_ids().tolist())}
+        while model.count < replies:
+            task, work = works[model.count % len(works)]
+            try:
+                made = task.ask(work).made
+            except ReplyError:
+                failed += 1
+                continue
+            assert set(made.sources) <= there
+            assert made.documents
+            assert not re.search("[\x00\u202e]", f"{made.title}{made.text}")
+        assert failed > 0.3 * replies
+        assert shown(store) == before

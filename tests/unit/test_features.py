@@ -1,11 +1,13 @@
-"""Candidates and features over a small store whose second hop shares no word with the question."""
+"""The signals and features by which passages are ranked."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections import Counter
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pytest
@@ -15,23 +17,36 @@ from hypothesis import strategies as st
 from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_files import build
 from clew.search.analysis.analyse import Analysis, analyse
+from clew.search.ranking import word_features as keyword_scores
 from clew.search.ranking.features import (
     FEATURES,
     SECOND_FEATURES,
     ChannelScores,
     Evidence,
+    FirstStageFeatures,
     Incidence,
+    VectorReader,
     gather,
     pairwise_features,
+    read_first_stage_features,
+    unit,
 )
+from clew.search.ranking.word_features import WORD_FEATURES, word_features
+from clew.search.retrieval.channels import PRIOR_DEPTH, Ranked, RowValues, best
+from clew.search.retrieval.walk import KEPT, MAX_SEED_SENTENCES, Coverage, find_bridges, find_onward
 from clew.stores.sqlite.store import SqliteStore
-from clew.testing.entries import EMBEDDER, make_entry
+from clew.testing.entries import EMBEDDER, make_entry, make_vector
 from clew.testing.fakes import HashEmbedder
 from clew.text import terms
 
 if TYPE_CHECKING:
     from clew.graph.snapshot import Floats, Ints
     from clew.types import Vectors
+
+
+# --- Candidates and features over a small store whose second hop shares no word with the
+# question.
+
 
 NAMES = ("Skerrow Clock", "Ada Morn", "Port Anselm", "Dunmere Clock", "Piet Oss", "River Ister")
 TEXTS = (
@@ -284,3 +299,503 @@ def test_the_first_ranking_is_handed_on(library: SearchResources) -> None:
     assert _second(library, evidence, [MORN, CLOCK], "first")[MORN] == 2
     assert _second(library, evidence, [MORN, CLOCK], "first_rank")[CLOCK] == 1
     assert _second(library, evidence, [MORN, CLOCK], "first_gap")[CLOCK] == 1
+
+
+# --- What the question's words say of passages, against plain loops over their texts.
+
+
+T = TypeVar("T")
+
+WORDS = ("bell", "clock", "Arden", "Corfe", "42", "tower", "9.1", "river")
+
+
+def random_texts(seed: int) -> list[tuple[str, str]]:
+    random = np.random.default_rng(seed)
+
+    def some(most: int) -> str:
+        return " ".join(random.choice(WORDS, random.integers(1, most)).tolist())
+
+    return [(some(4), f"{some(6)}. Then {some(9)}.") for _ in range(12)]
+
+
+def look(
+    folder: Path, texts: list[tuple[str, str]], question: str
+) -> tuple[Snapshot, Analysis, dict[str, list[float]]]:
+    store = SqliteStore(folder, embedder=EMBEDDER)
+    with store.batch():
+        for number, (title, text) in enumerate(texts):
+            store.save(make_entry(f"{number:03}", text, title=title))
+    snapshot = build(store)
+    analysis = analyse(question, np.ones(1, np.float32), snapshot, store)
+    rows = np.arange(snapshot.size)
+    columns = word_features(analysis, snapshot, Coverage(analysis, snapshot), rows)
+    store.close()
+    assert columns.keys() == set(WORD_FEATURES)
+    return snapshot, analysis, {name: values.tolist() for name, values in columns.items()}
+
+
+def share(held: Container[T], weights: Mapping[T, float]) -> float:
+    total = sum(weights.values())
+    return sum(weight for one, weight in weights.items() if one in held) / total if total else 0.0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_words_agree_with_plain_loops(tmp_path: Path, seed: int) -> None:
+    texts = random_texts(seed)
+    question = "Which " + " ".join(np.random.default_rng(seed + 99).choice([*WORDS, "lost"], 5))
+
+    snapshot, analysis, found = look(tmp_path, texts, question)
+
+    asked = terms(question)
+    known = set(analysis.terms) & {t for title, text in texts for t in terms(f"{title} {text}")}
+    idf = {t: float(snapshot.term_idf[snapshot.term_rows([t])[0]]) for t in known}
+    for row, (title, text) in enumerate(texts):
+        said = [t for line in (title, *text.split(". ")) for t in terms(line)]
+        squares = {t: weight**2 for t, weight in idf.items()}
+        assert found["cover_rare"][row] == pytest.approx(share(set(said), squares), abs=1e-5)
+        assert found["context_cover"][row] == pytest.approx(share(set(terms(title)), idf), abs=1e-5)
+        matching = [t in asked for t in terms(title)]
+        assert found["context_asked"][row] == pytest.approx(np.mean(matching), abs=1e-5)
+        for name, length in (("phrase", 2), ("phrase_long", 3)):
+            runs = {
+                tuple(asked[i : i + length]): sum(idf.get(t, 0) for t in asked[i : i + length])
+                for i in range(len(asked) - length + 1)
+            }
+            held = {tuple(said[i : i + length]) for i in range(len(said) - length + 1)}
+            assert found[name][row] == pytest.approx(share(held, runs), abs=1e-5), name
+
+
+def test_names_and_numbers_count_by_themselves(tmp_path: Path) -> None:
+    texts = [("", "The bell of Arden."), ("", "A bell of 42 pounds."), ("", "A bell.")]
+
+    _, _, found = look(tmp_path, texts, "Which bell of 42 pounds hangs in Arden?")
+
+    assert found["cover_numbers"] == [0, 1, 0]
+    assert found["cover_marked"][2] == 0 < found["cover_marked"][0] < 1
+
+
+@pytest.mark.parametrize("question", ["bell", "of the", "lost", "bell bell bell"])
+def test_short_questions_have_no_runs_of_words(tmp_path: Path, question: str) -> None:
+    _, _, found = look(tmp_path, [("", "A bell."), ("", "The river.")], question)
+
+    assert found["phrase_long"] == [0, 0]
+    assert found["phrase"] == [0, 0]
+
+
+# --- Passages by themselves: BM25, windows and rankings against plain Python.
+
+
+DOCUMENTS = (
+    ("Clock", ("The clock of Skerrow.", "It strikes at noon, the clock.", "Nobody hears it.")),
+    ("Bell", ("A bell is no clock.",)),
+    ("Noon", ("Noon is when the clock strikes.", "Skerrow sleeps.")),
+)
+PASSAGES = [
+    (number, title, text) for number, (title, texts) in enumerate(DOCUMENTS) for text in texts
+]
+SIGNALS_QUESTION = "When does the clock of Skerrow strike?"
+NOTHING = np.zeros(0, np.int64), np.zeros(0, np.float32)
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
+    store = SqliteStore(tmp_path_factory.mktemp("signals"), embedder=EMBEDDER)
+    for title, texts in DOCUMENTS:
+        store.save(make_entry(title, *texts, title=title))
+    yield build(store)
+    store.close()
+
+
+class _NoNames:
+    def resolve(self, keys: Sequence[str]) -> dict[str, int]:
+        return {}
+
+
+def _analysis(snapshot: Snapshot, question: str = SIGNALS_QUESTION) -> Analysis:
+    return analyse(question, make_vector(question), snapshot, _NoNames())
+
+
+def _vectors() -> Vectors:
+    return np.array([make_vector(text) for _, _, text in PASSAGES])
+
+
+def _read(
+    snapshot: Snapshot, channels: ChannelScores, question: str = SIGNALS_QUESTION
+) -> FirstStageFeatures:
+    vectors = _vectors()
+    reader = VectorReader(lambda rows: vectors[rows])
+    return read_first_stage_features(_analysis(snapshot, question), snapshot, channels, reader)
+
+
+def _everything(snapshot: Snapshot, allowed: list[bool] | None = None) -> ChannelScores:
+    scores = _vectors() @ make_vector(SIGNALS_QUESTION)
+    order = np.argsort(-scores, kind="stable")
+    mask = None if allowed is None else np.array(allowed)
+    if mask is not None:
+        order = order[mask[order]]
+    return ChannelScores(order, scores[order], *NOTHING, mask)
+
+
+def _bm25(texts: list[list[str]], question: list[str], passages: list[list[str]]) -> list[float]:
+    """Straight from the formula; document frequency counts passages."""
+    mean = sum(map(len, texts)) / len(texts)
+    scores = []
+    for text in texts:
+        counts, norm = Counter(text), 1.2 * (0.25 + 0.75 * len(text) / mean)
+        scores.append(
+            sum(
+                math.log1p(len(passages) / sum(term in p for p in passages))
+                * counts[term]
+                * 2.2
+                / (counts[term] + norm)
+                for term in question
+                if counts[term]
+            )
+        )
+    return scores
+
+
+def test_keyword_scores_are_bm25_of_passages_and_of_windows(snapshot: Snapshot) -> None:
+    passages = [terms(f"{title} {text}") for _, title, text in PASSAGES]
+    windows = [
+        [
+            term
+            for other in (i - 1, i, i + 1)
+            if 0 <= other < len(PASSAGES) and PASSAGES[other][0] == PASSAGES[i][0]
+            for term in passages[other]
+        ]
+        for i in range(len(PASSAGES))
+    ]
+    found = _read(snapshot, _everything(snapshot))
+    question = list(dict.fromkeys(terms(SIGNALS_QUESTION)))
+    rows = np.arange(snapshot.size)
+    assert found.keyword_scores[rows] == pytest.approx(
+        _bm25(passages, question, passages), rel=1e-5
+    )
+    assert found.window_keyword_scores[rows] == pytest.approx(
+        _bm25(windows, question, passages), rel=1e-5
+    )
+
+
+def test_what_common_words_leave_out_is_scored_by_all_words(
+    snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = _read(snapshot, _everything(snapshot))
+    monkeypatch.setattr(keyword_scores, "READ", 2)
+    limited = _read(snapshot, _everything(snapshot))
+    rows = np.arange(snapshot.size)
+    assert limited.keyword_scores[rows] == pytest.approx(whole.keyword_scores[rows])
+    assert limited.window_keyword_scores[rows] == pytest.approx(whole.window_keyword_scores[rows])
+
+
+def test_windows_are_normalised_means_within_the_document(snapshot: Snapshot) -> None:
+    vectors = _vectors()
+    reader = VectorReader(lambda rows: vectors[rows])
+    expected = [vectors[0] + vectors[1], vectors[0] + vectors[1] + vectors[2], vectors[3]]
+    np.testing.assert_allclose(
+        reader.windows(snapshot, np.array([0, 1, 3])),
+        [v / np.linalg.norm(v) for v in expected],
+        rtol=1e-5,
+    )
+
+
+def test_the_prior_is_the_mean_of_four_rankings(snapshot: Snapshot) -> None:
+    found = _read(snapshot, _everything(snapshot))
+    rankings = (found.vector, found.keyword, found.window_vector, found.window_keyword)
+    rows = np.arange(snapshot.size)
+    assert found.prior[rows] == pytest.approx(sum(r.prior()[rows] for r in rankings) / 4)
+    assert 0 <= found.prior.values.min() <= found.prior.values.max() <= 1
+    assert found.fused[rows] == pytest.approx(sum(r.fused()[rows] for r in rankings))
+
+
+def test_filters_hold_in_every_signal(snapshot: Snapshot) -> None:
+    allowed = [False, True, True, True, False, True]
+    found = _read(snapshot, _everything(snapshot, allowed))
+    forbidden = np.flatnonzero(~np.array(allowed))
+    for values in (found.prior, found.keyword_scores, found.window_keyword_scores, found.fused):
+        assert values[forbidden].tolist() == [0, 0]
+    assert not np.isin(found.window_vector.rows, forbidden).any()
+
+
+@pytest.mark.parametrize("question", ["", "the of", "zeppelin"])
+def test_a_question_without_known_terms_has_no_keyword_scores(
+    snapshot: Snapshot, question: str
+) -> None:
+    found = _read(snapshot, ChannelScores(*NOTHING, *NOTHING, None), question)
+    assert not found.keyword_scores.values.any()
+    assert not found.prior.values.any()
+    assert not len(found.window_vector.rows)
+
+
+# --- rankings ----------------------------------------------------------------------------
+
+scores_lists = st.lists(st.integers(-3, 9).map(float), max_size=30)
+
+
+@given(scores_lists, st.integers(1, 12))
+def test_best_sorts_what_is_above_zero(scores: list[float], limit: int) -> None:
+    found = best(np.array(scores, np.float32), limit)
+    order = sorted((i for i, s in enumerate(scores) if s > 0), key=lambda i: (-scores[i], i))
+    assert found.rows.tolist() == order[:limit]
+    assert found.scores.tolist() == [scores[i] for i in order[:limit]]
+
+
+@given(st.lists(st.integers(-3, 9), max_size=2 * PRIOR_DEPTH).map(lambda s: sorted(s)[::-1]))
+def test_spreads_of_a_ranking_keep_its_order(scores: list[int]) -> None:
+    ranking = Ranked(np.arange(len(scores)), np.array(scores, np.float32))
+    rows = np.arange(len(scores) + 3)
+    for spread in (ranking.prior, ranking.fused, ranking.reciprocal):
+        values = spread()[rows]
+        assert np.isfinite(values).all()
+        assert (np.diff(values) <= 0).all()
+        assert values[len(scores) :].tolist() == [0, 0, 0]
+    if scores:
+        assert ranking.prior()[rows][0] == 1
+        assert ranking.reciprocal()[rows][0] == 0.5
+        assert ranking.fused()[rows][0] == pytest.approx(1 / 61)
+
+
+row_values = st.dictionaries(st.integers(0, 9), st.integers(0, 5), max_size=6)
+
+
+@given(st.lists(row_values, min_size=1, max_size=4))
+def test_row_values_add_up_as_whole_columns_do(given: list[dict[int, int]]) -> None:
+    parts = [
+        RowValues(np.array(sorted(one), np.int64), np.array([one[k] for k in sorted(one)], "f4"))
+        for one in given
+    ]
+    expected = [sum(one.get(row, 0) for one in given) for row in range(10)]
+    total = RowValues.total(parts)
+    assert total[np.arange(10)].tolist() == expected
+    assert total.best(3).rows.tolist() == best(np.array(expected, np.float32), 3).rows.tolist()
+    rows = np.concatenate([part.rows for part in parts])
+    highest = RowValues.highest(rows, np.concatenate([part.values for part in parts]))
+    most = [max(one.get(row, 0) for one in given) for row in range(10)]
+    assert highest[np.arange(10)].tolist() == most
+
+
+# --- vectors -----------------------------------------------------------------------------
+
+
+@given(st.lists(st.lists(st.integers(0, 9), max_size=6), max_size=5))
+def test_each_vector_is_asked_for_once(requests: list[list[int]]) -> None:
+    asked: list[int] = []
+    vectors = np.eye(10, dtype=np.float32)
+
+    def vectors_of(rows: Ints) -> Vectors:
+        asked.extend(rows.tolist())
+        return vectors[rows]
+
+    reader = VectorReader(vectors_of)
+    for request in requests:
+        rows = np.array(request, dtype=np.int64)
+        assert np.array_equal(reader.read(rows), vectors[rows])
+    assert sorted(asked) == sorted({row for request in requests for row in request})
+
+
+def test_zero_vectors_stay_zero() -> None:
+    found = unit(np.array([[0, 0], [3, 4]], np.float32))
+    assert found.tolist() == pytest.approx(np.array([[0, 0], [0.6, 0.8]]))
+
+
+# --- Coverage against plain sets, and bridges over sentences whose best is known by hand.
+
+
+BridgeSearchResources = tuple[SqliteStore, Snapshot]
+VECTOR = np.zeros(8, np.float32)
+BRIDGE_NAMES = ("Skerrow Clock", "Ada Morn", "Piet Oss", "Port Anselm", "Dunmere")
+BRIDGE_TEXTS = (
+    ("Skerrow Clock", "It was built by Ada Morn. Piet Oss has a photograph of it."),
+    ("Ada Morn", "She comes from Port Anselm. Her clock strikes at noon."),
+    ("Dunmere", "Nobody from Dunmere built a thing."),
+)
+BRIDGE_QUESTION = "Where was the woman born who built the Skerrow Clock?"
+
+
+@pytest.fixture(scope="module")
+def bridge_library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BridgeSearchResources]:
+    store = SqliteStore(tmp_path_factory.mktemp("bridge"), embedder=EMBEDDER)
+    for title, text in BRIDGE_TEXTS:
+        store.save(
+            make_entry(title, text, title=title, names=BRIDGE_NAMES, about=[(title, "name")])
+        )
+    yield store, build(store)
+    store.close()
+
+
+def _ask(library: BridgeSearchResources, question: str) -> tuple[Analysis, Coverage]:
+    store, snapshot = library
+    analysis = analyse(question, VECTOR, snapshot, store)
+    return analysis, Coverage(analysis, snapshot)
+
+
+def _named(library: BridgeSearchResources, rows: Sequence[int]) -> list[str]:
+    store, snapshot = library
+    return [entity.name for entity in store.entities(snapshot.entity_ids[list(rows)].tolist())]
+
+
+def _prior(*values: float) -> RowValues:
+    return RowValues(np.arange(len(values)), np.array(values, np.float32))
+
+
+def _bridge_names(
+    library: BridgeSearchResources, question: str, prior: Sequence[float]
+) -> list[str]:
+    analysis, coverage = _ask(library, question)
+    bridges = find_bridges(analysis, library[1], coverage, _prior(*prior))
+    return _named(library, bridges.entities.tolist())
+
+
+# --- coverage ----------------------------------------------------------------------------
+
+questions = st.lists(
+    st.sampled_from(["clock", "Skerrow", "built", "Port", "noon", "zeppelin", "the"]), max_size=7
+).map(" ".join)
+
+
+@given(questions)
+def test_coverage_is_the_share_of_idf(bridge_library: BridgeSearchResources, question: str) -> None:
+    analysis, coverage = _ask(bridge_library, question)
+    idf = dict(zip(analysis.term_rows.tolist(), analysis.term_idf.tolist(), strict=True))
+    total = sum(idf.values()) or 1.0
+
+    def share(*texts: str) -> float:
+        held = {int(row) for row in bridge_library[1].term_rows(terms(" ".join(texts)))}
+        return float(sum(value for row, value in idf.items() if row in held) / total)
+
+    rows = np.arange(3)
+    assert coverage.share(coverage.passages(rows)) == pytest.approx(
+        [share(*t) for t in BRIDGE_TEXTS]
+    )
+    first = bridge_library[1].sentence_starts[0] + 1
+    assert coverage.share(coverage.sentences(np.array([first]))) == pytest.approx(
+        [share("It was built by Ada Morn.")]
+    )
+    assert coverage.share(coverage.with_context(np.array([first]))) == pytest.approx(
+        [share("It was built by Ada Morn.", "Skerrow Clock")]
+    )
+
+
+def test_words_of_a_seeds_name_are_left_out_of_the_unnamed_share(
+    bridge_library: BridgeSearchResources,
+) -> None:
+    analysis, coverage = _ask(bridge_library, "Who built the Skerrow Clock at noon?")
+    built, noon = (
+        float(bridge_library[1].term_idf[bridge_library[1].term_rows(terms(word))[0]])
+        for word in ("built", "noon")
+    )
+    named = 1 - (built + noon) / float(analysis.term_idf.sum())
+    assert coverage.named_share == pytest.approx(named)
+    shares = coverage.unnamed_share(coverage.passages(np.arange(3)))
+    assert shares == pytest.approx(
+        [built / (built + noon), noon / (built + noon), built / (built + noon)]
+    )
+
+
+def test_a_question_of_names_alone_leaves_nothing_unnamed(
+    bridge_library: BridgeSearchResources,
+) -> None:
+    _, coverage = _ask(bridge_library, "Skerrow Clock")
+    assert coverage.named_share == pytest.approx(1)
+    assert coverage.unnamed_share(coverage.passages(np.arange(3))).tolist() == [0, 0, 0]
+
+
+def test_a_question_without_terms_is_covered_by_nothing(
+    bridge_library: BridgeSearchResources,
+) -> None:
+    _, coverage = _ask(bridge_library, "who is it?")
+    assert coverage.share(coverage.passages(np.arange(3))).tolist() == [0, 0, 0]
+    assert coverage.passages(np.zeros(0, np.int64)).tolist() == []
+
+
+# --- bridges -----------------------------------------------------------------------------
+
+
+def test_the_sentence_that_covers_the_question_best_names_the_bridge(
+    bridge_library: BridgeSearchResources,
+) -> None:
+    names = _bridge_names(bridge_library, BRIDGE_QUESTION, [0, 0, 0])
+    assert names == ["Ada Morn", "Piet Oss"], "neither the seed nor what it is not tied to"
+
+
+def test_passages_with_a_prior_are_read_without_a_seed(
+    bridge_library: BridgeSearchResources,
+) -> None:
+    assert _bridge_names(bridge_library, "Who comes at noon?", [0, 0, 0]) == []
+    assert _bridge_names(bridge_library, "Who comes at noon?", [0, 1, 0]) == ["Port Anselm"]
+
+
+def test_a_bridge_knows_its_sentence_and_how_well_it_covers(
+    bridge_library: BridgeSearchResources,
+) -> None:
+    snapshot = bridge_library[1]
+    analysis, coverage = _ask(bridge_library, BRIDGE_QUESTION)
+    bridges = find_bridges(analysis, snapshot, coverage, _prior(0, 0, 0))
+    best = int(bridges.sentences[0])
+    assert best == snapshot.sentence_starts[0] + 1
+    covered = coverage.share(coverage.with_context(np.array([best])))[0]
+    # A sentence on the strongest seed, in a passage without a prior, weighs a half.
+    assert bridges.scores[0] == pytest.approx(0.5 * covered)
+    assert (np.diff(bridges.scores) <= 0).all()
+
+
+def test_filters_keep_sentences_from_being_read(bridge_library: BridgeSearchResources) -> None:
+    analysis, coverage = _ask(bridge_library, BRIDGE_QUESTION)
+    prior = _prior(1, 1, 1)
+    allowed = np.array([False, True, True])
+    bridges = find_bridges(analysis, bridge_library[1], coverage, prior, allowed)
+    assert set(bridge_library[1].sentence_chunk[bridges.sentences].tolist()) <= {1, 2}
+    assert "Piet Oss" not in _named(bridge_library, bridges.entities.tolist())
+
+
+def test_a_seed_of_too_many_sentences_is_not_followed(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path, embedder=EMBEDDER)
+    many = " ".join(["Ada Morn built it."] * (MAX_SEED_SENTENCES + 1))
+    store.save(make_entry("many", many + " Ada Morn met Piet Oss.", names=BRIDGE_NAMES))
+    snapshot = build(store)
+    assert _bridge_names((store, snapshot), "Whom did Ada Morn meet?", [0]) == []
+    store.close()
+
+
+def test_no_more_bridges_are_kept_than_can_be_followed(tmp_path: Path) -> None:
+    names = [f"Name{chr(97 + i)}" for i in range(KEPT + 5)]
+    store = SqliteStore(tmp_path, embedder=EMBEDDER)
+    store.save(
+        make_entry("all", f"Ada Morn met {' and '.join(names)}.", names=["Ada Morn", *names])
+    )
+    snapshot = build(store)
+    assert len(_bridge_names((store, snapshot), "Whom did Ada Morn meet?", [0])) == KEPT
+    store.close()
+
+
+# --- further on --------------------------------------------------------------------------
+
+
+def test_onward_leads_through_sentences_that_share_no_word_with_the_question(
+    bridge_library: BridgeSearchResources,
+) -> None:
+    analysis, coverage = _ask(bridge_library, BRIDGE_QUESTION)
+    onward = find_onward(
+        analysis, bridge_library[1], coverage, np.array([1, 2]), np.array([1, 0.2], np.float32)
+    )
+    scores = dict(
+        zip(_named(bridge_library, onward.entities.tolist()), onward.scores.tolist(), strict=True)
+    )
+    assert scores["Port Anselm"] == pytest.approx(0.5)
+    assert scores["Dunmere"] < scores["Port Anselm"]
+
+
+@pytest.mark.parametrize("find", ["bridges", "onward"])
+def test_an_empty_store_has_no_bridges(tmp_path: Path, find: str) -> None:
+    store = SqliteStore(tmp_path, embedder=EMBEDDER)
+    snapshot = build(store)
+    analysis, coverage = _ask((store, snapshot), BRIDGE_QUESTION)
+    nothing = np.zeros(0, np.float32)
+    searches: dict[str, Callable[[], object]] = {
+        "bridges": lambda: find_bridges(analysis, snapshot, coverage, _prior()).entities.tolist(),
+        "onward": lambda: find_onward(
+            analysis, snapshot, coverage, np.zeros(0, np.int64), nothing
+        ).entities.tolist(),
+    }
+    assert searches[find]() == []
+    store.close()

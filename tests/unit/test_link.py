@@ -1,19 +1,41 @@
+"""Which names are one entity, and which are not."""
+
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.indexing.linking import Linker, similarity
+import clew
+from clew.indexing.linking import Linker, StoreTerms, similarity
+from clew.search.analysis.analyse import candidate_keys
 from clew.settings import LinkSettings
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
+from clew.testing.fakes import HashEmbedder
 from clew.text import block_of, entity_key, lookup_keys
-from clew.types import Alias, AliasEvidence, ChunkExtraction, Extraction, LinkCandidates, Mention
-from tests.whole_linking import whole_links
+from clew.tools.toolbox import TOOLS, Toolbox
+from clew.types import (
+    Alias,
+    AliasEvidence,
+    ChunkExtraction,
+    Document,
+    Extraction,
+    LinkCandidates,
+    Mention,
+)
+from tests.unit.test_extract import extract, names
+from tests.whole_linking import whole_links, whole_terms
+
+# --- link
+
 
 SETTINGS = LinkSettings()
 
@@ -219,3 +241,287 @@ def test_code_is_never_linked_by_likeness() -> None:
         )
         found = Extraction(chunks=(ChunkExtraction(mentions=(mention,)),))
         assert linker(known).links(found) == ()
+
+
+# --- Which names mean one thing: acronyms, companies, initials.
+
+
+def test_an_acronym_of_two_letters_holds_in_its_document_only() -> None:
+    text = "He was made Gracious Umpire Influencing Decisions Officer (GUIDO) then. GUIDO left."
+    assert [a.alias for a in extract(text).aliases] == ["GUIDO"]
+    assert extract("We use Data Engineering (DE) here. DE is new.").aliases == ()
+    assert names("We use Data Engineering (DE) here. DE is new.")[-1] == "Data Engineering"
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("We met John Smith there. Later J. Smith left.", True),
+        ("We met John Smith and James Smith there. Later J. Smith left.", False),
+        ("We met John Smith there. Later P. Smith left.", False),
+    ],
+)
+def test_initials_stand_for_the_one_person_that_they_fit(text: str, same: bool) -> None:
+    assert (names(text)[-1] == "John Smith") == same
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("acme corp", "acme corporation", True),
+        ("acme ltd", "acme limited", True),
+        ("acme corp", "acme limited", False),
+        ("corp", "corporation", False),
+    ],
+)
+def test_the_form_of_a_company_may_be_written_short(one: str, other: str, same: bool) -> None:
+    assert (block_of(one) == block_of(other) and similarity(one, other, 0.9) > 0.9) == same
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_a_name_in_other_letters_is_no_acronym(tmp_path: Path, order: tuple[int, int]) -> None:
+    texts = [
+        "He was made Gracious Umpire Influencing Decisions Officer (GUIDO) then.",
+        "They asked Guido about it.",
+    ]
+    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as engine:
+        for i in order:
+            engine.add_documents([Document(source=str(i), text=texts[i])])
+        assert engine.entities.get("Guido").name == "Guido"
+
+
+HEALTH = "The World Harp Orchestra (WHO) met. The WHO has rules."
+OPTICS = "They sell Wide Hybrid Optics (WHO) there. The WHO is cheap."
+ALONE = "The WHO is far away."
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 0, 1), (2, 1, 0), (0, 2, 1)])
+@pytest.mark.parametrize("at_once", [True, False])
+def test_an_acronym_of_two_documents_that_differ_holds_in_each_of_them_alone(
+    tmp_path: Path, order: tuple[int, ...], at_once: bool
+) -> None:
+    texts = (HEALTH, OPTICS, ALONE)
+    documents = [Document(source=str(i), text=texts[i]) for i in order]
+    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as engine:
+        for batch in [documents] if at_once else [[one] for one in documents]:
+            engine.add_documents(batch)
+        assert engine.entities.get("WHO").name == "WHO"
+        for name in ("World Harp Orchestra", "Wide Hybrid Optics"):
+            assert [alias.name for alias in engine.entities.aliases(name)] == [name]
+        again = Document(source="3", text=HEALTH)  # once it is ambiguous, it stays so
+        engine.add_documents([again])
+        assert engine.entities.get("WHO").name == "WHO"
+
+
+def test_an_acronym_that_two_documents_agree_on_holds_in_others(tmp_path: Path) -> None:
+    texts = (HEALTH, HEALTH.replace("Orchestra", "Orchestras"), ALONE)
+    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as engine:
+        for i, text in enumerate(texts):
+            engine.add_documents([Document(source=str(i), text=text)])
+        assert engine.entities.get("WHO").name == "World Harp Orchestra"
+
+
+# --- Names that a sign tells apart are names of different things; typography makes no
+# difference.
+
+
+SIGNS = ("+", "++", "#", "-", "%", "*", "!", "?", "°", "′", "″", "$", "€", "±", "§", "²", "₂", "🎉")
+PAIRS = (
+    *[("C", "C++"), ("C++", "C#"), ("F", "F#"), ("A+", "A−"), ("A", "A-"), (".NET", "Net")],
+    *[("−5", "5"), ("−5 °C", "5 °C"), ("5 °C", "5 C"), ("5%", "5"), ("$5", "€5"), ("5′", "5″")],
+    *[("Yahoo!", "Yahoo"), ("Who?", "Who"), ("A*", "A"), ("x′", "x"), ("x'", "x"), ("x²", "x2")],
+    *[("x₂", "x"), ("10²", "102"), ("½", "1/2"), ("1.5", "15"), ("3.11", "3 11"), ("1/2", "1 2")],
+    *[("R&D", "RD"), ("AT&T", "AT T"), ("Na+", "Na"), ("Cl-", "Cl"), ("C--", "C-"), ("α", "a")],
+    *[("Disney+", "Disney"), ("§5", "5"), ("#5", "5"), ("±5", "5"), ("OS/2", "OS 2")],
+    *[("Party 🎉", "Party"), ("Party 🎉", "Party 🎈"), ("@home", "home"), (".env", "env")],
+    *[("-v", "--v"), ("バス", "ハス"), ("की", "का"), ("C♯", "C♭"), ("x=y", "x y"), ("a>b", "a<b")],
+)
+SAME = (
+    *[("C++", "c++"), ("“C#”", "C#"), ("(C#)", "C#"), ("C ++", "C++"), ("Ｃ＋＋", "C++")],
+    *[("Jean-Luc", "Jean Luc"), ("Jean‑Luc", "Jean–Luc"), ("O’Neil", "O'Neil"), ("A−", "A-")],
+    *[("Café", "CAFE"), ("Bergen.", "Bergen"), ("ﬁle", "file"), ("Acme®", "Acme"), ("5 %", "5%")],
+    *[("5 °C", "5°C"), ("Na⁺", "Na+"), ("R & D", "R&D"), ("J.R.R. Tolkien", "J. R. R. Tolkien")],
+    *[("foo_bar", "foo-bar"), ("**Vell**", "Vell"), ("Ber\u00adgen", "Bergen"), ("Ⅳ", "IV")],
+)
+
+words = st.text("abdegiklmnoprstuvz", min_size=1, max_size=8)
+apart_names = st.lists(words, min_size=1, max_size=3).map(" ".join).map(str.title)
+quoted: Callable[[str], str] = "“{}”".format
+TYPOGRAPHY: tuple[Callable[[str], str], ...] = (
+    str.upper,
+    str.lower,
+    quoted,
+    '"{}"'.format,
+    "({})".format,
+    "{}.".format,
+    "{},".format,
+    "  {} ".format,
+    lambda name: name.replace(" ", "\u00a0"),
+    lambda name: name.replace(" ", "\n"),
+    lambda name: re.sub(r"(?<=\w) (?=\w)", "‑", name),
+    lambda name: "".join(chr(ord(c) + 0xFEE0) if "a" <= c.lower() <= "z" else c for c in name),
+)
+
+
+@pytest.mark.parametrize(("one", "other"), PAIRS)
+def test_a_sign_is_part_of_the_key(one: str, other: str) -> None:
+    assert entity_key(one) != entity_key(other)
+
+
+@pytest.mark.parametrize(("one", "other"), SAME)
+def test_typography_is_none(one: str, other: str) -> None:
+    assert entity_key(one) == entity_key(other) != ""
+
+
+@given(name=apart_names, one=st.sampled_from(("", *SIGNS)), other=st.sampled_from(("", *SIGNS)))
+def test_any_names_that_differ_by_a_sign_differ(name: str, one: str, other: str) -> None:
+    for form in ("{0}{1}", "{1}{0}") if "-" not in (one, other) else ("{0}{1}",):
+        same = entity_key(form.format(name, one)) == entity_key(form.format(name, other))
+        assert same == (one == other)
+
+
+@given(
+    name=apart_names,
+    sign=st.sampled_from(("", "+", "#", "°", "$")),
+    steps=st.lists(st.sampled_from(TYPOGRAPHY), max_size=4),
+)
+def test_any_typography_makes_no_difference(
+    name: str, sign: str, steps: list[Callable[[str], str]]
+) -> None:
+    written = name + sign
+    for step in steps:
+        written = step(written)
+    assert entity_key(written) == entity_key(name + sign)
+
+
+@given(st.text(max_size=30))
+def test_a_key_is_its_own_key(name: str) -> None:
+    key = entity_key(name)
+    assert entity_key(key) in (key, key.removeprefix("the "))
+
+
+@given(
+    name=apart_names.filter(lambda name: len(name) > 3), sign=st.sampled_from(("+", "++", "#", "!"))
+)
+def test_a_question_asks_for_the_name_with_its_sign(name: str, sign: str) -> None:
+    keys = candidate_keys(f"Where is Qxv{name}{sign}?")
+    assert entity_key(f"Qxv{name}{sign}") in keys
+    assert (entity_key(f"Qxv{name}") in keys) == (sign == "!")
+
+
+def test_what_is_told_of_one_is_not_told_of_the_other(tmp_path: Path) -> None:
+    given_names = list({entity_key(name): name for pair in PAIRS for name in pair}.values())
+    with clew.open(tmp_path, embedder=HashEmbedder(dimension=8)) as engine:
+        toolbox = Toolbox(engine, TOOLS, profile="memory")
+
+        def call(tool: str, **arguments: object) -> dict[str, Any]:
+            outcome = toolbox.call(tool, arguments)
+            assert not outcome.is_error, outcome.text
+            return dict(outcome.content)
+
+        for i, name in enumerate(given_names):
+            entity = {"name": name, "entityType": "thing", "observations": [f"Number {i}."]}
+            made = call("create_entities", entities=[entity])
+            assert made == {"entities": [entity], "success": True}
+        for i, name in enumerate(given_names):
+            (node,) = call("open_nodes", names=[name])["entities"]
+            assert (node["name"], node["observations"]) == (name, [f"Number {i}."])
+        call("delete_entities", entityNames=["C#"])
+        assert call("open_nodes", names=["C#"])["entities"] == []
+        assert len(call("open_nodes", names=["C", "C++"])["entities"]) == 2
+        missing = call("delete_entities", entityNames=["C"])
+        assert missing == {"message": "Entities deleted successfully", "success": True}
+        assert len(call("open_nodes", names=["C++"])["entities"]) == 1
+        assert engine.maintenance.check().problems == ()
+
+
+# --- Terms that a store knows are found in what is indexed later, and in questions.
+
+
+GLOSSARY = Document(
+    source="glossary.md",
+    title="Glossary",
+    text=(
+        "# Tide windows\n\nA tide window is short; **quay crane** work waits for it. Each tide"
+        " window has quay cranes. It is run by `portctl` and portctl-server. Portctl is old, says"
+        " /etc/portctl.conf. The Rose Hill is green."
+    ),
+    media_type="text/markdown",
+)
+
+
+def mentioned(tmp_path: Path, *documents: Document) -> dict[str, set[str]]:
+    """Names by source, as the store has them."""
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        for document in documents:
+            engine.add_documents([document])
+        store = engine.store
+        found: dict[str, set[str]] = {}
+        for entity_id in {alias.entity_id for alias in store.aliases()}:
+            chunks = store.chunks(store.entity_chunks(entity_id).tolist())
+            for info in store.documents(ids=[chunk.document_id for chunk in chunks]):
+                found.setdefault(info.source, set()).add(store.entity_names([entity_id])[entity_id])
+        return found
+
+
+def test_a_later_text_names_them_in_any_case_and_number(tmp_path: Path) -> None:
+    later = Document(
+        source="later.txt", text="They missed two TIDE-WINDOWS, and one quay crane broke portctl."
+    )
+
+    found = mentioned(tmp_path, GLOSSARY, later)
+
+    assert {name.casefold() for name in found["later.txt"]} == {
+        "tide windows",
+        "quay crane",
+        "portctl",
+    }
+
+
+def test_names_of_ordinary_words_stay_in_their_document(tmp_path: Path) -> None:
+    later = Document(source="later.txt", text="A rose hill is a glossary of green.")
+
+    assert "later.txt" not in mentioned(tmp_path, GLOSSARY, later)
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        Document(source="later.py", text="portctl = 3\n", media_type="text/x-python"),
+        Document(source="later.txt", text="See files/portctl/tide_window for it."),
+        Document(source="later.md", text="Do so:\n\n```\nportctl now\n```\n"),
+    ],
+)
+def test_code_and_paths_do_not_name_them(tmp_path: Path, later: Document) -> None:
+    found = mentioned(tmp_path, GLOSSARY, later)
+
+    assert not {"portctl", "Tide windows"} & found.get(later.source, set())
+
+
+TERMS = (
+    "Tide windows|tide window|quay crane|Quay-Cranes|portctl|Portctl server|PORTCTL|net zero"
+    "|The Rose Hill|rose hill|of the net|Bank of Ulm|others|Crane 9|zero"
+).split("|")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from(TERMS), max_size=6),
+    st.sampled_from(["concept", "name", "product", "place"]),
+    st.lists(st.sampled_from([*TERMS, "and", "the", ",", "\n", "is"]), max_size=14),
+)
+def test_looking_terms_up_finds_the_same_as_reading_all(
+    store: SqliteStore, names: list[str], kind: str, words: list[str]
+) -> None:
+    store.delete([info.id for info in store.documents()])
+    store.save(make_entry("a", ". ".join(names), names=dict.fromkeys(names, kind)))
+    text = " ".join(words)
+    entry = make_entry("b", text)
+    found = ChunkExtraction(sentences=((0, len(text)),))
+
+    whole = StoreTerms(store).found(entry.document, entry.split.chunks, Extraction(chunks=(found,)))
+
+    mentions = whole.chunks[0].mentions
+    assert {m.name: m.count for m in mentions} == Counter(
+        name for _, _, name in whole_terms(store, text, found)
+    )

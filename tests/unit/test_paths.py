@@ -1,11 +1,13 @@
-"""Paths and neighbourhoods, against all paths that there are."""
+"""Paths, threads and subgraphs."""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable
-from itertools import pairwise, permutations
-from typing import Any
+from collections.abc import Callable, Iterator
+from itertools import combinations, pairwise, permutations
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -15,10 +17,39 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
+import clew
+from clew.engine import Engine
 from clew.errors import InputError
-from clew.graph.entity_graph import EntityGraph
-from clew.graph.paths import Budget, Path, all_paths, neighbourhood, shortest_path, strongest_path
+from clew.graph.entity_graph import EntityGraph, current_entity_graph, entity_ranks
+from clew.graph.export import Edge, NamedGraph, as_graphml, as_json, as_text, read_subgraph
+from clew.graph.paths import (
+    Budget,
+    Path,
+    all_paths,
+    edge_costs,
+    neighbourhood,
+    shortest_path,
+    strongest_path,
+)
+from clew.graph.snapshot import Snapshot, read_columns
+from clew.graph.subgraph import Subgraph, Tree, prize_collecting_tree, steiner_tree, subgraph_around
+from clew.ports import PassageRow
+from clew.search.analysis.analyse import Analysis
+from clew.search.answer.hits import ThreadStep, find_threads
+from clew.search.retrieval.walk import Coverage
+from clew.search.strategies.subgraph import QuestionSubgraph
+from clew.stores.sqlite.store import SqliteStore
+from clew.testing.entries import EMBEDDER, make_entry
+from clew.testing.fakes import HashEmbedder
+from clew.types import Entity
 from tests.unit.graphs import edges_of, graph_of, graphs
+
+if TYPE_CHECKING:
+    from clew.graph.snapshot import Ints
+
+
+# --- Paths and neighbourhoods, against all paths that there are.
+
 
 STAR = graph_of(8, [(0, leaf, leaf) for leaf in range(1, 8)])
 
@@ -199,3 +230,494 @@ def test_time_is_a_limit(search: Callable[..., Any]) -> None:
 def test_what_cannot_be_searched_is_refused(search: Callable[[], object], match: str) -> None:
     with pytest.raises(InputError, match=match):
         search()
+
+
+# --- Subgraphs, against the best tree that there is.
+
+
+Problem = tuple[list[float], list[tuple[int, int]], list[float]]
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> Problem:
+    size = draw(st.integers(1, 7))
+    pairs = [(one, other) for one in range(size) for other in range(one)]
+    edges = draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
+    values = st.sampled_from([0.1, 0.25, 0.3, 0.5, 0.7, 1.0, 1.3])
+    prizes = draw(st.lists(values | st.just(0.0), min_size=size, max_size=size))
+    costs = draw(st.lists(values, min_size=len(edges), max_size=len(edges)))
+    return prizes, edges, costs
+
+
+def seeded_problem(seed: int) -> Problem:
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(4, 8))
+    pairs = list(combinations(range(size), 2))
+    edges = [pair for pair in pairs if rng.random() < 0.55]
+    prizes = np.where(rng.random(size) < 0.6, rng.random(size), 0)
+    return prizes.tolist(), edges, rng.uniform(0.05, 0.6, len(edges)).tolist()
+
+
+def is_tree(nodes: set[int], edges: list[tuple[int, int]]) -> bool:
+    reached = {next(iter(nodes))}
+    for _ in nodes:
+        reached |= {end for edge in edges if reached & set(edge) for end in edge}
+    return reached == nodes and len(edges) == len(nodes) - 1
+
+
+def least(prizes: list[float], edges: list[tuple[int, int]], costs: list[float]) -> float:
+    """Costs and prizes left out of the best tree, by trying every one."""
+    best = sum(prizes) - max(prizes)
+    for count in range(1, len(prizes)):
+        for chosen in combinations(range(len(edges)), count):
+            taken = [edges[e] for e in chosen]
+            nodes = {end for edge in taken for end in edge}
+            if is_tree(nodes, taken):
+                left = sum(p for node, p in enumerate(prizes) if node not in nodes)
+                best = min(best, left + sum(costs[e] for e in chosen))
+    return best
+
+
+def objective(problem: Problem, tree: Tree) -> float:
+    prizes, _, costs = problem
+    left = sum(p for node, p in enumerate(prizes) if node not in tree.nodes)
+    return left + sum(costs[edge] for edge in tree.edges)
+
+
+@given(problems())
+def test_a_tree_is_at_most_twice_as_dear_as_the_best(problem: Problem) -> None:
+    prizes, edges, _ = problem
+    tree = prize_collecting_tree(*problem)
+    assert is_tree(set(tree.nodes), [edges[e] for e in tree.edges])
+    assert len(set(tree.nodes)) == len(tree.nodes)
+    assert tree.worth == pytest.approx(sum(prizes) - objective(problem, tree))
+    assert objective(problem, tree) <= 2 * least(*problem) + 1e-9
+
+
+def test_most_trees_are_the_best() -> None:
+    found = [seeded_problem(seed) for seed in range(120)]
+    ratios = [(objective(p, prize_collecting_tree(*p)) + 1e-9) / (least(*p) + 1e-9) for p in found]
+    best = sum(ratio < 1 + 1e-9 for ratio in ratios)
+    assert best >= 0.85 * len(found)
+    assert sum(ratios) / len(ratios) < 1.03
+
+
+def test_a_tree_goes_by_way_of_what_has_no_prize() -> None:
+    hub = prize_collecting_tree([0, 1, 1, 1], [(0, 1), (0, 2), (0, 3), (1, 2)], [0.4, 0.4, 0.4, 1])
+    assert (sorted(hub.nodes), hub.edges) == ([0, 1, 2, 3], [0, 1, 2])
+
+
+def test_a_prize_that_is_not_worth_its_way_is_left_out() -> None:
+    tree = prize_collecting_tree([1.0, 0.8, 0.1], [(0, 1), (1, 2)], [0.5, 0.3])
+    assert (sorted(tree.nodes), tree.edges) == ([0, 1], [0])
+
+
+def test_trees_of_many_entities_are_found_without_recursion() -> None:
+    size = 3000
+    tree = prize_collecting_tree(
+        [1.0] * size, [(i, i + 1) for i in range(size - 1)], [0.5] * (size - 1)
+    )
+    assert len(tree.nodes) == size
+
+
+# --- on the graph of entities ------------------------------------------------------------
+
+
+@given(graphs(most=7), st.data())
+def test_a_tree_of_the_graph_is_bounded_by_the_best_too(
+    graph: EntityGraph, data: st.DataObject
+) -> None:
+    size = len(graph.entity_ids)
+    rows = data.draw(st.lists(st.integers(0, size - 1), min_size=1, unique=True))
+    prizes = {row: data.draw(st.sampled_from([0.2, 0.6, 1.0])) for row in rows}
+    tree = steiner_tree(graph, prizes)
+    edges = [edges_of(graph)[edge] for edge in tree.edges]
+    assert is_tree(set(tree.entities), edges)
+    costs = (0.5 * edge_costs(graph, np.arange(len(graph.strengths)))).tolist()
+    spent = sum(costs[edge] for edge in tree.edges)
+    spent += sum(prize for row, prize in prizes.items() if row not in tree.entities)
+    every = least([prizes.get(row, 0.0) for row in range(size)], edges_of(graph), costs)
+    assert spent <= 2 * every + 1e-9
+    assert tree.notes == ()
+
+
+def chain(length: int) -> EntityGraph:
+    """A chain whose first entity has many strong ties to others."""
+    edges = [(i, i + 1, 1.0) for i in range(length - 1)]
+    return graph_of(length + 50, [*edges, *((0, length + i, 9.0) for i in range(50))])
+
+
+def test_far_prizes_are_tied_though_much_else_is_nearer() -> None:
+    tree = steiner_tree(chain(5), {0: 1.0, 4: 1.0}, cost=0.1, max_entities=10)
+    assert sorted(tree.entities) == [0, 1, 2, 3, 4]
+    assert tree.entities[:2] == (0, 4), "prizes first"
+    assert tree.notes == (
+        "only the 10 entities nearest to what the question is about were looked at",
+    )
+
+
+def test_dear_ties_leave_the_highest_prize_alone() -> None:
+    tree = steiner_tree(chain(5), {0: 0.7, 4: 0.9}, cost=5)
+    assert (tree.entities, tree.edges) == ((4,), ())
+
+
+def test_prizes_in_different_parts_give_the_worthier_part() -> None:
+    graph = graph_of(5, [(0, 1, 1.0), (2, 3, 1.0), (3, 4, 1.0)])
+    tree = steiner_tree(graph, {0: 0.9, 1: 0.9, 2: 0.9, 3: 0.5, 4: 0.9}, cost=0.2)
+    assert sorted(tree.entities) == [2, 3, 4]
+
+
+def test_no_prize_is_no_tree() -> None:
+    assert steiner_tree(chain(3), {}) == Subgraph(entities=(), edges=())
+    assert steiner_tree(chain(3), {1: 0.0}).entities == ()
+
+
+def test_limits_are_said() -> None:
+    few = Budget(entities=20)
+    assert steiner_tree(chain(9), {0: 1.0, 8: 1.0}, budget=few).notes[0] == (
+        "the search for a tree stopped after 20 entities"
+    )
+    assert subgraph_around(chain(9), [0], hops=2, limit=5).notes == (
+        "the neighbourhood holds its nearest 5 entities only",
+    )
+
+
+def test_a_subgraph_holds_all_ties_among_its_entities() -> None:
+    graph = graph_of(5, [(0, 1, 1.0), (0, 2, 2.0), (1, 2, 3.0), (2, 3, 4.0), (3, 4, 5.0)])
+    around = subgraph_around(graph, [0])
+    assert around.entities == (0, 2, 1), "the seed, then the strongest"
+    assert [edges_of(graph)[edge] for edge in around.edges] == [(1, 2), (0, 2), (0, 1)]
+    assert around.prizes == {0: 1.0}
+
+
+@pytest.mark.parametrize(
+    ("ask", "match"),
+    [
+        (lambda: steiner_tree(chain(3), {99: 1.0}), "no entity in row 99 of the graph"),
+        (lambda: steiner_tree(chain(3), {0: -1.0}), "prize -1.0 of row 0 cannot be"),
+        (lambda: steiner_tree(chain(3), {0: float("nan")}), "prize nan of row 0"),
+        (lambda: steiner_tree(chain(3), {0: 1.0}, cost=0), "cost 0 cannot be; expected a number"),
+    ],
+)
+def test_what_cannot_be_is_refused(ask: Callable[[], object], match: str) -> None:
+    with pytest.raises(InputError, match=match):
+        ask()
+
+
+# --- Subgraphs as text, JSON and GraphML, of a real store.
+
+
+FIRST = "The Danube & its boats pass Vienna. Vienna adores Mozart."
+SECOND = "The Danube flows through Vienna."
+
+
+def words(text: str) -> int:
+    return len(text.split())
+
+
+@pytest.fixture(scope="module")
+def rivers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NamedGraph]:
+    """What lies around Vienna: the Danube by two relations, Mozart by a sentence alone."""
+    folder = tmp_path_factory.mktemp("store")
+    store = SqliteStore(folder, embedder=EMBEDDER)
+    names = {"Danube": "place", "Vienna": "place", "Mozart": "person"}
+    relations = [("Danube", "flows_through", "Vienna"), ("Vienna", "lies_on", "Danube")]
+    store.save(make_entry("a", FIRST, names=names))
+    store.save(make_entry("b", SECOND, names=names, relations=relations))
+    graph = current_entity_graph(store, None, folder)
+    seed = graph.entity_ids.tolist().index(store.resolve(["vienna"])["vienna"])
+    yield read_subgraph(store, graph, subgraph_around(graph, [seed]), entity_ranks(graph))
+    store.close()
+
+
+def test_a_subgraph_is_read_with_its_relations_and_sentences(rivers: NamedGraph) -> None:
+    names = {node.id: node.name for node in rivers.nodes}
+    assert list(names.values()) == ["Vienna", "Danube", "Mozart"]
+    assert (rivers.nodes[0].tier, rivers.nodes[0].salience_score) == ("core", 1.0)
+    assert 0 < rivers.nodes[2].salience_score < 1
+    found = [
+        (names[e.from_entity_id], e.relation_type, names[e.to_entity_id], e.evidence)
+        for e in rivers.edges
+    ]
+    assert found[:2] == [
+        ("Danube", "flows_through", "Vienna", SECOND),
+        ("Vienna", "lies_on", "Danube", SECOND),
+    ]
+    [(*ends, evidence)] = found[2:]
+    assert set(ends) == {"Vienna", "Mozart", "co_occurs_with"}
+    assert evidence == "Vienna adores Mozart."
+    assert rivers.edges[2].id is None
+    assert 0 < rivers.edges[2].weight < 1
+
+
+def test_json_has_the_keys_of_a_local_graph(rivers: NamedGraph) -> None:
+    found = json.loads(json.dumps(as_json(rivers)))
+    assert (found["node_count"], found["edge_count"]) == (3, 3)
+    assert set(found["nodes"][0]) == {"id", "name", "entity_type", "tier", "salience_score"}
+    keys = {"id", "from_entity_id", "to_entity_id", "relation_type", "weight", "is_causal"}
+    assert keys <= set(found["edges"][0])
+    ids = {node["id"] for node in found["nodes"]}
+    assert {
+        edge[end] for edge in found["edges"] for end in ("from_entity_id", "to_entity_id")
+    } <= ids
+
+
+def test_graphml_names_every_node_and_edge(rivers: NamedGraph) -> None:
+    root = ElementTree.fromstring("".join(as_graphml(rivers)))
+    space = {"g": "http://graphml.graphdrawing.org/xmlns"}
+    nodes = {node.get("id") for node in root.iterfind(".//g:node", space)}
+    edges = root.findall(".//g:edge", space)
+    assert len(nodes) == len(edges) == len({edge.get("id") for edge in edges}) == 3
+    assert all(edge.get(end) in nodes for edge in edges for end in ("source", "target"))
+    types = root.iterfind(".//g:data[@key='edge_relation_type']", space)
+    assert [data.text for data in types] == ["flows_through", "lies_on", "co_occurs_with"]
+
+
+def test_text_says_who_and_what_ties_them(rivers: NamedGraph) -> None:
+    context = as_text(rivers, max_tokens=100, count_tokens=words, tokenizer="words")
+    first, *lines = context.text.split("\n")
+    assert first == "Entities: Vienna (place); Danube (place); Mozart (person)"
+    assert lines[0] == f"- Danube — flows_through → Vienna: “{SECOND}”"
+    assert "Mozart" in lines[2]
+    assert "→" not in lines[2]
+    assert (context.tokens, context.left_out) == (words(context.text), 0)
+    assert context.tokenizer == "words"
+
+
+def test_a_tie_that_is_too_long_makes_room_for_the_next() -> None:
+    long, short = ("word " * 30, "Short.")
+    named = NamedGraph(
+        nodes=tuple(Entity(id=i, name=f"N{i}", key=f"n{i}", entity_type="name") for i in (1, 2)),
+        edges=tuple(
+            Edge(
+                id=number,
+                from_entity_id=1,
+                to_entity_id=2,
+                relation_type="uses",
+                weight=1.0,
+                is_causal=False,
+                evidence=evidence,
+            )
+            for number, evidence in enumerate((long, short))
+        ),
+    )
+    context = as_text(named, max_tokens=20, count_tokens=words)
+    assert context.text == "Entities: N1 (name); N2 (name)\n- N1 — uses → N2: “Short.”"
+    assert context.left_out == 1
+
+
+@given(max_tokens=st.integers(0, 60), per_letter=st.booleans())
+def test_text_fits_any_budget(rivers: NamedGraph, max_tokens: int, per_letter: bool) -> None:
+    context = as_text(rivers, max_tokens=max_tokens, count_tokens=len if per_letter else words)
+    assert context.tokens <= max_tokens
+    whole = as_text(rivers, max_tokens=10_000, count_tokens=words).text.split("\n")
+    assert [line for line in context.text.split("\n")[1:] if line not in whole] == []
+
+
+# --- Threads over a small graph whose shortest ones are known by hand.
+
+
+def _snapshot(mentions: dict[int, list[list[int]]]) -> Snapshot:
+    """`mentions`: by chunk id, the entity ids of each sentence (each sentence is one word)."""
+    rows = [
+        PassageRow(
+            chunk_id=chunk_id,
+            document_id=f"{chunk_id:016x}",
+            ordinal=0,
+            text="x " * len(sentences),
+            context="",
+            sentences=tuple((2 * i, 2 * i + 1) for i in range(len(sentences))),
+        )
+        for chunk_id, sentences in mentions.items()
+    ]
+    flat = [
+        (chunk_id, place, entity, 1)
+        for chunk_id, sentences in mentions.items()
+        for place, entities in enumerate(sentences)
+        for entity in entities
+    ]
+    columns = read_columns(rows, np.array(flat, dtype=np.int64))
+    return Snapshot(columns, generation=1, mentions_version=0)
+
+
+def _threads(snapshot: Snapshot, seeds: list[int], hits: Ints) -> list[tuple[ThreadStep, ...]]:
+    nothing = np.zeros(0, dtype=np.int64)
+    analysis = Analysis(
+        text="",
+        terms=(),
+        term_rows=nothing,
+        term_idf=np.zeros(0, dtype=np.float32),
+        seeds=(),
+        vector=np.zeros(2, dtype=np.float32),
+    )
+    return find_threads(snapshot, Coverage(analysis, snapshot), seeds, hits, nothing)
+
+
+def test_a_thread_leads_from_the_seed_through_sentences_to_the_passage() -> None:
+    # entity rows: 0 seed, 1 bridge, 2 only in the last passage
+    snapshot = _snapshot({1: [[], [10, 11]], 2: [[12], [11, 12]], 3: [[12]]})
+    threads = _threads(snapshot, [0], np.array([0, 1, 2]))
+    in_chunk = [
+        [(step.entity, int(step.sentence - snapshot.sentence_starts[0])) for step in threads[0]],
+    ]
+    assert in_chunk == [[(0, 2)]]
+    assert [step.entity for step in threads[1]] == [0, 1]
+    assert [step.entity for step in threads[2]] == [0, 1, 2]
+    first, second, third = threads[2]
+    assert snapshot.sentence_chunk[first.sentence] == 0
+    assert second.sentence == snapshot.sentence_starts[1] + 2, "the sentence with both entities"
+    assert snapshot.sentence_chunk[third.sentence] == 2
+
+
+def test_no_thread_where_nothing_ties() -> None:
+    snapshot = _snapshot({1: [[10]], 2: [[11]]})
+    assert _threads(snapshot, [0], np.array([1])) == [()]
+    assert _threads(snapshot, [], np.array([0])) == [()]
+
+
+def test_a_common_entity_ties_nothing_unless_it_is_asked_for() -> None:
+    passages = {i: [[99, i]] for i in range(1, 21)}
+    snapshot = _snapshot(passages)
+    common = snapshot.entity_rows([99])[99]
+    first = snapshot.entity_rows([1])[1]
+    assert _threads(snapshot, [first], np.arange(20))[5] == ()
+    assert [s.entity for s in _threads(snapshot, [common], np.arange(20))[5]] == [common]
+
+
+# --- The part of the graph that matters to a question, and what the engine says of entities.
+
+
+CHAIN = ["Ada Morn", "Vell Abbey", "Piet Sorrel", "Tarn Mill", "Jo Quill"]
+TEXTS = {
+    "a": "Ada Morn built the clock of Vell Abbey.",
+    "b": "Vell Abbey was sold to Piet Sorrel.",
+    "c": "Piet Sorrel ground his corn at Tarn Mill.",
+    "d": "Tarn Mill belonged to Jo Quill.",
+    "e": "Lena Hart swam with Otto Berg.",
+}
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    with clew.open(tmp_path_factory.mktemp("store"), embedder=HashEmbedder()) as engine:
+        for source, text in TEXTS.items():
+            engine.add(text, source=source)
+        yield engine
+
+
+def names(found: QuestionSubgraph) -> set[str]:
+    return {node.name for node in found.graph.nodes}
+
+
+def test_the_tree_ties_the_ends_that_are_named(engine: Engine) -> None:
+    found = engine.graph.subgraph("How is Ada Morn tied to Jo Quill?")
+
+    assert names(found) == set(CHAIN)
+    assert len(found.graph.edges) == len(CHAIN) - 1
+    assert {edge.evidence for edge in found.graph.edges} == set(TEXTS.values()) - {TEXTS["e"]}
+    assert found.notes == ()
+
+
+@pytest.mark.parametrize(("hops", "reached"), [(1, 2), (2, 3), (3, 4)])
+def test_hops_take_all_that_lies_so_near(engine: Engine, hops: int, reached: int) -> None:
+    found = engine.graph.subgraph("Ada Morn", hops=hops)
+
+    assert set(CHAIN[:reached]) <= names(found)
+    assert "Lena Hart" not in names(found)
+
+
+@given(limit=st.integers(2, 8), hops=st.none() | st.integers(1, 3), budget=st.integers(1, 80))
+def test_it_is_always_bounded_and_whole(
+    engine: Engine, limit: int, hops: int | None, budget: int
+) -> None:
+    found = engine.graph.subgraph(
+        "Ada Morn, Jo Quill and Otto Berg", hops=hops, limit=limit, max_tokens=budget
+    )
+
+    ids = {node.id for node in found.graph.nodes}
+    assert 1 <= len(ids) <= limit
+    assert {e.from_entity_id for e in found.graph.edges} <= ids
+    assert {e.to_entity_id for e in found.graph.edges} <= ids
+    assert engine.state.embedder.count_tokens(found.context.text) == found.context.tokens <= budget
+    assert any("did not fit" in remark for remark in found.notes) == bool(found.context.left_out)
+
+
+def test_as_json_it_is_a_local_graph(engine: Engine) -> None:
+    found = engine.graph.subgraph("Ada Morn and Piet Sorrel")
+
+    shown = json.loads(json.dumps(found.to_dict()))
+    assert shown.keys() == {"query", "graph", "notes"}
+    assert shown["graph"].keys() == {"nodes", "edges", "node_count", "edge_count"}
+    assert "".join(found.to_graphml()).count("<node ") == shown["graph"]["node_count"]
+
+
+@pytest.mark.parametrize("question", ["", " "])
+def test_neither_a_question_nor_entities_is_refused(engine: Engine, question: str) -> None:
+    with pytest.raises(InputError, match="entity_ids"):
+        engine.graph.subgraph(question)
+
+
+@pytest.mark.parametrize("question", ["zzz qqq", "the of and"])
+def test_nothing_near_is_an_empty_graph_and_a_note(engine: Engine, question: str) -> None:
+    found = engine.graph.subgraph(question)
+
+    assert isinstance(found.to_dict()["graph"]["node_count"], int)
+    assert found.graph.nodes or found.notes
+
+
+def test_an_empty_store_has_none(tmp_path_factory: pytest.TempPathFactory) -> None:
+    with clew.open(tmp_path_factory.mktemp("empty"), embedder=HashEmbedder()) as empty:
+        found = empty.graph.subgraph("Ada Morn")
+
+    assert (found.graph.nodes, found.context.text) == ((), "")
+    assert found.notes == ("no entity of the graph is near the question",)
+
+
+def test_bounds_that_cannot_be(engine: Engine) -> None:
+    with pytest.raises(InputError, match=r"limit 1 cannot be; a graph takes at least 2"):
+        engine.graph.subgraph("Ada Morn", limit=1)
+    with pytest.raises(InputError, match=r"hops 4 cannot be; expected 1 to 3"):
+        engine.graph.subgraph("Ada Morn", hops=4)
+
+
+def test_entities_come_with_salience_and_tier(engine: Engine) -> None:
+    entity, [found] = engine.entities.get("Vell Abbey"), engine.entities.find("Vell Abb")
+    saliences = {name: engine.entities.get(name).salience_score for name in CHAIN}
+
+    assert entity == found
+    assert entity.tier in ("core", "notable", "minor")
+    assert max(saliences.values()) == 1
+    assert saliences["Piet Sorrel"] > saliences["Ada Morn"] > 0
+    assert {n.entity.tier for n in engine.graph.neighbors("Vell Abbey")} <= {
+        "core",
+        "notable",
+        "minor",
+    }
+
+
+def test_salience_follows_the_store(tmp_path_factory: pytest.TempPathFactory) -> None:
+    with clew.open(tmp_path_factory.mktemp("store"), embedder=HashEmbedder()) as engine:
+        engine.add("Ada Morn stood still.", source="a")
+        before = engine.entities.get("Ada Morn").salience_score
+        engine.add("Ada Morn met Piet Sorrel.", source="b")
+        after = engine.entities.get("Ada Morn").salience_score
+
+    assert (before, after) == (0, 1)
+
+
+def test_communities_are_made_once_and_their_steps_told(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    told: list[tuple[str, int, int | None]] = []
+    with clew.open(tmp_path_factory.mktemp("store"), embedder=HashEmbedder()) as engine:
+        for source, text in TEXTS.items():
+            engine.add(text, source=source)
+        engine.state.update_communities(lambda *step: told.append(step))
+        first = list(told)
+        engine.state.update_communities(lambda *step: told.append(step))
+
+        with pytest.raises(InputError, match=r"level 9 cannot be; the deepest level .* is 0"):
+            engine.graph.communities(9)
+
+    assert [step for step, _, _ in first] == ["communities", "reports", "topics", "save"]
+    assert told == first

@@ -1,4 +1,4 @@
-"""Reports: made of the texts' own sentences, about what is central, and of nothing else."""
+"""Reports of communities, and questions to them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
+from clew.errors import InputError
 from clew.graph.communities import SENTENCES, Candidate, ReportMaker, choose, is_sentence
 from clew.graph.partition import partition
 from clew.graph.topics import best_of_groups, is_symbolic, listed, mean_direction, title_of
 from clew.ports import CommunityReport
+from clew.search.strategies.entity_graph import (
+    NEAREST,
+    Nearest,
+    entities_of,
+    nearest_entities,
+    search_neighbourhood,
+)
+from clew.search.strategies.reports import (
+    by_topics,
+    drift,
+    from_reports,
+    relevant_communities,
+    report_blocks,
+)
 from clew.testing.entries import make_entry
 from clew.testing.fakes import HashEmbedder
+from clew.types import Community
+from tests.unit.asked import add, day, new_session, titles
 from tests.unit.community_stores import Library, players, save_band
+
+# --- Reports: made of the texts' own sentences, about what is central, and of nothing else.
 
 
 @pytest.fixture
@@ -207,3 +226,254 @@ def test_code_is_no_prose() -> None:
 def test_what_one_sentence_alone_names_together_is_no_community(library: Library) -> None:
     library.store.save(make_entry("a", "Anna, Bert, Carl met.", names=["Anna", "Bert", "Carl"]))
     assert reports(library) == []
+
+
+# --- Reports and topics as answers to questions.
+
+
+TEXTS = {
+    "Vaccine": "Aldous Reth tried the vaccine at Corvin Hospital. Ines Calder was taught by"
+    " Aldous Reth.",
+    "Ward": "Ines Calder kept the ward diary of Corvin Hospital. Aldous Reth signed it.",
+    "Beds": "Corvin Hospital lent Aldous Reth nine beds. Ines Calder made the ward diary longer.",
+    "Canal": "Wendmoor was drained by Hob Tarrant. Greta Sool paid Hob Tarrant for the canal lock.",
+    "Lock": "The canal lock of Wendmoor leaked. Greta Sool sent for Hob Tarrant.",
+    "Toll": "Hob Tarrant never paid the toll at Wendmoor, and Greta Sool never asked.",
+}
+DATES = {title: f"20{year}-01-01" for title, year in zip(TEXTS, range(15, 21), strict=True)}
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
+    with clew.open(tmp_path_factory.mktemp("store"), embedder=HashEmbedder()) as engine:
+        add(engine, TEXTS, DATES)
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
+    """A store without communities and topics."""
+    with clew.open(tmp_path_factory.mktemp("bare"), embedder=HashEmbedder()) as engine:
+        add(engine, {"bread": "bread is baked at four in the morning"})
+        yield engine
+
+
+# --- reports
+
+
+def test_the_community_nearest_to_the_question_comes_first(engine: clew.Clew) -> None:
+    for question, first in (("vaccine ward diary", "Aldous Reth"), ("canal toll", "Hob Tarrant")):
+        found = relevant_communities(new_session(engine, question))
+        assert first in found[0].entities
+        assert first not in found[1].entities
+
+
+def test_their_passages_come_in_turns_then_the_rest_by_meaning(engine: clew.Clew) -> None:
+    asked = new_session(engine, "the whole")
+    communities = relevant_communities(asked)
+    found = from_reports(asked, communities)
+    firsts = [community.sources[0] for community in communities]
+    assert found.ranking.ids[: len(firsts)].tolist() == firsts
+    assert len(found.ranking.ids) == len(TEXTS)
+    assert set(found.scores["community"]) == {s for c in communities for s in c.sources}
+    assert "no language model was used: reports are made of the texts' sentences" in asked.notes
+
+
+def test_a_report_cites_what_it_is_made_of(engine: clew.Clew) -> None:
+    asked = new_session(engine, "the whole")
+    for community, block in zip(
+        relevant_communities(asked), report_blocks(asked, relevant_communities(asked)), strict=True
+    ):
+        full, short = block.forms
+        assert full.text == community.summary
+        assert short.text.startswith(f"About {community.entities[0]}")
+        cited = engine.store.chunks(list(community.sources))
+        assert [c.chunk_ids for c in full.citations] == [(chunk.public_id,) for chunk in cited]
+
+
+def test_a_filter_leaves_of_a_report_what_it_lets_through(engine: clew.Clew) -> None:
+    asked = new_session(engine, "the whole", until=day("2015-06-01"))
+    (block,) = report_blocks(asked, relevant_communities(asked))
+    text = block.forms[0].text
+    assert "Aldous Reth" in text
+    allowed = " ".join(TEXTS["Vaccine"].split())
+    sentences, _, relations = text.partition("\n")
+    assert all(part.strip(".") in allowed for part in sentences.split(". "))
+    assert relations in ("", "- Ines Calder — taught_by → Aldous Reth")
+    assert {citation.title for citation in block.forms[0].citations} == {"Vaccine"}
+
+
+def test_a_filter_that_lets_nothing_through_leaves_no_report(engine: clew.Clew) -> None:
+    asked = new_session(engine, "the whole", since=day("2030-01-01"))
+    assert report_blocks(asked, relevant_communities(asked)) == []
+
+
+def test_the_level_is_the_one_asked_for_or_the_finest_that_fits(engine: clew.Clew) -> None:
+    with pytest.raises(InputError, match="level 9 cannot be"):
+        relevant_communities(new_session(engine, "the whole", level=9))
+    tight = relevant_communities(new_session(engine, "the whole", max_tokens=1))
+    assert {community.level for community in tight} == {0}
+
+
+# --- topics
+
+
+def test_topics_lead_to_their_passages_and_count_them(engine: clew.Clew) -> None:
+    asked = new_session(engine, "ward diary")
+    found = by_topics(asked)
+    assert set(titles(asked, found.ranking)[:2]) == {"Ward", "Beds"}
+    (block,) = found.arrange(asked, ())
+    assert "ward diary" in block.forms[0].text.lower()
+    assert ": 2 passages" in block.forms[0].text
+    values = list(found.scores["topic"].values())
+    assert all(0 < value <= 1 for value in values)
+
+
+def test_topics_without_a_passage_that_a_filter_lets_through_are_not_named(
+    engine: clew.Clew,
+) -> None:
+    asked = new_session(engine, "ward diary and canal lock", until=day("2016-06-01"))
+    found = by_topics(asked)
+    assert set(titles(asked, found.ranking)) == {"Vaccine", "Ward"}
+    (block,) = found.arrange(asked, ())
+    assert "ward diary" in block.forms[0].text.lower()
+    assert "canal" not in block.forms[0].text.lower()
+    nothing = by_topics(new_session(engine, "ward diary", since=day("2030-01-01")))
+    assert (nothing.arrange(asked, ()), len(nothing.ranking.ids)) == ([], 0)
+
+
+# --- where there are none
+
+
+@pytest.mark.parametrize(
+    ("strategy", "note"),
+    [
+        ("global", "the graph has no communities yet; passages were found by meaning alone"),
+        ("topic", "the store has no topics yet; passages were found by meaning alone"),
+        ("drift", "the graph has no communities yet; only the neighbourhood was searched"),
+    ],
+)
+def test_without_communities_or_topics_something_is_found_and_said(
+    bare: clew.Clew, strategy: str, note: str
+) -> None:
+    result = bare.search("when is bread baked?", strategy=strategy)
+    assert [hit.chunk.title for hit in result.hits] == ["bread"]
+    assert note in result.notes
+
+
+# --- from the whole to the part
+
+
+def test_drift_starts_from_the_question_and_from_what_the_reports_are_about(
+    engine: clew.Clew,
+) -> None:
+    asked = new_session(engine, "an overview of the vaccine, and what Greta Sool paid")
+    found = drift(asked)
+    blocks = found.arrange(asked, ())
+    assert [block.heading.partition(":")[0] for block in blocks][-1].startswith("Around")
+    assert blocks[0].heading.startswith("Report: ")
+    around = blocks[-1].forms[0].text
+    own, found_later = around.index("Greta Sool ("), around.index("Aldous Reth (")
+    assert own < found_later, "the question's own before those that the reports led to"
+
+
+def test_reports_take_half_of_the_context_of_drift(engine: clew.Clew) -> None:
+    asked = new_session(engine, "an overview", max_tokens=1)
+    assert not any(b.heading.startswith("Report") for b in drift(asked).arrange(asked, ()))
+
+
+# --- nearby
+
+
+NEARBY_TEXTS = {
+    "papers": "Hanna Brevik was taught by Lukas Orne. Hanna Brevik sailed on the Kestrel.",
+    "Kestrel": "The Kestrel was lost with a cargo of guano.",
+    "Lukas Orne": "Lukas Orne left two sons and a debt. Lukas Orne was taught by Piet Oss.",
+    "Piet Oss": "Piet Oss kept bees near Lisse.",
+    "bread": "Bread is baked at four in the morning, and sold by noon.",
+}
+NEARBY_DATES = {
+    title: f"20{year}-01-01" for title, year in zip(NEARBY_TEXTS, range(15, 20), strict=True)
+}
+
+
+@pytest.fixture(scope="module")
+def nearby_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
+    with clew.open(tmp_path_factory.mktemp("store"), embedder=HashEmbedder()) as engine:
+        add(engine, NEARBY_TEXTS, NEARBY_DATES)
+        yield engine
+
+
+def names(engine: clew.Clew, nearest: Nearest) -> dict[str, float]:
+    known = engine.store.entity_names(list(nearest.relevance))
+    return {known[id_]: value for id_, value in nearest.relevance.items()}
+
+
+def community(*entities: str) -> Community:
+    return Community(
+        id=1, level=0, parent=None, title="", summary="", entities=entities, size=len(entities)
+    )
+
+
+def test_the_entities_that_the_question_names_are_nearest(nearby_engine: clew.Clew) -> None:
+    near = names(
+        nearby_engine, nearest_entities(new_session(nearby_engine, "Tell me about Hanna Brevik"))
+    )
+    assert near["Hanna Brevik"] == 1
+    assert len(near) <= NEAREST
+    assert all(0 <= value <= 1 for value in near.values())
+    assert list(near.values()) == sorted(near.values(), reverse=True)
+
+
+def test_the_first_of_each_community_is_foremost(nearby_engine: clew.Clew) -> None:
+    communities = [community("Lukas Orne", "Piet Oss", "Nobody"), community("Kestrel", "Piet Oss")]
+    found = names(nearby_engine, entities_of(new_session(nearby_engine, "anything"), communities))
+    assert found == {"Lukas Orne": 1, "Kestrel": 1, "Piet Oss": 0.5}
+
+
+def test_passages_of_the_neighbours_come_and_the_context_says_what_ties_them(
+    nearby_engine: clew.Clew,
+) -> None:
+    asked = new_session(nearby_engine, "Tell me about Hanna Brevik")
+    found = search_neighbourhood(
+        asked, Nearest({nearby_engine.entities.get("Hanna Brevik").id: 1.0})
+    )
+    assert titles(asked, found.ranking)[0] == "papers"
+    assert set(titles(asked, found.ranking)[1:3]) == {"Kestrel", "Lukas Orne"}
+    (block,) = found.arrange(asked, ())
+    assert block.forms[0].text.startswith("Entities: Hanna Brevik (")
+    said = "- Hanna Brevik — taught_by → Lukas Orne: “Hanna Brevik was taught by Lukas Orne.”"
+    assert said in block.forms[0].text
+    assert "papers" in {citation.title for citation in block.forms[0].citations}
+
+
+def test_hops_bound_the_neighbourhood(nearby_engine: clew.Clew) -> None:
+    def context(max_hops: int) -> str:
+        asked = new_session(nearby_engine, "Hanna Brevik", max_hops=max_hops)
+        found = search_neighbourhood(
+            asked, Nearest({nearby_engine.entities.get("Hanna Brevik").id: 1.0})
+        )
+        return found.arrange(asked, ())[0].forms[0].text
+
+    assert "Piet Oss" not in context(1)
+    assert "Piet Oss" in context(2)
+
+
+def test_neither_names_nor_relations_of_what_a_filter_forbids_are_shown(
+    nearby_engine: clew.Clew,
+) -> None:
+    asked = new_session(nearby_engine, "Hanna Brevik", max_hops=3, until=day("2016-06-01"))
+    found = search_neighbourhood(
+        asked, Nearest({nearby_engine.entities.get("Hanna Brevik").id: 1.0})
+    )
+    assert set(titles(asked, found.ranking)) == {"papers", "Kestrel"}
+    (block,) = found.arrange(asked, ())
+    assert "Lukas Orne" in block.forms[0].text, "the allowed passage names him"
+    assert "Piet Oss" not in block.forms[0].text
+
+
+def test_where_no_entity_is_near_meaning_decides(nearby_engine: clew.Clew) -> None:
+    asked = new_session(nearby_engine, "When is bread baked?")
+    found = search_neighbourhood(asked, Nearest({}))
+    assert titles(asked, found.ranking)[0] == "bread"
+    assert asked.notes == ["no entity is near the question; passages were found by meaning alone"]

@@ -1,20 +1,40 @@
+"""Kinds of retrieval and their fusion."""
+
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import permutations
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+import chromadb
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.errors import InputError
+import clew
+from clew.errors import InputError, SettingsError
+from clew.search.analysis.sub_questions import compared_sides
+from clew.search.options import CONTEXTUAL_DEPTH
 from clew.search.retrieval.channels import (
     Channels,
     Ranking,
     reciprocal_rank_fusion,
     weighted_fusion,
 )
+from clew.search.session import ONE_SET
 from clew.search.strategies import STRATEGIES, find_strategy
+from clew.settings import Settings, load_settings
+from clew.testing.fakes import HashEmbedder
+from tests.unit.asked import add
+
+if TYPE_CHECKING:
+    from clew.types import Scores, Vectors
+
+
+# --- retrieve
+
 
 rankings = st.lists(
     st.lists(st.integers(1, 30), unique=True, max_size=12).map(
@@ -144,3 +164,256 @@ def test_an_unknown_strategy_lists_those_there_are() -> None:
         InputError, match="unknown strategy 'nope'; expected one of vector, keyword, hybrid, graph"
     ):
         find_strategy("nope")
+
+
+# --- `traditional`, `contextual` and `graph`: what each reads, how deep, and what it gives.
+
+
+TITLED = "The weir was repaired in the spring."
+"""Found by its title, Lorne, alone."""
+NAMED = "The Lorne flows past a mill, a weir and an inn."
+
+
+class CountingEmbedder(HashEmbedder):
+    """Remembers the texts that it embeds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        self.texts += texts
+        return super().embed_documents(texts)
+
+
+class LastFirst:
+    """A reranker by the first number of a text, which remembers how many texts it read."""
+
+    name = "last-first"
+    read = 0
+
+    def score(self, question: str, passages: Sequence[str]) -> Scores:
+        self.read += len(passages)
+        numbers = [int(next(w for w in text.split() if w.isdecimal())) for text in passages]
+        return (np.array(numbers) / 1000).astype(np.float32)
+
+
+@pytest.fixture
+def embedder() -> CountingEmbedder:
+    return CountingEmbedder()
+
+
+@pytest.fixture
+def both(tmp_path: Path, embedder: CountingEmbedder) -> Iterator[clew.Clew]:
+    settings = load_settings(store=tmp_path / "store", embed={"vectors": "both"})
+    with clew.open(settings=settings, embedder=embedder) as engine:
+        engine.add(TITLED, source="titled", title="Lorne")
+        engine.add(NAMED, source="named", title="Rivers")
+        yield engine
+
+
+def scores(engine: clew.Clew, question: str, rag_type: str) -> dict[str, float]:
+    hits = engine.search(question, rag_type=rag_type).hits
+    return {hit.chunk.text: hit.scores["vector"] for hit in hits if "vector" in hit.scores}
+
+
+def cosine(embedder: HashEmbedder, question: str, text: str) -> float:
+    return float(embedder.embed_query(question) @ embedder.embed_documents([text])[0])
+
+
+def test_each_kind_reads_its_own_vectors(both: clew.Clew, embedder: CountingEmbedder) -> None:
+    question = "weir Lorne"
+    alone, with_context = (
+        scores(both, question, "traditional"),
+        scores(both, question, "contextual"),
+    )
+    assert alone[TITLED] == pytest.approx(cosine(embedder, question, TITLED), abs=1e-6)
+    assert with_context[TITLED] == pytest.approx(
+        cosine(embedder, question, f"Lorne\n{TITLED}"), abs=1e-6
+    )
+    assert with_context[TITLED] > alone[TITLED]
+    assert both.search(question, rag_type="traditional").strategy == "vector"
+
+
+def test_one_set_of_vectors_serves_all_where_no_more_is_asked_for(
+    tmp_path: Path, embedder: CountingEmbedder
+) -> None:
+    with clew.open(tmp_path / "store", embedder=embedder) as engine:
+        engine.add(TITLED, source="titled", title="Lorne")
+        assert embedder.texts == [f"Lorne\n{TITLED}"]
+        assert scores(engine, "weir", "traditional") == scores(engine, "weir", "contextual")
+        assert not list((tmp_path / "store" / "default").glob("textvectors*"))
+
+
+def test_what_is_new_is_embedded_and_what_is_gone_is_not_found(
+    both: clew.Clew, embedder: CountingEmbedder
+) -> None:
+    for number in range(20):
+        both.add(f"Mill {number} is on the Lorne.", source=f"mill-{number}")
+    before = len(embedder.texts)
+    both.add("The inn burned down.", source="named", title="Rivers")
+    # With its context, alone, and one more text to see whether the file is still the store's.
+    assert len(embedder.texts) <= before + 3
+    assert {TITLED, "The inn burned down."} <= set(scores(both, "inn", "traditional"))
+    both.delete(["named"])
+    assert "The inn burned down." not in scores(both, "inn", "traditional")
+    settings = both.settings
+    both.close()
+    before = len(embedder.texts)
+    with clew.open(settings=settings, embedder=embedder) as again:
+        assert TITLED in scores(again, "weir", "traditional")
+    assert len(embedder.texts) <= before + 1
+
+
+def test_a_setting_made_later_needs_no_indexing(tmp_path: Path, embedder: CountingEmbedder) -> None:
+    with clew.open(tmp_path / "store", embedder=embedder) as engine:
+        engine.add(TITLED, source="titled", title="Lorne")
+    settings = load_settings(store=tmp_path / "store", embed={"vectors": "both"})
+    with clew.open(settings=settings, embedder=embedder) as engine:
+        assert np.isclose(
+            scores(engine, "weir", "traditional")[TITLED], cosine(embedder, "weir", TITLED)
+        )
+        assert engine.maintenance.check().problems == ()
+
+
+def test_contextual_takes_as_many_of_each_channel_and_gives_twenty(tmp_path: Path) -> None:
+    reranker = LastFirst()
+    with clew.open(tmp_path / "store", embedder=HashEmbedder(), reranker=reranker) as engine:
+        for number in range(CONTEXTUAL_DEPTH + 20):
+            engine.add(f"Weir {number} of the river {number * 7} was built.", source=f"w{number}")
+        found = engine.search("weir river", rag_type="contextual")
+        assert (found.strategy, len(found.hits)) == ("hybrid", 20)
+        assert reranker.read == engine.settings.rerank.depth
+        assert len(engine.search("weir river", rag_type="contextual", limit=3).hits) == 3
+        assert len(engine.search("weir river", rag_type="graph").hits) == 10
+        every = engine.search("weir river", rag_type="contextual", limit=1000, context=False).hits
+        for channel in ("vector", "keyword"):
+            assert sum(channel in hit.scores for hit in every) == CONTEXTUAL_DEPTH
+        tool = engine.tools.call(
+            "query_documents", {"query": "weir river", "rag_type": "contextual"}
+        ).content
+        assert len(tool["results"]) + tool["left_out"] == 20
+
+
+def test_an_unknown_kind_is_refused_with_those_that_there_are(both: clew.Clew) -> None:
+    with pytest.raises(
+        InputError, match=r"'grpah'; expected one of traditional, contextual, graph"
+    ):
+        both.search("weir", rag_type="grpah")
+
+
+@pytest.mark.parametrize("vectors", ["one", "both"])
+def test_a_kind_without_vectors_of_its_own_says_so(
+    tmp_path: Path, embedder: CountingEmbedder, vectors: str
+) -> None:
+    settings = load_settings(store=tmp_path / "store", embed={"vectors": vectors})
+    with clew.open(settings=settings, embedder=embedder) as engine:
+        engine.add(TITLED, source="titled", title="Lorne")
+        found = {
+            kind: engine.search("weir", rag_type=kind)
+            for kind in ("traditional", "contextual", "graph")
+        }
+        alike = scores(engine, "weir", "traditional") == scores(engine, "weir", "contextual")
+    assert alike == (vectors == "one")
+    assert (ONE_SET in found["traditional"].notes) == alike
+    assert ONE_SET not in found["contextual"].notes + found["graph"].notes
+
+
+def test_in_chroma_each_kind_has_a_collection_of_vectors_of_its_own(
+    tmp_path: Path, embedder: CountingEmbedder
+) -> None:
+    settings = load_settings(store=tmp_path / "store", vectors="chroma", embed={"vectors": "both"})
+    question = "weir Lorne"
+    with clew.open(settings=settings, embedder=embedder) as engine:
+        engine.add(TITLED, source="titled", title="Lorne")
+        engine.add(NAMED, source="named", title="Rivers")
+        alone = scores(engine, question, "traditional")
+        with_context = scores(engine, question, "contextual")
+        for text, title in ((TITLED, "Lorne"), (NAMED, "Rivers")):
+            assert alone[text] == pytest.approx(cosine(embedder, question, text), abs=1e-6)
+            assert with_context[text] == pytest.approx(
+                cosine(embedder, question, f"{title}\n{text}"), abs=1e-6
+            )
+        engine.delete(["named"])
+        assert set(scores(engine, question, "traditional")) == {TITLED}
+    held = {kind: in_chroma(settings, kind) for kind in ("traditional", "contextual")}
+    assert {kind: len(rows) for kind, rows in held.items()} == {"traditional": 1, "contextual": 1}
+    assert not np.allclose(held["traditional"], held["contextual"])
+    embedder.texts.clear()
+    with clew.open(settings=settings, embedder=embedder) as again:
+        assert scores(again, question, "traditional")[TITLED] == pytest.approx(alone[TITLED])
+    assert len(embedder.texts) <= 1, "the texts are embedded once"
+
+
+def in_chroma(settings: Settings, kind: str) -> Vectors:
+    """The vectors of a collection, as another program reads them."""
+    client = chromadb.PersistentClient(
+        str(settings.folder / "chroma"), tenant="clew-default", database="clew"
+    )
+    found = client.get_collection(f"documents_{kind}_v1").get(include=["embeddings"])
+    return np.array(found["embeddings"], dtype=np.float32)
+
+
+def test_the_collection_of_texts_alone_holds_nothing_else(tmp_path: Path) -> None:
+    settings = load_settings(
+        store=tmp_path / "store",
+        vectors="chroma",
+        embed={"vectors": "both"},
+        chroma={"kind": "traditional"},
+    )
+    with pytest.raises(SettingsError, match=r"chroma\.kind 'traditional' .* 'contextual'"):
+        clew.open(settings=settings)
+
+
+# --- Comparisons: both sides are retrieved for.
+
+
+@pytest.mark.parametrize(
+    ("question", "first", "second"),
+    [
+        ("Compare the mill and the smithy", "the mill", "the smithy"),
+        (
+            "What is the difference between ReadError and ConnectError?",
+            "What is the ReadError",
+            "What is the ConnectError",
+        ),
+        ("How do the fees of Vell and Ostby differ?", "the fees of Vell", "the fees of Ostby"),
+        ("How does a PEP differ from an EP?", "a PEP", "an EP"),
+        ("sort() versus sorted() in Python", "sort()", "sorted() in Python"),
+        (
+            "the budget in 2020 compared with 2024, please",
+            "the budget in 2020 please",
+            "the budget in 2024 please",
+        ),
+    ],
+)
+def test_each_side_is_a_question(question: str, first: str, second: str) -> None:
+    assert compared_sides(question) == (first, second)
+
+
+@pytest.mark.parametrize(
+    "question", ["Who built the mill and the smithy?", "What differs?", "Compare them", "", "vs"]
+)
+def test_others_have_no_sides(question: str) -> None:
+    assert compared_sides(question) is None
+
+
+def test_both_sides_are_among_the_first(tmp_path: Path) -> None:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        add(
+            engine,
+            {
+                **{
+                    f"Vell {n}": f"The harbour fees of Vell, year {n}, by weight." for n in range(9)
+                },
+                "Ostby": "At Ostby boats pay by length.",
+                "Lisse": "At Lisse nobody pays.",
+            },
+        )
+        for question in (
+            "Compare the harbour fees of Vell and Ostby",
+            "How do the harbour fees of Vell and Ostby differ?",
+        ):
+            titles = [hit.chunk.title for hit in engine.search(question).hits[:5]]
+            assert "Ostby" in titles
+            assert any(title.startswith("Vell") for title in titles)

@@ -1,3 +1,5 @@
+"""Documents become sections and chunks."""
+
 from __future__ import annotations
 
 import hashlib
@@ -13,13 +15,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.indexing.splitting.split import split
+from clew.indexing.splitting.code import code_outline, is_code
+from clew.indexing.splitting.outline import headings, outline, tables
+from clew.indexing.splitting.split import context_of, mark_topics, pack, split
+from clew.indexing.splitting.units import Break, Unit
 from clew.models.onnx import OnnxEmbedder
 from clew.settings import EmbedSettings, SplitSettings, SplitStrategy
 from clew.types import Chunk, Document, Piece, Split
 
 if TYPE_CHECKING:
     from clew.types import Vectors
+
+
+# --- split
+
 
 _IDEOGRAPHS = "\u3040-\u30ff\u3400-\u9fff\U00020000-\U0002ffff"
 _WORD_PIECE = re.compile(rf"[{_IDEOGRAPHS}]|[^\W{_IDEOGRAPHS}]+|[^\w\s]")
@@ -480,3 +489,419 @@ def test_fixed_windows_are_even_and_overlap_at_words() -> None:
     assert max(sizes) <= 40
     within = [(a, b) for a, b in pairwise(chunks) if a.section == b.section]
     assert all(4 <= len(text[b.start : a.end].split()) <= 12 for a, b in within)
+
+
+# --- split code
+
+
+PYTHON = '''"""Module."""
+
+import os
+
+LIMIT = 3
+
+
+@cache
+def first(a: int) -> int:
+    """Say what it does."""
+    b = a + LIMIT
+
+    return b * 2
+
+
+class Store:
+    """Keeps things."""
+
+    def save(self, thing: str) -> None:
+        path = os.path.join(self.root, thing)
+        self.write(path)
+
+    # Comment that belongs to delete.
+    def delete(self, thing: str) -> None:
+        self.things.remove(thing)
+
+
+def last() -> None:
+    return None
+'''
+
+JAVASCRIPT = """const limit = 3;
+// Adds one.
+export async function add(a) {
+  const b = a + 1;
+
+  return b;
+}
+/* Takes one. */
+function take(a) {
+  return a - 1;
+}
+"""
+
+
+class Words:
+    max_tokens = 256
+
+    def count_tokens(self, text: str) -> int:
+        return len(text.split())
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        raise AssertionError(f"code needs no embeddings, asked for {texts!r}")
+
+
+def chunks_of(text: str, media_type: str, tokens: int = 16) -> tuple[Chunk, ...]:
+    document = Document(source="s", text=text, title="a.py", media_type=media_type)
+    settings = SplitSettings(chunk_tokens=tokens, section_tokens=max(60, tokens))
+    return split(document, settings, Words()).chunks
+
+
+def test_functions_and_classes_begin_chunks() -> None:
+    first_lines = [c.text.splitlines()[0].strip() for c in chunks_of(PYTHON, "text/x-python")]
+    assert {"@cache", "class Store:", "# Comment that belongs to delete."} <= set(first_lines)
+    assert "def first(a: int) -> int:" not in first_lines
+    assert "def delete(self, thing: str) -> None:" not in first_lines
+
+
+def test_context_names_the_enclosing_definitions() -> None:
+    chunks = chunks_of(PYTHON, "text/x-python")
+    contexts = {c.text.splitlines()[0].strip(): c.context for c in chunks}
+    assert contexts["class Store:"] == "a.py › Store"
+    delete = contexts["# Comment that belongs to delete."]
+    assert delete == "a.py › Store › delete"
+
+
+def test_braces_close_with_their_function_and_comments_open_it() -> None:
+    texts = [c.text for c in chunks_of(JAVASCRIPT, "text/javascript", tokens=20)]
+    assert [text.splitlines()[0] for text in texts] == [
+        "const limit = 3;",
+        "// Adds one.",
+        "/* Takes one. */",
+    ]
+    assert texts[1].endswith("return b;\n}")
+
+
+def test_a_closing_brace_after_a_blank_line_stays_with_its_function() -> None:
+    call = "  call(first, second, third);\n"
+    chunks = chunks_of(f"function one() {{\n{call * 7}\n}}\n\n{call * 3}", "text/javascript")
+    assert not any(c.text.startswith("}") for c in chunks)
+
+
+def test_long_function_is_cut_at_lines() -> None:
+    body = "\n".join(f"    value_{i} = compute({i})" for i in range(60))
+    lines = set(map(str.strip, body.splitlines())) | {"def long():"}
+    chunks = chunks_of(f"def long():\n{body}\n", "text/x-python")
+    assert len(chunks) > 5
+    assert {line.strip() for c in chunks for line in c.text.splitlines()} == lines
+    assert all(c.context == "a.py › long" for c in chunks)
+
+
+def test_trail_ends_where_the_definition_does() -> None:
+    found = code_outline(PYTHON)
+    trails = dict(zip(found.trails, (PYTHON[s : s + 5] for s in found.starts), strict=True))
+    assert ("class Store", "def save(self, thing: str) -> None") in trails
+    assert trails["def last() -> None",] == "def l"
+    closed = code_outline("x = 1\n\ndef f():\n    return 1\n\n\nf()\n")
+    assert closed.trails == ((), ("def f()",), ())
+
+
+@pytest.mark.parametrize(
+    ("line", "defines"),
+    [
+        ("class A(B):", True),
+        ("async def f():", True),
+        ("pub(crate) fn run<T>(x: T) {", True),
+        ("func (s *Server) Close() error {", True),
+        ("public static class Inner {", True),
+        ("export default function () {", True),
+        ("impl<T> Trait for T {", True),
+        ("type Pair struct {", True),
+        ("defaults = 1", False),
+        ("classes = []", False),
+        ("type(x)", False),
+        ("module.exports = {}", False),
+        ("return function_name(x)", False),
+    ],
+)
+def test_what_is_a_definition(line: str, defines: bool) -> None:
+    trail = code_outline(f"first = 1\n\n{line}\n    body\n").trails[-1]
+    assert bool(trail) == defines
+
+
+@pytest.mark.parametrize(
+    ("media_type", "expected"),
+    [
+        ("text/x-python", True),
+        ("text/x-python; charset=utf-8", True),
+        ("application/javascript", True),
+        ("application/x-sh", True),
+        ("text/css", True),
+        ("text/plain", False),
+        ("text/markdown", False),
+        ("text/x-rst", False),
+        ("text/x-tex", False),
+        ("application/pdf", False),
+        ("", False),
+    ],
+)
+def test_media_types_of_code(media_type: str, expected: bool) -> None:
+    assert is_code(media_type) == expected
+
+
+def test_code_strategy_and_media_type_agree() -> None:
+    by_type = chunks_of(PYTHON, "text/x-ruby")
+    settings = SplitSettings(strategy="code", chunk_tokens=16, section_tokens=60)
+    document = Document(source="s", text=PYTHON, title="a.py", media_type="text/plain")
+    assert split(document, settings, Words()).chunks == by_type
+
+
+def test_small_functions_are_chunks_of_their_own() -> None:
+    text = "import os\n\ndef one():\n    return 1\n\ndef two():\n    return 2\n"
+    chunks = chunks_of(text, "text/x-python", tokens=100)
+    assert [chunk.context for chunk in chunks] == ["a.py", "a.py › one", "a.py › two"]
+
+
+def test_a_class_that_fits_is_one_chunk() -> None:
+    text = "class Box:\n    def one(self):\n        pass\n\n    def two(self):\n        pass\n"
+    (chunk,) = chunks_of(f"x = 1\n{text}", "text/x-python", tokens=100)[-1:]
+    assert (chunk.context, chunk.text) == ("a.py › Box", text.strip())
+
+
+@pytest.mark.parametrize("text", ["class A:\n" * 5000, "def f(:\n  )))\n" * 500, "x = '" * 3000])
+def test_hostile_code_keeps_every_visible_character(text: str) -> None:
+    chunks = chunks_of(text, "text/x-python", tokens=200)
+    kept = "".join("".join(chunk.text.split()) for chunk in chunks)
+    assert kept == "".join(text.split())
+
+
+def test_code_without_a_name_is_one_chunk() -> None:
+    assert len(chunks_of("(" * 100_000, "text/x-python", tokens=200)) == 1
+
+
+# --- split outline
+
+
+def levels(text: str, media_type: str = "text/markdown") -> list[tuple[int, str]]:
+    return [(h.level, h.title) for h in headings(text, media_type)]
+
+
+@pytest.mark.parametrize(
+    ("line", "title"),
+    [
+        ("# Plain", "Plain"),
+        ("## Closed ##", "Closed"),
+        ("   ### *Emphasis* and `code`", "Emphasis* and code"),
+        ("# [Link](https://example.org) {#anchor}", "Link"),
+        ("# ![badge](b.svg)[Clew][1]", "badgeClew"),
+        ("# C#", "C#"),
+        ("# C# ##  ", "C#"),
+    ],
+)
+def test_markdown_heading_is_read_without_its_markup(line: str, title: str) -> None:
+    assert [h.title for h in headings(line, "text/markdown")] == [title]
+
+
+@pytest.mark.parametrize("line", ["#tag", "####### seven", "    # code", "text # no", "#", "#!sh"])
+def test_what_is_no_heading(line: str) -> None:
+    assert headings(line, "text/markdown") == []
+
+
+def test_fenced_code_holds_no_headings() -> None:
+    text = "# A\n```sh\n# comment\n```\n# B\n\n~~~\n# open to the end\n"
+    assert levels(text) == [(1, "A"), (1, "B")]
+
+
+def test_setext_underlines() -> None:
+    assert levels("Top\n===\n\nUnder\n---\n\ntext\n\n---\n\nnot\na heading\n---\n") == [
+        (1, "Top"),
+        (2, "Under"),
+    ]
+
+
+def test_restructured_levels_follow_the_order_of_adornments() -> None:
+    text = "=====\nTitle\n=====\n\nPart\n----\n\nSub\n~~~\n\nPart two\n--------\n\nOdd\n====\n"
+    assert levels(text, "text/x-rst") == [
+        (1, "Title"),
+        (2, "Part"),
+        (3, "Sub"),
+        (2, "Part two"),
+        (4, "Odd"),
+    ]
+    assert levels("Sub\n~~~\n\nTop\n===\n", "text/plain") == [(1, "Top")]
+
+
+def test_trails_follow_levels_even_where_one_is_left_out() -> None:
+    text = "intro\n# A\n### A.x\n## A.y\n# B\n"
+    found = outline(headings(text, "text/markdown"))
+    assert found.trails == ((), ("A",), ("A", "A.x"), ("A", "A.y"), ("B",))
+    assert [text[at : at + 3] for at in found.starts] == ["int", "# A", "###", "## ", "# B"]
+    at = {title: text.index(f"# {title}") for title in ("A.x", "A.y", "B")}
+    assert found.trail(at["A.x"], at["B"]) == ("A",)
+    assert found.trail(at["A.x"], at["A.x"] + 2) == ("A", "A.x")
+    assert found.trail(0, len(text)) == ()
+
+
+def test_tables_are_two_lines_with_bars_or_more() -> None:
+    text = "| a |\n|---|\n| 1 |\n\ntext\n| alone\n\n+---+\n| x |\n+---+"
+    assert [text[a:b] for a, b in tables(text)] == ["| a |\n|---|\n| 1 |", "+---+\n| x |\n+---+"]
+
+
+@pytest.mark.parametrize(
+    ("title", "trail", "context"),
+    [
+        ("", (), ""),
+        ("Title", (), "Title"),
+        ("", ("A", "B"), "A › B"),
+        ("Title", ("Title", "A"), "Title › A"),
+        ("The  Title ", ("the title", "A", "A", "Title"), "The Title › A › Title"),
+        ("Title", ("A", "Title"), "Title › A"),
+        ("Title", ("", "  ", "A\nB"), "Title › A B"),
+    ],
+)
+def test_context_is_title_and_trail(title: str, trail: tuple[str, ...], context: str) -> None:
+    assert context_of(Document(source="s", text="x", title=title), trail) == context
+
+
+# --- split pack
+
+
+WEIGHTS = st.lists(st.tuples(st.integers(0, 10), st.sampled_from(Break)), min_size=1, max_size=60)
+
+
+def line_up(weights: list[tuple[int, Break]]) -> list[Unit]:
+    return [Unit(i, i + 1, weight, strength) for i, (weight, strength) in enumerate(weights)]
+
+
+def total(units: list[Unit], start: int, end: int) -> int:
+    return sum(unit.weight for unit in units[start:end])
+
+
+@given(weights=WEIGHTS, limit=st.integers(10, 40), overlap=st.floats(0, 0.5))
+def test_spans_cover_all_within_the_limit(
+    weights: list[tuple[int, Break]], limit: int, overlap: float
+) -> None:
+    units = line_up(weights)
+    spans = pack(units, limit, overlap=overlap)
+    assert spans[0][0] == 0
+    assert spans[-1][1] == len(units)
+    assert all(total(units, *span) <= limit for span in spans)
+    for (a, b), (c, d) in pairwise(spans):
+        assert a < c <= b < d
+        assert not any(units[i].strength >= Break.HEADING for i in range(c + 1, b + 1) if c < b)
+
+
+@given(weights=WEIGHTS, limit=st.integers(10, 40))
+def test_without_overlap_spans_are_a_partition(
+    weights: list[tuple[int, Break]], limit: int
+) -> None:
+    spans = pack(line_up(weights), limit)
+    assert all(b == c for (_, b), (c, _) in pairwise(spans))
+
+
+@given(weights=WEIGHTS, always=st.sampled_from(Break))
+def test_a_border_of_the_strength_asked_for_always_ends_a_span(
+    weights: list[tuple[int, Break]], always: Break
+) -> None:
+    units = line_up(weights)
+    ends = {end for _, end in pack(units, 1000, always=always)}
+    assert ends == {i for i in range(1, len(units)) if units[i].strength is always} | {len(units)}
+
+
+def test_the_strongest_border_wins_over_a_fuller_span() -> None:
+    weights = [(1, Break.SENTENCE)] * 20
+    weights[7] = (1, Break.PARAGRAPH)
+    assert pack(line_up(weights), 12)[0] == (0, 7)
+
+
+def test_spans_are_evened_out() -> None:
+    units = line_up([(1, Break.SENTENCE)] * 21)
+    assert [b - a for a, b in pack(units, 20)] == [10, 11]
+
+
+def test_overlap_goes_back_to_a_sentence_not_into_one() -> None:
+    words = [(1, Break.WORD)] * 40
+    words[0] = words[13] = words[20] = (1, Break.SENTENCE)
+    spans = pack(line_up(words), 20, overlap=0.3)
+    assert spans[0] == (0, 20)
+    assert spans[1][0] == 13
+
+
+def test_what_fits_has_the_last_word() -> None:
+    units = line_up([(1, Break.SENTENCE)] * 30)
+    spans = pack(units, 10, fits=lambda first, last: last.end - first.start <= 6)
+    assert max(b - a for a, b in spans) == 6
+    assert pack(units[:1], 10, fits=lambda *_: False) == [(0, 1)]
+
+
+def test_overlap_gives_way_to_what_fits() -> None:
+    units = line_up([(w, Break.SENTENCE) for w in (3, 3, 3, 3, 3, 3, 12, 12)])
+    units[6] = Unit(6, 7, 12, Break.PARAGRAPH)
+    assert pack(units, 18, overlap=0.3) == [(0, 6), (4, 7), (7, 8)]
+    spans = pack(units, 18, overlap=0.3, fits=lambda first, last: last.end - first.start != 3)
+    assert spans == [(0, 6), (5, 7), (7, 8)]
+
+
+def test_a_unit_over_the_limit_makes_a_span_of_its_own() -> None:
+    units = line_up([(3, Break.SENTENCE), (30, Break.SENTENCE), (3, Break.SENTENCE)])
+    assert pack(units, 10, overlap=0.5) == [(0, 1), (1, 2), (2, 3)]
+
+
+# --- split semantic
+
+
+TOPICS = ("cheese", "rocket", "violin")
+
+
+class TopicWords:
+    """Embeds a text as its counts of the three topics' words."""
+
+    max_tokens = 256
+
+    def count_tokens(self, text: str) -> int:
+        return len(text.split())
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        rows = np.array([[text.count(topic) + 0.01 for topic in TOPICS] for text in texts])
+        return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
+
+
+def about(topic: str, count: int) -> str:
+    return " ".join(f"The {topic} of day {i} was good." for i in range(count))
+
+
+def test_chunks_end_where_the_topic_turns() -> None:
+    text = " ".join(about(topic, 5) for topic in TOPICS)
+    settings = SplitSettings(strategy="semantic", chunk_tokens=64, section_tokens=400)
+    chunks = split(Document(source="s", text=text), settings, TopicWords()).chunks
+    assert [c.text for c in chunks] == [about(topic, 5) for topic in TOPICS]
+
+
+def test_recursive_fills_chunks_across_topics() -> None:
+    text = " ".join(about(topic, 5) for topic in TOPICS)
+    settings = SplitSettings(chunk_tokens=64, section_tokens=400)
+    chunks = split(Document(source="s", text=text), settings, TopicWords()).chunks
+    assert len(chunks) == 2
+
+
+def units(text: str) -> list[Unit]:
+    starts = [i for i in range(len(text)) if i == 0 or text[i - 1] == " "]
+    return [Unit(s, s + text[s:].find("."), 1, Break.SENTENCE) for s in starts]
+
+
+def test_even_text_and_few_sentences_have_no_turns() -> None:
+    for count in (0, 1, 3):
+        few = [Unit(i, i + 1, 1, Break.SENTENCE) for i in range(count)]
+        assert mark_topics(few, "abc", TopicWords().embed_documents) == few
+    text = "cheese. " * 10
+    found = mark_topics(units(text.strip()), text, TopicWords().embed_documents)
+    assert all(unit.strength is Break.SENTENCE for unit in found)
+
+
+def test_headings_keep_their_strength() -> None:
+    text = " ".join([about("cheese", 3), "# Heading", about("rocket", 3)])
+    at = text.index("# Heading")
+    sentences = [Unit(i, i + 5, 1, Break.SENTENCE) for i in range(0, at - 5, 10)]
+    rest = [Unit(i, i + 5, 1, Break.SENTENCE) for i in range(at + 12, len(text) - 5, 10)]
+    marked = mark_topics(
+        [*sentences, Unit(at, at + 9, 2, Break.HEADING), *rest], text, TopicWords().embed_documents
+    )
+    assert [u.strength for u in marked if u.start == at] == [Break.HEADING]

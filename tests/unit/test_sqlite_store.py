@@ -1,3 +1,5 @@
+"""The store in SQLite alone, beside the suites of every store."""
+
 from __future__ import annotations
 
 import math
@@ -7,7 +9,7 @@ import sys
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
@@ -18,6 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import clew
 from clew.errors import (
     InputError,
     StoreBusyError,
@@ -25,12 +28,16 @@ from clew.errors import (
     StoreError,
     StoreMismatchError,
 )
+from clew.stores.relations import Fact, ends
 from clew.stores.sqlite.schema import make_tables
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.statements.documents import DESCRIBED, LANGUAGES, NAMED_CHUNKS
+from clew.stores.statements.documents import CHUNKS_WITHIN, DESCRIBED, LANGUAGES, NAMED_CHUNKS
 from clew.testing.entries import EMBEDDER, make_entry
+from clew.testing.fakes import HashEmbedder
 from clew.text import terms
-from clew.types import IndexedDocument
+from clew.types import Document, IndexedDocument, Period
+
+# --- sqlite store
 
 
 @pytest.fixture
@@ -453,3 +460,251 @@ def test_many_threads_may_work_while_the_store_is_closed(store: SqliteStore) -> 
 
     assert failures == []
     assert not any(thread.is_alive() for thread in threads)
+
+
+# --- sqlite times
+
+
+@pytest.fixture
+def times_store(tmp_path: Path) -> Iterator[SqliteStore]:
+    store = SqliteStore(tmp_path, embedder=EMBEDDER)
+    yield store
+    assert store.check().problems == ()
+    store.close()
+
+
+def test_a_fraction_of_a_second_counts_whole(times_store: SqliteStore) -> None:
+    said = datetime(1969, 12, 31, 23, 59, 58, 700_000, tzinfo=UTC)
+    times_store.save(make_entry("a", "Text.", created_at=said))
+    (chunk,) = times_store.chunk_ids().tolist()
+    assert times_store.published_at([chunk]) == {chunk: said.replace(microsecond=0)}
+    (origin,) = times_store.provenance([chunk]).values()
+    assert origin.written_at == said
+    second = timedelta(seconds=1)
+    whole = Period(start=said.replace(microsecond=0), end=said.replace(microsecond=0) + second)
+    assert times_store.chunk_times([chunk]) == {chunk: (replace(whole, text="1969-12-31"),)}
+    assert whole.start is not None
+    assert whole.end is not None
+    for start, end, found in [
+        (whole.end - second / 1000, None, 1),
+        (None, whole.start + second / 1000, 1),
+        (whole.end, None, 0),
+        (None, whole.start, 0),
+    ]:
+        assert len(times_store.chunks_within(Period(start=start, end=end))) == found
+
+
+def test_periods_without_an_end_or_a_start_come_back_so(times_store: SqliteStore) -> None:
+    times_store.save(make_entry("a", "Text."))
+    with closing(sqlite3.connect(times_store.folder / "clew.db")) as connection:
+        rows = [(1, 0, -(2**63), 0, "before 1970"), (1, 0, 0, 2**63 - 1, "since 1970")]
+        connection.executemany("INSERT INTO chunk_times VALUES (?, ?, ?, ?, ?)", rows)
+        connection.commit()
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    before = Period(start=None, end=epoch, text="before 1970")
+    since = Period(start=epoch, end=None, text="since 1970")
+    assert times_store.chunk_times([1]) == {1: (before, since)}
+    for year in (1, 1969, 1970, 9999):
+        day = Period(start=datetime(year, 3, 1, tzinfo=UTC), end=datetime(year, 3, 2, tzinfo=UTC))
+        assert times_store.chunks_within(day).tolist() == [1]
+
+
+def test_a_period_is_looked_up_and_not_scanned_for(times_store: SqliteStore) -> None:
+    with closing(sqlite3.connect(times_store.folder / "clew.db")) as connection:
+        values = {"start": 0, "end": 1, "earliest": -1}
+        plan = [
+            row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {CHUNKS_WITHIN.sql}", values)
+        ]
+    assert [line for line in plan if "chunk_times" in line] == [
+        "SEARCH chunk_times USING COVERING INDEX chunk_times_by_start (start>? AND start<?)",
+        "SEARCH chunk_times USING COVERING INDEX chunk_times_long (start<?)",
+    ]
+
+
+def test_metadata_dates_are_read_as_they_are_written(times_store: SqliteStore) -> None:
+    own = [{"timestamp": "1:56 pm on 8 May, 2023"}, {"date": "no date"}]
+    times_store.save(make_entry("a", "One.", "Two.", chunk_metadata=own))
+    first, second = times_store.chunk_ids().tolist()
+    assert times_store.published_at([first, second]) == {
+        first: datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
+    }
+
+
+# --- Ends of functional relations: the same in whatever order documents come, go and are
+# declared.
+
+
+Stated = tuple[str, str, int, int | None]
+"""(person, city, from year, until year)"""
+
+_facts = st.lists(
+    st.tuples(
+        st.sampled_from(["Anna", "Bob"]),
+        st.sampled_from(["Paris", "Rome", "Oslo"]),
+        st.integers(2000, 2006),
+        st.none() | st.integers(2001, 2010),
+    ),
+    max_size=8,
+)
+
+
+@pytest.fixture
+def validity_store(tmp_path: Path) -> Iterator[SqliteStore]:
+    store = SqliteStore(tmp_path, embedder=EMBEDDER, functional=("lives_in",))
+    yield store
+    assert store.check().problems == ()
+    store.close()
+
+
+def _year(number: int | None) -> datetime | None:
+    return None if number is None else datetime(number, 1, 1, tzinfo=UTC)
+
+
+def _entry(number: int, fact: Stated, kind: str = "lives_in") -> IndexedDocument:
+    person, city, since, until = fact
+    return make_entry(
+        f"{number}",
+        f"{person} is in {city}.",
+        names=[person, city],
+        relations=[(person, kind, city)],
+        valid_from=_year(since),
+        valid_until=_year(until),
+    )
+
+
+def _shown(store: SqliteStore) -> dict[str, int | None]:
+    """The year in which each document's relation ends."""
+    found: dict[str, int | None] = {}
+    for document in store.documents():
+        (chunk,) = store.document_chunks(document.id)
+        (relation,) = store.chunk_relations([chunk.id])
+        found[document.source] = relation.valid_until.year if relation.valid_until else None
+    return found
+
+
+def _expected(facts: Sequence[Stated]) -> dict[str, int | None]:
+    found: dict[str, int | None] = {}
+    for number, (person, city, since, until) in enumerate(facts):
+        starts = [f[2] for f in facts if f[0] == person and f[1] != city and f[2] > since]
+        found[f"{number}"] = min([*starts, *([until] if until else [])], default=None)
+    return found
+
+
+@settings(max_examples=25)
+@given(data=st.data(), facts=_facts)
+def test_documents_that_come_and_go_in_any_order_leave_the_same_ends(
+    data: st.DataObject, facts: list[Stated]
+) -> None:
+    order = data.draw(st.permutations(range(len(facts))))
+    extra = data.draw(_facts)
+    with tempfile.TemporaryDirectory() as folder:
+        store = SqliteStore(Path(folder), embedder=EMBEDDER, functional=("lives_in",))
+        with store.batch():
+            for number, fact in enumerate(extra):
+                store.save(_entry(number, fact))
+            for number in order:  # some of these replace one of the others
+                store.save(_entry(number, facts[number]))
+            gone = [_entry(n, f).document.id for n, f in enumerate(extra) if n >= len(facts)]
+            store.delete(gone)
+        assert _shown(store) == _expected(facts)
+        assert store.check().problems == ()
+        store.close()
+
+
+@given(
+    st.lists(
+        st.builds(
+            lambda tail, dated, start, stated: Fact(
+                0, 1, "t", tail, dated, f"{start}", f"{stated}" if stated else None, None
+            ),
+            st.integers(1, 5),
+            st.booleans(),
+            st.integers(100, 120),
+            st.none() | st.integers(100, 125),
+        ),
+        max_size=30,
+    )
+)
+def test_the_ends_of_many_facts_are_those_of_the_definition(facts: list[Fact]) -> None:
+    numbered = [fact._replace(id=i) for i, fact in enumerate(facts)]
+    assert {fact.id: end for fact, end in ends(numbered)} == {
+        fact.id: _earliest(fact, numbered) for fact in numbered
+    }
+
+
+def _earliest(fact: Fact, others: Iterable[Fact]) -> str | None:
+    place = (fact.is_dated, fact.start)
+    found = [o.start for o in others if o.tail != fact.tail and (o.is_dated, o.start) > place]
+    return min([*found, *([fact.stated_until] if fact.stated_until else [])], default=None)
+
+
+def test_what_is_functional_is_remembered_and_may_be_declared_anew(
+    validity_store: SqliteStore,
+) -> None:
+    validity_store.save(_entry(0, ("Anna", "Paris", 2000, None)))
+    validity_store.save(_entry(1, ("Anna", "Rome", 2004, None)))
+    validity_store.save(_entry(2, ("Anna", "Acme", 2001, None), "works_at"))
+    validity_store.save(_entry(3, ("Anna", "Zeta", 2003, 2009), "works_at"))
+    assert _shown(validity_store) == {"0": 2004, "1": None, "2": None, "3": 2009}
+    generation = validity_store.generation()
+    same = SqliteStore(validity_store.folder, functional=["lives_in"])
+    silent = SqliteStore(validity_store.folder)
+    assert validity_store.generation() == generation
+    silent.save(_entry(4, ("Anna", "Oslo", 2006, None)))
+    assert _shown(validity_store) == {"0": 2004, "1": 2006, "2": None, "3": 2009, "4": None}
+    other = SqliteStore(validity_store.folder, functional=["works_at"])
+    assert validity_store.generation() > generation + 1
+    # The first store goes on by what was declared last: the rows never contradict each other.
+    validity_store.save(_entry(5, ("Anna", "Nova", 2008, None), "works_at"))
+    assert _shown(validity_store) == {
+        "0": None,
+        "1": None,
+        "2": 2003,
+        "3": 2008,
+        "4": None,
+        "5": None,
+    }
+    for opened in (same, silent, other):
+        opened.close()
+
+
+def test_relations_that_hold_no_more_are_counted(validity_store: SqliteStore) -> None:
+    for number, city in enumerate(["Paris", "Rome", "Oslo"]):
+        validity_store.save(_entry(number, ("Anna", city, 2000 + number, None)))
+    validity_store.save(_entry(3, ("Bob", "Paris", 2000, 9000)))
+    validity_store.save(_entry(4, ("Bob", "Paris", 2001, None)))
+    (chunk,) = validity_store.document_chunks(_entry(4, ("Bob", "Paris", 2001, None)).document.id)
+    validity_store.retract([relation.id for relation in validity_store.chunk_relations([chunk.id])])
+    found = validity_store.statistics()
+    assert (found["relations"], found["relations_ended"]) == (5, 3)
+
+
+# --- Several documents are saved in one transaction, and what is refused takes none with it.
+
+
+def test_documents_share_transactions(tmp_path: Path) -> None:
+    commits: list[str] = []
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        engine.add("The first text brings up whatever is made once.")
+        database = engine.state.store.backend.database  # type: ignore[attr-defined]
+        with database.read() as connection:
+            connection.set_trace_callback(lambda sql: commits.append(sql))
+        report = engine.add_documents(
+            Document(source=f"{i}", text=f"Ada Morn wrote letter {i} to Piet Oss.")
+            for i in range(40)
+        )
+        with database.read() as connection:
+            connection.set_trace_callback(None)
+    assert report.added == 40
+    assert sum(sql.startswith("BEGIN IMMEDIATE") for sql in commits) < 10
+
+
+def test_what_precedes_a_document_that_cannot_be_saved_lasts(tmp_path: Path) -> None:
+    documents = [Document(source=f"{i}", text=f"Ada Morn met Piet Oss {i} times.") for i in (1, 2)]
+    half = Document(source="3", text="Edda Rowe.", metadata={"mood": "\ud83d"})
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        with pytest.raises(InputError, match="half a character"):
+            engine.add_documents([*documents, half])
+        assert [info.source for info in engine.documents.list()] == ["1", "2"]
+    with closing(sqlite3.connect(tmp_path / "default" / "clew.db")) as connection:
+        assert connection.execute("SELECT count(*) FROM documents").fetchone() == (2,)

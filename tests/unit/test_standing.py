@@ -1,16 +1,17 @@
-"""Whether what was told still holds: by periods, by what came later, and as tools show it."""
+"""What is told in turn: what holds, what is imported, what is carried over."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import combinations, permutations
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import clew
@@ -20,6 +21,9 @@ from clew.testing.fakes import HashEmbedder
 from clew.tools.toolbox import TOOLS, Toolbox
 from clew.types import NewEntity, Relation, current_first
 from clew.types.relation_types import with_synonyms
+
+# --- Whether what was told still holds: by periods, by what came later, and as tools show it.
+
 
 NOW = datetime.now(UTC)
 DAY = timedelta(days=1)
@@ -419,3 +423,390 @@ def turns(kind: str) -> list[tuple[str, str, str, str]]:
 @pytest.mark.parametrize("kind", ["not so", "none", "newer"])
 def test_of_what_one_has_one_of_the_last_that_is_so_goes_first(tmp_path: Path, kind: str) -> None:
     assert told_in_turn(turns(kind), tmp_path) == []
+
+
+# --- Whatever is told is kept or reported: random tellings against plain dictionaries.
+
+
+Record: TypeAlias = dict[str, Any]
+
+WRITES_PEOPLE = ("Olaf", "olaf", "Ada+", "Ada")
+TOWNS = ("Bergen", "Oslo", "BERGEN.")
+TEXTS = ("Sings.", "Has the van.", "Goes by Lo.")
+NODES = {"Olaf": "olaf", "olaf": "olaf", "BERGEN.": "bergen", "Bergen": "bergen"}
+
+told = st.one_of(
+    st.tuples(st.just("entity"), st.sampled_from(WRITES_PEOPLE), st.sampled_from(("", *TEXTS))),
+    st.tuples(st.just("observation"), st.sampled_from(WRITES_PEOPLE), st.sampled_from(TEXTS)),
+    st.tuples(st.just("lives_in"), st.sampled_from(WRITES_PEOPLE), st.sampled_from(TOWNS)),
+    st.tuples(st.just("tool"), st.sampled_from(WRITES_PEOPLE), st.sampled_from(TOWNS)),
+)
+
+
+def node(name: str) -> str:
+    return NODES.get(name, name)
+
+
+class Teller:
+    """Tells a store by its tools, and notes in dictionaries what is so then."""
+
+    def __init__(self, engine: clew.Clew) -> None:
+        self.engine = engine
+        self.toolbox = engine.tools
+        self.texts: dict[str, list[str]] = {}
+        self.homes: dict[str, list[str]] = defaultdict(list)
+        for town in TOWNS:
+            self.entity(town, "")
+
+    def call(self, tool: str, **arguments: object) -> Record:
+        outcome = self.toolbox.call(tool, arguments)
+        assert not outcome.is_error, outcome.text
+        return dict(outcome.content)
+
+    def tell(self, kind: str, name: str, value: str) -> None:
+        if kind == "entity":
+            self.entity(name, value)
+        elif node(name) not in self.texts:
+            assert self.toolbox.call("open_nodes", {"names": [name]}).content["entities"] == []
+        elif kind == "observation":
+            self.observation(name, value)
+        else:
+            self.home(name, value, by_id=kind == "tool")
+
+    def entity(self, name: str, text: str) -> None:
+        given_texts = [text] if text else []
+        made = self.call(
+            "create_entities",
+            entities=[{"name": name, "entityType": "thing", "observations": given_texts}],
+        )
+        there = made.get("existing", [])
+        assert bool(made["entities"]) == (node(name) not in self.texts) == (not there)
+        known = self.texts.setdefault(node(name), [])
+        for one in there:
+            assert one["addedObservations"] + one["knownObservations"] == given_texts
+            assert one["knownObservations"] == [t for t in given_texts if t in known]
+        known += [t for t in given_texts if t not in known]
+
+    def observation(self, name: str, text: str) -> None:
+        given_texts = [{"entityName": name, "contents": [text]}]
+        made = self.call("add_observations", observations=given_texts)
+        known, (result,) = self.texts[node(name)], made["results"]
+        is_known = text in known
+        assert result["addedObservations"] == ([] if is_known else [text])
+        assert [one["observations"] for one in made.get("existing", [])] == [[text]] * is_known
+        known += [] if is_known else [text]
+
+    def home(self, name: str, town: str, *, by_id: bool) -> None:
+        homes = self.homes[node(name)]
+        is_news = homes[-1:] != [node(town)]
+        if by_id:
+            ids = {one: self.engine.entities.get(one).id for one in (name, town)}
+            before = [one.id for one in self.periods(name)]
+            made = self.call(
+                "add_entity_relationship",
+                source_id=ids[name],
+                target_id=ids[town],
+                relation_type="lives_in",
+            )
+            assert (made["relationship_id"] in before) == (not is_news)
+        else:
+            stated = {"from": name, "to": town, "relationType": "lives_in"}
+            made = self.call("create_relations", relations=[stated])
+            assert made["relations"] == [stated] * is_news
+            assert made.get("existing", []) == [stated] * (not is_news)
+        homes += [node(town)] if is_news else []
+
+    def periods(self, name: str) -> list[Relation]:
+        (found,) = self.engine.entities.memory.find([name]).values()
+        return [
+            one
+            for one in self.engine.store.unstated_relations([found])
+            if one.from_entity_id == found
+        ]
+
+
+@given(script=st.lists(told, max_size=14))
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_nothing_that_was_said_is_lost(
+    tmp_path_factory: pytest.TempPathFactory, script: list[tuple[str, str, str]]
+) -> None:
+    folder = tmp_path_factory.mktemp("store")
+    with clew.open(folder, embedder=HashEmbedder(dimension=8)) as engine:
+        teller = Teller(engine)
+        for one in script:
+            teller.tell(*one)
+        graph = teller.call("read_graph")
+        stored = {node(one["name"]): one["observations"] for one in graph["entities"]}
+        assert stored == teller.texts
+        facts: set[tuple[str, str]] = set()
+        for name, homes in teller.homes.items():
+            periods = teller.periods(name)
+            towns = engine.store.entity_names([one.to_entity_id for one in periods])
+            assert [node(towns[one.to_entity_id]) for one in periods] == homes
+            # Each holds until the next begins, and the last one holds.
+            ends = [one.valid_until for one in periods]
+            assert ends == [*(one.valid_from for one in periods[1:]), *[None] * bool(homes)]
+            facts |= {(name, town) for town in homes}
+        statistics = teller.call("get_graph_statistics")["statistics"]
+        assert statistics["relationships"] == len(facts)
+        assert engine.maintenance.check().problems == ()
+
+
+@given(homes=st.lists(st.sampled_from(("Bergen", "Oslo")), min_size=1, max_size=6))
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_what_is_undone_leaves_the_periods_before(
+    tmp_path_factory: pytest.TempPathFactory, homes: list[str]
+) -> None:
+    folder = tmp_path_factory.mktemp("store")
+    with clew.open(folder, embedder=HashEmbedder(dimension=8)) as engine:
+        teller = Teller(engine)
+        teller.entity("Olaf", "")
+        pictures = []
+        for town in homes:
+            pictures.append(picture(teller))
+            teller.home("Olaf", town, by_id=True)
+        for before in reversed(pictures):
+            entries = engine.maintenance.audit(limit=50)
+            last = next(e for e in entries if e.tool == "add_entity_relationship" and e.undo)
+            teller.call("undo_change", entry_id=last.id)
+            assert picture(teller) == before
+
+
+def picture(teller: Teller) -> list[tuple[object, ...]]:
+    return [
+        (one.to_entity_id, one.valid_from, one.valid_until, one.recorded_at)
+        for one in teller.periods("Olaf")
+    ]
+
+
+def test_importing_says_what_was_new_there_joined_and_refused(tmp_path: Path) -> None:
+    lines: list[Record] = [
+        {"type": "entity", "name": "Olaf", "entityType": "person", "observations": ["Sings."]},
+        {
+            "type": "entity",
+            "name": "BERGEN",
+            "entityType": "river",
+            "observations": ["Wet.", "Old."],
+        },
+        {"type": "relation", "from": "Olaf", "to": "BERGEN", "relationType": "lives_in"},
+    ]
+    file = tmp_path / "memory.jsonl"
+    file.write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    with clew.open(tmp_path / "store", embedder=HashEmbedder(dimension=8)) as engine:
+        memory = engine.entities.memory
+        memory.create([NewEntity(name="Bergen", entity_type="place")], [["Wet."]])
+        first, again = (engine.entities.import_memory(file) for _ in range(2))
+        assert (first.entities, first.observations, first.relations) == (1, 2, 1)
+        assert (first.known_entities, first.known_observations, first.known_relations) == (1, 1, 0)
+        assert first.joined == ("'BERGEN' is 'Bergen'",)
+        assert [one.reason for one in first.skipped] == ["the type 'river': 'Bergen' keeps 'place'"]
+        assert (again.entities, again.observations, again.relations) == (0, 0, 0)
+        assert (again.known_entities, again.known_observations, again.known_relations) == (2, 3, 1)
+
+
+def test_the_same_text_of_two_is_told_of_both(tmp_path: Path) -> None:
+    """An observation that names nobody has its own text and its own subject."""
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        memory = engine.entities.memory
+        people = [NewEntity(name=name, entity_type="person") for name in ("Olaf Moe", "Ada Quill")]
+        memory.create(people, [["Has the van."], ["Has the van."]])
+        hits = {(h.chunk.title, h.chunk.text) for h in engine.search("Who has the van?").hits}
+        assert hits > {(name, "Has the van.") for name in ("Olaf Moe", "Ada Quill")}
+        assert memory.delete_observations([("Olaf Moe", ["Has the van."])]) == [1]
+        left = engine.store.observations(list(memory.find(["Olaf Moe", "Ada Quill"]).values()))
+        assert [[one.text for one in texts] for texts in left.values()] == [["Has the van."]]
+
+
+def test_a_name_that_is_only_spelled_alike_is_not_told_of_the_other(tmp_path: Path) -> None:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        memory = engine.entities.memory
+        memory.create([NewEntity(name="Muhammad Alison", entity_type="person")], [["Boxes."]])
+        engine.add("Mohammad Alison came home. Mohammad Alison slept.", source="a")
+        assert memory.find(["Mohammad Alison"]) == {}
+        (made,) = memory.create([NewEntity(name="Mohammad Alison")], [["Paints."]])
+        assert made.is_new
+        assert made.entity_id != memory.find(["Muhammad Alison"])["Muhammad Alison"]
+
+
+@pytest.mark.parametrize(
+    ("text", "alias"),
+    [
+        ("Goes by Liz.", "Liz"),
+        ("She goes by Liz at work.", "Liz"),
+        ("Elizabeth Stone goes by Liz.", "Liz"),
+        ("Is known as Bess.", "Bess"),
+        ("Also known as Betty Moor.", "Betty Moor"),
+        ("Nickname: Lizzy", "Lizzy"),
+    ],
+)
+def test_a_name_that_one_goes_by_is_an_alias(tmp_path: Path, text: str, alias: str) -> None:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        memory = engine.entities.memory
+        stone = NewEntity(name="Elizabeth Stone", entity_type="person")
+        (made,) = memory.create([stone], [[text]])
+        assert engine.entities.get(alias).id == made.entity_id
+        assert engine.entities.get(alias).name == "Elizabeth Stone"
+        # Who tells something of the alias tells it of her, and is told so.
+        outcome = Toolbox(engine, TOOLS, profile="memory").call(
+            "add_observations", {"observations": [{"entityName": alias, "contents": ["Sings."]}]}
+        )
+        assert outcome.content["joined"] == [{"name": alias, "entity": "Elizabeth Stone"}]
+
+
+# --- What was stated by hand goes from one store into another by `clew export` and `clew
+# import`.
+
+
+TEXT = (
+    "The Clockmaster of Lisse lives in Vell. Ada Morn built the tower of Vell."
+    " Brida Kall met Ada Morn. Jon Vale sails."
+)
+
+
+def open_store(folder: Path) -> clew.Clew:
+    return clew.open(folder, embedder=HashEmbedder())
+
+
+def at(year: int) -> datetime:
+    return datetime(year, 1, 1, tzinfo=UTC)
+
+
+def state_things(engine: clew.Clew) -> None:
+    """Something of every kind that is stated by hand, beside a text."""
+    engine.add(TEXT, source="text")
+    memory = engine.entities.memory
+    olaf = NewEntity(
+        name="Olaf Moe", entity_type="person", content="A sailor.", metadata={"importance": 0.5}
+    )
+    memory.create([olaf, NewEntity(name="Bergen", entity_type="place")], [["Sings.", "A\nb."], []])
+    memory.add_observations([("Bergen", ["Wet."])], at={("Bergen", "Wet."): at(2020)})
+    engine.entities.rename("Bergen", "Bergen am See")
+    engine.entities.merge("Clockmaster of Lisse", "Ada Morn")
+    engine.entities.refuse("Jon Vale", "Brida Kall")
+    names = ("Olaf Moe", "Bergen", "Ada Morn", "Brida Kall")
+    olaf_id, bergen, ada, brida = (engine.entities.get(name).id for name in names)
+    add = engine.entities.add_relation
+    add(olaf_id, bergen, "lives_in", weight=0.7, valid_from=at(2020), valid_until=at(2022))
+    add(olaf_id, bergen, "lives_in", context={"a": [1]}, valid_from=at(2023))
+    add(brida, ada, "causes")
+    wrong = add(olaf_id, ada, "knows")
+    engine.graph.delete_relation(wrong.id)
+
+
+def stated(engine: clew.Clew) -> dict[str, object]:
+    """What a store holds of that, without its ids."""
+    store = engine.store
+    names = dict(store.entity_names(sorted({alias.entity_id for alias in store.aliases()})))
+    by_hand = [r for i in names for r in store.relations([i], limit=1000) if r.chunk_id is None]
+    return {
+        "observations": {
+            (names[i], one.text, engine.documents.get(one.document_id).created_at)
+            for i, told in store.observations(store.made_by_hand()).items()
+            for one in told
+        },
+        "relations": {
+            (
+                *(names[r.from_entity_id], r.relation_type, names[r.to_entity_id]),
+                *(r.weight, r.is_causal, json.dumps(r.context)),
+                *(r.valid_from, r.valid_until, r.recorded_at),
+            )
+            for r in by_hand
+        },
+        "rules": (store.link_rules(), store.given_names()),
+        "cards": {
+            (d.title, engine.documents.text(d.source), json.dumps(d.metadata))
+            for d in engine.documents.list()
+            if d.title == "Olaf Moe"
+        },
+    }
+
+
+def entity(engine: clew.Clew, name: str) -> tuple[object, ...]:
+    found = engine.entities.get(name)
+    names = {alias.name for alias in engine.entities.aliases(found)}
+    return found.name, found.entity_type, found.content, names
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], dict[str, object]]:
+    """The lines of a store, and what it holds."""
+    with open_store(tmp_path_factory.mktemp("first")) as engine:
+        state_things(engine)
+        return list(engine.maintenance.export("jsonl")), stated(engine)
+
+
+@pytest.mark.parametrize("indexed_first", [False, True])
+def test_what_was_stated_by_hand_is_in_the_new_store(
+    exported: tuple[list[str], dict[str, object]], indexed_first: bool, tmp_path: Path
+) -> None:
+    lines, before = exported
+    file = tmp_path / "all.jsonl"
+    file.write_text("".join(lines), "utf-8")
+    with open_store(tmp_path / "store") as engine:
+        if indexed_first:
+            engine.add(TEXT, source="text")
+        report = engine.entities.import_memory(file)
+        engine.add(TEXT, source="text")
+        after = stated(engine)
+        assert after | {"rules": ()} == before | {"rules": ()}
+        assert report.documents == 1
+        assert entity(engine, "Olaf Moe") == ("Olaf Moe", "person", "A sailor.", {"Olaf Moe"})
+        assert engine.maintenance.check().problems == ()
+        if indexed_first:
+            # Whether names that texts have brought in are one is left as it is, and told.
+            tied = " ".join(one.source for one in report.skipped)
+            assert "'clockmaster of lisse'" in tied
+            assert all("import before indexing" in one.reason for one in report.skipped)
+        else:
+            assert report.skipped == ()
+            assert after == before
+            assert engine.entities.get("Clockmaster of Lisse").name == "Ada Morn"
+        assert entity(engine, "Bergen")[0] == "Bergen am See"
+        again = engine.entities.import_memory(file)
+        assert (again.entities, again.observations, again.relations) == (0, 0, 0)
+        assert stated(engine) == after
+
+
+def test_lines_of_before_there_were_rules_are_taken(
+    exported: tuple[list[str], dict[str, object]], tmp_path: Path
+) -> None:
+    lines, before = exported
+    file = tmp_path / "all.jsonl"
+    kept = [line for line in lines if json.loads(line)["kind"] != "rule"]
+    file.write_text("".join(kept), "utf-8")
+    with open_store(tmp_path / "store") as engine:
+        assert engine.entities.import_memory(file).skipped == ()
+        after = stated(engine)
+        for kind in ("observations", "relations"):
+            assert after[kind] == before[kind]
+
+
+junk = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=4),
+    st.lists(st.none(), max_size=2),
+    st.dictionaries(st.text(max_size=2), st.integers(), max_size=1),
+)
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_no_line_keeps_the_others_from_being_taken(
+    exported: tuple[list[str], dict[str, object]], data: st.DataObject, tmp_path: Path
+) -> None:
+    records: list[Mapping[str, Any]] = [json.loads(line) for line in exported[0]]
+    spoilt = data.draw(st.sampled_from([one for one in records if one["kind"] != "chunk"]))
+    field = data.draw(st.sampled_from(sorted(spoilt)))
+    value = data.draw(junk)
+    file = tmp_path / "all.jsonl"
+    sound = {"type": "entity", "name": "Last", "entityType": "person", "observations": ["Sound."]}
+    changed = [one | {field: value} if one is spoilt else one for one in records]
+    file.write_text("\n".join(map(json.dumps, [*changed, sound])), "utf-8")
+    with open_store(tmp_path / str(len(list(tmp_path.iterdir())))) as engine:
+        engine.entities.import_memory(file)
+        told = {text for _, text, _ in stated(engine)["observations"]}  # type: ignore[attr-defined]
+        assert "Sound." in told
+        assert engine.maintenance.check().problems == ()

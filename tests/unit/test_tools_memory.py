@@ -1,4 +1,4 @@
-"""The nine tools of the reference memory server, called as a client calls them."""
+"""The memory tools, and what an assistant extracts by hand."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,11 +15,18 @@ from hypothesis import strategies as st
 
 import clew
 from clew.request_end import request
+from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
+from clew.tools.extraction import graph_upsert
+from clew.tools.spec import input_schema
 from clew.tools.toolbox import TOOLS, Outcome, Toolbox
 
 if TYPE_CHECKING:
     from clew.types import Vectors
+
+
+# --- The nine tools of the reference memory server, called as a client calls them.
+
 
 ANNA = {"name": "Anna_Morn", "entityType": "person", "observations": ["Likes tea", "Paints boats"]}
 VELL = {"name": "Vell", "entityType": "place", "observations": []}
@@ -395,3 +402,362 @@ def test_the_profile_full_finds_what_is_told_beside_what_documents_say(tmp_path:
     texts = " ".join(hit["text"] for hit in found)
     assert "built by Ada Quill" in texts
     assert "keeps bees" in texts
+
+
+# --- Any calls of the memory tools come to what plain lists and dictionaries come to.
+
+
+Record: TypeAlias = dict[str, Any]
+
+NAMES = ("Anna Morn", "Vell", "C_3", "東京", "Piet's Mill")
+KINDS = ("lives in", "knows", "worksAt")
+FACTS = ("Sings.", "Anna Morn lives in Vell.", "Likes 東京!", "Knows Piet Oss, too.")
+
+names, facts = st.sampled_from(NAMES), st.lists(st.sampled_from(FACTS), max_size=3)
+entity = st.fixed_dictionaries(
+    {"name": names, "entityType": st.sampled_from(("person", "place")), "observations": facts}
+)
+relation = st.fixed_dictionaries(
+    {"from": names, "to": names, "relationType": st.sampled_from(KINDS)}
+)
+told = st.fixed_dictionaries({"entityName": names, "contents": facts})
+untold = st.fixed_dictionaries({"entityName": names, "observations": facts})
+
+
+def call(name: str, argument: str, items: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.tuples(st.just(name), st.fixed_dictionaries({argument: st.lists(items, max_size=3)}))
+
+
+calls = st.lists(
+    st.one_of(
+        call("create_entities", "entities", entity),
+        call("create_relations", "relations", relation),
+        call("add_observations", "observations", told),
+        call("delete_entities", "entityNames", names),
+        call("delete_observations", "deletions", untold),
+        call("delete_relations", "relations", relation),
+    ),
+    max_size=10,
+)
+
+
+class Model:
+    """The reference server's rules on a dictionary and a list."""
+
+    def __init__(self) -> None:
+        self.entities: dict[str, Record] = {}
+        self.relations: list[Record] = []
+
+    def create_entities(self, entities: list[Record]) -> None:
+        for one in entities:
+            known = self.entities.setdefault(one["name"], {**one, "observations": []})
+            observations = [*known["observations"], *one["observations"]]
+            known["observations"] = list(dict.fromkeys(observations))
+
+    def create_relations(self, relations: list[Record]) -> None:
+        ends = {name for one in relations for name in (one["from"], one["to"])}
+        if ends <= self.entities.keys():
+            for one in relations:
+                if one not in self.relations:
+                    self.relations.append(one)
+
+    def add_observations(self, observations: list[Record]) -> None:
+        if all(one["entityName"] in self.entities for one in observations):
+            for one in observations:
+                known = self.entities[one["entityName"]]["observations"]
+                known += [c for c in dict.fromkeys(one["contents"]) if c not in known]
+
+    def delete_entities(self, entityNames: list[str]) -> None:
+        for name in entityNames:
+            self.entities.pop(name, None)
+        gone = set(entityNames)
+        self.relations = [r for r in self.relations if not {r["from"], r["to"]} & gone]
+
+    def delete_observations(self, deletions: list[Record]) -> None:
+        for one in deletions:
+            if one["entityName"] in self.entities:
+                kept = self.entities[one["entityName"]]
+                gone = one["observations"]
+                kept["observations"] = [o for o in kept["observations"] if o not in gone]
+
+    def delete_relations(self, relations: list[Record]) -> None:
+        self.relations = [r for r in self.relations if r not in relations]
+
+
+def triple(relation: Record) -> tuple[str, str, str]:
+    return relation["from"], relation["relationType"], relation["to"]
+
+
+@given(script=calls)
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_the_tools_do_as_a_plain_model(
+    tmp_path_factory: pytest.TempPathFactory, script: list[tuple[str, Record]]
+) -> None:
+    model = Model()
+    folder = tmp_path_factory.mktemp("store")
+    with clew.open(folder, embedder=HashEmbedder(dimension=8)) as engine:
+        toolbox = Toolbox(engine, TOOLS, profile="memory")
+        for name, arguments in script:
+            toolbox.call(name, arguments)
+            rule: Callable[..., None] = getattr(model, name)
+            rule(**arguments)
+        graph = toolbox.call("read_graph").content
+        assert engine.maintenance.check().problems == ()
+        for one in graph["entities"]:  # when each was told, where that differs
+            assert len(one.pop("told_at", one["observations"])) == len(one["observations"])
+        assert {one["name"]: one for one in graph["entities"]} == model.entities
+        assert len(graph["entities"]) == len(model.entities)
+        assert sorted(map(triple, graph["relations"])) == sorted(map(triple, model.relations))
+        # What nobody names any more is gone: no entity is left behind.
+        toolbox.call("delete_entities", {"entityNames": list(NAMES)})
+        assert engine.store.aliases() == []
+
+
+# --- Reading by the assistant: passages out, entities and relations back.
+
+
+TOWER = "Ada Morn built the great clock. The quiet smith taught her."
+CANAL = "She came from the old town by the canal. The Quiet Smith lived there, the quiet smith."
+
+
+class ExtractionClient:
+    """Calls tools by name."""
+
+    def __init__(self, engine: clew.Clew) -> None:
+        self.toolbox = Toolbox(engine, TOOLS)
+
+    def __call__(self, name: str, **arguments: object) -> dict[str, Any]:
+        outcome = self.toolbox.call(name, arguments)
+        assert not outcome.is_error, outcome.text
+        return outcome.content
+
+
+@pytest.fixture
+def extraction_engine(tmp_path: Path) -> Iterator[clew.Clew]:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        engine.add(TOWER, source="tower", title="Tower of Vell")
+        engine.add(CANAL, source="canal", title="Notes")
+        yield engine
+        assert engine.maintenance.check().problems == ()
+
+
+@pytest.fixture
+def extraction_client(extraction_engine: clew.Clew) -> ExtractionClient:
+    return ExtractionClient(extraction_engine)
+
+
+def ids(client: ExtractionClient) -> list[str]:
+    return [passage["id"] for passage in client("extraction_next")["passages"]]
+
+
+def test_passages_come_with_instructions_and_the_schema_of_the_answer(
+    extraction_client: ExtractionClient,
+) -> None:
+    handed = extraction_client("extraction_next")
+    assert [p["text"] for p in handed["passages"]] == [TOWER, CANAL]
+    assert [p["title"] for p in handed["passages"]] == ["Tower of Vell", "Notes"]
+    assert handed["schema"] == input_schema(graph_upsert.parameters)
+    assert "graph_upsert" in handed["instructions"]
+    # Texts are data: no word of theirs is where an assistant looks for what to do.
+    assert "Ada" not in handed["instructions"]
+    assert (handed["remaining"], handed["next_cursor"]) == (2, None)
+
+
+def test_the_cursor_leads_through_all_that_is_unread(extraction_client: ExtractionClient) -> None:
+    first = extraction_client("extraction_next", limit=1)
+    second = extraction_client("extraction_next", limit=1, cursor=first["next_cursor"])
+    assert [p["text"] for p in first["passages"] + second["passages"]] == [TOWER, CANAL]
+    assert second["next_cursor"] is None
+    extraction_client("graph_upsert", passage_ids=[first["passages"][0]["id"]])
+    assert [p["text"] for p in extraction_client("extraction_next")["passages"]] == [CANAL]
+
+
+def test_a_result_keeps_its_budget(
+    extraction_client: ExtractionClient, extraction_engine: clew.Clew
+) -> None:
+    extraction_engine.add("word " * 150, source="long", title="Long")
+    for tokens in (1000, 1100, 2000):
+        handed = extraction_client("extraction_next", limit=50, max_tokens=tokens)
+        assert extraction_engine.state.embedder.count_tokens(json.dumps(handed)) <= tokens
+        assert handed["passages"]
+
+
+def test_a_passage_over_the_budget_is_shown_up_to_it(tmp_path: Path) -> None:
+    settings = load_settings(store=tmp_path, split={"chunk_tokens": 4000, "section_tokens": 8000})
+    with clew.Clew(settings, embedder=HashEmbedder(max_tokens=8000)) as engine:
+        engine.add("word " * 3000, source="long")
+        (passage,) = ExtractionClient(engine)("extraction_next", max_tokens=1000)["passages"]
+    assert passage["cut"] is True
+    assert passage["text"].startswith("word word")
+    assert passage["text"].endswith("…")
+
+
+def test_what_is_given_back_is_tied_to_passage_and_sentence(
+    extraction_client: ExtractionClient, extraction_engine: clew.Clew
+) -> None:
+    answer = extraction_client(
+        "graph_upsert",
+        passage_ids=ids(extraction_client),
+        entities=[
+            {"name": "quiet smith", "entity_type": "person", "description": "A smith of Vell."},
+            {"name": "old town"},
+        ],
+        relations=[
+            {"source": "quiet smith", "target": "Ada Morn", "relation_type": "taught"},
+            {
+                "source": "Ada Morn",
+                "target": "old town",
+                "relation_type": "came from",
+                "confidence": 0.6,
+            },
+        ],
+    )
+    assert (answer["passages"], answer["entities"], answer["relations"]) == (2, 2, 2)
+    assert (answer["new_relations"], answer["rejected"], answer["remaining"]) == (2, [], 0)
+    smith = extraction_engine.entities.get("The Quiet Smith")
+    assert (smith.entity_type, smith.content) == ("person", "A smith of Vell.")
+    assert (smith.mentions, smith.documents) == (3, 2)
+    stated = {r.relation: r for r in extraction_engine.graph.relations("Ada Morn")}
+    assert stated["taught"].evidence == "The quiet smith taught her."
+    assert stated["came_from"].evidence == "She came from the old town by the canal."
+    origin = stated["came_from"].provenance
+    assert origin is not None
+    assert (origin.extractor, origin.confidence) == ("assistant", 0.6)
+    # And the graph leads there.
+    assert {n.entity.name for n in extraction_engine.graph.neighbors("Ada Morn")} >= {
+        "Quiet Smith",
+        "old town",
+    }
+
+
+def test_giving_it_back_again_changes_nothing(
+    extraction_client: ExtractionClient, extraction_engine: clew.Clew
+) -> None:
+    arguments = {
+        "passage_ids": ids(extraction_client),
+        "entities": [{"name": "quiet smith", "entity_type": "person"}],
+        "relations": [{"source": "quiet smith", "target": "Ada Morn", "relation_type": "taught"}],
+    }
+    extraction_client("graph_upsert", **arguments)
+    before = (
+        extraction_engine.store.mention_rows().tolist(),
+        extraction_engine.maintenance.stats()["relations"],
+    )
+    assert extraction_client("graph_upsert", **arguments)["new_relations"] == 0
+    assert (
+        extraction_engine.store.mention_rows().tolist(),
+        extraction_engine.maintenance.stats()["relations"],
+    ) == before
+
+
+def test_names_are_resolved_against_those_that_are_known(
+    extraction_client: ExtractionClient, extraction_engine: clew.Clew
+) -> None:
+    extraction_engine.add("Countess Adamorn likes boats. Countess Adamorn is old.", source="alias")
+    extraction_engine.entities.merge("Countess Adamorn", "Ada Morn")
+    answer = extraction_client(
+        "graph_upsert",
+        passage_ids=ids(extraction_client),
+        relations=[
+            {"source": "Countess Adamorn", "target": "quiet smith", "relation_type": "knows"}
+        ],
+    )
+    assert (answer["relations"], answer["rejected"]) == (1, [])
+    assert [r.head for r in extraction_engine.graph.relations("quiet smith")] == ["Ada Morn"]
+
+
+def test_what_does_not_hold_is_told_and_the_rest_is_taken(
+    extraction_client: ExtractionClient, extraction_engine: clew.Clew
+) -> None:
+    passages = ids(extraction_client)
+    answer = extraction_client(
+        "graph_upsert",
+        passage_ids=passages,
+        entities=[{"name": "Atlantis"}, {"name": "quiet smith"}, {"name": "?"}],
+        relations=[
+            {"source": "Ada Morn", "target": "Atlantis", "relation_type": "left"},
+            {"source": "Ada Morn", "target": "quiet smith", "relation_type": "!"},
+            {"source": "Ada Morn", "target": "ada morn", "relation_type": "knows"},
+            {"source": "Ada Morn", "target": "quiet smith", "relation_type": "knows"},
+        ],
+    )
+    assert (answer["entities"], answer["relations"], answer["rejected_count"]) == (1, 1, 5)
+    reasons = {r["item"]: r["reason"] for r in answer["rejected"]}
+    assert "in none of the passages, and not known" in reasons["Atlantis"]
+    assert "in none of the passages" in reasons["Ada Morn -left-> Atlantis"]
+    assert "needs letters or digits" in reasons["?"]
+    assert "snake_case name" in reasons["Ada Morn -!-> quiet smith"]
+    assert reasons["Ada Morn -knows-> ada morn"] == "both ends are the same entity"
+    assert extraction_engine.entities.find("Atlantis") == []
+
+
+def test_a_relation_needs_a_passage_that_names_an_end(
+    extraction_client: ExtractionClient, extraction_engine: clew.Clew
+) -> None:
+    extraction_engine.add("Ilse Marr met Piet Oss.", source="other")
+    (tower, *_) = ids(extraction_client)
+    relation = {"source": "Ilse Marr", "target": "Piet Oss", "relation_type": "knows"}
+    answer = extraction_client("graph_upsert", passage_ids=[tower], relations=[relation])
+    assert answer["rejected"][0]["reason"] == "no passage names one of its ends"
+
+
+def test_what_was_found_goes_with_its_passage(
+    extraction_client: ExtractionClient, extraction_engine: clew.Clew
+) -> None:
+    extraction_client(
+        "graph_upsert", passage_ids=ids(extraction_client), entities=[{"name": "old town"}]
+    )
+    extraction_engine.add("Nothing is left of it.", source="canal", title="Notes")
+    assert extraction_engine.entities.find("old town") == []
+    assert extraction_client("extraction_next")["remaining"] == 1
+
+
+def test_a_passage_that_changed_is_refused(
+    extraction_client: ExtractionClient, extraction_engine: clew.Clew
+) -> None:
+    (tower, canal) = ids(extraction_client)
+    extraction_engine.delete(["canal"])
+    outcome = extraction_client.toolbox.call("graph_upsert", {"passage_ids": [tower, canal]})
+    assert outcome.is_error
+    assert "take ids from extraction_next" in outcome.text
+    assert extraction_client("extraction_next")["remaining"] == 1
+
+
+def test_without_passages_it_is_what_the_assistant_knows(
+    extraction_client: ExtractionClient, extraction_engine: clew.Clew
+) -> None:
+    arguments: dict[str, Any] = {
+        "entities": [{"name": "Zoe Vale", "entity_type": "person", "description": "A pilot."}],
+        "relations": [
+            {"source": "Zoe Vale", "target": "Ada Morn", "relation_type": "causes"},
+        ],
+    }
+    assert extraction_client("graph_upsert", **arguments)["new_relations"] == 1
+    assert extraction_client("graph_upsert", **arguments)["new_relations"] == 0
+    arguments["entities"][0]["description"] = "A captain."
+    extraction_client("graph_upsert", **arguments)
+    assert extraction_engine.entities.get("Zoe Vale").content == "A captain."
+    (relation,) = extraction_engine.store.unstated_relations(
+        [extraction_engine.entities.get("Zoe Vale").id]
+    )
+    assert (relation.is_causal, relation.weight) == (True, 0.8)
+    unknown = {"source": "Zoe Vale", "target": "Qqq", "relation_type": "knows"}
+    outcome = extraction_client.toolbox.call("graph_upsert", {"relations": [unknown]})
+    assert outcome.is_error
+    assert "no entity 'Qqq'" in outcome.text
+    assert "give it in entities, too" in outcome.text
+
+
+def test_what_is_wrong_without_passages_writes_nothing(
+    extraction_client: ExtractionClient, extraction_engine: clew.Clew
+) -> None:
+    entities = [{"name": "Zoe Vale"}]
+    for relation, reason in (
+        ({"source": "zoe vale", "target": "Qqq", "relation_type": "knows"}, "no entity 'Qqq'"),
+        ({"source": "zoe vale", "target": "Ada Morn", "relation_type": "?"}, "'?' cannot be"),
+    ):
+        arguments = {"entities": entities, "relations": [relation]}
+        outcome = extraction_client.toolbox.call("graph_upsert", arguments)
+        assert outcome.is_error
+        assert reason in outcome.text
+        assert extraction_engine.store.made_by_hand() == []

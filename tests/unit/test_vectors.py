@@ -1,25 +1,43 @@
+"""The matrix of vectors, its file, its codes, and one that is away."""
+
 from __future__ import annotations
 
+import dataclasses
 import logging
 import random
 import shutil
+import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from clew.derived_files import read_arrays
-from clew.errors import StoreError
+import clew.stores.large as codes_module
+from clew.derived_files import derived_path, read_arrays, write_arrays
+from clew.engine import Engine
+from clew.engine.state import VectorIndexWithFallback
+from clew.errors import MissingExtraError, StoreError, StoreUnavailableError
+from clew.models.vector_cache import VectorCache
+from clew.settings import LargeSettings, load_settings
+from clew.stores.large import LARGE, codes_from
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors import matrix as module
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
+from clew.testing.fakes import HashEmbedder
 
 if TYPE_CHECKING:
-    from clew.types import Vector
+    from clew.stores.store import Store
+    from clew.types import Ids, Scores, Vector, Vectors
+
+
+# --- vectors
 
 
 @pytest.fixture
@@ -251,3 +269,368 @@ def test_threads_may_search_while_another_saves(store: SqliteStore) -> None:
         thread.join()
     assert errors == []
     assert found(store, matrix, make_vector("q"))
+
+
+# --- The same text is embedded once, by any document of any store, and never fails for it.
+
+
+CACHE_EMBEDDER = HashEmbedder(8)
+
+
+class Counting:
+    """Embeds, and keeps the texts that it was asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __call__(self, texts: Sequence[str]) -> Vectors:
+        self.asked += texts
+        return CACHE_EMBEDDER.embed_documents(texts)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.lists(st.text(max_size=3), max_size=6), max_size=4), st.integers(1, 5))
+def test_what_is_given_is_what_the_model_gives(
+    tmp_path_factory: pytest.TempPathFactory, calls: list[list[str]], most: int
+) -> None:
+    file = tmp_path_factory.mktemp("cache") / "vectors.db"
+    for texts in calls:
+        found = VectorCache(file, "m", most).embed(texts, 8, CACHE_EMBEDDER.embed_documents)
+        assert np.array_equal(found, CACHE_EMBEDDER.embed_documents(texts))
+
+
+def test_each_text_is_embedded_once_for_each_model(tmp_path: Path) -> None:
+    model, file = Counting(), tmp_path / "new" / "vectors.db"
+    VectorCache(file, "m", 9).embed(["a", "b", "a"], 8, model)
+    VectorCache(file, "m", 9).embed(["b", "c"], 8, model)
+    assert model.asked == ["a", "b", "c"]
+    VectorCache(file, "other", 9).embed(["a"], 8, model)
+    assert model.asked == ["a", "b", "c", "a"]
+    assert stat.S_IMODE(file.stat().st_mode) & 0o077 == 0
+    assert b"secret" not in _all_bytes(file.parent, "a secret text")
+
+
+def _all_bytes(folder: Path, text: str) -> bytes:
+    VectorCache(folder / "vectors.db", "m", 9).embed([text], 8, CACHE_EMBEDDER.embed_documents)
+    return b"".join(path.read_bytes() for path in folder.iterdir())
+
+
+def test_the_oldest_are_forgotten(tmp_path: Path) -> None:
+    model, cache = Counting(), VectorCache(tmp_path / "vectors.db", "m", 2)
+    for text in ("a", "b", "c", "b", "a"):
+        cache.embed([text], 8, model)
+    assert model.asked == ["a", "b", "c", "a"]
+
+
+def test_damage_costs_time_and_no_more(tmp_path: Path) -> None:
+    model, file = Counting(), tmp_path / "vectors.db"
+    for damage in (b"no database at all" * 100, b""):
+        file.write_bytes(damage)
+        for _ in range(2):
+            assert np.array_equal(
+                VectorCache(file, "m", 9).embed(["a"], 8, model),
+                CACHE_EMBEDDER.embed_documents(["a"]),
+            )
+    # Where nothing can be kept, all is embedded.
+    (tmp_path / "file").write_text("in the way")
+    away = VectorCache(tmp_path / "file" / "vectors.db", "m", 9)
+    assert away.embed(["a"], 8, model).shape == (1, 8)
+
+
+# --- vector codes
+
+
+ROWS, WIDTH, LIMIT = 6_000, 64, 100
+
+
+@dataclasses.dataclass
+class Held:
+    """What a matrix reads of a store, in memory."""
+
+    ids: Ids
+    rows: Vectors
+    changes: int = 1
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        yield
+
+    def generation(self) -> int:
+        return self.changes
+
+    def chunk_ids(self) -> Ids:
+        return self.ids
+
+    def mentions_version(self) -> int:
+        return 0
+
+    def deleted_since(self, generation: int) -> Ids | None:
+        return None
+
+    def moved_since(self, mentions_version: int) -> Ids | None:
+        return np.zeros(0, dtype=np.int64) if mentions_version == 0 else None
+
+    def chunk_count(self) -> int:
+        return len(self.ids)
+
+    def embeddings(self, after: int = 0) -> tuple[Ids, Vectors]:
+        new = self.ids > after
+        return self.ids[new], self.rows[new]
+
+    def add(self, rows: Vectors) -> Ids:
+        new = np.arange(len(rows)) + self.ids[-1] + 1
+        self.ids, self.rows = np.append(self.ids, new), np.concatenate([self.rows, rows])
+        self.changes += 1
+        return new
+
+    def delete(self, ids: Ids) -> None:
+        kept = ~np.isin(self.ids, ids)
+        self.ids, self.rows = self.ids[kept], self.rows[kept]
+        self.changes += 1
+
+    def best(self, query: Vector, allowed: Ids | None = None) -> Ids:
+        """By a scan in float64."""
+        eligible = np.isin(self.ids, self.ids if allowed is None else allowed)
+        exact = (self.rows[eligible].astype(np.float64) * query).sum(axis=1).astype(np.float32)
+        exact = exact.clip(-1, 1)
+        return self.ids[eligible][np.lexsort((self.ids[eligible], -exact))][:LIMIT]
+
+
+def near(rows: Vectors, count: int, seed: int, spread: float = 0.1) -> Vectors:
+    """Unit vectors, each near one of the rows."""
+    chance = np.random.default_rng(seed)
+    drawn = rows[chance.integers(0, len(rows), count)]
+    moved = drawn + spread * chance.standard_normal(drawn.shape).astype(np.float32)
+    unit: Vectors = moved / np.linalg.norm(moved, axis=1, keepdims=True)
+    return unit
+
+
+@pytest.fixture(scope="module")
+def rows() -> Vectors:
+    """As of texts: in groups."""
+    return near(np.random.default_rng(0).standard_normal((200, WIDTH)).astype(np.float32), ROWS, 1)
+
+
+@pytest.fixture
+def held(rows: Vectors) -> Held:
+    return Held(np.arange(ROWS, dtype=np.int64) * 3 + 1, rows)
+
+
+def coded(held: Held, folder: Path) -> VectorMatrix:
+    """A matrix that was mapped from a file with codes."""
+    VectorMatrix(cast("Store", held), folder, coded_from=1).persist()
+    matrix = VectorMatrix(cast("Store", held), folder, coded_from=1)
+    assert matrix._current().codes is not None
+    return matrix
+
+
+def recall(held: Held, matrix: VectorMatrix, allowed: Ids | None = None) -> float:
+    """The share of the 100 best that are found; what is found has its exact score and order."""
+    shares = []
+    for query in near(held.rows, 40, 2):
+        ids, scores = matrix.search_vector(query, LIMIT, allowed)
+        exact = held.rows[np.searchsorted(held.ids, ids)].astype(np.float64) @ query
+        assert scores == pytest.approx(exact, abs=1e-6)
+        assert (np.diff(scores) <= 0).all()
+        best = held.best(query, allowed)
+        assert len(ids) == len(best)
+        shares.append(np.isin(best, ids).mean())
+    return float(np.mean(shares))
+
+
+def test_codes_find_the_nearest_and_scores_are_exact(held: Held, tmp_path: Path) -> None:
+    matrix = coded(held, tmp_path)
+    assert recall(held, matrix) >= 0.999
+    for allowed in (held.ids[::2], held.ids[:2000], held.ids[::50]):
+        assert recall(held, matrix, allowed) >= 0.999
+
+
+def test_codes_and_what_was_saved_and_deleted_since(held: Held, tmp_path: Path) -> None:
+    matrix = coded(held, tmp_path)
+    held.delete(held.ids[::40])
+    new = held.add(near(held.rows, 500, 3))
+    assert recall(held, matrix) >= 0.999
+    assert recall(held, matrix, new) == 1
+    assert matrix._current().tail.shape == (500, WIDTH)
+    held.add(near(held.rows, 500, 4))
+    matrix.refresh()  # enough has changed for a new file
+    assert len(matrix._current().tail) == 0
+    assert matrix._current().codes is not None
+    assert recall(held, matrix) >= 0.999
+
+
+def test_thousands_of_nearly_equal_rows_are_all_compared(held: Held, tmp_path: Path) -> None:
+    held.rows = np.concatenate([held.rows[:2000], near(held.rows[:1], 4000, 7, spread=1e-6)])
+    matrix = coded(held, tmp_path)
+    for query in (held.rows[0], near(held.rows[:1], 1, 5)[0]):
+        assert np.array_equal(matrix.search_vector(query, LIMIT)[0], held.best(query))
+
+
+def test_damaged_codes_are_made_again(
+    held: Held, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    coded(held, tmp_path)
+    path = derived_path(tmp_path, "vectors", 1)
+    data = bytearray(path.read_bytes())
+    codes = (read_arrays(path) or {})["codes"].tobytes()
+    place = data.index(codes) + len(codes) // 2
+    data[place : place + 8] = bytes(8 * [data[place] ^ 0xFF])
+    path.write_bytes(data)
+    matrix = VectorMatrix(cast("Store", held), tmp_path, coded_from=1)
+    assert recall(held, matrix) >= 0.999
+    assert "is damaged" in caplog.text
+    assert (read_arrays(path) or {})["codes"].tobytes() == codes
+
+
+def test_codes_that_cannot_be_read_are_done_without(held: Held, tmp_path: Path) -> None:
+    odd = np.arange(99, dtype=np.uint8)
+    write_arrays(tmp_path, "vectors", 1, {"ids": held.ids, "vectors": held.rows, "codes": odd})
+    assert recall(held, VectorMatrix(cast("Store", held), tmp_path, coded_from=1)) == 1
+
+
+def test_a_file_gets_codes_once_it_is_large_or_they_are_asked_for(
+    held: Held, tmp_path: Path
+) -> None:
+    VectorMatrix(cast("Store", held), tmp_path, coded_from=ROWS + 1).persist()
+    path = derived_path(tmp_path, "vectors", 1)
+    assert "codes" not in (read_arrays(path) or {})
+    VectorMatrix(cast("Store", held), tmp_path, coded_from=ROWS).persist()
+    assert "codes" in (read_arrays(path) or {})
+    written = path.stat().st_mtime_ns
+    VectorMatrix(cast("Store", held), tmp_path, coded_from=ROWS).persist()
+    assert path.stat().st_mtime_ns == written
+    assert VectorMatrix(cast("Store", held), tmp_path)._current().codes is None
+    odd = dataclasses.replace(held, rows=near(held.rows[:, :33], ROWS, 6))
+    matrix = VectorMatrix(cast("Store", odd), tmp_path, "odd", coded_from=1)
+    matrix.persist()
+    assert recall(odd, matrix) == 1
+
+
+def test_when_codes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [codes_from(LargeSettings(vectors=wanted)) for wanted in ("auto", "always", "never")]
+    assert found == [LARGE, 1, None]
+    monkeypatch.setattr(codes_module, "find_spec", lambda name: None)
+    assert codes_from(LargeSettings()) is None
+    with pytest.raises(MissingExtraError, match=r"large.vectors.*clew\[large\]"):
+        codes_from(LargeSettings(vectors="always"))
+
+
+# --- A vector index that is kept apart from the store and cannot be reached for a while.
+
+
+NOTES = {
+    "mill": "Jonas Reed built the mill at Harrow Ford.",
+    "abbey": "Tarn Abbey stands on the river Lorne. Jonas Reed learned his trade in Tarn Abbey.",
+    "bell": "Edda Rowe cast the bell of Port Anselm.",
+}
+QUESTION = "Who built the mill at Harrow Ford?"
+
+
+class Distant:
+    """`ports.SyncedVectorIndex` that goes away when it is told to, at once or at a search."""
+
+    def __init__(self, matrix: VectorMatrix) -> None:
+        self._matrix = matrix
+        self.away = False
+        self.away_at_search = False
+        self.asked = 0
+
+    def refresh(self) -> None:
+        self.asked += 1
+        if self.away:
+            raise StoreUnavailableError("vectors at 'far' cannot be reached; see qdrant.url")
+        self._matrix.refresh()
+
+    def search_vector(
+        self, vector: Vector, limit: int, allowed: Ids | None = None
+    ) -> tuple[Ids, Scores]:
+        if self.away_at_search:
+            self.away = True
+            raise StoreUnavailableError("vectors at 'far' cannot be reached; see qdrant.url")
+        return self._matrix.search_vector(vector, limit, allowed)
+
+    def vectors(self, chunk_ids: Sequence[int] | Ids) -> Vectors:
+        return self._matrix.vectors(chunk_ids)
+
+    def persist(self) -> None:
+        self._matrix.persist()
+
+    def state(self) -> dict[str, Any]:
+        return {**self._matrix.state(), "connected": not self.away}
+
+    def close(self) -> None:
+        self._matrix.close()
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    with Engine(load_settings(store=tmp_path), embedder=HashEmbedder()) as engine:
+        for name, text in NOTES.items():
+            engine.add(text, source=name, title=name)
+        away = Distant(VectorMatrix(engine.store, tmp_path))
+        engine.state.vector_index = VectorIndexWithFallback(away, engine.store, fallback=True)
+        yield engine
+
+
+def distant(engine: Engine) -> Distant:
+    assert isinstance(engine.state.vector_index._configured, Distant)
+    return engine.state.vector_index._configured
+
+
+@pytest.mark.parametrize("strategy", ["vector", "hybrid", "graph", "parent_child", "local"])
+def test_the_stores_own_vectors_stand_in_and_the_notes_say_so(
+    engine: Engine, strategy: str
+) -> None:
+    before = engine.search(QUESTION, strategy=strategy)
+    assert before.notes == ()
+    distant(engine).away = True
+    engine.add("Something else.", source="other")
+    after = engine.search(QUESTION, strategy=strategy)
+    assert after.hits[0].chunk == before.hits[0].chunk
+    assert after.hits[0].scores["vector"] == pytest.approx(before.hits[0].scores["vector"])
+    assert "'far' cannot be reached; see qdrant.url; the store's own vectors" in after.notes[0]
+
+
+def test_one_that_goes_away_in_the_middle_of_a_question(engine: Engine) -> None:
+    distant(engine).away_at_search = True
+    result = engine.search(QUESTION, strategy="hybrid")
+    assert result.hits[0].chunk.source == "mill"
+    assert "cannot be reached" in result.notes[0]
+
+
+def test_it_is_left_alone_for_a_while(engine: Engine) -> None:
+    distant(engine).away = True
+    engine.search(QUESTION)
+    asked = distant(engine).asked
+    engine.search("Who cast the bell?")
+    assert distant(engine).asked == asked
+
+
+def test_it_is_tried_again_afterwards(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clew.engine.state.AWAY_SECONDS", 0.0)
+    distant(engine).away = True
+    engine.search(QUESTION)
+    distant(engine).away = False
+    asked = distant(engine).asked
+    assert engine.search("Who cast the bell?").notes == ()
+    assert distant(engine).asked > asked
+
+
+def test_indexing_goes_on_and_says_so_in_the_log(
+    engine: Engine, caplog: pytest.LogCaptureFixture
+) -> None:
+    distant(engine).away = True
+    with caplog.at_level(logging.WARNING, logger="clew"):
+        engine.add("Mara Voss painted the gate of Harrow Ford.", source="gate")
+    assert "cannot be reached" in caplog.text
+    assert engine.search("Who painted the gate?").hits[0].chunk.source == "gate"
+    assert engine.maintenance.stats()["vectors"]["connected"] is False
+
+
+def test_a_store_that_is_away_itself_is_an_error(engine: Engine) -> None:
+    engine.state.vector_index = VectorIndexWithFallback(
+        distant(engine), engine.store, fallback=False
+    )
+    distant(engine).away = True
+    with pytest.raises(StoreUnavailableError, match=r"qdrant\.url"):
+        engine.search(QUESTION)

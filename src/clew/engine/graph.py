@@ -178,11 +178,12 @@ class Graph:
         Raises `NotFoundError` where none was pruned.
         """
         store = self._state.store
-        pruned = {name.casefold(): key for key, name in store.pruned_names().items()}
+        known = store.pruned_names()
+        pruned = {name.casefold(): key for key, name in known.items()}
         for name in names:
             if name.casefold() not in pruned:
                 raise NotFoundError(
-                    f"{name!r} was not pruned; the names that were are in `clew entity pruned`"
+                    f"{name!r} was not pruned; the names that were are {sorted(known.values())}"
                 )
         with self._state.writing:
             return store.restore_names({pruned[name.casefold()] for name in names})

@@ -12,7 +12,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path, PurePath
 from types import ModuleType
 from typing import TYPE_CHECKING, Literal
@@ -21,6 +20,8 @@ import clew.packs
 from clew.errors import InputError, NotFoundError
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from clew.indexing.extension import Domain
     from clew.indexing.reading.formats.common import Reader
     from clew.types import Document, ExtractedRelation, Extraction, Structure
@@ -144,6 +145,8 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 def available(folders: Sequence[Path]) -> list[str]:
     """Names of all packs that can be loaded, sorted."""
+    from importlib.metadata import entry_points
+
     found = {*_built_in(), *(point.name for point in entry_points(group=GROUP))}
     found.update(name for name, _ in _in_folders(folders))
     return sorted(name for name in found if _NAME.fullmatch(name))
@@ -193,6 +196,8 @@ def _places(name: str, folders: Sequence[Path]) -> Iterator[tuple[ModuleType, st
     for declared, folder in _in_folders(folders):
         if declared == name:
             yield _from_folder(folder), "PACK"
+    from importlib.metadata import entry_points
+
     for point in entry_points(group=GROUP, name=name):
         yield _from_entry_point(point), point.attr or "PACK"
 

@@ -173,8 +173,14 @@ def _made(context: Mapping[str, Any], budget: int, count: Count) -> Result:
     named: set[str] = set()
     parts: list[Result] = []
     for part in context["parts"]:
-        known = set(named)
-        shown = {**part, "citations": [_citation(c, known) for c in part["citations"]]}
+        # What document a citation is of is said the first time.
+        known, citations = set(named), []
+        for one in part["citations"]:
+            about = ("title", "source") if one["source"] not in known else ()
+            page = ("page",) if one["page"] is not None else ()
+            citations.append({name: one[name] for name in ("number", "ids", *about, *page)})
+            known.add(one["source"])
+        shown = {**part, "citations": citations}
         if fitting([shown], {}, budget, count):
             budget -= tokens_of(shown, count) + 1
             named = known
@@ -187,32 +193,21 @@ def _first_parts(made: Mapping[str, Any], most: int) -> Result:
     return {"parts": shown, "left_out": made["left_out"] + len(made["parts"]) - len(shown)}
 
 
-def _citation(citation: Mapping[str, Any], named: set[str]) -> Result:
-    """A citation; what document it is of is said the first time."""
-    place = {"title": citation["title"], "source": citation["source"]}
-    is_known = citation["source"] in named
-    named.add(citation["source"])
-    page = {} if citation["page"] is None else {"page": citation["page"]}
-    about = {} if is_known else place
-    return {"number": citation["number"], "ids": citation["ids"], **about, **page}
-
-
 def _about(found: Mapping[str, Any]) -> Result:
     """What is said of the question, however long that is: the passages need the room."""
-    about: Result = {name: found[name] for name in _SHOWN}
-    about["notes"] = list(found["notes"])
-    about["timings_ms"] = {step: round(spent, 1) for step, spent in found["timings_ms"].items()}
-    about["query"] = shortened(found["query"], ECHOED)
-    about["graph_entities"] = [shortened(name, NAMED) for name in found["graph_entities"][:MOST]]
-    if found["temporal_info"] is not None:
-        timeline = found["temporal_info"]["timeline"][:MOST]
-        phrase = shortened(found["temporal_info"]["phrase"], NAMED)
-        about["temporal_info"] = {
-            **found["temporal_info"],
-            "phrase": phrase,
-            "timeline": [{**entry, "ids": entry["ids"][:1]} for entry in timeline],
-        }
-    return about
+    temporal = found["temporal_info"]
+    if temporal is not None:
+        timeline = [{**entry, "ids": entry["ids"][:1]} for entry in temporal["timeline"][:MOST]]
+        phrase = shortened(temporal["phrase"], NAMED)
+        temporal = {**temporal, "phrase": phrase, "timeline": timeline}
+    return {
+        **{name: found[name] for name in _SHOWN},
+        "query": shortened(found["query"], ECHOED),
+        "graph_entities": [shortened(name, NAMED) for name in found["graph_entities"][:MOST]],
+        "temporal_info": temporal,
+        "timings_ms": {step: round(spent, 1) for step, spent in found["timings_ms"].items()},
+        "notes": list(found["notes"]),
+    }
 
 
 def _passages(
@@ -250,7 +245,9 @@ def _hit(hit: Mapping[str, Any]) -> Result:
     stated = [
         {
             **{name: relation[name] for name in ("from", "relation", "to")},
-            "evidence": _quoted(relation["evidence"], text),
+            "evidence": shortened(relation["evidence"], QUOTED)
+            if relation["evidence"] in text
+            else relation["evidence"],
         }
         for relation in graph["relationships"]
     ]
@@ -266,10 +263,6 @@ def _hit(hit: Mapping[str, Any]) -> Result:
         "scores": {name: round(score, DECIMALS) for name, score in hit["scores"].items()},
         "graph_context": {**graph, "relationships": stated, "path": steps},
     }
-
-
-def _quoted(sentence: str, text: str) -> str:
-    return shortened(sentence, QUOTED) if sentence in text else sentence
 
 
 def _cut(hit: Mapping[str, Any], around: Result, budget: int, count: Count) -> Result | None:
@@ -469,15 +462,6 @@ def _document(info: DocumentInfo) -> Result:
     }
 
 
-def _versions(engine: Engine, document: str) -> list[Result]:
-    """The versions whose text can be read, the newest first."""
-    kept = [version for version in engine.documents.versions(document) if version.is_kept]
-    return [
-        {"version": v.version, "replaced_at": v.replaced_at.isoformat() if v.replaced_at else None}
-        for v in reversed(kept[-VERSIONS:])
-    ]
-
-
 def next_page(start: int, shown: int, total: int) -> str | None:
     """Where the next page begins; None after the last one."""
     return str(start + shown) if start + shown < total else None
@@ -505,10 +489,18 @@ def get_document(
     number = version or info.version
     text = call.engine.documents.earlier_text(info.id, number)
     start = min(read_cursor(cursor, MOST_CHARACTERS), len(text))
+    kept = [one for one in call.engine.documents.versions(info.id) if one.is_kept]
     around: Result = {
         **_document(info),
         "version": number,
-        "versions": _versions(call.engine, info.id),
+        # Those whose text can be read, the newest first.
+        "versions": [
+            {
+                "version": one.version,
+                "replaced_at": one.replaced_at.isoformat() if one.replaced_at else None,
+            }
+            for one in reversed(kept[-VERSIONS:])
+        ],
         "text": "",
         "char_start": start,
         "char_end": len(text),

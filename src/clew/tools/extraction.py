@@ -43,7 +43,7 @@ class _Relation(TypedDict):
     source: _Name
     target: _Name
     relation_type: Annotated[str, "snake_case, such as works_at.", Limits(max_length=LONGEST_NAME)]
-    confidence: Annotated[float, between(0, 1), Limits(default=0.8)]
+    confidence: Annotated[float, Limits(minimum=0, maximum=1, default=0.8)]
 
 
 # Passages that no assistant has read yet, handed out with what to do with them.

@@ -48,7 +48,7 @@ RELATION_TYPES = (
     *("relates_to", "causes", "part_of", "implements", "extends", "uses", "depends_on"),
 )
 """Known to every store; any other name in snake_case is allowed, too."""
-EntityName = Annotated[str, "Id or name.", Limits(kind="name", blank=False)]
+EntityName = Annotated[str | int, "Id or name.", Limits(blank=False)]
 
 
 @operation(
@@ -181,7 +181,7 @@ def get_entity_neighbors(
     from clew.search.strategies.entity_graph import TOGETHER, co_occurring, related
 
     engine = call.engine
-    entity, remark = named_entity(call, entity_id)
+    entity, remark = named_entity(call, str(entity_id))
     start = read_cursor(cursor)
     declared = engine.state.packs.relation_types.get(relation_type or "")
     if declared is not None:

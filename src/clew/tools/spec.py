@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
@@ -17,9 +17,7 @@ from typing import (
     Any,
     Literal,
     TypeAlias,
-    TypedDict,
     TypeGuard,
-    Unpack,
     get_args,
     get_origin,
     get_type_hints,
@@ -57,9 +55,9 @@ Schema: TypeAlias = dict[str, Any]
 class Parameter:
     """One parameter of a tool, or one field of an object in an array of objects."""
 
-    name: str
-    kind: Kind
-    description: str
+    name: str = ""
+    kind: Kind = "string"
+    description: str = ""
     """Says ranges and defaults again, since some clients drop them."""
     required: bool = False
     default: object = None
@@ -73,8 +71,8 @@ class Parameter:
     """Of `objects`."""
     max_items: int = 1000
     """Of arrays."""
-    max_length: int = 100_000
-    """Characters of a string."""
+    max_length: int = 0
+    """Characters of a string, or of each in an array; 0: 100,000."""
     lone: bool = False
     """Whether one of `strings` may come without its array, and an object for its JSON."""
     blank: bool = True
@@ -172,41 +170,17 @@ class Tool:
         return self.scope == "read" or not self.changes
 
 
-class Hints(TypedDict, total=False):
-    """Fields of a `Tool` that only some operations say."""
-
-    changes: bool
-    destructive: bool
-    frees: bool
-    idempotent: bool
-    open_world: bool
-    confirm: bool
-    undo: Undo
-    http: str
-
-
 # An operation is one annotated function; what clients see of it is read from its signature.
 #
-# Pydantic models in its place were measured: building those of all tools costs `clew mcp` some
-# 45 ms at each start, and the errors, clamping and flat schemas would have to be written anyway.
+# That takes 8 ms of each start for all tools. Pydantic models in its place were measured at 45 ms,
+# and the errors, clamping and flat schemas would have to be written anyway.
 
 
-class Limits(TypedDict, total=False):
-    """Fields of a `Parameter` that its type does not say; of a `TypedDict`'s field its default."""
-
-    kind: Kind
-    default: object
-    minimum: float
-    maximum: float
-    clamped: bool
-    choices: tuple[str, ...]
-    max_items: int
-    max_length: int
-    lone: bool
-    blank: bool
+Limits = Parameter
+"""Fields of a parameter that an annotation says beside its type and its description."""
 
 
-def between(low: float, high: float, *, clamped: bool = False) -> Limits:
+def between(low: float, high: float, *, clamped: bool = False) -> Parameter:
     """Numbers from `low` to `high`; the description says them again."""
     return Limits(minimum=low, maximum=high, clamped=clamped)
 
@@ -226,13 +200,20 @@ def operation(
     *,
     rights: Scope = "read",
     profiles: frozenset[Profile] = FULL,
-    **hints: Unpack[Hints],
+    changes: bool = True,
+    destructive: bool = False,
+    frees: bool = False,
+    idempotent: bool = False,
+    open_world: bool = False,
+    confirm: bool = False,
+    undo: Undo | None = None,
+    http: str = "",
 ) -> Callable[[Callable[..., Result]], Tool]:
     """Make a tool of a function: its name, docstring and parameters are what clients see.
 
     The function takes the `Call`, then its parameters: `limit: Annotated[int, "Entities",
     between(1, 50)] = 10`. Without a default, a parameter is required; None stands for what the
-    description says. See `Limits` for what else can be said.
+    description says. See `Limits` for what else can be said of one, `Tool` for the rest.
     """
 
     def declare(function: Callable[..., Result]) -> Tool:
@@ -245,16 +226,17 @@ def operation(
             run=lambda call, arguments: function(call, **arguments),
             scope=rights,
             profiles=profiles,
-            **hints,
+            changes=changes,
+            destructive=destructive,
+            frees=frees,
+            idempotent=idempotent,
+            open_world=open_world,
+            confirm=confirm,
+            undo=undo,
+            http=http,
         )
 
     return declare
-
-
-def _parameters(function: Callable[..., Result]) -> tuple[Parameter, ...]:
-    hints = get_type_hints(function, include_extras=True)
-    _, *declared = inspect.signature(function).parameters.values()
-    return tuple(_parameter(one.name, hints[one.name], one.default) for one in declared)
 
 
 _REQUIRED = inspect.Parameter.empty
@@ -267,39 +249,62 @@ _KINDS: Mapping[object, Kind] = {
     Mapping: "object",
 }
 _ARRAYS: Mapping[object, Kind] = {str: "strings", int: "integers", Literal: "strings"}
-_TEXT_LENGTH = 1000
-"""Characters of a string, where nothing else is said."""
+_TEXT_LENGTH, _MOST_CHARACTERS = 1000, 100_000
+"""Characters of a string that an operation declares, and of any other, where nothing is said."""
 
 
-def _parameter(name: str, hint: object, default: object = _REQUIRED) -> Parameter:
-    """What `Annotated[type, description, limits]` says of a parameter, or of a field."""
-    declared, *said = get_args(hint)
-    kind = declared
-    if get_origin(declared) is UnionType:
-        (kind,) = (one for one in get_args(declared) if one is not NoneType)
-    told: dict[str, Any] = {"default": default}
-    for limits in said:
-        told |= limits if isinstance(limits, dict) else {"description": limits}
-    item = get_args(kind)[0] if get_origin(kind) is Sequence else kind
+def _parameters(function: Callable[..., Result]) -> tuple[Parameter, ...]:
+    hints = get_type_hints(function, include_extras=True)
+    _, *declared = inspect.signature(function).parameters.values()
+    return tuple(_parameter(one.name, hints.get(one.name), one.default) for one in declared)
+
+
+def _parameter(name: str, hint: object, given: object = _REQUIRED) -> Parameter:
+    """What `Annotated[type, description, limits]` says of a parameter, or of a field.
+
+    Raises `TypeError` for what no parameter can be: the author of the operation reads it.
+    """
+    declared, *said = get_args(hint) or (hint,)
+    kinds = [declared]
+    if isinstance(declared, UnionType):
+        kinds = [one for one in get_args(declared) if one is not NoneType]
+    item = get_args(kinds[0])[0] if get_origin(kinds[0]) is Sequence else kinds[0]
+    known: Mapping[object, Kind] = _KINDS if item is kinds[0] else _ARRAYS
+    kind = known.get(get_origin(item) or item)
+    fields: tuple[Parameter, ...] = ()
     if is_typeddict(item):
-        fields = get_type_hints(item, include_extras=True).items()
-        told |= {"kind": "objects", "fields": tuple(_parameter(*field) for field in fields)}
-    base = get_origin(item) or item
-    told = {"kind": (_KINDS if item is kind else _ARRAYS).get(base), **told}
-    if base is Literal:
-        told["choices"] = get_args(item)
-    if told["kind"] in ("string", "name"):
-        told.setdefault("max_length", _TEXT_LENGTH)
-    if told["default"] is _REQUIRED:
-        told |= {"default": None, "required": True}
-    return Parameter(name=name, **{**told, "description": _description(told)})
+        kind = "objects"
+        told = get_type_hints(item, include_extras=True).items()
+        fields = tuple(_parameter(*field) for field in told)
+    if kinds == [str, int]:
+        kind = "name"
+    if kind is None or get_origin(hint) is not Annotated:
+        raise TypeError(
+            f"{name} is declared as {hint!r}; expected Annotated[type, description, limits], the"
+            " type one of str, int, float, bool, Literal, Mapping, or a Sequence of str, int,"
+            " Literal or a TypedDict"
+        )
+    limits = next((one for one in said if isinstance(one, Limits)), Limits())
+    default = limits.default if given is _REQUIRED else given
+    return replace(
+        limits,
+        name=name,
+        kind=kind,
+        description=_description(
+            next((s for s in said if isinstance(s, str)), ""), limits, default
+        ),
+        required=given is _REQUIRED and default is None,
+        default=default,
+        fields=fields,
+        choices=get_args(item) if get_origin(item) is Literal else limits.choices,
+        max_length=limits.max_length or (_TEXT_LENGTH if kind in ("string", "name") else 0),
+    )
 
 
-def _description(told: Mapping[str, Any]) -> str:
+def _description(what: str, limits: Parameter, default: object) -> str:
     """What a parameter is for, its range unless that is said, and its default."""
-    what, default = told.get("description", ""), told["default"]
-    if "maximum" in told and not what.endswith("."):
-        what = f"{what}{', ' if what else ''}{told['minimum']} to {told['maximum']}."
+    if limits.maximum is not None and not what.endswith("."):
+        what = f"{what}{', ' if what else ''}{limits.minimum} to {limits.maximum}."
     if default in (None, "", ()):
         return what
     return f"{what} Default {str(default).lower() if isinstance(default, bool) else default}."
@@ -457,10 +462,10 @@ def _unquoted(value: object) -> object:
 def _string(where: str, parameter: Parameter, value: object) -> str:
     if not isinstance(value, str):
         raise _wrong(where, value, "a string")
-    if len(value) > parameter.max_length:
+    most = parameter.max_length or _MOST_CHARACTERS
+    if len(value) > most:
         raise InputError(
-            f"{where} has {len(value)} characters; at most {parameter.max_length} are read. Give"
-            " less at a time"
+            f"{where} has {len(value)} characters; at most {most} are read. Give less at a time"
         )
     if _HALF.search(value):
         raise _wrong(where, value, "text without halves of surrogate pairs")

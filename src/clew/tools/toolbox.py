@@ -171,20 +171,13 @@ class Toolbox:
 
     def _find(self, name: str, caller: Caller) -> Tool:
         tool = self._own.get(name) or self._tools.get(name)
-        if tool is None or not may_call(caller, tool):
-            known = ", ".join(tool.name for tool in self.allowed(caller))
-            raise InputError(
-                f"there is no tool {name!r}{self._elsewhere(name)}; use one of {known}"
-            )
-        return tool
-
-    def _elsewhere(self, name: str) -> str:
-        """Which profiles have a tool that the one served lacks; empty where none has it."""
-        profiles = [] if name in self._own else self._profiles.get(name)
-        if not profiles:
-            return ""
-        shown = " or ".join(profiles)
-        return f" (it is one of the profile {shown}: clew mcp --profile full)"
+        if tool is not None and may_call(caller, tool):
+            return tool
+        known = ", ".join(tool.name for tool in self.allowed(caller))
+        others = [] if name in self._own else self._profiles.get(name, [])
+        profiles = " or ".join(others)
+        there = f" (it is one of the profile {profiles}: clew mcp --profile full)" if others else ""
+        raise InputError(f"there is no tool {name!r}{there}; use one of {known}")
 
 
 def may_call(caller: Caller, tool: Tool) -> bool:

@@ -14,7 +14,6 @@ from clew.web.graph_view import MOST, SHOWN, Wanted, view
 
 if TYPE_CHECKING:
     from clew.engine import Engine
-    from clew.web.graph_view import View
 
 
 # A part of the graph as JSON; and the jobs.
@@ -66,34 +65,10 @@ def view_graph(
         min_confidence=min_confidence,
         as_of=as_of,
     )
-    seen = view(call.engine, picture)
-    names = ("id", "name", "type", "importance", "community", "seed")
-    return {
-        "nodes": [{name: getattr(node, name) for name in names} for node in seen.nodes],
-        "edges": edges_of(seen),
-        "total": seen.total,
-        "notes": seen.notes,
-    }
+    return view(call.engine, picture).to_dict()
 
 
 PICTURE = view_graph.parameters
-
-
-def edges_of(seen: View) -> list[Result]:
-    """The ties as JSON."""
-    return [
-        {
-            "id": tie.id,
-            "source": tie.source,
-            "target": tie.target,
-            "relation": tie.relation,
-            "weight": tie.weight,
-            "confidence": tie.confidence,
-            "valid_from": tie.valid_from and tie.valid_from.isoformat(),
-            "valid_until": tie.valid_until and tie.valid_until.isoformat(),
-        }
-        for tie in seen.ties
-    ]
 
 
 @operation("Jobs", shape(jobs="array"), http="GET /jobs")

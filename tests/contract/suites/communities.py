@@ -89,7 +89,7 @@ def make_changes(
 
 
 class CommunityWriterSuite(StoreSuite):
-    """Communities and topics."""
+    """`ports.CommunityWriter`, and with it `ports.CommunityStore`."""
 
     @pytest.fixture
     def keeper(self, store: Store) -> Communities:

@@ -14,7 +14,7 @@ from clew.testing.entries import make_entry, make_link
 
 
 class GraphStoreSuite(StoreSuite):
-    """Entities, their names and the relations between them."""
+    """`ports.GraphStore`."""
 
     @pytest.fixture
     def organisations(self, store: Store) -> Store:

@@ -36,7 +36,7 @@ def known(jobs: SqliteJobs, job: Job) -> Job:
 
 
 class JobStoreSuite:
-    """Durable jobs."""
+    """`ports.JobStore`."""
 
     @pytest.fixture
     def jobs(self) -> SqliteJobs:
@@ -241,7 +241,7 @@ class JobStoreSuite:
 
 
 class AuditLogSuite:
-    """The audit log."""
+    """`ports.AuditLog`."""
 
     @pytest.fixture
     def log(self) -> SqliteAudit:

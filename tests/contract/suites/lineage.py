@@ -15,7 +15,7 @@ from clew.types import Condition, Metadata
 
 
 class LineageSuite(StoreSuite):
-    """Versions, provenance and the places of sentences."""
+    """`ports.DocumentStore`: versions, provenance and the places of sentences."""
 
     def test_another_text_is_another_version(self, store: Store) -> None:
         texts = ["One.", "Two.", "One."]

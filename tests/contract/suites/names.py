@@ -33,7 +33,7 @@ def _entity_id(store: Store, key: str) -> int:
 
 
 class NamesSuite(StoreSuite):
-    """`Store.save`: which names are one entity."""
+    """`ports.DocumentStore.save` and `ports.GraphStore`: which names are one entity."""
 
     def test_names_of_one_document_are_linked_to_each_other_in_any_order(
         self, store: Store

@@ -13,7 +13,7 @@ from clew.testing.entries import make_entry
 
 
 class NeighbourhoodSourceSuite(StoreSuite):
-    """`Store.nearby`."""
+    """`ports.NeighbourhoodSource`."""
 
     @pytest.fixture
     def river(self, store: Store) -> str:

@@ -35,7 +35,7 @@ def _fill(store: Store) -> None:
 
 
 class PassageRecordsSuite(StoreSuite):
-    """`Store.passage_records`."""
+    """`ports.PassageStore.passage_records`."""
 
     def test_one_look_shows_what_single_looks_show(self, store: Store) -> None:
         _fill(store)

@@ -20,7 +20,7 @@ def _mentions_by_chunk(store: Store) -> dict[int, list[list[int]]]:
 
 
 class SnapshotSourceSuite(StoreSuite):
-    """What derived structures are built from."""
+    """`ports.SnapshotSource`."""
 
     def test_rows_say_who_is_named_where(self, store: Store) -> None:
         names = ["Danube", "Vienna"]

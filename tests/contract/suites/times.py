@@ -28,7 +28,7 @@ def _within(times: Mapping[int, tuple[Period, ...]], period: Period) -> list[int
 
 
 class TimeIndexSuite(StoreSuite):
-    """Chunks by their times."""
+    """`ports.TimeIndex`."""
 
     @pytest.fixture
     def diary(self, store: Store) -> Store:
@@ -202,7 +202,7 @@ class TimeIndexSuite(StoreSuite):
 
 
 class UsageLogSuite(StoreSuite):
-    """How often passages helped."""
+    """`ports.UsageLog`."""
 
     def test_each_use_counts_once_and_the_last_is_known(self, store: Store) -> None:
         store.save(make_entry("a", "One.", "Two.", "Three."))

@@ -56,7 +56,7 @@ def _ends(store: Store, *sources: str) -> list[int | None]:
 
 
 class RelationTimesSuite(StoreSuite):
-    """Relations in time."""
+    """`ports.GraphStore`: relations in time."""
 
     def test_a_relation_says_when_it_held(self, store: Store) -> None:
         _state(store, "a", "Anna", "Paris", 2010, 2012, kind="visited")

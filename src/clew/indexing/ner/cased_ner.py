@@ -24,7 +24,9 @@ from clew.indexing.ner.entity_types import (
     type_of_name,
 )
 from clew.text import STOP_WORDS
-from clew.word_lists import word_list
+from clew.word_lists import read_patterns, word_list
+
+_RE = read_patterns("clew.indexing.ner", "patterns.toml")["cased_ner"]
 
 # The shape of names in scripts that have capitals, as one expression.
 
@@ -79,24 +81,13 @@ NAME = re.compile(
 
 
 _SMALL_PREFIX = re.compile(rf"(?<!{W})(?:[a-z]{{1,2}}|(?:{PREFIXES})[-‐’'])$")
-_NUMBER_BEFORE = re.compile(r"(?<!\w)(?:\d+(?:st|nd|rd|th)|(?<=[Tt]he )(?:1[89]|20)\d\d) $")
-_COMPANY_END = re.compile(r"\b(?:Inc|Ltd|Corp|Co)\.(?= (?!Inc|Ltd|Corp|LLC|of\b|&|and\b))")
-"""The last word of a company's name; what follows it is another name."""
-_NUMBERED = re.compile(r"(?:\d{1,3}(?:\.\d{1,3}){0,4}|[A-Z]|[IVX]{1,5})")
-_NUMBER_AFTER = re.compile(r"[ \u00a0]\d")
-_BROKEN = re.compile(r"-\n[ \t]{0,40}[a-z]")
 _JOINT = re.compile(rf"(?: for(?: the)?|,? and) (?=[{UPPER}])")
 
 _MOST_SHOUTED = 3
 """Ordinary words in capitals that may be a name; more are shouted."""
-_YEAR_AFTER = re.compile(r",?\s(?:1[5-9]|20)\d\d\b")
 _GROUP_HEADS = ORGANISATION_PREFIXES | word_list(
     "center centre foundation campaign fund prize agency movement coalition alliance award"
 )
-_CONTRACTION = re.compile(r"['’](?:s|m|re|ve|ll|d|t)$")
-_TOKEN = re.compile(r"\S+")
-_DOT_BEFORE = re.compile(r"(?:\A|\s)\.\Z")
-_SIGNS = re.compile(r"[+#]{1,2}(?![\w+#])")
 
 
 def find_names(text: str, start: int, end: int) -> list[NameSpan]:
@@ -106,7 +97,9 @@ def find_names(text: str, start: int, end: int) -> list[NameSpan]:
     "Inception". Single words where a sentence, quotation or line opens are marked `initial`.
     """
     found: list[NameSpan] = []
-    if _is_shouted(text, start, end):
+    # A sentence of several words that is all in capitals says nothing by them.
+    is_shouted = text[start : start + 3].isupper() and text[start:end].isupper()
+    if is_shouted and text.count(" ", start, end) > 2:
         return found
     position, heading = start, heading_end(text, start, start, end)
     while match := NAME.search(text, position, end):
@@ -130,32 +123,24 @@ def find_names(text: str, start: int, end: int) -> list[NameSpan]:
 
 def _with_sign(text: str, span: NameSpan, end: int) -> NameSpan:
     """The name with the signs beside it that make it another one: "FAVOR+", "C++", ".NET"."""
-    if _DOT_BEFORE.search(text, max(span.start - 2, 0), span.start):
+    if _RE["dot_before"].search(text, max(span.start - 2, 0), span.start):
         span = span._replace(start=span.start - 1, name=f".{span.name}")
-    sign = _SIGNS.match(text, span.end, end)
+    sign = _RE["signs"].match(text, span.end, end)
     return span._replace(end=sign.end(), name=span.name + sign[0]) if sign else span
 
 
 def _end_of_name(text: str, left: int, right: int, end: int) -> int:
     """Where the name really ends: with its line, with its company, or with a second group."""
     right = wrapped_end(text, left, right)
-    if _BROKEN.match(text, right):  # the last word goes on: "Acme De-\nvelopment"
+    if _RE["broken"].match(text, right):  # the last word goes on: "Acme De-\nvelopment"
         right = max(text.rfind(" ", left, right), left)
-    company = _COMPANY_END.search(text, left, right)
+    company = _RE["company_end"].search(text, left, right)
     return company.end() if company else _with_joint(text, left, right, end)
 
 
 def is_one_name(text: str) -> bool:
     """Whether capitals and connectors alone show the whole text to be one name."""
     return NAME.fullmatch(text) is not None
-
-
-def _is_shouted(text: str, start: int, end: int) -> bool:
-    """Whether a sentence of several words is all in capitals, so that they say nothing."""
-    if not text[start : start + 3].isupper():
-        return False
-    sentence = text[start:end]
-    return sentence.isupper() and sentence.count(" ") > 2
 
 
 def _with_prefix(text: str, start: int, left: int) -> int:
@@ -165,7 +150,7 @@ def _with_prefix(text: str, start: int, left: int) -> int:
     before = text[left - 1]
     if before == " ":
         if left - 2 >= start and text[left - 2] in "0123456789htd":
-            number = _NUMBER_BEFORE.search(text, max(start, left - 10), left)
+            number = _RE["number_before"].search(text, max(start, left - 10), left)
             return number.start() if number else left
         return left
     if before in "-‐’'" or before.isalnum():
@@ -195,14 +180,16 @@ def _with_joint(text: str, left: int, right: int, end: int) -> int:
 
 def _read_span(text: str, left: int, right: int, opens: bool) -> Sequence[NameSpan]:
     raw = text[left:right]
-    if raw.casefold() in SECTION_WORDS and _NUMBER_AFTER.match(text, right):
+    if raw.casefold() in SECTION_WORDS and _RE["number_after"].match(text, right):
         return ()
     if raw.isalnum():
         return _single(left, raw, opens)
-    tokens = [(m.start(), m.group()) for m in _TOKEN.finditer(text, left, right)]
-    if len(tokens) > 1 and _is_numbered_entry(tokens[0][1], tokens[1][1], opens):
+    tokens = [(m.start(), m.group()) for m in _RE["token"].finditer(text, left, right)]
+    # A letter may number an entry that begins with a verb ("B. Use") or end a sentence.
+    is_letter = len(tokens) > 1 and _RE["letter"].fullmatch(tokens[0][1])
+    if is_letter and tokens[1][1].casefold() in STARTERS | (OPENING_VERBS if opens else set()):
         tokens, opens = tokens[1:], True
-    is_dated = _YEAR_AFTER.match(text, right) is not None
+    is_dated = _RE["year_after"].match(text, right) is not None
     first, last = trim_name(tokens, opens, is_dated=is_dated)
     while last - first > 1 and tokens[last - 1][1] == "of":  # a date stood behind it
         last -= 1
@@ -215,17 +202,10 @@ def _read_span(text: str, left: int, right: int, opens: bool) -> Sequence[NameSp
     return _several(kept) if kept else ()
 
 
-def _is_numbered_entry(first: str, second: str, opens: bool) -> bool:
-    """Whether a letter ends a sentence, or numbers an entry that begins with a verb.
-
-    "of the object X. The length", "B. Use"; but "J. Smith".
-    """
-    is_letter = len(first) == 2 and first[0].isalpha() and first[1] == "."
-    return is_letter and second.casefold() in (OPENING_VERBS | STARTERS if opens else STARTERS)
-
-
 def _single(start: int, token: str, opens: bool) -> Sequence[NameSpan]:
-    name = _without_adjective(_bare(token))
+    head, _, tail = _bare(token).partition("-")
+    # What a word names whose later part is a small one: the first part of "English-speaking".
+    name = head if tail.islower() and is_ordinary(tail) else _bare(token)
     lower = name.casefold().strip(".").replace("’", "'")
     if (
         len(name) < 2
@@ -233,7 +213,7 @@ def _single(start: int, token: str, opens: bool) -> Sequence[NameSpan]:
         or (lower in STARTERS and not name.isupper())
     ):
         return ()
-    if "'" in lower and _CONTRACTION.search(lower):
+    if "'" in lower and _RE["contraction"].search(lower):
         return ()
     shouted = name.isupper() and len(name) > 2 and is_ordinary(name)
     gerund = name.endswith("ing") and is_ordinary(name)
@@ -241,17 +221,11 @@ def _single(start: int, token: str, opens: bool) -> Sequence[NameSpan]:
     return (NameSpan(start, start + len(name), name, type_of_name(name), initial),)
 
 
-def _without_adjective(token: str) -> str:
-    """What a word names whose later part is a small one: the first part of "English-speaking"."""
-    head, dash, tail = token.partition("-")
-    return head if dash and tail.islower() and is_ordinary(tail) else token
-
-
 def _several(tokens: Sequence[Token]) -> Sequence[NameSpan]:
     if len(tokens) == 1:
         return _single(*tokens[0], opens=False)
     if tokens[0][1].casefold() in SECTION_WORDS and all(
-        _NUMBERED.fullmatch(token) for _, token in tokens[1:]
+        _RE["numbered"].fullmatch(token) for _, token in tokens[1:]
     ):
         return ()
     if all(t.casefold().strip(".,") in CALENDAR or t[0].isdigit() for _, t in tokens):
@@ -371,17 +345,14 @@ def trim_name(tokens: Sequence[Token], opens: bool, *, is_dated: bool = False) -
         first += 1
     while last > first and tokens[last - 1][1] in CONNECTORS:
         last -= 1
-    while last - first > 2 and _is_day(*tokens[last - 2 : last]):  # "Published 4 June"
+    while last - first > 2:  # "Published 4 June"
+        number, name = sorted((tokens[last - 2][1], tokens[last - 1][1]))
+        if not (number.isdigit() and name.casefold() in CALENDAR):
+            break
         last -= 2
     if is_dated and last - first > 1 and tokens[last - 1][1].casefold() in CALENDAR:
         last -= 1  # "PyCon | June 2019"
     return first, last
-
-
-def _is_day(first: Token, second: Token) -> bool:
-    """Whether two words are a number and a month or a day of the week."""
-    number, name = sorted((first[1], second[1]))
-    return number.isdigit() and name.casefold() in CALENDAR
 
 
 def _is_filler(tokens: Sequence[Token], i: int, opens: bool) -> bool:
@@ -395,8 +366,12 @@ def _is_filler(tokens: Sequence[Token], i: int, opens: bool) -> bool:
         return True
     if opens and _ELISION.match(lower) and token.rpartition("’")[2].rpartition("'")[2].islower():
         return True
-    if i == 0 and len(tokens) > 1 and _leads_in(token, tokens[1][1]):
-        return True
+    if (
+        i == 0
+        and len(tokens) > 1
+        and (lower == "see" or (token == "A" and tokens[1][1][:3].isupper()))
+    ):
+        return True  # "¹See Debian Policy", "(1) A PTE"
     if lower in _ASKING and not token.isupper():  # "25 Did the Russian revolution …"
         return True
     if lower in _OFFICES:  # "CEO of Acme"
@@ -411,11 +386,6 @@ def _is_filler(tokens: Sequence[Token], i: int, opens: bool) -> bool:
         return lower not in _AMBIGUOUS_CALENDAR
     # "Director Christopher Nolan", but "General Motors", "King Charles", "King of France".
     return lower in ROLES and len(tokens) - i > 2 and tokens[i + 1][1] not in CONNECTORS
-
-
-def _leads_in(token: str, following: str) -> bool:
-    """Whether it stands before a name wherever it is: "¹See Debian Policy", "(1) A PTE"."""
-    return token.casefold() == "see" or (token == "A" and following[:3].isupper())
 
 
 def _is_imperative(lower: str, following: str) -> bool:
@@ -453,16 +423,7 @@ _SHORTEST_INDENTED = 60
 _FULL = 0.9
 """Of the longest line around it, at least, has a line that goes on: its end is ragged."""
 _LONGEST_HEADING = 120
-_LABEL = re.compile(r"(?:\*\*|__)?:(?=\s|$|\*\*|__)")
-_MARK = re.compile(r"[ \t]{0,3}#{1,6}[ \t]")
-_UNDERLINE = re.compile(r"\n[ \t]{0,3}([=~^*+#-])\1{2,200}[ \t]*(?:\n|$)")
-_FENCE = re.compile(r"^[ \t]{0,12}(?:```|~~~)", re.MULTILINE)
-_PROMPT = re.compile(r"(?:>>>|\.\.\.|[$%]) \S")
-_WORD_LAYOUT = re.compile(r"[^\W\d_]{4,60}")
 _NO_HEADING = ".!?,;|"
-_SENTENCE_WORDS = re.compile(
-    r"\b(?:is|are|was|were|has|have|had|will|would|said|says|I|we|you|he|she)\b"
-)
 _SMALL_IN_HEADINGS = STOP_WORDS | word_list(
     "across along among around behind beside beyond like near onto past since toward towards upon"
     " versus within without"
@@ -471,15 +432,8 @@ _COLUMNS = " " * 3
 """What stands between the cells of a line of a table, at least."""
 _SPACE = " \n\t\u00a0"
 _OPENERS = frozenset('"“„«‘`([*_•><|+#-–—→=:!?…¿¡\n')
-_REFERENCE = re.compile(r"\b[Ss]ee (?:also )?$")
-"""What the title of a section stands behind: "see Adopting a package"."""
-_ORDINAL = re.compile(
-    r"[ \t#]{0,12}(?:\[[#\w-]{1,20}\]"
-    r"|\(?(?:\d{1,4}|[a-z]|[ivx]{2,4})[.)]|\d{1,3}(?:\.\d{1,3}){1,4}\.?)"
-)
 _LONGEST_ORDINAL = 40
 """Characters of a list's or a heading's number, blanks and marks before it among them."""
-_NAMES_BETWEEN_SLASHES = re.compile(r"[A-Z][A-Za-z]{1,30}(?:/(?:[A-Z][A-Za-z]{1,30}|\.{3})){1,8}/?")
 _LONGEST_ADDRESS = 200
 """Characters on either side of a name in which the ends of an address are looked for."""
 
@@ -492,11 +446,11 @@ def opens_line(text: str, start: int, position: int) -> bool:
     if before < start or text[before] in _OPENERS or position - before > len(_COLUMNS):
         return True
     if text[before] in "eo":
-        return _REFERENCE.search(text, max(start, position - 9), position) is not None
+        return _RE["reference"].search(text, max(start, position - 9), position) is not None
     if text[before] not in ".)]" and not text[before].isdigit():
         return False
     line = text[max(start, before - _LONGEST_ORDINAL) : before + 1].rpartition("\n")[2]
-    return _ORDINAL.fullmatch(line) is not None
+    return _RE["ordinal"].fullmatch(line) is not None
 
 
 def wrapped_end(text: str, left: int, right: int) -> int:
@@ -533,13 +487,13 @@ def heading_end(text: str, start: int, position: int, end: int) -> int:
     first = max(text.rfind("\n", 0, position) + 1, position - _LONGEST_HEADING)
     last = text.find("\n", position, position + _LONGEST_HEADING)
     last = min(len(text), position + _LONGEST_HEADING) if last < 0 else last
-    if _MARK.match(text, first) or _UNDERLINE.match(text, last):
+    if _RE["mark"].match(text, first) or _RE["underline"].match(text, last):
         return min(last, end)
     if last < len(text) and text[last] != "\n":
         return position  # a long line of prose, as most are: it need not be read
     line = text[first:last].strip()
-    words = _WORD_LAYOUT.findall(line)
-    if len(words) < 2 or line[-1] in _NO_HEADING or _SENTENCE_WORDS.search(line):
+    words = _RE["word_layout"].findall(line)
+    if len(words) < 2 or line[-1] in _NO_HEADING or _RE["sentence_words"].search(line):
         return position
     # Of the words that a heading with capitals has in small letters, none is a verb or a noun.
     if any(word.islower() and word not in _SMALL_IN_HEADINGS for word in words):
@@ -550,25 +504,25 @@ def heading_end(text: str, start: int, position: int, end: int) -> int:
 
 def is_heading(text: str, start: int, end: int) -> bool:
     """Whether a sentence is a heading, by the marks before it or the line below it."""
-    return bool(_MARK.match(text, start) or _UNDERLINE.match(text, end))
+    return bool(_RE["mark"].match(text, start) or _RE["underline"].match(text, end))
 
 
 def find_fences(text: str) -> list[tuple[int, int]]:
     """Ranges of the fenced code of a text; one that does not end goes on to the end."""
     if "```" not in text and "~~~" not in text:
         return []
-    marks = [match.start() for match in _FENCE.finditer(text)]
+    marks = [match.start() for match in _RE["fence"].finditer(text)]
     return [(a, b) for a, b in zip_longest(marks[::2], marks[1::2], fillvalue=len(text))]
 
 
 def is_code_line(text: str, start: int) -> bool:
     """Whether a sentence begins with the prompt of a shell or an interpreter."""
-    return _PROMPT.match(text, start) is not None
+    return _RE["prompt"].match(text, start) is not None
 
 
 def is_label(text: str, right: int) -> bool:
     """Whether a colon follows: the name of a field, or of who speaks."""
-    return _LABEL.match(text, right) is not None
+    return _RE["label"].match(text, right) is not None
 
 
 def is_in_identifier(text: str, start: int, left: int, right: int, end: int) -> bool:
@@ -585,7 +539,7 @@ def is_in_identifier(text: str, start: int, left: int, right: int, end: int) -> 
     while last < min(end, right + _LONGEST_ADDRESS) and text[last] not in _SPACE:
         last += 1
     token = text[first:last].strip("()[]<>\"'`,;")
-    if _NAMES_BETWEEN_SLASHES.fullmatch(token):
+    if _RE["names_between_slashes"].fullmatch(token):
         return False
     is_dotted = before == "." and first < left - 1 and text[left - 2].islower()
     return (

@@ -17,43 +17,16 @@ from clew.indexing.structure.code import CODE, Entities, entities_of, module_nam
 from clew.indexing.syntax.parse import Syntax, syntax_of
 from clew.text import entity_key, sentences
 from clew.types import AliasEvidence, Chunk, ChunkExtraction, Document, Extraction, Mention
-from clew.word_lists import read_word_lists, word_list
+from clew.word_lists import read_patterns, read_word_lists, word_list
 
-_TICKED = re.compile(
-    r"(?<![`\w]):(?P<role>[a-z][\w:+-]{0,30}):`(?P<said>[^`\n]{1,120})`"
-    r"|(?<!`)``?(?P<name>[~.]{0,2}/?(?:--?)?[A-Za-z_@][\w.:/+-]{0,120}+)(?:\(\))?``?(?!`)"
-)
-_TARGET = re.compile(r"[^<>\n]{0,100}<(?P<target>[^<>\n]{1,100})>")
+_RE = read_patterns("clew.indexing.ner", "patterns.toml")["code_names"]
+
 _PERSON_ROLES = word_list("user author ghuser github-user")
 _CODE_ROLES = word_list(
     "func function meth method class attr attribute data const exc exception obj mod module envvar"
     " option program command keyword token type member macro var decorator property code literal"
 )
 
-_RUN = re.compile(r"(?<![\w/.@:~#\\-])(?<!,(?=_))[~./\w-][\w./~:@+\\-]{2,120}+(?:\(\))?")
-"""A word with whatever may join its parts; what is longer is none."""
-_JOINT = re.compile(r"[._/(-]|[a-z][A-Z]|\w::\w")
-_FIELD = re.compile(r":(?:\s|$)|,_")
-"""What follows the name of a field, or a part of an address."""
-_OPTION = re.compile(r"--[a-z][a-z0-9]+(?:-[a-z0-9]+)*")
-_PATH = re.compile(
-    r"(?:~|\.{1,2})?(?:/[\w.+@-]{1,60}){1,20}/?|(?:[\w.+-]{1,60}/){1,20}[\w.+-]{0,60}"
-)
-_FILE = re.compile(r"[\w+-]{1,60}(?:\.[\w+-]{1,40}){0,6}\.(?P<ending>[A-Za-z]\w{0,6})")
-_DOT_FILE = re.compile(r"\.[a-z][a-z0-9_-]{2,30}(?:rc|ignore|ini|conf|attributes|config)?")
-_DOTTED = re.compile(r"[A-Za-z_]\w{0,60}(?:\.[A-Za-z_]\w{0,60}){1,10}")
-_QUALIFIED = re.compile(r"[A-Za-z_]\w{0,60}(?:::~?[A-Za-z_]\w{0,60}){1,10}")
-_SNAKE = re.compile(r"(?=[_A-Za-z0-9]{0,80}?[A-Za-z])_{0,2}[A-Za-z0-9]+(?:_+[A-Za-z0-9]+)+_{0,2}")
-_CAMEL = re.compile(r"[a-z]{2,30}(?:[A-Z][a-z0-9]{1,30})+")
-_SOUND = re.compile("[\u02c8\u02cc\u02d0\u0259\u026a\u028a]")
-"""Signs of the phonetic alphabet, which writes sounds between slashes."""
-_HASH = re.compile(r"(?=[a-f]{0,40}\d)[0-9a-f]{7,64}")
-"""What names a revision."""
-_DUNDER = re.compile(r"__[a-z]\w{1,40}__")
-_LIBRARY = re.compile(r"\w{1,60}\.so(?:\.\w{1,10}){1,4}")
-_FRAMEWORK = re.compile(r"[A-Z]\w{1,30}\.(?:js|NET|io|jl)")
-"""Names of products that look like those of files."""
-_CALL = re.compile(r"[A-Za-z_][\w.:]{0,80}\(\)")
 ENDINGS = word_list(
     "py pyi pyx js mjs cjs ts tsx jsx c h cc cpp hpp java go rs rb php pl pm sh bash zsh ps1 lua"
     " sql txt md rst adoc tex html htm css xml json jsonl yaml yml toml ini cfg conf csv tsv log"
@@ -65,7 +38,6 @@ HOSTS = word_list(
     "com org net edu gov mil int info biz io dev ai de fr es it uk eu ch at nl be se no dk fi pl"
     " cz ru us ca au jp cn kr in br za nz ie pt gr hu il tr"
 )
-_SMALL = re.compile(r"[a-z]*")
 _LONGEST_GLUED = 26
 """Letters of an identifier's part in small letters, at most; longer ones are words run together."""
 _LONGEST_HEAD = 9
@@ -74,24 +46,20 @@ _LONGEST_HEAD = 9
 
 def find_ticked(text: str, start: int, end: int) -> Iterator[NameSpan]:
     """Names in monospaced type: between back-ticks, or under a role of reStructuredText."""
-    for match in _TICKED.finditer(text, start, end):
+    for match in _RE["ticked"].finditer(text, start, end):
         if match["role"]:
             yield from _in_role(match)
             continue
         name = match["name"].rstrip(".:/-")
-        if len(name.strip("./~-")) > 1 and "://" not in name and not _HASH.fullmatch(name):
+        if len(name.strip("./~-")) > 1 and "://" not in name and not _RE["hash"].fullmatch(name):
             yield NameSpan(match.start("name"), match.start("name") + len(name), name, CODE)
-
-
-_REFERENCE = re.compile(r"[^_\W][\w/-]{0,80}(?:\.[\w-]{1,40}){1,4}_")
-"""A file or a dotted name with the mark of a hyperlink in reStructuredText: "minimal.css_"."""
 
 
 def _in_role(match: re.Match[str]) -> Iterator[NameSpan]:
     """`:func:`~os.stat()`` names code, `:user:`name`` somebody, `:rfc:`2822`` a standard."""
     role, said = match["role"].rpartition(":")[2], match["said"]
     left = match.start("said")
-    target = _TARGET.fullmatch(said)
+    target = _RE["target"].fullmatch(said)
     if target:
         left, said = left + target.start("target"), target["target"]
     bare = said.lstrip("~!.")
@@ -107,11 +75,11 @@ def _in_role(match: re.Match[str]) -> Iterator[NameSpan]:
 
 def find_code_names(text: str, start: int, end: int) -> Iterator[NameSpan]:
     """Names of code outside of monospaced type, by the joints within them."""
-    for match in _RUN.finditer(text, start, end):
+    for match in _RE["run"].finditer(text, start, end):
         run = match.group().rstrip(".:-@\\")
-        if run.endswith("_") and _REFERENCE.fullmatch(run):
+        if run.endswith("_") and _RE["reference"].fullmatch(run):
             run = run[:-1]
-        if not _JOINT.search(run) or "://" in run or "@" in run:
+        if not _RE["joint"].search(run) or "://" in run or "@" in run:
             continue
         left = match.start()
         if text[left - 1 : left + 1] == "</" or text.endswith("-\n", start, left):
@@ -121,13 +89,15 @@ def find_code_names(text: str, start: int, end: int) -> Iterator[NameSpan]:
         ):
             continue  # the target of a reference
         after = text[left + len(run) : left + len(run) + 1]
-        if (after and after in "=@#\\") or _FIELD.match(text, left + len(run)):
+        if (after and after in "=@#\\") or _RE["field"].match(text, left + len(run)):
             continue
-        name = run.removesuffix("()") if _CALL.fullmatch(run) else run
-        if _FRAMEWORK.fullmatch(name):
+        name = run.removesuffix("()") if _RE["call"].fullmatch(run) else run
+        if _RE["framework"].fullmatch(name):
             yield NameSpan(left, left + len(name), name, "product")
         elif _is_code(name, is_call=name != run) or (
-            after == '"' == text[left - 1 : left] and _DOTTED.fullmatch(name) and not _is_host(name)
+            after == '"' == text[left - 1 : left]
+            and _RE["dotted"].fullmatch(name)
+            and not _is_host(name)
         ):
             yield NameSpan(left, left + len(name), name, CODE)
 
@@ -136,23 +106,29 @@ def _is_code(name: str, *, is_call: bool) -> bool:
     if is_call:
         return len(name) > 1
     if "::" in name:
-        return _QUALIFIED.fullmatch(name) is not None
+        return _RE["qualified"].fullmatch(name) is not None
     if name.startswith("--"):
-        return _OPTION.fullmatch(name) is not None
+        return _RE["option"].fullmatch(name) is not None
     if "/" in name:
         return _is_path(name)
     if name.startswith("."):
-        return _DOT_FILE.fullmatch(name) is not None and not is_ordinary(name)
+        return _RE["dot_file"].fullmatch(name) is not None and not is_ordinary(name)
     if "." in name:
-        return _is_file(name) or _is_dotted(name) or _LIBRARY.fullmatch(name) is not None
+        return _is_file(name) or _is_dotted(name) or _RE["library"].fullmatch(name) is not None
     if "_" in name:
-        return bool(_DUNDER.fullmatch(name) or (_SNAKE.fullmatch(name) and name[-1] != "_"))
-    return _CAMEL.fullmatch(name) is not None and not _is_glued(name)
+        return bool(
+            _RE["dunder"].fullmatch(name) or (_RE["snake"].fullmatch(name) and name[-1] != "_")
+        )
+    return _RE["camel"].fullmatch(name) is not None and not _is_glued(name)
 
 
 def _is_path(name: str) -> bool:
     """An absolute path, or a relative one whose last part is a file or whose first is no word."""
-    if _PATH.fullmatch(name) is None or name.startswith(("//", "..")) or _SOUND.search(name):
+    if (
+        _RE["path"].fullmatch(name) is None
+        or name.startswith(("//", ".."))
+        or _RE["sound"].search(name)
+    ):
         return False
     parts = [part for part in name.split("/") if part not in ("", "~", ".", "..")]
     if not parts or not any(part[0].isalpha() or part[0] in "._" for part in parts):
@@ -169,7 +145,7 @@ def _is_path(name: str) -> bool:
 
 
 def _is_file(name: str) -> bool:
-    match = _FILE.fullmatch(name)
+    match = _RE["file"].fullmatch(name)
     if match is None or match["ending"] not in ENDINGS:
         return False
     stem = name[: match.start("ending") - 1]
@@ -179,7 +155,7 @@ def _is_file(name: str) -> bool:
 def _is_dotted(name: str) -> bool:
     """Parts of an identifier: small ones, or a class before what it holds; no host, no "e.g"."""
     parts = name.split(".")
-    if _DOTTED.fullmatch(name) is None or _is_host(name) or min(map(len, parts)) < 2:
+    if _RE["dotted"].fullmatch(name) is None or _is_host(name) or min(map(len, parts)) < 2:
         return False
     first, second = parts[0], parts[1]
     if second[0].isupper() and is_ordinary(first) and is_ordinary(second):
@@ -196,7 +172,7 @@ def _is_host(name: str) -> bool:
 
 def _is_glued(name: str) -> bool:
     """Whether words ran together, as they do in what some PDF files give for text."""
-    head = _SMALL.match(name)
+    head = _RE["small"].match(name)
     assert head is not None
     small = head.group()
     return len(small) > _LONGEST_GLUED or (
@@ -212,15 +188,6 @@ def _is_glued(name: str) -> bool:
 # the capitalised words in them most are none.
 
 
-_DEFINED = re.compile(
-    r"^[ \t]*(?:(?:export|default|public|private|protected|internal|abstract|final|static|sealed"
-    r"|open|override|async|data)[ \t]+)*"
-    r"(?:def|class|function|func|fun|fn|struct|interface|enum|trait|module|namespace|protocol"
-    r"|record|object|sub|proc|CREATE TABLE)[ \t]+(?P<name>[A-Za-z_]\w+)",
-    re.MULTILINE,
-)
-_COMPOUND = re.compile(r"[a-z0-9][A-Z]|[A-Za-z0-9]_[A-Za-z0-9]")
-_STANDARD = re.compile(r"[A-Z]{3,4} \d{3,5}")
 _CLASS = 5
 """Letters of a class's name that stands for it alone, at least."""
 _TOLD = frozenset({"person", "organisation", "place", "work"})
@@ -278,7 +245,7 @@ def _read_chunk(chunk: Chunk, spans: Iterable[NameSpan]) -> ChunkExtraction:
 
 def _defined(text: str) -> Iterator[NameSpan]:
     """What lines define, in a language without a grammar."""
-    for match in _DEFINED.finditer(text):
+    for match in _RE["defined"].finditer(text):
         yield NameSpan(*match.span("name"), match["name"], CODE)
 
 
@@ -307,7 +274,7 @@ def _aliases(syntax: Syntax, entities: Entities) -> Iterator[AliasEvidence]:
         path, last = one.path, one.path[-1]
         said = [".".join(path)] if len(path) > 1 else []
         is_class = one.kind == "class" and len(path) == 1 and last[:1].isupper()
-        if once[last] == 1 and (_COMPOUND.search(last) or (is_class and len(last) >= _CLASS)):
+        if once[last] == 1 and (_RE["compound"].search(last) or (is_class and len(last) >= _CLASS)):
             said.append(last)
         for alias in said:
             if entity_key(alias) and entity_key(alias) != entity_key(name):
@@ -321,7 +288,7 @@ def _in_comments(document: Document, syntax: Syntax) -> Iterator[NameSpan]:
     """Names of several words in comments whose type is known, and standards by their number."""
     for start, end in syntax.comments:
         for span in find_names(document.text, start, end):
-            if _STANDARD.fullmatch(span.name):
+            if _RE["standard"].fullmatch(span.name):
                 yield span._replace(entity_type="work")
             elif span.entity_type in _TOLD and " " in span.name and "\n" not in span.name:
                 yield span
@@ -330,21 +297,6 @@ def _in_comments(document: Document, syntax: Syntax) -> Iterator[NameSpan]:
 # Words that addresses, paths and identifiers of a document are made of: `pytest`, `dpkg`.
 
 
-_RUN_TECHNICAL_WORDS = re.compile(r"[\w./~:@+-]{4,200}+")
-_JOINED = re.compile(r"\w[./_@-]+\w")
-_PART = re.compile(r"[^\W\d_]+")
-_HYPHENED = re.compile(r"[a-z][a-z0-9]+(?:-[a-z0-9]+){1,4}")
-_KIND_SAID = re.compile(
-    r"\b[Tt]he (?P<name>[a-z][a-z0-9+]{2,30}) (?:package|command|program|library|module|tool"
-    r"|utility|daemon|script|driver|plugin|kernel|format|editor|browser|shell|server)\b"
-)
-"""What says of a word that it names a tool: "the quilt command"."""
-_SMALL_WORD = re.compile(r"(?<!\w)[^\W\d_A-Z]{2,30}(?!\w)")
-_DERIVED = re.compile(
-    r"..(?:ing|ly|tions?|ments?|ness|[ai]bility|ities|[ai]ble|ful|less|ously|ists?"
-    r"|isms?|i[sz]ed?)$"
-)
-_PREFIX = re.compile(r"^(?:multi|super|inter|micro|hyper|meta|anti|post|semi|auto|trans)")
 _SAMPLE = 20_000
 """Characters from the beginning that tell the language."""
 _LEAST_ORDINARY = 0.6
@@ -362,13 +314,13 @@ def technical_words(text: str) -> frozenset[str]:
     """
     joined = {
         run
-        for run in map(re.Match.group, _RUN_TECHNICAL_WORDS.finditer(text))
-        if _JOINED.search(run)
+        for run in map(re.Match.group, _RE["run_technical_words"].finditer(text))
+        if _RE["joined"].search(run)
     }
-    hyphened = {run for run in joined if _HYPHENED.fullmatch(run)}
+    hyphened = {run for run in joined if _RE["hyphened"].fullmatch(run)}
     sure = {part for run in joined - hyphened for part in _telling(run)}
     often = Counter(part for run in hyphened for part in _telling(run))
-    sure |= {name for name in _KIND_SAID.findall(text) if is_telling(name)}
+    sure |= {name for name in _RE["kind_said"].findall(text) if is_telling(name)}
     found = sure | {part for part, count in often.items() if count >= _LEAST_TOKENS}
     if not found or not _is_english(text):
         return frozenset()
@@ -376,7 +328,7 @@ def technical_words(text: str) -> frozenset[str]:
 
 
 def _telling(run: str) -> set[str]:
-    return {part for part in _PART.findall(run) if part.islower() and is_telling(part)}
+    return {part for part in _RE["part"].findall(run) if part.islower() and is_telling(part)}
 
 
 def is_telling(part: str) -> bool:
@@ -389,14 +341,14 @@ def is_telling(part: str) -> bool:
         and part not in _VOCABULARY
         and not part.endswith("o")  # combining forms: "anarcho-", "socio-"
         and not is_ordinary(part)
-        and not _DERIVED.search(part)
+        and not _RE["derived"].search(part)
         and not is_compound(part)
-        and not is_ordinary(_PREFIX.sub("", part))
+        and not is_ordinary(_RE["prefix"].sub("", part))
     )
 
 
 def _is_english(text: str) -> bool:
-    words = _SMALL_WORD.findall(text, 0, _SAMPLE)
+    words = _RE["small_word"].findall(text, 0, _SAMPLE)
     return sum(map(is_ordinary, words)) >= _LEAST_ORDINARY * len(words)
 
 

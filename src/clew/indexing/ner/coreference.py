@@ -22,14 +22,11 @@ from clew.indexing.ner.entity_types import (
 )
 from clew.text import entity_key
 from clew.types import AliasEvidence
-from clew.word_lists import word_list
+from clew.word_lists import read_patterns, word_list
 
-_WORD = re.compile(r"\w+")
+_RE = read_patterns("clew.indexing.ner", "patterns.toml")["coreference"]
+
 # Endings of ordinary derived words, which no list could hold: "Practicing", "Congratulations".
-_DERIVED = re.compile(
-    r"..(?:[^j]ing|ly|tions?|ments?|ness|[ai]bility|ities|[ai]ble|ful|less|ously|ists)$"
-)
-_INITIALLED = re.compile(r"(?:[^\W\d_]\. ?){1,3}[^\W\d_]{2,40}")
 _GENERATION = frozenset(("jr", "sr", "ii", "iii", "iv", "v", "vi"))
 _SHORTEST_NICKNAME = 3
 _NICKNAME_SCORE = 0.8
@@ -72,7 +69,7 @@ class Coreference:
             return False
         if is_first_name(lower) or lower in PLACES:
             return True
-        return not (is_ordinary(lower) or _DERIVED.search(lower))
+        return not (is_ordinary(lower) or _RE["derived"].search(lower))
 
     def resolve(self, name: str) -> str:
         """The name in full."""
@@ -110,10 +107,14 @@ def resolve_coreference(
     ]:
         if kind != "name":
             types.setdefault(entity_key(name), kind)
-    words = Counter(_WORD.findall(text) if any(map(_is_doubtful, spans)) else ())
+    # The words of the document tell what is a name where a place alone does not.
+    is_doubtful = any(span.initial or _is_plain_word(span) for span in spans)
+    words = Counter(_RE["word"].findall(text) if is_doubtful else ())
     told = speakers.union(s.name for s in spans if not (s.initial or _is_mostly_small(s, words)))
     nicknames = tuple(_nicknames(spans, speakers))
-    persons = _persons(spans, about, types)
+    # Full names, the document's own subject first.
+    full = dict.fromkeys([*(name for name, _ in about), *(s.name for s in spans if not s.nested)])
+    persons = [n for n in full if is_person_shaped(n) and types.get(entity_key(n)) == "person"]
     short = {a.alias: a.name for a in nicknames} | _parts_of_persons(persons)
     short |= _initialled(spans, persons)
     return Coreference(
@@ -124,11 +125,6 @@ def resolve_coreference(
         told=told,
         words=words,
     )
-
-
-def _is_doubtful(span: NameSpan) -> bool:
-    """Whether the words of the document must tell if it is a name."""
-    return span.initial or _is_plain_word(span)
 
 
 def _is_plain_word(span: NameSpan) -> bool:
@@ -142,14 +138,6 @@ def _is_mostly_small(span: NameSpan, words: Mapping[str, int]) -> bool:
     return words.get(lower, 0) >= words.get(span.name, 1) and _is_plain_word(span)
 
 
-def _persons(
-    spans: Sequence[NameSpan], about: Sequence[tuple[str, str]], types: Mapping[str, str]
-) -> list[str]:
-    """Full names of persons, the document's own subject first."""
-    names = dict.fromkeys([*(name for name, _ in about), *(s.name for s in spans if not s.nested)])
-    return [n for n in names if is_person_shaped(n) and types.get(entity_key(n)) == "person"]
-
-
 def _parts_of_persons(persons: Sequence[str]) -> dict[str, str]:
     """First names and surnames that belong to one person of the document only."""
     owners: dict[str, list[str]] = {}
@@ -157,35 +145,29 @@ def _parts_of_persons(persons: Sequence[str]) -> dict[str, str]:
         tokens = person.split()
         while len(tokens) > 1 and tokens[-1].casefold().strip(".") in _GENERATION:
             tokens.pop()
-        parts = (tokens[-1],) if _is_no_first_name(tokens[0]) else (tokens[0], tokens[-1])
+        is_word = is_ordinary(tokens[0]) and not is_first_name(tokens[0])  # "Project Leader"
+        parts = (tokens[-1],) if is_word else (tokens[0], tokens[-1])
         for part in dict.fromkeys(parts):
             owners.setdefault(part, []).append(person)
     return {
         part: names[0]
         for part, names in owners.items()
-        if _stands_alone(part) and all(_same_person(names[0], other) for other in names[1:])
+        if len(part) > 2
+        and part.replace("-", "").isalpha()
+        and part.casefold() not in _NEVER_A_PERSON
+        and all(_same_person(names[0], other) for other in names[1:])
     }
-
-
-def _is_no_first_name(word: str) -> bool:
-    """Whether a word that opens a name is an ordinary one: "Project Leader"."""
-    return is_ordinary(word) and not is_first_name(word)
 
 
 def _initialled(spans: Sequence[NameSpan], persons: Sequence[str]) -> dict[str, str]:
     """Names with initials ("J. Smith") that may be one person's of the document only."""
     found: dict[str, str] = {}
-    for name in dict.fromkeys(s.name for s in spans if _INITIALLED.fullmatch(s.name)):
+    for name in dict.fromkeys(s.name for s in spans if _RE["initialled"].fullmatch(s.name)):
         owners = [p for p in persons if p[0] == name[0] and p.split()[-1] == name.split()[-1]]
-        owners = [p for p in owners if not _INITIALLED.fullmatch(p)]
+        owners = [p for p in owners if not _RE["initialled"].fullmatch(p)]
         if owners and all(_same_person(owners[0], other) for other in owners[1:]):
             found[name] = owners[0]
     return found
-
-
-def _stands_alone(part: str) -> bool:
-    is_word = len(part) > 2 and part.replace("-", "").isalpha()
-    return is_word and part.casefold() not in _NEVER_A_PERSON
 
 
 def _same_person(name: str, other: str) -> bool:
@@ -215,22 +197,9 @@ def _nicknames(spans: Sequence[NameSpan], speakers: frozenset[str]) -> Iterator[
 # Names that a text ties together itself: short forms in parentheses, "also known as".
 
 
-_PARENTHESIS = re.compile(r"\((?P<inside>[^()\n]{2,90})\)")
-_SHORT = re.compile(r"[^\W\d_][\w&./-]{1,11}")
-_WORD_ACRONYMS = re.compile(r"[^\s(),;:]+")
 _SMALL_WORDS = word_list("of the and for in on to a an at de la des du et und der y &")
 _LONGEST_LONG_FORM = 160
 """Characters."""
-_NEAREST_WORD = re.compile(r"(?P<word>[\w&.-]{2,12})\s?$")
-_STATED = re.compile(
-    r"(?:\b(?:(?:who|is|was|are|were|also|now|often|usually) ){0,3}"
-    r"(?:(?:goes|go|went|going) by(?: the (?:nick)?name(?: of)?)?|nick-?named?(?: is)?|known as)"
-    r"|\b(?:also|better|best|professionally|formerly|previously|commonly|originally|sometimes)"
-    r" (?:known|called|named|credited|spelled|written)(?: (?:as|simply|professionally))*"
-    r"(?: by (?:his|her|their|its|the) (?:stage|pen|birth|ring|nick|full|code)? ?name)?"
-    r"|\ba\.?k\.?a\.?|\bborn|\bnée?|\balias)(?: as)?:? [\"“']?(?=\w)",
-    re.IGNORECASE,
-)
 _HINTS = (
     "known",
     "called",
@@ -260,7 +229,7 @@ class Definition(NamedTuple):
 
 def find_definitions(text: str, start: int, end: int) -> Iterator[Definition]:
     """Short forms whose letters fit: "World Health Organization (WHO)", "WHO (World Health …)"."""
-    for match in _PARENTHESIS.finditer(text, start, end):
+    for match in _RE["parenthesis"].finditer(text, start, end):
         left = match.start("inside")
         inside = re.split(r"[;,]", match["inside"], maxsplit=1)[0].strip()
         left += len(match["inside"]) - len(match["inside"].lstrip())
@@ -269,14 +238,14 @@ def find_definitions(text: str, start: int, end: int) -> Iterator[Definition]:
             if long is not None:
                 yield Definition((left, left + len(inside)), long)
             continue
-        before = _NEAREST_WORD.search(text, max(start, match.start() - 14), match.start())
+        before = _RE["nearest_word"].search(text, max(start, match.start() - 14), match.start())
         if before and is_short_form(before["word"]) and letters_fit(before["word"], inside) == 0:
             yield Definition(before.span("word"), (left, left + len(inside)))
 
 
 def find_statements(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Ranges of the words that announce another name: "also known as ", "born ", "aka "."""
-    for match in _STATED.finditer(text, start, end):
+    for match in _RE["stated"].finditer(text, start, end):
         yield match.span()
 
 
@@ -288,7 +257,7 @@ def may_state(text: str) -> bool:
 
 def is_short_form(word: str) -> bool:
     """Two to twelve characters, two capitals at least, and as many capitals as small letters."""
-    if _SHORT.fullmatch(word) is None:
+    if _RE["short"].fullmatch(word) is None:
         return False
     capitals = sum(c.isupper() for c in word)
     return capitals >= 2 and capitals * 2 >= sum(c.isalpha() for c in word)
@@ -320,7 +289,7 @@ def letters_fit(short: str, long: str) -> int | None:
 def _long_form_before(text: str, start: int, end: int, short: str) -> tuple[int, int] | None:
     """The range of the words before a parenthesis that its short form abbreviates."""
     first = max(start, end - _LONGEST_LONG_FORM, text.rfind(")", start, end) + 1)
-    words = [m.span() for m in _WORD_ACRONYMS.finditer(text, first, end)]
+    words = [m.span() for m in _RE["word_acronyms"].finditer(text, first, end)]
     if not words or text[words[-1][1] : end].strip():
         return None
     if words[-1][1] - words[-1][0] > 2 and text.endswith(

@@ -9,7 +9,9 @@ from typing import NamedTuple
 from clew.text import cached, fold
 from clew.times.names import MONTH
 from clew.types import AliasEvidence
-from clew.word_lists import english_words, read_word_lists, word_list
+from clew.word_lists import english_words, read_patterns, read_word_lists, word_list
+
+_RE = read_patterns("clew.indexing.ner", "patterns.toml")["entity_types"]
 
 # Words that tell names from ordinary text, and what names name: from `words/*.toml`.
 
@@ -67,18 +69,13 @@ FIRST_NAMES = word_list(_TYPE_LISTS["first_names"])
 DEMONYMS = word_list(_TYPE_LISTS["demonyms"])
 """Nationalities, languages and creeds, as adjectives."""
 
-_PART = re.compile(r"[^\W\d_]+")
-_HYPHEN = re.compile(r"[-\u2010]")
-_PREFIX = re.compile(r"^(?:re|un|non|pre|sub|over|mis)")
-_BRITISH = re.compile(r"is(?=(?:ations?|ational|e|ed|es|ers?|ing|able)$)")
-"""What "organisation" has where the list of words has "organization"."""
 _ENDINGS = ("s", "es", "ed", "d", "ing", "ly", "er", "ers", "ness")
 
 
 @cached(8)
 def is_ordinary(word: str) -> bool:
     """Whether every part of a word ("re-use") is one that English writes small."""
-    parts = _PART.findall(word.casefold().replace("\u2019", "'").removesuffix("'s"))
+    parts = _RE["part"].findall(word.casefold().replace("\u2019", "'").removesuffix("'s"))
     return bool(parts) and all(map(_is_ordinary_part, parts))
 
 
@@ -86,7 +83,8 @@ def is_ordinary(word: str) -> bool:
 def is_first_name(word: str) -> bool:
     """Whether a word is a common first name, or a double one: "Jean-Pierre", "Hans-Jürgen"."""
     return all(
-        part in FIRST_NAMES or fold(part) in FIRST_NAMES for part in _HYPHEN.split(word.casefold())
+        part in FIRST_NAMES or fold(part) in FIRST_NAMES
+        for part in _RE["hyphen"].split(word.casefold())
     )
 
 
@@ -96,10 +94,10 @@ def _is_ordinary_part(part: str) -> bool:
     known = english_words()
     if part in known or any(base in known for base in _bases(part)):
         return True
-    american = _BRITISH.sub("iz", part)
+    american = _RE["british"].sub("iz", part)
     if american != part:
         return _is_ordinary_part(american)
-    bare = _PREFIX.sub("", part)
+    bare = _RE["prefix"].sub("", part)
     return bare != part and len(bare) > 3 and _is_ordinary_part(bare)
 
 
@@ -129,38 +127,10 @@ _IS_A = re.compile(
     rf"{AFTER_NAME}(?:is|was|are|were|became) (?:an?|the|one of the) "
     r"(?P<what>[\w'’ -]{3,80})"
 )
-_DOES = re.compile(
-    r",? (?:who|said|says|wrote|writes|asked|argued|explained|replied|suggested|proposed|noted"
-    r"|agreed|joined|married|died|studied|told|thinks|reported|presented|volunteered|retired|resigned)\b"
-)
-"""What persons do."""
-_MAIL_AFTER = re.compile(r"[\"']? ?[<(][^\s<>()]{1,80}@")
-_MADE_BY = re.compile(
-    r"(?:\b(?:written|created|authored|maintained|developed|directed|edited|founded|designed"
-    r"|drafted|composed|produced|translated|proposed|chaired|painted|sung|recorded) by"
-    r"|\b(?:[Aa]uthors?|[Ee]ditors?|[Mm]aintainers?|[Cc]hair|[Pp]resent|[Aa]ttendees"
-    r"|[Ss]peakers?):) $"
-)
-_GOES_ON = re.compile(
-    r"\s{0,3}(?:[.,;:)!?]|$)|\s{1,3}(?:and|or|in|by|from|on|at|with|where|when|since|until|to|for|as|before"
-    r"|after|during|who|which|was|is|he|she|they|the|a)\b"
-)
-"""What follows a place, rather than a noun that the name belongs to ("in Git repositories")."""
-_LIFE = re.compile(r" ?\( ?(?:born|b\.|née?)\b")
-_WHERE = re.compile(
-    r"\b(?:born|died|located|situated|lives?|lived|living|based|village|city|town|suburb|capital"
-    r"|raised|moved|resides|buried|headquartered) (?:in|of|to|near|at) (?:the )?$"
-)
 _BEFORE_PLACES = (" in ", " of ", " to ", " near ", " at ", " the ")
-_PLACE_SHAPED = re.compile(r"[^\W\d_][^A-Z\d_]+(?:[ '-][^\d_]+)?")
-"""No digits, no capital within the first word: not "ES6", not "GitHub"."""
-_END_OF_PHRASE = re.compile(
-    r"\b(?:of|in|by|from|who|which|that|at|on|for|with|and|or|based|located|founded|born|to|set)\b"
-)
 _TITLED = re.compile(
     rf"\b(?:{'|'.join(sorted(title.capitalize() for title in COURTESY - {'miss'}))})\.?\s$"
 )
-_PARENTHESIS = re.compile(r"(?<!\s)\s*+\((?P<inside>[^()]++)\)\s*+$")
 
 
 @cached(8)
@@ -188,13 +158,6 @@ def type_of_name(name: str) -> str:
     return "name"
 
 
-_PRODUCT_SPELT = re.compile(
-    r"(?!(?:Mc|Mac|De|Del|Della|Di|Da|Do|Du|La|Las|Le|Lo|Van|Von|Ver|Fitz|Ap|Ben|Bar|Ter|Ten|San|St)"
-    r"[A-Z])[A-Z][a-z]+[A-Z]"
-)
-"""A capital within a word that no surname has there: "NetHack", but not "McCartney", "DeVito"."""
-
-
 @cached(8)
 def is_person_shaped(name: str) -> bool:
     """Two to five capitalised words of letters, none of which names a place or a group."""
@@ -210,7 +173,7 @@ def is_person_shaped(name: str) -> bool:
         return False
     if any(lower[-1] in suffixes for suffixes in NAME_SUFFIXES.values()):
         return False
-    if _PRODUCT_SPELT.match(tokens[-1]):
+    if _RE["product_spelt"].match(tokens[-1]):
         return False
     return all(t.replace(".", "").replace("-", "").replace("'", "").isalpha() for t in tokens)
 
@@ -223,28 +186,31 @@ def type_in_context(text: str, left: int, right: int, start: int, end: int) -> s
     said = _IS_A.match(text, right, end)
     if said and (kind := type_of_description(said["what"])):
         return kind
-    if _LIFE.match(text, right, end) or _is_person_here(text, left, right, start, end):
+    if _RE["life"].match(text, right, end) or _is_person_here(text, left, right, start, end):
         return "person"
     if text[left:right].isalpha() and _TITLED.search(text, max(start, left - 12), left):
         return "person"  # "Mrs. Vell"
-    where = text.endswith(_BEFORE_PLACES, start, left) and _GOES_ON.match(text, right, end)
-    if not where or not _PLACE_SHAPED.fullmatch(text, left, right):
+    where = text.endswith(_BEFORE_PLACES, start, left) and _RE["goes_on"].match(text, right, end)
+    if not where or not _RE["place_shaped"].fullmatch(text, left, right):
         return None
-    return "place" if _WHERE.search(text, max(start, left - 24), left) else None
+    return "place" if _RE["where"].search(text, max(start, left - 24), left) else None
 
 
 def _is_person_here(text: str, left: int, right: int, start: int, end: int) -> bool:
     """Whether somebody of this name writes, speaks, has an address or made something."""
-    if _MAIL_AFTER.match(text, right, end):
+    if _RE["mail_after"].match(text, right, end):
         return True
     if not is_person_shaped(text[left:right]):
         return False
-    return bool(_DOES.match(text, right, end) or _MADE_BY.search(text, max(start, left - 24), left))
+    return bool(
+        _RE["does"].match(text, right, end)
+        or _RE["made_by"].search(text, max(start, left - 24), left)
+    )
 
 
 def type_of_description(description: str) -> str | None:
     """The kind of an indefinite description, by the last known noun of its first phrase."""
-    phrase = _END_OF_PHRASE.split(description.casefold(), maxsplit=1)[0]
+    phrase = _RE["end_of_phrase"].split(description.casefold(), maxsplit=1)[0]
     for word in reversed(phrase.replace("-", " ").split()):
         kind = _NOUNS.get(word) or _NOUNS.get(word.removesuffix("s"))
         if kind:
@@ -254,7 +220,7 @@ def type_of_description(description: str) -> str | None:
 
 def split_parenthesis(title: str) -> tuple[str, str | None]:
     """("The House on the Dune", "1952 film") of "The House on the Dune (1952 film)"."""
-    match = _PARENTHESIS.search(title)
+    match = _RE["parenthesis"].search(title)
     if match is None or match.start() == 0:
         return title.strip(), None
     return title[: match.start()].strip(), match["inside"]

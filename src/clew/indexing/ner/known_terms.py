@@ -27,6 +27,9 @@ from clew.indexing.ner.entity_types import (
 from clew.indexing.structure.code import CODE
 from clew.text import LONGEST_TERM, entity_key, fold, singular, term_words
 from clew.types import Chunk, Document
+from clew.word_lists import read_patterns
+
+_RE = read_patterns("clew.indexing.ner", "patterns.toml")["known_terms"]
 
 MOST_TERMS = 2_000
 """Of one document; the first ones count."""
@@ -35,10 +38,6 @@ LEAST_USES = 2
 _TOOL = "product"
 """What a word is that no dictionary has, where it stands in monospaced type and in prose."""
 _TERM_TYPES = frozenset(("name", "concept"))
-_WORD = re.compile(r"[^\W_]+")
-_HEADING = re.compile(r"^[ ]{0,3}#{1,6}[ \t]++(?P<text>[^\n#]{3,80})", re.MULTILINE)
-_UNDERLINED = re.compile(r"^(?P<text>[^\s#|>*-][^\n]{2,79})\n(?:={3,}|-{3,}|~{3,})$", re.MULTILINE)
-_BOLD = re.compile(r"(?<![\w*])\*\*(?P<text>[^\s*][^*\n]{2,60})\*\*(?![\w*])")
 _JOINED = frozenset((" ", "-", "\u2010", "\n"))
 _PARTS = frozenset("/_.@-\\=")
 _SIGNS = frozenset("+#")
@@ -72,7 +71,7 @@ class KnownTerms:
 
     def find(self, text: str, start: int, end: int) -> Iterator[tuple[int, int, str]]:
         """(start, end, name) of each term of `text[start:end]`, the longest where several begin."""
-        tokens = [match.span() for match in _WORD.finditer(text, start, end)]
+        tokens = [match.span() for match in _RE["word"].finditer(text, start, end)]
         at = 0
         while at < len(tokens):
             left, right = tokens[at]
@@ -100,7 +99,7 @@ class KnownTerms:
 
 def phrases(text: str, start: int, end: int) -> Iterator[str]:
     """Words in a row of `text[start:end]` that a term may have, as `lookup_keys` gives them."""
-    tokens = [match.span() for match in _WORD.finditer(text, start, end)]
+    tokens = [match.span() for match in _RE["word"].finditer(text, start, end)]
     words = [singular(text[left:right]) for left, right in tokens]
     for first, word in enumerate(words):
         if word.isalpha():
@@ -128,7 +127,9 @@ def add_known_terms(
     if not known.names:
         return [list(sentences) for sentences in found]
     uses = Counter(name for a, b, name in known.find(text, 0, len(text)) if text[a:b].islower())
-    stated = {term_words(s.name) for s in _sure_names(found)} | set(_stressed(text))
+    stated = {term_words(s.name) for s in _sure_names(found)} | {
+        term_words(match["text"]) for match in _RE["bold"].finditer(text)
+    }
     kept = KnownTerms.of(
         name
         for words, name in known.names.items()
@@ -149,7 +150,7 @@ def add_known_terms(
 def _made_known(text: str, found: Sequence[Sequence[SentenceSpans]]) -> Iterator[str]:
     for span in _sure_names(found):
         yield span.name
-    for pattern in (_BOLD, _HEADING, _UNDERLINED):
+    for pattern in (_RE["bold"], _RE["heading"], _RE["underlined"]):
         for match in pattern.finditer(text):
             name = match["text"].strip().rstrip(":.")
             if may_be_term(name):
@@ -163,42 +164,28 @@ def _sure_names(found: Sequence[Sequence[SentenceSpans]]) -> Iterator[NameSpan]:
             for span in sentence.spans:
                 if span.initial or span.nested:
                     continue
-                if _may_be_written_small(span) or _may_stand_alone(span):
+                # Several words; of a person or a place, say, one that no dictionary has.
+                is_telling = span.entity_type in _TERM_TYPES or (
+                    span.entity_type != CODE and not all(map(is_ordinary, span.name.split()))
+                )
+                if (is_telling and may_be_term(span.name)) or (
+                    not (span.entity_type == "name" and span.name[1:].islower())
+                    and span.entity_type in _LONE_TYPES
+                    and len(span.name) >= _SHORTEST_LONE
+                    and span.name.isalpha()
+                    and not is_ordinary(span.name)
+                ):
                     yield span
-
-
-def _may_be_written_small(span: NameSpan) -> bool:
-    """Several words; of a person or a place, say, one that no dictionary has: no "rose hill"."""
-    telling = span.entity_type in _TERM_TYPES or (
-        span.entity_type != CODE and not all(map(is_ordinary, span.name.split()))
-    )
-    return telling and may_be_term(span.name)
-
-
-def _stressed(text: str) -> Iterator[Words]:
-    for match in _BOLD.finditer(text):
-        yield term_words(match["text"])
 
 
 def may_be_term(name: str) -> bool:
     """Several words that mean something together; not a sentence and not a common heading."""
-    words = [fold(word) for word in _WORD.findall(name)]
+    words = [fold(word) for word in _RE["word"].findall(name)]
     if not 2 <= len(words) <= LONGEST_TERM or not all(word.isalpha() for word in words):
         return False
     if any(word in STARTERS and word not in CONNECTORS for word in words):
         return False
     return words[0] not in CONNECTORS and not all(word in COMMON_WORDS for word in words)
-
-
-def _may_stand_alone(span: NameSpan) -> bool:
-    """A word that no dictionary knows and that is no surname: "PyPI", written "pypi"; `pytest`."""
-    return (
-        not (span.entity_type == "name" and span.name[1:].islower())
-        and span.entity_type in _LONE_TYPES
-        and len(span.name) >= _SHORTEST_LONE
-        and span.name.isalpha()
-        and not is_ordinary(span.name)
-    )
 
 
 def _with_terms(
@@ -210,7 +197,12 @@ def _with_terms(
             left, right = span.start - sentence.start, span.end - sentence.start
             taken[left:right] = b"\1" * (right - left)
     new = [
-        NameSpan(left, right, name, kinds.get(name, "concept" if _is_small(name) else "name"))
+        NameSpan(
+            left,
+            right,
+            name,
+            kinds.get(name, "concept" if all(map(is_ordinary, name.split())) else "name"),
+        )
         for left, right, name in known.find(text, sentence.start, sentence.end)
         if not any(taken[left - sentence.start : right - sentence.start])
         and stands_apart(text, left, right)
@@ -226,10 +218,6 @@ def stands_apart(text: str, left: int, right: int) -> bool:
     before, after = text[left - 1 : left] if left else "", text[right : right + 2]
     goes_on = after[:1] in _SIGNS or (after[:1] in _PARTS and after[1:].isalnum())
     return before not in _PARTS and not goes_on
-
-
-def _is_small(name: str) -> bool:
-    return all(map(is_ordinary, name.split()))
 
 
 # Titles of works in quotation marks or italics.
@@ -249,12 +237,9 @@ _PAIRS = re.compile(
     r"|(?<![\w:`])`(?P<phrase>[^\s`<>][^`<>\n]{2,88}?)(?:\s<[^<>`\n]{1,200}>)?`__?(?!\w)"
     r"|(?<!\w)_(?P<underscore>[^\s_][^_\n]{0,88})_(?!\w)"
 )
-_MARK = re.compile(r"[\"“„«《〈『「*_`'‘]")
 _MOST_SHOUTED = 3
 """Words of a title in capitals, at most; more are shouted, or a heading."""
 _STRESSED = frozenset(("bold", "star", "underscore", "phrase"))
-_CODE = re.compile(r"[$={}<>\\_/|;@#\[\]~^]|\?\?|::|\(\)")
-_WORD_QUOTED_TITLES = re.compile(r"[^\W\d_]+")
 _SPEAKERS = frozenset("you i we he she it they".split())
 """What speech rather than a title opens with: "You hear the doors!"."""
 
@@ -262,7 +247,7 @@ _SPEAKERS = frozenset("you i we he she it they".split())
 def find_quoted(text: str, start: int, end: int) -> Iterator[NameSpan]:
     """Quoted or italic titles: what stands in marks and is written as a title, not as speech."""
     position = start
-    while mark := _MARK.search(text, position, end):
+    while mark := _RE["mark"].search(text, position, end):
         match = _PAIRS.match(text, mark.start(), end)
         position = match.end() if match else mark.end()
         if match is None:
@@ -286,10 +271,15 @@ def _span(left: int, name: str, group: str) -> NameSpan:
 
 def _reads_as_title(text: str) -> bool:
     """Whether words are capitalised as in a title: the first, and most of four letters or more."""
-    words = _WORD_QUOTED_TITLES.findall(text)
-    if not words or len(words) > 12 or _CODE.search(text) or (text[-1] in "!?" and len(words) > 6):
+    words = _RE["word_quoted_titles"].findall(text)
+    if (
+        not words
+        or len(words) > 12
+        or _RE["code"].search(text)
+        or (text[-1] in "!?" and len(words) > 6)
+    ):
         return False
-    if not (words[0][0].isupper() or text[0].isdigit()) and not _is_caseless(words[0]):
+    if not (words[0][0].isupper() or text[0].isdigit()) and words[0].upper() != words[0].lower():
         return False
     if len(words) > _MOST_SHOUTED and text.isupper():
         return False
@@ -299,18 +289,12 @@ def _reads_as_title(text: str) -> bool:
     return sum(not word[0].islower() for word in long) * 3 >= len(long) * 2
 
 
-def _is_caseless(word: str) -> bool:
-    return word.upper() == word.lower()
-
-
 # Who speaks in a conversation: the name before a colon, at the start of a turn.
 
 
 _SPEAKER = rf"(?P<name>[{UPPER}][\w'’.-]*(?: [{UPPER}][\w'’.-]*){{0,2}}): ?(?=\S)"
 _OPENING = re.compile(_SPEAKER)
 _TURN = re.compile(f"^{_SPEAKER}", re.MULTILINE)
-_FIELD = re.compile(r"(?:-[^-]{1,20}){2}\Z|-[A-Z]{2,}\Z|-[Bb]y\Z|\w\.[a-z]{1,4}\Z")
-"""How fields and files end that stand before a colon: "Signed-off-by", "Change-ID", "main.c"."""
 WITH_ASSISTANTS = frozenset({"chatgpt", "claude"})
 """Apps in which everybody is called the same."""
 
@@ -353,7 +337,7 @@ def without_roles(
 
 def _may_speak(name: str) -> bool:
     """Whether the word before a colon may be somebody, rather than a field such as "License"."""
-    if _FIELD.search(name):
+    if _RE["field"].search(name):
         return False
     words = name.casefold().split()
     if is_first_name(words[0]):
@@ -377,21 +361,6 @@ def turn_at(turns: Sequence[Turn], position: int) -> Turn | None:
 # Who takes part in a conversation, by the fields and lines of its record: mostly nicknames.
 
 
-_FIELD_MEMBERS = re.compile(
-    r"^[ \t>*\"-]{0,12}(?:sender|nick|nickname|speaker|username|chair|founder)\"?[ \t]{0,2}:"
-    r"[ \t]{1,4}\"?(?P<name>[\w.-]{2,40})\"?,?[ \t]*$",
-    re.MULTILINE | re.IGNORECASE,
-)
-_LINE = re.compile(
-    r"^(?:\[?\d{1,2}:\d\d(?::\d\d)?\]?[ \t]{1,3})?<[@+%~& ]?(?P<name>[\w.-]{2,40})>[ \t]",
-    re.MULTILINE,
-)
-_PRESENT = re.compile(
-    r"^[ \t]{0,8}(?:[-*][ \t]{1,3}|\d{1,3}[.)][ \t]{1,3})?(?P<name>[\w.-]{2,40})"
-    r" (?:- |\()\d{1,6} (?:lines|messages|posts)?\b",
-    re.MULTILINE,
-)
-_TOKEN = re.compile(r"(?<![\w/.@-])[\w-][\w.-]{1,39}")
 _LEAST = 2
 """Lines that make a text a record of a conversation."""
 _MOST = 500
@@ -401,22 +370,22 @@ _MOST = 500
 def find_members(document: Document) -> frozenset[str]:
     """The names under which people write in a document; those that are ordinary words left out."""
     spoken = [piece.metadata.get("speaker") for piece in document.pieces]
-    names = [name for name in spoken if isinstance(name, str) and _TOKEN.fullmatch(name)]
-    for pattern in (_FIELD_MEMBERS, _LINE, _PRESENT):
+    names = [name for name in spoken if isinstance(name, str) and _RE["token"].fullmatch(name)]
+    for pattern in (_RE["field_members"], _RE["line"], _RE["present"]):
         found = [match["name"] for match in pattern.finditer(document.text)]
         names += found if len(found) >= _LEAST else []
-    kept = (name for name in dict.fromkeys(names) if _may_be_nickname(name))
+    kept = (
+        name
+        for name in dict.fromkeys(names)
+        if any(map(str.isalpha, name))
+        and not (name.isalpha() and name.islower() and is_ordinary(name))
+    )
     return frozenset(name for name, _ in zip(kept, range(_MOST), strict=False))
-
-
-def _may_be_nickname(name: str) -> bool:
-    is_word = name.isalpha() and name.islower() and is_ordinary(name)
-    return not is_word and any(map(str.isalpha, name))
 
 
 def find_mentioned(members: Collection[str], text: str, start: int, end: int) -> Iterator[NameSpan]:
     """Where a text names one of them."""
-    for match in _TOKEN.finditer(text, start, end):
+    for match in _RE["token"].finditer(text, start, end):
         name = match.group().rstrip(".-")
         if name in members:
             yield NameSpan(match.start(), match.start() + len(name), name, "person")

@@ -23,19 +23,10 @@ from clew.indexing.ner.entity_types import (
 from clew.languages import LanguageWords, language_words
 from clew.text import terms
 from clew.types import Document
-from clew.word_lists import read_word_lists, word_list
+from clew.word_lists import read_patterns, read_word_lists, word_list
 
-_CASELESS = re.compile(
-    "[\u0590-\u08ff\u0900-\u0dff\u0e00-\u0eff\u1000-\u109f\u10d0-\u10ff\u1200-\u137f\u1780-\u17ff"
-    "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f]"
-)
+_RE = read_patterns("clew.indexing.ner", "patterns.toml")["other_scripts"]
 
-
-_WORD = re.compile(
-    "[\u0590-\u05ff]+(?:[\"״'׳-][\u0590-\u05ff]+)*|[\u0620-\u065f\u066e-\u06d3\u06fa-\u06ff\u0750-\u077f]+"
-    "|[\u0900-\u0963\u0970-\u0dff]+|[\u10d0-\u10ff]+|[\u1200-\u137f]+|[\uac00-\ud7a3]+"
-)
-_ARABIC_PREFIX = re.compile("^(?:وال|بال|فال|كال|لل|ال|و(?=ال))")
 
 _LISTS = read_word_lists("clew.indexing.ner", "words", "caseless.toml")
 _COMMON = word_list(_LISTS["common"])
@@ -48,7 +39,7 @@ _KEEPS_TAIL = word_list(_LISTS["keeps_tail"])
 
 def has_caseless(text: str) -> bool:
     """Whether any letter of the text belongs to a script without capitals."""
-    return not text.isascii() and _CASELESS.search(text) is not None
+    return not text.isascii() and _RE["caseless"].search(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +76,7 @@ def repeated_words(text: str) -> frozenset[str]:
     """Stems of words, and of pairs of neighbours, that the text says at least twice."""
     stems: Counter[str] = Counter()
     previous: tuple[int, str] | None = None
-    for match in _WORD.finditer(text):
+    for match in _RE["word"].finditer(text):
         stem = _stem(match.group())
         if not _may_name(match.group(), stem):
             previous = None
@@ -100,7 +91,7 @@ def repeated_words(text: str) -> frozenset[str]:
 def find_words(text: str, start: int, end: int, repeated: frozenset[str]) -> Iterator[NameSpan]:
     """Repeated words and pairs, and what stands beside a telling word."""
     previous: re.Match[str] | None = None
-    for match in _WORD.finditer(text, start, end):
+    for match in _RE["word"].finditer(text, start, end):
         word = match.group()
         stem = _stem(word)
         if _may_name(word, stem):
@@ -146,7 +137,7 @@ def _stem(word: str) -> str:
     if "\uac00" <= word[0] <= "\ud7a3":
         return without_particle(word)
     if "\u0600" <= word[0] <= "\u06ff":
-        bare = _ARABIC_PREFIX.sub("", word)
+        bare = _RE["arabic_prefix"].sub("", word)
         return bare if len(bare) > 2 else word
     return word
 
@@ -164,11 +155,7 @@ def _may_name(word: str, stem: str) -> bool:
 # Names in Chinese, Japanese and Korean text.
 
 
-_HAN = re.compile("[\u3400-\u9fff\uf900-\ufaff々〇]+")
-_KATAKANA = re.compile("[\u30a1-\u30fa][\u30a1-\u30fe]*(?:[・=＝][\u30a1-\u30fa][\u30a1-\u30fe]*)*")
-_HIRAGANA = re.compile("[\u3041-\u309f]")
 _KANA_AFTER_NAME = frozenset("はがのでにをとへもやさ、")
-_HANGUL = re.compile("[\uac00-\ud7a3]+")
 
 _LISTS_CJK_NER = read_word_lists("clew.indexing.ner", "words", "cjk.toml")
 _SINGLE_BREAKS = "".join(_LISTS_CJK_NER["single_breaks"].split())
@@ -181,31 +168,10 @@ _SUFFIX = re.compile(
         for kind, endings in _LISTS_CJK_NER["suffixes"].items()
     )
 )
-_KNOWN_PLACES = re.compile(
-    "[中美英法德韩韓泰]国|日本|印度|俄罗斯|俄国|意大利|西班牙|葡萄牙|荷兰|瑞士|瑞典|加拿大|澳大利亚|埃及|希腊"
-    "|越南|朝鲜|台湾|臺灣|香港|澳门|北京|上海|天津|重庆|广州|深圳|南京|东京|東京|京都|大阪|伦敦|巴黎|纽约|柏林"
-    "|莫斯科|欧洲|亚洲|非洲|美洲"
-)
-_DISTRICTS = re.compile("[\u3400-\u9fff]{2,4}?(?:特别行政区|自治区|省|市|县|縣|区|區|州)")
 _LOCATIVES = frozenset("在于於到至")
-_TRADE = re.compile("(?:者|家|員|的|性|語|監督|選手|俳優|歌手|教授)$")
-_HONORIFIC = re.compile("(?:さん|くん|ちゃん|氏|様|先生)")
 _SURNAMES = frozenset("".join(_LISTS_CJK_NER["surnames"].split()))
 _COMMON_HAN = word_list(_LISTS_CJK_NER["common_han"])
 
-_JOSA = re.compile(
-    "(?:에서는|에게서|으로서|으로써|이라고|이라는|입니다|이었다|에서|에게|한테|으로|까지"
-    "|부터|처럼|보다|이며|이자|이다|였다|라고|라는|들은|들이|과|와|은|는|이|가|을|를|의|에|로|도|만|및)$"
-)
-_HANGUL_SUFFIX = re.compile(
-    "(?:(?P<place>특별시|광역시|자치도|공화국|왕국|제국|[가-힣](?:시|군|구|읍|면|도|섬|강|산|역))"
-    "|(?P<organisation>대학교|대학|학교|회사|그룹|은행|연구소|박물관|위원회|협회|전자|자동차)"
-    "|(?P<person>대왕|대통령|교수|박사|황제|장군|선생|씨))$"
-)
-_HANGUL_PERSON = re.compile(
-    "(?P<name>[\uac00-\ud7a3]{2,4}) (?:씨|님|교수|박사|대통령|선생)"
-    "(?=[은는이가을를의에와과도 .,]|$)"
-)
 COMMON_KOREAN = word_list(_LISTS_CJK_NER["common_korean"])
 """Korean words that are no names however often they are said."""
 
@@ -213,7 +179,7 @@ COMMON_KOREAN = word_list(_LISTS_CJK_NER["common_korean"])
 def repeated_han(text: str) -> frozenset[str]:
     """Sequences of two to six Han characters that occur twice, not only within a longer one."""
     counts: Counter[str] = Counter()
-    for run in _HAN.findall(text):
+    for run in _RE["han"].findall(text):
         for piece in _BREAKS.split(run):
             for size in range(2, min(6, len(piece)) + 1):
                 counts.update(piece[i : i + size] for i in range(len(piece) - size + 1))
@@ -232,25 +198,25 @@ def find_east_asian(
     text: str, start: int, end: int, repeated: frozenset[str]
 ) -> Iterator[NameSpan]:
     """Katakana words, Han names and Korean names."""
-    for match in _KATAKANA.finditer(text, start, end):
+    for match in _RE["katakana"].finditer(text, start, end):
         if len(match.group()) > 1:
             yield NameSpan(match.start(), match.end(), match.group())
-    japanese = _HIRAGANA.search(text, start, end) is not None
-    for match in _HAN.finditer(text, start, end):
+    japanese = _RE["hiragana"].search(text, start, end) is not None
+    for match in _RE["han"].finditer(text, start, end):
         yield from (_kanji if japanese else _hanzi)(text, match.start(), match.group(), repeated)
-    for match in _HANGUL_PERSON.finditer(text, start, end):
+    for match in _RE["hangul_person"].finditer(text, start, end):
         yield NameSpan(match.start(), match.end("name"), match["name"], "person")
-    for match in _HANGUL.finditer(text, start, end):
+    for match in _RE["hangul"].finditer(text, start, end):
         yield from _hangul(match.start(), match.group())
 
 
 def _kanji(text: str, start: int, run: str, repeated: frozenset[str]) -> Iterator[NameSpan]:
     """A run of kanji stands between kana, so that it is a word or a few."""
     end = start + len(run)
-    honoured = _HONORIFIC.match(text, end) is not None
+    honoured = _RE["honorific"].match(text, end) is not None
     if 2 <= len(run) <= 8 and run not in _COMMON_HAN:
         followed = end >= len(text) or text[end] in _KANA_AFTER_NAME or not text[end].isalnum()
-        if honoured or run in repeated or (followed and not _TRADE.search(run)):
+        if honoured or run in repeated or (followed and not _RE["trade"].search(run)):
             yield NameSpan(start, end, run, "person" if honoured else _kind_by_suffix(run))
     elif len(run) > 8:
         yield from _grams(start, run, repeated)
@@ -285,10 +251,10 @@ def _piece(
 
 def _places(start: int, piece: str) -> Iterator[NameSpan]:
     """Well-known places at the head of a piece, and the parts of "浙江省绍兴市"."""
-    known = _KNOWN_PLACES.match(piece)
+    known = _RE["known_places"].match(piece)
     if known:
         yield NameSpan(start, start + known.end(), known.group(), "place")
-    parts = list(_DISTRICTS.finditer(piece))
+    parts = list(_RE["districts"].finditer(piece))
     if len(parts) > 1:
         for part in parts:
             yield NameSpan(
@@ -313,14 +279,14 @@ def _hangul(start: int, word: str) -> Iterator[NameSpan]:
     name = without_particle(word)
     if len(name) < 3 or name in COMMON_KOREAN or word in COMMON_KOREAN:
         return
-    match = _HANGUL_SUFFIX.search(name)
+    match = _RE["hangul_suffix"].search(name)
     if match:
         yield NameSpan(start, start + len(name), name, match.lastgroup or "name")
 
 
 def without_particle(word: str) -> str:
     """A Korean word without the particle that its place in the sentence gives it."""
-    match = _JOSA.search(word)
+    match = _RE["josa"].search(word)
     return word[: match.start()] if match and match.start() >= 2 else word
 
 
@@ -334,8 +300,6 @@ def without_particle(word: str) -> str:
 # it.
 
 
-_WORD_FOREIGN_NAMES = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
-_TOKEN = re.compile(r"\S+")
 _BLANK = frozenset((" ", "\n"))
 _AND = frozenset(("et", "und", "y"))
 _OF_PERSONS = frozenset(("von", "van", "zu", "zur", "vom", "der", "den"))
@@ -355,7 +319,6 @@ MOST_MODIFIED = 0.25
 RARELY_SMALL = 4
 """How many times as often as small a name must be written with its capital."""
 _JOINTS = frozenset("./@_:~=<\\`#$&?")
-_JOINED = re.compile(r"[/@_~=>\\`$&]|[.:](?=\w)")
 
 Token = tuple[int, str]
 """Where a word starts, and the word."""
@@ -415,7 +378,7 @@ class ForeignNames:
         "Rest des Systems" is no name; "Otto von Bismarck" is one.
         """
         part: list[Token] = []
-        for match in _TOKEN.finditer(text, span.start, span.end):
+        for match in _RE["token"].finditer(text, span.start, span.end):
             word = match.group()
             is_joint = word in _AND or (self.words.nouns and word in self.words.stop_words)
             is_of_person = word in _OF_PERSONS and part and is_first_name(part[0][1])
@@ -491,8 +454,10 @@ def _with_word_before(text: str) -> Iterator[tuple[str, str]]:
     What is part of an address, a path or a name of code is no word.
     """
     before, end = "", 0
-    for match in _WORD_FOREIGN_NAMES.finditer(text):
-        if text[match.start() - 1 : match.start()] in _JOINTS or _JOINED.match(text, match.end()):
+    for match in _RE["word_foreign_names"].finditer(text):
+        if text[match.start() - 1 : match.start()] in _JOINTS or _RE["joined"].match(
+            text, match.end()
+        ):
             before, end = "", match.end()
             continue
         yield (before if text[end : match.start()] in _BLANK else ""), match.group()

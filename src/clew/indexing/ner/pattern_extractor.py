@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import accumulate, groupby, repeat
@@ -63,11 +63,10 @@ from clew.types import (
     PartialDate,
 )
 from clew.types.values import OBSERVATION
+from clew.word_lists import read_patterns
 
-_NUMBER = re.compile(r"[\W\d]+")
-"""What names nothing: "4.1"."""
-_NUMBERED = re.compile(r"(?:\d{1,3}(?:\.\d{1,3}){0,4}\.?|[^\W\d_]{4,12} (?:\d{1,3}|[A-Z])[.:])\s")
-"""What the title of a chapter begins with."""
+_RE = read_patterns("clew.indexing.ner", "patterns.toml")["pattern_extractor"]
+
 _SHORTEST_SHARED = 3
 """Letters of an acronym that holds beyond its document, at least."""
 
@@ -84,18 +83,14 @@ class PatternExtractor:
         about = about_names(document.title)
         finder = _candidate_finder(document)
         whole = document.date or date_of(document.metadata)
-        written = list(_written(chunks, whole))
-        found = [finder.find(c.text, _day(at)) for c, at in zip(chunks, written, strict=True)]
+        written = _written(chunks, whole)
+        found = [finder.find(c.text, at) for c, at in zip(chunks, written, strict=True)]
         owner = owner_of(document)
         if owner:
             texts = [chunk.text for chunk in chunks]
             found = [_without_verbs(*one) for one in zip(texts, found, strict=True)]
         found = add_known_terms(document.text, [chunk.text for chunk in chunks], found)
         aliases = [a for chunk in found for sentence in chunk for a in sentence.aliases]
-        fuller = list(_full_name_of_subject(about, found))
-        if fuller:
-            about = tuple((name, "person") for name, _ in about)
-            aliases += fuller
         if roles := roles_of(document):
             texts = [chunk.text for chunk in chunks]
             found = [without_roles(*one, roles) for one in zip(texts, found, strict=True)]
@@ -114,7 +109,12 @@ class PatternExtractor:
                 for chunk, sentences in zip(chunks, found, strict=True)
             ),
             about=tuple((name, names.types.get(entity_key(name), kind)) for name, kind in about),
-            aliases=tuple(dict.fromkeys(filter(_holds_elsewhere, aliases))),
+            # In another document two letters may mean anything.
+            aliases=tuple(
+                dict.fromkeys(
+                    a for a in aliases if a.method != "acronym" or len(a.alias) >= _SHORTEST_SHARED
+                )
+            ),
         )
 
 
@@ -126,28 +126,22 @@ def owner_of(document: Document) -> Owner | None:
 
 def _without_verbs(text: str, sentences: Sequence[SentenceSpans]) -> list[SentenceSpans]:
     """The sentences of an observation, which may begin with a verb: it is no part of a name."""
-    read: list[SentenceSpans] = []
-    for sentence in sentences:
-        spans = dict.fromkeys(
-            (without_opening_verb(text, sentence.end, span) or span)
-            if span.start == opening_word(text, sentence.start)
-            else span
-            for span in sentence.spans
-        )
-        read.append(sentence._replace(spans=tuple(spans)))
-    return read
+
+    def read(sentence: SentenceSpans, span: NameSpan) -> NameSpan:
+        opens = span.start == opening_word(text, sentence.start)
+        return (opens and without_opening_verb(text, sentence.end, span)) or span
+
+    return [s._replace(spans=tuple(dict.fromkeys(read(s, n) for n in s.spans))) for s in sentences]
 
 
-def _day(date: PartialDate | None) -> datetime | None:
-    """The moment by which "yesterday" is understood; a month or a year has none."""
-    return date.start if date and date.precision in ("day", "time") else None
-
-
-def _written(chunks: Sequence[Chunk], whole: PartialDate | None) -> Iterator[PartialDate | None]:
-    """When each chunk was written; the chunks of one row share their metadata, read once."""
+def _written(chunks: Sequence[Chunk], whole: PartialDate | None) -> Iterator[datetime | None]:
+    """The moment by which "yesterday" is understood in each chunk; a month or a year has none."""
+    # The chunks of one row share their metadata, read once.
     for _, group in groupby(chunks, key=lambda chunk: id(chunk.metadata)):
         same = list(group)
-        yield from repeat(date_of(same[0].metadata, whole), len(same))
+        date = date_of(same[0].metadata, whole)
+        is_day = date is not None and date.precision in ("day", "time")
+        yield from repeat(date.start if date and is_day else None, len(same))
 
 
 def about_names(title: str) -> tuple[tuple[str, str], ...]:
@@ -164,48 +158,16 @@ def about_names(title: str) -> tuple[tuple[str, str], ...]:
 
 
 def _candidate_finder(document: Document) -> CandidateFinder:
-    caseless = CaselessNames.of(document.text) if has_caseless(document.text) else None
     title, _ = split_parenthesis(document.title)
-    is_name = is_one_name(title) or _NUMBERED.match(title) is not None
-    phrase = "" if is_name or " " not in title else title
+    is_name = " " not in title or is_one_name(title) or _RE["numbered"].match(title)
     return CandidateFinder(
         title=title,
         language=document.language,
-        phrase=phrase,
-        caseless=caseless,
+        phrase=None if is_name else re.compile(rf"(?<![^\W_]){re.escape(title)}(?![^\W_])"),
+        caseless=CaselessNames.of(document.text) if has_caseless(document.text) else None,
         foreign=ForeignNames.of(document),
         members=find_members(document),
     )
-
-
-def _full_name_of_subject(
-    about: Sequence[tuple[str, str]], found: Sequence[Sequence[SentenceSpans]]
-) -> Iterator[AliasEvidence]:
-    """The document's first words, where they are the person of its title with more names.
-
-    "Rafael Baledón": "Rafael Baledón Cárdenas was a Mexican actor".
-    """
-    if not about or not found or not found[0] or not found[0][0].spans:
-        return
-    title, first = about[-1][0], found[0][0].spans[0]
-    if first.start > 1 or not (is_person_shaped(title) and is_person_shaped(first.name)):
-        return
-    if "person" not in (about[-1][1], first.entity_type):
-        return
-    words, more = title.split(), first.name.split()
-    if len(more) > len(words) and set(words) <= set(more):
-        yield AliasEvidence(
-            alias=first.name,
-            name=title,
-            method="exact",
-            score=STATED_SCORE,
-            evidence=f"{first.name} opens the text titled {title}",
-        )
-
-
-def _holds_elsewhere(alias: AliasEvidence) -> bool:
-    """Whether another document may mean the same by it: two letters may mean anything."""
-    return alias.method != "acronym" or len(alias.alias) >= _SHORTEST_SHARED
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +244,11 @@ def _mentions(
     for span in spans:
         key = entity_key(span.name if span.name in given else names.resolve(span.name))
         is_word = key not in STOP_WORDS or span.name in given
-        if len(key) > 1 and is_word and not (span.entity_type == "name" and _NUMBER.fullmatch(key)):
+        if (
+            len(key) > 1
+            and is_word
+            and not (span.entity_type == "name" and _RE["number"].fullmatch(key))
+        ):
             places.setdefault(key, []).append(span)
     for same in places.values():
         first = same[0]
@@ -328,9 +294,6 @@ def _apart(spans: Sequence[NameSpan], names: Coreference) -> list[NameSpan]:
 # From a chunk's text to the candidate names of each of its sentences.
 
 
-_BETWEEN_ALIASES = re.compile(r"[\s\"”'’]{0,2}(?:\([^()]*\))?[\s,;:(]{0,3}")
-_OF_SUBJECT = re.compile(r"\W*(?:(?:he|she|it|they)\W{1,3})?", re.IGNORECASE)
-"""What stands before a statement about what the text is about: "She | goes by …"."""
 _FARTHEST_HEAD = 60
 """Characters of a parenthesis that may stand between a name and "also known as"."""
 ACRONYM_SCORE = 0.95
@@ -345,8 +308,8 @@ class CandidateFinder:
     """Without its parenthesis."""
     language: str
     """The document's."""
-    phrase: str
-    """A title of several words that capitals alone do not show to be one name; may be empty."""
+    phrase: re.Pattern[str] | None
+    """A title of several words that capitals alone do not show to be one name."""
     caseless: CaselessNames | None
     """None for a document without letters of a caseless script."""
     members: frozenset[str] = frozenset()
@@ -373,9 +336,17 @@ class CandidateFinder:
         if "(" in text[start:end]:
             for short, long in find_definitions(text, start, end):
                 spans += [_defined(text, *long), _defined(text, *short)]
-                aliases.append(_alias(text, short, long, (start, end)))
+                aliases.append(
+                    AliasEvidence(
+                        alias=spans[-1].name,
+                        name=spans[-2].name,
+                        method="acronym",
+                        score=ACRONYM_SCORE,
+                        evidence=text[start:end],
+                    )
+                )
         spans = [_typed(span, text, start, end) for span in spans]
-        ordered = _ordered(spans)
+        ordered = tuple(sorted(spans, key=lambda s: (s.start, -s.end, s.nested)))
         if stated:
             aliases += _stated(text, start, end, ordered, self.title)
         return SentenceSpans(start, end, ordered, tuple(aliases))
@@ -393,7 +364,10 @@ class CandidateFinder:
             [*find_code_names(text, start, end), *find_standards(text, start, end)], whole
         )
         if self.phrase:
-            whole += _find_phrase(self.phrase, text, start, end)
+            whole += [
+                NameSpan(*match.span(), match.group(), type_of_name(match.group()))
+                for match in self.phrase.finditer(text, start, end)
+            ]
         names = find_names(text, start, end)
         if self.foreign:
             names = self.foreign.filter(text, start, names)
@@ -405,26 +379,12 @@ class CandidateFinder:
         return whole + _outside(found, whole) if whole else found
 
 
-def _find_phrase(phrase: str, text: str, start: int, end: int) -> Iterator[NameSpan]:
-    """Where a title stands in the text as it is written."""
-    at = text.find(phrase, start, end)
-    while at >= 0:
-        after = at + len(phrase)
-        if not text[max(start, at - 1) : at].isalnum() and not text[after : after + 1].isalnum():
-            yield NameSpan(at, after, phrase, type_of_name(phrase))
-        at = text.find(phrase, after, end)
-
-
 def _outside(spans: Sequence[NameSpan], whole: Sequence[NameSpan]) -> list[NameSpan]:
     """Spans that lie within none of `whole`."""
     ordered = sorted(whole, key=lambda span: span.start)
     starts = [span.start for span in ordered]
     ends = list(accumulate((span.end for span in ordered), max, initial=0))
     return [s for s in spans if ends[bisect_right(starts, s.start)] < s.end]
-
-
-def _ordered(spans: Iterable[NameSpan]) -> tuple[NameSpan, ...]:
-    return tuple(sorted(spans, key=lambda s: (s.start, -s.end, s.nested)))
 
 
 def _typed(span: NameSpan, text: str, start: int, end: int) -> NameSpan:
@@ -435,24 +395,8 @@ def _typed(span: NameSpan, text: str, start: int, end: int) -> NameSpan:
 
 
 def _defined(text: str, start: int, end: int) -> NameSpan:
-    name = _on_one_line(text[start:end])
+    name = " ".join(text[start:end].split()).strip('`*_"')
     return NameSpan(start, end, name, type_of_name(name))
-
-
-def _on_one_line(name: str) -> str:
-    return " ".join(name.split()).strip('`*_"')
-
-
-def _alias(
-    text: str, short: tuple[int, int], long: tuple[int, int], sentence: tuple[int, int]
-) -> AliasEvidence:
-    return AliasEvidence(
-        alias=_on_one_line(text[slice(*short)]),
-        name=_on_one_line(text[slice(*long)]),
-        method="acronym",
-        score=ACRONYM_SCORE,
-        evidence=text[slice(*sentence)],
-    )
 
 
 def _stated(
@@ -461,33 +405,31 @@ def _stated(
     """Aliases that a sentence states: "Nirvana, formerly known as Skid Row", "X (born Y …"."""
     for left, right in find_statements(text, start, end):
         found = _neighbour(text, spans, left)
-        alias = next((s for s in spans if right <= s.start <= right + 4 and not s.nested), None)
-        head = found.name if found else title if _OF_SUBJECT.fullmatch(text, start, left) else ""
+        near = (s for s in spans if right <= s.start <= right + 4 and not s.nested)
+        alias = next((s for s in near if s.entity_type != "date"), None)
+        head = (
+            found.name if found else title if _RE["of_subject"].fullmatch(text, start, left) else ""
+        )
         # A single word stands for another name where that is what the text is about.
-        if not head or alias is None or not _may_be_alias(alias, of_subject=head == title):
+        if not head or alias is None or not (head == title or " " in alias.name):
             continue
         is_birth_name = text[left : left + 4].lower() == "born"
         if not is_birth_name or (is_person_shaped(head) and is_person_shaped(alias.name)):
-            is_subject = alias.name == title
+            other, name = (head, alias.name) if alias.name == title else (alias.name, head)
             yield AliasEvidence(
-                alias=head if is_subject else alias.name,
-                name=alias.name if is_subject else head,
+                alias=other,
+                name=name,
                 method="exact",
                 score=STATED_SCORE,
                 evidence=text[start:end],
             )
 
 
-def _may_be_alias(span: NameSpan, *, of_subject: bool) -> bool:
-    """Whether the name is telling enough to stand for another wherever it is found."""
-    return (of_subject or " " in span.name) and span.entity_type != "date"
-
-
 def _neighbour(text: str, spans: tuple[NameSpan, ...], position: int) -> NameSpan | None:
     """The name that ends right before `position`, but for punctuation."""
     for span in reversed(spans):
         if span.end <= position and not span.nested and span.entity_type != "date":
-            if _BETWEEN_ALIASES.fullmatch(text, span.end, position):
+            if _RE["between_aliases"].fullmatch(text, span.end, position):
                 return span
             if position - span.end > _FARTHEST_HEAD:
                 return None

@@ -42,12 +42,14 @@ from clew.indexing.relations.sentences import (
     is_whole,
     joint_subject,
     listed_after,
-    mutual_between,
     without_kind,
     without_role,
 )
 from clew.text import entity_key
 from clew.types import ExtractedRelation
+from clew.word_lists import read_patterns
+
+_RE = read_patterns("clew.indexing.relations", "patterns.toml")["patterns"]
 
 LONGEST_GAP = 70
 """Characters between two names that are read at all."""
@@ -63,20 +65,8 @@ _SUBJECT = re.compile(
     + r"))(?P<have>['’]ve)?\s+(?=\w)",
     re.IGNORECASE,
 )
-_SPEAKER = re.compile(r"(?P<person>I)(?:['’]m|(?P<have>['’]ve))?\s+(?=\w)")
-_DATE_FIRST = re.compile(r"(?:(?:in|on|since|from|until|during|by|after|before) (?:the )?)?", re.I)
-_AFTER_DATE = re.compile(r"[,\s]*")
 _AFTER_A_NAME = " \n,'’("
-_WITHIN_CLAUSE = re.compile(r"\b(?:who|which|that) \w+ $")
-_VERB_FIRST = re.compile(r"\s(?!(?:who|which|that|and|is|was|are|were)\b)[a-z]")
-_OPENING = re.compile(r"[\s\-*•–>]*")
-_JOINS_VERBS = re.compile(r",? (?:and|but|then)(?: then)? (?=[a-z])|, (?=[a-z])")
-_OTHER_CLAUSE = re.compile(
-    r"\b(?:who|whom|whose|which|that|where|when|while|because|after|before|until|though|as)\b"
-)
-"""What begins a clause with a subject of its own."""
 _FINITE = frozenset(("is", "was", "are", "were", "has", "had", "have", "will"))
-_FOLLOWING = re.compile(r" (?P<word>[a-z]+)\b")
 
 
 class Owner(NamedTuple):
@@ -213,9 +203,9 @@ def _further_verbs(text: str, start: int, end: int) -> Iterator[int]:
     """Where each further verb of the subject of the first one begins."""
     if not opening_verb(text[start:end]):
         return
-    for joined in _JOINS_VERBS.finditer(text, start, end):
+    for joined in _RE["joins_verbs"].finditer(text, start, end):
         before = text[start : joined.start()]
-        if _OTHER_CLAUSE.search(before):
+        if _RE["other_clause"].search(before):
             return  # "knows Iker, who left A and joined B"
         verb = opening_verb(text[joined.end() : end])
         is_free = joined.group() == ", " or is_denied(before)
@@ -225,7 +215,7 @@ def _further_verbs(text: str, start: int, end: int) -> Iterator[int]:
 
 def opening_word(text: str, start: int) -> int:
     """Where the first word of a sentence is, behind the mark of an item of a list."""
-    mark = _OPENING.match(text, start)
+    mark = _RE["opening"].match(text, start)
     return mark.end() if mark else start
 
 
@@ -239,7 +229,7 @@ def without_opening_verb(text: str, end: int, name: NameSpan) -> NameSpan | None
     if not rest or not is_ordinary(verb) or read_phrase(gap) is None:
         return None
     found = NameSpan(name.end - len(rest), name.end, rest, type_of_name(rest))
-    after = _FOLLOWING.match(text, name.end, end)
+    after = _RE["following"].match(text, name.end, end)
     word = after["word"] if after else ""
     goes_on = word in _FINITE | KINDS or read_phrase(f" {word} ")
     return None if goes_on or not is_whole(text, found, end, gap) else found
@@ -301,7 +291,7 @@ def _of_neighbours(
         if not 3 < len(gap) <= LONGEST_GAP or gap[0] not in _AFTER_A_NAME:
             continue
         head, phrase = left, None
-        is_object = left.start == object_at and _VERB_FIRST.match(gap)
+        is_object = left.start == object_at and _RE["verb_first"].match(gap)
         if not (is_object or _is_governed(text, start, left, gap)):
             phrase = phrase_between(gap, _type(text, left), right.entity_type)
         if subject and (phrase is None or gap.startswith(",")) and (later := read_attribute(gap)):
@@ -333,13 +323,11 @@ def _of_subject(
 def _of_roles(
     text: str, start: int, end: int, left: NameSpan, right: NameSpan
 ) -> Iterator[_Candidate]:
-    """What offices make of two neighbours: "the founder of X is Y"; and "X and Y merged"."""
+    """What offices make of two neighbours: "the founder of X is Y"."""
     if role := role_between(text, start, left, right):
         yield _held(role, left.name, right, left.start)
     elif role := role_after(text, end, left, right):
         yield _Candidate(left.name, Phrase(role.relation_type, 0.75), right, left.start)
-    elif relation_type := mutual_between(text, end, left, right):
-        yield _Candidate(left.name, Phrase(relation_type, 0.75), right, left.start)
 
 
 def _held(role: Role, owner: str, name: NameSpan, start: int, factor: float = 1.0) -> _Candidate:
@@ -377,7 +365,7 @@ def _about_antecedent(
     may_own = not (antecedent.speaks or antecedent.is_described)
     if office and may_own and office[1] == is_person(antecedent):
         yield _held(office[0], antecedent.name, first, start, PRONOUN_FACTOR)
-    opening = (_SPEAKER if antecedent.speaks else _SUBJECT).match(text, start, first.start)
+    opening = (_RE["speaker"] if antecedent.speaks else _SUBJECT).match(text, start, first.start)
     if opening is None or not _means(opening, antecedent):
         return
     kind = "person" if opening["person"] else "thing"
@@ -402,9 +390,9 @@ def _means(opening: re.Match[str], antecedent: Antecedent) -> bool:
 def _behind_date(text: str, start: int, dates: Sequence[NameSpan]) -> int:
     """Where a sentence begins, but for a date: "In 2019 | she moved to Rome"."""
     first = next((date for date in dates if date.start >= start), None)
-    if first is None or not _DATE_FIRST.fullmatch(text, start, first.start):
+    if first is None or not _RE["date_first"].fullmatch(text, start, first.start):
         return start
-    gap = _AFTER_DATE.match(text, first.end)
+    gap = _RE["after_date"].match(text, first.end)
     return gap.end() if gap else first.end
 
 
@@ -413,7 +401,7 @@ def _is_governed(text: str, start: int, name: NameSpan, gap: str) -> bool:
     if gap.lstrip(" ,").startswith(("which ", "who ", "that ")):
         return False
     before = text[max(start, name.start - 30) : name.start].lower().removesuffix("the ")
-    if before.endswith("/") or _WITHIN_CLAUSE.search(before):
+    if before.endswith("/") or _RE["within_clause"].search(before):
         return True
     return before.endswith(_GOVERNING) or (gap.startswith(",") and before.endswith(" and "))
 
@@ -427,13 +415,8 @@ HEADQUARTERED_IN = "headquartered_in"
 _WORD = r"(?!(?:is|was|are|were|remains|became|has)\b)[a-z]+"
 _NOUN = rf"(?P<noun>{_WORD}(?:[ -]{_WORD}){{0,3}})"
 _OF = re.compile(rf"(?:^|(?<=[\s(]))(?:[Tt]he|[Ii]ts|[Tt]heir) {_NOUN} (?:of|at|for) (?:the )?$")
-_IS_ROLES = re.compile(
-    r"(?:,| (?:is|was|are|were|remains|became|has been)(?: now| currently| still)?)?"
-    r"(?P<place> in)? (?:the )?"
-)
 _POSSESSIVE = re.compile(rf"['’]s {_NOUN}(?P<rest>(?:,|\b)[^\n]{{0,30}})")
 _OWNED = re.compile(rf"['’]s {_NOUN}(?=[\s.,;:)]|$)(?! of\b)")
-_COPULA = re.compile(r" (?:is|was|became|remains|has been)(?: now| currently| still)? ")
 _PRONOUN = re.compile(rf"(?P<person>His|Her)?(?:Its)? {_NOUN}(?P<rest>(?:,|\b)[^\n]{{0,30}})")
 _LONGEST = 60
 """Characters of "The chief executive officer of the ", and of what stands between the names."""
@@ -460,7 +443,7 @@ def role_between(text: str, start: int, left: NameSpan, right: NameSpan) -> Role
 
 def role_after(text: str, end: int, left: NameSpan, right: NameSpan) -> Role | None:
     """What the left name is to the right one: "Y is X's founder"."""
-    if not _COPULA.fullmatch(text, left.end, right.start):
+    if not _RE["copula"].fullmatch(text, left.end, right.start):
         return None
     owned = _OWNED.match(text, right.end, end)
     office = owned and _last_office(owned["noun"])
@@ -477,7 +460,7 @@ def role_of_pronoun(text: str, start: int, name: NameSpan) -> tuple[Role, bool] 
 
 
 def _role(noun: str, rest: str, name: NameSpan) -> Role | None:
-    said = _IS_ROLES.fullmatch(rest)
+    said = _RE["is_roles"].fullmatch(rest)
     office = _last_office(noun)
     if said is None or office is None:
         return None

@@ -22,7 +22,9 @@ from clew.times import find_relative, name_of, read_period
 from clew.times.names import name_around
 from clew.times.years import years
 from clew.types import Period
-from clew.word_lists import read_word_lists, word_list
+from clew.word_lists import read_patterns, read_word_lists, word_list
+
+_RE = read_patterns("clew.indexing.relations", "patterns.toml")["phrases"]
 
 LONGEST_PHRASE = 7
 """Words between two names, articles and trades before the second one left out."""
@@ -98,10 +100,6 @@ _APPOSED = re.compile(
     rf", {_ARTICLE}(?:[\w-]+ ){{0,2}}?(?:[a-z-]+ and )?"
     r"(?P<noun>[a-z-]{3,}) (?P<prep>of|to|at|for)"
 )
-_PLACED = re.compile(
-    r"(?:, )?(?:is|was) (?:an?|the|one of the) (?:[\w-]+ ){0,4}?(?P<noun>[a-z]+)"
-    r"(?: (?:located|situated|based))? (?P<prep>in|near)"
-)
 RELATIONAL = word_list(_LISTS["relational_nouns"])
 """Nouns that say what somebody or something is to another: "founder", "capital", "fork"."""
 OFFICES = word_list(_LISTS["offices"])
@@ -109,8 +107,6 @@ OFFICES = word_list(_LISTS["offices"])
 THINGS = word_list(_LISTS["things"])
 """Relational nouns that things are to things: "capital"."""
 SEATS = word_list(_LISTS["seats"])
-MUTUAL: dict[str, str] = _LISTS["mutual"]
-"""Relation types by what two do with each other: "X and Y merged"."""
 _SPOKEN_OFFICE = re.compile(
     rf"\b(?:{'|'.join(sorted(OFFICES | SEATS, key=len, reverse=True)).replace('-', '[ -]')})\b"
 )
@@ -119,21 +115,12 @@ _NO_RELATION_VERBS = word_list(_LISTS["no_relation_verbs"])
 _INTRANSITIVE = word_list(_LISTS["intransitive"])
 _WITH_A_PLACE = PLACE_NOUNS | ORGANISATION_NOUNS | {"community"}
 """What "is a … in" says where it lies."""
-_NEGATION = re.compile(
-    r"\b(?:not|never|no|without|neither|nor|cannot|hardly|barely|rather than|instead of|except"
-    r"|can|may|might|will|would|could|should|must|shall|than|as if|until|unless|if)\b|n['’]t\b"
-)
 _OPENING_VERB = re.compile(rf"{_ADVERB}(?P<verb>[a-z-]{{2,}})\b")
 _AUXILIARIES = word_list("is was has had does did will may can")
 _FINITE = _AUXILIARIES | word_list(_LISTS["past"]) | word_list(_LISTS["present"])
 _OBJECTS = ("", *(f" {preposition}" for preposition in ("in", "at", "to", "for", "on", "with")))
-_BREAK = re.compile(r"^['’]s\b|[.;:!?\"“”()\[\]/|*_#]|, .*, |\d")
-_ASIDE = re.compile(r"\A\s?\((?=(?:an?|the|now|formerly|[a-z-]{3,20}) )")
-"""What opens an apposition like the comma does: "Iceweasel (a version of Firefox)"."""
-_CLOSED = re.compile(r"[.;:!?\"“”()\[\]/|*_#]")
 KINDS = PERSON_NOUNS | WORK_NOUNS | ORGANISATION_NOUNS | PLACE_NOUNS | PRODUCT_NOUNS
 """What a thing may be called: "the film", "the river"."""
-_SPACE = re.compile(r"\s+")
 _ONE_OF_TWO = re.compile(
     rf"\b(?:[a-z-]{{2,20}}ed|{_PARTICIPLES})(?:,? and|,) (?=(?:[a-z-]{{2,20}}ed|{_PARTICIPLES}) )"
 )
@@ -175,7 +162,7 @@ def read_attribute(gap: str) -> Phrase | None:
 
     "X is a 1957 comedy film directed by Y", "… from Z, formed in Y", "… and starring Y".
     """
-    if _CLOSED.search(gap) or _NEGATION.search(gap):
+    if _RE["closed"].search(gap) or _RE["negation"].search(gap):
         return None
     match = _ATTRIBUTE.search(_phrase(gap))
     if match is None or not (match["noun"] in KINDS or match["noun"] in ("and", ",", None)):
@@ -191,8 +178,8 @@ def read_phrase(gap: str) -> Phrase | None:
 
     " was directed by " → directed_by, " is the capital of " → capital_of, " causes " → causes.
     """
-    gap = _ASIDE.sub(", ", gap)
-    if _BREAK.search(gap) or _NEGATION.search(gap):
+    gap = _RE["aside"].sub(", ", gap)
+    if _RE["break"].search(gap) or _RE["negation"].search(gap):
         return None
     words = _ONE_OF_TWO.sub("", _phrase(gap))
     if not words or words.count(" ") >= LONGEST_PHRASE:
@@ -219,12 +206,12 @@ def opening_verb(predicate: str) -> str:
 
 def is_denied(words: str) -> bool:
     """Whether words deny something, or say only that it can be or will be."""
-    return _NEGATION.search(words) is not None
+    return _RE["negation"].search(words) is not None
 
 
 def _phrase(gap: str) -> str:
     """The gap in small letters, without the words that belong to the name after it."""
-    words = with_offices(_SPACE.sub(" ", gap.casefold()).strip())
+    words = with_offices(_RE["space"].sub(" ", gap.casefold()).strip())
     while (shorter := _shortened(words)) != words:
         words = shorter
     return words
@@ -264,7 +251,7 @@ def _verb_phrase(words: str) -> Phrase | None:
 
 
 def _noun_phrase(words: str) -> Phrase | None:
-    placed = _PLACED.fullmatch(words)
+    placed = _RE["placed"].fullmatch(words)
     if placed and placed["noun"] in _WITH_A_PLACE:
         return Phrase(f"located_{placed['prep']}", 0.75)
     apposed = _APPOSED.fullmatch(words)
@@ -289,53 +276,19 @@ def _noun_phrase(words: str) -> Phrase | None:
 # than one that nobody stated.
 
 
-_UNSURE = re.compile(
-    r"\b(?:if|whether|unless|lest|allegedly|reportedly|supposedly|purportedly|presumably|apparently"
-    r"|rumou?r(?:s|ed)?|perhaps|maybe|possibly|probably|likely|unlikely|hypothetical(?:ly)?"
-    r"|suppos(?:e|es|ing)|imagin(?:e|es|ed|ing)|assum(?:e|es|ed|ing)|pretend(?:s|ed|ing)?"
-    r"|would|could|might|den(?:y|ies|ied|ying)|claim(?:s|ed|ing)?|alleg(?:e|es|ed|ing|ations?)"
-    r"|accus(?:e|es|ed|ing|ations?)|believ(?:e|es|ed|ing)|thinks?|thought|doubt(?:s|ed|ful)?"
-    r"|wish(?:es|ed|ing)?|hop(?:e|es|ed|ing)|specul(?:ates?|ated|ation)|suspect(?:s|ed)"
-    r"|sa(?:id|ys|ying)|told|asks?|asked|according to|it is not|nobody|no one|false|untrue|myth"
-    r"|(?:plan|plans|planned|intend|intends|intended|want|wants|wanted|try|tries|tried|fail|fails"
-    r"|failed|refuse|refuses|refused|attempt|attempts|attempted|expected|due|about|going) to"
-    r"|(?:suggest|argue|insist|state|report|write|feel|fear|announce|propose|conclude)(?:s|d|ed)?"
-    r" that|wrote that|felt that)\b",
-    re.IGNORECASE,
-)
-_CODE = re.compile(r"[{}=\\]|\w\(\)|->|\A[#$>|]")
-
-
 @cached(1, longest=1000)  # of a sentence each kind of relation asks it again
 def states_facts(sentence: str) -> bool:
     """Whether what a sentence says is meant as a fact, as far as its words show."""
     if sentence.rstrip(" \n\"'”’)*_").endswith("?"):
         return False
-    return not (_CODE.search(sentence) or _UNSURE.search(sentence))
+    return not (_RE["code"].search(sentence) or _RE["unsure"].search(sentence))
 
 
 # When a relation held, from the dates beside it: "since 2019", "from 2017 to 2022".
 
 
-_CUE = re.compile(
-    r"(?<!\w)(?P<word>since|from|between|until|till|up to|before|after|in|on|during|at)(?: the)?"
-    r"(?: (?:early|late|mid|year|(?:start|beginning|middle|end) of))?[ -]$",
-    re.IGNORECASE,
-)
 _LONGEST_CUE = 30
 """Characters of "from the beginning of "."""
-_TO = re.compile(r" ?[-–—] ?| (?:to|and|until|till|through) (?:the )?")
-_SHORT_TO = re.compile(r" ?[–—] ?(?P<year>\d\d)(?![\d\w])")
-"""The end of "2009–10"; a hyphen would make a month of it."""
-_AFTER_TAIL = re.compile(
-    r"[\s,(]*|(?: (?!(?:and|or|but|when|while|where|who|which|that|because|before|after)\b)"
-    r"[\w'’&-]+){1,6} "
-)
-"""What may stand between a relation's second name and its time: some words, no new clause."""
-_ON_TO_TAIL = re.compile(r"[\w\s'’-]{0,60}")
-"""What may stand between a time and a relation's second name: no other clause, no bracket."""
-_OPENS = re.compile(r"(?:^|[\n.!?:;,(>*#—–\"“)\]-]\s{0,9}|\b(?:and|but|so|that|then)\s)$")
-_BEFORE_HEAD = re.compile(r",? (?:the )?")
 
 
 class Validity(NamedTuple):
@@ -358,19 +311,19 @@ def read_validity(
     after = [date for date in dates if tail.start <= date.start < limit]
     if after and (found := _read(text, after[:2])):
         start, validity = found
-        if after[0].start == tail.start or _AFTER_TAIL.fullmatch(text, tail.end, start):
+        if after[0].start == tail.start or _RE["after_tail"].fullmatch(text, tail.end, start):
             return validity
     between = [date for date in dates if head_start <= date.start and date.end <= tail.start]
-    if between and _ON_TO_TAIL.fullmatch(text, between[-1].end, tail.start):
+    if between and _RE["on_to_tail"].fullmatch(text, between[-1].end, tail.start):
         found = _read(text, between[-2:] if _is_range(text, between) else between[-1:])
         return found and found[1]
     before = [date for date in dates if date.end <= head_start]
-    if before and _BEFORE_HEAD.fullmatch(text, before[-1].end, head_start):
+    if before and _RE["before_head"].fullmatch(text, before[-1].end, head_start):
         found = _read(text, before[-2:] if _is_range(text, before) else before[-1:])
         # "Founded in 1994, Kestrel makes pumps": the date is that of another verb.
         return (
             found[1]
-            if found and _OPENS.search(text, max(0, found[0] - _LONGEST_CUE), found[0])
+            if found and _RE["opens"].search(text, max(0, found[0] - _LONGEST_CUE), found[0])
             else None
         )
     return None
@@ -378,14 +331,14 @@ def read_validity(
 
 def _is_range(text: str, dates: Sequence[NameSpan]) -> bool:
     """Whether the last two of the dates are one range."""
-    to = _TO.fullmatch(text, dates[-2].end, dates[-1].start) if len(dates) > 1 else None
+    to = _RE["to"].fullmatch(text, dates[-2].end, dates[-1].start) if len(dates) > 1 else None
     return to is not None
 
 
 def _read(text: str, dates: Sequence[NameSpan]) -> tuple[int, Validity] | None:
     """Where the words for the time begin, and what the first date says, or it and the second."""
     first = dates[0]
-    cue = _CUE.search(text, max(0, first.start - _LONGEST_CUE), first.start)
+    cue = _RE["cue"].search(text, max(0, first.start - _LONGEST_CUE), first.start)
     start = cue.start() if cue else first.start
     period = read_period(first.name)
     if period is None:
@@ -402,10 +355,10 @@ def _read(text: str, dates: Sequence[NameSpan]) -> tuple[int, Validity] | None:
 def _end_of_range(text: str, dates: Sequence[NameSpan], cue: re.Match[str] | None) -> str | None:
     """The last date of "1985 to 1990" and "between 1985 and 1990", not of "in 1985 and 1990"."""
     first = dates[0]
-    to = _TO.fullmatch(text, first.end, dates[1].start) if len(dates) > 1 else None
+    to = _RE["to"].fullmatch(text, first.end, dates[1].start) if len(dates) > 1 else None
     if to and ("and" not in to.group() or (cue and cue["word"].lower() == "between")):
         return dates[1].name
-    short = _SHORT_TO.match(text, first.end) if first.name.isdigit() else None
+    short = _RE["short_to"].match(text, first.end) if first.name.isdigit() else None
     return f"{first.name[:2]}{short['year']}" if short and short["year"] > first.name[2:] else None
 
 

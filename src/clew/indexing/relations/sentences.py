@@ -19,21 +19,15 @@ from clew.indexing.ner.entity_types import (
     PLACES,
     NameSpan,
     is_first_name,
-    is_ordinary,
     is_person_shaped,
     type_of_description,
     type_of_name,
 )
-from clew.indexing.relations.phrases import KINDS, MUTUAL, RELATIONAL
+from clew.indexing.relations.phrases import KINDS, RELATIONAL
 from clew.text import STOP_WORDS, entity_key
-from clew.word_lists import read_word_lists, word_list
+from clew.word_lists import read_patterns, read_word_lists, word_list
 
-_PARAGRAPH = re.compile(r"\n[ \t]*(?:\n|[-*•+#|]|\d+[.)])")
-_BEFORE_SUBJECT = re.compile(r"(?:[\"“‘'*_(]|the |an? )*", re.IGNORECASE)
-_PRONOUN = re.compile(
-    r"(?:(?:he|she|it|its|his|her)|(?:the|this) (?P<kind>[a-z]{3,20}))\b", re.IGNORECASE
-)
-_RULE = re.compile(r"\W*")
+_RE = read_patterns("clew.indexing.relations", "patterns.toml")["sentences"]
 
 
 class Antecedent(NamedTuple):
@@ -78,35 +72,31 @@ def find_topics(
     end = 0
     is_headed = False
     for sentence in sentences:
-        if _RULE.fullmatch(text, sentence.start, sentence.end):  # what underlines a heading
+        if _RE["rule"].fullmatch(text, sentence.start, sentence.end):  # what underlines a heading
             yield None
             continue
-        if not is_headed and _PARAGRAPH.search(text, end, sentence.start + 1):
+        if not is_headed and _RE["paragraph"].search(text, end, sentence.start + 1):
             topic = None
         yield topic
         is_headed = is_heading(text, sentence.start, sentence.end)
-        topic = (
-            _heading_topic(text, sentence)
-            if is_headed
-            else _next_topic(text, sentence, topic, subject_key)
-        )
+        if is_headed:  # what the first sentence below is about: the name that is all of it
+            title = text[sentence.start : sentence.end].strip("# \t\n*_")
+            topic = next((n for n in sentence.names if text[n.start : n.end] == title), None)
+        else:
+            topic = _next_topic(text, sentence, topic, subject_key)
         end = sentence.end
-
-
-def _heading_topic(text: str, sentence: TopicSentence) -> NameSpan | None:
-    """What the first sentence below a heading is about: the name that is all of the heading."""
-    title = text[sentence.start : sentence.end].strip("# \t\n*_")
-    return next((n for n in sentence.names if text[n.start : n.end] == title), None)
 
 
 def _next_topic(
     text: str, sentence: TopicSentence, topic: NameSpan | None, subject_key: str
 ) -> NameSpan | None:
     first = next((name for name in sentence.names if name.entity_type != "date"), None)
-    opening = _BEFORE_SUBJECT.match(text, sentence.start)
+    opening = _RE["before_subject"].match(text, sentence.start)
     start = opening.end() if opening else sentence.start
     if first is not None and first.start <= start:
-        topic = _as_thing(first) if text[sentence.start : start].lower() == "the " else first
+        # What has an article is no person, whatever else it is.
+        is_thing = text[sentence.start : start].lower() == "the " and first.entity_type == "name"
+        topic = first._replace(entity_type="thing") if is_thing else first
     elif not (topic and _goes_on(text, sentence.start, topic)):
         return None
     assert topic is not None
@@ -114,39 +104,27 @@ def _next_topic(
         return topic
     beside = find_subject(text, sentence.start, sentence.end, sentence.names)
     told = beside.predicate if beside else sentence.start
-    others = (
+    rivals = (
         name
         for name in sentence.names
-        if name.start >= told and entity_key(name.name) != entity_key(topic.name)
+        if name.start >= told
+        and entity_key(name.name) != entity_key(topic.name)
+        and name.entity_type != "date"
+        and is_person(topic) == is_person(name)
     )
-    return None if any(_rivals(topic, other) for other in others) else topic
-
-
-def _as_thing(name: NameSpan) -> NameSpan:
-    """What has an article is no person, whatever else it is."""
-    return name._replace(entity_type="thing") if name.entity_type == "name" else name
+    return None if any(rivals) else topic
 
 
 def _goes_on(text: str, start: int, topic: NameSpan) -> bool:
     """Whether a sentence opens with what stands for the topic: "It", "Its founder", "The firm"."""
-    opening = _PRONOUN.match(text, start)
+    opening = _RE["pronoun"].match(text, start)
     kind = opening and opening["kind"]
     return bool(opening) and (not kind or type_of_description(kind) == topic.entity_type)
-
-
-def _rivals(topic: NameSpan, other: NameSpan) -> bool:
-    """Whether a pronoun for the topic could mean the other name as well."""
-    return other.entity_type != "date" and is_person(topic) == is_person(other)
 
 
 # Where a sentence says that its places lie: "in Notodden, Telemark, Norway".
 
 
-_COMMA = re.compile(r", ")
-_IN_BEFORE = re.compile(r"\b(?:in|at|near|from|of|to) (?:the )?$")
-_AFTER_REGION = re.compile(
-    r"[.,;:)]?(?:$|\n|[ ](?P<joined>(?:and|or)[ ](?=[a-z]))?(?!and\b|or\b|[A-Z&]))|[)]"
-)
 _LONGEST_CHAIN = 4
 _REGIONS = PLACES | {
     name.replace("-", " ")
@@ -162,13 +140,15 @@ def find_places(
     The last is a well-known place, the first is none where there are more: such is a list.
     """
     for i, region in enumerate(names):
-        after = _AFTER_REGION.match(text, region.end, end)
+        after = _RE["after_region"].match(text, region.end, end)
         if after is None or region.name.casefold() not in _REGIONS:
             continue
         first = i
         while first and i - first < _LONGEST_CHAIN and _may_lie(text, names[first - 1 : first + 1]):
             first -= 1
-        before = _IN_BEFORE.search(text, max(start, names[first].start - 10), names[first].start)
+        before = _RE["in_before"].search(
+            text, max(start, names[first].start - 10), names[first].start
+        )
         is_known = names[first].name.casefold() in _REGIONS
         is_list = (is_known or after["joined"]) if i - first > 1 else is_known and after["joined"]
         if before and not is_list:
@@ -178,7 +158,7 @@ def find_places(
 def _may_lie(text: str, names: Sequence[NameSpan]) -> bool:
     place, region = names
     is_place = place.entity_type in ("place", "name") and not is_person(place)
-    return is_place and _COMMA.fullmatch(text, place.end, region.start) is not None
+    return is_place and _RE["comma"].fullmatch(text, place.end, region.start) is not None
 
 
 # What stands around names: whole or part of a longer one, listed with others, with dates between.
@@ -188,18 +168,8 @@ def _may_lie(text: str, names: Sequence[NameSpan]) -> bool:
 
 LONGEST_LIST = 12
 """Names of a list of which the same is said."""
-_DATE_CUE = re.compile(
-    r",?(?:^|(?<=\s))(?:(?:in|on|since|from|until|during|after|before|around|at)(?: the)?"
-    r"(?: (?:early|late|mid))?)?\s$",
-    re.IGNORECASE,
-)
-_MARKS = re.compile(
-    r"^(?:\(\))?[`*_\"”]{1,3}(?=\s)\s|\s(?::(?:[a-z]{1,6}:)?[a-z]{2,12}:)?[`*_\"“]{1,3}[!~]?$"
-)
-"""What marks names at either end of the words between them: "foo` uses :func:`bar"."""
 _LONGEST_MARKED = 80
 """Characters of a name between back quotes."""
-_BESIDE = re.compile(r"[-‐/\w@]|['’]s\b|\s(?P<word>[a-z][\w-]*)")
 MAY_FOLLOW = STOP_WORDS | word_list(
     # What may stand after a name without making it part of a longer one.
     "via per since until within without upon among along across toward towards alongside onto amid"
@@ -210,19 +180,13 @@ MAY_FOLLOW = STOP_WORDS | word_list(
     " written produced published released founded born aged plus versus et"
 )
 _DEGREES = word_list("phd ph.d b.a m.a mba bachelor master doctorate")
-_KIND_AFTER = re.compile(r"[`*_\"”]{0,2}[ \n](?P<noun>[a-z]{4,14})(?=[ \n,])")
-_ARTICLE = re.compile(r"\b[Tt](?:he|his)[ \n][`*_\"“]{0,2}$")
 CODE_KINDS = word_list(read_word_lists("clew.indexing.structure", "kinds.toml")["after"])
 """Nouns that say what a thing of code is: "module"."""
-_OWNED = re.compile(r"\b(?:his|her|their|its|my|your|our)$")
-_LIST = re.compile(r"\s*(?:,|,?\s(?:and|&))\s+(?:the )?")
-_AND = re.compile(r",?\s(?:and|&)\s+(?:the )?")
-_ROLE_OF = re.compile(r"(?P<role>\w+) (?:of|at|for) (?:the )?")
 
 
 def without_role(name: NameSpan) -> NameSpan:
     """Without the role that it begins with: "Acme" of "CEO of Acme"."""
-    role = _ROLE_OF.match(name.name)
+    role = _RE["role_of"].match(name.name)
     if role is None or role["role"].casefold() not in RELATIONAL:
         return name
     rest = name.name[role.end() :]
@@ -232,10 +196,12 @@ def without_role(name: NameSpan) -> NameSpan:
 
 def without_kind(text: str, name: NameSpan, end: int) -> int:
     """Where a name ends with the noun that says its kind: "the `asyncio` module | provides"."""
-    said = _KIND_AFTER.match(text, name.end, end)
+    said = _RE["kind_after"].match(text, name.end, end)
     if said is None or said["noun"] not in CODE_KINDS:
         return name.end
-    return said.end() if _ARTICLE.search(text, max(0, name.start - 8), name.start) else name.end
+    return (
+        said.end() if _RE["article"].search(text, max(0, name.start - 8), name.start) else name.end
+    )
 
 
 def is_attribute(name: str) -> bool:
@@ -251,12 +217,12 @@ def gap_between(text: str, start: int, end: int, dates: Sequence[NameSpan]) -> s
     kept = []
     for date in dates:
         if start <= date.start < end:
-            kept.append(_DATE_CUE.sub(" ", text[start : date.start]).rstrip())
+            kept.append(_RE["date_cue"].sub(" ", text[start : date.start]).rstrip())
             start = max(start, date.end)
     gap = "".join(kept) + text[start:end]
     # What opens with a back quote and does not close with one is speech: "answered `Come on!'".
     is_speech = gap.endswith("`") and "`" not in text[end : end + _LONGEST_MARKED]
-    return gap if is_speech else _MARKS.sub(" ", gap)
+    return gap if is_speech else _RE["marks"].sub(" ", gap)
 
 
 def is_whole(text: str, name: NameSpan, end: int, gap: str) -> bool:
@@ -264,11 +230,11 @@ def is_whole(text: str, name: NameSpan, end: int, gap: str) -> bool:
 
     It is not in "uses the Werkzeug | routing system", "sold its Linux | division" or "Bob | 's".
     """
-    after = _BESIDE.match(text, name.end, end)
+    after = _RE["beside"].match(text, name.end, end)
     if after is None:
         return True
     word = after["word"]
-    if word is None or (word not in MAY_FOLLOW and _OWNED.search(gap.rstrip())):
+    if word is None or (word not in MAY_FOLLOW and _RE["owned"].search(gap.rstrip())):
         return False
     if name.entity_type == "code" and word in CODE_KINDS:
         return True
@@ -284,25 +250,23 @@ def listed_after(text: str, told: Sequence[NameSpan], first: NameSpan) -> list[N
             continue
         gap = text[last.end : name.start]
         alike = is_person(name) == is_person(first) and "place" not in {first.entity_type}
-        if len(listed) == LONGEST_LIST or not (alike and _LIST.fullmatch(gap)):
+        if len(listed) == LONGEST_LIST or not (alike and _RE["list"].fullmatch(gap)):
             break
         listed.append(name)
         last = name
-        if _AND.fullmatch(gap):
+        if _RE["and"].fullmatch(gap):
             closed = len(listed)
             break
     whole = listed[:closed]
+    if not whole or not is_whole(text, whole[-1], len(text), ""):
+        return []
+    # A verb that follows at once begins a clause: "… and Bob | sang".
+    after = _RE["beside"].match(text, whole[-1].end)
     return (
-        whole
-        if whole and is_whole(text, whole[-1], len(text), "") and not _acts(text, whole[-1])
-        else []
+        []
+        if after and after["word"] in ("is", "was", "are", "were", "has", "had", "did")
+        else whole
     )
-
-
-def _acts(text: str, name: NameSpan) -> bool:
-    """Whether a verb follows at once, so that the name begins a clause: "… and Bob | sang"."""
-    after = _BESIDE.match(text, name.end)
-    return bool(after and after["word"] in ("is", "was", "are", "were", "has", "had", "did"))
 
 
 def joint_subject(
@@ -312,7 +276,7 @@ def joint_subject(
     before = next((n for n in reversed(told) if n.end <= name.start), None)
     if before is None or before.start != start or is_person(before) != is_person(name):
         return None
-    return before if _AND.fullmatch(text, before.end, name.start) else None
+    return before if _RE["and"].fullmatch(text, before.end, name.start) else None
 
 
 # Where the predicate of a sentence begins, behind what stands beside its subject.
@@ -323,22 +287,8 @@ def joint_subject(
 
 
 _MOST_BESIDE = 3
-_ARTICLE_SUBJECTS = re.compile(r"[\"“‘'*_(]{0,3}(?:(?P<the>[Tt]he)|[Aa]n?)? ?")
-_ASIDE = re.compile(r"\s?\([^()\n]{1,80}\)")
-_PLACED = re.compile(r",? (?:in|at|near|from) (?:the )?")
-_APPOSED = re.compile(
-    r", (?:an?|the|which|who|whose|based|located|situated|headquartered|founded|born|formerly"
-    r"|originally|now|then|part|home|known|also|in|of|from|at|near|one"
-    r"|[a-z]+(?: [a-z]+){0,2} (?:of|at))"
-    r"\b[^,;:.()\"“”!?\n]{1,80},"
-)
 PREDICATE = re.compile(r" (?!and\b|or\b|but\b)[a-z]")
 """What follows a subject that is said to do something."""
-_MUTUAL = re.compile(
-    rf"(?: (?:were|have|had|got|later|then)){{0,2}} (?P<verb>{'|'.join(sorted(MUTUAL))})\b"
-)
-_JOINED = re.compile(r",? (?:and|&) (?:the )?")
-_GOES_ON = re.compile(r" (?:with|to|by|the|an?|his|her|their)\b| [^\W\d_a-z]")
 
 
 class Subject(NamedTuple):
@@ -353,12 +303,12 @@ class Subject(NamedTuple):
 def find_subject(text: str, start: int, end: int, names: Sequence[NameSpan]) -> Subject | None:
     """The name that opens `text[start:end]`, where something stands behind it."""
     name = next((one for one in names if one.start >= start), None)
-    opening = name and _ARTICLE_SUBJECTS.fullmatch(text, start, name.start)
+    opening = name and _RE["article_subjects"].fullmatch(text, start, name.start)
     if name is None or opening is None:
         return None
     at, place = name.end, None
     for _ in range(_MOST_BESIDE):
-        aside = _APPOSED.match(text, at, end) or _ASIDE.match(text, at, end)
+        aside = _RE["apposed"].match(text, at, end) or _RE["aside"].match(text, at, end)
         if aside:
             at = aside.end()
             continue
@@ -374,85 +324,7 @@ def find_subject(text: str, start: int, end: int, names: Sequence[NameSpan]) -> 
 
 def _placed(text: str, at: int, end: int, names: Sequence[NameSpan]) -> NameSpan | None:
     """The name of the place that "in Stennick" names at a position."""
-    preposition = _PLACED.match(text, at, end)
+    preposition = _RE["placed"].match(text, at, end)
     if preposition is None:
         return None
     return next((name for name in names if name.start == preposition.end()), None)
-
-
-def mutual_between(text: str, end: int, left: NameSpan, right: NameSpan) -> str | None:
-    """What two names do with each other: "X and Y merged in 2019" → merged_with."""
-    if not _JOINED.fullmatch(text, left.end, right.start):
-        return None
-    verb = _MUTUAL.match(text, right.end, end)
-    if verb is None or _GOES_ON.match(text, verb.end(), end):
-        return None
-    return MUTUAL[verb["verb"]]
-
-
-# What a sentence gives its names as examples of: "distributions such as Debian and Fedora".
-#
-# Hearst, "Automatic acquisition of hyponyms from large text corpora" (1992).
-
-
-_LONGEST_LIST = 12
-_LISTS = read_word_lists("clew.indexing.relations", "phrases.toml")
-_VAGUE = word_list(_LISTS["vague_nouns"]) | DEMONYMS
-_MARKS_EXAMPLES = r"[\s`\"“*_:(]{0,4}(?:[a-z]{2,5}:`)?(?:the )?"
-_SUCH_AS = re.compile(
-    rf"\b(?P<noun>[a-z]{{3,20}}),?\s(?:such as|including|e\.g\.,?|for example)\s?{_MARKS_EXAMPLES}$"
-)
-_LISTED = re.compile(
-    r"[`\"”*_)]{0,3}(?:,|,?\s(?:and|or|and/or))[\s`\"“*_:(]{1,4}(?:[a-z]{2,5}:`)?(?:the )?"
-)
-_OTHERS = re.compile(
-    r"[`\"”*_)]{0,3},?\s(?:and|or)\s(?:(?:many|several|some|all|similar)\s)?other\s"
-    r"(?:[a-z-]{3,20}\s)?(?P<noun>[a-z]{3,20})(?=[\s,.;:)]|$)"
-)
-
-
-def find_examples(
-    text: str, start: int, end: int, names: Sequence[NameSpan]
-) -> Iterator[tuple[NameSpan, str]]:
-    """(name, noun in the singular) of each name that is an example of what the noun says."""
-    for i, name in enumerate(names):
-        before = _SUCH_AS.search(text, max(start, name.start - 50), name.start)
-        if before and (noun := singular(before["noun"])):
-            listed = list(_list_from(text, names, i))
-            # "applications such as the KDE desktop" are not what KDE is.
-            if is_whole(text, listed[-1], end, ""):
-                yield from ((one, noun) for one in listed)
-        after = _OTHERS.match(text, name.end, end)
-        if after and (noun := singular(after["noun"])):
-            yield from ((one, noun) for one in _list_to(text, names, i))
-
-
-def _list_from(text: str, names: Sequence[NameSpan], first: int) -> Iterator[NameSpan]:
-    yield names[first]
-    for left, right in zip(names[first:], names[first + 1 : first + _LONGEST_LIST], strict=False):
-        if not _LISTED.fullmatch(text, left.end, right.start):
-            return
-        yield right
-        if text[left.end : right.start].strip('`"”*_) ,').startswith(("and", "or")):
-            return
-
-
-def _list_to(text: str, names: Sequence[NameSpan], last: int) -> Iterator[NameSpan]:
-    yield names[last]
-    for i in range(last, max(0, last - _LONGEST_LIST), -1):
-        gap = text[names[i - 1].end : names[i].start]
-        if gap.strip('`"”“*_():acdefmntuhls \n') != "," or "\n\n" in gap:
-            return
-        yield names[i - 1]
-
-
-def singular(noun: str) -> str:
-    """The singular of an English plural that tells what things are; empty for others."""
-    if not noun.endswith("s") or noun.endswith(("ss", "us", "is")) or noun in STOP_WORDS:
-        return ""
-    one = noun[:-1]
-    if noun.endswith("ies"):
-        one = f"{noun[:-3]}y"
-    elif noun.endswith(("sses", "xes", "ches", "shes")):
-        one = noun[:-2]
-    return "" if one in _VAGUE or noun in _VAGUE or not is_ordinary(one) else one

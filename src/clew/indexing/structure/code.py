@@ -24,20 +24,21 @@ from clew.indexing.syntax.parse import (
 )
 from clew.text import entity_key
 from clew.types import Statement, Structure
+from clew.word_lists import read_patterns
 
 if TYPE_CHECKING:
     from clew.types import Document
 
 
+_RE = read_patterns("clew.indexing.structure", "patterns.toml")["code"]
+
+
 CODE = "code"
 """The type of all entities of code."""
-_DOTTED = re.compile(r"[^\W\d][\w$]*(?:(?:\.|::|->)[^\W\d][\w$]*)*")
-_STEP = re.compile(r"\.|::|->")
 _OWN = frozenset({"self", "this", "cls", "Self"})
 _SEES_OWN_CLASS = frozenset({"java", "cpp"})
 """Languages whose methods call each other by their bare names."""
 _ONE_NAMESPACE = frozenset({"c", "cpp"})
-_FILE_ALONE = re.compile(r"\bstatic\b[^;}/]*\Z")
 _RELATIONS = {
     "extends": "extends",
     "implements": "implements",
@@ -104,7 +105,7 @@ def _prefix(text: str, one: Definition, syntax: Syntax, module: str) -> Sequence
     if syntax.language not in _ONE_NAMESPACE:
         return [module] if module else []
     before = text[max(one.start, one.name_start - 200) : one.name_start]
-    is_alone = one.kind == "function" and len(one.path) == 1 and _FILE_ALONE.search(before)
+    is_alone = one.kind == "function" and len(one.path) == 1 and _RE["file_alone"].search(before)
     return [module] if is_alone or one.path == ("main",) else []
 
 
@@ -180,9 +181,9 @@ class _Stated:
 
     def _meaning(self, one: Reference, place: int) -> str | None:
         """The qualified name of what a reference names; None where that is not known."""
-        if not _DOTTED.fullmatch(one.name):
+        if not _RE["dotted"].fullmatch(one.name):
             return None
-        parts = _STEP.split(one.name)
+        parts = _RE["step"].split(one.name)
         path = self._syntax.definitions[place].path
         if one.kind == "call" and parts[0] in {*_OWN, self._syntax.definitions[place].self_name}:
             return self._own(parts, path) if len(parts) == 2 else None
@@ -268,10 +269,6 @@ def _statement(head: str, relation: str, tail: str, start: int, end: int) -> Sta
 SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
 _LONGEST = 5000
 """Characters of an import statement that are read."""
-_GROUP = re.compile(r"(?P<before>[^{},]*+)\{(?P<parts>[^{}]*+)\}")
-_COMMENT = re.compile(r"#[^\n]*|//[^\n]*")
-_QUOTED = re.compile(r"""["'`]([^"'`\n]{1,300})["'`]""")
-_NAME = re.compile(r"[\w$]+")
 
 
 class Import(NamedTuple):
@@ -299,10 +296,10 @@ def imports_of(text: str, language: str, source: str, module: str) -> Iterator[I
     elif language == "go":
         yield from _go(text)
     elif language == "rust":
-        yield from _rust(_COMMENT.sub(" ", text), module)
+        yield from _rust(_RE["comment"].sub(" ", text), module)
     else:
         written = text.strip('<>" \t')
-        if _NAME.search(written):
+        if _RE["name"].search(written):
             yield Import(written)
 
 
@@ -345,7 +342,7 @@ def _renamed(part: str) -> tuple[str, str]:
 
 
 def _script(text: str, source: str) -> Iterator[Import]:
-    quoted = _QUOTED.findall(text)
+    quoted = _RE["quoted"].findall(text)
     if not quoted:
         return
     module = imported_script(source, quoted[-1])
@@ -360,11 +357,11 @@ def _script(text: str, source: str) -> Iterator[Import]:
     if "* as" in default:
         local = default.rpartition("* as")[2].strip()
         yield Import(module, local, module, True)
-    elif _NAME.fullmatch(default):
+    elif _RE["name"].fullmatch(default):
         yield Import(module, default, module, True)
     for part in inside.partition("}")[0].split(",") if brace else ():
         name, local = _renamed(part.replace(":", " as ").removeprefix("type "))
-        if name and _NAME.fullmatch(local):
+        if name and _RE["name"].fullmatch(local):
             yield Import(module, local, f"{module}.{name}")
 
 
@@ -380,14 +377,14 @@ def _java(text: str) -> Iterator[Import]:
 
 
 def _go(text: str) -> Iterator[Import]:
-    quoted = _QUOTED.search(text)
+    quoted = _RE["quoted"].search(text)
     if quoted is None:
         return
     path = quoted[1]
     parts = [part for part in path.split("/") if not re.fullmatch(r"v\d+", part)]
     package = re.sub(r"\.v\d+$", "", parts[-1]) if parts else ""
     named = text[: quoted.start()].strip()
-    if named in {"_", "."} or not _NAME.fullmatch(package):
+    if named in {"_", "."} or not _RE["name"].fullmatch(package):
         yield Import(path)
     else:
         yield Import(path, named or package, package, True)
@@ -416,7 +413,7 @@ def _rust(text: str, module: str) -> Iterator[Import]:
 
 def _leaves(tree: str) -> Iterator[tuple[str, str]]:
     """(path, local name) of every leaf of a tree such as `a::{b,c::{d=e,*}}`."""
-    while (found := _GROUP.search(tree)) and len(tree) <= 10 * _LONGEST:
+    while (found := _RE["group"].search(tree)) and len(tree) <= 10 * _LONGEST:
         within = ",".join(found["before"] + part for part in found["parts"].split(",") if part)
         tree = tree[: found.start()] + within + tree[found.end() :]
     for leaf in filter(None, tree.split(",")):

@@ -6,7 +6,6 @@ is for filters, and states no relation.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,10 +23,13 @@ from clew.indexing.splitting.outline import headings
 from clew.indexing.structure.enter import structure
 from clew.text import STOP_WORDS, entity_key
 from clew.types import AliasEvidence, Statement
-from clew.word_lists import word_list
+from clew.word_lists import read_patterns, word_list
 
 if TYPE_CHECKING:
     from clew.types import Document
+
+
+_RE = read_patterns("clew.indexing.structure", "patterns.toml")["document"]
 
 
 LONGEST_NAME = 80
@@ -76,12 +78,6 @@ FIELDS = {
 """By the field's name in snake_case."""
 _SERIES = ("pep", "rfc", "bip", "eip", "xep", "jep", "dep")
 """Fields that number a document of a series, whose other fields give bare numbers."""
-_SPLIT = re.compile(r"(?<!\s)\s*+(?:[;,]\s*|(?<=\s)(?:and|&)\s+)")
-_ADDRESS = re.compile(r"(?<!\s)\s*+(?:<[^<>]{0,200}>|\([^()@]{0,200}+@[^()]{0,200}\))")
-_NO_NAME = re.compile(
-    r"https?:|[\w.+-]+@|[\d\s.,:/-]+\Z|(?:yes|no|true|false|none|n/?a|tbd)\Z", re.I
-)
-_NOT_WORD = re.compile(r"\W+")
 
 
 @structure(most=_MOST)
@@ -116,32 +112,28 @@ def _place(text: str, name: str, value: str) -> tuple[int, int]:
 def _values(given: object, tail_type: str) -> list[str]:
     """The names in a value: a list, or a text of several with commas between them."""
     values = given if isinstance(given, list) else [given]
-    texts = [_ADDRESS.sub("", str(v)).strip() for v in values[:_MOST_VALUES] if v is not None]
+    texts = [_RE["address"].sub("", str(v)).strip() for v in values[:_MOST_VALUES] if v is not None]
     if tail_type == "concept" or isinstance(given, list):
         return texts
-    return [part for text in texts for part in _SPLIT.split(text[:1000])][:_MOST_VALUES]
+    return [part for text in texts for part in _RE["split"].split(text[:1000])][:_MOST_VALUES]
 
 
 def snake_case(name: str) -> str:
     """The name in snake_case: "Superseded-By" → superseded_by."""
-    return "_".join(word for word in _NOT_WORD.split(name.casefold()) if word)
+    return "_".join(word for word in _RE["not_word"].split(name.casefold()) if word)
 
 
 def is_name(text: str) -> bool:
     """Whether a value can name something: short, with letters, no address, number or yes and no."""
     if not (0 < len(text) <= LONGEST_NAME and len(text.split()) <= _MOST_WORDS):
         return False
-    return bool(entity_key(text)) and _NO_NAME.match(text) is None
+    return bool(entity_key(text)) and _RE["no_name"].match(text) is None
 
 
 # What the sections of a document are about, by their headings.
 
 
 _MOST_WORDS_HEADINGS = 5
-_NUMBER = re.compile(r"\A(?:(?:\d{1,3}|[A-Z])(?:\.\d{1,3}){0,5}[.:)]?|[IVX]{1,5}[.:)])\s+")
-_SERIES_HEADINGS = re.compile(r"[A-Z]{2,6}[ -]\d{1,6}(?=:)")
-"""What "PEP 572: Assignment expressions" is about."""
-_CODE = re.compile(r"\w[._]\w|[a-z][A-Z]|[A-Z]{2}|\d")
 GENERIC = SECTION_WORDS | word_list(
     "introduction overview summary abstract conclusion conclusions background motivation rationale"
     " references bibliography index contents glossary acknowledgements acknowledgments preface"
@@ -176,8 +168,8 @@ def described(document: Document) -> Iterator[Statement]:
 
 def subject_of(heading: str) -> str:
     """What a heading names; empty where it is a sentence, a question, or says only what comes."""
-    text = _NUMBER.sub("", " ".join(heading.split()), count=1).strip(" .:*_\"'`“”")
-    if numbered := _SERIES_HEADINGS.match(text):
+    text = _RE["number"].sub("", " ".join(heading.split()), count=1).strip(" .:*_\"'`“”")
+    if numbered := _RE["series_headings"].match(text):
         return numbered.group()
     words = text.split()
     ends_in_marks = not (text[:1].isalnum() and text[-1:].isalnum())
@@ -188,7 +180,7 @@ def subject_of(heading: str) -> str:
         return ""
     if len(words) == 1:  # an identifier, or no word of the language
         is_number = any(map(str.isdigit, text)) and not any(map(str.isalpha, text))
-        return text if not is_number and (_CODE.search(text) or not is_ordinary(text)) else ""
+        return text if not is_number and (_RE["code"].search(text) or not is_ordinary(text)) else ""
     if first in STARTERS or first in STOP_WORDS or {",", ";", "?", "!", ":"} & set(text):
         return ""
     capital = all(w[0].isupper() or w[0].isdigit() or w in CONNECTORS for w in words)
@@ -226,17 +218,8 @@ FIELD_NAMES = frozenset(LABELS) | frozenset(
     " notes note attendees present apologies agenda goal goals summary type kind name".split()
 )
 """Labels of fields: what a list defines is none of them."""
-_LINE = re.compile(
-    r"^[ \t]{0,4}(?:[-*+•][ \t]{1,4})?(?:\*\*|__)?"
-    r"(?P<label>[^\W\d_a-z][^\W\d_]+(?: [a-z]+){0,2})"
-    r"(?:\*\*:|:\*\*|__:|:__|:)[ \t]{1,12}(?P<value>[^\n]{2,100})$",
-    re.MULTILINE,
-)
-_SPLIT_LABELS = re.compile(r"[;,]|\s(?:and|&)\s")
-_MARKS = re.compile(r"[*_`\[\]]|\([^()]{0,80}\)|<[^<>]{0,80}>")
 _TOP = 1_500
 """Characters of a document within which fields are about all of it."""
-_SECOND_HEADING = re.compile(r"\n#{1,6} ")
 
 
 @structure(most=_MOST)
@@ -245,11 +228,11 @@ def labels(document: Document) -> Iterator[Statement]:
     if document.media_type in (MAIL, "text/x-rst"):
         return
     top = document.text[:_TOP]
-    second = _SECOND_HEADING.search(top, 1)
-    for match in _LINE.finditer(top, 0, second.start() if second else len(top)):
+    second = _RE["second_heading"].search(top, 1)
+    for match in _RE["line"].finditer(top, 0, second.start() if second else len(top)):
         field = LABELS.get(snake_case(match["label"]))
-        value = _MARKS.sub("", match["value"]).strip().rstrip(".")
-        names = [name.strip() for name in _SPLIT_LABELS.split(value)]
+        value = _RE["marks"].sub("", match["value"]).strip().rstrip(".")
+        names = [name.strip() for name in _RE["split_labels"].split(value)]
         if field and field.tail_type != "concept" and all(map(names_something, names)):
             for name in names:
                 yield Statement(
@@ -314,13 +297,6 @@ def markdown_links(document: Document) -> Iterator[Statement | AliasEvidence]:
 # A table of two columns that are called field and value is about the document.
 
 
-_LINE_TABLES = re.compile(r"^[ \t]*\|[^\n]+", re.MULTILINE)
-_BLOCK = re.compile(r"(?:^[ \t]*\|[^\n]+(?:\n|\Z))++", re.MULTILINE)
-_SEPARATOR = re.compile(r"[\s|:]*-[\s|:-]*")
-_CELL = re.compile(r"(?<!\\)\|")
-_MARKS_TABLES = re.compile(
-    r"[*`]+|\[(?P<text>[^\[\]]{0,200})\](?:\([^()\s]{0,500}\)|\[[^\[\]]{0,200}\])"
-)
 _FIELD_NAMES = frozenset("field key property attribute name item".split())
 _VALUE_NAMES = frozenset("value".split())
 _NO_RELATION = frozenset(
@@ -329,7 +305,6 @@ _NO_RELATION = frozenset(
     " next prev previous home up back".split()
 )
 """Columns that do not hold names."""
-_NAME = re.compile(r"[^\W\d_]")
 
 
 _Row = tuple[list[str], int, int]
@@ -367,15 +342,16 @@ def tables(document: Document) -> Iterator[Statement]:
 
 def _tables(text: str) -> Iterator[list[_Row]]:
     """The rows of each table, its header first and without the line below that."""
-    for block in _BLOCK.finditer(text):
+    for block in _RE["block"].finditer(text):
         rows: list[_Row] = []
         separators = []
-        for line in _LINE_TABLES.finditer(text, *block.span()):
-            if _SEPARATOR.fullmatch(line.group()):
+        for line in _RE["line_tables"].finditer(text, *block.span()):
+            if _RE["separator"].fullmatch(line.group()):
                 separators.append(len(rows))
                 continue
             cells = (
-                _MARKS_TABLES.sub(r"\g<text>", c) for c in _CELL.split(line[0].strip().strip("|"))
+                _RE["marks_tables"].sub(r"\g<text>", c)
+                for c in _RE["cell"].split(line[0].strip().strip("|"))
             )
             rows.append(([c.replace("\\|", "|").strip() for c in cells], *line.span()))
         if separators[-1:] == [1]:
@@ -391,5 +367,5 @@ def _column(name: str) -> Field | None:
 
 def names_something(cell: str) -> bool:
     """Whether a cell names something: a few words that begin with a capital."""
-    first = _NAME.search(cell)
+    first = _RE["name"].search(cell)
     return bool(first and first.group().isupper()) and len(cell.split()) <= 6 and is_name(cell)

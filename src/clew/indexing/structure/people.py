@@ -14,6 +14,7 @@ from clew.indexing.reading.formats.mail_parts import Person, from_flat
 from clew.indexing.structure.enter import structure
 from clew.times import to_time
 from clew.types import AliasEvidence, Statement
+from clew.word_lists import read_patterns
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -21,35 +22,13 @@ if TYPE_CHECKING:
     from clew.types import Document
 
 
+_RE = read_patterns("clew.indexing.structure", "patterns.toml")["people"]
+
+
 _Place = tuple[str, int, int]
 """A name and its range."""
 
 
-_PRESENT = re.compile(
-    r"^[ \t]{0,8}(?:[-*+#>]{1,6}[ \t]{1,4})?[*_]{0,3}"
-    r"(?:(?P<absent>apologies(?: for absence| from)?|absent|regrets)"
-    r"|present|attendees|attending|attended by|participants|in attendance)"
-    r"[*_]{0,3}[ \t]{0,4}(?::(?P<names>[^\n]{0,2000}))?$",
-    re.I | re.M,
-)
-_BLANK = re.compile(r"\n{0,3}")
-_ITEM_MINUTES = re.compile(r"[ \t]{0,8}(?:[-*+]|\d{1,3}[.)])[ \t]{1,4}(?P<name>[^\n]{1,200})\n?")
-_BETWEEN = re.compile(r",|;|\band\b|\t")
-_ASIDE_MINUTES = re.compile(r"\([^()]{0,200}\)|\[[^\[\]]{0,200}\]|[*_`@]")
-_SAID = re.compile(
-    r"^[ \t]{0,8}(?:[-*+>][ \t]{1,4})?[*_]{0,3}"
-    r"(?P<name>[^\W\d_][\w'’.-]{0,40}(?: [\w'’.-]{1,40}){0,3})"
-    r"[*_]{0,3}:[*_]{0,3}[ \t]{1,4}\S",
-    re.M,
-)
-_ACTION = re.compile(
-    r"(?:^[ \t]{0,8}(?:[-*+•>][ \t]{1,4})?[*_]{0,3}(?i:actions?)(?: points?| items?)?"
-    r"[*_]{0,3}:[*_]{0,3}[ \t]{1,4}"
-    r"|\b(?:[Aa]greed|[Dd]ecided|[Rr]esolved):? that )"
-    r"(?P<name>[^\W\d_a-z][\w'’-]{1,30}(?: [^\W\d_a-z][\w'’.-]{0,30}){1,3})"
-    r" (?:to|will|would|should|shall) ",
-    re.MULTILINE,
-)
 _MOST_MINUTES = 200
 """People of a meeting."""
 _KINDS = frozenset({"text/plain", "text/markdown", "text/x-rst", "text/html"})
@@ -62,7 +41,7 @@ def minutes_structure(document: Document) -> Iterator[Statement]:
         return
     found = [
         ("absent_from" if line["absent"] else "attended", place)
-        for line in _PRESENT.finditer(document.text)
+        for line in _RE["present"].finditer(document.text)
         for place in _listed(document.text, line)
     ]
     # Who was there opens a line by the name, or by a part of it that is nobody else's: "Ada: …".
@@ -70,10 +49,10 @@ def minutes_structure(document: Document) -> Iterator[Statement]:
     for name in {name for relation, (name, _, _) in found if relation == "attended"}:
         for part in {name, *name.split()}:
             short.setdefault(part, set()).add(name)
-    for match in _SAID.finditer(document.text):
+    for match in _RE["said"].finditer(document.text):
         if len(meant := short.get(match["name"], ())) == 1:
             found.append(("spoke_in", (*meant, *match.span("name"))))
-    for match in _ACTION.finditer(document.text):
+    for match in _RE["action"].finditer(document.text):
         if is_person_shaped(match["name"]):
             found.append(("has_action_in", (match["name"], *match.span("name"))))
     for relation, place in found:
@@ -99,9 +78,9 @@ def _listed(text: str, match: re.Match[str]) -> Iterator[_Place]:
         yield from _names_minutes(match["names"], match.start("names"))
         return
     at = match.end()
-    at += len(_BLANK.match(text, at)[0])  # type: ignore[index]
+    at += len(_RE["blank"].match(text, at)[0])  # type: ignore[index]
     for _ in range(_MOST_MINUTES):
-        item = _ITEM_MINUTES.match(text, at)
+        item = _RE["item_minutes"].match(text, at)
         if item is None:
             return
         yield from _names_minutes(item["name"], item.start("name"))
@@ -111,9 +90,9 @@ def _listed(text: str, match: re.Match[str]) -> Iterator[_Place]:
 def _names_minutes(text: str, offset: int) -> Iterator[_Place]:
     """The names of persons among what is listed, nothing else."""
     at = 0
-    for between in (*_BETWEEN.finditer(text), None):
+    for between in (*_RE["between"].finditer(text), None):
         end = between.start() if between else len(text)
-        name = " ".join(_ASIDE_MINUTES.sub(" ", text[at:end]).split()).strip(" .:–-")
+        name = " ".join(_RE["aside_minutes"].sub(" ", text[at:end]).split()).strip(" .:–-")
         while name.partition(" ")[0].casefold().strip(".") in COURTESY:
             name = name.partition(" ")[2]
         if is_person_shaped(name) or (name.istitle() and is_first_name(name)):

@@ -19,58 +19,16 @@ from clew.indexing.structure.document import FIELD_NAMES, GENERIC, is_name, snak
 from clew.indexing.structure.enter import structure
 from clew.text import entity_key
 from clew.types import Statement
-from clew.word_lists import read_word_lists, word_list
+from clew.word_lists import read_patterns, read_word_lists, word_list
 
 if TYPE_CHECKING:
     from clew.types import Document
 
 
+_RE = read_patterns("clew.indexing.structure", "patterns.toml")["terms"]
+
+
 _RST = "text/x-rst"
-_DEFINITION = re.compile(
-    r"^(?:(?P<term>[^\W_][^\n:;.!?|]{0,60})\n(?:\n?:[ \t]{1,8}|[ ]{2,8})"
-    r"|[-*+][ \t]{1,4}\*\*(?P<bold>[^*\n]{1,60})\*\*(?:[ \t]?[:–—-])?[ \t]{1,4})"
-    r"(?P<text>(?:An?|The)[ ][^\n]{8,})",
-    re.MULTILINE,
-)
-_LABELLED = re.compile(
-    r"^(?:(?:\[\d{1,4}\]\([^()\n]{0,60}\))?[-*+•]?[ \t]{0,4}"
-    r"\*\*(?P<bold>[^*\n:]{2,60})(?:\*\*:|:\*\*)"
-    r"|[-*+•][ \t]{1,4}``?(?P<code>[^`\n]{2,60})``?[ ]?[:–—-])"
-    r"[ \t]{1,4}(?P<text>[^\W_][^\n]{8,})",
-    re.MULTILINE,
-)
-_TERM = re.compile(
-    r"(?<=\n\n)(?P<term>[^\W_][^\n:;.!?|]{0,60}?)(?: : [^\n]{1,60})?\n[ ]{1,8}"
-    r"(?P<text>[^\W_][^\n]{8,})"
-)
-"""In reStructuredText, whatever follows below a line and further in defines it."""
-
-
-_ALONE = re.compile(r"(?<=\n\n)`(?P<code>[^`\s]{2,60})`\n\n(?P<text>[^\W\d_a-z][^\n]{8,})")
-"""What lists of definitions in HTML become when they are read."""
-_ROW = re.compile(
-    r"^[ \t]{0,8}\|[ \t]{0,8}`(?P<code>[^`\s|]{2,60})`[ \t]{0,40}\|[ \t]{0,8}"
-    r"(?P<text>[^\W\d_a-z][^\n|]{12,})",
-    re.MULTILINE,
-)
-_OPTION = re.compile(
-    r"^[ \t]{0,8}(?:-\w(?:,|[ ]|,[ ]))?(?P<code>--[a-z][\w-]{1,40})"
-    r"(?:[= ]?[<\[]?[\w=<>|.-]{1,30}\]?)?"
-    r"(?:[ ]{2,40}|\n[ ]{4,20})(?P<text>[^\W\d_a-z][^\n]{8,})",
-    re.MULTILINE,
-)
-"""An entry of a list of options: "--force  Overwrites what is there"."""
-_LISTED = re.compile(
-    r"^[ \t]{0,8}[-*•‣+][ \t]{1,4}(?P<item>[a-z][\w.+-]{2,40})"
-    r"(?:[ ](?:[-–—=]|--)[ ]|:[ ](?=an?[ ]|the[ ]))(?P<text>[^\W_][^\n]{8,})",
-    re.MULTILINE,
-)
-"""An entry without marks: "- lintian - checks packages", "- gbp: a suite for packages"."""
-_CITATION = re.compile(
-    r"(?:(?<![\w/.-])(?P<series>RFC|PEP|BCP|BIP|EIP|XEP|JEP|ISO(?:/IEC)?|IEEE|ECMA|CVE)"
-    r"(?:[ \u00a0]|-(?=\d)|(?=\d))|:(?P<role>pep|rfc):`)"
-    r"(?P<number>\d{1,6}(?:[.-]\d{1,7})?)(?![\w%])"
-)
 
 
 @structure(prose=False, most=2_000)
@@ -109,8 +67,15 @@ def definitions(document: Document) -> Iterator[Statement]:
 
 
 def _defined(document: Document) -> Iterator[re.Match[str]]:
-    patterns = (_DEFINITION, _LABELLED, _ALONE, _ROW, _OPTION, _LISTED)
-    for pattern in (*patterns, *((_TERM,) if document.media_type == _RST else ())):
+    patterns = (
+        _RE["definition"],
+        _RE["labelled"],
+        _RE["alone"],
+        _RE["row"],
+        _RE["option"],
+        _RE["listed"],
+    )
+    for pattern in (*patterns, *((_RE["term"],) if document.media_type == _RST else ())):
         yield from pattern.finditer(document.text)
 
 
@@ -119,7 +84,7 @@ def citations(document: Document) -> Iterator[Statement]:
     """`cites`, once a document cited, from what the document is about: "RFC 2616", "PEP 8"."""
     own = f"{entity_key(document.title)} "
     numbers = {f"{name} {value}".casefold() for name, value in document.metadata.items() if value}
-    for match in _CITATION.finditer(document.text):
+    for match in _RE["citation"].finditer(document.text):
         series = match["series"] or match["role"].upper()
         name = f"{series}{'-' if series == 'CVE' else ' '}{match['number']}"
         if name.casefold() not in numbers and f"{entity_key(name)} " not in own:
@@ -152,35 +117,18 @@ _WITH_PARTS = word_list(
     "mod class func function meth method attr attribute exc exception data const type member obj"
 )
 """Roles of what stands within another by its dotted name."""
-_QUALIFIED = re.compile(r"(?P<whole>[a-z_]\w{1,40}(?:\.\w{2,40}){0,4})\.(?P<part>[^\W\d]\w{1,40})")
-"""A dotted name, whose first part may be a module: `os.environ`."""
-_IMPORTED = re.compile(r"\b(?:from|import)[ ](?P<name>[a-z_][\w.]{1,60})")
-_MEMBER = re.compile(
-    r"(?P<whole>(?:\w{1,40}\.){0,4}[A-Z]{1,40}[a-z]\w{1,40})\.(?P<part>[a-z_]\w{2,40})"
-)
-"""A member of a class, as far as the capitals show: `Directive.option_spec`."""
 _NAME = r"[!~]?(?P<name>(?:--?)?[^\W\d][\w.:@/+-]{1,60})"
 _MARKED = re.compile(
     rf"(?::(?:[a-z]{{1,6}}:)?(?P<role>[a-z]{{2,12}}):`[!~]?\.?{_NAME}|(?<![`:])(?P<ticks>``?)"
     rf"{_NAME.replace('name', 'ticked')}|(?<![\w\"])\"{_NAME.replace('name', 'quoted')})"
     r"(?:\(\))?[`\"]{1,2}(?![`\"\w])"
 )
-_DIRECTIVE = re.compile(
-    r"^[ \t]{0,12}\.\. (?:[a-z]{1,4}:)?(?:auto)?(?P<role>[a-z]{4,10})::[ \t]{1,4}"
-    r"(?P<name>(?:--?)?[^\W\d][\w./-]{1,80})",
-    re.MULTILINE,
-)
-"""What defines code in reStructuredText: `.. function:: os.stat(path)`."""
-_NOUN_AFTER = re.compile(r"\s(?P<noun>[a-z]{3,14})(?![\w-])(?:\s(?P<next>[a-z]+))?")
-_BEFORE_NAME = re.compile(r"(?:(?P<first>[\w']{1,10})\s)?(?P<last>[^\W\d_]{1,12}['’\s]?)\s?$")
-_BETWEEN = re.compile(r"(?:,|,?\s(?:and|or))\s")
 _COMPOUND = _AFTER | word_list(
     "name names call calls object objects value values definition definitions instance instances"
     " argument arguments parameter parameters body signature declaration level system page pages"
     " documentation source code loader manager handler support path"
 )
 """Nouns behind a noun that make another thing of it: "the `foo` module loader"."""
-_FILE = re.compile(r"\w\.\w|/")
 _UNKNOWN_TYPE = media_type_of("")
 _ENDINGS = word_list("txt log conf cfg ini bak orig odt png svg jpg gif exe dll tar zip gz deb rpm")
 """Endings of files, beside those that are read."""
@@ -211,7 +159,7 @@ def code_names(document: Document) -> Iterator[Statement]:
 def _marked_names(text: str) -> Iterator[Statement]:
     marked = list(_marked(text))
     modules = frozenset(_modules(text, marked))
-    for match in _DIRECTIVE.finditer(text):
+    for match in _RE["directive"].finditer(text):
         # A class in small letters is one of a style sheet.
         is_style = match["role"] == "class" and match["name"].islower() and "." not in match["name"]
         if (kind := _ROLES.get(match["role"])) and not is_style:
@@ -220,7 +168,7 @@ def _marked_names(text: str) -> Iterator[Statement]:
             yield from _parts(one, modules)
     listed: list[_Marked] = []
     for one in marked:
-        if listed and not _BETWEEN.fullmatch(text, listed[-1].end, one.start):
+        if listed and not _RE["between"].fullmatch(text, listed[-1].end, one.start):
             listed.clear()
         listed = [*listed[-_LONGEST_LIST_OF_CODE:], one]
         if kind := _ROLES.get(one.role):
@@ -237,7 +185,7 @@ def _marked_names(text: str) -> Iterator[Statement]:
 
 def _modules(text: str, marked: Iterable[_Marked]) -> Iterator[str]:
     """First parts of dotted names: what the text imports, marks alone, or has deep parts of."""
-    for match in _IMPORTED.finditer(text):
+    for match in _RE["imported"].finditer(text):
         yield match["name"].partition(".")[0]
     for one in marked:
         first, _, rest = one.name.partition(".")
@@ -256,12 +204,12 @@ def _parts(one: _Marked, modules: Collection[str]) -> Iterator[Statement]:
 
 def _whole_of(name: str, modules: Collection[str]) -> str:
     """What a dotted name is a part of: a class, by its capitals, or a module; empty if unclear."""
-    said = _MEMBER.fullmatch(name) or _QUALIFIED.fullmatch(name)
+    said = _RE["member"].fullmatch(name) or _RE["qualified"].fullmatch(name)
     if said is None or _is_file_ending(said["part"]) or not _HOSTS.isdisjoint(name.split(".")):
         return ""
     whole = said["whole"]
     first = whole.partition(".")[0]
-    is_held = said.re is _MEMBER or (first in modules and first not in _INSTANCES)
+    is_held = said.re is _RE["member"] or (first in modules and first not in _INSTANCES)
     return whole if is_held else ""
 
 
@@ -272,7 +220,7 @@ def _is_file_ending(part: str) -> bool:
 def _marked(text: str) -> Iterator[_Marked]:
     for match in _MARKED.finditer(text):
         name = (match["name"] or match["ticked"] or match["quoted"]).rstrip(".:/-")
-        if match["role"] == "file" and not _FILE.search(name):
+        if match["role"] == "file" and not _RE["file"].search(name):
             continue
         if entity_key(name) and name.casefold() not in PLACEHOLDERS:
             yield _Marked(match.start(), match.end(), name, match["role"] or "")
@@ -280,7 +228,7 @@ def _marked(text: str) -> Iterator[_Marked]:
 
 def _kind_before(text: str, one: _Marked) -> str:
     """What "the command `x`" says that it is; empty where nothing is said."""
-    before = _BEFORE_NAME.search(text, max(0, one.start - 26), one.start)
+    before = _RE["before_name"].search(text, max(0, one.start - 26), one.start)
     if before is None or before["last"].strip().casefold() not in _BEFORE:
         return ""
     article = (before["first"] or "").casefold().rpartition("'")
@@ -290,7 +238,7 @@ def _kind_before(text: str, one: _Marked) -> str:
 
 def _kinds_after(text: str, listed: list[_Marked]) -> Iterator[tuple[_Marked, str]]:
     """What "the `x` and `y` modules" says of each."""
-    said = _NOUN_AFTER.match(text, listed[-1].end)
+    said = _RE["noun_after"].match(text, listed[-1].end)
     if said is None or said["next"] in _COMPOUND or not _has_article(text, listed[0].start):
         return
     # Many of one name are its instances: "the `Node` elements".
@@ -301,7 +249,7 @@ def _kinds_after(text: str, listed: list[_Marked]) -> Iterator[tuple[_Marked, st
 
 
 def _has_article(text: str, position: int) -> bool:
-    before = _BEFORE_NAME.search(text, max(0, position - 26), position)
+    before = _RE["before_name"].search(text, max(0, position - 26), position)
     return bool(before and before["last"].strip().casefold() in ("the", "this", "new"))
 
 

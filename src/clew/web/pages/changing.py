@@ -6,6 +6,7 @@ import os
 import re
 import tomllib
 from base64 import b64encode
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
-    from clew.ports import AuditEntry
     from clew.web.request import PageRequest
 
 
@@ -90,19 +90,16 @@ def undo(page: PageRequest) -> Response:
     if entry is None or entry.undo is None or number not in allowed:
         raise NotFoundError(f"change {number} is not there to be taken back; look at the log again")
     page.call("undo_change", entry_id=number)
-    return RedirectResponse(_place(page, entry), 303)
-
-
-def _place(page: PageRequest, entry: AuditEntry) -> str:
-    """The page of what a change was about."""
-    known = entry.undo or {}
+    # To the page of what the change was about.
+    known = entry.undo
     if entry.tool == "refuse_merge":
-        return page.url("merges")
-    if entry.tool == "merge_entities":
-        return page.url("entity", name=known["names"][0])
-    if entry.tool == "split_entity":  # what was split off is no entity any more
-        return page.url(f"entities/{known['entity_id']}")
-    return page.url(f"entities/{page.sent('entity') or known.get('entity_id')}")
+        place = page.url("merges")
+    elif entry.tool == "merge_entities":
+        place = page.url("entity", name=known["names"][0])
+    else:  # what was split off is no entity any more
+        own = None if entry.tool == "split_entity" else page.sent("entity")
+        place = page.url(f"entities/{own or known.get('entity_id')}")
+    return RedirectResponse(place, 303)
 
 
 # Putting the graph right: each change through its tool, each page then offers the way back.
@@ -306,8 +303,13 @@ class Shown:
 
 def settings(page: PageRequest) -> Response:
     """All settings by group."""
-    found = list(_flat(page.engine.settings, Settings.model_construct(), _from_file()))
-    if not _runs_the_server(page):
+    said: Mapping[str, Any] = {}
+    with suppress(OSError, ValueError):
+        said = tomllib.loads(Path(SETTINGS_FILE).read_text(encoding="utf-8"))
+    found = list(_flat(page.engine.settings, Settings.model_construct(), said))
+    # Who sits at this machine runs the server; an issuer of tokens names anybody so.
+    is_local = page.scope.caller.name == Caller().name
+    if not is_local or page.engine.settings.serve.oauth.issuer:
         found = [shown for shown in found if shown.name.partition(".")[0] in _TENANTS]
     groups: dict[str, list[Shown]] = {}
     for shown in found:
@@ -315,11 +317,6 @@ def settings(page: PageRequest) -> Response:
         groups.setdefault(group, []).append(shown)
     changed = sum(shown.origin != "default" for shown in found)
     return render_page(page, "settings.html", groups=groups, changed=changed)
-
-
-def _runs_the_server(page: PageRequest) -> bool:
-    """Whether the caller sits at this machine; an issuer of tokens names anybody so."""
-    return page.scope.caller.name == Caller().name and not page.engine.settings.serve.oauth.issuer
 
 
 def _flat(
@@ -354,10 +351,3 @@ def _value(path: str, value: object) -> str:
     if isinstance(value, tuple):
         return ", ".join(_USER.sub("//…@", str(item)) for item in value)
     return _USER.sub("//…@", str(value))
-
-
-def _from_file() -> Mapping[str, Any]:
-    try:
-        return tomllib.loads(Path(SETTINGS_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}

@@ -1,0 +1,349 @@
+"""Indexing, importing, copying and backing up at the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.content import content
+from tests.e2e.conftest import Library, Run
+
+# --- `clew index`: what it says before and after it reads.
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for name in ("ada", "bell", "clock"):
+        (folder / f"{name}.txt").write_text(f"The {name} of the mill at Harrow Ford.")
+    return folder
+
+
+def preview(in_process: Run, folder: Path) -> dict[str, list[str]]:
+    done = in_process("index", folder, "--dry-run", "--json")
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    return {kind: [Path(source).name for source in found[kind]] for kind in found}
+
+
+def test_a_dry_run_says_what_a_run_then_does(in_process: Run, notes: Path, tmp_path: Path) -> None:
+    names = ["ada.txt", "bell.txt", "clock.txt"]
+    before = preview(in_process, notes)
+    assert before == {"new": names, "changed": [], "unchanged": [], "gone": []}
+    assert not (tmp_path / ".clew").exists()
+
+    assert in_process("index", notes).returncode == 0
+    assert preview(in_process, notes)["unchanged"] == names
+
+    (notes / "ada.txt").write_text("Another text.")
+    (notes / "bell.txt").unlink()
+    (notes / "door.txt").write_text("A door.")
+    expected = {
+        "new": ["door.txt"],
+        "changed": ["ada.txt"],
+        "unchanged": ["clock.txt"],
+        "gone": ["bell.txt"],
+    }
+    assert preview(in_process, notes) == expected
+    assert preview(in_process, notes) == expected
+    report = json.loads(in_process("index", notes, "--prune", "--json").stdout)
+    assert [report[name] for name in ("added", "changed", "unchanged", "pruned")] == [1, 1, 1, 1]
+
+
+def test_files_that_only_a_pack_understands_are_told_until_it_is_enabled(
+    in_process: Run, notes: Path
+) -> None:
+    (notes / "Papers.BIB").write_text("@article{a, title={The Clock}, author={Ada Morn}}\n")
+    (notes / "todo.txt").write_text("(A) Oil the clock due:2026-05-04\n")
+    (notes / "people.vcf").write_text("BEGIN:VCARD\nVERSION:3.0\nFN:Ada Morn\nEND:VCARD\n")
+    said = in_process("index", notes).stderr
+    assert "1 file was read as plain text; the pack papers knows its format" in said
+    assert "2 files were read as plain text; the pack personal knows their format" in said
+    assert "constitution" not in said
+
+    (notes / "ada.txt").write_text("Another text.")
+    report = json.loads(in_process("index", notes, "--pack", "papers", "--json").stdout)
+    assert report["for_packs"] == {"personal": 2}
+    assert "plain text" not in in_process("index", notes).stderr
+
+
+def test_of_a_file_with_many_bad_records_some_are_listed(in_process: Run, notes: Path) -> None:
+    (notes / "C#").mkdir()
+    (notes / "C#" / "empty.pdf").write_bytes(b"%PDF-")
+    events = "BEGIN:VEVENT\nUID:a\nEND:VEVENT\n" * 250
+    (notes / "bad.ics").write_text(f"BEGIN:VCALENDAR\n{events}END:VCALENDAR\n")
+    said = in_process("index", notes, "--pack", "personal").stdout
+    assert said.count("no start") == 200
+    assert "50 more of its records" in said
+    assert said.count("malformed PDF") == 1
+
+    (notes / "bad.ics").touch()
+    report = json.loads(in_process("index", notes, "--retry", "--json").stdout)
+    assert sum("no start" in item["reason"] for item in report["skipped"]) == 250
+
+
+def test_empty_files_are_listed_and_no_failure(in_process: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    for name, text in {"a.md": "", "b.txt": " \n\t", "c.html": "<script>1</script>"}.items():
+        (folder / name).write_text(text)
+
+    alone = in_process("index", "empty")
+    (folder / "d.md").write_text("The mill stands.")
+    beside = in_process("index", "empty")
+
+    assert (alone.returncode, beside.returncode) == (0, 0)
+    assert alone.stdout.startswith("0 added")
+    assert beside.stdout.startswith("1 added")
+    assert all(name in alone.stdout for name in ("a.md", "b.txt", "c.html"))
+
+
+def test_a_file_that_moved_is_told_until_the_old_document_is_dropped(
+    in_process: Run, notes: Path
+) -> None:
+    in_process("index", notes)
+    (notes / "ada.txt").rename(notes / "lovelace.txt")
+    done = in_process("index", notes)
+    assert "lovelace.txt was notes/ada.txt, which is gone; --prune drops that" in done.stderr
+    assert "which is gone" not in in_process("index", notes, "--prune").stderr
+    documents = json.loads(in_process("documents", "--json").stdout)
+    assert sorted(Path(d["source"]).name for d in documents) == [
+        "bell.txt",
+        "clock.txt",
+        "lovelace.txt",
+    ]
+
+
+# --- cli copies
+
+
+def test_a_backup_is_written_once_and_restored(in_process: Run, library: Library) -> None:
+    store = ("--store", library.store)
+    made = in_process("backup", "copy.db", *store)
+    again = in_process("backup", "copy.db", *store)
+    in_process("delete", str(library.folder / "mill.md"), "--yes", *store)
+    refused = in_process("restore", "copy.db", *store)
+    restored = in_process("restore", "copy.db", "--yes", "--json", *store)
+
+    assert (made.returncode, made.stdout.endswith("bytes written and checked\n")) == (0, True)
+    assert (again.returncode, "exists already" in again.stderr) == (2, True)
+    assert (refused.returncode, "3 documents would be replaced" in refused.stderr) == (2, True)
+    assert json.loads(restored.stdout) == {"path": "copy.db", "documents": 4}
+    assert in_process("check", *store).returncode == 0
+    assert "Jonas Reed" in in_process("search", "Who built the mill?", *store).stdout
+
+
+def test_a_backup_of_the_default_store_is_restored(in_process: Run) -> None:
+    """Its folder is named relative to the working directory."""
+    in_process("index", "-", stdin="Ada Morn keeps the mill.")
+    in_process("backup", "copy.db")
+
+    restored = in_process("restore", "copy.db", "--yes", "--json")
+
+    assert json.loads(restored.stdout) == {"path": "copy.db", "documents": 1}
+
+
+def test_what_is_no_backup_is_refused(in_process: Run, library: Library) -> None:
+    missing = in_process("restore", "none.db", "--store", library.store)
+    wrong = in_process("restore", library.folder / "mill.md", "--yes", "--store", library.store)
+
+    assert (missing.returncode, wrong.returncode) == (2, 2)
+    assert len(missing.stderr.splitlines()) == len(wrong.stderr.splitlines()) == 1
+    assert in_process("check", "--store", library.store).returncode == 0
+
+
+def test_documents_of_other_settings_are_indexed_again(in_process: Run, library: Library) -> None:
+    store = ("--store", library.store)
+    same = in_process("reindex", "--json", *store)
+    changed = in_process("reindex", *store, CLEW_SPLIT__CHUNK_TOKENS="40")
+
+    assert json.loads(same.stdout) == {"documents": 0}
+    assert (changed.returncode, changed.stdout) == (0, "4 documents indexed again\n")
+
+
+def test_progress_is_a_bar_of_documents(library: Library, tmp_path: Path) -> None:
+    terminal = pytest.importorskip("tests.e2e.test_cli_terminal")  # where there are terminals
+    arguments = ("reindex", "--store", library.store)
+    shown = terminal.on_terminal(*arguments, cwd=tmp_path, CLEW_SPLIT__CHUNK_TOKENS="40")
+
+    assert re.search(r"reindex .*4/4", shown)
+    assert shown.endswith("4 documents indexed again\n")
+
+
+def test_what_is_in_the_way_of_indexing_again_is_one_line(
+    in_process: Run, library: Library
+) -> None:
+    folder = library.store / "default"
+    held = content(folder / "clew.db")
+    (folder / ".reindex").write_text("in the way")
+    failed = in_process(
+        "reindex", "--json", "--store", library.store, CLEW_SPLIT__CHUNK_TOKENS="40"
+    )
+
+    assert (failed.returncode, failed.stdout) == (2, "")
+    (line,) = failed.stderr.splitlines()
+    assert line.startswith("Error: cannot build in")
+    assert ".reindex" in line
+    assert content(folder / "clew.db") == held
+
+
+def test_a_full_disk_is_one_line_and_changes_nothing(in_process: Run, library: Library) -> None:
+    folder = library.store / "default"
+    held, size = content(folder / "clew.db"), (folder / "clew.db").stat().st_size
+    arguments = ("reindex", "--store", library.store)
+    failed = limited(size // 2, *arguments, CLEW_SPLIT__CHUNK_TOKENS="40")
+
+    assert (failed.returncode, failed.stdout) == (2, "")
+    # A slow machine says now and then how far it is.
+    (error,) = (s for s in failed.stderr.splitlines() if not re.fullmatch(r"\w+: \d+ of \d+", s))
+    assert error.startswith("Error: the store ")
+    assert "disk" in error
+    assert content(folder / "clew.db") == held
+    assert (
+        in_process(*arguments, CLEW_SPLIT__CHUNK_TOKENS="40").stdout
+        == "4 documents indexed again\n"
+    )
+
+
+def limited(
+    size: int, *arguments: str | Path, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """The command, which can write no file beyond a size."""
+    resource = pytest.importorskip("resource")
+    return subprocess.run(
+        [sys.executable, "-m", "clew", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
+        timeout=120,
+        check=False,
+    )
+
+
+# --- cli copying
+
+
+# The command as it is, but slow, and with batches so small that there are many.
+_SLOWLY = """
+import sys, time
+import clew.engine.maintenance as copying
+from clew.cli import main
+from clew.stores.copy import StoreCopy
+
+copying._ROWS = copying._ROWS_WITH_VECTORS = 2
+write_rows = StoreCopy.write_rows
+
+def write_slowly(self, table, rows, **marks):
+    write_rows(self, table, rows, **marks)
+    print("written", flush=True)
+    time.sleep(0.2)
+
+StoreCopy.write_rows = write_slowly
+main()
+"""
+
+
+def test_a_store_is_copied_and_compared(in_process: Run, library: Library) -> None:
+    first = in_process("copy", "--from", library.store, "--to", "there")
+    again = in_process("copy", "--from", library.store, "--to", "there", "--json")
+
+    assert first.returncode == 0, first.stderr
+    lines = first.stdout.splitlines()
+    assert lines[0].split() == ["table", "rows", "hash"]
+    assert [line.split()[:2] for line in lines if line.startswith("documents")] == [
+        ["documents", "4"]
+    ]
+    assert lines[-1].endswith("both stores hold the same")
+    report = json.loads(again.stdout)
+    assert (again.returncode, report["written"], report["resumed"]) == (0, 0, False)
+    assert {len(table["digest"]) for table in report["tables"]} == {32}
+    assert report["source"] == [str(library.store), "default"]
+    assert in_process("check", "--store", "there").returncode == 0
+    assert "Jonas Reed" in in_process("search", "Who built the mill?", "--store", "there").stdout
+
+
+def test_a_namespace_is_copied_under_another_name(in_process: Run, library: Library) -> None:
+    store = ("--store", library.store)
+    there = in_process("copy", *store, "--to", library.store, "--to-namespace", "second")
+    back = in_process("copy", *store, "--namespace", "second", "--to", "there")
+    stats = in_process("stats", "--json", "--store", "there", "--namespace", "second")
+
+    assert (there.returncode, back.returncode) == (0, 0)
+    assert json.loads(stats.stdout)["documents"] == 4
+
+
+def test_what_cannot_be_copied_is_told_in_one_line(in_process: Run, library: Library) -> None:
+    in_process("index", library.folder / "mill.md", "--store", "other")
+    refused = [
+        in_process("copy", "--from", "none", "--to", "there"),
+        in_process("copy", "--from", library.store, "--to", library.store),
+        in_process("copy", "--from", library.store, "--to", "other"),
+        in_process("copy", "--from", library.store, "--to", "ftp://there"),
+    ]
+
+    assert {done.returncode for done in refused} == {2}
+    assert {len(done.stderr.splitlines()) for done in refused} == {1}
+    assert "there is no store" in refused[0].stderr
+    assert "onto itself" in refused[1].stderr
+    assert "holds something else already" in refused[2].stderr
+
+
+def test_an_interrupted_copy_says_so_and_goes_on(
+    in_process: Run, library: Library, tmp_path: Path
+) -> None:
+    command = ["copy", "--from", str(library.store), "--to", str(tmp_path / "there")]
+    with subprocess.Popen(
+        [sys.executable, "-c", _SLOWLY, *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert [process.stdout.readline() for _ in range(3)] == ["written\n"] * 3
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+    opened = in_process("stats", "--store", "there")
+    resumed = in_process(*command, "--json")
+
+    assert process.returncode == 130
+    assert f"To go on: clew copy --from {library.store} --to {tmp_path / 'there'}" in told
+    assert opened.returncode == 2
+    assert f"is an unfinished copy of '{library.store}'" in opened.stderr
+    assert f"`clew copy --from {library.store} --to {tmp_path / 'there'}`" in opened.stderr
+    assert json.loads(resumed.stdout)["resumed"] is True
+    assert in_process("check", "--store", "there").returncode == 0
+
+
+# --- `clew audit`: what was changed through tools.
+
+
+def test_changes_through_tools_are_listed_newest_first(in_process: Run, library: Library) -> None:
+    store = ("--store", library.store)
+    assert in_process("audit", *store).stdout == ""
+    for title in ("\x1b[31mred", "blue"):
+        given = json.dumps({"title": title, "text": "Edda Rowe cast a bell."})
+        assert in_process("call", "ingest_document", given, *store).returncode == 0
+
+    printed = in_process("audit", *store)
+    entries = json.loads(in_process("audit", "--json", *store).stdout)["entries"]
+    before = ("--cursor", str(entries[0]["id"]))
+    older = json.loads(in_process("audit", "--json", *before, *store).stdout)["entries"]
+
+    assert (printed.returncode, printed.stderr) == (0, "")
+    assert printed.stdout.index("blue") < printed.stdout.index("red")
+    assert "\x1b" not in printed.stdout
+    assert "bell" not in printed.stdout
+    assert [(e["tool"], e["subjects"]) for e in entries] == [
+        ("ingest_document", {"title": "blue"}),
+        ("ingest_document", {"title": "\x1b[31mred"}),
+    ]
+    assert older == entries[1:]

@@ -1,0 +1,515 @@
+"""Indexing, jobs and reindexing that are killed, and completed."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import clew
+from clew.errors import StoreBusyError
+from clew.jobs.runner import make_runner
+from clew.stores.sqlite.store import SqliteStore
+from clew.stores.vectors.matrix import VectorMatrix
+from clew.testing.entries import EMBEDDER, make_entry, make_vector
+from clew.testing.fakes import HashEmbedder
+from clew.wiring import make_jobs
+from tests.content import content
+
+# --- Indexing is killed at twenty random moments: the store is sound and can be completed.
+
+
+MOMENTS = 20
+DOCUMENTS = 120
+INDEX = """
+import sys, clew
+from clew.testing.fakes import HashEmbedder
+with clew.open(sys.argv[1], embedder=HashEmbedder()) as engine:
+    print("ready", flush=True)
+    engine.index([sys.argv[2]])
+"""
+# Everything but what says when: the rows are compared with those of an undisturbed run.
+TABLES = {
+    "documents": "id, source, title, sha256, metadata, recipe, characters",
+    "sections": 'document_id, ordinal, start, "end", text',
+    "chunks": 'document_id, ordinal, start, "end", text, context, sentences',
+    "entities": "name, key, entity_type",
+    "aliases": "key, name, method, score, evidence",
+}
+JOINED = {
+    "mentions": """
+        SELECT c.document_id, c.ordinal, m.sentence, a.key, e.key, m.start, m.count
+        FROM mentions m JOIN chunks c ON c.id = m.chunk_id
+        JOIN aliases a ON a.id = m.alias_id JOIN entities e ON e.id = a.entity_id""",
+    "relations": """
+        SELECT c.document_id, c.ordinal, r.sentence, h.key, r.relation_type, t.key, r.confidence
+        FROM relations r JOIN chunks c ON c.id = r.chunk_id
+        JOIN aliases h ON h.id = r.from_alias_id JOIN aliases t ON t.id = r.to_alias_id""",
+    "embeddings": """
+        SELECT c.document_id, c.ordinal, v.vector
+        FROM embeddings v JOIN chunks c ON c.id = v.chunk_id""",
+}
+
+
+def _write_corpus(folder: Path) -> None:
+    folder.mkdir()
+    people = ["Ada Morn", "Piet Oss", "Brida Kall", "Tobias Fenn", "Edda Rowe", "Muhammad Ali"]
+    for number in range(DOCUMENTS):
+        first, second = people[number % 6], people[(number * 5 + 1) % 6]
+        spelled = second.replace("Muhammad", "Mohammad") if number % 2 else second
+        (folder / f"{number:03}.md").write_text(
+            f"# Letter {number}\n\n{first} was taught by {spelled}. In {1800 + number} they met at"
+            f" the Guild of Lisse (GOL).\n\n## Answer\n\n{second} wrote back from Delft."
+        )
+
+
+def _content(store: Path) -> dict[str, list[Any]]:
+    with sqlite3.connect(store / "default" / "clew.db") as connection:
+        queries = {name: f"SELECT {columns} FROM {name}" for name, columns in TABLES.items()}
+        return {
+            name: sorted(connection.execute(query).fetchall(), key=repr)
+            for name, query in {**queries, **JOINED}.items()
+        }
+
+
+def _start(store: Path, folder: Path) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", INDEX, str(store), str(folder)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def test_killed_at_twenty_moments_then_completed(tmp_path: Path) -> None:
+    folder, undisturbed, killed = tmp_path / "letters", tmp_path / "whole", tmp_path / "killed"
+    _write_corpus(folder)
+    started = time.perf_counter()
+    with _start(undisturbed, folder) as process:
+        assert process.wait() == 0
+    length = time.perf_counter() - started
+    chance = random.Random(7)
+    for _ in range(MOMENTS):
+        # Short runs: each of the twenty goes on where the one before was cut.
+        with _start(killed, folder) as process:
+            time.sleep(chance.uniform(0, length / 6))
+            process.send_signal(signal.SIGKILL)
+        with clew.open(killed, embedder=HashEmbedder()) as engine:
+            assert engine.maintenance.check().problems == ()
+    with clew.open(killed, embedder=HashEmbedder()) as engine:
+        engine.index([folder])
+        assert engine.maintenance.check().problems == ()
+        assert engine.search("Who taught Ada Morn?").entities == ("Ada Morn",)
+    assert _content(killed) == _content(undisturbed)
+
+
+def test_two_processes_index_into_one_store(tmp_path: Path) -> None:
+    folder, store = tmp_path / "letters", tmp_path / "store"
+    _write_corpus(folder)
+    other = tmp_path / "more"
+    other.mkdir()
+    for path in sorted(folder.iterdir())[::2]:
+        path.rename(other / path.name)
+    with _start(store, folder) as first, _start(store, other) as second:
+        assert (first.wait(), second.wait()) == (0, 0)
+    with clew.open(store, embedder=HashEmbedder()) as engine:
+        assert engine.maintenance.stats()["documents"] == DOCUMENTS
+        assert engine.maintenance.check().problems == ()
+        assert engine.entities.get("Ada Morn").documents > 0
+
+
+# --- Jobs in real processes, shared and killed at a few moments: nothing is lost, nothing
+# twice.
+
+
+JOBS_MOMENTS = 4
+JOBS_DOCUMENTS = 60
+# A lease of a moment: the next process need not wait for the dead one's.
+WORK = """
+import sys, clew
+from clew.jobs.runner import make_runner
+from clew.testing.fakes import HashEmbedder
+store, root, *jobs = sys.argv[1:]
+settings = clew.load_settings(store=store, access={"roots": [root]})
+with clew.open(settings=settings, embedder=HashEmbedder()) as engine:
+    runner = make_runner(engine, lease_seconds=0.5)
+    runner.start()
+    print("ready", flush=True)
+    for job in jobs:
+        assert runner.wait(job, 60).ended
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "root"
+    for part in range(3):
+        folder = root / f"letters-{part}"
+        folder.mkdir(parents=True)
+        for number in range(JOBS_DOCUMENTS // 3):
+            (folder / f"{number:03}.md").write_text(
+                f"# Letter {part}.{number}\n\nAda Morn was taught by Piet Oss in {1800 + number}."
+            )
+    return root
+
+
+def opened(store: Path, root: Path) -> clew.Clew:
+    settings = clew.load_settings(store=store, access={"roots": [root]})
+    return clew.open(settings=settings, embedder=HashEmbedder())
+
+
+def queued(store: Path, root: Path) -> list[str]:
+    """Jobs that nobody runs yet: one a folder, and a long text."""
+    with opened(store, root) as engine:
+        jobs = make_jobs(engine.state.journal)
+        asked = [{"path": str(folder)} for folder in sorted(root.iterdir())]
+        asked.append({"text": "Edda Rowe wrote a long letter. " * 200, "source": "long"})
+        return [jobs.submit("ingest", given, description="")[0].id for given in asked]
+
+
+def start(store: Path, root: Path, jobs: list[str]) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", WORK, str(store), str(root), *jobs],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def check_all_is_there(store: Path, root: Path, jobs: list[str]) -> None:
+    """Each document once, every job complete, the store sound, and all of it found."""
+    with opened(store, root) as engine:
+        runner = make_runner(engine)
+        ended = [runner.job(job) for job in jobs]
+        assert [(job.status, job.failed, job.error) for job in ended] == [("completed", 0, "")] * 4
+        assert sum(job.completed for job in ended) == JOBS_DOCUMENTS + 1
+        assert {d.version for d in engine.documents.list()} == {1}
+        assert len(engine.documents.list()) == JOBS_DOCUMENTS + 1
+        assert engine.maintenance.check().problems == ()
+        assert engine.search("Who taught Ada Morn in 1811?").hits
+    with sqlite3.connect(store / "default" / "clew.db") as connection:
+        items = "SELECT count(*), count(DISTINCT name) FROM job_items WHERE status = 'done'"
+        assert connection.execute(items).fetchone() == (JOBS_DOCUMENTS + 1, JOBS_DOCUMENTS + 1)
+
+
+def test_killed_at_some_moments_then_completed(tmp_path: Path, root: Path) -> None:
+    store, chance = tmp_path / "store", random.Random(11)
+    jobs = queued(store, root)
+    for _ in range(JOBS_MOMENTS):
+        with start(store, root, jobs) as process:
+            time.sleep(chance.uniform(0, 0.1))
+            process.send_signal(signal.SIGKILL)
+        with opened(store, root) as engine:
+            assert engine.maintenance.check().problems == ()
+    with start(store, root, jobs) as process:
+        assert process.wait() == 0
+    check_all_is_there(store, root, jobs)
+
+
+def test_several_processes_share_the_work_and_one_is_killed(tmp_path: Path, root: Path) -> None:
+    store = tmp_path / "store"
+    jobs = queued(store, root)
+    with start(store, root, jobs) as first, start(store, root, jobs) as second:
+        first.send_signal(signal.SIGKILL)
+        assert second.wait() == 0
+    check_all_is_there(store, root, jobs)
+
+
+# --- Indexing again in real processes, killed at every stage: all of the old, then all of the
+# new.
+
+
+REINDEX_MOMENTS = 6
+SPLIT = {"chunk_tokens": 20, "section_tokens": 40}
+# `how` is `reindex`, or the id of a job, whose lease is one of a moment.
+REINDEX_WORK = """
+import sys, clew
+from clew.jobs.runner import make_runner
+from clew.testing.fakes import HashEmbedder
+
+root, how = sys.argv[1:]
+
+class Counted(HashEmbedder):
+    def embed_documents(self, texts):
+        with open(f"{root}/embedded", "a") as file:
+            file.write(f"{len(texts)}\\n")
+        return super().embed_documents(texts)
+
+split = {"chunk_tokens": 20, "section_tokens": 40}
+settings = clew.load_settings(store=f"{root}/store", access={"roots": [root]}, split=split)
+with clew.open(settings=settings, embedder=Counted(64)) as engine:
+    print("ready", flush=True)
+    if how == "reindex":
+        engine.maintenance.reindex(progress=lambda *step: print(*step, flush=True))
+    else:
+        runner = make_runner(engine, lease_seconds=0.5)
+        runner.start()
+        while not (job := runner.wait(how, 0.05)).ended:
+            print(f"reindex {job.completed}", flush=True)
+"""
+
+
+@pytest.fixture
+def reindex_root(tmp_path: Path) -> Path:
+    """Letters, indexed as they were once into `store`, and as they are to be into `fresh`."""
+    (tmp_path / "letters").mkdir()
+    people = ["Ada Morn", "Piet Oss", "Brida Kall", "Tobias Fenn", "Edda Rowe", "Muhammad Ali"]
+    for number in range(DOCUMENTS):
+        first, second = people[number % 6], people[(number * 5 + 1) % 6]
+        (tmp_path / "letters" / f"{number:03}.md").write_text(
+            f"# Letter {number}\n\n{first} was taught by {second}. In {1800 + number} they met at"
+            f" the Guild of Lisse (GOL), where {first} lived. Barges went up to Harrow Ford."
+            f"\n\n## Answer\n\n{second} wrote back from Delft."
+        )
+    with reindex_opened(tmp_path, "store") as engine:
+        engine.index([tmp_path / "letters"])
+    with reindex_opened(tmp_path, "fresh", **SPLIT) as engine:
+        engine.index([tmp_path / "letters"])
+    return tmp_path
+
+
+def reindex_opened(root: Path, store: str, **split: int) -> clew.Clew:
+    settings = clew.load_settings(store=root / store, access={"roots": [root]}, split=split)
+    return clew.open(settings=settings, embedder=HashEmbedder(64))
+
+
+def contents(root: Path, store: str = "store") -> dict[str, list[Any]]:
+    return content(root / store / "default" / "clew.db")
+
+
+def reindex_start(root: Path, how: str = "reindex") -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", REINDEX_WORK, str(root), how], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def embedded(root: Path) -> int:
+    return sum(map(int, (root / "embedded").read_text().split()))
+
+
+def read_until(process: subprocess.Popen[str], line: str) -> list[str]:
+    """What a process says until it says this, or ends."""
+    said: list[str] = []
+    for text in process.stdout or ():
+        said.append(text.strip())
+        if text.startswith(line):
+            break
+    return said
+
+
+def check_whole(root: Path, old: dict[str, list[Any]], new: dict[str, list[Any]]) -> bool:
+    """The store is sound, and all of it the old or the new one; whether it is the new one."""
+    with reindex_opened(root, "store", **SPLIT) as engine:
+        assert engine.maintenance.check().problems == ()
+        assert engine.search("Who taught Ada Morn?", strategy="graph").hits
+    now = contents(root)
+    assert now in (old, new)
+    return now == new
+
+
+def test_killed_at_every_stage_then_completed(reindex_root: Path) -> None:
+    old, new, ready = contents(reindex_root), contents(reindex_root, "fresh"), 0
+    last = DOCUMENTS - 1
+    stages = ["reindex 0", "reindex 20", "reindex 90", "switch 0", "switch 60", f"switch {last}"]
+    for stage in stages:
+        with reindex_start(reindex_root) as process:
+            said = read_until(process, f"{stage} ")
+            process.send_signal(signal.SIGKILL)
+        # What was ready is ready: no document is made again.
+        assert int(said[0].split()[1]) >= ready, stage
+        ready = max([ready, *(int(s.split()[1]) for s in said if s.startswith("reindex"))])
+        assert not check_whole(reindex_root, old, new)
+    assert ready == DOCUMENTS
+    with reindex_start(reindex_root) as process:
+        assert process.wait() == 0
+    assert check_whole(reindex_root, old, new)
+    assert not (reindex_root / "store" / "default" / ".reindex").exists()
+
+
+def test_killed_while_the_content_is_replaced(reindex_root: Path) -> None:
+    old, new = contents(reindex_root), contents(reindex_root, "fresh")
+    with reindex_start(reindex_root) as process:
+        read_until(process, "switch 0 ")
+        process.send_signal(signal.SIGKILL)
+    store, ready = reindex_root / "store", reindex_root / "ready"
+    shutil.copytree(store, ready)
+    length = 0.0
+    for attempt in range(REINDEX_MOMENTS):
+        shutil.rmtree(store)
+        shutil.copytree(ready, store)
+        with reindex_start(reindex_root) as process:
+            read_until(process, f"switch {DOCUMENTS - 1} ")
+            started = time.perf_counter()
+            if attempt:  # the first one shows how long it takes
+                time.sleep(
+                    length * ((attempt - 1) / REINDEX_MOMENTS) ** 2
+                )  # the end is not of interest
+                process.send_signal(signal.SIGKILL)
+            process.wait()
+        length = length or time.perf_counter() - started
+        switched = check_whole(reindex_root, old, new)
+        assert switched or attempt
+        with reindex_start(
+            reindex_root
+        ) as process:  # whatever was left is gone on with, or removed
+            assert process.wait() == 0
+        assert check_whole(reindex_root, old, new)
+        assert not (store / "default" / ".reindex").exists()
+
+
+def test_a_job_is_gone_on_with_by_the_next_process(reindex_root: Path) -> None:
+    old, new = contents(reindex_root), contents(reindex_root, "fresh")
+    with reindex_opened(reindex_root, "store") as engine:
+        job = make_jobs(engine.state.journal).submit("reindex", {}, description="")[0].id
+    for stage in ("reindex 16", "reindex 64"):
+        with reindex_start(reindex_root, job) as process:
+            read_until(process, stage)
+            process.send_signal(signal.SIGKILL)
+        check_whole(reindex_root, old, new)
+    with reindex_start(reindex_root, job) as process:
+        assert process.wait() == 0
+    assert check_whole(reindex_root, old, new)
+    with reindex_opened(reindex_root, "store", **SPLIT) as engine:
+        ended = make_runner(engine).job(job)
+        assert (ended.status, ended.completed, ended.total) == ("completed", DOCUMENTS, DOCUMENTS)
+
+
+def test_a_job_and_a_command_share_the_work(reindex_root: Path) -> None:
+    old, new = contents(reindex_root), contents(reindex_root, "fresh")
+    with reindex_opened(reindex_root, "store") as engine:
+        job = make_jobs(engine.state.journal).submit("reindex", {}, description="")[0].id
+    with reindex_start(reindex_root, job) as server, reindex_start(reindex_root) as command:
+        assert (server.wait(), command.wait()) == (0, 0)
+    assert check_whole(reindex_root, old, new)
+    assert embedded(reindex_root) == len(new["chunks"])
+
+
+# --- Several real processes on one store: nothing is lost, and a killed one leaves it sound.
+
+
+# Saves documents `prefix 0`, `prefix 1`, … and prints the number of each one when it is saved.
+_WRITER = """
+import sys
+from pathlib import Path
+from clew.stores.sqlite.store import SqliteStore
+from clew.testing.entries import EMBEDDER, make_entry
+
+folder, prefix, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+store = SqliteStore(folder, embedder=EMBEDDER)
+for i in range(count):
+    name = f"Person {prefix}{i % 7}"
+    text = f"{name} met Vienna. Number {i}."
+    relations = [(name, "met", "Vienna")]
+    store.save(make_entry(f"{prefix} {i % 40}", text, names=[name, "Vienna"], relations=relations))
+    print(i, flush=True)
+store.close()
+"""
+
+
+def store_start(folder: Path, prefix: str, count: int) -> subprocess.Popen[str]:
+    command: Sequence[str] = [sys.executable, "-c", _WRITER, str(folder), prefix, str(count)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_two_writing_processes_lose_nothing_and_a_reader_sees_their_commits(tmp_path: Path) -> None:
+    writers = [
+        store_start(tmp_path, prefix, 40) for prefix in ("x", "y")
+    ]  # both make the store, too
+    assert writers[0].stdout is not None
+    writers[0].stdout.readline()
+    reader = SqliteStore(tmp_path)
+    matrix = VectorMatrix(reader, tmp_path)
+    seen = [len(reader.documents())]
+    while any(writer.poll() is None for writer in writers):
+        seen.append(len(reader.documents()))
+        matrix.search_vector(make_vector("q"), 3)
+        time.sleep(0.01)
+    for writer in writers:
+        _, errors = writer.communicate()
+        assert (writer.returncode, errors) == (0, "")
+    assert seen[0] >= 1
+    assert seen == sorted(seen)
+    assert len(reader.documents()) == 80
+    assert reader.generation() == 80
+    assert len(matrix.search_vector(make_vector("q"), 100)[0]) == 80
+    (vienna,) = reader.find_entities("Vienna")
+    assert (vienna.mentions, len(reader.relations([vienna.id]))) == (80, 80)
+    assert reader.check().problems == ()
+    reader.close()
+
+
+def test_a_process_killed_at_any_moment_leaves_a_sound_store_that_can_be_completed(
+    tmp_path: Path,
+) -> None:
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    undisturbed = store_start(whole, "k", 40)
+    chance = random.Random(11)
+    for attempt in range(5):
+        writer = store_start(killed, "k", 100_000)
+        assert writer.stdout is not None
+        writer.stdout.readline()
+        time.sleep(chance.uniform(0, 0.15))
+        writer.kill()
+        output, _ = writer.communicate()
+        store = SqliteStore(killed)
+        assert store.check().problems == (), f"after kill {attempt}"
+        documents = len(store.documents())
+        assert documents >= min(1 + len(output.splitlines()), 40)
+        ids, _ = VectorMatrix(store, killed).search_vector(make_vector("q"), 100)
+        assert len(ids) == documents
+        store.close()
+    for last in (undisturbed, store_start(killed, "k", 40)):
+        _, errors = last.communicate()
+        assert (last.returncode, errors) == (0, "")
+    first, second = (SqliteStore(folder) for folder in (killed, whole))
+    assert _store_content(first) == _store_content(second)
+    first.close()
+    second.close()
+
+
+def _store_content(store: SqliteStore) -> object:
+    """All that a store holds, without ids and times of its own."""
+    names = {alias.entity_id: alias.key for alias in store.aliases()}
+    documents = {
+        d.source: (d.id, d.sha256, [c.text for c in store.document_chunks(d.id)])
+        for d in store.documents()
+    }
+    public = {c.id: c.public_id for c in store.chunks(store.chunk_ids().tolist())}
+    mentions = sorted((public[c], s, names[e], n) for c, s, e, n in store.mention_rows().tolist())
+    relations = sorted(
+        (public[r.chunk_id or 0], r.sentence, names[r.from_entity_id], names[r.to_entity_id])
+        for r in store.relations(list(names), limit=10_000)
+    )
+    return documents, mentions, relations
+
+
+def test_a_busy_store_waits_and_then_names_the_setting(tmp_path: Path) -> None:
+    SqliteStore(tmp_path, embedder=EMBEDDER).close()
+    holder = sqlite3.connect(tmp_path / "clew.db", isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    writer = store_start(tmp_path, "w", 1)
+    impatient = SqliteStore(tmp_path, busy_seconds=0.1, embedder=EMBEDDER)
+    with pytest.raises(StoreBusyError, match=r"longer than 0\.1 s.*setting busy_seconds"):
+        impatient.save(make_entry("a", "Text."))
+    assert impatient.documents() == []
+    assert writer.poll() is None  # the patient one, with 30 seconds, is still waiting
+    holder.execute("ROLLBACK")
+    holder.close()
+    _, errors = writer.communicate()
+    assert (writer.returncode, errors) == (0, "")
+    assert [d.source for d in impatient.documents()] == ["w 0"]
+    impatient.close()

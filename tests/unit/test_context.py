@@ -1,0 +1,705 @@
+"""The context of an answer: parts, citations, the answering sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import clew
+from clew.errors import InputError
+from clew.indexing.splitting.split import split
+from clew.search.answer.answering_sentence import asked_kind, holds_kind
+from clew.search.answer.blocks import (
+    Block,
+    Form,
+    RetrievalResult,
+    assemble,
+    cite,
+    format_citations,
+    passage_block,
+    section_block,
+)
+from clew.search.options import Hierarchy, HierarchyStep, parse_hierarchy
+from clew.search.strategies.hierarchy import by_hierarchy, by_outline
+from clew.settings import SplitSettings
+from clew.testing.fakes import HashEmbedder
+from clew.text import one_line, quoted
+from clew.types import Document, StoredChunk, StoredSection
+from clew.types.documents import page_at
+from tests.contexts import Part, parts_of, unquoted
+from tests.unit.asked import add, day, new_session, titles
+from tests.unit.test_split import WordPieces
+
+# --- assemble
+
+
+def _words(text: str) -> int:
+    return len(text.split())
+
+
+def _section(number: int, text: str) -> StoredSection:
+    return StoredSection(
+        id=number, document_id="d", ordinal=number, start=0, end=len(text), headings=(), text=text
+    )
+
+
+def _chunk(number: int, section: StoredSection, start: int, end: int) -> StoredChunk:
+    return StoredChunk(
+        id=number,
+        document_id="d",
+        source="notes.md",
+        title="Notes",
+        ordinal=number,
+        section_id=section.id,
+        start=start,
+        end=end,
+        page=None,
+        text=section.text[start:end],
+        context="Notes",
+        key=None,
+        metadata={},
+    )
+
+
+def test_sections_come_whole_and_name_the_chunks_found_in_them() -> None:
+    section = _section(1, "alpha beta gamma delta")
+    block = section_block(section, [_chunk(3, section, 6, 10), _chunk(1, section, 0, 5)])
+    context = assemble([block], 100, _words, "words")
+    assert context.text == "[1] Notes\n> alpha beta gamma delta"
+    assert [c.chunk_ids for c in context.citations] == [("d#3", "d#1")]
+    assert (context.left_out, context.tokenizer) == (0, "words")
+
+
+def test_a_section_too_large_gives_way_to_its_chunk() -> None:
+    section = _section(1, "the answer is here " + "filler " * 50)
+    context = assemble([section_block(section, [_chunk(1, section, 0, 18)])], 11, _words)
+    assert context.text == "[1] Notes\n> the answer is here"
+    assert (context.citations[0].start, context.citations[0].end) == (0, 18)
+
+
+@pytest.mark.parametrize("budget", range(1, 60))
+def test_of_the_best_part_as_much_is_kept_as_fits(budget: int) -> None:
+    best = _section(1, " ".join(f"word{n}" for n in range(50)))
+    other = _section(2, "beside the point")
+    blocks = [
+        section_block(section, [_chunk(section.id, section, 0, len(section.text))])
+        for section in (best, other)
+    ]
+
+    context = assemble(blocks, budget, _words)
+
+    assert len(context.text.split()) <= context.tokens <= budget
+    assert context.left_out == len(blocks) - len(context.parts)
+    if budget >= 11:  # a line of it
+        first, *_ = context.parts
+        assert context.is_cut is (budget < 53)
+        shown = unquoted(first.text.partition("\n")[2]).removesuffix("…")
+        assert f"{best.text} ".startswith(f"{shown} ")
+        assert len(first.text.split()) == min(budget, 53)
+
+
+def test_what_does_not_fit_is_counted() -> None:
+    sections = [_section(n, "word " * 20) for n in range(1, 4)]
+    parts = [section_block(section, [_chunk(1, section, 0, 99)]) for section in sections]
+    context = assemble(parts, 30, _words)
+    assert (len(context.citations), context.left_out) == (1, 2)
+
+
+def test_the_best_are_chosen_and_then_stand_in_their_places_under_their_groups() -> None:
+    section = _section(1, "one two three")
+    parts = [
+        replace(passage_block(_chunk(1, section, 8, 13)), group="2021", place=3),
+        replace(passage_block(_chunk(2, section, 0, 3)), group="2019", place=1),
+        replace(passage_block(_chunk(3, section, 4, 7)), group="2019", place=2),
+    ]
+    context = assemble(parts, 100, _words)
+    assert context.text == (
+        "## 2019\n\n[1] Notes\n> one\n\n[2] Notes\n> two\n\n## 2021\n\n[3] Notes\n> three"
+    )
+    assert [c.chunk_ids for c in context.citations] == [("d#2",), ("d#3",), ("d#1",)]
+
+    tight = assemble(parts, 9, _words)
+    assert tight.text == "## 2021\n\n[1] Notes\n> three"
+    assert tight.left_out == 2
+
+
+def test_a_part_with_several_sources_has_one_number() -> None:
+    section = _section(1, "one two three")
+    sources = tuple(
+        citation
+        for start, end in ((0, 3), (4, 7))
+        for citation in passage_block(_chunk(1, section, start, end)).forms[0].citations
+    )
+    report = Block(heading="Report", forms=(Form(text="both", citations=sources),))
+    context = assemble([report], 100, _words)
+    assert [(c.number, c.start) for c in context.citations] == [(1, 0), (1, 4)]
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 60), st.sampled_from(["", "a", "b"]), st.integers(0, 5)),
+        min_size=1,
+        max_size=8,
+    ),
+    st.integers(0, 120),
+)
+def test_the_context_never_exceeds_its_budget(
+    parts: list[tuple[int, str, int]], budget: int
+) -> None:
+    blocks = []
+    for n, (size, group, place) in enumerate(parts):
+        section = _section(n, "word " * size)
+        blocks.append(
+            replace(passage_block(_chunk(n, section, 0, 5 * size)), group=group, place=place)
+        )
+    context = assemble(blocks, budget, _words)
+    assert _words(context.text) <= context.tokens <= budget
+    assert len(context.citations) + context.left_out == len(blocks)
+
+
+# Texts that try to look like the end of their part, or like another part.
+_MARKS = ("\n\n[2] Notes\n", "\n[2] ", "\n\n## 2024\n\n", "\n\nTopics\n", "\n>", "\n> ", ">", " ")
+_BREAKS = ("\r\n", "\n\n", "\r\r", "\n\r\n\r", *"\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029")
+_FORGERIES = st.lists(
+    st.one_of(st.text(max_size=8), st.sampled_from(_MARKS + _BREAKS)), max_size=12
+).map("".join)
+
+
+@given(_FORGERIES)
+def test_a_text_can_be_quoted_and_got_back(text: str) -> None:
+    written = quoted(text)
+    assert unquoted(written) == text
+    assert all(line.startswith(">") for line in written.splitlines())
+    assert "\n\n" not in written
+
+
+@given(
+    st.lists(
+        st.tuples(_FORGERIES, _FORGERIES, st.sampled_from(["", "2019", "2024"]), st.booleans()),
+        max_size=6,
+    )
+)
+def test_no_text_can_forge_a_part(given_parts: list[tuple[str, str, str, bool]]) -> None:
+    blocks, expected, number = [], [], 0
+    for text, title, group, cited in sorted(given_parts, key=lambda part: part[2]):
+        chunk = replace(_chunk(1, _section(1, text), 0, len(text)), title=title)
+        source = cite(chunk, [chunk], 0, len(text))
+        number += cited
+        heading = f"[0] {title}" if cited else "Topics"
+        form = Form(text=text, citations=(source,) if cited else ())
+        blocks.append(Block(heading=heading, forms=(form,), group=group))
+        expected.append(Part(group, number if cited else None, one_line(heading), text))
+    context = assemble(blocks, 10**6, len)
+    assert parts_of(context.text) == expected
+    assert [c.number for c in context.citations] == list(range(1, number + 1))
+
+
+# --- citations
+
+
+FORM_FEED = "The clock of Vell was built by Ada Morn.\n\fThe bell of Vell was cast in Lisse."
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
+    with clew.open(tmp_path_factory.mktemp("store"), embedder=HashEmbedder()) as engine:
+        engine.add_documents(
+            [
+                Document(
+                    source="letters/7.txt",
+                    title="A letter",
+                    text="Ada Morn wrote of the clock of Vell.",
+                    created_at=day("1820-05-04"),
+                    metadata={"author": "Ada Morn"},
+                ),
+                Document(source="note.txt", text="The clock of Vell stands still."),
+                Document(
+                    source="book.pdf",
+                    title="Book",
+                    text=FORM_FEED,
+                    page_starts=(0, FORM_FEED.index("\f")),
+                ),
+            ]
+        )
+        engine.add("The clock of Vell, once.", source="again", title="Twice")
+        engine.add("The clock of Vell, again.", source="again", title="Twice")
+        yield engine
+
+
+def test_a_source_has_its_number_title_place_author_day_version_and_name(
+    engine: clew.Clew,
+) -> None:
+    result = engine.search("clock of Vell", strategy="keyword")
+    lines = {line.split("] ", 1)[1] for line in format_citations(result).splitlines()}
+    assert lines == {
+        "A letter, characters 0–36, Ada Morn, 1820-05-04, letters/7.txt",
+        "note.txt, characters 0–31",
+        "Book, page 1, book.pdf",
+        "Twice, characters 0–25, version 2, again",
+    }
+
+
+def test_numbers_are_those_of_the_context(engine: clew.Clew) -> None:
+    for strategy in ("keyword", "local", "multi_hop"):
+        result = engine.search("Ada Morn and the clock of Vell", strategy=strategy)
+        numbers = re.findall(r"^\[(\d+)\] ", result.context.text, re.MULTILINE)
+        listed = re.findall(r"^\[(\d+)\] ", format_citations(result), re.MULTILINE)
+        assert set(listed) == set(numbers)
+        assert listed == sorted(listed, key=int)
+
+
+def test_a_source_of_one_part_is_listed_once(engine: clew.Clew) -> None:
+    lines = format_citations(engine.search("Vell", strategy="local")).splitlines()
+    assert len(lines) == len(set(lines))
+
+
+def test_nothing_found_has_no_sources(engine: clew.Clew) -> None:
+    assert format_citations(engine.search("", strategy="keyword")) == ""
+
+
+# --- pages -------------------------------------------------------------------------------
+
+PAGES = [
+    "The bridge of Orle has seven arches. It was built of grey stone.",
+    "The ferry of Orle crosses at dawn. Its pilot is a heron keeper.",
+    "The granary of Orle burned in the spring. Nobody rebuilt its roof.",
+]
+ASKED = [
+    "How many arches has the bridge of Orle?",
+    "When does the ferry of Orle cross?",
+    "When did the granary of Orle burn?",
+]
+
+
+def pdf_of(pages: Sequence[str]) -> bytes:
+    """A PDF with a line of text a page."""
+    bodies = [f"BT /F1 9 Tf 30 700 Td ({text}) Tj ET" for text in pages]
+    kids = " ".join(f"{3 + 2 * at} 0 R" for at in range(len(pages)))
+    font = "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
+    ]
+    for at, body in enumerate(bodies):
+        objects.append(
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800]"
+            f" /Contents {4 + 2 * at} 0 R /Resources << /Font << /F1 {font} >> >> >>"
+        )
+        objects.append(f"<< /Length {len(body)} >>\nstream\n{body}\nendstream")
+    written, places = "%PDF-1.4\n", []
+    for number, held in enumerate(objects, 1):
+        places.append(len(written))
+        written += f"{number} 0 obj\n{held}\nendobj\n"
+    start = len(written)
+    written += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n"
+    written += "".join(f"{place:010} 00000 n \n" for place in places)
+    trailer = f"<< /Size {len(objects) + 1} /Root 1 0 R >>"
+    return f"{written}trailer\n{trailer}\nstartxref\n{start}\n%%EOF\n".encode("latin-1")
+
+
+def test_a_citation_names_the_page_of_the_sentence(tmp_path: Path) -> None:
+    (tmp_path / "orle.pdf").write_bytes(pdf_of(PAGES))
+    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as engine:
+        engine.index([tmp_path / "orle.pdf"])
+        assert len(engine.store.chunk_ids()) == 1, "one passage reaches over all three pages"
+        for number, question in enumerate(ASKED, 1):
+            result = engine.search(question)
+            said = result.to_dict()["results"][0]
+            assert said["metadata"]["page"] == number, question
+            assert "page_starts" not in said["metadata"]
+            assert [c.page for c in result.context.citations] == [number]
+            assert f"page {number}" in format_citations(result)
+            assert [source.page for source in engine.ask(question).sources] == [number]
+        engine.maintenance.reindex()
+        assert engine.search(ASKED[2]).hits[0].chunk.page == 3
+
+
+SENTENCES = st.lists(
+    st.lists(st.sampled_from(["mill", "weir", "heron", "lamp", "moss"]), min_size=1, max_size=8),
+    min_size=1,
+    max_size=4,
+)
+
+
+@given(st.lists(SENTENCES, min_size=1, max_size=6), st.integers(20, 60))
+def test_each_character_of_a_passage_has_its_page(
+    pages: list[list[list[str]]], tokens: int
+) -> None:
+    texts = [" ".join(f"{' '.join(words).capitalize()}." for words in page) for page in pages]
+    starts, text = [], ""
+    for page in texts:
+        text += "\n\n" if text else ""
+        starts.append(len(text))
+        text += page
+    document = Document(source="a.pdf", text=text, page_starts=tuple(starts))
+    settings = SplitSettings(chunk_tokens=tokens, section_tokens=4 * tokens)
+    for chunk in split(document, settings, WordPieces()).chunks:
+        for place in range(chunk.start, chunk.end):
+            last = max(at for at, start in enumerate(starts, 1) if start <= place)
+            assert page_at(place, chunk.page, chunk.page_starts) == last
+
+
+# --- Which sentence of a passage answers: one that tells, before one that asks, heads or
+# repeats.
+
+
+QUESTION = "Where does the clock of Vell stand now?"
+MAIL = """\
+From: Tobias Fenn <tobias@clock-of-vell.example>
+To: Ada Morn <ada@clock-of-vell.example>
+Subject: Re: The clock of Vell
+Date: Tue, 7 May 2024 10:00:00 +0000
+Message-ID: <b1@harrow.example>
+
+Now it is shown in the museum in Ostby. They restored its face.
+
+On Mon, 6 May 2024 Ada Morn wrote:
+> Where does the clock of Vell stand now? I looked for the clock of Vell in the hall.
+"""
+
+
+def answered(folder: Path, text: str, question: str = QUESTION, strategy: str = "keyword") -> str:
+    """The sentence that the only passage is said to answer with; empty: none."""
+    (folder / "a.md").write_text(text, encoding="utf-8")
+    with clew.open(folder / "store", embedder=HashEmbedder()) as store:
+        store.index([folder / "a.md"])
+        hit = store.search(question, strategy=strategy).hits[0]
+    if hit.answer is None:
+        return ""
+    start, end = hit.answer
+    return hit.chunk.text[start - hit.chunk.start : end - hit.chunk.start]
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        (
+            "Where does the clock of Vell stand now? It went to the museum in Ostby.",
+            "It went to the museum in Ostby.",
+        ),
+        (
+            "Where does the clock of Vell stand? Guess! The clock of Vell stands in Ostby.",
+            "The clock of Vell stands in Ostby.",
+        ),
+        ("Who knows where the clock of Vell stands now?", ""),
+        (
+            "> The clock of Vell stands in the hall.\n\nThat was so, but the clock is in Ostby.",
+            "That was so, but the clock is in Ostby.",
+        ),
+        ("> The clock of Vell stands in the hall now.", ""),
+        (
+            "# The clock of Vell\n\nThe clock stands in Ostby.",
+            "The clock stands in Ostby.",
+        ),
+        (
+            "THE CLOCK OF VELL STANDS\n========================\n\n********\n\nIn Ostby, by now.",
+            "In Ostby, by now.",
+        ),
+    ],
+)
+def test_what_tells_answers(tmp_path: Path, text: str, answer: str) -> None:
+    assert answered(tmp_path, text) == answer
+
+
+MINUTES = """\
+# Minutes of the Vell bowls club
+
+1. Bees. Mrs Brandt asked to keep two hives on plot 31.
+2. Bowls. The committee bought new bowls. They cost £290 and came from Ostby.
+3. Chair. Dorothy Pell is ill. Ravi Menon chairs the club until she is back.
+
+| part | number | made of |
+| --- | --- | --- |
+| piston cup | K40-07 | leather |
+| foot valve | K40-11 | brass |
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What was said about bees?", "Mrs Brandt asked to keep two hives on plot 31."),
+        ("How much did the bowls cost?", "They cost £290 and came from Ostby."),
+        (
+            "Who chairs while Dorothy Pell is away?",
+            "Ravi Menon chairs the club until she is back.",
+        ),
+        ("What part number has the foot valve?", "| foot valve | K40-11 | brass |"),
+    ],
+)
+def test_what_holds_the_thing_asked_for_answers(tmp_path: Path, question: str, answer: str) -> None:
+    assert answered(tmp_path, MINUTES, question, "graph") == answer
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "holds"),
+    [
+        ("How many people came?", "Some forty people came.", False),
+        ("How many people came?", "12 people came.", True),
+        ("How many of the 12 came?", "All 12 came.", False),
+        ("How many came?", "2. All of them came.", False),
+        ("When was it built?", "It was built in May.", True),
+        ("In which year was it built?", "It was built in spring.", False),
+        ("Who built it?", "It was built by Ada Morn.", True),
+        ("Who is Ada Morn?", "They saw Ada Morn.", False),
+        ("Wer hat es gebaut?", "Gebaut hat es Uwe Petersen.", True),
+        ("Combien donne la mairie ?", "La subvention s'élève à 1 200 euros.", True),
+    ],
+)
+def test_kinds_of_things(question: str, sentence: str, holds: bool) -> None:
+    kind = asked_kind(question)
+    assert kind is not None
+    assert holds_kind(sentence, kind, question) is holds
+
+
+def test_a_question_of_another_kind_asks_for_none_of_these() -> None:
+    assert asked_kind("What did she say about whoever came?") is None
+
+
+def test_neither_header_nor_quoted_reply_of_a_mail_answers(tmp_path: Path) -> None:
+    (tmp_path / "a.eml").write_text(MAIL, encoding="utf-8")
+    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as store:
+        store.index([tmp_path / "a.eml"])
+        answer = store.ask(QUESTION)
+    quoted = [q.text for statement in answer.statements for q in statement.quotations]
+    assert not any(text.startswith((">", "From:", "To:", "Subject:")) for text in quoted), quoted
+    assert not any("wrote:" in text for text in quoted), quoted
+
+
+def test_no_header_stands_for_what_a_mail_of_a_period_says(tmp_path: Path) -> None:
+    (tmp_path / "a.eml").write_text(MAIL, encoding="utf-8")
+    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as store:
+        store.index([tmp_path / "a.eml"])
+        (mail,) = store.documents.list()
+        assert mail.created_at is not None
+        answer = store.ask(f"What happened in {mail.created_at:%B %Y}?")
+    assert answer.statements
+    assert not any(said.text.startswith(("From:", "To:", "Subject:")) for said in answer.statements)
+
+
+def test_of_sentences_with_the_same_words_the_first_answers(tmp_path: Path) -> None:
+    # Sets of the same words may run through them in different orders, and a sum may depend on it.
+    words = [f"{a}{b}elk" for a in "bdfghklm" for b in "aeiou"]
+    for start in range(0, 30, 5):
+        asked = words[start : start + 10]
+        turned = [" ".join(asked[by:] + asked[:by]) for by in range(10)]
+        rarer = [f"They saw {' '.join(asked[:many])}.\n" for many in range(1, 9)]
+        text = "".join([*(f"Then {those} came.\n" for those in turned), *rarer])
+        (folder := tmp_path / str(start)).mkdir()
+        assert answered(folder, text, f"What of {turned[0]}?") == f"Then {turned[0]} came."
+
+
+@given(number=st.integers(1000, 2099), word=st.sampled_from(["Invoice", "Order", "Ticket", "Page"]))
+def test_a_number_says_no_time(number: int, word: str) -> None:
+    question = f"When is the {word.lower()} due?"
+    for sentence in (f"{word} {number}", f"# {word} {number}", f"It costs {number} EUR."):
+        assert not holds_kind(sentence, "time", question)
+    for sentence in (f"It was made in {number}.", f"Due: 15 March {number}", f"{number}-05-07"):
+        assert holds_kind(sentence, "time", question)
+
+
+def test_the_line_with_the_date_answers_and_not_the_numbered_heading(tmp_path: Path) -> None:
+    text = "# Invoice 2087\n\nBrook Lane 1904\nDate: 14 February 2024\nDue: 15 March 2024\n"
+    found = answered(tmp_path, text, "When is the invoice due?")
+    assert found.startswith("Due: 15 March 2024"), found
+
+
+# --- outline
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "person -works_at-> organisation <-owns- organisation",
+        "person-works_at->organisation<-owns-organisation",
+        "  person  - works_at ->  organisation <- owns -  organisation  ",
+    ],
+)
+def test_a_hierarchy_is_types_and_the_relations_between_them(text: str) -> None:
+    assert parse_hierarchy(text) == Hierarchy(
+        ("person", "organisation", "organisation"),
+        (HierarchyStep("works_at", True), HierarchyStep("owns", False)),
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "person", "person -works_at->", "person works_at organisation", "-> a", "a -b-> c d"],
+)
+def test_what_is_no_hierarchy_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="cannot read the hierarchy"):
+        parse_hierarchy(text)
+
+
+# --- the outline
+
+BOOK = """# The book of Vell
+
+## Clocks
+
+### Towers
+
+The clock of the tower was built by Ada Morn.
+
+## Bells
+
+In 2012 the bell was cast again.
+
+## Eels
+
+In 2019 the eels came back to the river.
+"""
+OTHERS = {"Clocks": "A clock, a clock, a clock.", "Bread": "Bread is baked at four."}
+
+
+@pytest.fixture(scope="module")
+def books(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
+    settings = clew.load_settings(
+        store=tmp_path_factory.mktemp("books"),
+        split={"chunk_tokens": 16, "section_tokens": 16, "overlap": 0.0},
+    )
+    with clew.open(settings=settings, embedder=HashEmbedder()) as engine:
+        add(engine, {"The book of Vell": BOOK}, media_type="text/markdown")
+        add(engine, OTHERS)
+        yield engine
+
+
+def context(engine: clew.Clew, question: str, **options: object) -> str:
+    given = {"strategy": "hierarchical", "limit": 1, **options}
+    found = engine.search(question, **given)  # type: ignore[arg-type]
+    return "\n\n".join(part.text for part in parts_of(found.context.text))
+
+
+def test_a_passage_comes_with_the_outline_above_and_below_it(books: clew.Clew) -> None:
+    text = context(books, "the bell that was cast again", layer="passage")
+    outline = text[text.index("Outline of") :].split("\n\n")[0].split("\n")
+    assert outline[0] == "Outline of The book of Vell:"
+    assert [line for line in outline if line.startswith("→")] == ["→ The book of Vell › Bells"]
+    assert "- The book of Vell › Eels" in outline
+    assert "In 2012 the bell was cast again." in text
+
+
+def test_an_outline_names_no_section_that_a_filter_forbids(books: clew.Clew) -> None:
+    text = context(books, "bell", layer="passage", since="2012", until="2013")
+    assert "→ The book of Vell › Bells" in text
+    for forbidden in ("Towers", "Eels", "2019"):
+        assert forbidden not in text
+
+
+def test_where_the_outline_does_not_fit_the_passage_stands_alone(books: clew.Clew) -> None:
+    text = context(books, "the bell that was cast again", layer="passage", max_tokens=25)
+    assert "Outline of" not in text
+    assert "the bell was cast again" in text
+
+
+@pytest.mark.parametrize("layer", ["document", "section"])
+def test_a_whole_is_as_near_as_the_mean_of_its_passages(books: clew.Clew, layer: str) -> None:
+    asked = new_session(books, "clock bell eels river", layer=layer)
+    found = by_outline(asked)
+    chunks = books.store.chunks(found.ranking.ids.tolist())
+    for chunk, score in zip(chunks, found.ranking.scores.tolist(), strict=True):
+        inside = [
+            other.id
+            for other in books.documents.chunks(chunk.source)
+            if layer == "document" or other.section_id == chunk.section_id
+        ]
+        mean = books.state.vectors.vectors(inside).mean(axis=0)
+        expected = float(mean @ asked.vector / np.linalg.norm(mean))
+        assert score == pytest.approx(expected, abs=1e-5)
+    assert (np.diff(found.ranking.scores) <= 0).all()
+
+
+def test_an_unknown_layer_lists_those_there_are(books: clew.Clew) -> None:
+    with pytest.raises(InputError, match=r"unknown layer 'page'.* document, section, passage"):
+        context(books, "bell", layer="page")
+
+
+# --- declared hierarchies
+
+CHAIN = "person -works_for-> organisation -part_of-> organisation"
+LEAVES = {
+    "1": "Ilse Marn works for Torvald Shipping Company.",
+    "2": "Torvald Shipping Company is part of Northgate Group.",
+    "3": "Jorid Falk works for Torvald Shipping Company.",
+    "4": "Brida Kall works for Kestrel Insurance Company.",
+    "5": "Torvald Shipping Company was founded by Ilse Marn.",
+}
+LEAF_DATES = {"2": "2020-01-01", "1": "2015-01-01", "3": "2021-01-01"}
+
+
+@pytest.fixture(scope="module")
+def register(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
+    with clew.open(tmp_path_factory.mktemp("register"), embedder=HashEmbedder()) as engine:
+        add(engine, LEAVES, LEAF_DATES)
+        yield engine
+
+
+def chain(engine: clew.Clew, question: str, **options: object) -> tuple[RetrievalResult, list[str]]:
+    """What is found, and the lines of the chain."""
+    asked = new_session(engine, question, hierarchy=CHAIN, **options)
+    found = by_hierarchy(asked, parse_hierarchy(CHAIN))
+    blocks = found.arrange(asked, ())
+    return found, blocks[0].forms[0].text.split("\n") if blocks else asked.notes
+
+
+def test_the_chain_leads_down_from_the_first_layer(register: clew.Clew) -> None:
+    found, lines = chain(register, "Where is Ilse Marn?", layer="person")
+    assert lines == [
+        "- Ilse Marn — works_for → Torvald Shipping Company",
+        "- Torvald Shipping Company — part_of → Northgate Group",
+    ]
+    chunks = register.store.chunks(found.ranking.ids.tolist())
+    assert [chunk.title for chunk in chunks][:2] == ["1", "2"]
+
+
+def test_and_up_and_down_from_one_within(register: clew.Clew) -> None:
+    _, lines = chain(register, "Torvald Shipping Company", layer="organisation")
+    assert set(lines) == {
+        "- Ilse Marn — works_for → Torvald Shipping Company",
+        "- Jorid Falk — works_for → Torvald Shipping Company",
+        "- Torvald Shipping Company — part_of → Northgate Group",
+    }
+
+
+def test_a_question_that_names_none_starts_from_near_passages(register: clew.Clew) -> None:
+    _, lines = chain(register, "an insurance company", layer="person")
+    assert "- Brida Kall — works_for → Kestrel Insurance Company" in lines
+
+
+def test_relations_that_a_filter_forbids_are_not_followed(register: clew.Clew) -> None:
+    _, lines = chain(
+        register, "Torvald Shipping Company", layer="organisation", until=day("2020-06-01")
+    )
+    assert set(lines) == {
+        "- Ilse Marn — works_for → Torvald Shipping Company",
+        "- Torvald Shipping Company — part_of → Northgate Group",
+    }
+
+
+def test_a_relation_type_that_there_is_not_is_refused(register: clew.Clew) -> None:
+    wrong = "person -worksfor-> organisation"
+    with pytest.raises(InputError, match=r"of the type 'worksfor'; there are .*works_for"):
+        register.search("Where is Ilse Marn?", strategy="hierarchical", hierarchy=wrong)
+
+
+def test_where_no_chain_is_found_meaning_decides_and_that_is_said(register: clew.Clew) -> None:
+    asked = new_session(register, "Ilse Marn", layer="place")
+    hierarchy = parse_hierarchy("place -capital_of-> place")
+
+    assert titles(asked, by_hierarchy(asked, hierarchy).ranking)
+    assert asked.notes == [
+        "no entity of type 'place' near the question has the relations of the hierarchy; passages"
+        " were found by meaning alone"
+    ]
+
+
+def test_a_layer_that_the_hierarchy_lacks_is_refused(register: clew.Clew) -> None:
+    with pytest.raises(InputError, match="no layer 'boat'; expected one of person, organisation"):
+        chain(register, "Ilse Marn", layer="boat")

@@ -1,0 +1,768 @@
+"""Dates in texts, and the dates of documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta, timezone
+from io import BytesIO
+from pathlib import Path
+
+import docx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.indexing.ner.pattern_extractor import PatternExtractor
+from clew.indexing.reading.formats.html import page_title
+from clew.indexing.reading.reader import (
+    document_from_text,
+    first_line_title,
+    read_file,
+    title_from_path,
+)
+from clew.indexing.relations.phrases import find_dates, find_relative_dates
+from clew.indexing.splitting.outline import dated_sections
+from clew.indexing.splitting.split import split
+from clew.settings import ReadSettings, SplitSettings
+from clew.testing.fakes import HashEmbedder
+from clew.times import find_date, opening_date, path_date, read_period
+from clew.times.names import MONTHS, Days
+from clew.types import Chunk, Document, Mention, Metadata
+
+# --- What documents of real kinds say of themselves: title, date, what says it, authors.
+
+
+SETTINGS = ReadSettings()
+
+
+def read(path: Path, text: str) -> Document:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+    (document,) = read_file(path, SETTINGS).documents
+    return document
+
+
+def dated(document: Document) -> tuple[str, str]:
+    return (document.date.iso if document.date else "", document.date_source)
+
+
+STANDARD = """PEP: 8
+Title: Style Guide for Code
+Author: Guido van Rossum <guido@example.org>,
+        Barry Warsaw <barry@example.org>
+Status: Active
+Created: 05-Jul-2001
+Post-History: 05-Jul-2001, 01-Aug-2013
+
+
+Introduction
+============
+
+Text: of the standard.
+"""
+
+
+def test_the_header_of_a_standard_becomes_title_date_and_fields(tmp_path: Path) -> None:
+    document = read(tmp_path / "pep-0008.rst", STANDARD)
+    assert document.title == "Style Guide for Code"
+    assert dated(document) == ("2001-07-05", "metadata")
+    assert document.metadata["author"] == ["Guido van Rossum", "Barry Warsaw"]
+    assert document.metadata["status"] == "Active"
+    assert "text" not in document.metadata
+    assert document.text == STANDARD
+
+
+def test_plain_text_may_begin_with_fields(tmp_path: Path) -> None:
+    document = read(tmp_path / "a.txt", "Title: On Rivers\nAuthor: Ann\nDate: May 2020\n\nText.\n")
+    assert (document.title, document.metadata["author"]) == ("On Rivers", "Ann")
+    assert dated(document) == ("2020-05", "metadata")
+
+
+def test_a_dialogue_has_no_fields(tmp_path: Path) -> None:
+    document = read(tmp_path / "talk.txt", "Ann: Hello, Bob.\nBob: Hello, Ann.\n\nThey left.\n")
+    assert (document.title, document.metadata) == ("talk", {})
+
+
+def test_fields_of_a_field_list_may_be_empty_and_go_on(tmp_path: Path) -> None:
+    text = "Title\n=====\n\n:Author: Ann\n:Empty:\n:Abstract: One\n   two.\n:Date: 2020\n\nText.\n"
+    document = read(tmp_path / "a.rst", text)
+    assert document.metadata["abstract"] == "One two."
+    assert dated(document) == ("2020", "metadata")
+    assert document.date_precision == "year"
+
+
+def test_minutes_are_dated_by_their_heading(tmp_path: Path) -> None:
+    document = read(tmp_path / "notes.md", "# March 2, 2019 Meeting Notes\n\nAttendees: Ann\n")
+    assert document.title == "March 2, 2019 Meeting Notes"
+    assert dated(document) == ("2019-03-02", "title")
+
+
+def test_bold_fields_below_a_heading_say_the_date(tmp_path: Path) -> None:
+    text = "# Weekly\n\n**Date:** 2 March 2019\n**Attendees:** Ann, Bob\n\nText.\n"
+    document = read(tmp_path / "notes.md", text)
+    assert dated(document) == ("2019-03-02", "metadata")
+    assert document.metadata["attendees"] == "Ann, Bob"
+
+
+def test_trust_goes_from_metadata_to_title_to_path(tmp_path: Path) -> None:
+    path = tmp_path / "2017-01-01.md"
+    heading = "# Notes of 2 March 2018\n\nText.\n"
+    assert dated(read(path, f"---\ndate: 2019-05-06\n---\n{heading}")) == ("2019-05-06", "metadata")
+    assert dated(read(path, f"---\ntitle: Notes\n---\n{heading}")) == ("2018-03-02", "title")
+    assert dated(read(path, "# Notes\n\nText.\n")) == ("2017-01-01", "path")
+    assert dated(read(tmp_path / "plain.md", "# Notes\n\nText.\n")) == ("", "")
+
+
+def test_the_time_of_a_file_is_no_date_of_its_document(tmp_path: Path) -> None:
+    document = read(tmp_path / "notes.md", "Text.\n")
+    assert document.date is None
+    assert document.updated_at is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Text.", ("", "")),
+        ("Sent 25/04/2019.", ("2019-04-03", "metadata")),
+        ("Sent 04/25/2019.", ("2019-03-04", "metadata")),
+        ("Sent 25/04/2019 and 04/25/2019.", ("", "")),
+    ],
+)
+def test_an_ambiguous_date_counts_where_the_document_resolves_it(
+    tmp_path: Path, text: str, expected: tuple[str, str]
+) -> None:
+    assert dated(read(tmp_path / "a.md", f"---\ndate: 03/04/2019\n---\n{text}\n")) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "date"),
+    [
+        ("2019-03-02.md", "2019-03-02"),
+        ("2019-03/march-2.md", "2019-03-02"),
+        ("2019/march/notes.md", "2019-03"),
+        ("2019/03/02.md", "2019-03-02"),
+        ("posts/2019/03/02/hello.md", "2019-03-02"),
+        ("2019-03/02-standup.md", "2019-03-02"),
+        ("20190302_notes.txt", "2019-03-02"),
+        ("IMG_20190302_101112.jpg", "2019-03-02"),
+        ("meeting March 2 2019.docx", "2019-03-02"),
+        ("minutes/2019-03.md", "2019-03"),
+        ("2019/report.md", "2019"),
+        ("2019-03-02/readme.md", "2019-03-02"),
+        ("rfc2119.txt", ""),
+        ("rfc-2026.txt", ""),
+        ("1984.txt", ""),
+        ("foo-2019.3.1.tar", ""),
+        ("2019-02-31.md", ""),
+        ("03-04-2019.md", ""),
+        ("2019/a/b/c/d.md", ""),
+        ("", ""),
+    ],
+)
+def test_the_path_says_the_date(path: str, date: str) -> None:
+    found = path_date(path)
+    assert (found.iso if found else "") == date
+
+
+@pytest.mark.parametrize(
+    ("title", "date"),
+    [
+        ("Minutes 2-Mar-2019", "2019-03-02"),
+        ("Report, March 2019", "2019-03"),
+        ("Meeting 2019/03/02", "2019-03-02"),
+        ("The May 2019 issue: 5 May 2019", "2019-05-05"),
+        ("25/04/2019 notes", "2019-04-25"),
+        ("03/04/2019 notes", ""),
+        ("From 2 March 2019 to 5 March 2019", ""),
+        ("2008 Summer Olympics", ""),
+        ("2001: A Space Odyssey", ""),
+    ],
+)
+def test_a_title_states_a_date(title: str, date: str) -> None:
+    found = find_date(title)
+    assert (found.iso if found else "") == date
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("MIT License\n\nCopyright (c) 2020 Ann\n", "MIT License"),
+        ("                    Apache License\n          Version 2.0\n\nTERMS\n", "Apache License"),
+        (
+            "Network Working Group          S. Bradner\nRequest for Comments: 1    Harvard\n\n\n"
+            "        Key words for Requirement Levels\n\nStatus\n",
+            "Key words for Requirement Levels",
+        ),
+        ("On Rivers\n---------\n\nText.\n", "On Rivers"),
+        ("A sentence that ends here.\n\nMore.\n", ""),
+        ("Two lines of\nprose begin it\n\nMore.\n", ""),
+        ("Only one line", ""),
+        ("Dear Ann,\n\nText.\n", ""),
+        ("- item\n\nText.\n", ""),
+        ("", ""),
+    ],
+)
+def test_a_first_line_may_be_the_title(text: str, title: str) -> None:
+    assert first_line_title(text) == title
+
+
+@pytest.mark.parametrize(
+    ("title", "headings", "expected"),
+    [
+        ("Installing — Clew 1.0 documentation", ["Installing"], "Installing"),
+        ("Clew handbook", ["Installing"], "Installing"),
+        ("Installing | Clew", ["Clew"], "Installing"),
+        ("Installing Clew on Linux", ["Installing"], "Installing Clew on Linux"),
+        ("Clew handbook", ["One", "Two"], "Clew handbook"),
+        ("", ["Installing"], "Installing"),
+        ("Only", [], "Only"),
+        ("", [], ""),
+    ],
+)
+def test_a_page_is_not_called_by_its_sites_name(
+    title: str, headings: list[str], expected: str
+) -> None:
+    assert page_title(title, headings) == expected
+
+
+def test_files_of_one_name_are_told_apart_by_their_folders() -> None:
+    assert title_from_path("/src/openssl/LICENSE") == "LICENSE (openssl)"
+    assert title_from_path("/src/openssl/my_notes.txt") == "my notes"
+    assert title_from_path("README") == "README"
+
+
+def test_a_text_in_hand_is_dated_by_its_title_and_its_name() -> None:
+    assert dated(document_from_text("Text.", title="Notes of 2 March 2019")) == (
+        "2019-03-02",
+        "title",
+    )
+    assert dated(document_from_text("Text.", source="journal/2019-03-02")) == ("2019-03-02", "path")
+    assert dated(document_from_text("Text.")) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "date"),
+    [
+        ("Charter\n\n   Version 2.1 ratified on May 3rd, 2011.\n\nNotes.\n", "2011-05-03"),
+        ("Proceedings\n\n        4-6 March 1997\n\nOslo\n", "1997-03"),
+        ("Report\n\n(March 2003)\n\nText.\n", "2003-03"),
+        ("Guide\n\n*Last updated: 2021-07-08*\n\nText.\n", "2021-07-08"),
+        ("Guide\nRevised 02/03/2004\n\nText.\n", "2004"),  # nobody knows which is the month
+        ("Guide\nRevised 23/03/2004\n\nText.\n", "2004-03-23"),
+        ("Guide\n\nPublished: 5 May 2010 | Updated: 6 June 2012\n\nText.\n", "2010-05-05"),
+        ("Guide\n\nUpdated: 6 June 2012 | Published: 5 May 2010\n\nText.\n", "2010-05-05"),
+        ("Minutes\n\nMeeting started by ann at 2020-02-03 19:00:00 UTC.\n\nText.\n", "2020-02-03"),
+        ("Notes\n\nTuesday, 4 May 2021\n\nText.\n", "2021-05-04"),
+        ("# Notes\nPublished 4 May 2021. " + "The rest of the line. " * 5, "2021-05-04"),
+        ("Notiz\n\n4. März 2021\n\nText.\n", "2021-03-04"),
+        ("# Protokoll\n\nDatum: 20. November 2023\n\nText.\n", "2023-11-20"),
+        ("# Bericht\nStand: Juli 2020\n\nText.\n", "2020-07"),
+        ("# Le cidre\n\nRédigé le 14 juillet 2020\n\nTexte.\n", "2020-07-14"),
+        ("# Carta\n\nFecha: 3 de marzo de 2018\n\nTexto.\n", "2018-03-03"),
+        ("Minutes of the meeting held on 14 March 2024\n\nOn 3 May 2020 we began.\n", "2024-03-14"),
+        ("MINUTES of the Vell Rowing Club, 14 March 2024\nPresent: Ann\n", "2024-03-14"),
+        ("Protokoll der Sitzung vom 14. März 2024\n\nAnwesend: Uwe\n", "2024-03-14"),
+        ("Minutes of 14 March 2024, read on 2 April 2024\n\nPresent: Ann\n", ""),
+        ("The minutes of 14 March 2024 were lost in the fire, as far as we know.\n", ""),
+        # what a text is about, what came before or after it, quantities, entries of a list
+        ("Guide\n\nVersion 2.0 of Python was released on October 16, 2000. This is new.\n", ""),
+        ("Guide\n\nSuperseded by Version 1.1 ratified on June 21st, 2003.\n", ""),
+        ("Guide\n\nA long sentence about the language, in which a new version was\nreleased on 3"
+         " May 2001 and\nReleased on 4 May 2002, that is later\n", ""),
+        ("Guide\n\nData 2020 are shown in the table.\n", ""),
+        ("History\n\n3 May 2001\n\nBegun.\n\n4 May 2001\n\nDone.\n", ""),
+        ("Guide\n\n2000\n\nText.\n", ""),
+        ("Copyright 2001 by Ann.\n\nIn May 2020 we met.\n", ""),
+        ("Guide\n\n" + "A line of text.\n\n" * 20 + "May 2020\n", ""),
+    ],
+)  # fmt: skip
+def test_the_first_lines_may_state_the_date_of_the_text(text: str, date: str) -> None:
+    found = opening_date(text)
+    assert (found.iso if found else "") == date
+
+
+def test_the_first_lines_are_the_last_to_be_believed(tmp_path: Path) -> None:
+    text = "Charter\n\nRatified on 3 May 2011.\n\nText.\n"
+    assert dated(read(tmp_path / "charter.txt", text)) == ("2011-05-03", "text")
+    assert dated(read(tmp_path / "2012-01-02.txt", text)) == ("2012-01-02", "path")
+    assert dated(read(tmp_path / "charter.py", text)) == ("", "")
+    assert dated(document_from_text(text)) == ("2011-05-03", "text")
+
+
+# --- When a document was written: what it states of itself, entry by entry where they have
+# dates.
+
+
+CORPORA = Path(__file__).parent.parent / "corpora"
+MORE = "Further terms follow here in many words. " * 60
+
+
+def document_read(text: str) -> Document:
+    media_type = "text/markdown" if text.startswith(("#", "---")) else "text/plain"
+    return document_from_text(text.replace("{more}", MORE), media_type=media_type)
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """Each text of the file with the date that it states of itself."""
+    held = (CORPORA / "document_dates.txt").read_text("utf-8")
+    for part in held.split("\n=== ")[1:]:
+        stated, _, text = part.partition("\n")
+        yield text, "" if stated == "-" else stated
+
+
+@pytest.mark.parametrize(("text", "stated"), list(texts()))
+def test_a_text_is_dated_by_what_it_states_of_itself(text: str, stated: str) -> None:
+    document = document_read(text)
+    assert (document.date.iso if document.date else "") == stated
+
+
+DAYS = st.dates(date(1950, 1, 1), date(2099, 12, 31))
+STATEMENTS = [
+    "Invoice 1187\n\nDate: {}\n\n{}",
+    "INVOICE\n\nInvoice no. 44, date: {}\nDue date: 4 April 2060\n\n{}",
+    "Letter\n\nLund, {}\n\nDear Ann,\n\n{}",
+    "{}\n\nDear Ann,\n\n{}",
+    "Lease\n\nThe house was built in 1953. {more}\n\n{1}\n\nDrawn up on {0} in Lund.\n",
+    "Certificate\n\nBorn on 3 May 1990.\n\nIssued in Lund on {}\n\n{}",
+    "# Minutes of the meeting of {}\n\n{}",
+    "# Report\n\nPublished: {}\n\n{}",
+]
+OTHERS = [
+    "Ann was born on {}.",
+    "The deadline is {}.",
+    "Payment is due by {}.",
+    "Founded: {}",
+    "Date of birth: {}",
+    "Valid until {}",
+    "We meet on {}.",
+]
+
+
+@given(DAYS, DAYS, st.sampled_from(STATEMENTS), st.sampled_from(OTHERS))
+def test_no_date_of_something_else_takes_its_place(
+    day: date, other: date, statement: str, sentence: str
+) -> None:
+    text = statement.replace("{more}", MORE).format(written(day), sentence.format(written(other)))
+    found = document_from_text(text, media_type="text/markdown").date
+    assert found is not None
+    assert found.iso == day.isoformat()
+
+
+@given(DAYS, st.sampled_from(OTHERS), st.sampled_from(["# {}\n\nText.\n", "Notes\n\n{}\n"]))
+def test_a_birthday_or_a_deadline_dates_nothing(day: date, sentence: str, text: str) -> None:
+    if "We meet" not in sentence or "#" not in text:
+        found = document_from_text(text.format(sentence.format(written(day))))
+        assert found.date is None
+
+
+def written(day: date) -> str:
+    return f"{day.day} {MONTHS[day.month - 1]} {day.year}"
+
+
+def word_file(path: Path, *paragraphs: str, created: datetime) -> None:
+    file = docx.Document()
+    file.core_properties.author = "Ann Lee"
+    file.core_properties.created = created
+    for paragraph in paragraphs:
+        file.add_paragraph(paragraph)
+    held = BytesIO()
+    file.save(held)
+    path.write_bytes(held.getvalue())
+
+
+def test_the_properties_of_a_file_come_last(tmp_path: Path) -> None:
+    template = datetime(2013, 12, 23, 23, 15)
+    for name, first, expected in (
+        ("letter.docx", "Lund, 8 January 2026", ("2026-01-08", "text")),
+        ("2024-03-05 notes.docx", "Some notes.", ("2024-03-05", "path")),
+        ("plain.docx", "Some notes.", ("2013-12-23T23:15:00+00:00", "properties")),
+    ):
+        path = tmp_path / name
+        word_file(path, first, "Dear Ann, thank you.", created=template)
+        (document,) = read_file(path, ReadSettings()).documents
+        assert document.date is not None
+        assert (document.date.iso, document.date_source) == expected
+
+
+# --- entries -----------------------------------------------------------------------------
+
+ENTRIES = [
+    "## 1.{n}.0 - {iso}\n\n{words}\n",
+    "## {long}\n\n{words}\n",
+    "1.{n}.0 ({iso})\n------------------\n\n{words}\n",
+    "{iso}  Ann Lee\n\n\t* {words}\n",
+    "Changes in 1.{n} ({long})\n\n- {words}\n",
+    "clew (1.{n}) unstable; urgency=low\n\n  * {words}\n\n -- Ann <a@b.c>  {mail}\n",
+    "## 1.{n}.0\n\n*Release date: {iso}*\n\n{words}\n",
+]
+
+
+@given(
+    st.lists(DAYS, min_size=2, max_size=5, unique=True),
+    st.sampled_from(ENTRIES),
+    st.sampled_from(["", "Change log\n==========\n\n"]),
+)
+def test_entries_are_dated_by_themselves_and_the_whole_by_none(
+    days: list[date], entry: str, title: str
+) -> None:
+    days.sort(reverse=True)
+    text = title + "\n".join(
+        entry.format(
+            n=9 - at,
+            iso=day.isoformat(),
+            long=written(day),
+            mail=f"{day:%a}, {day.day:02} {MONTHS[day.month - 1][:3]} {day.year} 13:16:05 +0200",
+            words=f"Word{at} was mended by Ann and Bob in all its parts.",
+        )
+        for at, day in enumerate(days)
+    )
+    media_type = "text/markdown" if entry.startswith("#") else "text/plain"
+    document = document_from_text(text, media_type=media_type)
+    assert document.date is None
+    chunks = split(document, SplitSettings(), HashEmbedder()).chunks
+    for at, day in enumerate(days):
+        (own,) = [chunk for chunk in chunks if f"Word{at} " in chunk.text]
+        assert own.metadata == {"date": day.isoformat()}
+
+
+def test_what_is_stated_above_the_entries_dates_the_whole() -> None:
+    text = "# Changes\n\nLast updated: 2024-04-01\n\n## 1 - 2024-03-05\n\nA.\n\n## 0 - 2023-11-02\n"
+    document = document_from_text(text, media_type="text/markdown")
+    assert document.date is not None
+    assert document.date.iso == "2024-04-01"
+    assert len(dated_sections(document)) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2024-03-05 10:00 start\n2024-03-05 10:01 stop\n2024-03-06 10:00 start\n",  # a log
+        "# Minutes of 5 March 2024\n\nText.\n\n## Next meeting: 2 April\n\nAt ten.\n",
+        "# Ann\n\n## Born 3 May 1990\n\nA.\n\n## Died 4 May 2020\n\nB.\n",
+        "Text without dates.\n",
+    ],
+)
+def test_texts_without_dated_entries(text: str) -> None:
+    assert dated_sections(document_read(text)) == []
+
+
+def test_a_passage_of_several_entries_has_the_date_that_they_share() -> None:
+    text = "".join(f"# Day {n}, {n} March 2024\n\nRain.\n\n" for n in (4, 5, 6))
+    document = document_from_text(text, media_type="text/markdown")
+    settings = SplitSettings(strategy="fixed")
+    (chunk,) = split(document, settings, HashEmbedder()).chunks
+    assert chunk.metadata == {"date": "2024-03"}
+
+
+def test_a_day_starts_where_its_entry_does() -> None:
+    first = date(2024, 3, 4)
+    text = "# Journal\n\n" + "".join(
+        f"## {written(first + timedelta(days=n))}\n\nRain on day {n}.\n\n" for n in range(3)
+    )
+    sections = dated_sections(document_from_text(text, media_type="text/markdown"))
+    assert [section.date.start for section in sections if section.date] == [
+        datetime(2024, 3, 4 + n, tzinfo=UTC) for n in range(3)
+    ]
+
+
+# --- A number is not a date: what of a text is a date, against labels and against generated
+# text.
+
+
+LABELLED = Path(__file__).parent.parent / "corpora" / "dates.tsv"
+HALF = 150
+
+
+def found(text: str) -> set[Days]:
+    """First day and the day after the last one of each date that stands for itself."""
+    spans = [span for span in find_dates(text, 0, len(text)) if not span.nested]
+    return set(map(days, (span.name for span in spans)))
+
+
+def days(name: str) -> Days:
+    period = read_period(name)
+    assert period is not None, name
+    assert period.start is not None
+    assert period.end is not None
+    return period.start.date(), period.end.date()
+
+
+def meant(label: str) -> Days:
+    """What a label of the file means: 2024-03-05, 2024-03, 2024, 1990s, 2021-Q3, 1969-summer."""
+    year, _, rest = label.partition("-")
+    if len(rest) == len("03"):
+        if rest.isdecimal():
+            return days(f"{MONTHS[int(rest) - 1]} {year}")
+        return days(f"{rest} {year}")
+    return days(f"{rest} {year}") if rest.isalpha() else days(label)
+
+
+def labelled() -> Iterator[tuple[set[Days], str]]:
+    for line in LABELLED.read_text("utf-8").splitlines():
+        if not line.startswith("#"):
+            labels, _, text = line.partition("\t")
+            yield (set() if labels == "-" else set(map(meant, labels.split()))), text
+
+
+def precision_and_recall(half: list[tuple[set[Days], str]]) -> tuple[float, float]:
+    right = wrong = missed = 0
+    for expected, text in half:
+        got = found(text)
+        right += len(expected & got)
+        wrong += len(got - expected)
+        missed += len(expected - got)
+    return right / (right + wrong), right / (right + missed)
+
+
+@pytest.mark.parametrize("half", ["open", "held out"])
+def test_dates_of_labelled_lines(half: str) -> None:
+    lines = list(labelled())
+    assert len(lines) == 2 * HALF
+    precision, recall = precision_and_recall(lines[:HALF] if half == "open" else lines[HALF:])
+    print(f"{half}: precision {precision:.1%}, recall {recall:.1%}")  # noqa: T201 - pytest -s
+    assert precision >= 0.98
+    assert recall >= 0.92
+
+
+# --- numbers that are none ---------------------------------------------------------------
+
+NUMBERS = st.integers(1000, 2099).map(str)
+UNITS = st.sampled_from(
+    "km kg m litres metres miles hours euros dollars kroner NOK EUR Euro kr % °C feet hectares"
+    " kilometer Meter bytes".split()
+)
+# Nouns of no list: whatever ends as several things do is counted.
+NOUNS = st.text("abdefgiklmnoprtu", min_size=4, max_size=9).map(lambda stem: f"{stem}ns")
+LABELS = st.text("abdefgiklmnoprtu", min_size=4, max_size=9).map(lambda word: f"Q{word}o")
+PLACES = st.sampled_from(
+    [
+        *("We saw {} there.", "{} were seen", "It costs about {}.", "up to {}", "more than {}"),
+        *("- {}", "The hall (with {}) is new.", "It has {}, and more.", "with {} on top", "{}"),
+        *("I paid {} in March", "at least {}", "sold for {}", "rose to {}", "a total of {}"),
+        *("over {} in all", "| {} |", "Box of {}", "packed in {}", "away from {}", "after {}"),
+        *("multiplied by {}", "between {} and more", "a bag of {}", "{}+ of them"),
+    ]
+)
+
+
+@given(PLACES, NUMBERS, UNITS)
+def test_what_is_measured_or_paid_is_no_year(place: str, number: str, unit: str) -> None:
+    assert found(place.format(f"{number} {unit}")) == set()
+
+
+@given(PLACES, NUMBERS, NOUNS)
+def test_what_is_counted_is_no_year(place: str, number: str, noun: str) -> None:
+    assert found(place.format(f"{number} {noun}")) == set()
+
+
+@given(
+    LABELS,
+    NUMBERS,
+    st.sampled_from(
+        [
+            *("{}: {}", "{} {}", "{} = {}", "**{}:** {}", "- {}: {} (new)", "see {} {}", "{} #{}"),
+            *("{} no. {}", "The {} is {}.", "{}\t{}", "| {} | {} |", "a {} of {}", "{}: {}+"),
+            *("({} {})", "{} Nr. {} today", "{}-{}"),
+        ]
+    ),
+)
+def test_the_value_of_a_label_is_no_year(label: str, number: str, place: str) -> None:
+    assert found(place.format(label, number)) == set()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("Citations: 1900", "Cost 1900 kroner", "1987 pens", "1500+ packages", "port 2049"),
+        *("bug 1993", "invoice no. 1845", "Kontonummer 1903", "RFC 1945, line 1820", "CVE-2019-1"),
+        *("2560x1440", "0xA 1024", "version 2019.3.1", "$1990", "1,990", "1990.5", "# 2041"),
+        *("After 1500 cycles the battery is worn.", "She sold the boat for 1900."),
+    ],
+)
+def test_numbers_that_are_no_dates(text: str) -> None:
+    assert found(text) == set()
+
+
+# --- numbers that are --------------------------------------------------------------------
+
+YEARS = st.integers(1700, 2099)
+
+
+@given(
+    YEARS,
+    st.sampled_from(
+        [
+            *("in {}", "In {} prices rose.", "since {}", "until {}", "by {}", "before {}, he"),
+            *("Lee ({})", "Year: {}", "Founded: {}", "born {}", "© {} Ann", "a {} survey"),
+            *("the census of {}", "{} was dry", "Oslo University, {}.", "seit {}", "im Jahr {}"),
+            *("en {}", "depuis {}", "desde {}", "i {}", "siden {}", "nel {}", "sinds {}"),
+            *('year = "{}"', "Anfang {}", "late {}", "(since {})", "the {} games were held"),
+        ]
+    ),
+)
+def test_form_or_place_says_that_it_is_a_year(year: int, place: str) -> None:
+    expected = (date(year, 1, 1), date(year + 1, 1, 1))
+    # "the 1700 games" are counted.
+    if not (year < 1800 and "games" in place):
+        assert found(place.format(year)) == {expected}
+
+
+@given(st.integers(1500, 2000), st.integers(1, 99), st.sampled_from(["–", "-", " to ", " bis "]))
+def test_both_ends_of_a_range_are_years(year: int, length: int, join: str) -> None:
+    text = f"Ann Lee worked there from {year}{join}{year + length}, at sea."
+    assert found(text) == {days(str(year)), days(str(year + length))}
+    assert found(f"pages from {year}{join}{year + length} km") == set()
+
+
+FORMS = [
+    "{d} {B} {y}",
+    "{d} {b} {y}",
+    "{B} {d}, {y}",
+    "{d:02}-{b}-{y}",
+    "{b}-{d:02}-{y}",
+    "{y}-{m:02}-{d:02}",
+    "{y}-{m:02}-{d:02}T10:30:00Z",
+    "{y}/{m:02}/{d:02}",
+    "{y}.{m:02}.{d:02}",
+    "{d:02}.{m:02}.{y}",
+    "{d}. {m}. {y}",
+    "{d}. {de} {y}",
+    "{d} {fr} {y}",
+    "{d} de {es} de {y}",
+    "{d}. {no} {y}",
+    "{b} {d:2} 10:30:59 {y}",
+    "{y}年{m}月{d}日",
+]
+
+
+@given(st.dates(date(1500, 1, 1), date(2099, 12, 31)), st.sampled_from(FORMS))
+def test_a_full_date_is_its_day_in_every_form(day: date, form: str) -> None:
+    written = write(form, day)
+    expected = {(day, day + timedelta(days=1))}
+    assert found(f"Seen: {written}") == expected
+    assert found(f"It was {written}, they say.") == expected
+    assert found(f"({written})") == expected
+
+
+def write(form: str, day: date) -> str:
+    languages = {
+        "de": "Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
+        "fr": "janvier février mars avril mai juin juillet août septembre octobre novembre"
+        " décembre",
+        "es": "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre"
+        " diciembre",
+        "no": "januar februar mars april mai juni juli august september oktober november desember",
+    }
+    names = {name: months.split()[day.month - 1] for name, months in languages.items()}
+    month = MONTHS[day.month - 1]
+    return form.format(d=day.day, m=day.month, y=day.year, B=month, b=month[:3], **names)
+
+
+@pytest.mark.parametrize("text", ["03/04/2019", "seen 3-4-2019", "on 03/04/2019"])
+def test_of_a_day_that_may_be_two_the_year_is_known(text: str) -> None:
+    assert found(text) == {days("2019")}
+
+
+@given(st.lists(st.sampled_from(["1990", ", ", "to ", "de ", "(", "and ", "a", "\n", "km "])))
+def test_any_text_is_read(parts: list[str]) -> None:
+    text = "".join(parts)
+    for span in find_dates(text, 0, len(text)):
+        assert 0 <= span.start < span.end <= len(text)
+        assert read_period(span.name) is not None
+
+
+# --- relative dates
+
+
+WRITTEN = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
+
+
+def dates(
+    text: str,
+    created_at: datetime | None = None,
+    metadata: Metadata | None = None,
+    updated_at: datetime | None = None,
+    media_type: str = "text/plain",
+) -> list[Mention]:
+    chunk = Chunk(ordinal=0, section=0, start=0, end=len(text), text=text, metadata=metadata or {})
+    document = Document(
+        source="a",
+        text=text,
+        created_at=created_at,
+        updated_at=updated_at,
+        media_type=media_type,
+    )
+    (found,) = PatternExtractor().extract(document, [chunk]).chunks
+    return [mention for mention in found.mentions if mention.entity_type == "date"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "names"),
+    [
+        ("We met yesterday.", "yesterday", ["7 May 2023", "2023"]),
+        ("Yesterday we met.", "Yesterday", ["7 May 2023", "2023"]),
+        ("We met last Friday.", "last Friday", ["5 May 2023", "2023"]),
+        ("We meet next week.", "next week", ["week of 15 May 2023", "2023"]),
+        ("We met last weekend.", "last weekend", ["weekend of 6 May 2023", "2023"]),
+        ("We met last month.", "last month", ["April 2023", "2023"]),
+        ("We met last year.", "last year", ["2022"]),
+        ("We met last quarter.", "last quarter", ["Q1 2023", "2023"]),
+        ("We meet this summer.", "this summer", ["summer 2023", "2023"]),
+        ("We met ten years ago.", "ten years ago", ["2013"]),
+        ("We met two weeks ago.", "two weeks ago", ["week of 24 April 2023", "2023"]),
+    ],
+)
+def test_relative_date_has_the_name_of_the_full_one(
+    text: str, words: str, names: list[str]
+) -> None:
+    found = dates(text, WRITTEN)
+    assert [mention.name for mention in found] == names
+    assert {text[mention.start : mention.end] for mention in found} == {words}
+    assert all(read_period(mention.name) for mention in found)
+
+
+def test_name_is_that_of_the_date_written_out() -> None:
+    (said, *_), (full, *_) = dates("We met yesterday.", WRITTEN), dates("We met on 7 May 2023.")
+    assert said.name == full.name
+
+
+@pytest.mark.parametrize("text", ["We met recently.", "It rained for the past ten days."])
+def test_what_is_no_unit_of_the_calendar_has_no_name(text: str) -> None:
+    assert dates(text, WRITTEN) == []
+
+
+def test_document_without_a_date_says_no_relative_dates() -> None:
+    assert dates("We met yesterday.") == []
+    assert dates("We met yesterday.", updated_at=WRITTEN) == []
+
+
+def test_piece_goes_by_its_own_date() -> None:
+    found = dates("We met yesterday.", WRITTEN, {"created_at": "2024-03-01T08:00:00+00:00"})
+    assert [mention.name for mention in found] == ["29 February 2024", "2024"]
+
+
+def test_day_is_that_of_utc() -> None:
+    early = datetime(2023, 5, 8, 1, tzinfo=timezone(timedelta(hours=9)))
+    assert dates("We met today.", early)[0].name == "7 May 2023"
+    assert dates("We met today.", datetime(2023, 5, 8))[0].name == "8 May 2023"
+
+
+def test_year_of_a_full_date_is_not_told_twice() -> None:
+    found = dates("We met yesterday and on 7 May 2023.", WRITTEN)
+    assert [(mention.name, mention.count) for mention in found] == [("7 May 2023", 2), ("2023", 2)]
+
+
+def test_code_has_no_relative_dates() -> None:
+    assert dates("x = last week", WRITTEN, media_type="text/x-python") == []
+
+
+def test_only_the_range_given_is_read() -> None:
+    text = "yesterday, today"
+    assert [span.name for span in find_relative_dates(text, 11, len(text), WRITTEN)] == [
+        "8 May 2023",
+        "2023",
+    ]
+
+
+def test_years_that_have_no_name_are_left_out() -> None:
+    assert list(find_relative_dates("today", 0, 5, datetime(900, 1, 1, tzinfo=UTC))) == []

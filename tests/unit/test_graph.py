@@ -1,0 +1,791 @@
+"""The graph of entities: ties, PageRank, communities, betweenness."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from itertools import combinations, pairwise, permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components, dijkstra
+
+import clew
+from clew.errors import InputError
+from clew.graph.entity_graph import (
+    ABOUT_SHARE,
+    CROWD,
+    DAMPING,
+    TIERS,
+    EntityGraph,
+    EntityRanks,
+    _shared_out,
+    build_entity_graph,
+    current_entity_graph,
+    current_entity_ranks,
+    degrees,
+    entity_ranks,
+    pagerank,
+    salience,
+    tiers,
+)
+from clew.graph.partition import WeightedGraph, in_order, leiden, weighted
+from clew.graph.snapshot import Adjacency, Snapshot, read_columns
+from clew.graph.statistics import (
+    EXACT,
+    GraphOverview,
+    GraphStatistics,
+    betweenness,
+    components,
+    cut_vertices,
+    hubs,
+    overview,
+    summary,
+)
+from clew.ports import PassageRow, RelationRows
+from clew.search.retrieval.walk import local_graph, walk
+from clew.stores.sqlite.store import SqliteStore
+from clew.testing.entries import EMBEDDER, make_entry
+from clew.testing.fakes import HashEmbedder
+from tests.unit.graphs import Edge, edges_of, graph_of, graphs, modularity
+
+# --- What is said of a graph, against linear algebra and against trying everything.
+
+
+EMPTY = graph_of(0, [])
+STAR: list[Edge] = [(0, leaf, 1.0) for leaf in range(1, 6)]
+
+
+def matrix_of(graph: EntityGraph) -> NDArray[np.float64]:
+    """(E, E) strengths, symmetric."""
+    matrix = np.zeros((len(graph.entity_ids),) * 2)
+    for (one, other), strength in zip(edges_of(graph), graph.strengths.tolist(), strict=True):
+        matrix[one, other] = matrix[other, one] = strength
+    return matrix
+
+
+def without(graph: EntityGraph, *, row: int = -1, edge: int = -1) -> EntityGraph:
+    """The graph without the ties of an entity, or without one tie."""
+    kept = [
+        (one, other, 1.0)
+        for number, (one, other) in enumerate(edges_of(graph))
+        if number != edge and row not in (one, other)
+    ]
+    return graph_of(len(graph.entity_ids), kept)
+
+
+def parts(graph: EntityGraph) -> list[set[int]]:
+    _, labels = connected_components(csr_array(matrix_of(graph)), directed=False)
+    return [set(np.flatnonzero(labels == label).tolist()) for label in set(labels.tolist())]
+
+
+# --- PageRank ----------------------------------------------------------------------------
+
+
+@given(graphs(most=9))
+def test_pagerank_solves_its_equations(graph: EntityGraph) -> None:
+    matrix = matrix_of(graph)
+    size = len(matrix)
+    totals = matrix.sum(axis=0)
+    moves = np.where(totals > 0, matrix / np.where(totals > 0, totals, 1), 1 / size)
+    solved = np.linalg.solve(np.eye(size) - DAMPING * moves, np.full(size, (1 - DAMPING) / size))
+    np.testing.assert_allclose(pagerank(graph), solved, atol=1e-8)
+
+
+@given(graphs(most=9))
+def test_salience_runs_from_nothing_tied_to_the_first(graph: EntityGraph) -> None:
+    ranks = pagerank(graph)
+    found = salience(graph, ranks)
+    alone = degrees(graph) == 0
+    assert not found[alone].any()
+    if not alone.all():
+        assert found[np.argmax(ranks)] == 1
+        assert (found[~alone] > 0).all()
+    assert (np.diff(found[np.argsort(ranks, kind="stable")]) >= 0).all()
+
+
+def test_tiers_are_shares_of_the_ranks() -> None:
+    ranks = np.random.default_rng(3).permutation(np.arange(1.0, 251))
+    found = tiers(ranks)
+    named = [TIERS[tier] for tier in found[np.argsort(-ranks)]]
+    assert named == ["core"] * 3 + ["notable"] * 22 + ["minor"] * 225
+    assert [TIERS[tier] for tier in tiers(np.array([0.5, 0.5]))] == ["core", "minor"]
+
+
+def test_ranks_are_looked_up_by_id() -> None:
+    ranks = entity_ranks(graph_of(7, STAR))
+    found = ranks.of([3, 99, 1, 7])
+    assert found[1] == (1.0, "core")
+    assert found[3] == (float(ranks.salience[2]), "minor")
+    assert found[7] == (0.0, "minor")
+    assert set(found) == {1, 3, 7}
+
+
+def test_hubs_are_the_first_by_pagerank() -> None:
+    graph = graph_of(7, [*STAR, (1, 2, 5.0)])
+    first, second, third = hubs(graph, pagerank(graph), 3)
+    assert (first, {second, third}) == (0, {1, 2})
+    assert degrees(graph)[first] == 5
+    assert pagerank(graph)[first] > pagerank(graph)[second]
+    assert len(hubs(graph, pagerank(graph), 50)) == 6, "what is not tied is no hub"
+
+
+# --- betweenness -------------------------------------------------------------------------
+
+
+def tried_betweenness(graph: EntityGraph) -> NDArray[np.float64]:
+    """Share of shortest paths that go by each entity, over all pairs of others."""
+    matrix = matrix_of(graph)
+    size = len(matrix)
+    hops = dijkstra(csr_array(matrix), unweighted=True)
+    powers = [np.linalg.matrix_power((matrix > 0).astype(float), k) for k in range(size)]
+    ways = np.array(
+        [
+            [powers[int(hops[a, b])][a, b] if np.isfinite(hops[a, b]) else 0 for b in range(size)]
+            for a in range(size)
+        ]
+    )
+    total = np.zeros(size)
+    for one, middle, other in permutations(range(size), 3):
+        if (
+            np.isfinite(hops[one, other])
+            and hops[one, middle] + hops[middle, other] == hops[one, other]
+        ):
+            total[middle] += ways[one, middle] * ways[middle, other] / ways[one, other]
+    return total / max((size - 1) * (size - 2), 1)
+
+
+@given(graphs(most=7))
+def test_betweenness_counts_shortest_paths(graph: EntityGraph) -> None:
+    np.testing.assert_allclose(betweenness(graph, samples=1), tried_betweenness(graph), atol=1e-12)
+
+
+def test_sampled_betweenness_comes_near_the_exact_one() -> None:
+    rng = np.random.default_rng(5)
+    size = EXACT + 100
+    ends = rng.integers(0, size, (3 * size, 2)) * (rng.random((3 * size, 2)) > 0.2)
+    graph = graph_of(size, [(int(a), int(b), 1.0) for a, b in ends])
+    exact = betweenness(graph, samples=size)
+    found = betweenness(graph, samples=100, seed=1)
+    assert np.array_equal(found, betweenness(graph, samples=100, seed=1))
+    assert not np.array_equal(found, betweenness(graph, samples=100, seed=2))
+    assert np.argmax(found) == np.argmax(exact) == 0
+    assert found[0] == pytest.approx(exact[0], rel=0.05)
+    assert found.sum() == pytest.approx(exact.sum(), rel=0.1)
+
+
+# --- bridges -----------------------------------------------------------------------------
+
+
+@given(graphs(most=9))
+def test_bridges_are_what_the_graph_falls_apart_without(graph: EntityGraph) -> None:
+    found = cut_vertices(graph)
+    entities = dict(zip(found.entities.tolist(), found.severed.tolist(), strict=True))
+    assert list(entities.values()) == sorted(entities.values(), reverse=True)
+    for part in parts(graph):
+        for row in part:
+            rest = [p - {row} for p in parts(without(graph, row=row)) if (p - {row}) & part]
+            lost = len(part) - 1 - max(map(len, rest), default=0)
+            assert entities.get(row, 0) == lost
+    edges = dict(zip(found.bridges.tolist(), found.bridge_severed.tolist(), strict=True))
+    assert list(edges.values()) == sorted(edges.values(), reverse=True)
+    for edge, ends in enumerate(edges_of(graph)):
+        one, other = (next(p for p in parts(without(graph, edge=edge)) if end in p) for end in ends)
+        assert edges.get(edge, 0) == (0 if one == other else min(len(one), len(other)))
+
+
+def test_a_long_chain_is_all_bridges() -> None:
+    graph = graph_of(20_000, [(i, i + 1, 1.0) for i in range(19_999)])
+    found = cut_vertices(graph)
+    assert len(found.bridges) == 19_999
+    assert set(found.entities[:2].tolist()) == {9_999, 10_000}, "the middle first"
+    assert found.bridge_severed[0] == 10_000
+
+
+def test_a_graph_too_large_is_not_looked_at() -> None:
+    found = cut_vertices(graph_of(6, STAR), max_edges=4)
+    assert len(found.entities) == len(found.bridges) == 0
+    assert found.notes == ("bridges were not looked for: the graph has more than 4 ties",)
+
+
+# --- how it hangs together ---------------------------------------------------------------
+
+
+@given(graphs(most=20))
+def test_components_are_those_of_scipy(graph: EntityGraph) -> None:
+    names = components(graph)
+    for part in parts(graph):
+        assert set(names[sorted(part)].tolist()) == {min(part)}
+
+
+def test_a_long_chain_is_one_component() -> None:
+    order = np.random.default_rng(2).permutation(5_000).tolist()
+    graph = graph_of(5_000, [(a, b, 1.0) for a, b in pairwise(order)])
+    assert not components(graph).any()
+
+
+def test_the_summary_counts() -> None:
+    assert summary(graph_of(9, [*STAR, (6, 7, 1.0)])) == GraphStatistics(
+        entities=9,
+        ties=6,
+        isolated=1,
+        components=3,
+        largest_component=6,
+        mean_degree=12 / 9,
+        highest_degree=5,
+    )
+
+
+def test_an_empty_graph_is_no_error() -> None:
+    assert summary(EMPTY).components == summary(EMPTY).mean_degree == 0
+    assert len(pagerank(EMPTY)) == len(betweenness(EMPTY)) == len(components(EMPTY)) == 0
+    assert len(entity_ranks(EMPTY).tiers) == len(cut_vertices(EMPTY).entities) == 0
+    assert hubs(EMPTY, pagerank(EMPTY)) == []
+
+
+def test_betweenness_needs_a_sample() -> None:
+    with pytest.raises(InputError, match="samples 0 cannot be; expected at least 1"):
+        betweenness(EMPTY, samples=0)
+
+
+# --- Leiden on arrays: what it maximises, also where part of a graph stands still.
+
+
+TWO_TRIANGLES = [(0, 1, 1.0), (1, 2, 1.0), (0, 2, 1.0), (3, 4, 1.0), (4, 5, 1.0), (3, 5, 1.0)]
+
+
+def by_hand(graph: WeightedGraph, labels: np.ndarray, resolution: float = 1.0) -> float:
+    """Modularity from its definition, a sum over all pairs of nodes."""
+    matrix = np.zeros((graph.size, graph.size))
+    np.add.at(matrix, (graph.heads(), graph.rows.items), graph.weights)
+    strengths, total = matrix.sum(axis=1), matrix.sum()
+    chance = resolution * np.outer(strengths, strengths) / total
+    return float(((matrix - chance) * (labels[:, None] == labels)).sum() / total)
+
+
+def test_triangles_tied_by_one_thread_are_two_communities() -> None:
+    graph = weighted(graph_of(6, [*TWO_TRIANGLES, (2, 3, 0.5)]))
+    assert leiden(graph).tolist() == [0, 0, 0, 1, 1, 1]
+
+
+def test_a_higher_resolution_finds_smaller_communities() -> None:
+    graph = weighted(graph_of(6, [*TWO_TRIANGLES, (2, 3, 0.5)]))
+    assert leiden(graph, resolution=0.01).tolist() == [0] * 6
+    assert leiden(graph, resolution=50).tolist() == list(range(6))
+
+
+def test_nodes_without_ties_stand_alone() -> None:
+    none = np.empty(0, dtype=np.int64)
+    graph = WeightedGraph(Adjacency(np.zeros(4, dtype=np.int64), none), none.astype(np.float64))
+    assert leiden(graph).tolist() == [0, 1, 2]
+    assert modularity(graph, np.zeros(3, dtype=np.int64)) == 0.0
+
+
+@given(graphs(), st.data())
+def test_modularity_is_that_of_its_definition(graph: object, data: st.DataObject) -> None:
+    whole = weighted(graph)  # type: ignore[arg-type]
+    size = whole.size
+    labels = np.array(data.draw(st.lists(st.integers(0, 2), min_size=size, max_size=size)))
+    if size:
+        assert modularity(whole, labels) == pytest.approx(by_hand(whole, labels))
+
+
+@given(graphs(most=6), st.data())
+def test_pendants_and_resolution_stand_for_the_rest_of_the_graph(
+    graph: object, data: st.DataObject
+) -> None:
+    """Regrouping some nodes gains with the others gone what it gains with them standing still."""
+    whole = weighted(graph)  # type: ignore[arg-type]
+    if whole.size < 2:
+        return
+    some = sorted(data.draw(st.sets(st.integers(0, whole.size - 1), min_size=1)))
+    rest = np.array(some)
+    inside = whole.among(rest)
+    missing = whole.strengths()[rest] - inside.strengths()
+    total, share = whole.strengths().sum(), whole.strengths()[rest].sum() / whole.strengths().sum()
+    pendant = inside.with_pendants(missing / 2)
+
+    def both(choice: list[int]) -> tuple[float, float]:
+        labels = np.arange(whole.size) + 10  # all others stand still, each alone
+        labels[rest] = choice
+        connected = np.flatnonzero(missing > 0)
+        small = np.concatenate([choice, np.array(choice)[connected]]).astype(np.int64)
+        return by_hand(whole, labels) * total, by_hand(pendant, small, share) * total * share
+
+    groups = st.lists(st.integers(0, 2), min_size=len(some), max_size=len(some))
+    one, other = both(data.draw(groups)), both(data.draw(groups))
+    assert one[0] - other[0] == pytest.approx(one[1] - other[1], abs=1e-6)
+
+
+def test_groups_are_numbered_by_their_first_members() -> None:
+    assert in_order(np.array([7, 3, 7, 9, 3])).tolist() == [0, 1, 0, 2, 1]
+
+
+# --- The walk, against the linear system that it solves.
+
+
+Mentions = list[tuple[int, int, int]]
+"""(chunk from 0, entity, count; 0 for what the chunk is about)."""
+
+
+def _snapshot(size: int, mentions: Mentions) -> Snapshot:
+    rows = [
+        PassageRow(
+            chunk_id=i + 1,
+            document_id=f"{i:016x}",
+            ordinal=0,
+            text="x",
+            context="",
+            sentences=((0, 1),),
+        )
+        for i in range(size)
+    ]
+    flat = sorted({(c + 1, 0 if n else -1, e, max(n, 1)) for c, e, n in mentions})
+    columns = read_columns(rows, np.array(flat, dtype=np.int64))
+    return Snapshot(columns, generation=1, mentions_version=0)
+
+
+def _dense(
+    snapshot: Snapshot, passages: np.ndarray[tuple[int], np.dtype[np.int64]]
+) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.float64]], list[int]]:
+    """Transition matrix among passages, then entities, and the entities; columns are origins."""
+    edges = {}
+    for chunk in range(snapshot.size):
+        start, end = snapshot.passage_entities.starts[chunk : chunk + 2]
+        for at in range(start, end):
+            edges[chunk, int(snapshot.passage_entities.items[at])] = float(
+                snapshot.weights(np.array([at]))[0]
+            )
+    here = passages.tolist()
+    entities = sorted({e for c, e in edges if c in here})
+    matrix = np.zeros((len(here) + len(entities),) * 2)
+    for (chunk, entity), weight in edges.items():
+        if chunk in here:
+            p, e = here.index(chunk), len(here) + entities.index(entity)
+            matrix[e, p] = weight / sum(w for (c, _), w in edges.items() if c == chunk)
+            matrix[p, e] = weight / sum(w for (_, x), w in edges.items() if x == entity)
+    return matrix, entities
+
+
+mention_lists = st.lists(
+    st.tuples(st.integers(0, 5), st.integers(1, 6), st.integers(0, 3)), max_size=18
+)
+
+
+@given(mention_lists, st.sets(st.integers(0, 5), min_size=1), st.integers(0, 2**32 - 1))
+def test_walks_spend_the_time_that_the_equations_say(
+    mentions: Mentions, chosen: set[int], seed: int
+) -> None:
+    snapshot = _snapshot(6, mentions)
+    passages = np.array(sorted(chosen), dtype=np.int64)
+    matrix, entities = _dense(snapshot, passages)
+    graph = local_graph(snapshot, passages)
+    assert graph.entities.tolist() == entities
+    rng = np.random.default_rng(seed)
+    restart = rng.random((len(matrix), 3))
+    damping = np.array([0.3, 0.5, 0.75])
+    found = walk(graph, restart[: len(passages)], restart[len(passages) :], damping, rounds=60)
+    for k, chance in enumerate(damping):
+        home = (1 - chance) * restart[:, k] / restart[:, k].sum()
+        solved = np.linalg.solve(np.eye(len(matrix)) - chance * matrix, home)
+        np.testing.assert_allclose(found[:, k], solved[: len(passages)], atol=1e-9)
+
+
+def test_few_rounds_come_close() -> None:
+    rng = np.random.default_rng(7)
+    mentions = [
+        (int(c), int(e), 1)
+        for c, e in zip(rng.integers(0, 40, 200), rng.integers(1, 30, 200), strict=True)
+    ]
+    graph = local_graph(_snapshot(40, mentions), np.arange(40))
+    restart = np.ones((40, 1)), np.zeros((len(graph.entities), 1))
+    exact = walk(graph, *restart, np.array([0.5]), rounds=60)
+    np.testing.assert_allclose(walk(graph, *restart, np.array([0.5])), exact, atol=2 * 0.5**16)
+
+
+def test_a_hub_passes_little_on() -> None:
+    # Entity 1 stands in two passages, entity 2 in all; both are in the first.
+    snapshot = _snapshot(30, [(0, 1, 1), (1, 1, 1), *((c, 2, 1) for c in range(30))])
+    graph = local_graph(snapshot, np.arange(3))
+    start = np.array([[1.0], [0.0], [0.0]])
+    by_rare, by_hub = walk(graph, start, np.zeros((2, 1)), np.array([0.5]))[1:, 0]
+    assert by_rare > 20 * by_hub > 0
+
+
+@pytest.mark.parametrize("restart", [0.0, 1.0])
+def test_no_edges_and_no_restart_are_no_error(restart: float) -> None:
+    graph = local_graph(_snapshot(2, []), np.arange(2))
+    found = walk(graph, np.full((2, 1), restart), np.zeros((0, 1)), np.array([0.5]))
+    assert found.tolist() == [[restart / 4]] * 2
+
+
+def test_no_passages_are_no_error() -> None:
+    graph = local_graph(_snapshot(2, [(0, 1, 1)]), np.zeros(0, dtype=np.int64))
+    assert walk(graph, np.zeros((0, 2)), np.zeros((0, 2)), np.array([0.5, 0.5])).shape == (0, 2)
+
+
+# --- The graph of entities: its ties against plain Python, and its file against damage and
+# change.
+
+
+Chunk = tuple[set[int], list[set[int]]]
+"""What it is about, and the entities of each of its sentences; ids from 1."""
+Stated = tuple[int, int, float, int]
+"""Head, tail, weight, chunk (from 1; 0 for none; always its first sentence)."""
+NONE: list[Stated] = []
+
+
+def snapshot_of(chunks: list[Chunk]) -> Snapshot:
+    rows = [
+        PassageRow(
+            chunk_id=number,
+            document_id=f"{number:016x}",
+            ordinal=0,
+            text="x" * len(said),
+            context="",
+            sentences=tuple((i, i + 1) for i in range(len(said))),
+        )
+        for number, (_, said) in enumerate(chunks, 1)
+    ]
+    mentions = [
+        (number, ordinal, entity, 1)
+        for number, (about, said) in enumerate(chunks, 1)
+        for ordinal, named in enumerate([about, *said], -1)
+        for entity in sorted(named)
+    ]
+    columns = read_columns(rows, np.array(mentions, dtype=np.int64).reshape(-1, 4))
+    return Snapshot(columns, generation=3, mentions_version=0)
+
+
+def rows_of(stated: list[Stated]) -> RelationRows:
+    return RelationRows(
+        ids=np.arange(1, len(stated) + 1),
+        heads=np.array([head for head, *_ in stated], dtype=np.int64),
+        tails=np.array([tail for _, tail, *_ in stated], dtype=np.int64),
+        weights=np.array([weight for _, _, weight, _ in stated], dtype=np.float32),
+        chunks=np.array([chunk for *_, chunk in stated], dtype=np.int64),
+        sentences=np.array([0 if chunk else -1 for *_, chunk in stated], dtype=np.int64),
+    )
+
+
+def built(
+    chunks: list[Chunk], stated: list[Stated] = NONE, left_out: set[int] | None = None
+) -> EntityGraph:
+    dropped = None if left_out is None else np.array(sorted(left_out), dtype=np.int64)
+    return build_entity_graph(snapshot_of(chunks), rows_of(stated), dropped)
+
+
+@dataclass
+class Added:
+    """What adds to a tie."""
+
+    amount: float
+    relation: int = 0
+    chunk: int = 0
+    sentence: int = -1
+
+
+def rarities(chunks: list[Chunk]) -> dict[int, float]:
+    """By entity: idf relative to that of an entity of one chunk."""
+    within = Counter(e for about, said in chunks for e in set().union(about, *said))
+    most = math.log1p(len(chunks))
+    return {entity: math.log1p(len(chunks) / count) / most for entity, count in within.items()}
+
+
+def counted(
+    chunks: list[Chunk], stated: list[Stated], left_out: set[int]
+) -> dict[tuple[int, int], list[Added]]:
+    """What adds to each tie, by pairs of ids, in plain Python."""
+    rarity = rarities(chunks)
+    found: dict[tuple[int, int], list[Added]] = {}
+
+    def add(one: int, other: int, added: Added) -> None:
+        if one != other and added.amount > 0:
+            found.setdefault((min(one, other), max(one, other)), []).append(added)
+
+    for number, (about, said) in enumerate(chunks, 1):
+        for ordinal, every in enumerate(said):
+            named = every - left_out
+            for one, other in combinations(sorted(named), 2):
+                share = math.sqrt(rarity[one] * rarity[other]) / (len(named) - 1)
+                add(one, other, Added(share, chunk=number, sentence=ordinal))
+            for subject in about - left_out - named:
+                for entity in named:
+                    share = math.sqrt(rarity[subject] * rarity[entity]) * ABOUT_SHARE / len(named)
+                    add(subject, entity, Added(share, chunk=number, sentence=ordinal))
+    for number, (head, tail, weight, chunk) in enumerate(stated, 1):
+        if not {head, tail} & left_out:
+            add(head, tail, Added(weight, number, chunk, 0 if chunk else -1))
+    return found
+
+
+entities = st.sets(st.integers(1, 6), max_size=4)
+chunk_lists = st.lists(
+    st.tuples(st.sets(st.integers(1, 6), max_size=2), st.lists(entities, max_size=3)), max_size=5
+)
+stated_lists = st.lists(
+    st.tuples(
+        st.integers(1, 8), st.integers(1, 8), st.sampled_from([0, 0.5, 1]), st.integers(0, 3)
+    ),
+    max_size=6,
+)
+
+
+@given(chunk_lists, stated_lists, st.sets(st.integers(1, 8), max_size=2))
+def test_ties_are_what_relations_and_sentences_add_up_to(
+    chunks: list[Chunk], stated: list[Stated], left_out: set[int]
+) -> None:
+    graph = built(chunks, stated, left_out)
+    expected = counted(chunks, stated, left_out)
+    ids = graph.entity_ids.tolist()
+    named = {e for about, said in chunks for some in [about, *said] for e in some}
+    assert ids == sorted((named | {end for s in stated for end in s[:2]}) - left_out)
+    found = [(ids[one], ids[other]) for one, other in edges_of(graph)]
+    assert found == sorted(expected)
+    for edge, pair in enumerate(found):
+        parts = expected[pair]
+        assert graph.strengths[edge] == pytest.approx(sum(p.amount for p in parts), rel=1e-5)
+        relations = sorted((p for p in parts if p.relation), key=lambda p: (-p.amount, p.relation))
+        assert graph.relations[edge] == (relations[0].relation if relations else 0)
+        shown = int(graph.chunks[edge]), int(graph.sentences[edge])
+        texts = [p for p in relations if p.chunk] or [p for p in parts if p.chunk] or relations
+        best = max(p.amount for p in texts)
+        assert shown in {(p.chunk, p.sentence) for p in texts if p.amount == pytest.approx(best)}
+
+
+@given(chunk_lists, stated_lists)
+def test_each_tie_stands_in_both_rows(chunks: list[Chunk], stated: list[Stated]) -> None:
+    graph = built(chunks, stated)
+    seen: dict[int, list[tuple[int, int]]] = {}
+    for row in range(len(graph.entity_ids)):
+        neighbours, edges = (part.tolist() for part in graph.row(row))
+        assert neighbours == sorted(set(neighbours) - {row})
+        for neighbour, edge in zip(neighbours, edges, strict=True):
+            seen.setdefault(edge, []).append((row, neighbour))
+    assert sorted(seen) == list(range(len(graph.strengths)))
+    assert all(one == other[::-1] for one, other in seen.values())
+
+
+def test_a_crowd_ties_nobody() -> None:
+    crowd = set(range(1, CROWD + 2))
+    assert len(built([(set(), [crowd])]).strengths) == 0
+    assert len(built([(set(), [crowd])], left_out={1}).strengths) == CROWD * (CROWD - 1) / 2
+    assert len(built([({99}, [crowd])]).strengths) == 0
+
+
+def test_what_is_named_everywhere_ties_little() -> None:
+    hub, one, other, third = 1, 2, 3, 4
+    everywhere: list[Chunk] = [(set(), [{hub}])] * 50
+    graph = built([(set(), [{one, other}]), (set(), [{hub, third}]), *everywhere])
+    by_rare, by_hub = (graph.strengths[graph.row(row)[1][0]] for row in (one - 1, hub - 1))
+    assert by_rare > 2 * by_hub > 0
+
+
+def test_the_subject_of_a_passage_is_tied_to_what_it_names_less_than_by_name() -> None:
+    subject, friend = 1, 2
+    by_name = built([({subject}, [{subject, friend}])])
+    unnamed = built([({subject}, [{friend}])])
+    assert len(by_name.strengths) == len(unnamed.strengths) == 1
+    assert unnamed.strengths[0] == pytest.approx(ABOUT_SHARE * by_name.strengths[0])
+    assert len(built([({subject, friend}, [set()])]).strengths) == 0, "titles alone tie nothing"
+
+
+# --- on disk -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[clew.Clew]:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        engine.add("Ada Morn met Piet Oss in Vienna on 4 May 1990.", source="a", title="Ada Morn")
+        engine.add("Piet Oss taught Brida Kall in Vienna in May 1990.", source="b")
+        yield engine
+
+
+def same(one: EntityGraph | EntityRanks, other: EntityGraph | EntityRanks) -> bool:
+    return type(one) is type(other) and all(
+        np.array_equal(getattr(one, f.name), getattr(other, f.name)) for f in fields(one)
+    )
+
+
+def graph_file(engine: clew.Clew) -> Path:
+    [file] = engine.store.folder.glob("entities-*.arrays")
+    return file
+
+
+def anew(engine: clew.Clew) -> EntityGraph:
+    dates = engine.store.entities_of_type("date")
+    return build_entity_graph(engine.state.snapshot.whole, engine.store.relation_rows(), dates)
+
+
+def test_the_graph_is_kept_and_read_again(engine: clew.Clew) -> None:
+    store = engine.store
+    first = current_entity_graph(store, engine.state.snapshot, store.folder)
+    assert len(first.strengths) > 0
+    assert graph_file(engine).name == f"entities-{store.generation()}.arrays"
+    assert same(first, anew(engine))
+    changed = graph_file(engine).stat().st_mtime_ns
+    assert same(current_entity_graph(store, None, store.folder), first)
+    assert same(current_entity_ranks(store, None, store.folder), entity_ranks(first))
+    assert graph_file(engine).stat().st_mtime_ns == changed
+    assert current_entity_graph(store, None, store.folder, first) is first
+    ranks = current_entity_ranks(store, None, store.folder)
+    assert current_entity_ranks(store, None, store.folder, ranks) is ranks
+
+
+def test_dates_tie_nothing(engine: clew.Clew) -> None:
+    graph = current_entity_graph(engine.store, None, engine.store.folder)
+    types = {entity.entity_type for entity in engine.store.entities(graph.entity_ids.tolist())}
+    assert len(engine.store.entities_of_type("date"))
+    assert "date" not in types
+
+
+def test_a_graph_of_another_generation_is_built_anew(engine: clew.Clew) -> None:
+    store = engine.store
+    before = current_entity_graph(store, engine.state.snapshot, store.folder)
+    old_snapshot = engine.state.snapshot
+    engine.add("Brida Kall met Ada Morn.", source="c")
+    after = current_entity_graph(store, old_snapshot, store.folder, before)
+    assert after.generation == store.generation() > before.generation
+    assert same(after, anew(engine))
+    assert graph_file(engine).name == f"entities-{after.generation}.arrays", "the old file is gone"
+
+
+@pytest.mark.parametrize("damage", [b"", b"no archive", None], ids=["empty", "text", "cut"])
+def test_a_damaged_file_is_built_anew(engine: clew.Clew, damage: bytes | None) -> None:
+    store = engine.store
+    ranks = current_entity_ranks(store, engine.state.snapshot, store.folder)
+    file = graph_file(engine)
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-200] if damage is None else damage)
+    assert same(current_entity_ranks(store, None, store.folder), ranks)
+    assert len(file.read_bytes()) == len(whole), "it is whole again"
+
+
+def test_a_folder_that_cannot_be_written_costs_nothing_but_time(
+    engine: clew.Clew, tmp_path: Path
+) -> None:
+    graph = current_entity_graph(engine.store, engine.state.snapshot, tmp_path / "nowhere")
+    assert same(graph, anew(engine))
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_an_empty_store_has_an_empty_graph(tmp_path: Path) -> None:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        graph = current_entity_graph(engine.store, engine.state.snapshot, engine.store.folder)
+        assert len(graph.entity_ids) == len(graph.strengths) == 0
+        assert graph.starts.tolist() == [0]
+
+
+def test_what_texts_say_of_a_crowd_is_shared_among_it() -> None:
+    size = 4 * CROWD
+    several = np.arange(2, size + 2)
+    rows = RelationRows(
+        ids=several,
+        heads=several,
+        tails=np.ones(size, dtype=np.int64),
+        weights=np.full(size, 0.8, dtype=np.float32),
+        chunks=np.append(np.ones(size - 1, dtype=np.int64), 0),
+        sentences=np.zeros(size, dtype=np.int64),
+    )
+    shared = _shared_out(rows)
+    assert np.allclose(shared[:-1], 0.2)
+    assert np.isclose(shared[-1], 0.8)  # stated by hand
+
+
+# --- The graph at a glance, of a real store, against looking for each thing the plain way.
+
+
+TIES = ["Ab Cd", "Cd Ef", "Ab Ef", "Ef Gh", "Gh Ij"]
+"""A triangle, from which a chain hangs at Ef."""
+NAMES = ["Ab", "Cd", "Ef", "Gh", "Ij", "Kl"]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
+    store = SqliteStore(tmp_path_factory.mktemp("store"), embedder=EMBEDDER)
+    for number, tie in enumerate([*TIES, "Kl"]):
+        store.save(make_entry(str(number), f"{tie} were there.", names=NAMES))
+    yield store
+    store.close()
+
+
+@pytest.fixture(scope="module")
+def seen(store: SqliteStore) -> GraphOverview:
+    return overview(store, current_entity_graph(store, None, store.folder))
+
+
+def overview_parts(names: list[str], ties: list[str]) -> list[int]:
+    """Sizes of the connected parts, smallest first."""
+    part = {name: {name} for name in names}
+    for one, other in (tie.split() for tie in ties):
+        joined = part[one] | part[other]
+        for name in joined:
+            part[name] = joined
+    return sorted(len(p) for p in {frozenset(p) for p in part.values()})
+
+
+def test_statistics_count_what_was_saved(seen: GraphOverview) -> None:
+    statistics = seen.statistics
+
+    assert (statistics.entities, statistics.ties, statistics.isolated) == (6, 5, 1)
+    assert (statistics.components, statistics.largest_component) == (2, 5)
+    assert statistics.highest_degree == 3
+
+
+def test_hubs_and_what_lies_between(seen: GraphOverview) -> None:
+    names = [hub.entity.name for hub in seen.hubs]
+
+    assert set(names) == {"Ab", "Cd", "Ef", "Gh", "Ij"}
+    assert all(one.pagerank >= other.pagerank for one, other in pairwise(seen.hubs))
+    assert {hub.entity.name: hub.degree for hub in seen.hubs}["Ef"] == 3
+    assert seen.hubs[0].entity.tier == "core"
+    # Of the 10 pairs of others, Ef is passed by Ab and Cd towards Gh and Ij, Gh by all to Ij.
+    passed = {entry.entity.name: entry.betweenness for entry in seen.between}
+    assert passed == pytest.approx({"Ef": 4 / 10, "Gh": 3 / 10})
+
+
+def test_cut_entities_are_those_whose_loss_tears_the_graph(seen: GraphOverview) -> None:
+    torn = {}
+    for name in NAMES[:5]:
+        left = overview_parts(
+            [n for n in NAMES[:5] if n != name], [t for t in TIES if name not in t]
+        )
+        if len(left) > 1:
+            torn[name] = sum(left[:-1])
+
+    assert {cut.name: cut.severed for cut in seen.cut_entities} == torn
+
+
+def test_bridges_are_ties_whose_loss_tears_the_graph(seen: GraphOverview) -> None:
+    torn = {}
+    for tie in TIES:
+        left = overview_parts(NAMES[:5], [other for other in TIES if other != tie])
+        if len(left) > 1:
+            torn[frozenset(tie.split())] = left[0]
+
+    assert {frozenset(b.ends): b.severed for b in seen.bridges} == torn
+
+
+def test_every_list_is_bounded(store: SqliteStore) -> None:
+    seen = overview(store, current_entity_graph(store, None, store.folder), limit=1)
+
+    assert [len(found) for found in (seen.hubs, seen.between, seen.cut_entities, seen.bridges)] == (
+        [1] * 4
+    )
+    assert seen.statistics.entities == 6
+
+
+def test_an_empty_store_has_nothing_to_show(tmp_path_factory: pytest.TempPathFactory) -> None:
+    store = SqliteStore(tmp_path_factory.mktemp("empty"), embedder=EMBEDDER)
+
+    seen = overview(store, current_entity_graph(store, None, store.folder))
+    store.close()
+
+    assert (seen.statistics.entities, seen.hubs, seen.between, seen.bridges) == (0, (), (), ())

@@ -1,0 +1,688 @@
+"""Providers of language models on the wire."""
+
+from __future__ import annotations
+
+import json
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import ollama
+import pytest
+from anthropic.types import Message as AnthropicMessage
+from openai.types.chat import ChatCompletion
+from openai.types.responses import Response as OpenAIResponse
+from pytest_httpserver import HTTPServer
+from werkzeug import Request as Asked
+from werkzeug import Response
+
+from clew.errors import ModelError, ModelUnavailableError, ReplyError
+from clew.models.llm.client import LanguageModelClient
+from clew.models.llm.hosted import Hosted
+from clew.models.llm.ollama import Ollama
+from clew.ports.models import Message, Reply, Request, ToolCall, ToolDefinition
+from tests.unit.llm import ADA, PARAMETERS, Person, request, settings
+
+# --- OpenAI's and Anthropic's interfaces, served on this machine with their faults.
+
+
+Serve = Callable[..., LanguageModelClient]
+EVENTS, JSON = "text/event-stream", "application/json"
+
+
+def completion(content: str | None = "yes", finish: str = "stop", **message: object) -> str:
+    """A whole answer of chat completions, held to OpenAI's own types."""
+    usage = {
+        "prompt_tokens": 12,
+        "completion_tokens": 5,
+        "total_tokens": 17,
+        "prompt_tokens_details": {"cached_tokens": 8},
+    }
+    said = {"role": "assistant", "content": content, **message}
+    whole = {
+        "id": "c1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "small",
+        "choices": [{"index": 0, "finish_reason": finish, "message": said}],
+        "usage": usage,
+    }
+    return ChatCompletion.model_validate(whole).model_dump_json()
+
+
+def pieces(*texts: str, end: bool = True) -> str:
+    """A streamed answer of chat completions."""
+
+    def chunk(delta: dict[str, object], finish: str | None = None) -> str:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish}
+        whole = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "small"}
+        return f"data: {json.dumps({**whole, 'choices': [choice]})}\n\n"
+
+    said = "".join(chunk({"role": "assistant", "content": text}) for text in texts)
+    return said + (chunk({}, "stop") + "data: [DONE]\n\n" if end else "")
+
+
+def response(text: str = "yes") -> str:
+    """A whole answer of the Responses API, held to OpenAI's own types."""
+    content = {"type": "output_text", "text": text, "annotations": []}
+    whole = {
+        "id": "r1",
+        "object": "response",
+        "created_at": 1.0,
+        "status": "completed",
+        "model": "gpt-4o-mini",
+        "output": [
+            {
+                "id": "m1",
+                "type": "message",
+                "role": "assistant",
+                "status": "completed",
+                "content": [content],
+            }
+        ],
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+        "usage": {
+            "input_tokens": 12,
+            "input_tokens_details": {"cached_tokens": 8, "cache_write_tokens": 0},
+            "output_tokens": 5,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": 17,
+        },
+    }
+    return OpenAIResponse.model_validate(whole).model_dump_json()
+
+
+def anthropic(text: str = "yes", stop: str = "end_turn") -> str:
+    """A whole answer of Anthropic's, held to its own types."""
+    whole = {
+        "id": "m1",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude-haiku-4-5",
+        "content": [{"type": "text", "text": text}],
+        "stop_reason": stop,
+        "usage": {"input_tokens": 4, "output_tokens": 5, "cache_read_input_tokens": 8},
+    }
+    return AnthropicMessage.model_validate(whole).model_dump_json()
+
+
+PROVIDERS = {
+    "openai-compatible": ("/v1", "/v1/chat/completions", completion),
+    "openai": ("/v1", "/v1/responses", response),
+    "anthropic": ("", "/v1/messages", anthropic),
+}
+
+
+@pytest.fixture
+def asked_of() -> list[Asked]:
+    return []
+
+
+@pytest.fixture
+def serve(
+    httpserver: HTTPServer, asked_of: list[Asked], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Serve]:
+    """A client of a provider that answers the requests with these, one after the other."""
+    monkeypatch.setenv("CLEW_LLM_API_KEY", "secret-of-ours")
+    monkeypatch.setenv("OPENAI_API_KEY", "secret-of-theirs")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "secret-of-theirs")
+    made: list[LanguageModelClient] = []
+
+    def start(
+        *answers: str | Response, provider: str = "openai-compatible", **given: object
+    ) -> LanguageModelClient:
+        left = iter(answers)
+
+        def answer(asked: Asked) -> Response:
+            asked.get_data()
+            asked_of.append(asked)
+            said = next(left)
+            return said if isinstance(said, Response) else Response(said, mimetype=_type(said))
+
+        base, path, _ = PROVIDERS[provider]
+        httpserver.expect_request(path).respond_with_handler(answer)
+        chosen = settings(provider=provider, base_url=httpserver.url_for(base), **given)
+        made.append(LanguageModelClient(Hosted(chosen), chosen))
+        return made[-1]
+
+    yield start
+    for one in made:
+        one.close()
+
+
+def _type(said: str) -> str:
+    return "text/event-stream" if said.startswith("data:") else "application/json"
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_reply_of_a_schema(serve: Serve, asked_of: list[Asked], provider: str) -> None:
+    make: Any = PROVIDERS[provider][2]
+    asked = serve(make(ADA), provider=provider)
+
+    reply = asked.reply(request(schema=Person))
+
+    assert reply.value == Person(name="Ada Morn", year=1820)
+    assert (reply.usage.input_tokens, reply.usage.cached_tokens) == (12, 8)
+    assert (reply.usage.output_tokens, reply.finish) == (5, "stop")
+    (sent,) = asked_of
+    keys = " ".join(sent.headers.values())
+    assert "secret-of-ours" in keys
+    assert "secret-of-theirs" not in keys
+    body = sent.get_data(as_text=True)
+    assert "year" in body, "the schema is sent"
+    assert "Who?" in body
+
+
+def test_nothing_is_kept_at_openai(serve: Serve, asked_of: list[Asked]) -> None:
+    serve(response(), provider="openai").reply(request())
+
+    assert asked_of[0].get_json()["store"] is False
+
+
+def test_anthropic_keeps_the_beginning_that_other_prompts_have_too(
+    serve: Serve, asked_of: list[Asked]
+) -> None:
+    asked = replace(request(), messages=(Message(role="user", text="whole then part", shared=5),))
+
+    serve(anthropic(), provider="anthropic").reply(asked)
+
+    whole, part = asked_of[0].get_json()["messages"][-1]["content"]
+    assert (whole["text"], whole["cache_control"]["type"]) == ("whole", "ephemeral")
+    assert part["text"] == " then part"
+
+
+def test_other_servers_are_sent_one_text(serve: Serve, asked_of: list[Asked]) -> None:
+    asked = replace(request(), messages=(Message(role="user", text="whole then part", shared=5),))
+
+    serve(completion()).reply(asked)
+
+    assert asked_of[0].get_json()["messages"][-1]["content"] == "whole then part"
+
+
+def test_anthropic_is_told_what_to_keep_for_the_next_prompt(
+    serve: Serve, asked_of: list[Asked]
+) -> None:
+    serve(anthropic(), provider="anthropic").reply(request())
+
+    body = asked_of[0].get_json()
+    assert body["system"][-1]["cache_control"]["type"] == "ephemeral"
+    assert body["messages"][-1]["content"][-1]["cache_control"]["type"] == "ephemeral"
+
+
+def test_a_streamed_reply(serve: Serve) -> None:
+    *told, reply = serve(pieces('{"name": "Ada', ' Morn", "year": 1820}')).stream(
+        request(schema=Person)
+    )
+
+    assert "".join(map(str, told)) == '{"name": "Ada Morn", "year": 1820}'
+    assert len(told) > 1
+    assert isinstance(reply, Reply)
+    assert reply.value == Person(name="Ada Morn", year=1820)
+
+
+def test_whoever_stops_reading_ends_the_request(serve: Serve) -> None:
+    asked = serve(pieces("a", "b"), pieces("c"))
+    stream = asked.stream(request())
+    next(stream)
+    stream.close()  # type: ignore[attr-defined]
+
+    *_, reply = asked.stream(request())
+    assert isinstance(reply, Reply)
+    assert reply.text == "c"
+
+
+def test_tools_and_their_results_go_out_and_calls_come_back(
+    serve: Serve, asked_of: list[Asked]
+) -> None:
+    function = {"name": "nothing_of_that_name", "arguments": '{"x": 1}'}
+    calls = [{"id": "c9", "type": "function", "function": function}]
+    asked = serve(completion(None, "tool_calls", tool_calls=calls))
+    before = ToolCall(id="c1", name="find", arguments='{"name": "Ada"}')
+    conversation = Request(
+        task="answer",
+        instructions="Answer.",
+        messages=(
+            Message(role="user", text="Who?"),
+            Message(role="assistant", text="", calls=(before,)),
+            Message(role="tool", text="Ada Morn", answers="c1"),
+        ),
+        tools=(ToolDefinition(name="find", description="Finds.", parameters={"type": "object"}),),
+    )
+
+    reply = asked.reply(conversation)
+
+    assert [(c.id, c.name, json.loads(c.arguments)) for c in reply.calls] == [
+        ("c9", "nothing_of_that_name", {"x": 1})
+    ]
+    sent = asked_of[0].get_json()
+    assert sent["messages"][2]["tool_calls"][0]["id"] == "c1"
+    assert sent["messages"][3] == {"role": "tool", "tool_call_id": "c1", "content": "Ada Morn"}
+    assert sent["tools"][0]["function"]["name"] == "find"
+
+
+def test_an_overloaded_provider_is_waited_for(serve: Serve) -> None:
+    wait = {"Retry-After": "0"}
+    busy = Response('{"error": {"message": "slow down"}}', 429, headers=wait)
+
+    assert serve(busy, completion(), retries=1).reply(request()).text == "yes"
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (Response("{}", status=500), ModelUnavailableError),
+        (Response('{"error": {"message": "no key"}}', status=401), ModelError),
+        (Response("<html>not here</html>", mimetype="text/html"), ModelError),
+        (Response("{}", mimetype="application/json"), ModelError),
+        (Response("", mimetype="application/json"), ModelError),
+        (completion(""), ReplyError),
+        (completion("half a", "length"), ReplyError),
+        (completion("", "content_filter"), ReplyError),
+        (completion(None, refusal="I will not."), ReplyError),
+    ],
+    ids=["500", "401", "HTML", "JSON", "empty", "nothing", "cut", "filtered", "refused"],
+)
+def test_faults_have_names(serve: Serve, answer: str | Response, kind: type[ModelError]) -> None:
+    with pytest.raises(kind) as error:
+        serve(answer).reply(request())
+
+    assert "secret" not in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("said", [pieces("half a", end=False), "data: {\n\n", "data: []\n\n"])
+def test_a_stream_that_is_broken_is_an_error(serve: Serve, said: str) -> None:
+    with pytest.raises(ModelError):
+        list(serve(said).stream(request(schema=Person)))
+
+
+def test_a_provider_that_hangs_is_given_up(serve: Serve) -> None:
+    def drip() -> Iterator[str]:
+        yield " "
+        time.sleep(4)
+        yield completion()
+
+    asked = serve(Response(drip(), mimetype="application/json"))
+    hurried = replace(request(), parameters=replace(PARAMETERS, seconds=1))
+    began = time.monotonic()
+
+    with pytest.raises(ModelUnavailableError, match="did not answer within 1 s"):
+        asked.reply(hurried)
+    assert time.monotonic() - began < 15
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("streamed", [True, False])
+def test_one_that_drips_for_ever_is_given_up(serve: Serve, provider: str, streamed: bool) -> None:
+    def drip() -> Iterator[str]:
+        while True:
+            yield ": wait\n\n" if streamed else " "
+            time.sleep(0.05)
+
+    asked = serve(Response(drip(), mimetype=EVENTS if streamed else JSON), provider=provider)
+    hurried = replace(request(), parameters=replace(PARAMETERS, seconds=1))
+
+    with pytest.raises(ModelUnavailableError, match="did not answer within 1 s"):
+        list(asked.stream(hurried) if streamed else [asked.reply(hurried)])
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("streamed", [True, False])
+@pytest.mark.parametrize("packed", [True, False])
+def test_one_that_sends_without_an_end_is_cut_off(
+    serve: Serve, provider: str, streamed: bool, packed: bool
+) -> None:
+    def pour() -> Iterator[bytes]:
+        press = zlib.compressobj(wbits=31)
+        while True:
+            part = (b": wait" if streamed else b"     ") * 20_000 + b"\n\n"
+            yield press.compress(part) + press.flush(zlib.Z_SYNC_FLUSH) if packed else part
+
+    said = Response(pour(), mimetype=EVENTS if streamed else JSON)
+    if packed:
+        said.headers["Content-Encoding"] = "gzip"
+    asked = serve(said, provider=provider)
+
+    with pytest.raises(ReplyError) as error:
+        list(asked.stream(request()) if streamed else [asked.reply(request())])
+    assert "answers packed" in str(error.value) if packed else "more than" in str(error.value)
+
+
+def test_one_that_is_away_is_told_within_a_second() -> None:
+    asked = settings(provider="openai-compatible", base_url="http://127.0.0.1:9/v1", retries=5)
+    began = time.monotonic()
+
+    with pytest.raises(ModelUnavailableError, match=r"cannot be reached at http://127\.0\.0\.1:9"):
+        LanguageModelClient(Hosted(asked), asked).reply(request())
+    assert time.monotonic() - began < 1
+
+
+def test_without_a_key_the_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    asked = settings(provider="openai")
+
+    with pytest.raises(ModelError, match="set OPENAI_API_KEY in the environment"):
+        LanguageModelClient(Hosted(asked), asked).reply(request())
+
+
+# --- Ollama's own interface, served on this machine; its official client is the judge of
+# requests.
+
+
+def event(
+    content: str = "", message: dict[str, object] | None = None, **given: object
+) -> dict[str, object]:
+    said = {"role": "assistant", "content": content, **(message or {})}
+    return {"model": "small", "created_at": "2026-01-02T03:04:05Z", "message": said, **given}
+
+
+def end(reason: str = "stop", read: int = 12) -> dict[str, object]:
+    return event(done=True, done_reason=reason, prompt_eval_count=read, eval_count=5)
+
+
+def lines(*events: dict[str, object]) -> str:
+    return "".join(f"{json.dumps(one)}\n" for one in events)
+
+
+@pytest.fixture
+def bodies() -> list[dict[str, Any]]:
+    return []
+
+
+@pytest.fixture
+def ollama_serve(httpserver: HTTPServer, bodies: list[dict[str, Any]]) -> Iterator[Serve]:
+    """A client of a server that answers the requests with these, one after the other."""
+    made: list[LanguageModelClient] = []
+
+    def start(*answers: str | Response, length: int = 8192, **given: object) -> LanguageModelClient:
+        left = iter(answers)
+
+        def answer(asked: Asked) -> Response:
+            bodies.append(asked.get_json())
+            said = next(left)
+            return said if isinstance(said, Response) else Response(said)
+
+        info = {"model_info": {"general.architecture": "x", "x.context_length": length}}
+        httpserver.expect_request("/api/show").respond_with_json(info)
+        httpserver.expect_request("/api/chat").respond_with_handler(answer)
+        chosen = settings(base_url=httpserver.url_for(""), **given)
+        made.append(LanguageModelClient(Ollama(chosen), chosen))
+        return made[-1]
+
+    yield start
+    for one in made:
+        one.close()
+
+
+def test_a_reply_in_pieces(ollama_serve: Serve, bodies: list[dict[str, Any]]) -> None:
+    asked = ollama_serve(lines(event('{"name": "Ada'), event(' Morn", "year": 1820}'), end()))
+
+    *pieces, reply = asked.stream(request(schema=Person))
+
+    assert "".join(map(str, pieces)) == '{"name": "Ada Morn", "year": 1820}'
+    assert len(pieces) > 1
+    assert isinstance(reply, Reply)
+    assert reply.value == Person(name="Ada Morn", year=1820)
+    assert (reply.usage.input_tokens, reply.usage.output_tokens, reply.cost) == (12, 5, None)
+    (body,) = bodies
+    assert body["format"] == Person.model_json_schema()
+    assert (body["think"], body["keep_alive"], body["stream"]) == (False, "5m", True)
+
+
+def test_requests_are_as_the_official_client_makes_them(
+    ollama_serve: Serve, bodies: list[dict[str, Any]], httpserver: HTTPServer
+) -> None:
+    call = ToolCall(id="c1", name="find", arguments='{"name": "Ada"}')
+    schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+    ours = Request(
+        task="answer",
+        instructions="Answer.",
+        messages=(
+            Message(role="user", text="Who?"),
+            Message(role="assistant", text="", calls=(call,)),
+            Message(role="tool", text="Ada Morn", answers="c1"),
+        ),
+        schema=Person,
+        tools=(ToolDefinition(name="find", description="Finds.", parameters=schema),),
+    )
+    said = lines(event(ADA), end())
+    ollama_serve(said, said).reply(ours)
+    theirs = ollama.Client(httpserver.url_for(""))
+    *_, last = theirs.chat(
+        model="small",
+        messages=bodies[0]["messages"],
+        tools=bodies[0]["tools"],
+        format=Person.model_json_schema(),
+        options=bodies[0]["options"],
+        think=False,
+        keep_alive="5m",
+        stream=True,
+    )
+
+    assert bodies[0] == bodies[1]
+    assert bodies[0]["messages"][2]["tool_calls"][0]["function"]["arguments"] == {"name": "Ada"}
+    assert last.done_reason == "stop"
+
+
+def test_tool_calls_come_as_they_are(ollama_serve: Serve) -> None:
+    function = {"function": {"name": "nothing_of_that_name", "arguments": {"x": 1}}}
+    asked = ollama_serve(lines(event(message={"tool_calls": [function]}), end()))
+    offered = (ToolDefinition(name="find", description="", parameters={}),)
+
+    reply = asked.reply(replace(request(), tools=offered))
+
+    assert reply.finish == "tool_calls"
+    assert [(c.name, json.loads(c.arguments)) for c in reply.calls] == [
+        ("nothing_of_that_name", {"x": 1})
+    ]
+
+
+@pytest.mark.parametrize("words", [1, 900, 3000])
+def test_the_context_holds_prompt_and_reply(
+    ollama_serve: Serve, bodies: list[dict[str, Any]], words: int
+) -> None:
+    asked = ollama_serve(
+        lines(event("yes"), end(read=words * 2)), context_tokens=50_000, length=50_000
+    )
+
+    asked.reply(request("word " * words))
+
+    length = bodies[0]["options"]["num_ctx"]
+    assert length >= 2 * words + bodies[0]["options"]["num_predict"]
+    assert length % 1024 == 0
+    assert length <= 6 * words + bodies[0]["options"]["num_predict"] + 2048
+
+
+@pytest.mark.parametrize(
+    "given", [{"context_tokens": 1000}, {"length": 1000, "context_tokens": 9000}]
+)
+def test_a_prompt_that_is_too_long_is_not_sent(
+    ollama_serve: Serve, bodies: list[dict[str, Any]], given: dict[str, Any]
+) -> None:
+    with pytest.raises(ReplyError, match=r"takes .* tokens at least, small reads 1,000") as error:
+        ollama_serve(**given).reply(request("word " * 2000))
+
+    assert error.value.reason == "truncated"
+    assert bodies == []
+
+
+def test_a_prompt_that_was_cut_is_an_error(ollama_serve: Serve) -> None:
+    asked = ollama_serve(lines(event("yes"), end(read=400)))
+
+    with pytest.raises(ReplyError, match="it cut the prompt") as error:
+        asked.reply(request("word " * 1000))
+    assert error.value.reason == "truncated"
+
+
+def test_a_reply_that_was_cut_is_an_error(ollama_serve: Serve) -> None:
+    asked = ollama_serve(lines(event("yes and"), end("length")))
+
+    with pytest.raises(ReplyError, match=r"raise llm\.extract\.max_output_tokens") as error:
+        asked.reply(request())
+    assert error.value.reason == "truncated"
+
+
+def test_a_model_that_is_not_there_names_how_to_get_it(ollama_serve: Serve) -> None:
+    refusal = Response('{"error": "model \\"small\\" not found, try pulling it first"}', status=404)
+
+    with pytest.raises(ModelError, match="get it with: ollama pull small"):
+        ollama_serve(refusal).reply(request())
+
+
+def test_an_overloaded_server_is_waited_for(ollama_serve: Serve) -> None:
+    wait = {"Retry-After": "0"}
+    busy, away = Response("busy", 429, headers=wait), Response("no", 503, headers=wait)
+
+    reply = ollama_serve(busy, away, lines(event("yes"), end()), retries=2).reply(request())
+
+    assert reply.text == "yes"
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "said"),
+    [
+        (Response("oh dear", status=500), ModelUnavailableError, "answered 500: oh dear"),
+        (Response("no", status=400), ModelError, "answered 400: no"),
+        ("<html>404</html>", ReplyError, "something else than JSON"),
+        ("[1, 2]\n", ReplyError, "something else than JSON"),
+        ("[" * 100_000, ReplyError, "something else than JSON"),
+        ("", ModelUnavailableError, "broke off"),
+        (lines(event("half a")), ModelUnavailableError, "broke off"),
+        (lines({"error": "out of memory"}), ModelUnavailableError, "out of memory"),
+        (lines(end()), ReplyError, "answered with nothing"),
+        (lines({"done": True, "message": ["x"], "eval_count": "many"}), ReplyError, "nothing"),
+    ],
+)
+def test_ollama_faults_have_names(
+    ollama_serve: Serve, answer: str | Response, kind: type[ModelError], said: str
+) -> None:
+    with pytest.raises(kind, match=said):
+        ollama_serve(answer).reply(request())
+
+
+def test_a_stream_that_is_cut_on_the_wire(ollama_serve: Serve) -> None:
+    cut = Response(lines(event("half a")), headers={"Content-Length": "10000"})
+
+    with pytest.raises(ModelUnavailableError, match="broke off"):
+        ollama_serve(cut).reply(request())
+
+
+@pytest.mark.parametrize("status", [200, 500])
+@pytest.mark.parametrize("piece", [b"x" * 65_536, b"x\n" * 30_000])
+def test_a_reply_without_an_end_is_not_read_on(
+    ollama_serve: Serve, piece: bytes, status: int
+) -> None:
+    taken = []
+
+    def endless() -> Iterator[bytes]:
+        for number in range(4_000):
+            taken.append(number)
+            yield piece
+
+    client = ollama_serve(Response(endless(), status=status), retries=0)
+    with pytest.raises(ModelError, match=r"more than 16,000,000|something else"):
+        client.reply(request())
+    time.sleep(0.2)
+    assert len(taken) < 1_000, "16 MB, and what is on its way"
+
+
+def test_a_server_that_hangs_is_given_up(ollama_serve: Serve) -> None:
+    def drip() -> Iterator[str]:
+        yield lines(event("a"))
+        time.sleep(3)
+        yield lines(end())
+
+    hurried = replace(request(), parameters=replace(PARAMETERS, seconds=0.5))
+    began = time.monotonic()
+
+    with pytest.raises(ModelUnavailableError, match=r"did not answer within 0\.5 s"):
+        ollama_serve(Response(drip())).reply(hurried)
+    assert time.monotonic() - began < 2.5
+
+
+def test_ollama_one_that_is_away_is_told_within_a_second() -> None:
+    asked = settings(base_url="http://127.0.0.1:9", retries=5)
+    began = time.monotonic()
+
+    with (
+        closing(Ollama(asked)) as provider,
+        pytest.raises(ModelUnavailableError, match="start it with `ollama serve`") as error,
+    ):
+        LanguageModelClient(provider, asked).reply(request())
+
+    assert not error.value.reached
+    assert time.monotonic() - began < 1
+
+
+def test_the_key_is_sent_and_never_shown(
+    ollama_serve: Serve, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLEW_LLM_API_KEY", "secret-of-ours")
+    monkeypatch.setenv("OPENAI_API_KEY", "secret-of-theirs")
+    asked = ollama_serve(Response("no", status=400))
+
+    with pytest.raises(ModelError) as error:
+        asked.reply(request())
+
+    (sent, _) = httpserver.log[-1]
+    assert sent.headers["Authorization"] == "Bearer secret-of-ours"
+    assert "secret" not in f"{error.value!r} {asked.settings!r} {asked.settings.model_dump()}"
+
+
+# --- loading once
+
+
+def _chat_bodies(bodies: list[dict[str, Any]]) -> list[int]:
+    return [body["options"]["num_ctx"] for body in bodies]
+
+
+def test_calls_of_like_size_share_a_context(
+    ollama_serve: Serve, bodies: list[dict[str, Any]]
+) -> None:
+    sizes = range(100, 9_000, 178)
+    said = (lines(event("yes"), end(read=size + 50)) for size in sizes)
+    chosen = ollama_serve(*said, context_tokens=50_000, length=50_000).settings
+    for size in sizes:
+        with closing(Ollama(chosen)) as fresh:  # which knows of no load
+            LanguageModelClient(fresh, chosen).reply(request("word " * size))
+
+    found = _chat_bodies(bodies)
+    assert found == sorted(found)
+    assert len(set(found)) <= 8
+    assert max(b / a for a, b in pairwise(sorted(set(found)))) <= 1.5
+
+
+def test_a_shorter_call_takes_the_context_that_is_loaded(
+    ollama_serve: Serve, bodies: list[dict[str, Any]]
+) -> None:
+    said = [lines(event("yes"), end(read=3050))] * 3
+    asked = ollama_serve(*said, context_tokens=50_000, length=50_000)
+
+    for words in (10, 3000, 10):
+        asked.reply(request("word " * words))
+
+    first, second, third = _chat_bodies(bodies)
+    assert first < second == third
+
+
+def test_a_context_that_could_not_be_loaded_is_not_asked_for_again(
+    ollama_serve: Serve, bodies: list[dict[str, Any]]
+) -> None:
+    said = lines(event("yes"), end(read=400))
+    asked = ollama_serve(
+        said, Response("no memory", 500), said, context_tokens=50_000, length=50_000
+    )
+
+    asked.reply(request("word " * 10))
+    with pytest.raises(ModelUnavailableError):
+        asked.reply(request("word " * 3000))
+    asked.reply(request("word " * 10))
+
+    first, second, third = _chat_bodies(bodies)
+    assert first == third < second

@@ -1,0 +1,149 @@
+"""A tool is what its function declares: nothing of it is said a second time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, TypedDict
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import clew
+from clew.errors import InputError
+from clew.testing.fakes import HashEmbedder
+from clew.tools.spec import (
+    Call,
+    Caller,
+    Limits,
+    Result,
+    between,
+    complete,
+    input_schema,
+    operation,
+    shape,
+)
+
+
+class Stop(TypedDict):
+    """A place on the way."""
+
+    name: Annotated[str, "Its name.", Limits(max_length=20)]
+    minutes: Annotated[int, "Stay", Limits(minimum=0, maximum=60, default=5)]
+
+
+@operation("A way", shape(stops="array"), rights="write", idempotent=True, http="POST /ways 201")
+def plan_way(
+    call: Call,
+    start: Annotated[str, "Where it starts."],
+    stops: Annotated[Sequence[Stop], "Up to 3.", Limits(max_items=3)] = (),
+    by: Annotated[Literal["foot", "boat"], "foot or boat."] = "foot",
+    pace: Annotated[float, "Of a walker", between(0, 1)] = 0.5,
+    nights: Annotated[int | None, "Nights; default none", between(1, 9)] = None,
+    tags: Annotated[Sequence[Literal["wet", "dry"]], "Any of them."] = (),
+    ids: Annotated[Sequence[int], "Of maps."] = (),
+    quiet: Annotated[bool, "Without a word."] = False,
+    more: Annotated[Mapping[str, Any] | None, "Whatever else."] = None,
+) -> Result:
+    """A way from a place,
+    with its stops.
+
+    Each is named once.
+    """
+    return {"start": start, "stops": stops, "by": by, "pace": pace, "nights": nights}
+
+
+def test_a_tool_says_what_its_function_declares() -> None:
+    assert (plan_way.name, plan_way.title) == ("plan_way", "A way")
+    assert plan_way.description == "A way from a place, with its stops. Each is named once."
+    assert (plan_way.scope, plan_way.read_only, plan_way.http) == (
+        *("write", False),
+        "POST /ways 201",
+    )
+    schema = input_schema(plan_way.parameters)
+    assert schema["required"] == ["start"]
+    properties = schema["properties"]
+    assert {name: told["type"] for name, told in properties.items()} == {
+        "start": "string",
+        "stops": ["array", "null"],
+        "by": ["string", "null"],
+        "pace": ["number", "null"],
+        "nights": ["integer", "null"],
+        "tags": ["array", "null"],
+        "ids": ["array", "null"],
+        "quiet": ["boolean", "null"],
+        "more": ["object", "null"],
+    }
+    assert properties["pace"]["description"] == "Of a walker, 0 to 1. Default 0.5."
+    assert properties["nights"]["description"] == "Nights; default none, 1 to 9."
+    assert properties["quiet"]["description"] == "Without a word. Default false."
+    assert properties["by"]["enum"] == ["foot", "boat", None]
+    assert properties["tags"]["items"] == {"type": "string", "enum": ["wet", "dry"]}
+    assert properties["ids"]["items"] == {"type": "integer"}
+    stop = properties["stops"]["items"]
+    assert stop["required"] == ["name"]
+    assert stop["properties"]["minutes"]["description"] == "Stay, 0 to 60. Default 5."
+    assert (stop["properties"]["minutes"]["minimum"], stop["properties"]["minutes"]["maximum"]) == (
+        *(0, 60),
+    )
+
+
+@pytest.fixture(scope="module")
+def call(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Call]:
+    with clew.open(tmp_path_factory.mktemp("way"), embedder=HashEmbedder()) as engine:
+        yield Call(engine=engine, caller=Caller())
+
+
+@given(
+    by=st.sampled_from(["foot", "boat", "cart", None]),
+    pace=st.floats(allow_nan=False) | st.none(),
+    stops=st.none() | st.lists(st.fixed_dictionaries({"name": st.text(max_size=25)}), max_size=4),
+)
+def test_what_is_declared_reaches_the_function_or_is_refused(
+    call: Call, by: str | None, pace: float | None, stops: list[dict[str, str]] | None
+) -> None:
+    asked = {"start": "Vell", "by": by, "pace": pace, "stops": stops}
+    good = by != "cart" and (pace is None or 0 <= pace <= 1)
+    good = good and len(stops or ()) <= 3
+    good = good and all(len(s["name"]) <= 20 for s in stops or ())
+    try:
+        result = plan_way.run(call, complete("plan_way", plan_way.parameters, asked))
+    except InputError:
+        assert not good
+        return
+    assert good
+    assert result == {
+        "start": "Vell",
+        "stops": () if stops is None else [{**stop, "minutes": 5} for stop in stops],
+        "by": by or "foot",
+        "pace": 0.5 if pace is None else pace,
+        "nights": None,
+    }
+
+
+def _bytes(call: Call, data: Annotated[bytes, "Data."]) -> Result:
+    """Take bytes."""
+    return {}
+
+
+def _bare(call: Call, name: str) -> Result:
+    """Take a name."""
+    return {}
+
+
+def _set(call: Call, names: Annotated[set[str], "Names."]) -> Result:
+    """Take names."""
+    return {}
+
+
+def _objects(call: Call, items: Annotated[Sequence[dict[str, str]], "Items."]) -> Result:
+    """Take items."""
+    return {}
+
+
+@pytest.mark.parametrize("function", [_bytes, _bare, _set, _objects])
+def test_a_declaration_that_no_client_could_read_is_refused_by_name(function: Any) -> None:  # noqa: ANN401
+    with pytest.raises(
+        TypeError, match=r"(data|names?|items) is declared as .* expected Annotated"
+    ):
+        operation("Odd", shape())(function)

@@ -1,0 +1,537 @@
+"""Calendars, contacts and tasks."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+import recurring_ical_events
+from icalendar import Calendar
+
+from clew.errors import LimitError, UnreadableError
+from clew.indexing.reading.formats.calendar import markdown_tasks, read_calendar, read_todo_txt
+from clew.indexing.reading.formats.common import RawFile, ReadResult
+from clew.indexing.reading.formats.contacts import read_contacts
+from clew.packs.personal.structure import personal_structure
+from clew.settings import LimitSettings, ReadSettings
+from clew.times.recurrence import series_of
+
+# --- Calendars, contacts and tasks as files: what is read, and what bad files cost.
+
+
+CARD_3 = """BEGIN:VCARD
+VERSION:3.0
+N:Lopez;Maria;;Dr.;
+item1.EMAIL;TYPE=HOME:Maria@Home.example
+EMAIL;TYPE=WORK:maria@acme.example
+ORG:Acme\\, Inc.;Sales
+BDAY:1984-11-02
+NICKNAME:Mari,Em
+NOTE:calls before noon\\; never on
+  Fridays
+END:VCARD
+"""
+CARD_4 = """BEGIN:VCARD
+VERSION:4.0
+FN:Deniz Kaya
+EMAIL:mailto:deniz@acme.example
+TEL;VALUE=uri:tel:+49-421-5550102
+BDAY:--0203
+END:VCARD
+"""
+
+
+def raw(text: str | bytes, name: str, **limits: int) -> RawFile:
+    data = text if isinstance(text, bytes) else text.replace("\n", "\r\n").encode()
+    settings = LimitSettings.model_validate(limits)
+    return RawFile(source=name, data=data, settings=ReadSettings(), limits=settings)
+
+
+def calendar(*lines: str) -> ReadResult:
+    found = read_calendar(raw("\n".join(["BEGIN:VCALENDAR", *lines, "END:VCALENDAR", ""]), "a.ics"))
+    assert found is not None
+    return found
+
+
+def test_contacts_of_both_versions_keep_their_fields() -> None:
+    maria, deniz = read_contacts(raw(CARD_3 + CARD_4, "a.vcf")).documents
+
+    assert maria.title == "Dr. Maria Lopez"
+    assert maria.metadata["emails"] == ["maria@home.example", "maria@acme.example"]
+    assert maria.metadata["organisation"] == "Acme, Inc."
+    assert maria.metadata["nicknames"] == ["Mari", "Em"]
+    assert maria.text.endswith("calls before noon; never on Fridays")
+    assert deniz.metadata["phones"] == ["+49-421-5550102"]
+    assert deniz.metadata["birthday"] == "--02-03"
+    assert deniz.metadata["known_as"] == "Deniz"
+
+
+def test_cards_of_version_2_1_are_read() -> None:
+    text = (
+        "BEGIN:VCARD\nVERSION:2.1\n"
+        "N;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:M=C3=BCller;J=C3=B6rg;;;\n"
+        "FN;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:J=C3=B6rg =\nM=C3=BCller\n"
+        "EMAIL;INTERNET;PREF:joerg@x.example\nTEL;HOME;VOICE:+49 1 2\n"
+        "NOTE;QUOTED-PRINTABLE:one=0D=0Atwo\nORG;CHARSET=none;QUOTED-PRINTABLE:Acme;Sales\n"
+        "END:VCARD\n"
+    )
+
+    found = read_contacts(raw(text, "old.vcf"))
+
+    (card,) = found.documents
+    assert (card.title, found.skipped) == ("Jörg Müller", ())
+    assert card.metadata["emails"] == ["joerg@x.example"]
+    assert card.metadata["phones"] == ["+49 1 2"]
+    assert card.metadata["organisation"] == "Acme"
+    assert card.text.endswith("\n\none\ntwo")
+
+
+def test_a_given_name_that_two_contacts_have_stands_for_neither() -> None:
+    other = CARD_4.replace("Kaya", "Aydin").replace("deniz@", "aydin@")
+
+    found = read_contacts(raw(CARD_4 + other, "a.vcf")).documents
+
+    assert len(found) == 2
+    assert all("known_as" not in one.metadata for one in found)
+
+
+def test_a_contact_states_where_somebody_works_and_who_is_meant() -> None:
+    (maria,) = read_contacts(raw(CARD_3, "a.vcf")).documents
+
+    structure = personal_structure(maria)
+
+    (works,) = structure.statements
+    assert (works.head, works.relation_type, works.tail) == (
+        "Dr. Maria Lopez",
+        "works_at",
+        "Acme, Inc.",
+    )
+    assert maria.text[works.start : works.end] == "Acme, Inc."
+    assert {one.alias for one in structure.aliases} >= {"Mari", "maria@acme.example"}
+
+
+@pytest.mark.parametrize(
+    ("block", "line", "reason"),
+    [
+        ("BEGIN:VEVENT\nSUMMARY:A\nEND:VEVENT", 2, "says no start"),
+        (
+            "BEGIN:VEVENT\nDTSTART:20241399\nSUMMARY;LANGUAGE=en:Tea: hot\nEND:VEVENT",
+            2,
+            "VEVENT 'Tea: hot' is left out: line 3, 'DTSTART:20241399' (DTSTART cannot be read",
+        ),
+        ("BEGIN:VEVENT\nSUMMARY:A\nDTSTART:20240101T090000Z", 2, "has no END"),
+    ],
+)
+def test_a_bad_event_is_named_by_its_line_and_the_others_kept(
+    block: str, line: int, reason: str
+) -> None:
+    good = "BEGIN:VEVENT\nSUMMARY:Good\nDTSTART:20240101T090000Z\nEND:VEVENT"
+
+    found = calendar(*block.split("\n"), *good.split("\n"))
+
+    assert [one.title for one in found.documents] == ["Good"]
+    (skipped,) = found.skipped
+    assert skipped.reason.startswith(f"line {line}: VEVENT")
+    assert reason in skipped.reason
+
+
+def test_bytes_that_are_no_text_cost_their_contact_alone() -> None:
+    damaged = CARD_4.replace("Deniz Kaya", "Zo\xeb").encode("latin-1")
+    others = "".join(CARD_3.replace("Maria", f"Änne-Zoë {n}") for n in range(9))
+
+    found = read_contacts(raw(others.encode() + damaged, "a.vcf"))
+
+    assert len(found.documents) == 9
+    (skipped,) = found.skipped
+    line = 9 * CARD_3.count("\n") + 1
+    named = f"line {line}: VCARD 'Zo\ufffd' is left out: has bytes that are no text"
+    assert skipped.reason.startswith(named)
+
+
+def test_a_file_of_another_kind_is_no_calendar() -> None:
+    with pytest.raises(UnreadableError, match="line 1: no iCalendar"):
+        read_calendar(raw("Dear diary", "a.ics"))
+
+
+def test_too_many_events_are_refused() -> None:
+    event = "BEGIN:VEVENT\nUID:{0}\nSUMMARY:A\nDTSTART:20240101T090000Z\nEND:VEVENT\n"
+    text = "BEGIN:VCALENDAR\n" + "".join(event.format(n) for n in range(30)) + "END:VCALENDAR\n"
+    with pytest.raises(LimitError, match="limit 20"):
+        read_calendar(raw(text, "a.ics", elements=20))
+
+
+def test_who_declines_does_not_come_and_a_later_version_counts() -> None:
+    (event,) = calendar(
+        "BEGIN:VEVENT", "UID:1", "SUMMARY:Talk", "DTSTART:20240101T090000Z", "END:VEVENT",
+        "BEGIN:VEVENT", "UID:1", "SUMMARY:Long talk", "DTSTART:20240101T090000Z",
+        "ATTENDEE;CN=Ada Morn;PARTSTAT=DECLINED:mailto:ada@x.example",
+        "ATTENDEE;CN=Bo Lind:MAILTO:bo@x.example", "END:VEVENT",
+    ).documents  # fmt: skip
+
+    assert event.title == "Long talk"
+    assert event.metadata["attendees"] == ["Bo Lind", "bo@x.example"]
+    relations = [(one.head, one.relation_type) for one in personal_structure(event).statements]
+    assert relations == [("Bo Lind", "attended")]
+
+
+def test_a_zone_that_the_file_defines_itself_is_known_by_its_rules() -> None:
+    (event,) = calendar(
+        "BEGIN:VTIMEZONE", "TZID:Our office", "BEGIN:STANDARD", "DTSTART:19701025T030000",
+        "RRULE:FREQ=YEARLY;BYDAY=-1SU;BYMONTH=10", "TZOFFSETFROM:+0200", "TZOFFSETTO:+0100",
+        "END:STANDARD", "BEGIN:DAYLIGHT", "DTSTART:19700329T020000",
+        "RRULE:FREQ=YEARLY;BYDAY=-1SU;BYMONTH=3", "TZOFFSETFROM:+0100", "TZOFFSETTO:+0200",
+        "END:DAYLIGHT", "END:VTIMEZONE",
+        "BEGIN:VEVENT", "SUMMARY:A", "DTSTART;TZID=Our office:20240701T090000", "END:VEVENT",
+    ).documents  # fmt: skip
+
+    assert event.metadata["start"] == "2024-07-01T07:00:00+00:00"
+
+
+def zone_of(name: str, winter: str, summer: str) -> list[str]:
+    """A zone as Outlook writes one."""
+    return [
+        "BEGIN:VTIMEZONE", f"TZID:{name}", "BEGIN:STANDARD", "DTSTART:16010101T030000",
+        "RRULE:FREQ=YEARLY;BYDAY=-1SU;BYMONTH=10", f"TZOFFSETFROM:{summer}",
+        f"TZOFFSETTO:{winter}", "END:STANDARD", "BEGIN:DAYLIGHT", "DTSTART:16010101T020000",
+        "RRULE:FREQ=YEARLY;BYDAY=-1SU;BYMONTH=3", f"TZOFFSETFROM:{winter}",
+        f"TZOFFSETTO:{summer}", "END:DAYLIGHT", "END:VTIMEZONE",
+    ]  # fmt: skip
+
+
+def test_zones_of_one_name_in_two_files_are_two() -> None:
+    event = ["BEGIN:VEVENT", "SUMMARY:A", "DTSTART;TZID=Custom:20240701T090000", "END:VEVENT"]
+
+    (here,) = calendar(*zone_of("Custom", "+0100", "+0200"), *event).documents
+    (there,) = calendar(*zone_of("Custom", "-0500", "-0400"), *event).documents
+
+    assert here.metadata["start"] == "2024-07-01T07:00:00+00:00"
+    assert there.metadata["start"] == "2024-07-01T13:00:00+00:00"
+
+
+def test_a_series_in_a_zone_of_the_file_keeps_its_time_of_day() -> None:
+    (event,) = calendar(
+        *zone_of("Custom", "+0100", "+0200"),
+        "BEGIN:VEVENT", "SUMMARY:A", "DTSTART;TZID=Custom:20240701T090000",
+        "RRULE:FREQ=MONTHLY;COUNT=6", "END:VEVENT",
+    ).documents  # fmt: skip
+
+    series = series_of(event.metadata, ZoneInfo("UTC"))
+    starts = [start for start, _ in series.between(
+        datetime(2024, 1, 1, tzinfo=UTC), datetime(2025, 1, 1, tzinfo=UTC)
+    )]  # fmt: skip
+    assert [start.hour for start in starts] == [9] * 6
+    assert [start.astimezone(UTC).hour for start in starts] == [7, 7, 7, 7, 8, 8]
+
+
+def test_lines_of_todo_txt() -> None:
+    text = (
+        "(A) 2024-05-20 Order leaflets +skiff2 @maria due:2024-05-27\n"
+        "x 2024-04-02 2024-03-20 Renew the passport +travel\n"
+        "Renew the passport\n\nxylophone lesson due:never\n"
+    )
+
+    order, renewed, again, lesson = read_todo_txt(raw(text, "todo.txt")).documents
+
+    assert order.title == "Order leaflets"
+    fields = {name: value for name, value in order.metadata.items() if name != "line"}
+    assert fields == {
+        "entity_type": "task",
+        "status": "open",
+        "due": "2024-05-27",
+        "priority": "A",
+        "project": "skiff2",
+        "contexts": ["maria"],
+    }
+    assert (renewed.metadata["status"], again.metadata["status"]) == ("done", "open")
+    assert renewed.source != again.source
+    assert "due" not in lesson.metadata
+
+
+def test_items_of_a_task_list() -> None:
+    found = list(markdown_tasks("# A\n- [ ] Call Bo @bo\n1. [x] Done 📅 2024-05-01\n- [link] no\n"))
+
+    assert [(one.title, one.status, one.due) for one in found] == [
+        ("Call Bo", "open", ""),
+        ("Done", "done", "2024-05-01"),
+    ]
+    assert found[0].people == ("bo",)
+
+
+def test_a_property_that_cannot_be_read_is_named_and_costs_nothing_else() -> None:
+    found = calendar(
+        *("BEGIN:VTODO", "UID:1", "SUMMARY:Paint the boat", "PRIORITY:high", "DUE:20240501"),
+        *("END:VTODO", "BEGIN:VEVENT", "UID:2", "SUMMARY:Launch", "DESCRIPTION:On the", "  pier."),
+        *("GEO:here", "DTSTART:20240502T100000Z", "END:VEVENT"),
+        *("BEGIN:VEVENT", "UID:3", "DTSTART:tomorrow", "END:VEVENT"),
+    )
+
+    task, event = found.documents
+    assert (task.title, task.metadata["due"]) == ("Paint the boat", "2024-05-01")
+    assert event.metadata["start"] == "2024-05-02T10:00:00+00:00"
+    assert "On the pier." in event.text
+    reasons = [one.reason for one in found.skipped]
+    assert reasons[0].startswith("line 5: 'PRIORITY:high' is left out")
+    assert reasons[1].startswith("line 13: 'GEO:here' is left out")
+    assert reasons[2].startswith("line 16: VEVENT is left out: line 18, 'DTSTART:tomorrow'")
+
+
+# --- Series against an oracle: equal over two years of generated calendars.
+
+
+HOME = ZoneInfo("Europe/Berlin")
+ZONES = ("Europe/Berlin", "America/New_York", "Australia/Sydney", "Asia/Kolkata", "UTC", "day")
+SINCE, UNTIL = datetime(2024, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
+RULES = (
+    "FREQ=DAILY",
+    "FREQ=DAILY;INTERVAL=3",
+    "FREQ=DAILY;COUNT=17",
+    "FREQ=WEEKLY",
+    "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,WE,FR",
+    "FREQ=WEEKLY;BYDAY=TU,TH;WKST=SU;INTERVAL=2",
+    "FREQ=WEEKLY;COUNT=40;BYDAY=SU",
+    "FREQ=MONTHLY",
+    "FREQ=MONTHLY;BYDAY=2TU",
+    "FREQ=MONTHLY;BYDAY=-1FR",
+    "FREQ=MONTHLY;BYMONTHDAY=31",
+    "FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1",
+    "FREQ=MONTHLY;INTERVAL=5;COUNT=6",
+    "FREQ=YEARLY",
+    "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29",
+    "FREQ=YEARLY;BYMONTH=3;BYDAY=-1SU",
+    "FREQ=YEARLY;BYWEEKNO=20;BYDAY=MO",
+)
+
+
+def ics(*events: str) -> bytes:
+    lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:test", *events, "END:VCALENDAR", ""]
+    return "\r\n".join(lines).encode()
+
+
+def event(*lines: str) -> str:
+    return "\r\n".join(["BEGIN:VEVENT", *lines, "END:VEVENT"])
+
+
+def stamp(name: str, moment: datetime, zone: str) -> str:
+    if zone == "day":
+        return f"{name};VALUE=DATE:{moment:%Y%m%d}"
+    if zone == "UTC":
+        return f"{name}:{moment:%Y%m%dT%H%M%S}Z"
+    return f"{name};TZID={zone}:{moment:%Y%m%dT%H%M%S}"
+
+
+def generated(seed: int, count: int) -> bytes:
+    """Series whose starts fall near changes of the clocks and the end of February, too."""
+    chosen = random.Random(seed)
+    found = []
+    for number in range(count):
+        zone, rule = chosen.choice(ZONES), chosen.choice(RULES)
+        near = chosen.choice([date(2024, 2, 29), date(2024, 3, 31), date(2024, 10, 27),
+                              date(2023, 11, 5), date(2024, 1, 31), date(2023, 6, 15)])  # fmt: skip
+        start = datetime(near.year, near.month, near.day, chosen.randrange(24), 30)
+        start -= timedelta(days=chosen.choice([0, 0, 7, 28]))
+        if zone == "day":
+            start = start.replace(hour=0, minute=0)
+        length = (
+            timedelta(days=chosen.choice([1, 1, 3]))
+            if zone == "day"
+            else timedelta(minutes=chosen.choice([0, 30, 60, 300, 1440]))
+        )
+        if "COUNT" not in rule and chosen.random() < 0.4:
+            end = start + timedelta(days=chosen.randrange(20, 700))
+            rule += f";UNTIL={end:%Y%m%d}" if zone == "day" else f";UNTIL={_utc(end, zone)}"
+        lines = [f"UID:{number}", f"SUMMARY:Series {number}", stamp("DTSTART", start, zone),
+                 stamp("DTEND", start + length, zone), f"RRULE:{rule}"]  # fmt: skip
+        for days in chosen.sample(range(1, 400), chosen.choice([0, 0, 2, 30])):
+            lines.append(stamp("EXDATE", start + timedelta(days=days), zone))
+        if chosen.random() < 0.3:
+            lines.append(stamp("RDATE", start + timedelta(days=11), zone))
+        found.append(event(*lines))
+        if chosen.random() < 0.3 and rule.startswith("FREQ=DAILY"):
+            moved = start + timedelta(days=3)
+            found.append(event(
+                f"UID:{number}", f"SUMMARY:Series {number}", stamp("RECURRENCE-ID", moved, zone),
+                stamp("DTSTART", moved + timedelta(days=2), zone),
+                stamp("DTEND", moved + timedelta(days=2) + length, zone),
+            ))  # fmt: skip
+    return ics(*found)
+
+
+def _utc(local: datetime, zone: str) -> str:
+    moment = local.replace(tzinfo=UTC if zone == "UTC" else ZoneInfo(zone))
+    return f"{moment.astimezone(UTC):%Y%m%dT%H%M%S}Z"
+
+
+def read(data: bytes) -> ReadResult:
+    found = read_calendar(RawFile(source="a.ics", data=data, settings=ReadSettings()))
+    assert found is not None
+    return found
+
+
+def ours(data: bytes, since: datetime, until: datetime) -> list[tuple[str, str, str]]:
+    def shown(moment: datetime, all_day: bool) -> str:
+        return moment.date().isoformat() if all_day else moment.astimezone(UTC).isoformat()
+
+    found = []
+    for document in read(data).documents:
+        series = series_of(document.metadata, HOME)
+        for start, end in series.between(since, until):
+            found.append((document.title, shown(start, series.all_day), shown(end, series.all_day)))
+    return sorted(found)
+
+
+def oracle(data: bytes, since: datetime, until: datetime) -> list[tuple[str, str, str]]:
+    def shown(moment: date) -> str:
+        return (
+            moment.astimezone(UTC).isoformat()
+            if isinstance(moment, datetime)
+            else moment.isoformat()
+        )
+
+    found = recurring_ical_events.of(Calendar.from_ical(data)).between(since, until)
+    return sorted((str(e["SUMMARY"]), shown(e.start), shown(e.end)) for e in found)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_two_years_are_those_of_the_oracle(seed: int) -> None:
+    data = generated(seed, 40)
+    since, until = (m.astimezone(HOME) for m in (SINCE, UNTIL))
+
+    expected = oracle(data, since, until)
+
+    assert len(expected) > 1000
+    assert ours(data, since, until) == expected
+
+
+def weeks() -> Iterator[tuple[datetime, datetime]]:
+    start = datetime(2024, 1, 1, tzinfo=HOME)
+    while start.year < 2026:
+        yield start, (start + timedelta(days=7))
+        start += timedelta(days=91)
+
+
+def test_a_window_holds_what_the_whole_does() -> None:
+    data = generated(9, 40)
+    for since, until in weeks():
+        assert ours(data, since, until) == oracle(data, since, until)
+
+
+def test_an_end_in_utc_keeps_the_last_of_a_local_series() -> None:
+    data = ics(event(
+        "UID:1", "SUMMARY:Stand-up", "DTSTART;TZID=America/New_York:20240301T190000",
+        "DTEND;TZID=America/New_York:20240301T193000", "RRULE:FREQ=WEEKLY;UNTIL=20240315T230000Z",
+    ))  # fmt: skip
+
+    found = ours(data, SINCE, UNTIL)
+
+    # 19:00 in New York is 00:00 UTC of the next day, and from 10 March on 23:00 of the same.
+    assert [start for _, start, _ in found] == [
+        "2024-03-02T00:00:00+00:00",
+        "2024-03-09T00:00:00+00:00",
+        "2024-03-15T23:00:00+00:00",
+    ]
+
+
+def test_a_series_of_thirty_years_costs_what_the_window_holds() -> None:
+    data = ics(event(
+        "UID:1", "SUMMARY:Pill", "DTSTART:19900101T080000Z", "RRULE:FREQ=HOURLY;INTERVAL=8",
+    ))  # fmt: skip
+    (document,) = read(data).documents
+    series = series_of(document.metadata, HOME)
+
+    moved = series._moved_to(datetime(2024, 1, 1), series.rules[0].text)
+
+    assert datetime(2023, 12, 30) < moved.start <= datetime(2024, 1, 1)
+    assert len(ours(data, SINCE, SINCE + timedelta(days=2))) == 6
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("RRULE:FREQ=SECONDLY", "recurs secondly without an end"),
+        ("RRULE:FREQ=MINUTELY;COUNT=20000", "recurs minutely without an end"),
+        ("RRULE:FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30;COUNT=3", "never happens"),
+        ("DTEND:20240101", "starts with a time and ends with a day"),
+    ],
+)
+def test_a_series_that_cannot_be_is_named_by_its_line_and_nothing_else_lost(
+    line: str, reason: str
+) -> None:
+    good = event("UID:2", "SUMMARY:Good", "DTSTART:20240101T090000Z")
+    bad = event("UID:1", "SUMMARY:Bad", "DTSTART:20240101T090000Z", line)
+
+    found = read(ics(good, bad))
+
+    assert [one.title for one in found.documents] == ["Good"]
+    (skipped,) = found.skipped
+    assert skipped.reason.startswith("line 9: VEVENT")
+    assert reason in skipped.reason
+
+
+@pytest.mark.parametrize("line", ["RRULE:FREQ=SOMETIMES", "EXDATE:never"])
+def test_a_property_that_cannot_be_read_is_named_and_costs_itself_alone(line: str) -> None:
+    found = read(ics(event("UID:1", "SUMMARY:Review", "DTSTART:20240101T090000Z", line)))
+
+    assert [one.title for one in found.documents] == ["Review"]
+    (skipped,) = found.skipped
+    assert line in skipped.reason
+    assert skipped.reason.startswith("line ")
+
+
+@pytest.mark.parametrize("zone", ZONES)
+@pytest.mark.parametrize("rule", ["FREQ=DAILY", "FREQ=WEEKLY;COUNT=30", "FREQ=DAILY;INTERVAL=2"])
+def test_what_a_range_changes_is_changed_from_there_on(zone: str, rule: str) -> None:
+    start = datetime(2024, 3, 1, 0 if zone == "day" else 9)
+    step = 7 if "WEEKLY" in rule else 2
+    hours, days = (0, 24) if zone == "day" else (3, 1)
+    second, third, alone = (start + timedelta(days=step * n) for n in (4, 20, 12))
+    data = ics(
+        event("UID:1", "SUMMARY:A", stamp("DTSTART", start, zone), f"RRULE:{rule}",
+              stamp("DTEND", start + timedelta(hours=days), zone),
+              stamp("EXDATE", start + timedelta(days=step * 6), zone)),
+        event("UID:1", "SUMMARY:C", ranged(third, zone), stamp("DTSTART", third, zone),
+              stamp("DTEND", third + timedelta(hours=2 * days), zone)),
+        event("UID:1", "SUMMARY:B", ranged(second, zone),
+              stamp("DTSTART", second + timedelta(days=1, hours=hours), zone),
+              stamp("DTEND", second + timedelta(days=1, hours=hours + days), zone)),
+        event("UID:1", "SUMMARY:Alone", stamp("RECURRENCE-ID", alone, zone),
+              stamp("DTSTART", alone - timedelta(days=1), zone),
+              stamp("DTEND", alone - timedelta(days=1) + timedelta(hours=days), zone)),
+    )  # fmt: skip
+    since, until = (m.astimezone(HOME) for m in (SINCE, datetime(2024, 12, 1, tzinfo=UTC)))
+
+    expected = oracle(data, since, until)
+
+    assert {title for title, _, _ in expected} == {"A", "B", "C", "Alone"}
+    assert ours(data, since, until) == expected
+
+
+def ranged(moment: datetime, zone: str) -> str:
+    return stamp("RECURRENCE-ID;RANGE=THISANDFUTURE", moment, zone)
+
+
+def test_a_range_of_a_series_that_is_not_there_is_one_event() -> None:
+    data = ics(event("UID:1", "SUMMARY:A", ranged(datetime(2024, 3, 8, 9), "UTC"),
+                     "DTSTART:20240308T100000Z", "DTEND:20240308T110000Z"))  # fmt: skip
+
+    assert [start for _, start, _ in ours(data, SINCE, UNTIL)] == ["2024-03-08T10:00:00+00:00"]
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_of_several_rules_each_is_met(zone: str) -> None:
+    start = datetime(2024, 3, 1, 0 if zone == "day" else 9)
+    data = ics(event(
+        "UID:1", "SUMMARY:A", stamp("DTSTART", start, zone),
+        stamp("DTEND", start + timedelta(days=1), zone), "RRULE:FREQ=WEEKLY;COUNT=9",
+        "RRULE:FREQ=MONTHLY;BYMONTHDAY=1,15",
+        stamp("EXDATE", datetime(2024, 5, 15, start.hour), zone),
+    ))  # fmt: skip
+    since, until = (m.astimezone(HOME) for m in (SINCE, UNTIL))
+
+    found = ours(data, since, until)
+
+    assert found == oracle(data, since, until)
+    days = {start[:10] for _, start, _ in found}
+    assert len(days) == len(found) > 45

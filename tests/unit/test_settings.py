@@ -1,0 +1,204 @@
+"""Settings and options."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pytest
+import typer
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.core import TyperGroup
+
+from clew.cli.app import app
+from clew.errors import InputError
+from clew.ports import Embedder
+from clew.search.options import Options
+from clew.testing.fakes import HashEmbedder
+from clew.testing.recorded import quotation_of
+from clew.tools.toolbox import TOOLS
+from clew.types import Period
+
+# --- options
+
+
+NOW = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+def _options(**values: object) -> Options:
+    defaults: dict[str, Any] = {"strategy": "graph", "limit": 10, "max_tokens": 100, "now": NOW}
+    return Options(**{**defaults, **values})
+
+
+def test_equal_options_are_equal_and_can_be_keys() -> None:
+    assert _options(max_hops=3) == _options(max_hops=3)
+    assert len({_options(), _options(), _options(limit=5)}) == 2
+
+
+def test_a_period_given_by_hand_may_be_open() -> None:
+    assert _options().period is None
+    assert _options(since=NOW).period == Period(start=NOW, end=None)
+    assert _options(until=NOW).period == Period(start=None, end=NOW)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"limit": 0}, r"limit 0 cannot be; expected at least 1"),
+        ({"max_tokens": 0}, r"max_tokens 0 cannot be"),
+        ({"max_hops": 6}, r"max_hops 6 cannot be; expected 1 to 5"),
+        ({"alpha": 1.5}, r"alpha 1.5 cannot be; expected 0 to 1"),
+        ({"min_confidence": float("nan")}, r"min_confidence nan cannot be; expected 0 to 1"),
+        ({"weights": (float("nan"), 0, 0)}, r"weights nan cannot be; expected at least 0"),
+        ({"level": -1}, r"level -1 cannot be"),
+        ({"weights": (0.5, -0.1, 0.6)}, r"weights -0.1 cannot be"),
+        ({"since": NOW, "until": NOW}, r"is not before until"),
+    ],
+)
+def test_values_that_cannot_be_are_refused(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        _options(**values)
+
+
+def test_an_alpha_of_nothing_is_legal() -> None:
+    assert _options(alpha=0.0).alpha == 0.0
+
+
+# --- The command line and the tools call the same thing by the same name.
+
+
+ARGUMENTS = {"question": "query", "name": "entity", "document": "document"}
+"""What a command takes without a name, and the parameter that is."""
+OF_EVERY_COMMAND = {"store", "namespace", "json", "verbose", "help"}
+TO_FIT = {"cursor", "max_tokens"}
+"""A tool's result has to fit into a window; a terminal shows all of it."""
+PAIRS: dict[str, tuple[str, set[str], set[str]]] = {
+    # By tool: the command, what only the tool has, what only the command has.
+    "query_documents": (
+        "search",
+        set(),
+        # What one strategy takes, and how it is printed.
+        {"alpha", "fusion", "hierarchy", "layer", "level", "temporal"}
+        | {"citations", "context", "explain"},
+    ),
+    "find_paths": ("path", set(), set()),
+    "entity_timeline": ("timeline", set(), set()),
+    "relevant_subgraph": ("subgraph", set(), {"output"}),
+    "list_communities": ("communities", set(), set()),
+    "list_documents": ("documents", {"limit"}, set()),
+    "get_document": ("show", {"document"}, {"entity", "text", "versions"}),
+    "audit": ("audit", set(), set()),
+}
+
+
+def options_of(command: str) -> set[str]:
+    """Names of a command's options, of those with several every one, and of its arguments."""
+    group = typer.main.get_command(app)
+    assert isinstance(group, TyperGroup)
+    found = set()
+    for parameter in group.commands[command].params:
+        if parameter.param_type_name == "argument":
+            found.add(ARGUMENTS.get(parameter.name or "", parameter.name or ""))
+        else:
+            found |= {o.lstrip("-").replace("-", "_") for o in parameter.opts if o[:2] == "--"}
+    return found - OF_EVERY_COMMAND
+
+
+@pytest.mark.parametrize("tool", PAIRS)
+def test_what_both_take_has_one_name(tool: str) -> None:
+    command, tool_alone, command_alone = PAIRS[tool]
+    (parameters,) = [{p.name for p in t.parameters} - TO_FIT for t in TOOLS if t.name == tool]
+    options = options_of(command) - TO_FIT
+    if {"limit", "top_k"} <= options and not {"limit", "top_k"} <= parameters:
+        options -= {"limit", "top_k"} - parameters  # one option with two names
+    assert parameters - options == tool_alone
+    assert options - parameters == command_alone
+
+
+# --- fakes
+
+
+@given(st.lists(st.text(), max_size=5))
+def test_vectors_are_finite_and_of_unit_length(texts: list[str]) -> None:
+    embedder: Embedder = HashEmbedder()
+    vectors = embedder.embed_documents(texts)
+
+    assert vectors.shape == (len(texts), 256)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    for text, vector in zip(texts, vectors, strict=True):
+        np.testing.assert_array_equal(embedder.embed_query(text), vector)
+
+
+def test_texts_are_alike_as_far_as_they_share_terms() -> None:
+    embedder = HashEmbedder()
+    question = embedder.embed_query("Who directed the film Parasite?")
+    near, far, none = embedder.embed_documents(
+        ["The director directed Parasite, a film.", "A film about rivers.", "Cells divide."]
+    )
+
+    assert question @ near > question @ far > question @ none
+    assert abs(question @ none) < 0.1
+
+
+@pytest.mark.parametrize(
+    "text", ["Где находится Эрмитаж?", "東京は日本の首都です", "متحف الهرميتاج"]
+)
+def test_every_script_has_meaning(text: str) -> None:
+    embedder = HashEmbedder()
+
+    assert embedder.embed_query(text) @ embedder.embed_query(text + " река 川 نهر") > 0.6
+    assert abs(embedder.embed_query(text) @ embedder.embed_query("an English sentence")) < 0.3
+
+
+def test_terms_that_cancel_each_other_out_leave_no_zero_vector() -> None:
+    embedder = HashEmbedder(dimension=1)
+
+    assert {float(embedder.embed_query(f"alpha word{i}")[0]) for i in range(50)} <= {-1.0, 1.0}
+
+
+def test_words_past_the_limit_are_not_read() -> None:
+    embedder = HashEmbedder(max_tokens=3)
+
+    np.testing.assert_array_equal(
+        embedder.embed_query("red green blue"), embedder.embed_query("red green blue black")
+    )
+    assert embedder.count_tokens("red green blue black") == 4
+
+
+def test_vectors_are_the_same_in_another_process() -> None:
+    code = (
+        "from clew.testing.fakes import HashEmbedder;"
+        "print(HashEmbedder().embed_query('red fish').tobytes().hex())"
+    )
+    output = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    ).stdout
+
+    assert output.strip() == HashEmbedder().embed_query("red fish").tobytes().hex()
+
+
+def test_identity() -> None:
+    assert HashEmbedder().name == "hash-256"
+    assert HashEmbedder(64).name == "hash-64"
+    assert HashEmbedder(64, name="other").name == "other"
+    assert HashEmbedder(64).dimension == 64
+
+
+@pytest.mark.parametrize(("dimension", "max_tokens"), [(0, 256), (256, 0), (-1, 1)])
+def test_sizes_below_one(dimension: int, max_tokens: int) -> None:
+    with pytest.raises(ValueError, match=f"not {dimension} and {max_tokens}"):
+        HashEmbedder(dimension, max_tokens=max_tokens)
+
+
+def test_a_fact_without_a_quotation_is_given_the_sentence_that_names_its_ends() -> None:
+    text = "Ada came. Bo met Ada in Vell. Bo left."
+
+    assert quotation_of(text, "Ada", "Bo") == "Bo met Ada in Vell."
+    assert quotation_of(text, "Ada", "Paris") == "Ada came."
+    assert quotation_of(text, "Rome", "bo") == "Bo met Ada in Vell."
+    assert quotation_of(text, "Rome", "Paris") == ""

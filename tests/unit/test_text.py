@@ -1,0 +1,481 @@
+"""Sentences, links, near duplicates, words."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import clew
+from clew.cli.output import PlainPage
+from clew.cli.render import print_passages
+from clew.indexing.markdown import inline_tags, links, listed, masked
+from clew.indexing.ner.pattern_extractor import PatternExtractor
+from clew.indexing.reading.formats.markup import markdown_document
+from clew.indexing.splitting.code import code_ranges, without_code
+from clew.indexing.splitting.split import split
+from clew.indexing.structure.document import markdown_links
+from clew.settings import SplitSettings
+from clew.testing.fakes import HashEmbedder
+from clew.text import entity_key, hashes, says_as_much, sentences, shingles, sketch
+from clew.types import Chunk, Document
+from clew.word_lists import read_word_lists, word_list
+from tests.unit.asked import add
+
+# --- Sentences end where structure does, and code and drawings are no prose.
+
+
+def parts(text: str) -> list[str]:
+    return [text[start:end] for start, end in sentences(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("# Autonomy\nEach decides. So be it.", ["# Autonomy", "Each decides.", "So be it."]),
+        ("Text.\n## Next\nMore.", ["Text.", "## Next", "More."]),
+        ("Title here\n=====\nEach decides.", ["Title here\n=====", "Each decides."]),
+        ("| Ann | Acme |\n|---|---|\n| Bo | Corp |\nAfter.", None),
+        ("- **Autonomy**. Each decides.\n- Two", ["- **Autonomy**. Each decides.", "- Two"]),
+        ("- **Autonomy.** Each decides.", ["- **Autonomy.** Each decides."]),
+        ("**Is it?** It is.", ["**Is it?** It is."]),
+        ("Date: 2 March\nAuthor: Ann", ["Date: 2 March", "Author: Ann"]),
+        ("**Date:** x\n**With:** Ann", ["**Date:** x", "**With:** Ann"]),
+        ("1. One\n2. Two", ["1. One", "2. Two"]),
+        ("A line that is\n*wrapped* goes on.", ["A line that is\n*wrapped* goes on."]),
+        ("Wrapped after a\ncolon: goes on.", ["Wrapped after a\ncolon: goes on."]),
+        ("One.\n\nTwo", ["One.", "Two"]),
+    ],
+)
+def test_sentences_end_where_structure_does(text: str, expected: list[str] | None) -> None:
+    assert parts(text) == (text.split("\n") if expected is None else expected)
+
+
+@given(st.text(alphabet="aB.:!*-#|=>1 \n\t_`", max_size=80))
+def test_every_visible_character_lies_in_one_sentence(text: str) -> None:
+    found = sentences(text)
+    covered = [i for start, end in found for i in range(start, end)]
+    assert len(covered) == len(set(covered))
+    assert {i for i, c in enumerate(text) if not c.isspace()} <= set(covered)
+    assert found == sorted(found)
+
+
+FENCED = "Ann met Bo.\n\n```\nMaria Keller visits Berlin.\n```\n\nThey left.\n"
+DRAWN = """Ann met Bo.
+
++--------+    +-------+
+| Client |--->| Berlin|
++--------+    +-------+
+
+End.
+"""
+LITERAL = "Ann met Bo::\n\n    Maria Keller visits Berlin.\n    Twice.\n\nThey left.\n"
+DIRECTIVE = "Ann.\n\n.. code-block:: text\n\n   Maria Keller visits Berlin.\n\nThey left.\n"
+SESSION = "Ann.\n\n>>> visit(Berlin)\nMaria Keller\n\nThey left.\n"
+LEADERS = "Contents\n\n1. Berlin ........ 3\n2. Maria Keller ........ 9\n\nThey left.\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "media_type"),
+    [
+        (FENCED, "text/markdown"),
+        (DRAWN, "text/plain"),
+        (LITERAL, "text/x-rst"),
+        (DIRECTIVE, "text/x-rst"),
+        (SESSION, "text/markdown"),
+        (LEADERS, "text/plain"),
+    ],
+)
+def test_no_names_are_read_from_code_and_drawings(text: str, media_type: str) -> None:
+    document = Document(source="a", text=text, media_type=media_type)
+    chunk = Chunk(ordinal=0, section=0, start=0, end=len(text), text=text)
+    masked, (part,) = without_code(document, [chunk])
+    assert part.text == masked.text
+    assert len(part.text) == len(text)
+    assert "Berlin" not in part.text
+    assert [i for i, c in enumerate(text) if c.isspace()] == [
+        i for i, c in enumerate(part.text) if c.isspace()
+    ]
+    (found,) = PatternExtractor().extract(masked, [part]).chunks
+    assert not {"Maria Keller", "Berlin"} & {mention.name for mention in found.mentions}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| Name | City |\n|------|------|\n| Maria Keller | Berlin |\n",
+        "+------+--------+\n| Name | City   |\n+======+========+\n| Ann  | Berlin |\n+------+\n",
+        "Title\n=====\n\nMaria Keller -- she lives in Berlin -- left...\n",
+        "- item\n- other\n\n---\n\nText.\n",
+    ],
+)
+def test_tables_headings_and_prose_are_left(text: str) -> None:
+    assert code_ranges(text, "text/markdown") == []
+
+
+def test_source_code_is_left_to_its_reader() -> None:
+    text = "```\nx = 1\n```\n"
+    document = Document(source="a.py", text=text, media_type="text/x-python")
+    assert without_code(document, [])[0] is document
+
+
+def test_ranges_of_hostile_texts_are_found_in_good_time() -> None:
+    for text in (
+        "::\n" * 20_000,
+        "\n    a" * 20_000,
+        "-" * 100_000,
+        "|-" * 50_000,
+        ">>> \n" * 20_000,
+    ):
+        for media_type in ("text/markdown", "text/x-rst"):
+            assert code_ranges(text, media_type) is not None
+
+
+def test_a_year_at_the_beginning_of_a_line_is_no_number_of_a_list() -> None:
+    text = "The ship was lost in\n1859. She came home.\n1. An item.\n12. Another."
+    found = [text[start:end] for start, end in sentences(text)]
+    assert found[0] == "The ship was lost in\n1859."
+    assert found[-1].endswith("Another.")
+    assert len(found) >= 4
+
+
+# --- Notes in Markdown: their links, tags and further names, and what of them is shown.
+
+
+PIECES = st.sampled_from(
+    [*"[]()!#|^%`\n> ", "[[", "]]", "![[", "](", "%%", "```\n", "[!note]", "note", "a.md", " #tag"]
+)
+
+
+def shown(text: str) -> str:
+    return " ".join(masked(text).split())
+
+
+@pytest.mark.parametrize(
+    ("text", "targets", "words"),
+    [
+        ("See [[Note B]].", ["Note B"], "See Note B ."),
+        ("See [[folder/Note B#Part 2|the note]] now.", ["Note B"], "See the note now."),
+        ("![[Note-B]] and ![[picture.png]]", ["Note B"], "Note-B and picture.png"),
+        ("[the other](../x/note-b.md#part)", ["note b"], "the other"),
+        ('[b](<my note.md> "title") [c](my%20note_2.html)', ["my note", "my note 2"], "b c"),
+        ("[web](https://example.org/a.md) [mail](mailto:a@b.c)", [], "web mail"),
+        ("[[#Part]] [here](#part) [[^abc]]", [], "#Part here ^abc"),
+        ("![alt](x.png) [guide](../guide/)", ["guide"], "alt guide"),
+        ("[[Release 1.5]] [[2024-03-01]]", ["Release 1.5", "2024-03-01"], "Release 1.5 2024-03-01"),
+        ("`[[no]]` and\n```\n[[no]](no.md)\n```\n", [], "`[[no]]` and ``` [[no]](no.md) ```"),
+        ("> [!warning]- Mind\n> the reef ^a1-b\n", [], "Mind > the reef"),
+        ("Seen %%a secret\nof mine%% here", [], "Seen here"),
+        ("a[0](1) is no link, nor is [[1]]", [], "a0 is no link, nor is 1"),
+    ],
+)
+def test_links_and_what_is_shown_of_them(text: str, targets: Sequence[str], words: str) -> None:
+    found = list(links(text))
+    assert [link.target for link in found] == targets
+    assert shown(text).replace(" ", "") == words.replace(" ", "")
+
+
+@given(st.lists(PIECES, max_size=30).map("".join))
+def test_what_is_shown_stands_in_its_place(text: str) -> None:
+    found = masked(text)
+    assert len(found) == len(text)
+    assert all(a == b or a == " " for a, b in zip(found, text, strict=True))
+    assert found.count("\n") == text.count("\n")
+    assert all(text[link.start] in "![" for link in links(text))
+
+
+@given(st.text())
+def test_a_text_without_marks_is_shown_whole(text: str) -> None:
+    assert not set("[]%^#`").isdisjoint(text) or masked(text) == text
+
+
+def test_tags() -> None:
+    text = "#light #Port-Anselm/reef, (#no) a#no #12 #2024-plan https://x.y/#no\n`#no`\n# Heading"
+    assert [tag.name for tag in inline_tags(text)] == ["light", "Port-Anselm/reef", "2024-plan"]
+    assert all(text[tag.start : tag.end] == f"#{tag.name}" for tag in inline_tags(text))
+
+
+@pytest.mark.parametrize(
+    ("value", "names"),
+    [
+        (["a", "#b", None, 3, "a"], ["a", "b", "3"]),
+        ("a, b c,", ["a", "b c"]),
+        (None, []),
+        ({"odd": 1}, ["{'odd': 1}"]),
+    ],
+)
+def test_lists_of_front_matter(value: object, names: Sequence[str]) -> None:
+    assert listed(value) == names
+
+
+def test_as_many_tags_as_a_filter_can_read() -> None:
+    document = markdown_document(" ".join(f"#tag-{i}" for i in range(5_000)), "a.md")
+    assert len(document.metadata["tags"]) == 200
+    many = markdown_document("# A\n" + " ".join(f"[[note {i}]]" for i in range(5_000)), "a.md")
+    assert len(markdown_links(many).statements) == 2_000
+
+
+def test_tags_of_front_matter_and_text_are_one_list() -> None:
+    document = markdown_document("---\ntags: [reef, light]\n---\nThe #light of #Vell.\n", "a.md")
+    assert document.metadata["tags"] == ["reef", "light", "Vell"]
+    assert markdown_document("---\ntags: a b\n---\nx", "a.md").metadata["tags"] == ["a", "b"]
+    assert markdown_document("No tag.", "a.md").metadata == {}
+
+
+COUNTED = ("entities", "relations")
+NOTE = """---
+aliases: [The Rock, SRL]
+---
+# Skerrow Rock Light
+
+Built by [Corwin Hale](corwin-hale.md) and [[ilse-marrable|Ilse]], see [[Skerrow Rock Light]] and
+[all](../index.md). #reef
+"""
+
+
+def test_what_a_note_states() -> None:
+    document = markdown_document(NOTE, "/vault/skerrow.md")
+    found = markdown_links(document)
+    stated = [
+        (s.head, s.relation_type, s.tail, document.text[s.start : s.end]) for s in found.statements
+    ]
+    title = "Skerrow Rock Light"
+    assert stated == [
+        (title, "links_to", "corwin hale", "[Corwin Hale](corwin-hale.md)"),
+        (title, "links_to", "ilse marrable", "[[ilse-marrable|Ilse]]"),
+        (title, "tagged", "reef", "#reef"),
+    ]
+    assert [(a.alias, a.name) for a in found.aliases] == [
+        ("The Rock", title),
+        ("SRL", title),
+        ("skerrow", title),
+    ]
+
+
+def test_the_label_is_embedded_and_the_address_can_be_searched() -> None:
+    document = markdown_document(NOTE, "/vault/skerrow.md")
+    (chunk,) = split(document, SplitSettings(), HashEmbedder()).chunks
+    assert chunk.text == document.text[chunk.start : chunk.end]
+    assert "corwin-hale.md" not in chunk.embedding_text
+    assert "Corwin Hale" in chunk.embedding_text
+    assert "corwin-hale.md" in chunk.keyword_text
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Iterator[clew.Clew]:
+    folder = tmp_path / "vault"
+    (folder / "people").mkdir(parents=True)
+    (folder / "skerrow.md").write_text(NOTE)
+    (folder / "people" / "corwin-hale.md").write_text(
+        "# Corwin Hale, engineer\n\nHe raised [[SRL]].\n"
+    )
+    (folder / "ilse-marrable.md").write_text("Set the prisms by hand. #reef #prisms\n")
+    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as store:
+        store.index([folder])
+        yield store
+
+
+def neighbors(store: clew.Clew, name: str) -> set[tuple[str, str, str]]:
+    known = store.state.store.resolve([entity_key(name)])
+    found = store.tools.call("get_entity_neighbors", {"entity_id": next(iter(known.values()))})
+    return {
+        (n["relation_type"], n["neighbor_name"], n["direction"]) for n in found.content["neighbors"]
+    }
+
+
+def test_a_vault_is_a_graph(vault: clew.Clew) -> None:
+    light = neighbors(vault, "the rock")
+    assert light == neighbors(vault, "skerrow") == neighbors(vault, "skerrow rock light")
+    assert {(kind, name) for kind, name, _ in light} >= {
+        ("links_to", "Corwin Hale, engineer"),
+        ("links_to", "ilse marrable"),
+        ("tagged", "reef"),
+    }
+    # The link by an alias ends at the note, whichever of the two was read first.
+    assert ("links_to", "Corwin Hale, engineer", "inbound") in light
+
+
+def test_tags_are_filters(vault: clew.Clew) -> None:
+    def sources(tag: str) -> set[str]:
+        hits = vault.search("reef", where=[f"tags={tag}"], strategy="vector").hits
+        return {Path(hit.chunk.source).name for hit in hits}
+
+    assert sources("reef") == {"skerrow.md", "ilse-marrable.md"}
+    assert sources("prisms") == {"ilse-marrable.md"}
+
+
+def test_what_was_stored_states_the_same_again(vault: clew.Clew, tmp_path: Path) -> None:
+    before = vault.maintenance.stats()
+    shutil.rmtree(tmp_path / "vault")
+    vault.maintenance.reindex()
+    after = vault.maintenance.stats()
+    assert [before[n] for n in COUNTED] == [after[n] for n in COUNTED]
+
+
+# --- Passages that say the same come as one hit, with the others named.
+
+
+LICENCE = """Permission is hereby granted, free of charge, to any person who obtains a copy of this
+software and its documentation, to deal in the software without restriction, which includes the
+rights to use, copy, modify, merge, publish, distribute, sublicense and sell copies, and to permit
+persons to whom the software is furnished to do so, subject to the following conditions. The notice
+above shall be included in all copies or substantial portions of the software."""
+TRANSLATION = """Hiermit wird jeder Person, die eine Kopie dieser Software und ihrer Dokumentation
+erhält, kostenlos die Erlaubnis erteilt, ohne Einschränkung mit der Software zu handeln, was die
+Rechte einschließt, sie zu benutzen, zu kopieren, zu ändern, zusammenzuführen und zu verbreiten."""
+HOLDERS = ["Ada Morn", "Piet Oss", "Corwin Hale", "Ilse Marrable"]
+
+WORDS = st.lists(st.sampled_from([f"w{chr(97 + i)}" for i in range(26)] + ["7", "12"]), max_size=60)
+
+
+def licence(holder: str, year: int) -> str:
+    return f"Copyright (c) {year} {holder}. All rights reserved.\n\n{LICENCE}"
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[clew.Clew]:
+    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as engine:
+        yield engine
+
+
+def says(shown: str, other: str) -> bool:
+    return says_as_much(shingles(shown), shingles(other))
+
+
+# --- texts
+
+
+@given(WORDS)
+def test_a_text_says_what_it_says(words: list[str]) -> None:
+    text = " ".join(words)
+    assert says(text, text) == (len(words) >= 20)
+    assert bool(sketch(text)) == (len(words) >= 20)
+    assert says(f"Before. {text} After.", text) == (len(words) >= 20)
+
+
+@given(WORDS, WORDS)
+def test_whatever_is_left_out_is_said_by_what_is_shown(shown: list[str], other: list[str]) -> None:
+    if says(" ".join(shown), " ".join(other)):
+        held = set(zip(shown, shown[1:], shown[2:], strict=False))
+        asked = set(zip(other, other[1:], other[2:], strict=False))
+        missing = asked - held
+        assert len(missing) <= 0.15 * len(asked)
+        assert not any(word in ("7", "12") for shingle in missing for word in shingle)
+
+
+def test_another_number_is_another_statement() -> None:
+    text = f"{LICENCE} Notice is given {{}} days before."
+    assert not says(text.format(30), text.format(60))
+    assert says(text.format(30), text.format(30).upper())
+
+
+@pytest.mark.parametrize("other", [TRANSLATION, LICENCE[:150], "", "Notice is given."])
+def test_other_texts_are_others(other: str) -> None:
+    assert not says(TRANSLATION if other != TRANSLATION else LICENCE, other)
+
+
+def test_scripts_without_spaces_are_compared_by_characters() -> None:
+    text = "東京タワーは東京都港区芝公園にある総合電波塔で、観光名所としても知られている。"
+    assert says(text + "高さは高い。", text)
+    assert not says(text, text[::-1])
+
+
+@given(st.integers(0, 200), st.text(max_size=20))
+def test_sketches_of_near_duplicates_meet(place: int, inserted: str) -> None:
+    changed = LICENCE[:place] + inserted + LICENCE[place:]
+    assert len(set(hashes(sketch(LICENCE))) & set(hashes(sketch(changed)))) >= 4
+    assert len(hashes(sketch(changed))) == 8
+    assert not set(hashes(sketch(LICENCE))) & set(hashes(sketch(TRANSLATION)))
+
+
+def test_notices_of_copyright_make_no_other_text() -> None:
+    assert shingles(licence("Ada Morn", 1999)) == shingles(licence("Piet Oss", 2011))
+
+
+# --- results
+
+
+def test_versions_of_one_licence_are_one_hit(engine: clew.Clew) -> None:
+    texts = {name: licence(name, 2000 + i) for i, name in enumerate(HOLDERS)}
+    add(engine, {**texts, "Lizenz": TRANSLATION, "Poem": "The moon rose over the sleeping reef."})
+    result = engine.search("permission to copy the software", strategy="keyword")
+    assert [hit.chunk.title for hit in result.hits if hit.also_in]
+    (first,) = (hit for hit in result.hits if hit.chunk.title in HOLDERS)
+    assert {first.chunk.title, *(c.title for c in first.also_in)} == set(HOLDERS)
+    shown = result.to_dict()["results"][0]["also_in"]
+    assert [(s["title"], s["source"]) for s in shown] == [
+        (c.title, c.source) for c in first.also_in
+    ]
+    assert shown[0]["id"] == first.also_in[0].public_id
+    assert result.context.text.count("hereby granted") == 1
+    shown_page = StringIO()
+    print_passages(PlainPage(shown_page), result)
+    assert f"the same text is in {first.also_in[0].title}, " in shown_page.getvalue()
+
+
+def test_what_is_left_out_makes_room_for_others(engine: clew.Clew) -> None:
+    add(engine, {f"Copy {i}": LICENCE for i in range(8)})
+    add(engine, {f"Note {i}": f"The software of harbour {'xyz'[i]} {'stu'[i]}." for i in range(3)})
+    hits = engine.search("software", strategy="keyword", limit=4).hits
+    assert sum(hit.chunk.text == LICENCE for hit in hits) == 1
+    assert len(hits) == 4
+
+
+def test_however_many_say_it_others_are_found(engine: clew.Clew) -> None:
+    """More copies than are compared where all else is alone."""
+    add(engine, {f"Copy {i}": LICENCE for i in range(60)})
+    add(engine, {f"Note {i}": f"The software of harbour {'xyz'[i]} {'stu'[i]}." for i in range(3)})
+    hits = engine.search("software permission licence", strategy="keyword", limit=4).hits
+    assert [len(hit.also_in) for hit in hits if hit.chunk.text == LICENCE] == [59]
+    assert len(hits) == 4
+
+
+def test_another_date_is_another_hit(engine: clew.Clew) -> None:
+    add(engine, {"Old": f"{LICENCE} It ends in 2023.", "New": f"{LICENCE} It ends in 2024."})
+    hits = engine.search("software", strategy="keyword").hits
+    assert {hit.chunk.title: hit.also_in for hit in hits} == {"Old": (), "New": ()}
+
+
+def test_short_passages_are_never_left_out(engine: clew.Clew) -> None:
+    add(engine, {f"Turn {i}": "Thanks, see you at the reef!" for i in range(5)})
+    assert len(engine.search("thanks", strategy="keyword").hits) == 5
+
+
+# --- word lists
+
+
+PACKAGE = Path(clew.__file__).parent
+OTHERS = {*(PACKAGE / "attach").iterdir(), PACKAGE / "times" / "years.toml"}
+"""Examples of questions, and units: "MW" and "mw" are not the same."""
+FILES = sorted(set(PACKAGE.rglob("*.toml")) - OTHERS)
+"""Lists of words that are looked up in small letters."""
+
+
+def strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from strings(inner)
+
+
+def read(file: Path) -> dict[str, object]:
+    return read_word_lists("clew", *file.relative_to(PACKAGE).parts)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_words_have_no_capitals(file: Path) -> None:
+    """A word with a capital would never be found: what is looked up is in lower case."""
+    words = [word for text in strings(read(file)) for word in text.split()]
+
+    assert words
+    assert [word for word in words if word != word.lower()] == []
+
+
+def test_a_list_is_what_stands_between_white_space() -> None:
+    assert word_list("\n one two\n  three's\n") == {"one", "two", "three's"}

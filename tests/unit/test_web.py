@@ -1,0 +1,708 @@
+"""The explorer's pages, routes and sessions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from html import unescape
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import validate  # type: ignore[import-untyped]
+from starlette.testclient import TestClient
+
+import clew
+from clew import Clew
+from clew.errors import InputError
+from clew.jobs.runner import make_runner
+from clew.mcp.auth import new_token
+from clew.mcp.engines import Engines
+from clew.mcp.http.serve import http_app, http_server, served_settings
+from clew.settings import load_settings
+from clew.testing.fakes import HashEmbedder
+from clew.tools.toolbox import TOOLS
+from clew.types import RelationEvidence
+from clew.web.app import mount, owner
+from clew.web.endpoints import ENDPOINTS, PREFIX
+from clew.web.graph_view import Wanted, view
+from clew.web.pages.reading import shown_relations, steps
+from clew.web.passages import (
+    Mark,
+    compare_passages,
+    difference,
+    find_names,
+    flowing,
+    headings,
+    plain,
+    segments,
+)
+from clew.web.request import PageRequest
+from clew.web.sessions import KEY_SECONDS, POLICY, Sessions
+from clew.wiring import make_audit
+
+# --- Who gets into the explorer, and what its forms must carry.
+
+
+HOST = "http://127.0.0.1:8766"
+READER, OWNER = new_token(), new_token()
+
+
+@contextmanager
+def explorer(
+    folder: Path, sessions: Sessions | None = None, rights: tuple[str, ...] = ("read", "write")
+) -> Iterator[TestClient]:
+    """The web application, without a network."""
+    tokens = [
+        {
+            "name": "ann",
+            "sha256": OWNER[1],
+            "namespaces": ("mills", "bells"),
+            "scopes": rights,
+        },
+        {"name": "ben", "sha256": READER[1], "namespaces": ("bells",), "scopes": ("read",)},
+    ]
+    settings = served_settings(
+        load_settings(
+            store=folder, namespace="mills", serve={"tokens": tokens}, limits={"isolation": "none"}
+        )
+    )
+    with Clew(settings, embedder=HashEmbedder()) as engine:
+        engine.add("Jonas Reed built the mill at Harrow Ford.", source="mill", title="The mill")
+        engines = Engines(settings, TOOLS, engine)
+        server = http_server(engines)
+        app = http_app(server, settings.serve, partial(mount, sessions=sessions))
+        with TestClient(app, base_url=HOST, follow_redirects=False) as client:
+            yield client
+        engines.close()
+
+
+def log_in(client: TestClient, token: str) -> None:
+    client.cookies.clear()
+    answer = client.post("/ui/login", data={"token": token, "next": "/ui/documents"})
+    assert answer.headers["location"] == "/ui/documents"
+
+
+def test_a_page_asks_for_a_token_and_leads_back(tmp_path: Path) -> None:
+    with explorer(tmp_path) as client:
+        asked = client.get("/ui/?q=mill")
+        wrong = client.post("/ui/login", data={"token": "clew_wrong"})
+        entered = client.post("/ui/login", data={"token": OWNER[0], "next": "/ui/?q=mill"})
+        shown = client.get("/ui/?q=mill")
+
+    assert asked.status_code == 303
+    assert "/ui/login?next=%2Fui%2F%3Fq%3Dmill" in asked.headers["location"]
+    assert wrong.status_code == 401
+    assert "set-cookie" not in wrong.headers
+    assert entered.headers["location"] == "/ui/?q=mill"
+    cookie = entered.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=lax" in cookie
+    assert OWNER[0] not in cookie
+    assert "Harrow Ford" in shown.text
+
+
+@pytest.mark.parametrize("target", ["https://evil.example/", "//evil.example", "/mcp", "\\\\evil"])
+def test_a_login_leads_nowhere_else(tmp_path: Path, target: str) -> None:
+    with explorer(tmp_path) as client:
+        answer = client.post("/ui/login", data={"token": OWNER[0], "next": target})
+
+    assert answer.headers["location"] == "/ui/"
+
+
+def test_a_key_is_good_once_and_not_for_long(tmp_path: Path) -> None:
+    now = [0.0]
+    sessions = Sessions(1.0, clock=lambda: now[0])
+    with explorer(tmp_path, sessions) as client:
+        first = client.get(f"/ui/?key={(key := sessions.invite(OWNER[0]))}")
+        shown = client.get("/ui/documents")
+        client.cookies.clear()
+        again = client.get(f"/ui/?key={key}")
+        late = sessions.invite(OWNER[0])
+        now[0] += KEY_SECONDS
+        too_late = client.get(f"/ui/?key={late}")
+
+    assert "key=" not in first.headers["location"]
+    assert "The mill" in shown.text
+    assert [answer.headers["location"] for answer in (again, too_late)] == [f"{HOST}/ui/login"] * 2
+    assert "set-cookie" not in again.headers
+
+
+def test_a_session_ends(tmp_path: Path) -> None:
+    now = [0.0]
+    sessions = Sessions(1.0, clock=lambda: now[0])
+    session = sessions.open("clew_x")
+    assert sessions.bearer(session) == "clew_x"
+    now[0] += 3600
+    assert sessions.bearer(session) is None
+
+    with explorer(tmp_path) as client:
+        log_in(client, OWNER[0])
+        page = client.get("/ui/").text
+        token = page.partition('data-form-token="')[2].partition('"')[0]
+        client.post("/ui/logout", data={"form_token": "another"})
+        stays = client.get("/ui/")
+        client.post("/ui/logout", data={"form_token": token})
+        gone = client.get("/ui/")
+
+    assert stays.status_code == 200
+    assert gone.status_code == 303
+
+
+def test_a_session_ends_where_nobody_uses_it() -> None:
+    now = [0.0]
+    sessions = Sessions(24.0, 30.0, clock=lambda: now[0])
+    used, idle = sessions.open("clew_x"), sessions.open("clew_y")
+    for _ in range(48):
+        now[0] += 29 * 60
+        assert sessions.bearer(used) == "clew_x"
+    assert sessions.bearer(idle) is None
+    now[0] = 24 * 3600
+    assert sessions.bearer(used) is None
+
+
+def test_a_token_sees_its_namespaces_alone(tmp_path: Path) -> None:
+    with explorer(tmp_path) as client:
+        log_in(client, READER[0])
+        own = client.get("/ui/documents")
+        other = client.get("/ui/documents?namespace=mills")
+        none = client.get("/ui/documents?namespace=none")
+
+    assert own.status_code == 200
+    assert "The mill" not in own.text
+    assert other.status_code == none.status_code == 404
+    assert other.text.replace("mills", "none") == none.text
+
+
+def test_over_https_the_cookie_is_of_this_host_alone(tmp_path: Path) -> None:
+    with explorer(tmp_path) as client:
+        log_in(client, OWNER[0])
+        name = next(iter(client.cookies))
+        client.base_url = HOST.replace("http:", "https:")
+        client.cookies.clear()
+        origin = {"Origin": "http://127.0.0.1:8766"}
+        entered = client.post("/ui/login", data={"token": OWNER[0]}, headers=origin)
+        shown = client.get("/ui/documents")
+
+    cookie = entered.headers["set-cookie"]
+    assert not name.startswith("__")
+    assert cookie.startswith(f"__Host-{name}=")
+    assert {"secure", "path=/", "httponly"} <= {p.strip().lower() for p in cookie.split(";")}
+    assert "domain=" not in cookie.lower()
+    assert "The mill" in shown.text
+
+
+def test_other_hosts_and_origins_are_refused(tmp_path: Path) -> None:
+    with explorer(tmp_path) as client:
+        host = client.get("/ui/login", headers={"Host": "evil.example"})
+        origin = client.post(
+            "/ui/login", data={"token": OWNER[0]}, headers={"Origin": "https://evil.example"}
+        )
+
+    assert host.status_code == 421
+    assert origin.status_code == 403
+
+
+def test_every_answer_carries_the_policy(tmp_path: Path) -> None:
+    with explorer(tmp_path) as client:
+        log_in(client, OWNER[0])
+        for path in ("/ui/login", "/ui/", "/ui/none", "/ui/static/clew.css"):
+            answer = client.get(path)
+            assert answer.headers["content-security-policy"] == POLICY
+            assert answer.headers["x-content-type-options"] == "nosniff"
+            assert "unsafe" not in POLICY
+
+
+def test_the_owner_of_the_machine_is_served_there_alone(tmp_path: Path) -> None:
+    settings = load_settings(
+        store=tmp_path,
+        serve={"host": "0.0.0.0", "allowed_hosts": ("clew.example.org",), "namespaces": ("b",)},
+    )
+
+    bearer, own = owner(settings, 0)
+
+    assert own.serve.host == "127.0.0.1"
+    assert own.serve.allowed_hosts == ()
+    assert [token.namespaces for token in own.serve.tokens] == [("default", "b")]
+    assert bearer not in own.model_dump_json()
+
+
+@pytest.mark.parametrize("path", ["/ui/login", "/ui/logout"])
+def test_a_form_that_cannot_be_read_is_refused(tmp_path: Path, path: str) -> None:
+    with explorer(tmp_path) as client:
+        kind = {"Content-Type": "application/x-www-form-urlencoded"}
+        many = client.post(path, content="&".join("a=1" for _ in range(300)), headers=kind)
+        large = client.post(path, content="token=" + "a" * (65 * 1024 * 1024), headers=kind)
+        cut = client.post(path, content="--a", headers={"Content-Type": "multipart/form-data"})
+
+    assert [many.status_code, large.status_code, cut.status_code] == [400, 413, 400]
+
+
+@pytest.mark.parametrize(
+    "path", ["entities/{}", "communities/{}", "?q=mill&limit={}", "documents?page=000000001{}"]
+)
+def test_numbers_of_any_length_are_refused(tmp_path: Path, path: str) -> None:
+    with explorer(tmp_path) as client:
+        log_in(client, OWNER[0])
+        answers = [client.get(f"/ui/{path.format('9' * digits)}") for digits in (25, 5000)]
+
+    assert all(answer.status_code in (400, 404) for answer in answers)
+
+
+def test_who_may_only_read_sees_no_form_that_writes(tmp_path: Path) -> None:
+    with explorer(tmp_path, rights=("read",)) as client:
+        log_in(client, OWNER[0])
+        listed = client.get("/ui/entities").text
+        paths = ["", "?q=mill", "documents", "documents/mill", "merges", "jobs", "graph"]
+        paths += re.findall(r"/ui/(entities/\d+)", listed)
+        pages = {path: client.get(f"/ui/{path}").text for path in paths}
+
+    assert len(pages) > 7
+    for path, page in pages.items():
+        assert re.findall(r'<form method="post" action="([^"]*)"', page) == ["/ui/logout"], path
+
+
+# --- What pages are made of: marked texts, parts of the graph, settings without secrets.
+
+
+VENDORED = Path(__file__).parent.parent.parent / "src" / "clew" / "web" / "static"
+MOST_BYTES = 370_000
+
+
+@given(
+    st.text(max_size=60),
+    st.lists(st.tuples(st.integers(-5, 70), st.integers(-5, 70), st.integers(1, 3)), max_size=6),
+    st.tuples(st.integers(-5, 70), st.integers(-5, 70)),
+)
+def test_pieces_make_up_the_text(
+    text: str, marks: list[tuple[int, int, int]], answer: tuple[int, int]
+) -> None:
+    pieces = segments(text, [Mark(*mark) for mark in marks], answer)
+
+    hidden = {place for begin, words, _ in headings(text) for place in range(begin, words)}
+    shown = [(n, c) for n, c in enumerate(flowing(text)) if n not in hidden]
+    assert "".join(piece.text for piece in pieces) == "".join(c for _, c in shown)
+    marked = "".join(piece.text for piece in pieces if piece.answer)
+    assert marked == "".join(c for n, c in shown if answer[0] <= n < answer[1])
+
+
+def test_headings_show_as_such_and_comments_of_code_as_they_are() -> None:
+    text = "# The bell\n\nEdda cast it.\n\n## Later\n\n# comment\nx = 1\n#tag\n### End"
+    titles = [piece.text for piece in segments(text, [Mark(6, 10, 7)]) if piece.heading]
+
+    assert titles == ["The ", "bell", "Later", "End"]
+    assert plain(text) == "The bell\n\nEdda cast it.\n\nLater\n\n# comment\nx = 1\n#tag\nEnd"
+
+
+def test_lines_that_were_broken_for_their_width_flow() -> None:
+    line = "a line that is as long as lines of a wrapped paragraph are"
+
+    assert flowing(f"{line}\n{line}\n\n# Heading\nshort\nshort") == (
+        f"{line} {line}\n\n# Heading\nshort\nshort"
+    )
+
+
+def test_names_are_whole_words_and_the_longest_counts() -> None:
+    text = "Reed met Jonas Reed; Reeds grow."
+    found = find_names(text, {"Reed": 1, "Jonas Reed": 2, "": 3})
+
+    assert [(text[m.start : m.end], m.entity) for m in sorted(found, key=lambda m: m.start)] == [
+        ("Reed", 1),
+        ("Jonas Reed", 2),
+    ]
+
+
+@pytest.fixture(scope="module")
+def mills(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clew]:
+    settings = load_settings(store=tmp_path_factory.mktemp("mills"), limits={"isolation": "none"})
+    with Clew(settings, embedder=HashEmbedder()) as engine:
+        engine.add("Jonas Reed built the mill at Harrow Ford. Jonas Reed works for Tarn Abbey.")
+        engine.add(
+            "Tarn Abbey is part of the Lorne Estate. Mara Lind met Jonas Reed in Tarn Abbey."
+        )
+        engine.add("Edda Rowe cast the bell of Port Anselm.")
+        yield engine
+
+
+def test_a_picture_holds_what_ties_its_entities(mills: Clew) -> None:
+    reed = mills.entities.get("Jonas Reed").id
+    seen = view(mills, Wanted(entities=(reed,)))
+    ids = {node.id for node in seen.nodes}
+    names = {node.name for node in seen.nodes}
+
+    assert seen.nodes[0].id == reed
+    assert {"Tarn Abbey", "Harrow Ford", "Mara Lind"} <= names
+    assert "Edda Rowe" not in names
+    assert all({tie.source, tie.target} <= ids for tie in seen.ties)
+    stated = {
+        (r.from_entity_id, r.relation_type, r.to_entity_id)
+        for r in mills.store.relations(sorted(ids), 1000)
+        if {r.from_entity_id, r.to_entity_id} <= ids
+    }
+    assert {(t.source, t.relation, t.target) for t in seen.ties if t.id is not None} == stated
+
+
+def test_filters_and_limits_of_a_picture(mills: Clew) -> None:
+    reed = mills.entities.get("Jonas Reed").id
+    everything = view(mills, Wanted(entities=(reed,), hops=2))
+    few = view(mills, Wanted(entities=(reed,), hops=2, limit=2))
+    sure = view(mills, Wanted(entities=(reed,), min_confidence=1.0))
+    places_only = view(mills, Wanted(entities=(reed,), types=("place",)))
+
+    assert len(few.nodes) == 2
+    assert few.nodes[0].id == reed
+    assert few.notes
+    assert all(tie.confidence >= 1.0 for tie in sure.ties)
+    assert {n.type for n in places_only.nodes if not n.seed} <= {"place"}
+    assert set(places_only.types) == {n.type for n in view(mills, Wanted(entities=(reed,))).nodes}
+    assert everything.total >= len(everything.nodes)
+    with pytest.raises(InputError, match="begins from"):
+        view(mills, Wanted())
+
+
+def test_a_picture_is_of_the_store_as_it_is_and_waits_for_no_communities(tmp_path: Path) -> None:
+    settings = load_settings(store=tmp_path, limits={"isolation": "none"})
+    with Clew(settings, embedder=HashEmbedder()) as engine:
+        engine.add("Jonas Reed built the mill at Harrow Ford.")
+        wanted = Wanted(entities=(engine.entities.get("Jonas Reed").id,))
+        engine.state.update_communities()
+        made = engine.state.communities_made
+        before = view(engine, wanted)
+        again = view(engine, wanted)
+        engine.add("Jonas Reed met Mara Lind in Tarn Abbey.")
+        after = view(engine, wanted)
+
+        assert again == before
+        assert "Mara Lind" not in {node.name for node in before.nodes}
+        assert "Mara Lind" in {node.name for node in after.nodes}
+        assert engine.state.communities_made == made
+        assert engine.state.communities.generation() == engine.store.generation()
+        found = {node.community for node in view(engine, wanted).nodes} - {None}
+        assert found <= {c.id for c in engine.state.communities.communities()}
+
+
+def test_settings_are_shown_without_secrets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLEW_NEO4J__PASSWORD", "hunter2-neo4j")
+    monkeypatch.setenv("CLEW_QDRANT__API_KEY", "hunter2-qdrant")
+    monkeypatch.setenv("CLEW_QDRANT__URL", "http://" + "ann:hunter2-url" + "@localhost:6333")
+    monkeypatch.setenv("CLEW_SEARCH__LIMIT", "7")
+    with explorer(tmp_path) as client:
+        log_in(client, OWNER[0])
+        refused = client.get("/ui/settings")
+    with explorer(tmp_path, rights=("read", "admin")) as client:
+        log_in(client, OWNER[0])
+        shown = client.get("/ui/settings").text
+
+    assert refused.status_code == 403
+    assert "hunter2" not in shown
+    assert OWNER[1] not in shown
+    row = shown.partition("search.limit</code>")[2].partition("</tr>")[0]
+    assert ">7<" in row
+    assert ">environment<" in row
+
+
+def test_pages_take_filters_and_say_what_is_wrong_with_one(tmp_path: Path) -> None:
+    with explorer(tmp_path) as client:
+        log_in(client, OWNER[0])
+        for page in ("documents", ""):
+
+            def shown(where: str, status: int = 200, page: str = page) -> str:
+                answer = client.get(f"/ui/{page}", params={"where": where, "q": "Who built it?"})
+                assert answer.status_code == status, answer.text
+                return unescape(answer.text)
+
+            passage = "The mill" if page else "Jonas Reed built"
+            assert passage in shown("source = bell or (title = The mill and not draft = true)")
+            assert passage not in shown("not title contains MILL").partition("</form>")[2]
+            unknown = shown("sourse = x")
+            assert "no document has the field 'sourse'; did you mean 'source'?" in unknown
+            wrong = shown("source = x and", 400)
+            assert "at character 15: expected the name of a field, such as year>=2020</p>" in wrong
+
+
+def test_assets_are_small_and_have_their_licences() -> None:
+    files = [file for file in VENDORED.rglob("*") if file.is_file()]
+
+    assert sum(file.stat().st_size for file in files) <= MOST_BYTES
+    for script in (VENDORED / "vendor").glob("*.js"):
+        licence = script.with_name(script.name.removesuffix(".min.js") + ".LICENSE")
+        assert licence.is_file()
+
+
+@given(*[st.lists(st.sampled_from(["a b c", "a x c", "d", "e f", "a"]), max_size=12)] * 2)
+def test_a_difference_holds_both_texts(before: list[str], after: list[str]) -> None:
+    lines = list(difference("\n".join(before), "\n".join(after)))
+
+    for kind, text in (("gone", before), ("new", after)):
+        rest = "\n".join(text).splitlines()
+        for line in lines:
+            if line and line[0].kind == "left_out":
+                del rest[: int(line[0].text)]
+            elif any(piece.kind in ("same", kind) for piece in line):
+                told = "".join(piece.text for piece in line if piece.kind in ("same", kind))
+                assert rest.pop(0) == told
+        assert rest == []
+
+
+def test_of_a_difference_only_what_is_near_is_shown() -> None:
+    lines = [f"line {n}" for n in range(40)]
+    changed = [*lines[:20], "line twenty", *lines[21:]]
+
+    found = list(difference("\n".join(lines), "\n".join(changed)))
+
+    assert [[(p.kind, p.text) for p in line] for line in found] == [
+        [("left_out", "18")],
+        [("same", "line 18")],
+        [("same", "line 19")],
+        [("same", "line "), ("gone", "20"), ("new", "twenty")],
+        [("same", "line 21")],
+        [("same", "line 22")],
+        [("left_out", "17")],
+    ]
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=5))
+def test_a_path_leads_from_its_start_to_its_end_whichever_way_ties_are_stated(
+    forward: list[bool],
+) -> None:
+    names = [f"N{number}" for number in range(len(forward) + 1)]
+    path = []
+    for number, ahead in enumerate(forward):
+        head, tail = names[number : number + 2] if ahead else names[number : number + 2][::-1]
+        path.append(RelationEvidence(head=head, relation="knows", tail=tail, evidence=""))
+    found = steps("N0", path)
+
+    assert [step.name for step in found] == names
+    assert [not step.reversed for step in found[:-1]] == forward
+    assert found[-1].tie is None
+
+
+def test_a_relation_that_is_confirmed_is_shown_once(tmp_path: Path) -> None:
+    with Clew(load_settings(store=tmp_path), embedder=HashEmbedder()) as engine:
+        engine.add("Osprey Works is part of Vantage Group.", source="a.md")
+        works = engine.entities.get("Osprey Works")
+        page = cast("PageRequest", SimpleNamespace(engine=engine))
+        (before,) = shown_relations(page, works)
+        ends = {"source_id": before.relation.from_entity_id, "target_id": before.other_id}
+        kind = before.relation.relation_type
+        engine.tools.call("add_entity_relationship", {**ends, "relation_type": kind})
+        (after,) = shown_relations(page, works)
+
+    assert before.relation.extractor != "manual"
+    assert after.relation.extractor == "manual"
+    assert (after.other, after.relation.relation_type) == (before.other, kind)
+
+
+def test_an_empty_file_of_a_drop_is_named_and_the_rest_is_taken(tmp_path: Path) -> None:
+    with explorer(tmp_path) as client:
+        log_in(client, OWNER[0])
+        page = client.get("/ui/documents").text
+        token = page.partition('data-form-token="')[2].partition('"')[0]
+        contents = {"a.md": b"Jonas Reed built it.", "empty.md": b"", "b.md": b"Edda cast it."}
+        files = [("files", (name, data)) for name, data in contents.items()]
+        answer = client.post("/ui/documents", files=files, data={"form_token": token})
+        shown = client.get(answer.headers["location"]).text
+
+    assert answer.status_code == 303
+    assert answer.headers["location"].count("sent=") == 2
+    assert "empty.md is empty" in shown
+
+
+def test_a_file_that_was_sent_outlives_the_server_and_leaves_an_audit_row(tmp_path: Path) -> None:
+    """Byte for byte, read by whoever runs its job."""
+    data = "Jörn built the quay.\r\n".encode("utf-16")
+    with explorer(tmp_path) as client:
+        log_in(client, OWNER[0])
+        page = client.get("/ui/documents").text
+        token = page.partition('data-form-token="')[2].partition('"')[0]
+        files = {"files": ("C:\\notes\\quay.txt", data)}
+        answer = client.post("/ui/documents", files=files, data={"form_token": token})
+        job = parse_qs(urlsplit(answer.headers["location"]).query)["sent"][0]
+    settings = load_settings(store=tmp_path, namespace="mills")
+    with Clew(settings, embedder=HashEmbedder()) as engine:
+        runner = make_runner(engine)
+        runner.start()
+        ended = runner.wait(job, 30)
+        text = engine.documents.text("upload/quay.txt")
+        entries = make_audit(engine.state.journal).entries(limit=10)
+
+    assert (ended.status, ended.failed, ended.arguments) == ("completed", 0, {})
+    assert "Jörn built the quay." in text
+    assert [(entry.caller, entry.tool) for entry in entries] == [("ann", "ingest_document")]
+    assert entries[0].subjects == {"name": "quay.txt", "source": "upload/quay.txt"}
+
+
+# --- The API: what it describes is what it does, failures are problems, rights hold.
+
+
+OWN = {"Authorization": f"Bearer {OWNER[0]}"}
+
+
+def described(client: TestClient) -> dict[str, Any]:
+    found = client.get(f"{PREFIX}/openapi.json").json()
+    assert isinstance(found, dict)
+    return found
+
+
+def test_all_that_is_described_is_there(tmp_path: Path) -> None:
+    with explorer(tmp_path) as client:
+        told = described(client)
+        for path, operations in told["paths"].items():
+            for method, operation in operations.items():
+                address = PREFIX + path.replace("{", "").replace("}", "")
+                answer = client.request(method, address, headers=OWN)
+                assert "nothing here" not in answer.text, address
+                kind = answer.headers["content-type"]
+                assert kind in ("application/json", "application/problem+json"), address
+                names = [p["name"] for p in operation["parameters"]]
+                assert len(names) == len(set(names))
+                assert set(path.replace("{", "}").split("}")[1::2]) <= set(names)
+
+
+def test_every_parameter_is_described() -> None:
+    for endpoint in ENDPOINTS:
+        names = {p.name for p in endpoint.tool.parameters}
+        assert set(endpoint.fixed) <= names
+        assert set(endpoint.path.replace("{", "}").split("}")[1::2]) <= names
+
+
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        ("search", {"query": "mill", "top_k": "2", "where": "source=mill"}),
+        ("documents", {"limit": "1"}),
+        ("entities", {"query": "Jonas Reed"}),
+        ("paths", {"source": "Jonas Reed", "target": "Harrow Ford"}),
+        ("subgraph", {"query": "Jonas Reed"}),
+        ("graph", {"entities": "1"}),
+        ("communities", {}),
+        ("statistics", {}),
+        ("merges", {}),
+        ("jobs", {}),
+    ],
+)
+def test_results_are_as_described(tmp_path: Path, path: str, query: dict[str, str]) -> None:
+    with explorer(tmp_path) as client:
+        schema = described(client)["paths"][f"/{path}"]["get"]["responses"]["200"]
+        answer = client.get(f"{PREFIX}/{path}", params=query, headers=OWN)
+
+    assert answer.status_code == 200, answer.text
+    validate(answer.json(), schema["content"]["application/json"]["schema"])
+    assert "success" not in answer.json()
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "search", 400),
+        ("GET", "search?query=x&top_k=many", 400),
+        ("GET", "search?query=x&unknown=1", 400),
+        ("GET", "documents/none", 404),
+        ("GET", "graph", 400),
+        ("GET", "jobs/none", 404),
+        ("GET", "none", 404),
+        ("GET", "documents?namespace=secret", 404),
+        ("DELETE", "relations/999", 404),
+        ("POST", "documents", 400),
+        ("POST", "ask", 400),
+        ("PUT", "search", 404),
+        ("PATCH", "documents/mill", 404),
+        ("OPTIONS", "search", 404),
+        ("GET", f"graph?entities={'9' * 25}", 400),
+        ("GET", f"graph?entities={'9' * 5000}", 400),
+        ("GET", "jobs?cursor=zzz", 404),
+    ],
+)
+def test_failures_are_problems(tmp_path: Path, method: str, path: str, status: int) -> None:
+    with explorer(tmp_path) as client:
+        answer = client.request(method, f"{PREFIX}/{path}", headers=OWN)
+
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem = answer.json()
+    assert (answer.status_code, problem["status"]) == (status, status)
+    assert problem["detail"]
+
+
+def test_without_a_token_or_the_right_nothing_is_told(tmp_path: Path) -> None:
+    with explorer(tmp_path) as client:
+        nobody = client.get(f"{PREFIX}/documents")
+        asking = client.post(f"{PREFIX}/ask", json={"query": "mill"})
+        reader = client.post(
+            f"{PREFIX}/documents",
+            json={"text": "Bells."},
+            headers={"Authorization": f"Bearer {READER[0]}"},
+        )
+
+    assert nobody.status_code == asking.status_code == 401
+    assert asking.headers["content-type"] == "application/problem+json"
+    assert nobody.headers["www-authenticate"] == "Bearer"
+    assert reader.status_code == 403
+
+
+def test_a_cookie_alone_writes_nothing(tmp_path: Path) -> None:
+    with explorer(tmp_path) as client:
+        log_in(client, OWNER[0])
+        page = client.get("/ui/").text
+        token = page.partition('data-form-token="')[2].partition('"')[0]
+        sent: dict[str, Any] = {"json": {"text": "Edda Rowe cast the bell.", "source": "bell"}}
+        alone = client.post(f"{PREFIX}/documents", **sent)
+        asked = client.post(f"{PREFIX}/ask", json={"query": "mill"})
+        with_token = client.post(f"{PREFIX}/documents", headers={"X-Form-Token": token}, **sent)
+        listed = client.get(f"{PREFIX}/documents").json()
+
+    assert (alone.status_code, asked.status_code) == (403, 403)
+    assert with_token.status_code == 202
+    assert {d["source"] for d in listed["documents"]} == {"mill", "bell"}
+
+
+def test_a_forged_form_token_of_any_letters_is_refused(tmp_path: Path) -> None:
+    with explorer(tmp_path) as client:
+        log_in(client, OWNER[0])
+        forged = {b"X-Form-Token": "é".encode("latin-1")}
+        asked = client.post(f"{PREFIX}/ask", json={"query": "mill"}, headers=forged)
+        added = client.post(f"{PREFIX}/documents", json={"text": "Bells."}, headers=forged)
+        page = client.post("/ui/demo", data={"form_token": "€"})
+
+    assert [asked.status_code, added.status_code, page.status_code] == [403, 403, 403]
+
+
+# --- Why a passage was not found: what the ranker saw of it, or why it looked at others
+# alone.
+
+
+def test_a_passage_is_compared_whether_it_was_a_candidate_or_not(tmp_path: Path) -> None:
+    question = "Who cast the bell of Port Anselm?"
+    with clew.open(tmp_path, embedder=HashEmbedder()) as store:
+        store.add_documents(
+            clew.Document(source=f"{n}", text=f"Edda Rowe cast bell number {n} of Port Anselm.")
+            for n in range(400)
+        )
+        store.add("Sheep graze upon every quiet hill.", source="sheep")
+        found = store.search(question, strategy="graph", limit=2).hits
+        first, second = (hit.chunk.id for hit in found)
+        (sheep,) = (chunk.id for chunk in store.documents.chunks("sheep"))
+        near = compare_passages(store, question, first, [second])
+        assert compare_passages(store, question, first, [10**9]) is None
+        far = compare_passages(store, question, first, [sheep])
+
+    assert near is not None
+    assert far is not None
+    assert near.was_candidate
+    assert near.reasons == []
+    assert all(None not in (feature.first, feature.other) for feature in near.features)
+    assert all(a.difference >= b.difference for a, b in pairwise(near.features))
+    words = {f.name: (f.first, f.other) for f in far.features}
+    assert not far.was_candidate
+    assert "none of the question's words" in far.reasons[0]
+    assert words["share of the question's words in it"][1] == 0
+    assert (words["share of the question's words in it"][0] or 0) > 0.5
+    assert words["how often walks along names come by"][1] is None
