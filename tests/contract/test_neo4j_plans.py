@@ -14,7 +14,7 @@ from neo4j import GraphDatabase
 import clew
 from clew.engine import Engine
 from clew.errors import InputError
-from clew.jobs.kinds import make_runner
+from clew.jobs.runner import make_runner
 from clew.search.strategies import STRATEGIES
 from clew.settings import Neo4jSettings, load_settings
 from clew.stores.neo4j.connection import Neo4jDatabase, Row

@@ -17,7 +17,7 @@ import pytest
 
 import clew
 from clew.errors import StoreBusyError
-from clew.jobs.kinds import make_runner
+from clew.jobs.runner import make_runner
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
@@ -136,7 +136,7 @@ JOBS_DOCUMENTS = 60
 # A lease of a moment: the next process need not wait for the dead one's.
 WORK = """
 import sys, clew
-from clew.jobs.kinds import make_runner
+from clew.jobs.runner import make_runner
 from clew.testing.fakes import HashEmbedder
 store, root, *jobs = sys.argv[1:]
 settings = clew.load_settings(store=store, access={"roots": [root]})
@@ -235,7 +235,7 @@ SPLIT = {"chunk_tokens": 20, "section_tokens": 40}
 # `how` is `reindex`, or the id of a job, whose lease is one of a moment.
 REINDEX_WORK = """
 import sys, clew
-from clew.jobs.kinds import make_runner
+from clew.jobs.runner import make_runner
 from clew.testing.fakes import HashEmbedder
 
 root, how = sys.argv[1:]

@@ -19,7 +19,7 @@ from clew.engine import Engine
 from clew.errors import InputError, SettingsError, UnreadableError
 from clew.indexing.reading.files import find_files, list_real, open_real, permitted_path
 from clew.indexing.reading.reader import file_digest, read_file
-from clew.jobs.kinds import Ingestion, make_runner
+from clew.jobs.runner import Ingestion, make_runner
 from clew.mcp.http.serve import served_settings
 from clew.settings import ReadSettings, Settings, load_settings
 from clew.testing.fakes import HashEmbedder

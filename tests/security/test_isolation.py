@@ -39,7 +39,7 @@ from clew.indexing.isolation.worker import Extract, InProcess, Prepare, Runner, 
 from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.indexing.reading.formats.common import RawFile
 from clew.indexing.reading.reader import read_raw
-from clew.jobs.kinds import make_runner
+from clew.jobs.runner import make_runner
 from clew.settings import LimitSettings, ReadSettings, SplitSettings
 from clew.testing.fakes import HashEmbedder
 from clew.types import Document, Piece

@@ -14,7 +14,7 @@ import pytest
 
 import clew
 from clew.indexing.isolation.pool import WorkerProcess
-from clew.jobs.kinds import make_runner
+from clew.jobs.runner import make_runner
 from clew.testing.fakes import HashEmbedder
 from clew.wiring import make_jobs
 from tests.security import hostile
@@ -31,7 +31,7 @@ HELLO = (
 )
 OPEN = """
 import sys, pathlib, clew
-from clew.jobs.kinds import make_runner
+from clew.jobs.runner import make_runner
 from clew.testing.fakes import HashEmbedder
 from tests.security.hostile import Hostile
 folder, seconds, *rest = sys.argv[1:]

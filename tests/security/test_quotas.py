@@ -15,7 +15,7 @@ import pytest
 
 from clew.engine import Engine
 from clew.jobs import kinds
-from clew.jobs.kinds import Ingestion, make_runner
+from clew.jobs.runner import Ingestion, make_runner
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.tools.toolbox import TOOLS, Toolbox, make_toolbox

@@ -25,7 +25,7 @@ from clew.engine.maintenance import copy_store
 from clew.errors import InputError, NotFoundError
 from clew.graph.entity_confidence import Evidence
 from clew.indexing import incremental
-from clew.jobs.kinds import make_runner
+from clew.jobs.runner import make_runner
 from clew.stores.copy import StoreCopy
 from clew.stores.sqlite.store import open_for_copying
 from clew.testing.fakes import HashEmbedder
@@ -809,7 +809,7 @@ def test_a_run_that_is_killed_goes_on_where_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Wherever it ends, the store is whole, and the work of earlier runs is not asked for again."""
-    monkeypatch.setattr("clew.engine.entities.AT_A_TIME", 2)
+    monkeypatch.setattr("clew.engine.graph.AT_A_TIME", 2)
     texts = [f"There {name}itis uses {name}oda." for name in ("Foo", "Bar", "Qux", "Zim")]
     with clew.open(tmp_path / "k", embedder=HashEmbedder()) as engine:
         for number, text in enumerate(texts):

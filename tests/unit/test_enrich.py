@@ -24,8 +24,7 @@ from clew.indexing.enrichment.extraction import (
     Work,
 )
 from clew.indexing.enrichment.validation import NO_TYPE, TOO_VAGUE, UNNAMED, UNQUOTED
-from clew.jobs.kinds import make_runner
-from clew.jobs.runner import JobRunner
+from clew.jobs.runner import JobRunner, make_runner
 from clew.library import Clew
 from clew.ports.models import LanguageModel, Reply, Request
 from clew.settings import load_settings

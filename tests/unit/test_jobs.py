@@ -21,8 +21,7 @@ from clew.errors import (
     StoreError,
     StoreUnavailableError,
 )
-from clew.jobs.kinds import make_runner
-from clew.jobs.runner import GROUP, MAX_ATTEMPTS, JobRunner
+from clew.jobs.runner import GROUP, MAX_ATTEMPTS, JobRunner, make_runner
 from clew.ports import Job
 from clew.settings import JobSettings
 from clew.stores.sqlite.journal import SqliteJobs

@@ -20,7 +20,7 @@ import clew
 from clew.engine import Engine
 from clew.errors import StoreBusyError, StoreError
 from clew.jobs import kinds
-from clew.jobs.kinds import Ingestion
+from clew.jobs.runner import Ingestion
 from clew.mcp import engines as pool
 from clew.mcp.engines import Engines, Opened
 from clew.ports.models import Reply, Request

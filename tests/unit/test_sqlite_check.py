@@ -150,7 +150,7 @@ def test_what_is_lost_or_wrong_is_found_and_cannot_be_mended(
         (
             "DELETE FROM documents WHERE id = (SELECT id FROM documents WHERE source = 'a')",
             "references",
-            "2 rows of sections have a document_id that is not in documents",
+            "1 rows of document_versions have a document_id that is not in documents",
         ),
         ("DELETE FROM entities WHERE key = 'danube'", "references", "1 rows of aliases"),
         ("DELETE FROM aliases WHERE key = 'vienna'", "references", "2 rows of mentions"),

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 import clew
 from clew.engine import Engine
-from clew.jobs.kinds import make_runner
-from clew.jobs.runner import JobRunner
+from clew.jobs.runner import JobRunner, make_runner
 from clew.testing.fakes import HashEmbedder
 from clew.tools.budget import fitting_length, tokens_of, truncate
 from clew.tools.spec import Caller

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import clew.stores.large as codes_module
 from clew.derived_files import derived_path, read_arrays, write_arrays
 from clew.engine import Engine
-from clew.engine.vector_index import VectorIndexWithFallback
+from clew.engine.state import VectorIndexWithFallback
 from clew.errors import MissingExtraError, StoreError, StoreUnavailableError
 from clew.models.vector_cache import VectorCache
 from clew.settings import LargeSettings, load_settings
@@ -607,7 +607,7 @@ def test_it_is_left_alone_for_a_while(engine: Engine) -> None:
 
 
 def test_it_is_tried_again_afterwards(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clew.engine.vector_index.AWAY_SECONDS", 0.0)
+    monkeypatch.setattr("clew.engine.state.AWAY_SECONDS", 0.0)
     distant(engine).away = True
     engine.search(QUESTION)
     distant(engine).away = False

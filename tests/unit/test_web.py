@@ -22,7 +22,7 @@ from starlette.testclient import TestClient
 import clew
 from clew import Clew
 from clew.errors import InputError
-from clew.jobs.kinds import make_runner
+from clew.jobs.runner import make_runner
 from clew.mcp.auth import new_token
 from clew.mcp.engines import Engines
 from clew.mcp.http.serve import http_app, http_server, served_settings

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import Self, Unpack
 
 from clew.engine.documents import Documents
 from clew.engine.enriching import Enriching
 from clew.engine.entities import Entities
 from clew.engine.graph import NEIGHBOR_DEPTH, Graph, Neighbor
-from clew.engine.maintenance import Maintenance
-from clew.engine.packs import Packs
+from clew.engine.maintenance import Maintenance, Packs
 from clew.engine.search import Ask, Search, SearchOptions
-from clew.engine.state import EngineState
-
-if TYPE_CHECKING:
-    from clew.engine.state import Models
-    from clew.settings import Settings
+from clew.engine.state import EngineState, Models
+from clew.settings import Settings
 
 __all__ = ["NEIGHBOR_DEPTH", "Engine", "EngineState", "Neighbor", "SearchOptions"]
 

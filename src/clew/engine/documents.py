@@ -7,34 +7,35 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.derived_files import folder_size
-from clew.engine.packs import with_unread_formats
+from clew.engine.state import EngineState
 from clew.errors import DID_YOU_MEAN, NotFoundError, UnreadableError, check_several, not_one
+from clew.filters import Where, read_where
+from clew.stores.backend import Progress
 from clew.stores.sqlite.backend import free_bytes
 from clew.text import whole_number
-from clew.types import IndexReport, document_id
+from clew.types import (
+    Document,
+    DocumentInfo,
+    DocumentVersion,
+    IndexPreview,
+    IndexReport,
+    StoredChunk,
+    StoredSection,
+    document_id,
+)
 from clew.types.values import check_given, file_source
 from clew.wiring import make_refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
-    from clew.engine.state import EngineState, Progress
-    from clew.filters import Where
     from clew.indexing.incremental import IncrementalIndexer, Quota
     from clew.indexing.inputs import FileInput, Input
-    from clew.types import (
-        Document,
-        DocumentInfo,
-        DocumentVersion,
-        IndexPreview,
-        StoredChunk,
-        StoredSection,
-    )
 
 LISTING = "`clew documents` or list_documents"
 """Shows the documents, on the command line or as a tool."""
@@ -81,7 +82,13 @@ class Documents:
             inputs = [item for item in inputs if os.path.realpath(item.path) in wanted]
         worker, gone = shard[0] if shard else 0, roots if prune else ()
         done = self.add_inputs(inputs, prune=gone, retry=retry, worker=worker, progress=progress)
-        return with_unread_formats(done, [item.path.name for item in inputs], self._state)
+        if not done.added + done.changed:
+            return done
+        from clew.packs.pack import unread_formats
+
+        # Packs that would read files that were read as plain text.
+        names = (item.path.name.lower() for item in inputs)
+        return replace(done, for_packs=unread_formats(names, self._state.store.packs()))
 
     def preview(
         self,
@@ -331,8 +338,6 @@ class Documents:
 
     def unknown_fields(self, where: Where) -> Sequence[str]:
         """A note for each field of a filter that no document has, with the nearest ones."""
-        from clew.filters import read_where
-
         return self._state.store.unknown_fields(read_where(where))
 
     # Last: in what follows, `list` would be the method.
@@ -341,6 +346,4 @@ class Documents:
 
         Raises `FilterError` for a filter that cannot be read; see docs/filters.md.
         """
-        from clew.filters import read_where
-
         return self._state.store.documents(where=read_where(where))

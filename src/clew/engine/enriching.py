@@ -12,7 +12,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
+from typing_extensions import TypeIs
 
+from clew.engine.state import EngineState
 from clew.errors import (
     BudgetError,
     InputError,
@@ -22,15 +24,13 @@ from clew.errors import (
 )
 from clew.ports.graph import Described, Enriched, Enrichment
 from clew.ports.models import Task as LlmTask
+from clew.stores.backend import Progress
 from clew.stores.communities import Descriptions
 from clew.stores.extractions import Enrichments
 from clew.types import EnrichmentReport, Skipped
 from clew.wiring import make_language_model, make_replies
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeIs
-
-    from clew.engine.state import EngineState, Progress
     from clew.indexing.enrichment.run import EnrichmentTask
     from clew.models.llm.budget import Estimate
     from clew.models.llm.client import LanguageModelClient
@@ -56,13 +56,11 @@ class Enriching:
 
     @cached_property
     def _log(self) -> Enrichments:
-        from clew.stores.extractions import Enrichments
 
         return Enrichments(self._state.store.backend)
 
     @cached_property
     def _descriptions(self) -> Descriptions:
-        from clew.stores.communities import Descriptions
 
         return Descriptions(self._state.store.backend)
 
@@ -119,10 +117,11 @@ class Enriching:
 
         check_several(documents=documents)
         check_kinds(kinds)
+        ids = [document.id for document in self._state.store.documents(ids=documents)]
         model, past = self._model(None, None), make_replies(self._state.store).entries()
         found = {}
         for kind in kinds:
-            task, ids = self._task(kind, model, gleaning), self._ids(documents)
+            task = self._task(kind, model, gleaning)
             task_of = _TASKS[kind]
             works = list(task.works(ids, retry=retry))
             requests = [request for work in works for request in task.requests(work)]
@@ -146,9 +145,14 @@ class Enriching:
 
     def undo(self, kind: Enrichment, *, progress: Progress | None = None) -> int:
         """Take back all that the model added of a kind; in how many passages or other things."""
+        from clew.indexing.enrichment.descriptions import KEYS
+
         check_kinds([kind])
         if is_described(kind):
-            return self._forget(kind)
+            made = self._descriptions.descriptions(*KEYS[kind])
+            with self._state.writing:
+                self._descriptions.forget(list(made))
+            return sum(not one.reason for one in made.values())
         log, say = self._log, progress or _ignore
         done = log.done(kind)
         ids = sorted(done)
@@ -192,7 +196,8 @@ class Enriching:
 
         began, before, stopped = time.perf_counter(), model.budget.spent, ""
         task = self._task(kind, model, gleaning)
-        works = list(task.works(self._ids(documents), retry=retry))
+        ids = [document.id for document in self._state.store.documents(ids=documents)]
+        works = list(task.works(ids, retry=retry))
         run = Run(
             task, self._state.settings.llm.concurrency, lambda n: progress(kind, n, len(works))
         )
@@ -266,19 +271,6 @@ class Enriching:
             llm.max_cost if max_cost is None else max_cost,
         )
         return model
-
-    def _ids(self, documents: Sequence[str] | None) -> list[str]:
-        known = self._state.store.documents(ids=documents)
-        return [document.id for document in known]
-
-    def _forget(self, kind: Described) -> int:
-        """Delete what was described; how many things the model had described."""
-        from clew.indexing.enrichment.descriptions import KEYS
-
-        made = self._descriptions.descriptions(*KEYS[kind])
-        with self._state.writing:
-            self._descriptions.forget(list(made))
-        return sum(not one.reason for one in made.values())
 
     def _shown(self, kind: Enrichment, failed: Mapping[Any, str]) -> tuple[Skipped, ...]:
         named = {name: name for name in failed}

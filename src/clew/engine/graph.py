@@ -5,26 +5,43 @@ What only one of these needs is imported inside its function.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import groupby
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from clew.engine.entities import Entities
+from clew.engine.state import EngineState
 from clew.errors import InputError, NotFoundError, check_several
+from clew.graph.entity_confidence import EntityEvidence, stated_entities
 from clew.search.answer.hits import read_relations, stating_sentences
-from clew.types import current_first
+from clew.search.options import Moment, Options, read_last, read_period
+from clew.text import counted
+from clew.types import (
+    Community,
+    Entity,
+    Ids,
+    Relation,
+    RelationEvidence,
+    TimelineEntry,
+    Topic,
+    current_first,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
-    from clew.engine.entities import Entities, PruneReport
-    from clew.engine.state import EngineState
     from clew.graph.statistics import GraphOverview, RankedEntity
-    from clew.search.options import Moment
     from clew.search.strategies.subgraph import QuestionSubgraph
-    from clew.types import Community, Entity, RelationEvidence, TimelineEntry, Topic
+    from clew.stores.store import Store
 
 NEIGHBOR_DEPTH = 3
 """Steps from an entity to its neighbours, at most."""
+
+
+AT_A_TIME = 500
+"""Relations or entities that are read or taken back in one go."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,6 +58,43 @@ class Neighbor:
     """The sentence that says so; empty where there is none."""
     valid_from: datetime | None = None
     valid_until: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PrunedRelation:
+    """A fact that too little speaks for."""
+
+    relation: RelationEvidence
+    weight: float
+    """0 to 1; see `stores.weights`."""
+    ids: tuple[int, ...]
+    """Of all statements of it."""
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PrunedEntity:
+    """An entity that too little speaks for."""
+
+    id: int
+    name: str
+    entity_type: str
+    confidence: float
+    """0 to 1; see `graph.entity_confidence`."""
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PruneReport:
+    """What `prune` would take back, or did."""
+
+    below: float
+    applied: bool
+    """False for a dry run: nothing is changed."""
+    relations: tuple[PrunedRelation, ...]
+    """The weakest first."""
+    entities: tuple[PrunedEntity, ...] = ()
+    """The least sure first; none unless they were asked for."""
 
 
 class Graph:
@@ -61,9 +115,14 @@ class Graph:
         What texts state stays taken back where they are indexed again or another text states it,
         as long as a text that stated it is there. Raises `NotFoundError` for an unknown one.
         """
-        from clew.engine.entities import delete_relation
-
-        return delete_relation(self._state, relation_id)
+        with self._state.writing:
+            deleted = self._state.store.delete_fact(relation_id)
+        if not deleted:
+            raise NotFoundError(
+                f"no relation with the id {relation_id}, or it was deleted before; look ids up with"
+                " `clew export` or build_local_graph"
+            )
+        return deleted
 
     def restore_relations(self, relation_ids: Sequence[int]) -> int:
         """Take back that what texts state was deleted or retracted; how many statements were."""
@@ -79,9 +138,26 @@ class Graph:
         stated by hand, and what documents are about, is never taken back. Indexing again remembers
         it. Raises `InputError` for a bound that cannot be.
         """
-        from clew.engine.entities import prune
-
-        return prune(self._state, below, dry_run, entities)
+        if not 0 < below <= 1:
+            raise InputError(
+                f"below is {below!r}; expected a weight above 0 and up to 1, such as 0.4"
+            )
+        state, store = self._state, self._state.store
+        rows = store.relation_rows()
+        # What no text states was stated by hand.
+        weak = rows.ids[(rows.chunks > 0) & (rows.weights < below - 1e-6)]
+        found = sorted(_weak_relations(store, weak), key=lambda one: (one.weight, one.ids))
+        unsure = _unsure_entities(store, below) if entities else []
+        if not dry_run:
+            # Each batch lasts by itself: where a run is killed, another one goes on behind it.
+            with state.writing:
+                for ids in _batches([i for one in found for i in one.ids]):
+                    store.retract(ids, by_hand=False)
+                for ids in _batches([one.id for one in unsure]):
+                    store.prune_entities(ids)
+        return PruneReport(
+            below=below, applied=not dry_run, relations=tuple(found), entities=tuple(unsure)
+        )
 
     def restore_pruned(self) -> int:
         """Bring back the relations that were pruned; how many statements of texts were.
@@ -101,9 +177,16 @@ class Graph:
         What is indexed from then on has them, and after `maintenance.reindex` all that is stored.
         Raises `NotFoundError` where none was pruned.
         """
-        from clew.engine.entities import restore
-
-        return restore(self._state, names)
+        store = self._state.store
+        known = store.pruned_names()
+        pruned = {name.casefold(): key for key, name in known.items()}
+        for name in names:
+            if name.casefold() not in pruned:
+                raise NotFoundError(
+                    f"{name!r} was not pruned; the names that were are {sorted(known.values())}"
+                )
+        with self._state.writing:
+            return store.restore_names({pruned[name.casefold()] for name in names})
 
     def neighbors(self, name: str | Entity, *, depth: int = 1, limit: int = 50) -> list[Neighbor]:
         """Entities that relations lead to, nearest and heaviest first, each once.
@@ -188,7 +271,6 @@ class Graph:
     ) -> list[TimelineEntry]:
         """What is known of an entity, in order of time; of a period, whatever overlaps it."""
         from clew.search.answer.timeline import read_timeline
-        from clew.search.options import read_last, read_period
 
         now = self._state.now()
         return read_timeline(
@@ -274,8 +356,16 @@ class Graph:
         """
         self._state.check_length("question", question)
         check_several(entity_ids=entity_ids)
-        _check_asked(self._state, question, entity_ids)
-        from clew.search.options import Options
+        if bool(question.strip()) == bool(entity_ids):
+            raise InputError("give a question (query) or entity_ids; one of the two, and not both")
+        store = self._state.store
+        known = {one.id for one in store.entities(entity_ids)} if entity_ids else set()
+        for id_ in entity_ids:
+            if id_ not in known:
+                raise NotFoundError(
+                    f"there is no entity {id_!r}; expected ids of this store, as `clew entity show`"
+                    " and search_entities give them"
+                )
         from clew.search.strategies.subgraph import question_subgraph
 
         self._state.bind_embedder()
@@ -289,14 +379,59 @@ class Graph:
         return question_subgraph(self._state, question, options, ranks, hops, entity_ids)
 
 
-def _check_asked(state: EngineState, question: str, entity_ids: Sequence[int]) -> None:
-    """Raise where there is nothing to make a graph of."""
-    if bool(question.strip()) == bool(entity_ids):
-        raise InputError("give a question (query) or entity_ids; one of the two, and not both")
-    known = {entity.id for entity in state.store.entities(entity_ids)} if entity_ids else set()
-    for id_ in entity_ids:
-        if id_ not in known:
-            raise NotFoundError(
-                f"there is no entity {id_!r}; expected ids of this store, as `clew entity show` and"
-                " search_entities give them"
-            )
+def _unsure_entities(store: Store, below: float) -> list[PrunedEntity]:
+    with store.reading():
+        aliases, relations, mentions = store.aliases(), store.relation_rows(), store.mention_rows()
+        stated = stated_entities(aliases, relations, mentions, store.link_rules())
+        evidence = EntityEvidence(aliases, relations)
+        found = []
+        for ids in _batches(np.unique(mentions[:, 2]).tolist()):
+            for entity in store.entities([i for i in ids if i not in stated]):
+                told = evidence.of(entity)
+                if entity.tier != "manual" and told.confidence < below - 1e-6:
+                    found.append((entity, told))
+    return [
+        PrunedEntity(
+            id=entity.id,
+            name=entity.name,
+            entity_type=entity.entity_type,
+            confidence=told.confidence,
+            reason=told.reason,
+        )
+        for entity, told in sorted(found, key=lambda one: (one[1].confidence, one[0].name))
+    ]
+
+
+def _batches(ids: Sequence[int]) -> Iterator[Sequence[int]]:
+    for first in range(0, len(ids), AT_A_TIME):
+        yield ids[first : first + AT_A_TIME]
+
+
+def _weak_relations(store: Store, ids: Ids) -> Iterator[PrunedRelation]:
+    found: list[tuple[Relation, RelationEvidence]] = []
+    # A few reads for all, rather than one for each fact.
+    for batch in _batches(ids.tolist()):
+        relations = store.relations_by_id(batch)
+        found += zip(relations, read_relations(store, relations), strict=True)
+    for _, statements in groupby(sorted(found, key=_fact), key=_fact):
+        same, shown = zip(*statements, strict=True)
+        documents = {one.provenance.document for one in shown if one.provenance}
+        yield PrunedRelation(
+            relation=shown[0],
+            weight=same[0].weight,
+            ids=tuple(relation.id for relation in same),
+            reason=_reason(same, len(documents)),
+        )
+
+
+def _fact(found: tuple[Relation, RelationEvidence]) -> tuple[int, str, int]:
+    relation, _ = found
+    return relation.from_entity_id, relation.relation_type, relation.to_entity_id
+
+
+def _reason(statements: Sequence[Relation], documents: int) -> str:
+    surest = max(relation.confidence for relation in statements)
+    ended = " and a later fact ended it" if any(r.valid_until for r in statements) else ""
+    weight = max(relation.weight for relation in statements)
+    count = counted(documents, "document")
+    return f"weight {weight:.2f}: {count}, at best {surest:.2f} sure, states it{ended}"

@@ -7,32 +7,38 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from clew.errors import InputError, StoreError, check_several
-from clew.stores.backend import SHAPES, CopyReport, Mark, Table, TableCopy
-from clew.types import IndexReport, document_id
-from clew.wiring import file_store, forget_undos, make_audit, make_replies, open_for_copying
+from clew.derived_files import derived_files, remove_files
+from clew.engine.state import EngineState
+from clew.errors import InputError, NotFoundError, StoreError, check_several
+from clew.ports import AuditEntry
+from clew.ports.models import LoggedReply
+from clew.search.options import parse_hierarchy
+from clew.settings import Settings
+from clew.stores.backend import SHAPES, CopyReport, Header, Key, Mark, Progress, Table, TableCopy
+from clew.stores.backend import WholeRow as Row
+from clew.types import CheckReport, Document, IndexedDocument, IndexReport, document_id
+from clew.wiring import (
+    declare_functional,
+    file_store,
+    forget_undos,
+    make_audit,
+    make_replies,
+    open_for_copying,
+)
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
-    from clew.engine.state import EngineState, Progress
     from clew.indexing.isolation.worker import Prepared
     from clew.indexing.pipeline import IndexCounts
-    from clew.ports import AuditEntry
-    from clew.ports.models import LoggedReply
-    from clew.settings import Settings
-    from clew.stores.backend import Header, Key
-    from clew.stores.backend import WholeRow as Row
+    from clew.packs.pack import Pack
     from clew.stores.copy import StoreCopy
     from clew.stores.sqlite.reindex import Staging
     from clew.stores.sqlite.store import SqliteStore
-    from clew.types import CheckReport, Document, IndexedDocument
 
 
 class Maintenance:
@@ -132,8 +138,6 @@ class Maintenance:
 
         Raises `InputError` for a store on a server.
         """
-        from clew.derived_files import derived_files, remove_files
-
         store = self._file_store()
         store.backend.database.vacuum()
         # Made again from what is left when they are needed.
@@ -217,7 +221,7 @@ class _Copying:
         """The tables of both, the rows written now, and whether a copy was resumed."""
         self._refuse_places()
         header, mark, held = self.source.header(), self.target.mark(), self._generation()
-        if mark is None and not _is_empty(self.target):
+        if mark is None and _count(self.target):
             return self._same_already(header), 0, False
         resumed = mark is not None and not anew and self._goes_on(mark, header)
         mark = mark if mark and resumed else self._begin(header, held)
@@ -342,16 +346,13 @@ def digest(store: StoreCopy, table: Table, advance: Callable[[int], None]) -> Ta
     """
     rows = total = 0
     for page in _pages(store, table, None):
-        total += sum(_row_hash(table, row) for row in page)
+        for row in page:
+            text = repr([row[name] for name in SHAPES[table].columns])
+            total += int.from_bytes(blake2b(text.encode(), digest_size=_DIGEST_BYTES).digest())
         rows += len(page)
         advance(len(page))
     width = 2 * _DIGEST_BYTES
     return TableCopy(name=table, rows=rows, digest=f"{total % 16**width:0{width}x}")
-
-
-def _row_hash(table: Table, row: Row) -> int:
-    text = repr([row[name] for name in SHAPES[table].columns])
-    return int.from_bytes(blake2b(text.encode(), digest_size=_DIGEST_BYTES).digest())
 
 
 def _pages(source: StoreCopy, table: Table, after: Key | None) -> Iterator[list[Row]]:
@@ -364,10 +365,6 @@ def _pages(source: StoreCopy, table: Table, after: Key | None) -> Iterator[list[
 
 def _count(store: StoreCopy) -> int:
     return sum(store.count_rows(table) for table in SHAPES)
-
-
-def _is_empty(store: StoreCopy) -> bool:
-    return not any(store.count_rows(table) for table in SHAPES)
 
 
 # Indexing again what was made with other settings or another model.
@@ -529,3 +526,75 @@ class _Count:
     def show(self) -> None:
         """Report the count; the function that is called may end the work."""
         self._progress(MAKE, self._done, self._total)
+
+
+# Packs of a store: which there are, which are enabled, and enabling them.
+
+
+class Packs:
+    """What a domain adds to a store; see docs/packs.md."""
+
+    def __init__(self, state: EngineState) -> None:
+        self._state = state
+
+    def available(self) -> list[str]:
+        """Names of all packs that can be enabled, sorted."""
+        from clew.packs.pack import available
+
+        return available(self._state.settings.packs.folders)
+
+    def enabled(self) -> list[str]:
+        """Names of those that are enabled, in the order in which they were."""
+        return list(self._state.store.packs())
+
+    def get(self, name: str) -> Pack:
+        """A pack by its name. Raises `NotFoundError`, `InputError`."""
+        from clew.packs.pack import load
+
+        return load(name, self._state.settings.packs.folders)
+
+    def enable(self, name: str) -> None:
+        """Enable a pack for the store, in every process.
+
+        What was indexed before is read again by the next run of `index`, and by `reindex`. Raises
+        `NotFoundError`, `InputError` for a pack whose declaration cannot have an effect.
+        """
+        _check(self.get(name))
+        names = self.enabled()
+        if name not in names:
+            self._set([*names, name])
+
+    def disable(self, name: str) -> None:
+        """Take a pack back. Raises `NotFoundError` where it is not enabled."""
+        names = self.enabled()
+        if name not in names:
+            known = ", ".join(names) or "none"
+            raise NotFoundError(f"the pack {name!r} is not enabled; enabled: {known}")
+        self._set([one for one in names if one != name])
+
+    def _set(self, names: list[str]) -> None:
+        state = self._state
+        with state.writing:
+            state.store.set_packs(names)
+        declare_functional(state.settings, state.store)
+
+
+def _check(pack: Pack) -> None:
+    """Raise `InputError` for a pack that declares what the engine does not know."""
+    from clew.search.analysis.route import RULES
+    from clew.search.strategies import STRATEGIES
+
+    kinds = (*(rule.name for rule in RULES), "fact")
+    for what, given, known in (
+        ("kind of question", pack.strategies, kinds),
+        ("strategy", pack.strategies.values(), STRATEGIES),
+        ("task of a prompt", pack.prompts, ("extract",)),
+    ):
+        for one in given:
+            if one not in known:
+                raise InputError(
+                    f"the pack {pack.name!r} declares the unknown {what} {one!r}; expected one of"
+                    f" {', '.join(known)}"
+                )
+    for hierarchy in pack.hierarchies:
+        parse_hierarchy(hierarchy)

@@ -9,12 +9,12 @@ import os
 import re
 import threading
 import time
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args
 
-from clew.engine.vector_index import AWAY
+from clew.engine.state import AWAY, EngineState
 from clew.errors import (
     InputError,
     NoLanguageModelError,
@@ -23,25 +23,20 @@ from clew.errors import (
     StoreError,
     check_several,
 )
+from clew.filters import Where, read_where
+from clew.ports.models import LanguageModel, Request
+from clew.search.options import Moment, Options, rag_defaults, read_end, read_last, read_start
 from clew.search.session import RecentlyUsed
 from clew.settings.place import NAMESPACE
 from clew.stores.backend import check_characters
-from clew.types.results import AnswerMode
+from clew.types import Fusion, SearchResult
+from clew.types.results import Answer, AnswerMode
 from clew.wiring import make_replies, store_exists
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from contextlib import AbstractContextManager
-
     from clew.attach.cypher import CypherAnswer
-    from clew.engine.state import EngineState
-    from clew.filters import Where
     from clew.models.llm.budget import Estimate
     from clew.models.llm.client import LanguageModelClient
-    from clew.ports.models import LanguageModel, Request
-    from clew.search.options import Moment, Options
-    from clew.types import Fusion, SearchResult
-    from clew.types.results import Answer
 
 
 _FROM_SETTINGS = (
@@ -128,14 +123,6 @@ class Search:
         the setting `limits.question_characters`.
         """
         self._state.check_length("question", question)
-        from clew.filters import read_where
-        from clew.search.options import (
-            Options,
-            rag_defaults,
-            read_end,
-            read_last,
-            read_start,
-        )
 
         defaults, now = self._state.settings.search, self._state.now()
         kind = rag_type if rag_type and strategy is None else ""
@@ -155,25 +142,19 @@ class Search:
                 **{name: value for name, value in given.items() if value is not None},
             },
         )
-        return self._answers_of(namespaces, question, checked)
-
-    def _answers_of(
-        self, namespaces: Sequence[str], question: str, options: Options
-    ) -> SearchResult:
-        """The answer of this collection, or one of all those named."""
         check_several(namespaces=namespaces)
         if not namespaces:
-            return self._answer(question, options)
+            return self._answer(question, checked)
         from clew.search.answer.collections import fuse_collections
 
         found = {}
         for name in dict.fromkeys(namespaces):
             with self.collection(name) as searched:
-                found[name] = searched._answer(question, options)
+                found[name] = searched._answer(question, checked)
         return fuse_collections(
             found,
-            limit=options.limit,
-            max_tokens=options.max_tokens,
+            limit=checked.limit,
+            max_tokens=checked.max_tokens,
             count_tokens=self._state.embedder.count_tokens,
         )
 
@@ -184,7 +165,6 @@ class Search:
         if namespace == state.settings.namespace:
             yield self
             return
-        from clew.engine.state import EngineState
 
         settings = state.settings.model_copy(update={"namespace": namespace})
         if not re.fullmatch(NAMESPACE, namespace) or not store_exists(settings):
@@ -210,7 +190,9 @@ class Search:
             state.bind_embedder()
             started = time.perf_counter()
             # What is meant by "today" changes with the day alone.
-            day = replace(options, now=_midnight(options.now))
+            day = replace(
+                options, now=options.now.replace(hour=0, minute=0, second=0, microsecond=0)
+            )
             # Python takes True for 1, filters do not.
             key = (state.store.generation(), state.packs.names, question, day, repr(day.where))
             known = None if usage.weight else self._answers.get(key)
@@ -277,10 +259,6 @@ class Search:
         return self._turns if is_here and state.language_provider is None else nullcontext()
 
 
-def _midnight(moment: datetime) -> datetime:
-    return moment.replace(hour=0, minute=0, second=0, microsecond=0)
-
-
 # Answering questions in words.
 
 
@@ -329,7 +307,8 @@ class Ask:
         from clew.search.ask.pipeline import answer
         from clew.search.ask.stepwise import search_in_steps
 
-        self._check(question)
+        self._state.check_length("question", question)
+        check_characters(question)
         steps, options = _checked(question, mode, steps, options)
         settings, model = self._state.settings.llm, model or self._state.language_model
         if model is not None:
@@ -344,7 +323,9 @@ class Ask:
             found, asked = search_in_steps(question, search, model, settings, steps)
         else:
             found, asked = search(question), ()
-        made = answer(found, model, settings, tell or _ignore, by_reports=mode == "global")
+        made = answer(
+            found, model, settings, tell or (lambda piece: None), by_reports=mode == "global"
+        )
         made = replace(made, mode=mode, questions=asked)
         if model is None:
             return made
@@ -392,7 +373,8 @@ class Ask:
                 "no language model is configured, so nothing is spent: set llm.provider and"
                 " llm.model"
             )
-        self._check(question)
+        self._state.check_length("question", question)
+        check_characters(question)
         steps, options = _checked(question, mode, steps, options)
         settings, rehearsal = self._state.settings.llm, Rehearsal(model.name, model.kept)
         found = self._search.search(question, model=rehearsal, context_passages=False, **options)
@@ -421,11 +403,6 @@ class Ask:
         documents = {name for request in new for name in request.documents}
         return replace(total(found), documents=len(documents), cached=len(asked) - len(new))
 
-    def _check(self, question: str) -> None:
-        """Raise `InputError` for a question that is too long or no valid Unicode."""
-        self._state.check_length("question", question)
-        check_characters(question)
-
     def by_cypher(self, question: str, *, limit: int = 50, run: bool = True) -> CypherAnswer:
         """The rows of a query that the language model writes for the store's graph on Neo4j.
 
@@ -436,7 +413,8 @@ class Ask:
         from clew.attach.schema import open_database
 
         state = self._state
-        self._check(question)
+        self._state.check_length("question", question)
+        check_characters(question)
         with open_database(state.settings) as database:
             if state.language_model is None:
                 raise NoLanguageModelError
@@ -477,7 +455,3 @@ def _checked(
         )
     limit = options.get("limit") or _OVERVIEW_PASSAGES
     return steps, {**options, "strategy": "global", "limit": limit}
-
-
-def _ignore(piece: str) -> None:
-    pass

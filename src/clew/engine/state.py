@@ -5,8 +5,10 @@ What only some questions, or only indexing, need is imported inside the function
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import suppress
 from datetime import date, datetime
 from functools import cached_property
@@ -14,13 +16,22 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 from zoneinfo import ZoneInfo
 
 from clew.derived_files import is_outdated
-from clew.engine.vector_index import make_vector_index
-from clew.errors import InputError, ModelError
-from clew.graph.snapshot_files import is_behind, write_snapshot
-from clew.graph.vocabulary import persist_vocabulary
+from clew.errors import InputError, ModelError, StoreBusyError, StoreError, StoreUnavailableError
+from clew.graph.snapshot import Snapshot
+from clew.graph.snapshot_files import current_snapshot, is_behind, write_snapshot
+from clew.graph.vocabulary import Vocabulary, current_vocabulary, persist_vocabulary
+from clew.ports import Embedder, Extractor, Reranker, SyncedVectorIndex
+from clew.ports.models import LanguageModel
+from clew.search.ranking.ranker import Ranker, shipped
 from clew.search.session import Preferences, RecentlyUsed, keeps_snapshot
+from clew.settings import Settings
+from clew.stores.backend import Progress as Progress
+from clew.stores.communities import Communities
+from clew.stores.sqlite.connection import Database
 from clew.stores.vectors.matrix import KIND as VECTORS
+from clew.stores.vectors.matrix import TextVectors
 from clew.text import entity_key
+from clew.types import Vector
 from clew.wiring import (
     enabled_packs,
     make_communities,
@@ -31,33 +42,121 @@ from clew.wiring import (
     make_language_model,
     make_language_provider,
     make_reranker,
+    make_spare_vectors,
     make_store,
+    make_text_vectors,
+    make_vectors,
     make_workers,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
-
-    from clew.engine.vector_index import VectorIndexWithFallback
     from clew.graph.entity_graph import EntityGraph, EntityRanks
-    from clew.graph.snapshot import Snapshot
-    from clew.graph.vocabulary import Vocabulary
     from clew.indexing.isolation.worker import Runner
     from clew.indexing.pipeline import IndexingPipeline
     from clew.models.llm.client import LanguageModelClient
     from clew.packs.pack import EnabledPacks, EntityType, FieldKind
-    from clew.ports import Embedder, Extractor, Reranker, SyncedVectorIndex
-    from clew.ports.models import LanguageModel
-    from clew.search.ranking.ranker import Ranker
-    from clew.settings import Settings
-    from clew.stores.communities import Communities
-    from clew.stores.sqlite.connection import Database
     from clew.stores.store import Store
-    from clew.types import Vector
 
-    Progress = Callable[[str, int, int | None], None]
-    """Called with a step, how much of it is done, and of how much (None: unknown)."""
-    Properties = tuple[str, str, str, dict[str, Any]]
+
+logger = logging.getLogger("clew")
+
+AWAY_SECONDS = 30.0
+"""How long a vector index is left alone that could not be reached."""
+AWAY = (StoreUnavailableError, StoreBusyError)
+"""What a vector index raises that cannot be asked for a while."""
+
+
+def make_vector_index(
+    settings: Settings, store: Store, embedder: Embedder
+) -> VectorIndexWithFallback:
+    """The vectors that the settings ask for: of passages with their context, and of texts alone."""
+    configured, fallback = make_vectors(settings, store), settings.vectors != "store"
+    texts = make_text_vectors(settings, store, embedder)
+    return VectorIndexWithFallback(configured, store, fallback=fallback, texts=texts)
+
+
+class VectorIndexWithFallback:
+    """The vector index that is configured, or the store's own while that one is away. Thread-safe.
+
+    Without `fallback`, the configured one is the store's own, and nothing stands in for it.
+    """
+
+    def __init__(
+        self,
+        configured: SyncedVectorIndex,
+        store: Store,
+        *,
+        fallback: bool,
+        texts: TextVectors | None = None,
+    ) -> None:
+        self._configured = configured
+        self._texts = texts
+        self._store = store
+        self._fallback = fallback
+        self._spare: SyncedVectorIndex | None = None
+        self._away: tuple[float, str] | None = None
+        self._refreshing = threading.Lock()
+
+    def current(self) -> SyncedVectorIndex:
+        """The index, brought up to the store's generation.
+
+        Where it is on a server that is away, or another process holds its folder, one over the
+        store stands in for it; it is tried again after `AWAY_SECONDS`.
+        """
+        with self._refreshing:
+            found = self._refreshed(self._configured)
+            if found is None:
+                self._spare = found = self._spare or make_spare_vectors(self._store)
+                found.refresh()
+            return found
+
+    def of_texts(self) -> SyncedVectorIndex:
+        """The vectors of the texts without their context, else those that there are."""
+        if self._texts is None:
+            return self.current()
+        with self._refreshing:
+            return self._refreshed(self._texts.searched) or self._texts.own
+
+    def _refreshed(self, index: SyncedVectorIndex) -> SyncedVectorIndex | None:
+        """The index, brought up to the store; None where it is away."""
+        if self.away is None:
+            try:
+                index.refresh()
+                return index
+            except AWAY as error:
+                self.lose(error)
+        return None
+
+    def persist(self) -> None:
+        """Bring the vectors up to the store now, so that the next process need not."""
+        self.current().persist()
+        if self._texts is not None:
+            self._texts.own.persist()
+            self.of_texts().persist()
+
+    @property
+    def away(self) -> str | None:
+        """Why the configured index is not asked now; None where it is."""
+        if self._away is None or time.monotonic() > self._away[0]:
+            return None
+        return self._away[1]
+
+    def lose(self, error: StoreError) -> None:
+        """Do without the configured index for a while; raises where the store itself is away."""
+        if not self._fallback:
+            raise error
+        logger.warning("%s; the store's own vectors stand in", error)
+        self._away = time.monotonic() + AWAY_SECONDS, str(error)
+
+    def state(self) -> dict[str, Any]:
+        """Figures of the configured index."""
+        return self._configured.state()
+
+    def close(self) -> None:
+        """Let go of files and connections; may be called twice."""
+        self._configured.close()
+        if self._texts is not None:
+            self._texts.searched.close()
 
 
 VIEWS_KEPT = 3
@@ -101,9 +200,11 @@ class EngineState:
         """How often communities and topics were computed here."""
         self.writing = threading.Lock()
         """Held while something is saved."""
-        self._steps = IndexingSteps(
-            settings, self.store, self.embedder, models.get("extractor"), self._load_model_early
-        )
+        self._extractor = models.get("extractor")
+        self._steps_lock = threading.Lock()
+        self._packs: EnabledPacks | None = None
+        self._runner: Runner | None = None
+        self._pipeline: IndexingPipeline | None = None
         self.kept_communities = make_communities(settings, self.store)
         """Communities as they were found last, perhaps before the last changes."""
         self._entity_graph: EntityGraph | None = None
@@ -118,7 +219,8 @@ class EngineState:
         """Let go of files; may be called twice."""
         while self._before_close:
             self._before_close.pop()()
-        self._steps.close()
+        with self._steps_lock:
+            self._forget_steps()
         self.vector_index.close()
         self.store.close()
 
@@ -165,8 +267,6 @@ class EngineState:
     @property
     def ranker(self) -> Ranker:
         """The learned ranker that ships."""
-        from clew.search.ranking.ranker import shipped
-
         return shipped()
 
     # --- what is derived from the store
@@ -184,8 +284,6 @@ class EngineState:
     @property
     def snapshot(self) -> Snapshot:
         """The graph, brought up to the store's generation."""
-        from clew.graph.snapshot_files import current_snapshot
-
         with self._refreshing:
             self._snapshot = current_snapshot(self.store, self.store.folder, self._snapshot)
             return self._snapshot
@@ -193,8 +291,6 @@ class EngineState:
     @property
     def vocabulary(self) -> Vocabulary:
         """The words of the store, brought up to its generation."""
-        from clew.graph.vocabulary import current_vocabulary
-
         with self._refreshing:
             self._vocabulary = current_vocabulary(self.store, self.store.folder, self._vocabulary)
             return self._vocabulary
@@ -243,19 +339,43 @@ class EngineState:
         refresh_communities(self.store, self.kept_communities, *graphs, self.vectors, say)
 
     def persist(self) -> None:
-        """Write down what is derived from the store where much has changed, for other processes."""
-        pass
+        """Write down what is derived from the store where much has changed, for other processes.
 
-        if self.settings.on_server:
-            publish(self.store, self.packs, self.embedder)
-        persist(self.store, self.vector_index, lambda: self.snapshot, self.settings)
+        Of a large store a few changes are not worth writing its files again: each process takes
+        them in by itself. Vectors that are not in the store itself are brought up always. A
+        snapshot that no question would use is not made. On a server, the graph is shown in its own
+        terms.
+        """
+        store, settings, folder = self.store, self.settings, self.store.folder
+        if settings.on_server and self.packs.packs:
+            types = self.packs.entity_types
+            labels = {
+                name: one.label or "".join(part.capitalize() for part in name.split("_"))
+                for name, one in types.items()
+            }
+            is_own = store.embedder() == (self.embedder.name, self.embedder.dimension)
+            embed = self.embedder.embed_documents if is_own else None
+            store.publish(labels, list(_properties(store, types)), embed)
+        generation = store.generation()
+        if settings.vectors != "store" or is_outdated(folder, VECTORS, generation):
+            self.vector_index.persist()
+        store.write_indexes()
+        if keeps_snapshot(store, settings):
+            if is_behind(folder, generation):
+                write_snapshot(self.snapshot, folder)
+            persist_vocabulary(store, folder)
 
     # --- indexing
 
     @property
     def packs(self) -> EnabledPacks:
         """The packs that the store has enabled, by this process or by another."""
-        return self._steps.packs
+        found = enabled_packs(self.settings, self.store)
+        with self._steps_lock:
+            if self._packs is None or found != self._packs:
+                self._packs = found
+                self._forget_steps()
+            return self._packs
 
     @property
     def preferences(self) -> Preferences:
@@ -264,12 +384,30 @@ class EngineState:
 
     @property
     def ingest(self) -> IndexingPipeline:
-        """The steps of indexing."""
-        return self._steps.pipeline
+        """The steps of indexing; made again where the packs of the store change."""
+        self.packs  # noqa: B018 - the steps are forgotten where they have changed
+        if self._pipeline is None:
+            self._pipeline = self.make_ingest(self.store)
+        return self._pipeline
 
     def make_ingest(self, store: Store) -> IndexingPipeline:
         """The steps of indexing into a store, with this engine's models and workers."""
-        return self._steps.make(store)
+        packs = self.packs
+        if self._extractor is None:
+            self._extractor = make_extractor()
+        if self._runner is None:
+            self._runner = make_workers(
+                self.settings, self.embedder, self._extractor, packs, self._load_model_early
+            )
+        return make_ingest(
+            self.settings, store, self.embedder, self._extractor, self._runner, packs
+        )
+
+    def _forget_steps(self) -> None:
+        """End the workers."""
+        runner, self._runner, self._pipeline = self._runner, None, None
+        if runner is not None:
+            runner.close()
 
     def bound_ingest(self) -> IndexingPipeline:
         """The steps of indexing; raises where the store's vectors or packs are others."""
@@ -304,110 +442,9 @@ class EngineState:
         return datetime.now(ZoneInfo(self.settings.search.time_zone))
 
 
-# The steps of indexing of one engine, made again where the packs of its store change.
-
-
-class IndexingSteps:
-    """Models, packs and worker processes, put together when they are first needed."""
-
-    def __init__(
-        self,
-        settings: Settings,
-        store: Store,
-        embedder: Embedder,
-        extractor: Extractor | None,
-        on_start: Callable[[], None],
-    ) -> None:
-        """`on_start` is called when a worker starts, which takes a moment."""
-        self._settings = settings
-        self._store = store
-        self._embedder = embedder
-        self._extractor = extractor
-        self._on_start = on_start
-        self._lock = threading.Lock()
-        self._packs: EnabledPacks | None = None
-        self._runner: Runner | None = None
-        self._pipeline: IndexingPipeline | None = None
-
-    @property
-    def packs(self) -> EnabledPacks:
-        """The packs that the store has enabled, by this process or by another."""
-        found = enabled_packs(self._settings, self._store)
-        with self._lock:
-            if self._packs is None or found != self._packs:
-                self._packs = found
-                self._forget()
-            return self._packs
-
-    @property
-    def pipeline(self) -> IndexingPipeline:
-        """The steps into the engine's own store."""
-        self.packs  # noqa: B018 - the steps are forgotten where they have changed
-        if self._pipeline is None:
-            self._pipeline = self.make(self._store)
-        return self._pipeline
-
-    def make(self, store: Store) -> IndexingPipeline:
-        """The steps into a store."""
-        packs = self.packs
-        if self._extractor is None:
-            self._extractor = make_extractor()
-        if self._runner is None:
-            self._runner = make_workers(
-                self._settings, self._embedder, self._extractor, packs, self._on_start
-            )
-        return make_ingest(
-            self._settings, store, self._embedder, self._extractor, self._runner, packs
-        )
-
-    def close(self) -> None:
-        """End the workers."""
-        with self._lock:
-            self._forget()
-
-    def _forget(self) -> None:
-        runner, self._runner, self._pipeline = self._runner, None, None
-        if runner is not None:
-            runner.close()
-
-
-# What is derived from a store: files beside it, and what packs declare in a server's own terms.
-
-
-def persist(
-    store: Store,
-    vectors: VectorIndexWithFallback,
-    snapshot: Callable[[], Snapshot],
-    settings: Settings,
-) -> None:
-    """Write down what later processes need not make again.
-
-    Of a large store a few changes are not worth writing its files again: each process takes them
-    in by itself. Vectors that are not in the store itself are brought up always. A snapshot that no
-    question would use is not made.
-    """
-    generation = store.generation()
-    if settings.vectors != "store" or is_outdated(store.folder, VECTORS, generation):
-        vectors.persist()
-    store.write_indexes()
-    if not keeps_snapshot(store, settings):
-        return
-    if is_behind(store.folder, generation):
-        write_snapshot(snapshot(), store.folder)
-    persist_vocabulary(store, store.folder)
-
-
-def publish(store: Store, packs: EnabledPacks, embedder: Embedder) -> None:
-    """Bring labels, properties, relationships and vectors of entities up to date."""
-    types = packs.entity_types
-    if packs.packs:
-        labels = {name: one.label or _pascal_case(name) for name, one in types.items()}
-        is_own = store.embedder() == (embedder.name, embedder.dimension)
-        embed = embedder.embed_documents if is_own else None
-        store.publish(labels, list(_properties(store, types)), embed)
-
-
-def _properties(store: Store, types: Mapping[str, EntityType]) -> Iterator[Properties]:
+def _properties(
+    store: Store, types: Mapping[str, EntityType]
+) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
     """Key, type, document and properties of the entities that documents describe."""
     for document in store.documents():
         kind = types.get(str(document.metadata.get("entity_type", "")))
@@ -417,10 +454,6 @@ def _properties(store: Store, types: Mapping[str, EntityType]) -> Iterator[Prope
                 for field in kind.fields
             }
             yield entity_key(document.title), kind.name, document.id, values
-
-
-def _pascal_case(name: str) -> str:
-    return "".join(part.capitalize() for part in name.split("_"))
 
 
 def _value(kind: FieldKind, value: object) -> object:

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from clew.engine import Engine
-    from clew.engine.state import Progress
     from clew.evaluation.beir import BeirDataset, Question
     from clew.models.llm.budget import Estimate
     from clew.ports.models import LanguageModel
     from clew.settings import Settings
+    from clew.stores.backend import Progress
     from clew.types import Hit
     from clew.types.results import Answer, AnswerMode
 

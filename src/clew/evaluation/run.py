@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from clew.engine import Engine
-    from clew.engine.state import Progress
     from clew.graph.entity_graph import EntityGraph
+    from clew.stores.backend import Progress
 
 
 LEARNED = frozenset({"graph", "multi_hop", "temporal", "local", "drift", "auto"})

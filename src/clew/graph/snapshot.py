@@ -573,7 +573,7 @@ class Neighbourhood:
         self.snapshot = Snapshot(self._columns, generation=0, mentions_version=0)
 
     def resolve(self, keys: Sequence[str]) -> Mapping[str, int]:
-        """Entity id by key, as `ports.GraphStore` has it, of the names that were asked for."""
+        """Entity id by key, as `Store.resolve` has it, of the names that were asked for."""
         return {key: self._entities[key] for key in keys if key in self._entities}
 
     def read(self, query: NearbyQuery) -> Snapshot:

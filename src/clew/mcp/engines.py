@@ -186,7 +186,7 @@ class Engines:
             raise StoreError("this server is shutting down; ask again when it is back")
 
     def _open(self, namespace: str) -> Opened:
-        from clew.jobs.kinds import make_runner
+        from clew.jobs.runner import make_runner
         from clew.tools.toolbox import make_toolbox
 
         engine = self._first

@@ -1,4 +1,4 @@
-"""What Clew needs of a back end, as small Protocols; each docstring is the specification.
+"""What models and indexes must do, as small Protocols; each docstring is the specification.
 
 `clew.testing.conformance` holds every implementation to these words. One score convention:
 higher is better, the range is stated. Every method raises `StoreError` (or a kind of it) where

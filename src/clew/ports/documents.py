@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from clew.types import Ids, Scores, Vector, Vectors
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from clew.types import Ids, Scores, Vector, Vectors
 
 
 class KeywordIndex(Protocol):

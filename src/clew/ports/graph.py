@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from clew.types import (
     ExtractedRelation,
+    Ids,
+    Vector,
+    Vectors,
 )
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from clew.types import Ids, Vector, Vectors
 
 
 FoundRelation = tuple[int, ExtractedRelation]

@@ -1,4 +1,4 @@
-"""Models: what embeds, extracts and reranks. What writes is in `ports.language_model`."""
+"""Models: what embeds, extracts, reranks and writes."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from clew.types import Chunk, Document, Extraction
+from clew.types import Chunk, Document, Extraction, Scores, Vector, Vectors
 from clew.types.results import Usage as Usage
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
-
-    from clew.types import Scores, Vector, Vectors
 
 
 class Embedder(Protocol):

@@ -12,8 +12,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import wraps
+from pathlib import Path
 from typing import (
-    TYPE_CHECKING,
     Any,
     Concatenate,
     Literal,
@@ -24,17 +24,13 @@ from typing import (
     TypeVar,
 )
 
+from numpy.typing import NDArray
+
 from clew.errors import InputError, StoreMismatchError, check_several
 from clew.types import Description
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    Progress = Callable[[str, int, int | None], None]
-    """Called with a step, how much is done, and of how much (None: unknown)."""
-
+Progress: TypeAlias = Callable[[str, int, int | None], None]
+"""Called with a step, how much is done, and of how much (None: unknown)."""
 
 # A store as tables of rows, the same for every back end: what copying reads and writes.
 #
@@ -204,7 +200,7 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 Row: TypeAlias = Mapping[str, Any]
-"""Values of a row of a table by column, as `ports.copying` describes them; some or all of them."""
+"""Values of a row of a table by column; some or all of them."""
 Rows: TypeAlias = Mapping[Table, Sequence[Row]]
 """Rows by table; those of one table have the same columns."""
 Found: TypeAlias = list[Sequence[Any]]

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Phrase = tuple[str, ...]
-    """Words that must stand in a row."""
+Floats: TypeAlias = "NDArray[np.float64]"
+Phrase: TypeAlias = tuple[str, ...]
+"""Words that must stand in a row."""
 
 
 K1, B = 1.2, 0.75
@@ -47,13 +45,12 @@ def scores(
     phrases: Sequence[Phrase], weight: Floats, texts: Sequence[list[str]], usual: float
 ) -> Floats:
     """(t,) score of each text, 0 where it holds no phrase; `usual` is the mean length of all."""
-    held = np.array([_counts(phrases, words) for words in texts], dtype=np.float64)
+    # Most words of a question are not in a text: looking for them in a set is quicker.
+    counts = [
+        [count(p, words) if p[0] in there else 0 for p in phrases]
+        for words, there in ((words, set(words)) for words in texts)
+    ]
+    held = np.array(counts, dtype=np.float64)
     lengths = np.array([len(words) for words in texts], dtype=np.float64)[:, np.newaxis]
     held = held.reshape(len(texts), len(phrases))
     return (weight * (held * (K1 + 1)) / (held + K1 * (1 - B + B * lengths / usual))).sum(axis=1)
-
-
-def _counts(phrases: Sequence[Phrase], words: list[str]) -> list[int]:
-    # Most words of a question are not in a text: looking for them in a set is quicker.
-    there = set(words)
-    return [count(p, words) if p[0] in there else 0 for p in phrases]

@@ -1,7 +1,7 @@
-"""What breaks an invariant of a store, and what mends it from what is sound.
+"""Checking a store's invariants, and mending whatever can be derived from what is sound.
 
-A composite index of Neo4j finds only nodes that have every property that it is made of, hence
-`id > 0`.
+What is asked comes first. A composite index of Neo4j finds only nodes that have every property that
+it is made of, hence `id > 0`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
 from clew.derived_files import damaged_files, derived_files, remove_files
-from clew.stores.backend import Backend, Statement
+from clew.stores.backend import Backend, Progress, Statement
 from clew.stores.entities import delete_orphans
 from clew.stores.keywords import damaged_keywords
 from clew.stores.passages import broken_versions, drop_broken
@@ -27,10 +27,6 @@ from clew.stores.statements.names import CYPHER_USED
 from clew.stores.statements.snapshot import CHUNK_IDS
 from clew.text import terms
 from clew.types import CheckReport, Problem
-
-if TYPE_CHECKING:
-    from clew.stores.backend import Progress
-
 
 _HAS_SOURCE = """
 EXISTS { (e)<-[:MENTIONS {namespace: $namespace}]-() }
@@ -329,32 +325,15 @@ def chunks(backend: Backend) -> Iterator[str]:
         of_sections, of_chunks = map(_by_document, parts)
         for document_id in documents:
             whole = "".join(row[3] for row in of_sections[document_id])
-            for ordinal, *chunk in of_chunks[document_id]:
-                yield from _broken_chunk(f"{document_id}#{ordinal}", whole, *chunk)
-
-
-def _broken_chunk(
-    name: str,
-    whole: str,
-    text: str,
-    start: int,
-    end: int,
-    sentences: str,
-    *section: int | None,
-) -> Iterator[str]:
-    if whole[start:end] != text:
-        yield f"the text of chunk {name} is not the document's at {start}:{end}"
-    first, last = section
-    if first is not None and last is not None and not first <= start <= last:
-        yield f"chunk {name} does not begin in its section"
-    if not _ordered(json.loads(sentences), len(text)):
-        yield f"the sentences of chunk {name} are out of order or out of its text"
-
-
-def _ordered(ranges: list[tuple[int, int]], length: int) -> bool:
-    """Whether ranges follow one another within a text of that length."""
-    edges = [0, *(edge for pair in ranges for edge in pair), length]
-    return edges == sorted(edges)
+            for ordinal, text, start, end, sentences, first, last in of_chunks[document_id]:
+                name = f"{document_id}#{ordinal}"
+                if whole[start:end] != text:
+                    yield f"the text of chunk {name} is not the document's at {start}:{end}"
+                if first is not None and last is not None and not first <= start <= last:
+                    yield f"chunk {name} does not begin in its section"
+                edges = [0, *chain.from_iterable(json.loads(sentences)), len(text)]
+                if edges != sorted(edges):
+                    yield f"the sentences of chunk {name} are out of order or out of its text"
 
 
 def _documents(backend: Backend) -> Iterator[dict[str, tuple[str, int]]]:
@@ -401,25 +380,19 @@ def vectors(backend: Backend) -> Iterator[str]:
     for low, high in _ranges(backend):
         rows = backend.rows(VECTORS, after=low, until=high)
         for chunk_id, vector, damaged in rows:
-            yield from _broken_vector(chunk_id, vector, damaged, dimension)
-
-
-def _broken_vector(
-    chunk_id: int, vector: bytes | list[float] | None, damaged: bool, dimension: int
-) -> Iterator[str]:
-    if vector is None:
-        yield f"chunk {chunk_id} has no embedding"
-        return
-    numbers = len(vector) / (4 if isinstance(vector, bytes) else 1)
-    if numbers != dimension:
-        yield f"the embedding of chunk {chunk_id} has {numbers:g} of {dimension} numbers"
-    elif damaged:
-        yield f"the embedding of chunk {chunk_id} is damaged: index its document anew"
-    else:
-        read = np.frombuffer(vector, "<f4") if isinstance(vector, bytes) else np.array(vector)
-        length = float(np.linalg.norm(read))
-        if not abs(length - 1) <= _UNIT_TOLERANCE:  # also true of NaN
-            yield f"the embedding of chunk {chunk_id} has length {length:.4g}, not 1"
+            if vector is None:
+                yield f"chunk {chunk_id} has no embedding"
+                continue
+            numbers = len(vector) / (4 if isinstance(vector, bytes) else 1)
+            if numbers != dimension:
+                yield f"the embedding of chunk {chunk_id} has {numbers:g} of {dimension} numbers"
+            elif damaged:
+                yield f"the embedding of chunk {chunk_id} is damaged: index its document anew"
+            else:
+                read = np.frombuffer(vector, "<f4") if isinstance(vector, bytes) else vector
+                length = float(np.linalg.norm(read))
+                if not abs(length - 1) <= _UNIT_TOLERANCE:  # also true of NaN
+                    yield f"the embedding of chunk {chunk_id} has length {length:.4g}, not 1"
 
 
 def _ranges(backend: Backend) -> Iterator[tuple[int, int]]:

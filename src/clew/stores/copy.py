@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clew.derived_files import derived_files, remove_files
 from clew.errors import StoreCorruptError, StoreError
@@ -29,9 +29,6 @@ from clew.stores.state import (
     remember_embedder,
 )
 from clew.stores.statements.snapshot import BUILT, KEEP
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 NOT_BEGUN = ""
 """In place of the mark, where a target has been made and nothing is copied yet."""

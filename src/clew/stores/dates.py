@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,11 +20,7 @@ from clew.stores.statements.documents import LONG
 from clew.stores.statements.snapshot import CHUNK_IDS
 from clew.text import cached
 from clew.times import date_of, in_utc, read_period
-from clew.types import PartialDate, Period, partial_date
-
-if TYPE_CHECKING:
-    from clew.types import Ids, Metadata
-
+from clew.types import Ids, Metadata, PartialDate, Period, partial_date
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
@@ -85,14 +81,11 @@ def _named_bounds(name: str) -> tuple[int, int] | None:
 def _names_apart(dates: Sequence[DateMention]) -> Iterator[str]:
     """Names of the dates, without those said as a part of another alone: the year of a day."""
     for date in dates:
-        wholes = [other for other in dates if _is_part(date, other)]
+        alike = (other for other in dates if other.sentence == date.sentence)
+        wholes = [o for o in alike if o.name != date.name and date.name in o.name]
         nested = any(w.start <= date.start and date.end <= w.end for w in wholes)
         if not (nested and date.times <= sum(w.times for w in wholes)):
             yield date.name
-
-
-def _is_part(date: DateMention, of: DateMention) -> bool:
-    return date.sentence == of.sentence and date.name != of.name and date.name in of.name
 
 
 # --- seconds and moments -----------------------------------------------------------------
@@ -129,7 +122,11 @@ def period_of(start: int, end: int, text: str) -> Period:
 
 
 class ChunkDates(StoreState):
-    """`ports.TimeIndex` and `ports.UsageLog` over a back end."""
+    """Chunks by when they were said and by the times that they speak of; and how often they helped.
+
+    When a chunk was said is its own date or else its document's; the times that it speaks of are
+    those of the dates that it mentions. A chunk without either has no time.
+    """
 
     def chunks_within(self, period: Period) -> Ids:
         """Ids (sorted) of the chunks of which any time overlaps the period."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,12 +19,10 @@ from clew.stores.passages import (
     KEEP_VERSIONS,
     EarlierVersions,
     Passages,
-    document_version,
     stored_chunk,
     stored_section,
 )
 from clew.stores.save import PreparedDocument, delete_documents, prepare, write_document
-from clew.stores.statements import documents as by_digest
 from clew.stores.statements import documents as statements
 from clew.stores.statements.documents import (
     DOCUMENT,
@@ -37,6 +35,7 @@ from clew.types import (
     DocumentInfo,
     DocumentVersion,
     Filter,
+    Ids,
     IndexedDocument,
     Metadata,
     NamedDocument,
@@ -44,12 +43,9 @@ from clew.types import (
     StoredSection,
 )
 
-if TYPE_CHECKING:
-    from clew.types import Ids
-
 
 class Documents(Passages, EarlierVersions):
-    """`ports.DocumentStore` over a back end."""
+    """Documents as wholes."""
 
     keep_versions: int = KEEP_VERSIONS
     """Earlier texts of a document that stay readable, at most."""
@@ -219,7 +215,7 @@ class Documents(Passages, EarlierVersions):
 
     def same_documents(self, digests: Sequence[str]) -> list[tuple[str, str, str]]:
         """(source, origin, sha256) of the documents of files that have these digests."""
-        found = self.backend.rows(by_digest.SAME_DIGESTS, keys=list(digests))
+        found = self.backend.rows(statements.SAME_DIGESTS, keys=list(digests))
         return [(source, origin, sha256) for source, origin, sha256 in found]
 
     def document_digests(
@@ -230,9 +226,9 @@ class Documents(Passages, EarlierVersions):
         `sources` are those documents' own, or what they were read from.
         """
         if sources is None:
-            (rows,) = self.backend.gather(by_digest.DIGESTS)
+            (rows,) = self.backend.gather(statements.DIGESTS)
         else:
-            (rows,) = self.backend.gather(by_digest.DIGESTS_OF, keys=list(sources))
+            (rows,) = self.backend.gather(statements.DIGESTS_OF, keys=list(sources))
         return {
             source: (origin, sha256, fingerprint, read_from or "")
             for source, origin, sha256, fingerprint, read_from in rows
@@ -253,33 +249,34 @@ class Documents(Passages, EarlierVersions):
     def lineage(self, document_id: str) -> list[DocumentVersion]:
         """The versions of a document, oldest first; none for an unknown document."""
         rows = self.backend.rows(VERSIONS, id=document_id)
-        return [document_version(*row) for row in rows]
+        return [
+            DocumentVersion(
+                version=version,
+                sha256=sha256,
+                derived_from=derived_from,
+                indexed_at=datetime.fromisoformat(indexed_at),
+                replaced_at=to_time(replaced_at),
+                is_kept=bool(is_kept),
+            )
+            for version, sha256, derived_from, indexed_at, replaced_at, is_kept in rows
+        ]
 
 
 def _document_info(row: Sequence[Any]) -> DocumentInfo:
     """A row of DOCUMENT columns, the numbers of its sections and chunks, and its description."""
     values = dict(zip((*DOCUMENT, "sections", "chunks", "summary"), row, strict=True))
     values["pipeline_fingerprint"] = values.pop("recipe")  # by its former name in the store
-    return DocumentInfo(
-        **{
-            **values,
-            "created_at": to_time(values["created_at"]),
-            "language": values["language"] or "",
-            "read_from": values["read_from"] or "",
-            "date_source": values["date_source"] or "",
-            "date_precision": values["date_precision"] or "",
-            "updated_at": to_time(values["updated_at"]),
-            "indexed_at": datetime.fromisoformat(values["indexed_at"]),
-            "metadata": _metadata(values["metadata"]),
-            "summary": read_described(values["summary"])[1],
-        }
-    )
+    for name in ("language", "read_from", "date_source", "date_precision"):
+        values[name] = values[name] or ""
+    for name in ("created_at", "updated_at", "indexed_at"):
+        values[name] = to_time(values[name])
+    summary, metadata = read_described(values["summary"])[1], _metadata(values["metadata"])
+    return DocumentInfo(**values | {"metadata": metadata, "summary": summary})
 
 
-def _metadata(text: str) -> Metadata:
+def _metadata(text: str) -> Any:  # noqa: ANN401 - JSON
     """Metadata; where they are damaged, what there is of them, so that the document can be seen."""
     try:
-        found: Metadata = json.loads(text)
+        return json.loads(text)
     except ValueError:
         return {"damaged": text}
-    return found

@@ -20,12 +20,11 @@ import numpy as np
 from clew.derived_files import checksum, derived_files, read_arrays, remove_files, write_arrays
 from clew.errors import ClewError
 from clew.stores import bm25
-from clew.stores.bm25 import tokens
+from clew.stores.bm25 import Floats, Phrase, tokens
 from clew.stores.file_lock import FileLock
 from clew.stores.vectors.remote import among
 
 if TYPE_CHECKING:
-    from clew.stores.bm25 import Floats, Phrase
     from clew.stores.large import Files, TermFolder
     from clew.types import Ids, Scores
 

@@ -376,23 +376,20 @@ def _same_period(rows: Iterable[RelationRow], new: RelationRow) -> RelationRow |
     end that is told, where this is past.
     """
     start, until = new.valid_from, new.stated_until
-    at = until if until is not None and until < new.recorded_at else new.recorded_at
+    told = until if until is not None and until < new.recorded_at else new.recorded_at
+    at = start or told
     met = [
         row
         for row in rows
         if row.valid_from == start is not None
         or (
             (start is None or row.valid_from is None)
-            and (row.valid_from or "") <= (start or at)
-            and _ends_after(row, start or at, until)
+            and (row.valid_from or "") <= at
+            # One that ends as the statement says is the same.
+            and (row.valid_until is None or row.valid_until > at or row.valid_until == until)
         )
     ]
     return max(met, key=lambda row: (row.valid_from == start, row.id), default=None)
-
-
-def _ends_after(row: RelationRow, moment: str, until: str | None) -> bool:
-    """Whether a row holds on at a moment; one that ends as the statement says is the same."""
-    return row.valid_until is None or row.valid_until > moment or row.valid_until == until
 
 
 def _is_news(row: RelationRow, is_known: bool, functional: Iterable[Fact]) -> bool:

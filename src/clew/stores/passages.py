@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import zlib
-from abc import ABC
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from itertools import groupby
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from operator import attrgetter, itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,9 +20,7 @@ from clew.stores.backend import Backend, Row, distinct, pairs, to_text, to_time
 from clew.stores.dates import known_until, periods_by_chunk
 from clew.stores.relations import RelationRow, Relations, to_relation
 from clew.stores.state import STATE, State, StoreState
-from clew.stores.statements import documents as documents_statements
 from clew.stores.statements import documents as statements
-from clew.stores.statements import documents as versions_statements
 from clew.stores.statements.documents import (
     CHUNK,
     CHUNK_DATES,
@@ -38,7 +35,6 @@ from clew.stores.statements.names import ENTITY_NAMES
 from clew.stores.statements.relations import NAMED_CHUNK_RELATIONS
 from clew.times import date_of
 from clew.types import (
-    DocumentVersion,
     EarlierVersion,
     Filter,
     Metadata,
@@ -52,16 +48,12 @@ from clew.types import (
     partial_date,
 )
 
-if TYPE_CHECKING:
-    from clew.types import Vectors
-
-
 PAGE_STARTS = "page_starts"
 """Key under which a chunk's metadata are stored with the further pages that it reaches over."""
 
 
-class Passages(Relations, ABC):
-    """`ports.PassageStore` over a back end."""
+class Passages(Relations):
+    """Parts of documents, by the ids of their chunks and sections."""
 
     def chunks(self, chunk_ids: Sequence[int]) -> list[StoredChunk]:
         """Chunks in the order of the ids given; unknown ids are left out."""
@@ -127,10 +119,22 @@ class Passages(Relations, ABC):
                 entities=distinct(entities + ends),
             )
         now = [to_relation(RelationRow(*row[:_RELATION])) for row in relations]
-        stated, periods = _by_chunk([*then, *now]), periods_by_chunk(dates)
-        records = (_record(row, stated, periods) for row in passages)
+        stated: dict[int, list[Relation]] = {}
+        for relation in sorted([*then, *now], key=attrgetter("id")):
+            stated.setdefault(relation.chunk_id or 0, []).append(relation)
+        periods, end = periods_by_chunk(dates), len(CHUNK) + len(SECTION)
         return PassageRecords(
-            passages={record.chunk.id: record for record in records},
+            passages={
+                row[0]: passage_record(
+                    row[: len(CHUNK)],
+                    row[len(CHUNK) : end],
+                    row[end:-1],
+                    row[-1],
+                    periods.get(row[0], ()),
+                    tuple(stated.get(row[0], ())),
+                )
+                for row in passages
+            },
             names={
                 **pairs(names),
                 **{row[1]: row[_RELATION] for row in relations},
@@ -165,23 +169,6 @@ def stored_section(row: Sequence[Any]) -> StoredSection:
     return StoredSection(**{**values, "headings": tuple(json.loads(values["headings"]))})
 
 
-def _record(
-    row: Sequence[Any],
-    relations: Mapping[int, list[Relation]],
-    periods: Mapping[int, tuple[Period, ...]],
-) -> PassageRecord:
-    """A row of PASSAGES."""
-    after_chunk, after_section = len(CHUNK), len(CHUNK) + len(SECTION)
-    return passage_record(
-        row[:after_chunk],
-        row[after_chunk:after_section],
-        row[after_section:-1],
-        row[-1],
-        periods.get(row[0], ()),
-        tuple(relations.get(row[0], ())),
-    )
-
-
 def passage_record(
     of_chunk: Sequence[Any],
     of_section: Sequence[Any],
@@ -213,13 +200,6 @@ def _named(columns: Iterable[str], row: Sequence[Any]) -> dict[str, Any]:
     return dict(zip(columns, row, strict=True))
 
 
-def _by_chunk(relations: Iterable[Relation]) -> dict[int, list[Relation]]:
-    found: dict[int, list[Relation]] = {}
-    for relation in sorted(relations, key=lambda relation: relation.id):
-        found.setdefault(relation.chunk_id or 0, []).append(relation)
-    return found
-
-
 # --- where what is stored comes from -----------------------------------------------------
 
 
@@ -233,25 +213,6 @@ class Version(NamedTuple):
     derived_from: str
     is_new: bool
     """Whether the store does not hold it yet."""
-
-
-def document_version(
-    version: int,
-    sha256: str,
-    derived_from: str,
-    indexed_at: str,
-    replaced_at: str | None,
-    is_kept: bool,
-) -> DocumentVersion:
-    """A version as it is stored."""
-    return DocumentVersion(
-        version=version,
-        sha256=sha256,
-        derived_from=derived_from,
-        indexed_at=datetime.fromisoformat(indexed_at),
-        replaced_at=to_time(replaced_at),
-        is_kept=bool(is_kept),
-    )
 
 
 def provenance(row: Mapping[str, Any]) -> Provenance:
@@ -325,7 +286,7 @@ _SHOWN = (
 """Columns of a document that its passages show, or that filters ask for."""
 
 
-_OWN = tuple(versions_statements.OF_CHUNK)
+_OWN = tuple(statements.OF_CHUNK)
 _ordinal = itemgetter(_OWN.index("ordinal"))
 _METADATA = _OWN.index("metadata")
 
@@ -338,17 +299,15 @@ def earlier_rows(backend: Backend, document_id: str, number: int, keep: int) -> 
 
     Makes room for it: of the texts kept, no more than `keep` stay.
     """
-    backend.execute(versions_statements.FORGET, id=document_id, last=number - 1 - keep)
-    return [_held_text(backend, document_id, number - 1)] if keep else []
-
-
-def _held_text(backend: Backend, document_id: str, version: int) -> Row:
+    backend.execute(statements.FORGET, id=document_id, last=number - 1 - keep)
+    if not keep:
+        return []
     state, chunks, dates, documents, sections = backend.gather(
         STATE,
-        versions_statements.HELD_CHUNKS,
-        versions_statements.HELD_DATES,
-        documents_statements.DOCUMENTS_BY_ID,
-        documents_statements.DOCUMENT_SECTIONS,
+        statements.HELD_CHUNKS,
+        statements.HELD_DATES,
+        statements.DOCUMENTS_BY_ID,
+        statements.DOCUMENT_SECTIONS,
         ids=[document_id],
     )
     chunks, sections = sorted(chunks, key=_ordinal), sorted(sections, key=itemgetter(2))
@@ -362,29 +321,31 @@ def _held_text(backend: Backend, document_id: str, version: int) -> Row:
         "chunks": [list(row[:-1]) for row in chunks],
         "dates": [list(row) for row in dates],
     }
-    return {
-        "document_id": document_id,
-        "version": version,
-        "said_at": document["created_at"],
-        "characters": len(text),
-        "passages": zlib.compress(json.dumps(kept, ensure_ascii=False).encode()),
-        "vectors": b"".join(_as_bytes(row[-1]) for row in chunks),
-    }
-
-
-def _as_bytes(vector: bytes | Sequence[float]) -> bytes:
-    return vector if isinstance(vector, bytes) else np.array(vector, dtype="<f4").tobytes()
+    vectors = (
+        row[-1] if isinstance(row[-1], bytes) else np.array(row[-1], dtype="<f4").tobytes()
+        for row in chunks
+    )
+    return [
+        {
+            "document_id": document_id,
+            "version": number - 1,
+            "said_at": document["created_at"],
+            "characters": len(text),
+            "passages": zlib.compress(json.dumps(kept, ensure_ascii=False).encode()),
+            "vectors": b"".join(vectors),
+        }
+    ]
 
 
 # --- reading
 
 
 class EarlierVersions(StoreState):
-    """What `ports.DocumentStore` says of earlier versions, over a back end."""
+    """Earlier versions of documents."""
 
     def earlier_text(self, document_id: str, version: int) -> str | None:
         """The text of a version that was replaced; None where it is not kept."""
-        rows = self.backend.rows(versions_statements.KEPT, keys=[[document_id, version]])
+        rows = self.backend.rows(statements.KEPT, keys=[[document_id, version]])
         return None if not rows else str(_opened(rows[0])["text"])
 
     def earlier_at(
@@ -398,11 +359,9 @@ class EarlierVersions(StoreState):
         embedder = self.embedder()
         with self.backend.consistent():
             known = known_until(self.backend.rows(FIRST_RECORDED), moment)
-            keys = list(_standing(self.backend.rows(versions_statements.DATED), moment, known))
+            keys = list(_standing(self.backend.rows(statements.DATED), moment, known))
         for first in range(0, len(keys), _AT_ONCE):
-            for row in self.backend.rows(
-                versions_statements.KEPT, keys=keys[first : first + _AT_ONCE]
-            ):
+            for row in self.backend.rows(statements.KEPT, keys=keys[first : first + _AT_ONCE]):
                 version = _version(row, _opened(row), where, embedder)
                 if version.passages:
                     yield version
@@ -456,22 +415,18 @@ def _version(
     places = [place for place, _, _ in found]
     vectors = None
     if embedder is not None and tuple(kept["embedder"]) == embedder:
-        vectors = _vectors(row, len(kept["chunks"]), embedder[1])[places]
+        every, shape = np.frombuffer(row[-1], dtype="<f4"), (len(kept["chunks"]), embedder[1])
+        if len(every) != shape[0] * shape[1]:
+            raise StoreCorruptError(
+                f"the vectors of version {row[1]} of the document {row[0]} are damaged; `clew check"
+                " --repair` drops them"
+            )
+        vectors = every.reshape(shape)[places]
     return EarlierVersion(
         passages=tuple(record for _, record, _ in found),
         terms=tuple(terms for _, _, terms in found),
         vectors=vectors,
     )
-
-
-def _vectors(row: Sequence[Any], count: int, dimension: int) -> Vectors:
-    found = np.frombuffer(row[-1], dtype="<f4")
-    if len(found) != count * dimension:
-        raise StoreCorruptError(
-            f"the vectors of version {row[1]} of the document {row[0]} are damaged; `clew check"
-            " --repair` drops them"
-        )
-    return found.reshape(count, dimension)
 
 
 def _records(row: Sequence[Any], kept: Mapping[str, Any]) -> Iterator[tuple[PassageRecord, str]]:
@@ -514,13 +469,13 @@ def _records(row: Sequence[Any], kept: Mapping[str, Any]) -> Iterator[tuple[Pass
 def broken_versions(backend: Backend) -> Iterator[tuple[list[str | int], str]]:
     """(key, what is wrong with it) of each version that cannot be asked for."""
     state = StoreState(backend)
-    for document_id, version, was_replaced in backend.rows(versions_statements.KEYS):
+    for document_id, version, was_replaced in backend.rows(statements.KEYS):
         key = [document_id, version]
         if not was_replaced:
             yield key, f"an earlier text is kept of {document_id}, version {version}, which is none"
             continue
         try:
-            for row in backend.rows(versions_statements.KEPT, keys=[key]):
+            for row in backend.rows(statements.KEPT, keys=[key]):
                 _version(row, _opened(row), (), state.embedder())
         except (StoreCorruptError, LookupError, TypeError, ValueError) as error:
             yield key, f"the earlier text {version} of {document_id} cannot be read: {error}"
@@ -529,4 +484,4 @@ def broken_versions(backend: Backend) -> Iterator[tuple[list[str | int], str]]:
 def drop_broken(backend: Backend) -> None:
     """Delete the texts that cannot be read, inside `write`; there is nothing to mend them from."""
     for document_id, version in [key for key, _ in broken_versions(backend)]:
-        backend.execute(versions_statements.DROP, id=document_id, version=version)
+        backend.execute(statements.DROP, id=document_id, version=version)

@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.derived_files import folder_size
 from clew.ports import NearbyQuery, NearbyRows, PassageRow, RelationRows
@@ -20,12 +21,7 @@ from clew.stores.changes import Changes
 from clew.stores.state import State, StoreState
 from clew.stores.statements import snapshot as statements
 from clew.stores.statements.names import KEYS
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import Ids
-
+from clew.types import Ids
 
 _TEXTS, _ROWS = 1000, 5000
 """How many a batch holds."""

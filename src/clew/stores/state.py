@@ -321,7 +321,9 @@ class Replies:
     def record(self, entry: LoggedReply) -> None:
         """Keep a request, in place of one of the same key."""
         if not self._backend.read_only:
-            self._backend.write(lambda: self._backend.execute_many(RECORD_REPLY, [_row(entry)]))
+            row = asdict(entry)
+            row |= row.pop("usage") | {"documents": json.dumps(entry.documents)}
+            self._backend.write(lambda: self._backend.execute_many(RECORD_REPLY, [row]))
 
     def entries(self) -> Sequence[LoggedReply]:
         """All requests, the latest first, without their replies."""
@@ -336,13 +338,6 @@ class Replies:
             return int(count)
 
         return self._backend.write(work)
-
-
-def _row(entry: LoggedReply) -> dict[str, Any]:
-    row = asdict(entry)
-    row |= row.pop("usage")
-    row["documents"] = json.dumps(entry.documents)
-    return {name: row[name] for name in COLUMNS}
 
 
 def _entry(values: Sequence[Any]) -> LoggedReply:

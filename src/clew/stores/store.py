@@ -6,9 +6,9 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from clew.stores.backend import Backend
+from clew.stores.backend import Backend, Progress
 from clew.stores.copy import refuse_unfinished
 from clew.stores.dates import ChunkDates
 from clew.stores.documents import Documents
@@ -18,11 +18,8 @@ from clew.stores.passages import KEEP_VERSIONS
 from clew.stores.relations import recompute_all
 from clew.stores.snapshot import Neighbourhoods, Snapshots
 from clew.stores.state import COUNT_CHANGE, remember
+from clew.types import AliasEvidence, CheckReport, Ids, Scores, Unsettled, Vectors
 from clew.types.relation_types import with_synonyms
-
-if TYPE_CHECKING:
-    from clew.stores.backend import Progress
-    from clew.types import AliasEvidence, CheckReport, Ids, Scores, Unsettled, Vectors
 
 
 class Store(Documents, ChunkDates, ManualGraph, Extractions, Snapshots, Neighbourhoods, ABC):

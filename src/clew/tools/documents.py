@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.engine import Engine
-    from clew.jobs.kinds import Given
-    from clew.jobs.runner import JobRunner
+    from clew.jobs.runner import Given, JobRunner
     from clew.ports import Job
     from clew.ports.graph import Enrichment
     from clew.tools.spec import Scope

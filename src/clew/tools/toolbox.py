@@ -284,7 +284,7 @@ def make_toolbox(
 
     With `packs`, those of the packs that are enabled come with them.
     """
-    from clew.jobs.kinds import make_runner
+    from clew.jobs.runner import make_runner
     from clew.wiring import make_audit
 
     return Toolbox(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
@@ -194,16 +194,8 @@ def provenance_dict(origin: Provenance | None) -> dict[str, Any] | None:
     }
 
 
-def _relation_dict(relation: RelationEvidence) -> dict[str, Any]:
-    return {
-        "from": relation.head,
-        "relation": relation.relation,
-        "to": relation.tail,
-        "evidence": relation.evidence,
-        "valid_from": _iso(relation.valid_from),
-        "valid_until": _iso(relation.valid_until),
-        "provenance": provenance_dict(relation.provenance),
-    }
+def _path_lines(path: Iterable[PathStep]) -> list[str]:
+    return [f"{step.entity} — {step.sentence} ({step.document})" for step in path]
 
 
 def _place_dict(chunk: StoredChunk) -> dict[str, Any]:
@@ -234,8 +226,19 @@ def _hit_dict(hit: Hit) -> dict[str, Any]:
         "source": hit.source,
         "graph_context": {
             "entities": list(hit.entities),
-            "relationships": [_relation_dict(relation) for relation in hit.relations],
-            "path": [f"{s.entity} — {s.sentence} ({s.document})" for s in hit.path],
+            "relationships": [
+                {
+                    "from": relation.head,
+                    "relation": relation.relation,
+                    "to": relation.tail,
+                    "evidence": relation.evidence,
+                    "valid_from": _iso(relation.valid_from),
+                    "valid_until": _iso(relation.valid_until),
+                    "provenance": provenance_dict(relation.provenance),
+                }
+                for relation in hit.relations
+            ],
+            "path": _path_lines(hit.path),
         },
         "matched": list(hit.matched),
         "answer": _answer_dict(hit),
@@ -403,8 +406,15 @@ class Answer:
             "question": self.question,
             "answer": self.text,
             "answered": self.answered,
-            "statements": [_statement_dict(statement) for statement in self.statements],
-            "sources": [_source_dict(source) for source in self.sources],
+            "statements": [
+                {
+                    "text": statement.text,
+                    "quotations": [asdict(quotation) for quotation in statement.quotations],
+                    "supported": statement.supported,
+                }
+                for statement in self.statements
+            ],
+            "sources": [asdict(s) | {"path": _path_lines(s.path)} for s in self.sources],
             "model": self.model or None,
             "strategy": self.strategy,
             "mode": self.mode,
@@ -417,18 +427,6 @@ class Answer:
             "timings_ms": dict(self.timings_ms),
             "notes": list(self.notes),
         }
-
-
-def _statement_dict(statement: AnswerStatement) -> dict[str, Any]:
-    quotations = [asdict(quotation) for quotation in statement.quotations]
-    return {"text": statement.text, "quotations": quotations, "supported": statement.supported}
-
-
-def _source_dict(source: AnswerSource) -> dict[str, Any]:
-    return {
-        **asdict(source),
-        "path": [f"{s.entity} — {s.sentence} ({s.document})" for s in source.path],
-    }
 
 
 # The context of an answer, and its shape as JSON values.

@@ -94,7 +94,7 @@ class Budget:
 
 
 class Rehearsal:
-    """Implements `ports.language_model.LanguageModel` where nothing is to be asked.
+    """Implements `ports.LanguageModel` where nothing is to be asked.
 
     Kept replies are given; whatever else would be asked fails, as if a limit were reached.
     """

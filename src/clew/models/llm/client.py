@@ -53,7 +53,7 @@ _OF_A_QUESTION: tuple[Task, ...] = ("route", "judge", "answer")
 
 
 class LanguageModelClient:
-    """`ports.language_model.LanguageModel` over a provider; threads may share one.
+    """`ports.LanguageModel` over a provider; threads may share one.
 
     A reply that is kept is not asked for again. Each is parsed by its request's schema; one that
     fails is asked for once more, with what is wrong, and then recorded as failed.

@@ -37,7 +37,7 @@ class _ForgottenError(ModelError):
 
 
 class Hosted:
-    """`ports.language_model.LanguageModel` by pydantic-ai; requests bear their parameters."""
+    """`ports.LanguageModel` by pydantic-ai; requests bear their parameters."""
 
     def __init__(self, settings: LlmSettings) -> None:
         self._settings = settings

@@ -36,7 +36,7 @@ _BUSY = (408, 425, 429, 500, 502, 503, 504)
 
 
 class Ollama:
-    """`ports.language_model.LanguageModel` on an Ollama server; requests bear their parameters."""
+    """`ports.LanguageModel` on an Ollama server; requests bear their parameters."""
 
     def __init__(self, settings: LlmSettings) -> None:
         self._settings = settings

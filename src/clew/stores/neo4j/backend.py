@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cache, partial
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +28,7 @@ from clew.stores.neo4j.schema import (
 )
 from clew.stores.state import COUNTER
 from clew.stores.statements.documents import LONG
-
-if TYPE_CHECKING:
-    from clew.types import Vectors
-
+from clew.types import Vectors
 
 AT_ONCE = 400
 """Rows of a query: some megabytes, where they hold long vectors."""
@@ -257,7 +254,7 @@ def to_row(table: Table, properties: Mapping[str, Any]) -> WholeRow:
     return {name: values.get(name) for name in SHAPES[table].columns}
 
 
-# Whole tables of a namespace: the rows of `ports.copying` in pages, counted, and deleted.
+# Whole tables of a namespace: their rows in pages, counted, and deleted.
 
 
 _INDEXES: dict[Table, str] = {
@@ -322,7 +319,7 @@ class Neo4jBackend:
         self.database = database
         self.folder = folder
         self.worker_ids: Mapping[str, int] = {}
-        """Up to where a worker's ids go, by the name of its counter; see `neo4j.workers`."""
+        """Up to where a worker's ids go, by the name of its counter; see `neo4j.store`."""
 
     @property
     def place(self) -> Place:
@@ -585,7 +582,7 @@ def publish(
     embed: Callable[[Sequence[str]], Vectors] | None,
     dimension: int,
 ) -> None:
-    """See `ports.StoreUpkeep.publish`; names that are no plain words are left out."""
+    """Show the graph in the server's own terms; names that are no plain words are left out."""
     label = entity_label(database.namespace)
     named = [[kind, label] for kind, label in labels.items() if _LABEL.fullmatch(label)]
     rows = [

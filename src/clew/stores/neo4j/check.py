@@ -14,7 +14,6 @@ from typing import NamedTuple
 from clew.stores.backend import Backend
 from clew.stores.check import Invariant, StoreCheck
 from clew.stores.neo4j.backend import Neo4jBackend
-from clew.stores.neo4j.connection import Neo4jDatabase
 from clew.stores.neo4j.schema import (
     SHARED_INDEXES,
     define_keywords,
@@ -267,23 +266,22 @@ class Neo4jCheck(StoreCheck[Neo4jBackend]):
                 yield f"the index {name!r} {'failed' if name in states else 'is missing'}"
 
     def mend(self) -> None:
-        """See `StoreCheck`; indexes cannot be defined inside `write`."""
-        _mend_indexes(self.backend.database, StoreState(self.backend).state().dimension)
+        """See `StoreCheck`; indexes cannot be defined inside `write`.
+
+        What is missing is made; of what failed, the namespace's own, which nothing depends on.
+        """
+        database = self.backend.database
+        own = [keyword_index(database.namespace), vector_index(database.namespace)]
+        for name, state in database.rows(_INDEXES, names=own):
+            if state == "FAILED":
+                database.define(f"DROP INDEX `{name}` IF EXISTS")
+        define_shared(database)
+        define_keywords(database)
+        if dimension := StoreState(self.backend).state().dimension:
+            define_vectors(database, dimension)
         super().mend()
 
     def mend_references(self) -> None:
         """Tie again what is known, delete the rest."""
         for rule in RULES:
             self.backend.database.rows(rule.mend)
-
-
-def _mend_indexes(database: Neo4jDatabase, dimension: int) -> None:
-    """Make what is missing; of what failed, the namespace's own, which nothing depends on."""
-    own = [keyword_index(database.namespace), vector_index(database.namespace)]
-    for name, state in database.rows(_INDEXES, names=own):
-        if state == "FAILED":
-            database.define(f"DROP INDEX `{name}` IF EXISTS")
-    define_shared(database)
-    define_keywords(database)
-    if dimension:
-        define_vectors(database, dimension)

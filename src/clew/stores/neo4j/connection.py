@@ -3,7 +3,7 @@
 Who writes to a namespace locks its `ClewStore` node first, until the commit, then its workers: any
 number of machines may write, one at a time within a namespace, so that ids and generations grow in
 the order of the commits. Computing embeddings, which is most of indexing, needs no lock. A worker
-that saves beside others locks its own node alone (`neo4j.workers`).
+that saves beside others locks its own node alone (`neo4j.store`).
 """
 
 from __future__ import annotations
@@ -164,7 +164,11 @@ class Neo4jDatabase:
         beginning, where the transaction failed for a reason that passes.
         """
         if getattr(self._here, "transaction", None) is not None:
-            self._check_writing()
+            if not self._here.writes:
+                raise StoreError(
+                    f"cannot begin to write to the store {self.address!r} while this thread reads"
+                    " one state of it; leave `reading()` first"
+                )
             return work()
 
         def locked(transaction: ManagedTransaction) -> T:
@@ -188,7 +192,11 @@ class Neo4jDatabase:
         """
         from neo4j.exceptions import DriverError, Neo4jError
 
-        self._refuse_nesting()
+        if self.in_transaction:
+            raise StoreError(
+                f"cannot begin a batch in the store {self.address!r} within another one or within"
+                " `reading()`; leave that first"
+            )
         failed: Exception | None = None
         with self._translated(), self._transaction() as transaction:
             with self._within(transaction, writes=True):
@@ -209,7 +217,7 @@ class Neo4jDatabase:
 
         Neo4j reads what is committed at each moment; only the writers' lock keeps a state.
         """
-        if getattr(self._here, "transaction", None) is not None:
+        if self.in_transaction:
             yield
             return
         with self._translated(), self._transaction() as transaction:
@@ -245,20 +253,6 @@ class Neo4jDatabase:
                 f"the store {self.address!r} has schema version {found} by now, and this process"
                 f" works with {self.schema}: another version of Clew changed it; end this process"
                 " and start it with that version"
-            )
-
-    def _check_writing(self) -> None:
-        if not self._here.writes:
-            raise StoreError(
-                f"cannot begin to write to the store {self.address!r} while this thread reads one"
-                " state of it; leave `reading()` first"
-            )
-
-    def _refuse_nesting(self) -> None:
-        if getattr(self._here, "transaction", None) is not None:
-            raise StoreError(
-                f"cannot begin a batch in the store {self.address!r} within another one or within"
-                " `reading()`; leave that first"
             )
 
     @contextmanager

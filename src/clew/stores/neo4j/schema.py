@@ -14,7 +14,7 @@ Nodes, with their properties beside `namespace`:
   (JSON), packs (JSON), pruned (JSON), next_section, next_chunk, next_entity,
   next_alias, next_relation, copying (JSON: how far a copy into it is)
 - ClewWorker: number (from 1), generation, epoch, next_section, next_chunk, next_entity, next_alias,
-  next_relation: what one that saves beside others counts by itself, see `neo4j.workers`
+  next_relation: what one that saves beside others counts by itself, see `neo4j.store`
 - ClewDocument: id, source, origin, read_from, title, sha256, media_type, created_at, date_source,
   date_precision, updated_at, indexed_at, characters, recipe, metadata (JSON), version,
   derived_from, title_key, file_key, language, describes, begins, ends; until it is settled also

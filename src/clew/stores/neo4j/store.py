@@ -5,9 +5,10 @@ A namespace is opened here, too, to copy it or to copy into it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -15,9 +16,12 @@ import numpy as np
 
 from clew.derived_files import make_folder
 from clew.errors import InputError, StoreError
+from clew.stores.aliases import Named, keys_asked, resolve_names
+from clew.stores.backend import Progress
 from clew.stores.copy import NOT_BEGUN
-from clew.stores.neo4j.backend import Neo4jBackend
-from clew.stores.neo4j.connection import Neo4jDatabase
+from clew.stores.entities import delete_orphans
+from clew.stores.neo4j.backend import COUNTERS, Neo4jBackend, publish
+from clew.stores.neo4j.connection import IdsUsedUpError, KeyTakenError, Neo4jDatabase
 from clew.stores.neo4j.schema import (
     chunk_label,
     holds_namespace,
@@ -25,19 +29,139 @@ from clew.stores.neo4j.schema import (
     prepare_database,
     vector_index,
 )
-from clew.stores.neo4j.workers import WorkerSaves, read_unsettled, settle
 from clew.stores.passages import KEEP_VERSIONS
-from clew.stores.save import PreparedDocument
+from clew.stores.relations import (
+    heads_around,
+    recompute_valid_until,
+    recompute_weights,
+    recompute_weights_around,
+)
+from clew.stores.save import NeedsLockError, PreparedDocument, write_document
 from clew.stores.snapshot import id_ranges
+from clew.stores.state import COUNT_CHANGE, STATE, State
 from clew.stores.statements.documents import DocumentValues
 from clew.stores.store import Store
 from clew.stores.vectors.matrix import VectorMatrix
-from clew.types import AliasEvidence, CheckReport, Metadata, Unsettled
+from clew.text import entity_key
+from clew.types import AliasEvidence, CheckReport, Ids, Metadata, Scores, Unsettled, Vector, Vectors
 
 if TYPE_CHECKING:
     from clew.settings import Neo4jSettings
-    from clew.stores.backend import Progress
-    from clew.types import Ids, Scores, Vector, Vectors
+
+
+# Saving beside others: workers add documents to one namespace, each with a lock of its own.
+#
+# A worker locks its own `ClewWorker` node, takes ids from a block that it was given, and counts its
+# changes there; then it locks the entities that its document names, so that weights and ends of
+# relations are derived from all that is said of them. Who writes in another way locks all workers
+# and so meets none in the middle of a save. The server keeps the key of an alias unique: the second
+# of two workers that bring the same name begins again. What takes more than adding (a document that
+# was there, a name that moves to another entity) is done under the lock of the namespace.
+#
+# Names that two bring at the same moment and that are spelled alike are tied afterwards. Until then
+# a document bears the number of its worker, so that another one can settle what one that was killed
+# has left.
+
+
+IDS = 5000
+"""Ids of each kind that a worker is given at a time."""
+_TRIES = 5
+_SETTLED_AT_ONCE = 100
+"""Documents."""
+
+_TAKE_IDS = f"""
+MATCH (s:ClewStore {{namespace: $namespace}}) SET s.locked = true
+MERGE (w:ClewWorker {{namespace: $namespace, number: $number}})
+ON CREATE SET w.generation = 0, w.epoch = 0
+SET {", ".join(f"w.{name} = s.{name}" for name in COUNTERS.values())}
+SET {", ".join(f"s.{name} = s.{name} + $ids" for name in COUNTERS.values())}
+RETURN {", ".join(f"s.{name}" for name in COUNTERS.values())}
+"""
+# In one order, whoever locks. Writing a property takes a node's lock.
+_LOCK_NAMED = """
+UNWIND $keys AS key
+MATCH (:ClewAlias {namespace: $namespace, key: key})-[:NAMES {namespace: $namespace}]->(e)
+WITH DISTINCT e ORDER BY e.id SET e.tier = e.tier
+RETURN e.id
+"""
+_UNSETTLED = """
+MATCH (d:ClewDocument {namespace: $namespace})
+WHERE d.worker IS NOT NULL AND $number IN [0, d.worker]
+RETURN d.id, d.named LIMIT $limit
+"""
+# Names that are an entity's own; those that were tied to another's were compared when they came.
+_NAMES = """
+UNWIND $ids AS id
+MATCH (a:ClewAlias {namespace: $namespace, id: id, method: 'exact'})
+    -[:NAMES {namespace: $namespace}]->(e)
+RETURN a.name, e.entity_type
+"""
+_SETTLE = """
+UNWIND $ids AS id
+MATCH (d:ClewDocument {namespace: $namespace, id: id}) REMOVE d.worker, d.named
+"""
+
+
+class WorkerSaves:
+    """The saves of one worker; its ids are this process's own."""
+
+    def __init__(self, backend: Neo4jBackend, number: int) -> None:
+        self._backend = backend
+        self._number = number
+        self._take_ids(IDS)
+
+    def write(self, prepared: PreparedDocument, embedder: tuple[str, int], keep: int) -> None:
+        """Write a document beside others, or alone where that is the only way."""
+        work = partial(
+            write_document, self._backend, prepared, embedder, keep=keep, worker=self._number
+        )
+        keys = keys_asked(prepared.names, prepared.entry.links)
+
+        def beside() -> None:
+            work(own={row[0] for row in self._backend.database.rows(_LOCK_NAMED, keys=keys)})
+
+        for attempt in range(_TRIES):
+            try:
+                return self._backend.database.write(beside, worker=self._number)
+            except IdsUsedUpError:
+                self._take_ids(IDS * 4**attempt)
+            except KeyTakenError:
+                continue
+            except NeedsLockError:
+                break
+        return self._backend.write(work)
+
+    def _take_ids(self, count: int) -> None:
+        """Give the worker ids that nobody else has; call while it saves nothing."""
+        database = self._backend.database
+        take = partial(database.rows, _TAKE_IDS, number=self._number, ids=count)
+        (ends,) = database.write(take)
+        self._backend.worker_ids = dict(zip(COUNTERS.values(), ends, strict=True))
+
+
+def read_unsettled(backend: Neo4jBackend, number: int) -> Unsettled | None:
+    """Some of the documents that a worker, or any for 0, has not settled; None where all are."""
+    found = backend.database.rows(_UNSETTLED, number=number, limit=_SETTLED_AT_ONCE)
+    ids = [id_ for _, named in found for id_ in json.loads(named)]
+    names = backend.database.rows(_NAMES, ids=ids) if ids else []
+    return Unsettled([row[0] for row in found], dict(map(tuple, names))) if found else None
+
+
+def settle(backend: Neo4jBackend, unsettled: Unsettled, links: Sequence[AliasEvidence]) -> None:
+    """Tie names that workers did not see of each other; call inside `write`."""
+    if links:
+        names = {
+            entity_key(one.alias): Named(one.alias, unsettled.names[one.alias]) for one in links
+        }
+        functional = State(backend.rows(STATE)).functional
+        moved = resolve_names(backend, names, links).moved
+        delete_orphans(backend, moved)
+        heads = heads_around(backend, moved, functional)
+        recompute_weights(backend, recompute_valid_until(backend, heads, functional))
+        recompute_weights_around(backend, moved)
+    backend.database.rows(_SETTLE, ids=list(unsettled.documents))
+    # Ids of two workers do not come in the order of their commits: all is to be read again.
+    backend.execute(COUNT_CHANGE, changes=1, moves=1)
 
 
 # Searching on the server by words, vectors or both in one round trip; filters on metadata.
@@ -196,12 +320,9 @@ class Neo4jSearch(Store):
 
 def _phrases(terms: Sequence[str]) -> str:
     """A Lucene query for any of the terms, which are no syntax in it."""
-    return " OR ".join(_quoted(term) for term in list(dict.fromkeys(terms))[:_WORDS])
-
-
-def _quoted(term: str) -> str:
-    escaped = term.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    wanted = list(dict.fromkeys(terms))[:_WORDS]
+    escaped = (term.replace("\\", "\\\\").replace('"', '\\"') for term in wanted)
+    return " OR ".join(f'"{term}"' for term in escaped)
 
 
 def _ranking(ids: Sequence[int], scores: Sequence[float] | Scores) -> tuple[Ids, Scores]:
@@ -213,7 +334,7 @@ _LONGEST = 7000
 
 
 class Neo4jStore(Neo4jSearch):
-    """`ports.Store` on a namespace of a Neo4j database; threads and machines may share one.
+    """The store in a namespace of a Neo4j database; threads and machines may share one.
 
     Raises `StoreUnavailableError` where the server cannot be reached, `StoreMismatchError` for a
     store of another embedder or schema.
@@ -317,8 +438,6 @@ class Neo4jStore(Neo4jSearch):
         `datetime` and `date`. Entities get vectors, those that nothing describes by `embed`.
         Nothing that is stored changes by it. A store that is a file does nothing.
         """
-        from clew.stores.neo4j.backend import publish
-
         publish(self.database, labels, properties, embed, self.state().dimension)
 
     def check(self, repair: bool = False, progress: Progress | None = None) -> CheckReport:

@@ -11,17 +11,14 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from clew.derived_files import derived_files, make_file, remove_files
 from clew.errors import InputError, StoreCorruptError, StoreError
+from clew.stores.backend import Progress
 from clew.stores.sqlite.connection import Database
 from clew.stores.sqlite.journal import NO_WAY_BACK
 from clew.stores.sqlite.schema import has_tables, make_tables
 from clew.stores.sqlite.store import COPY_PREFIX, SqliteStore
-
-if TYPE_CHECKING:
-    from clew.stores.backend import Progress
 
 KEPT = ("jobs", "job_items", "audit", "refusals", "llm_cache", "conversation_messages")
 """Tables that no copy brings back: who did what here, what is being done, what cannot be, what a
@@ -138,21 +135,13 @@ def replace_content(connection: sqlite3.Connection, kept: Sequence[str]) -> None
     # Deleting from one table may delete from others: all of it comes first.
     for table in tables:
         connection.execute(f"DELETE FROM main.{table}")
+    quoted = "SELECT '\"' || replace(name, '\"', '\"\"') || '\"' FROM pragma_table_info(?, 'main')"
     for table in tables:
-        _copy_rows(connection, table)
-    _copy_meta(connection)
-
-
-def _copy_rows(connection: sqlite3.Connection, table: str) -> None:
-    sql = "SELECT '\"' || replace(name, '\"', '\"\"') || '\"' FROM pragma_table_info(?, 'main')"
-    columns = [str(row[0]) for row in connection.execute(sql, (table,))]
-    if table == "keywords":  # its rows are found by their number
-        columns.append("rowid")
-    names = ", ".join(columns)
-    connection.execute(f"INSERT INTO main.{table} ({names}) SELECT {names} FROM copy.{table}")
-
-
-def _copy_meta(connection: sqlite3.Connection) -> None:
+        columns = [str(row[0]) for row in connection.execute(quoted, (table,))]
+        if table == "keywords":  # its rows are found by their number
+            columns.append("rowid")
+        names = ", ".join(columns)
+        connection.execute(f"INSERT INTO main.{table} ({names}) SELECT {names} FROM copy.{table}")
     numbers = json.dumps(_NUMBERS)
     others = "name NOT IN (SELECT value FROM json_each(?))"
     connection.execute(f"DELETE FROM main.meta WHERE {others}", (numbers,))
@@ -231,7 +220,12 @@ def _checked(folder: Path, shown: Path, progress: Progress | None = None) -> tup
 def _folder_beside(parent: Path) -> Iterator[Path]:
     """A folder on the disk that the result is to be on, gone afterwards."""
     try:
-        _remove_abandoned(parent)
+        # What processes left that were killed: nothing in it has changed for long.
+        for left in parent.glob(f"{COPY_PREFIX}*"):
+            with suppress(OSError):  # it may just have gone
+                newest = max(path.stat().st_mtime for path in (left, *left.iterdir()))
+                if time.time() - newest > _ABANDONED_SECONDS:
+                    shutil.rmtree(left)
         with tempfile.TemporaryDirectory(dir=parent, prefix=COPY_PREFIX) as folder:
             yield Path(folder)
     except OSError as error:
@@ -239,12 +233,3 @@ def _folder_beside(parent: Path) -> Iterator[Path]:
             f"cannot copy by way of {str(parent)!r} ({error.strerror or error}); check the folder's"
             " rights and the space on its disk"
         ) from error
-
-
-def _remove_abandoned(parent: Path) -> None:
-    """Remove what processes left that were killed: nothing in it has changed for long."""
-    for folder in parent.glob(f"{COPY_PREFIX}*"):
-        with suppress(OSError):  # it may just have gone
-            newest = max(path.stat().st_mtime for path in (folder, *folder.iterdir()))
-            if time.time() - newest > _ABANDONED_SECONDS:
-                shutil.rmtree(folder)

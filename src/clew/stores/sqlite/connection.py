@@ -229,16 +229,13 @@ class Database:
         try:
             yield self._connections.get(thread) or self._connect(thread)
         finally:
-            self._leave(thread)
-
-    def _leave(self, thread: threading.Thread) -> None:
-        with self._changed:
-            self._at_work[thread] -= 1
-            if not self._at_work[thread]:
-                del self._at_work[thread]
-                if self._closed and thread in self._connections:
-                    self._connections.pop(thread).close()
-                self._changed.notify_all()
+            with self._changed:
+                self._at_work[thread] -= 1
+                if not self._at_work[thread]:
+                    del self._at_work[thread]
+                    if self._closed and thread in self._connections:
+                        self._connections.pop(thread).close()
+                    self._changed.notify_all()
 
     def _connect(self, thread: threading.Thread) -> sqlite3.Connection:
         connection = sqlite3.connect(

@@ -1,4 +1,4 @@
-"""Durable jobs in the store's own file.
+"""Durable jobs, the audit log, refusals and conversations, in the file of a store.
 
 A job is run by whoever holds its lease: a name (`owner`) that is new with every claim, and a
 moment until which it counts. Every write of a runner names its owner and finds nothing to change
@@ -17,14 +17,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import InputError, StoreError
-from clew.ports import AuditEntry, Job, JobItem
+from clew.ports import AuditEntry, AuditOutcome, ItemStatus, Job, JobItem
 from clew.ports.jobs import RETRY
 from clew.ports.models import ConversationInfo, Message, ToolCall
 from clew.stores.backend import now, to_text
 from clew.types.values import random_id
 
 if TYPE_CHECKING:
-    from clew.ports import AuditOutcome, ItemStatus
     from clew.stores.sqlite.connection import Database
 
 
@@ -46,7 +45,12 @@ _CLOCK_SLACK = 2.0
 
 
 class SqliteJobs:
-    """`ports.JobStore` in the file of a `SqliteStore`, whose `database` is given."""
+    """Jobs that last, in the file of a store; several processes may submit and run them at once.
+
+    A job is run by the holder of its lease. `owner` names the lease: each of the methods that take
+    one answers False, and changes no job, where the lease is another's by now or the job was
+    cancelled.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -72,9 +76,23 @@ class SqliteJobs:
         text = json.dumps(arguments, sort_keys=True, ensure_ascii=False)
         digest = hashlib.sha256(f"{kind}\n{text}".encode("utf-8", "surrogatepass")).hexdigest()
         with self._database.write() as connection:
-            if key is not None and (known := keyed_job(connection, key, digest)):
-                return known, False
-            check_number(connection, most)
+            known = connection.execute(
+                "SELECT id, digest FROM jobs WHERE idempotency_key = ?", (key,)
+            ).fetchone()
+            if known and known[1] != digest:
+                raise InputError(
+                    f"idempotency_key {key!r} belongs to job {known[0]!r}, which was asked for with"
+                    " other arguments; give a new key for new work, or the same arguments for the"
+                    " same"
+                )
+            if known:
+                return read_job(connection, known[0]), False
+            waiting = "SELECT count(*) FROM jobs WHERE status IN ('queued', 'running')"
+            if most is not None and connection.execute(waiting).fetchone()[0] >= most:
+                raise InputError(
+                    f"{most} jobs have not ended, as many as a namespace may have (the setting"
+                    " quota.jobs); wait for one to end or cancel one, then ask again"
+                )
             job_id, moment = random_id(), now()
             connection.execute(
                 "INSERT INTO jobs (id, kind, status, number, created_at, updated_at,"
@@ -137,12 +155,13 @@ class SqliteJobs:
     def forget(self, before: datetime) -> int:
         """Drop jobs that ended before that moment; how many."""
         finished = "status IN ('completed', 'failed', 'cancelled') AND updated_at < ?"
+        at = (to_text(before.astimezone(UTC)),)
         with self._database.read() as connection:
-            old = connection.execute(f"SELECT count(*) FROM jobs WHERE {finished}", _at(before))
+            old = connection.execute(f"SELECT count(*) FROM jobs WHERE {finished}", at)
             if not old.fetchone()[0]:
                 return 0
         with self._database.write() as connection:
-            return connection.execute(f"DELETE FROM jobs WHERE {finished}", _at(before)).rowcount
+            return connection.execute(f"DELETE FROM jobs WHERE {finished}", at).rowcount
 
     # --- running them
 
@@ -251,12 +270,6 @@ def _present(lease_seconds: float) -> dict[str, float]:
     return {"now": now, "latest": now + _CLOCK_SLACK * lease_seconds}
 
 
-def _at(moment: datetime) -> tuple[str]:
-    text = to_text(moment.astimezone(UTC))
-    assert text is not None
-    return (text,)
-
-
 # The rows of jobs: how they are read and changed.
 
 
@@ -272,31 +285,6 @@ SELECT {", ".join(_COLUMNS)},
 FROM jobs
 """
 """A job as `job_of_row` takes it."""
-
-
-def keyed_job(connection: sqlite3.Connection, key: str, digest: str) -> Job | None:
-    """The job of an idempotency key; one that asked for something else is an error."""
-    row = connection.execute(
-        "SELECT id, digest FROM jobs WHERE idempotency_key = ?", (key,)
-    ).fetchone()
-    if row is None:
-        return None
-    if row[1] != digest:
-        raise InputError(
-            f"idempotency_key {key!r} belongs to job {row[0]!r}, which was asked for with other"
-            " arguments; give a new key for new work, or the same arguments for the same"
-        )
-    return read_job(connection, row[0])
-
-
-def check_number(connection: sqlite3.Connection, most: int | None) -> None:
-    """Raises `InputError` where so many jobs have not ended."""
-    waiting = "SELECT count(*) FROM jobs WHERE status IN ('queued', 'running')"
-    if most is not None and connection.execute(waiting).fetchone()[0] >= most:
-        raise InputError(
-            f"{most} jobs have not ended, as many as a namespace may have (the setting"
-            " quota.jobs); wait for one to end or cancel one, then ask again"
-        )
 
 
 def lease(connection: sqlite3.Connection, job_id: str, seconds: float) -> None:
@@ -339,7 +327,7 @@ def job_of_row(row: Sequence[Any]) -> Job:
 
 
 class SqliteAudit:
-    """`ports.AuditLog` in the file of a `SqliteStore`, whose `database` is given."""
+    """Who changed what, when, through which tool, in the file of a store."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -421,7 +409,7 @@ NO_WAY_BACK = "UPDATE {table} SET undo = 'null'"
 
 
 class SqliteRefusals:
-    """`ports.RefusalLog` in the file of a `SqliteStore`, whose `database` is given."""
+    """Documents that took more than a limit allows, and are not to be read again in vain."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -451,7 +439,7 @@ _TITLE = 80
 
 
 class SqliteConversations:
-    """`ports.conversations.ConversationLog` in the file whose `database` is given."""
+    """Conversations, kept until they are forgotten, in the file of a store."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

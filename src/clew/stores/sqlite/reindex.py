@@ -141,11 +141,22 @@ def open_staging(
     `wait` is called again and again while another process (or thread) builds. Raises `StoreError`
     where the folder cannot be written.
     """
-    folder = store_folder / _FOLDER
-    with _alone(store_folder / _LOCK, wait):
+    folder, busy = store_folder / _FOLDER, "another process reindexes this store; ask again later"
+    lock = FileLock(store_folder / _LOCK, _LOOK_SECONDS, busy)
+    with ExitStack() as held:
+        while True:
+            try:
+                held.enter_context(lock.held())
+                break
+            except StoreBusyError:
+                wait()
         with _writing_to(folder):
             make_folder(folder)
-            _remove_others(folder, target)
+            for path in folder.iterdir():
+                if path.is_dir():  # a copy that was not finished
+                    shutil.rmtree(path)
+                elif not path.name.startswith(target.file_name):
+                    path.unlink()
             make_file(folder / target.file_name)
         database = Database(folder / target.file_name, busy_seconds)
         try:
@@ -157,19 +168,6 @@ def open_staging(
 
 
 @contextmanager
-def _alone(path: Path, wait: Callable[[], None]) -> Iterator[None]:
-    lock = FileLock(path, _LOOK_SECONDS, "another process reindexes this store; ask again later")
-    with ExitStack() as held:
-        while True:
-            try:
-                held.enter_context(lock.held())
-                break
-            except StoreBusyError:
-                wait()
-        yield
-
-
-@contextmanager
 def _writing_to(folder: Path) -> Iterator[None]:
     try:
         yield
@@ -178,14 +176,6 @@ def _writing_to(folder: Path) -> Iterator[None]:
             f"cannot build in {str(folder)!r} ({error.strerror or error}); check the folder's"
             " rights and the space on its disk"
         ) from error
-
-
-def _remove_others(folder: Path, target: Target) -> None:
-    for path in folder.iterdir():
-        if path.is_dir():  # a copy that was not finished
-            shutil.rmtree(path)
-        elif not path.name.startswith(target.file_name):
-            path.unlink()
 
 
 @cache
@@ -347,17 +337,15 @@ def switch(
             copy_database(connection, copy)
         with closing(SqliteStore(folder)) as copied:
             saved = _save_staged(copied, staging, linker(copied), say)
-        return saved if saved is not None and _take(store, copy, generation) else None
-
-
-def _take(store: SqliteStore, copy: Path, generation: int) -> bool:
-    """Put the copy's content in the place of the store's, if that is still what was copied."""
-    with attached(store, copy) as connection:
-        if read_state(connection).generation != generation:
-            return False
-        with _uses_kept(connection):
-            replace_content(connection, kept=_OWN)
-    return True
+        if saved is None:
+            return None
+        # Its content takes the place of the store's, if that is still what was copied.
+        with attached(store, copy) as connection:
+            if read_state(connection).generation != generation:
+                return None
+            with _uses_kept(connection):
+                replace_content(connection, kept=_OWN)
+        return saved
 
 
 def _save_staged(store: SqliteStore, staging: Staging, links: Linker, say: Say) -> int | None:
@@ -376,18 +364,14 @@ def _save_staged(store: SqliteStore, staging: Staging, links: Linker, say: Say) 
                 if differs_in_vectors_alone(connection, prepared):
                     write_vectors(connection, prepared)
                 else:
-                    _save(store, prepared, target, links)
+                    linked = links(prepared.entry)
+                    named = replace(prepared, entry=linked, names=names_of(linked))
+                    embedder = (target.embedder, target.dimension)
+                    write_document(backend, named, embedder, keep=store.keep_versions)
         backend.execute(COUNT_CHANGE, changes=1, moves=1)
         return len(outdated)
 
     return backend.write(work)
-
-
-def _save(store: SqliteStore, prepared: PreparedDocument, target: Target, links: Linker) -> None:
-    linked = links(prepared.entry)
-    embedder = (target.embedder, target.dimension)
-    named = replace(prepared, entry=linked, names=names_of(linked))
-    write_document(store.backend, named, embedder, keep=store.keep_versions)
 
 
 def _outdated(

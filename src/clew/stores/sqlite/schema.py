@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from clew.derived_files import derived_files, make_file, make_folder, remove_files
@@ -449,37 +448,28 @@ def open_database(folder: Path, busy_seconds: float, name: str = STORE_FILE) -> 
             f"cannot make the store's folder {str(folder)!r} ({error.strerror});"
             " give another one with --store"
         ) from error
-    database = Database(folder / name, busy_seconds)
+    database, place = Database(folder / name, busy_seconds), str(folder / name)
+    derived = derived_files(folder) if name == STORE_FILE else {}
     try:
-        _prepare(database, derived_files(folder) if name == STORE_FILE else {})
+        with database.read() as connection:
+            made = has_tables(connection, place)
+            generation = read_meta(connection, "generation", int, 0) if made else 0
+        if not made and derived:
+            names = ", ".join(path.name for path in derived)
+            raise StoreCorruptError(
+                f"the store in {str(folder)!r} was emptied or lost: clew.db holds nothing, but what"
+                f" was derived from it is there ({names}); copy a backup to"
+                f" {str(folder / 'clew.db')!r}, or delete that folder to begin an empty store"
+            )
+        if not made:
+            with database.write() as connection:
+                if not has_tables(connection, place):  # another process may have been faster
+                    make_tables(connection)
+        elif not database.read_only:
+            # A power failure may have taken back what they were derived from.
+            remove_files(path for path, of in derived.items() if of > generation)
     except BaseException:
         database.close()
         raise
-    return database
-
-
-def _prepare(database: Database, derived: Mapping[Path, int]) -> None:
-    place = str(database.path)
-    with database.read() as connection:
-        made = has_tables(connection, place)
-        generation = read_meta(connection, "generation", int, 0) if made else 0
-    if not made:
-        if derived:
-            raise _emptied(database.path.parent, derived)
-        with database.write() as connection:
-            if not has_tables(connection, place):  # another process may have been faster
-                make_tables(connection)
-    elif not database.read_only:
-        # A power failure may have taken back what they were derived from.
-        remove_files(path for path, of in derived.items() if of > generation)
     database.schema = SCHEMA_VERSION
-
-
-def _emptied(folder: Path, derived: Iterable[Path]) -> StoreCorruptError:
-    """The error where a database is gone, but not what was derived from it."""
-    names = ", ".join(path.name for path in derived)
-    return StoreCorruptError(
-        f"the store in {str(folder)!r} was emptied or lost: clew.db holds nothing, but what was"
-        f" derived from it is there ({names}); copy a backup to {str(folder / 'clew.db')!r}, or"
-        " delete that folder to begin an empty store"
-    )
+    return database

@@ -20,15 +20,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clew.derived_files import make_folder
 from clew.errors import InputError, StoreBusyError, StoreError
 from clew.stores import check as invariants
+from clew.stores.backend import Progress
 from clew.stores.check import Invariant, StoreCheck
 from clew.stores.copy import NOT_BEGUN
+from clew.stores.keywords import DerivedKeywords
 from clew.stores.passages import KEEP_VERSIONS
 from clew.stores.sqlite.backend import (
     SqliteBackend,
@@ -40,20 +41,14 @@ from clew.stores.sqlite.connection import Database
 from clew.stores.sqlite.schema import open_database
 from clew.stores.state import REMEMBER
 from clew.stores.store import Store
-from clew.types import CheckReport, Problem
-
-if TYPE_CHECKING:
-    from clew.stores.backend import Progress
-    from clew.stores.keywords import DerivedKeywords
-    from clew.types import Ids, Scores, Vectors
-
+from clew.types import CheckReport, Ids, Problem, Scores, Vectors
 
 _CHUNKS = 10_000
 """Chunks whose terms are read at once."""
 
 
 class SqliteStore(Store):
-    """`ports.Store` on `folder/clew.db`; threads may share one, processes may open their own.
+    """The store in `folder/clew.db`; threads may share one, processes may open their own.
 
     Raises `StoreMismatchError` for a store of another embedder or schema,
     `StoreCorruptError` for a damaged file, and `StoreBusyError` where another process keeps the
@@ -80,8 +75,6 @@ class SqliteStore(Store):
         )
         self.keyword_index: DerivedKeywords | None = None
         if indexed_from is not None:
-            from clew.stores.keywords import DerivedKeywords
-
             self.keyword_index = DerivedKeywords(self, folder, least=indexed_from)
 
     @property
@@ -100,8 +93,6 @@ class SqliteStore(Store):
 
         `progress` is called with each invariant, its number, and how many there are.
         """
-        pass
-
         return SqliteCheck(self.backend, progress).run(repair=repair)
 
     # --- searching
@@ -119,7 +110,7 @@ class SqliteStore(Store):
     def _search_table(
         self, terms: Sequence[str], limit: int, allowed: Ids | None
     ) -> tuple[Ids, Scores]:
-        phrases = " OR ".join(_quoted(term) for term in dict.fromkeys(terms))
+        phrases = " OR ".join('"' + term.replace('"', '""') + '"' for term in dict.fromkeys(terms))
         values: list[str | int] = [phrases]
         among = ""
         if allowed is not None:
@@ -178,10 +169,6 @@ class SqliteStore(Store):
         return ids, vectors
 
 
-def _quoted(term: str) -> str:
-    return '"' + term.replace('"', '""') + '"'
-
-
 # --- beside the store --------------------------------------------------------------------
 
 _JOURNAL = "journal.db"
@@ -225,21 +212,18 @@ def _make(folder: Path, busy_seconds: float) -> None:
             made = open_database(Path(beside), busy_seconds)
             with closing(made), made.write() as connection:
                 connection.execute(REMEMBER.sql, {"name": "copying", "value": NOT_BEGUN})
-            _put(Path(beside) / place.name, place)
+            ready = Path(beside) / place.name
+            try:
+                os.link(ready, place)
+            except FileExistsError:  # another copy was faster
+                pass
+            except OSError:  # a disk without links
+                os.replace(ready, place)
     except OSError as error:
         raise StoreError(
             f"cannot make a store in {str(folder)!r} ({error.strerror}); give another place with"
             " --to"
         ) from error
-
-
-def _put(made: Path, place: Path) -> None:
-    try:
-        os.link(made, place)
-    except FileExistsError:  # another copy was faster
-        pass
-    except OSError:  # a disk without links
-        os.replace(made, place)
 
 
 # What only a SQLite file can break: its pages, its foreign keys and its full-text index.

@@ -29,9 +29,11 @@ from clew.errors import (
     StoreError,
     StoreUnavailableError,
 )
+from clew.settings import ChromaSettings
 from clew.settings.place import NAMESPACE
 from clew.stores.file_lock import FileLock
 from clew.stores.vectors.remote import LostError, SearchTraits
+from clew.types import Ids, Scores, Vector, Vectors
 
 if TYPE_CHECKING:
     import httpx
@@ -41,9 +43,6 @@ if TYPE_CHECKING:
     from chromadb.api.rust import RustBindingsAPI
     from chromadb.config import System
     from chromadb.types import Collection as Model
-
-    from clew.settings import ChromaSettings
-    from clew.types import Ids, Scores, Vector, Vectors
 
 
 DATABASE = "clew"

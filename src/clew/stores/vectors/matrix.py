@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.derived_files import MappedArrays, derived_files, remove_files, write_arrays
 from clew.errors import StoreError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from turbovec import TurboQuantIndex
 
     from clew.ports import Embedder, SyncedVectorIndex
@@ -146,7 +146,9 @@ class VectorMatrix:
         with self._lock:
             with self._store.reading():
                 state = self._read(self._state or self._load())
-            if _worth_writing(state):
+            # Where tail or deleted rows outgrow the file.
+            changed = len(state.tail) + int(np.count_nonzero(~state.alive))
+            if changed > max(_WORTH_CHUNKS, _WORTH_SHARE * len(state.base)):
                 state = self._kept(self._sound(state))
             self._state = state
             return state
@@ -240,12 +242,6 @@ class VectorMatrix:
         """The rows in a file; without their codes where none are wanted."""
         state = mapped_rows(path, generation)
         return replace(state, codes=None) if state and self._coded_from is None else state
-
-
-def _worth_writing(state: MatrixRows) -> bool:
-    """Whether tail or deleted rows outgrow the file."""
-    changed = len(state.tail) + int(np.count_nonzero(~state.alive))
-    return changed > max(_WORTH_CHUNKS, _WORTH_SHARE * len(state.base))
 
 
 # The rows of a matrix at one generation of its store, and the nearest among them.

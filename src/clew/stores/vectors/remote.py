@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 
 from clew.errors import ClewError, MissingExtraError, StoreError
-from clew.stores.vectors.matrix import best_first, check_dimension, unknown_chunks
+from clew.stores.vectors.matrix import Embeddings, best_first, check_dimension, unknown_chunks
 
 if TYPE_CHECKING:
     from clew.stores.store import Store
-    from clew.stores.vectors.matrix import Embeddings
     from clew.types import Ids, Scores, Vector, Vectors
 
 

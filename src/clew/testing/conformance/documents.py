@@ -21,7 +21,7 @@ _TASK = Condition(name="entity_type", operator="=", value="task")
 
 
 class DocumentStoreSuite(StoreSuite):
-    """`ports.DocumentStore`."""
+    """Documents as wholes."""
 
     def test_what_is_saved_comes_back_equal(self, store: Store) -> None:
         entry = make_entry("a", *RIVERS, title="Rivers", metadata={"year": 2020}, origin="o")
