@@ -9,8 +9,8 @@ import yaml
 
 from clew.errors import UnreadableError
 from clew.indexing.reading.formats.common import RawFile, ReadResult
-from clew.packs.constitution import PACK
-from clew.packs.constitution.reading import constitution_structure
+from clew.plugins.constitution.pack import PACK
+from clew.plugins.constitution.reading import constitution_structure
 from clew.settings import LimitSettings, ReadSettings
 
 CONSTITUTION = {

@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from clew.mcp.engines import Engines
-from clew.packs.personal.tools import TOOLS as PERSONAL
+from clew.plugins.personal.tools import TOOLS as PERSONAL
 from clew.tools.spec import Caller
 from clew.tools.toolbox import TOOLS
 from tests.unit.mcp_tools import engine_in, settings_for

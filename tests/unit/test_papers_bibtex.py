@@ -8,7 +8,7 @@ import pytest
 
 from clew.indexing.reading.formats.bibliography import read_bibtex
 from clew.indexing.reading.formats.common import RawFile, ReadResult
-from clew.packs.papers.reading import paper_of, read_bib
+from clew.plugins.papers.reading import paper_of, read_bib
 from clew.settings import ReadSettings
 
 NAMES = [

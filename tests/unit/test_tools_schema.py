@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import clew
-from clew.packs.pack import available, load
+from clew.packs import available, load
 from clew.testing.fakes import HashEmbedder
 from clew.tools.spec import Parameter, Tool, definitions
 from clew.tools.toolbox import TOOLS

@@ -5,8 +5,9 @@ To start quickly, only the command that is asked for is imported.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
+from pkgutil import resolve_name
 from typing import Annotated, Any
 
 import typer
@@ -43,7 +44,6 @@ COMMANDS = {
     "show": "inspect.show",
     "delete": "indexing.delete",
     "prune": "graph.prune",
-    "papers": "packs.papers",
     "path": "graph.path",
     "timeline": "graph.timeline",
     "communities": "graph.communities",
@@ -130,18 +130,26 @@ class _Commands(Mapping[str, Any]):
         if name in self._groups:
             text, places = self._groups[name]
             return _Group(name=name, help=text, commands=_Commands(places, {}))
-        module, _, function = self._places[name].rpartition(".")
-        run = getattr(import_module(f"clew.cli.commands.{module}"), function)
+        if name in self._places:
+            module, _, function = self._places[name].rpartition(".")
+            run = getattr(import_module(f"clew.cli.commands.{module}"), function)
+        else:
+            run = resolve_name(self._further()[name][0])
         alone = typer.Typer(rich_markup_mode=None, add_completion=False)
         alone.command(name, hidden=name in HIDDEN)(command(run))
         return get_command(alone)
 
+    def _further(self) -> Mapping[str, Sequence[Any]]:
+        """The commands of plugins, none of which is in a group."""
+        from clew.hookspecs import named  # the core's own commands need no plugin
+
+        return named("commands") if self._groups else {}
+
     def __iter__(self) -> Iterator[str]:
-        yield from self._places
-        yield from self._groups
+        yield from dict.fromkeys((*self._places, *self._further(), *self._groups))
 
     def __len__(self) -> int:
-        return len(self._places) + len(self._groups)
+        return len(list(iter(self)))
 
 
 class _Group(TyperGroup):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.engine.state import EngineState
-    from clew.packs.pack import Pack
+    from clew.hookspecs import Pack
     from clew.types import IndexReport
 
 
@@ -24,7 +24,7 @@ class Packs:
 
     def available(self) -> list[str]:
         """Names of all packs that can be enabled, sorted."""
-        from clew.packs.pack import available
+        from clew.packs import available
 
         return available(self._state.settings.packs.folders)
 
@@ -34,7 +34,7 @@ class Packs:
 
     def get(self, name: str) -> Pack:
         """A pack by its name. Raises `NotFoundError`, `InputError`."""
-        from clew.packs.pack import load
+        from clew.packs import load
 
         return load(name, self._state.settings.packs.folders)
 
@@ -70,7 +70,7 @@ def with_unread_formats(
     """A report, of a run that changed something, with the packs that would read its files."""
     if not report.added + report.changed:
         return report
-    from clew.packs.pack import unread_formats
+    from clew.packs import unread_formats
 
     return replace(report, for_packs=unread_formats(map(str.lower, names), state.store.packs()))
 

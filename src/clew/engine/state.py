@@ -22,6 +22,7 @@ from clew.search.session import Preferences, RecentlyUsed, keeps_snapshot
 from clew.stores.vectors.matrix import KIND as VECTORS
 from clew.text import entity_key
 from clew.wiring import (
+    declare_functional,
     enabled_packs,
     make_communities,
     make_embedder,
@@ -42,10 +43,11 @@ if TYPE_CHECKING:
     from clew.graph.entity_graph import EntityGraph, EntityRanks
     from clew.graph.snapshot import Snapshot
     from clew.graph.vocabulary import Vocabulary
+    from clew.hookspecs import EntityType, FieldKind
     from clew.indexing.isolation.worker import Runner
     from clew.indexing.pipeline import IndexingPipeline
     from clew.models.llm.client import LanguageModelClient
-    from clew.packs.pack import EnabledPacks, EntityType, FieldKind
+    from clew.packs import EnabledPacks
     from clew.ports import CommunityStore, Embedder, Extractor, Reranker, Store, SyncedVectorIndex
     from clew.ports.models import LanguageModel
     from clew.search.ranking.ranker import Ranker
@@ -275,6 +277,7 @@ class EngineState:
         """The steps of indexing; raises where the store's vectors or packs are others."""
         self.bind_embedder()
         self.packs.require()
+        declare_functional(self.settings, self.store, indexing=True)
         return self.ingest
 
     def _load_model_early(self) -> None:
@@ -400,7 +403,7 @@ def persist(
 def publish(store: Store, packs: EnabledPacks, embedder: Embedder) -> None:
     """Bring labels, properties, relationships and vectors of entities up to date."""
     types = packs.entity_types
-    if packs.packs:
+    if packs.packs or types:
         labels = {name: one.label or _pascal_case(name) for name, one in types.items()}
         is_own = store.embedder() == (embedder.name, embedder.dimension)
         embed = embedder.embed_documents if is_own else None

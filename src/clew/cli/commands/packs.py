@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from clew.cli.errors import INCOMPLETE
-from clew.cli.options import Common, WhereOption
+from clew.cli.options import Common
 from clew.cli.output import stdout_console, write_json, write_line
-from clew.errors import InputError
 
 if TYPE_CHECKING:
-    from clew.packs.pack import Pack
+    from clew.hookspecs import Pack
     from clew.settings import Settings
 
 
@@ -23,7 +21,7 @@ PackArgument = Annotated[str, typer.Argument(metavar="NAME", help="As `clew pack
 
 def list_packs(common: Common) -> None:
     """List the packs that there are, and which of them the store has enabled."""
-    from clew.packs.pack import available
+    from clew.packs import available
 
     settings, enabled = _asked(common)
     there = available(settings.packs.folders)
@@ -41,7 +39,7 @@ def list_packs(common: Common) -> None:
 
 def show(common: Common, name: PackArgument) -> None:
     """Say what a pack adds: types, relations, formats, tools."""
-    from clew.packs.pack import load
+    from clew.packs import load
 
     settings, enabled = _asked(common)
     described = {**_described(load(name, settings.packs.folders)), "enabled": name in enabled}
@@ -107,7 +105,7 @@ def test(common: Common, name: PackArgument) -> None:
     """
     import clew
     from clew.evaluation.pack_questions import FIRST, ask_questions
-    from clew.packs.pack import load
+    from clew.packs import load
 
     settings = clew.load_settings(store=common.store, namespace=common.namespace)
     asked = ask_questions(load(name, settings.packs.folders), settings)
@@ -128,72 +126,3 @@ def _print(common: Common, enabled: list[str]) -> None:
         write_json({"enabled": enabled})
     else:
         write_line(f"enabled: {', '.join(enabled) or 'none'}")
-
-
-# `clew papers`.
-
-
-_AUTHORS = 3
-"""Names of a row; of more than that the first stands for all."""
-
-
-class PapersFormat(StrEnum):
-    """How `clew papers` shows what it finds."""
-
-    table = "table"
-    graph = "graph"
-    bibtex = "bibtex"
-
-
-def papers(
-    common: Common,
-    question: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="QUESTION", help="What to look for; else the most cited papers."),
-    ] = None,
-    where: WhereOption = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="Papers, at most.")] = 20,
-    format: Annotated[
-        PapersFormat, typer.Option(help="A table, what they cite of each other, or BibTeX.")
-    ] = PapersFormat.table,
-) -> None:
-    """List papers that the pack `papers` has read, their citations, or their BibTeX."""
-    from clew.packs.papers.tools import bibtex, citations, find_papers, listed
-
-    with common.open() as engine:
-        if "papers" not in engine.packs.enabled():
-            raise InputError("the pack papers is not enabled; run: clew index FILES --pack papers")
-        found = find_papers(engine, " ".join(question or ()), where or (), limit)
-        edges = citations(engine, found) if format is PapersFormat.graph or common.json else []
-    if common.json:
-        write_json({"papers": [listed(one) for one in found], "citations": edges})
-    elif format is PapersFormat.bibtex:
-        write_line(bibtex(found).rstrip())
-    elif format is PapersFormat.graph:
-        for edge in edges:
-            write_line(f"{edge['from']} -{edge['relation']}-> {edge['to']}")
-    else:
-        _print_table([listed(one) for one in found])
-
-
-def _print_table(rows: list[dict[str, Any]]) -> None:
-    from clew.cli.render import table
-
-    lines = [
-        (
-            str(row.get("year", "")),
-            _authors(str(row.get("author", ""))),
-            row["title"],
-            str(row.get("venue", "")),
-            str(row.get("citations", "")),
-            str(row.get("key", "")),
-        )
-        for row in rows
-    ]
-    columns = ("year", "authors", "title", "venue", "citations", "key")
-    stdout_console().print(table(columns, lines))
-
-
-def _authors(names: str) -> str:
-    listed = names.split("; ")
-    return names if len(listed) <= _AUTHORS else f"{listed[0]} et al."

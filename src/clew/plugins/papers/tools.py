@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from heapq import nlargest
 from typing import TYPE_CHECKING, Any
 
-from clew.packs.papers.reading import PAPER
+from clew.plugins.papers.reading import PAPER
 from clew.text import entity_key
 from clew.tools.spec import FULL, WHERE, Arguments, Call, Result, Tool, integer, shape, text
 
