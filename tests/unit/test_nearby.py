@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 import clew
-from clew.search.strategies.graph import (
+from clew.search.strategies.entity_graph import (
     NEAREST,
     Nearest,
     entities_of,

@@ -6,7 +6,7 @@ import pytest
 
 import clew
 from clew.graph.paths import all_paths
-from clew.search.strategies.graph import PATHS, TOGETHER, paths_between, read_paths
+from clew.search.strategies.entity_graph import PATHS, TOGETHER, paths_between, read_paths
 from clew.testing.fakes import HashEmbedder
 from tests.unit.asked import add, day, new_session
 

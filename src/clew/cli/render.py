@@ -13,7 +13,7 @@ from rich.text import Text
 
 from clew.cli.output import Page, Pieces, shown_source
 from clew.cli.safe_stream import printable
-from clew.search.strategies.graph import TOGETHER
+from clew.search.strategies.entity_graph import TOGETHER
 from clew.text import one_line, question_terms, terms
 from clew.types import (
     ContextPart,

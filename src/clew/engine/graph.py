@@ -110,7 +110,7 @@ class Graph:
 
         Raises `InputError` for a depth outside 1 to 3.
         """
-        from clew.search.strategies.graph import related
+        from clew.search.strategies.entity_graph import related
 
         if not 1 <= depth <= NEIGHBOR_DEPTH:
             raise InputError(f"depth {depth!r} cannot be; expected 1 to {NEIGHBOR_DEPTH}")
@@ -155,7 +155,7 @@ class Graph:
         both ends. Raises `InputError` for hops outside 1 to 5 or a limit below 1.
         """
         from clew.graph.paths import all_paths, strongest_path
-        from clew.search.strategies.graph import (
+        from clew.search.strategies.entity_graph import (
             entity_rows,
             read_paths,
             without_detours,

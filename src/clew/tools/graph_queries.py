@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.statistics import RankedEntity
     from clew.search.retrieval.entity_search import EntityHit
-    from clew.search.strategies.graph import CoOccurrence, Related
+    from clew.search.strategies.entity_graph import CoOccurrence, Related
     from clew.tools.spec import Arguments, Call, Result
     from clew.types import Community, Entity, Provenance, Relation, RelationEvidence, TimelineEntry
 
@@ -88,7 +88,7 @@ def _with_neighbors(result: Result, most: int) -> Result:
 
 
 def _result(call: Call, hit: EntityHit, params: Result) -> Result:
-    from clew.search.strategies.graph import near
+    from clew.search.strategies.entity_graph import near
 
     engine = call.engine
     neighbors, more = [], False
@@ -128,7 +128,7 @@ def _result(call: Call, hit: EntityHit, params: Result) -> Result:
 
 def entity_neighbors(call: Call, arguments: Arguments) -> Result:
     """`get_entity_neighbors`."""
-    from clew.search.strategies.graph import TOGETHER, co_occurring, related
+    from clew.search.strategies.entity_graph import TOGETHER, co_occurring, related
 
     engine = call.engine
     entity, remark = named_entity(call, arguments["entity_id"])
@@ -176,7 +176,7 @@ def entity_neighbors(call: Call, arguments: Arguments) -> Result:
 
 def _check_relation_type(call: Call, relation_type: str | None) -> None:
     """Raises `InputError` that names the types that there are, for one that no relation has."""
-    from clew.search.strategies.graph import TOGETHER
+    from clew.search.strategies.entity_graph import TOGETHER
 
     known = (TOGETHER, *RELATION_TYPES, *call.engine.state.packs.relation_types)
     if relation_type is None or relation_type in known:
@@ -188,13 +188,13 @@ def _check_relation_type(call: Call, relation_type: str | None) -> None:
 
 
 def _end(one: Related | CoOccurrence) -> int:
-    from clew.search.strategies.graph import CoOccurrence
+    from clew.search.strategies.entity_graph import CoOccurrence
 
     return one.other_id if isinstance(one, CoOccurrence) else one.entity_id
 
 
 def _neighbor(one: Related | CoOccurrence, entity: Entity, now: datetime) -> Result:
-    from clew.search.strategies.graph import TOGETHER, CoOccurrence
+    from clew.search.strategies.entity_graph import TOGETHER, CoOccurrence
 
     if isinstance(one, CoOccurrence):
         return {
@@ -564,7 +564,7 @@ def _edge(
 
 def _shared_edges(graph: EntityGraph, known: Set[int]) -> list[Result]:
     """Pairs of the entities that a sentence names together and no relation ties, as edges."""
-    from clew.search.strategies.graph import TOGETHER, co_occurring
+    from clew.search.strategies.entity_graph import TOGETHER, co_occurring
 
     return [
         {

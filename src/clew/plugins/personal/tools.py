@@ -246,7 +246,7 @@ _NEIGHBORS = 10
 
 def graph_search_nodes(call: Call, arguments: Arguments) -> Result:
     """Entities that answer a question, by type."""
-    from clew.search.strategies.graph import near
+    from clew.search.strategies.entity_graph import near
 
     engine = call.engine
     wanted = arguments["node_types"] or ["Entity"]

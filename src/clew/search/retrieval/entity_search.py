@@ -10,7 +10,7 @@ import numpy as np
 from clew.graph.paths import neighbourhood
 from clew.graph.snapshot import distinct, find_sorted
 from clew.search.analysis.analyse import MAX_TERMS, find_seeds
-from clew.search.strategies.graph import entity_rows
+from clew.search.strategies.entity_graph import entity_rows
 from clew.text import terms
 
 if TYPE_CHECKING:

@@ -95,7 +95,7 @@ def multi_hop(session: QuerySession) -> RetrievalResult:
 
     The passages that state the first path are among the hits, behind the first third at most.
     """
-    from clew.search.strategies.graph import paths_between
+    from clew.search.strategies.entity_graph import paths_between
 
     found = _follow(session)
     paths, stating = paths_between(session)
@@ -127,7 +127,7 @@ def global_(session: QuerySession) -> RetrievalResult:
 
 def local(session: QuerySession) -> RetrievalResult:
     """The entities nearest to the question: their neighbours, relations and passages."""
-    from clew.search.strategies.graph import nearest_entities, search_neighbourhood
+    from clew.search.strategies.entity_graph import nearest_entities, search_neighbourhood
 
     return search_neighbourhood(session, nearest_entities(session))
 
@@ -239,7 +239,7 @@ def _both_sides(session: QuerySession, ranking: Ranking, sides: tuple[str, str])
 
 def _describing(side: QuerySession, ranking: Ranking) -> Ids:
     """The passage that says what a side is that is the name of an entity."""
-    from clew.search.strategies.graph import defining
+    from clew.search.strategies.entity_graph import defining
 
     words = " ".join(word for word in side.question.split() if terms(word))
     keys = [entity_key(side.question), entity_key(words)]

@@ -14,7 +14,7 @@ from clew.search.answer.blocks import Block, Form, RetrievalResult, after, cite_
 from clew.search.answer.hits import read_relations
 from clew.search.retrieval.channels import Ranking
 from clew.search.retrieval.filters import filtered_entities
-from clew.search.strategies.graph import (
+from clew.search.strategies.entity_graph import (
     Nearest,
     entities_of,
     nearest_entities,

@@ -10,7 +10,7 @@ from clew.graph.export import NamedGraph, as_graphml, as_json, as_text, read_sub
 from clew.graph.subgraph import Subgraph, steiner_tree, subgraph_around
 from clew.search.pipeline import MAX_QUESTION
 from clew.search.session import QuerySession
-from clew.search.strategies.graph import entity_rows, nearest_entities
+from clew.search.strategies.entity_graph import entity_rows, nearest_entities
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
