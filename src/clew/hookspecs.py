@@ -17,7 +17,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules, resolve_name
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import pluggy
 
@@ -132,7 +132,7 @@ class Pack:
     """JSON Lines of `question` and `gold`: titles, or ends of sources, of which one answers it."""
 
 
-class Hooks:
+class Hooks(Protocol):
     """The hooks. Each may be left out; each is asked when what it gives is needed."""
 
     @_hookspec

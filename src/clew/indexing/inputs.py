@@ -23,7 +23,7 @@ from clew.types.values import file_source
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from clew.indexing.reading.formats.common import Reader
+    from clew.hookspecs import Reader
     from clew.settings import LimitSettings, ReadSettings
     from clew.types import Document
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clew.hookspecs import listed
 from clew.indexing.structure.citations import citations, cited_works
 from clew.indexing.structure.code import code_structure
 from clew.indexing.structure.document import (
@@ -20,9 +21,7 @@ from clew.indexing.structure.document import (
     tables,
 )
 from clew.indexing.structure.people import (
-    chat_structure,
     credited,
-    mail_structure,
     minutes_structure,
     signed_blocks,
 )
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
 
 
 READERS: tuple[Callable[[Document], Structure], ...] = (
-    mail_structure,
-    chat_structure,
     minutes_structure,
     fields,
     labels,
@@ -60,8 +57,8 @@ READERS: tuple[Callable[[Document], Structure], ...] = (
 def structure_of(
     document: Document, further: Sequence[Callable[[Document], Structure]] = ()
 ) -> Structure:
-    """What all kinds of structure state, those of `further` readers among them."""
-    found = [read(document) for read in (*further, *READERS)]
+    """What all kinds of structure state, those of `further` readers and of plugins among them."""
+    found = [read(document) for read in (*further, *listed("structures"), *READERS)]
     return Structure(
         entities=tuple(e for one in found for e in one.entities),
         statements=tuple(s for one in found for s in one.statements),

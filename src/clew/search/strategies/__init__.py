@@ -114,8 +114,7 @@ def hierarchical(session: QuerySession) -> RetrievalResult:
 
 def temporal(session: QuerySession) -> RetrievalResult:
     """What `graph` finds within the period that the question names, told in order of time."""
-    # The module of that name takes the function's place in this one when it is imported.
-    return in_period(session, STRATEGIES["graph"])
+    return in_period(session, graph)
 
 
 def global_(session: QuerySession) -> RetrievalResult:

@@ -9,13 +9,6 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from clew.indexing.markdown import MEDIA_TYPE, with_tags
-from clew.indexing.reading.formats.chats import (
-    git_log,
-    is_git_log,
-    is_whatsapp,
-    read_result,
-    whatsapp,
-)
 from clew.indexing.reading.formats.common import (
     RawFile,
     ReadResult,
@@ -50,15 +43,12 @@ _BEGINNING = 4000
 
 
 def read_text(raw: RawFile) -> ReadResult:
-    """A file of source code as it is, one of plain text as its words; a chat or a log by turns."""
+    """A file of source code as it is, one of plain text as its words."""
     media_type = media_type_of(raw.suffix)
     title = _code_title(raw.source) if is_source_code(raw.source) else ""
     text = decode(raw)
     if text.startswith("{\\rtf"):
         raise raw.unreadable("unsupported format (RTF)")
-    for is_one, conversation in ((is_whatsapp, whatsapp), (is_git_log, git_log)):
-        if media_type == "text/plain" and is_one(text):
-            return read_result(raw, conversation(text, raw.source))
     if media_type == "text/plain" and (of_markup := _marked_up(text)):
         return ReadResult(documents=(of_markup(text, raw.source),))
     text = mended(text) if media_type == "text/plain" else text
