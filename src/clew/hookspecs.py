@@ -153,7 +153,7 @@ class Hooks(Protocol):
 
     @_hookspec
     def relation_types(self) -> Sequence[RelationType]:
-        """Kinds of relations that every store knows."""
+        """Kinds of relations that every store knows; a functional one belongs in a pack."""
 
     @_hookspec
     def tools(self) -> Sequence[object]:

@@ -185,8 +185,14 @@ class EnabledPacks:
         """By name, by the name of the inverse, and by synonyms."""
         from clew.hookspecs import listed
 
+        brought = list(listed("relation_types"))
+        if wrong := [one.name for one in brought if one.functional]:
+            raise InputError(
+                f"a plugin declares the functional relation type {wrong[0]!r} for every store;"
+                " declare it in a pack, which a store remembers"
+            )
         declared = [one for pack in self.packs for one in pack.relation_types]
-        declared = [*declared, *listed("relation_types")][::-1]
+        declared = [*declared, *brought][::-1]
         inverses = {one.inverse: one for one in declared if one.inverse}
         synonyms = {name: one for one in declared for name in one.synonyms}
         return {**inverses, **synonyms, **{one.name: one for one in declared}}
@@ -198,6 +204,11 @@ class EnabledPacks:
 
         declared = [one for pack in self.packs for one in pack.entity_types]
         return {one.name: one for one in [*declared, *listed("entity_types")][::-1]}
+
+    @property
+    def functional(self) -> set[str]:
+        """Names of the relation types of which a later fact ends an earlier one."""
+        return {one.name for pack in self.packs for one in pack.relation_types if one.functional}
 
     @property
     def strategies(self) -> Mapping[str, str]:

@@ -59,24 +59,12 @@ def enabled_packs(settings: Settings, store: Store) -> EnabledPacks:
     return EnabledPacks(store.packs(), settings.packs.folders)
 
 
-def declare_functional(settings: Settings, store: Store, *, indexing: bool = False) -> None:
-    """Tell a store which relation types are functional: by the settings, its packs, or plugins.
-
-    Plugins are asked where the store knows of other types than those of the others, and before
-    `indexing`: loading them takes longer than opening a store.
-    """
-    from clew.stores.store import Store as AnyStore
-    from clew.types.relation_types import with_synonyms
-
+def declare_functional(settings: Settings, store: Store) -> None:
+    """Tell a store which relation types are functional: by the settings, or by its packs."""
     packs = enabled_packs(settings, store)
     if len(packs.packs) < len(packs.names):
         return  # what a missing pack says of relations stays as it is
-    declared = [one for pack in packs.packs for one in pack.relation_types]
-    names = {*settings.relations.functional, *(one.name for one in declared if one.functional)}
-    assert isinstance(store, AnyStore)
-    if indexing or with_synonyms(names) != set(store.state().functional):
-        names |= {one.name for one in packs.relation_types.values() if one.functional}
-    store.declare_functional(names)
+    store.declare_functional({*settings.relations.functional, *packs.functional})
 
 
 def _open_store(settings: Settings) -> Store:

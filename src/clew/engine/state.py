@@ -22,7 +22,6 @@ from clew.search.session import Preferences, RecentlyUsed, keeps_snapshot
 from clew.stores.vectors.matrix import KIND as VECTORS
 from clew.text import entity_key
 from clew.wiring import (
-    declare_functional,
     enabled_packs,
     make_communities,
     make_embedder,
@@ -277,7 +276,6 @@ class EngineState:
         """The steps of indexing; raises where the store's vectors or packs are others."""
         self.bind_embedder()
         self.packs.require()
-        declare_functional(self.settings, self.store, indexing=True)
         return self.ingest
 
     def _load_model_early(self) -> None:
