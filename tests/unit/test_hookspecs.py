@@ -92,7 +92,7 @@ def test_a_functional_relation_type_belongs_in_a_pack(tmp_path: Path) -> None:
 
 def test_what_is_no_tool_is_refused_by_name(tmp_path: Path) -> None:
     with registered(NoTool()), clew.open(tmp_path, embedder=HashEmbedder()) as store:
-        outcome = store.tools.call("get_graph_statistics")
+        outcome = store.tools.call("nothing_of_that_name")
 
     assert outcome.is_error
     assert "InputError" in outcome.content["error"]
