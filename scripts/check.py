@@ -31,7 +31,8 @@ STEPS = {
     "neo4j": ["python", "scripts/neo4j_server.py", "fetch"],
     "gds": ["python", "scripts/neo4j_server.py", "fetch", "--gds", "--apoc"],
 }
-TESTS = ["pytest"]
+# Two processes, and the tests of a file in one of them: they share servers.
+TESTS = ["pytest", "-n", "2", "--dist", "loadfile"]
 # Measuring takes two fifths more time, and no test depends on it.
 COVERAGE = ["--cov", "--cov-report=term-missing:skip-covered", "--cov-fail-under=90"]
 
