@@ -132,6 +132,32 @@ class Pack:
     """JSON Lines of `question` and `gold`: titles, or ends of sources, of which one answers it."""
 
 
+class StoreKind(Protocol):
+    """How stores on one kind of server are reached, of which `settings.store` is the address."""
+
+    def open(self, settings: Any) -> Any:  # noqa: ANN401 - `Settings`
+        """The `clew.ports.Store` of the settings' namespace, made where there is none."""
+
+    def exists(self, settings: Any) -> bool:  # noqa: ANN401 - `Settings`
+        """Whether the namespace has a store; none is made."""
+
+    def open_for_copying(self, settings: Any, *, make: bool) -> Any:  # noqa: ANN401 - `Settings`
+        """Its back end, to be copied from or into; raises `InputError` where there is none."""
+
+    def vectors(self, settings: Any, store: Any) -> Any:  # noqa: ANN401 - `Settings`, `Store`
+        """The `clew.ports.SyncedVectorIndex` of the store itself."""
+
+
+class VectorIndexKind(Protocol):
+    """How vectors are searched beside the store."""
+
+    def passages(self, settings: Any, store: Any) -> Any:  # noqa: ANN401 - `Settings`, `Store`
+        """The `clew.ports.SyncedVectorIndex` of the passages with their context."""
+
+    def texts(self, settings: Any, kept: Any) -> Any:  # noqa: ANN401 - `Settings`
+        """That of their texts alone, over embeddings that are kept; None: the store's own does."""
+
+
 class Hooks(Protocol):
     """The hooks. Each may be left out; each is asked when what it gives is needed."""
 
@@ -168,15 +194,12 @@ class Hooks(Protocol):
         """By name, what finds passages: functions as in `clew.search.strategies`."""
 
     @_hookspec
-    def stores(self) -> Mapping[str, object]:
-        """By scheme of an address ("neo4j"), stores on servers: a `clew.wiring.StoreKind`."""
+    def stores(self) -> Mapping[str, StoreKind | str]:
+        """By scheme of an address ("neo4j"), stores on servers; the first is that of examples."""
 
     @_hookspec
-    def vector_indexes(self) -> Mapping[str, Callable[..., Any] | str]:
-        """By the value of the setting `vectors`, what searches vectors beside the store.
-
-        A function of settings and store that gives a `clew.ports.SyncedVectorIndex`.
-        """
+    def vector_indexes(self) -> Mapping[str, VectorIndexKind | str]:
+        """By the value of the setting `vectors`, what searches vectors beside the store."""
 
     @_hookspec
     def language_models(self) -> Mapping[str, Callable[[Any], Any] | str]:

@@ -7,13 +7,16 @@ question loads nothing of indexing.
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING, Literal
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
-from clew.errors import SettingsError
+from clew.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
+    from clew.hookspecs import StoreKind, VectorIndexKind
     from clew.indexing.extension import Extension
     from clew.indexing.isolation.worker import Runner
     from clew.indexing.pipeline import IndexingPipeline
@@ -35,10 +38,8 @@ if TYPE_CHECKING:
     from clew.stores.copy import StoreCopy
     from clew.stores.sqlite.connection import Database
     from clew.stores.sqlite.store import SqliteStore
+    from clew.stores.vectors.matrix import VectorMatrix
     from clew.stores.vectors.texts import TextVectors
-
-TEXTS_ALONE: Literal["traditional"] = "traditional"
-"""The kind of collection in Chroma that holds vectors of texts without their context."""
 
 
 def make_store(settings: Settings) -> Store:
@@ -67,20 +68,41 @@ def declare_functional(settings: Settings, store: Store) -> None:
     store.declare_functional({*settings.relations.functional, *packs.functional})
 
 
-def _open_store(settings: Settings) -> Store:
-    keep_versions = settings.versions.keep
-    if isinstance(settings.store, str):
-        from clew.stores.neo4j.store import Neo4jStore
+def _server(settings: Settings) -> StoreKind:
+    """What reaches the server that the settings name."""
+    from clew.hookspecs import named, there
 
-        place = (settings.store, settings.neo4j, settings.namespace, settings.folder)
-        return Neo4jStore(*place, keep_versions=keep_versions)
-    from clew.stores.large import keywords_from
+    kind: StoreKind = there(named("stores")[str(settings.store).partition("://")[0]][0])
+    return kind
+
+
+def _open_store(settings: Settings) -> Store:
+    if settings.on_server:
+        opened: Store = _server(settings).open(settings)
+        return opened
     from clew.stores.sqlite.store import SqliteStore
 
-    busy, rows = settings.busy_seconds, keywords_from(settings.large)
     return SqliteStore(
-        settings.folder, busy_seconds=busy, keep_versions=keep_versions, indexed_from=rows
+        settings.folder,
+        busy_seconds=settings.busy_seconds,
+        keep_versions=settings.versions.keep,
+        indexed_from=used_from("keywords", settings.large.keywords, "tantivy"),
     )
+
+
+LARGE = 100_000
+"""Passages from which an index that an optional package makes is faster than the store itself;
+docs/scale.md has the figures."""
+
+
+def used_from(setting: str, wanted: str, package: str) -> int | None:
+    """Passages from which a store has such an index beside it; None for never."""
+    installed = find_spec(package) is not None
+    if wanted == "always" and not installed:
+        raise MissingExtraError(f"large.{setting} = 'always'", "large")
+    if wanted == "never" or not installed:
+        return None
+    return LARGE if wanted == "auto" else 1
 
 
 def file_store(store: Store) -> SqliteStore | None:
@@ -92,13 +114,9 @@ def file_store(store: Store) -> SqliteStore | None:
 
 def store_exists(settings: Settings) -> bool:
     """Whether the namespace has a store; none is made."""
-    if not isinstance(settings.store, str):
-        return (settings.folder / "clew.db").is_file()
-    from clew.stores.neo4j.connection import Neo4jDatabase
-    from clew.stores.neo4j.schema import holds_namespace
-
-    with closing(Neo4jDatabase(settings.store, settings.neo4j, settings.namespace)) as database:
-        return holds_namespace(database)
+    if settings.on_server:
+        return _server(settings).exists(settings)
+    return (settings.folder / "clew.db").is_file()
 
 
 def open_for_copying(settings: Settings, *, make: bool) -> StoreCopy:
@@ -108,11 +126,8 @@ def open_for_copying(settings: Settings, *, make: bool) -> StoreCopy:
     """
     from clew.stores.copy import StoreCopy
 
-    if isinstance(settings.store, str):
-        from clew.stores.neo4j import store as on_server
-
-        place = (settings.store, settings.neo4j, settings.namespace, settings.folder)
-        return StoreCopy(on_server.open_for_copying(*place, make=make))
+    if settings.on_server:
+        return StoreCopy(_server(settings).open_for_copying(settings, make=make))
     from clew.stores.sqlite import store as in_file
 
     busy_seconds = settings.busy_seconds
@@ -120,31 +135,31 @@ def open_for_copying(settings: Settings, *, make: bool) -> StoreCopy:
     return StoreCopy(backend)
 
 
+def _beside(settings: Settings) -> VectorIndexKind:
+    """What searches vectors beside the store."""
+    from clew.hookspecs import named, there
+
+    kind: VectorIndexKind = there(named("vector_indexes")[settings.vectors][0])
+    return kind
+
+
 def make_vectors(settings: Settings, store: Store) -> SyncedVectorIndex:
     """The vector index of a store."""
-    if settings.vectors == "qdrant":
-        from clew.stores.vectors.qdrant import QdrantRemote
-        from clew.stores.vectors.remote import SyncedIndex
+    found: SyncedVectorIndex
+    if settings.vectors != "store":
+        found = _beside(settings).passages(settings, store)
+    elif settings.on_server:
+        found = _server(settings).vectors(settings, store)
+    else:
+        found = _matrix(settings, store, store.folder)
+    return found
 
-        return SyncedIndex(
-            store, QdrantRemote(store, settings.qdrant, settings.namespace, settings.folder)
-        )
-    if settings.vectors == "chroma":
-        from clew.stores.vectors.chroma import ChromaRemote
-        from clew.stores.vectors.remote import SyncedIndex
 
-        return SyncedIndex(
-            store, ChromaRemote(settings.chroma, settings.namespace, settings.folder)
-        )
-    if settings.on_server:
-        from clew.stores.neo4j.store import Neo4jStore, Neo4jVectors
-
-        assert isinstance(store, Neo4jStore)
-        return Neo4jVectors(store, settings.folder)
-    from clew.stores.large import codes_from
+def _matrix(settings: Settings, source: Any, folder: Path, *kind: str) -> VectorMatrix:  # noqa: ANN401 - what gives vectors
     from clew.stores.vectors.matrix import VectorMatrix
 
-    return VectorMatrix(store, settings.folder, coded_from=codes_from(settings.large))
+    codes = used_from("vectors", settings.large.vectors, "turbovec")
+    return VectorMatrix(source, folder, *kind, coded_from=codes)
 
 
 def make_text_vectors(settings: Settings, store: Store, embedder: Embedder) -> TextVectors | None:
@@ -154,25 +169,13 @@ def make_text_vectors(settings: Settings, store: Store, embedder: Embedder) -> T
     """
     if settings.embed.vectors != "both":
         return None
-    from clew.stores.large import codes_from
-    from clew.stores.vectors.matrix import VectorMatrix
     from clew.stores.vectors.texts import KeptEmbeddings, TextEmbeddings, TextVectors
 
-    source, rows = TextEmbeddings(store, embedder), codes_from(settings.large)
-    own = VectorMatrix(source, store.folder, "textvectors", coded_from=rows)
-    if settings.vectors != "chroma":
-        return TextVectors(own, own)
-    if settings.chroma.kind == TEXTS_ALONE:
-        raise SettingsError(
-            f"chroma.kind {TEXTS_ALONE!r} and embed.vectors 'both' cannot go together: the"
-            " collection of that kind holds the texts alone; set chroma.kind to 'contextual'"
-        )
-    from clew.stores.vectors.chroma import ChromaRemote
-    from clew.stores.vectors.remote import SyncedIndex
-
-    of_texts = settings.chroma.model_copy(update={"kind": TEXTS_ALONE})
-    remote = ChromaRemote(of_texts, settings.namespace, settings.folder)
-    return TextVectors(own, SyncedIndex(KeptEmbeddings(store, own), remote))
+    own = _matrix(settings, TextEmbeddings(store, embedder), store.folder, "textvectors")
+    beside = None
+    if settings.vectors != "store":
+        beside = _beside(settings).texts(settings, KeptEmbeddings(store, own))
+    return TextVectors(own, beside or own)
 
 
 def make_spare_vectors(store: Store) -> SyncedVectorIndex:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-import clew.stores.large as module
+import clew.wiring as module
 from clew.derived_files import derived_path, read_arrays, write_arrays
 from clew.errors import MissingExtraError
 from clew.settings import LargeSettings
-from clew.stores.large import LARGE, codes_from
 from clew.stores.vectors.matrix import VectorMatrix
+from clew.wiring import LARGE, used_from
 
 if TYPE_CHECKING:
     from clew.types import Ids, Vector, Vectors
@@ -186,9 +186,12 @@ def test_a_file_gets_codes_once_it_is_large_or_they_are_asked_for(
 
 
 def test_when_codes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = [codes_from(LargeSettings(vectors=wanted)) for wanted in ("auto", "always", "never")]
+    found = [
+        used_from("vectors", LargeSettings(vectors=wanted).vectors, "turbovec")
+        for wanted in ("auto", "always", "never")
+    ]
     assert found == [LARGE, 1, None]
     monkeypatch.setattr(module, "find_spec", lambda name: None)
-    assert codes_from(LargeSettings()) is None
+    assert used_from("vectors", LargeSettings().vectors, "turbovec") is None
     with pytest.raises(MissingExtraError, match=r"large.vectors.*clew\[large\]"):
-        codes_from(LargeSettings(vectors="always"))
+        used_from("vectors", LargeSettings(vectors="always").vectors, "turbovec")
