@@ -57,7 +57,15 @@ def checked(*targets: str) -> Callable[[Path], str]:
     """An attack that is files of tests."""
 
     def attack(folder: Path) -> str:
-        said = _output("pytest", "-q", "--basetemp", str(folder / "t"), *targets)
+        said = _output(
+            "pytest",
+            "-q",
+            "-m",
+            "nightly or not nightly",
+            "--basetemp",
+            str(folder / "t"),
+            *targets,
+        )
         return said.splitlines()[-1]
 
     return attack

@@ -2,6 +2,7 @@
 
     uv run python scripts/check.py
     uv run python scripts/check.py --coverage    the lines that no test runs, too; 90 % at least are
+    uv run python scripts/check.py --nightly     the tests that are marked `nightly`, too
 
 Prints a line a step, with the output of the steps that fail; the tests come last and show theirs.
 The exit status is 1 where any step failed.
@@ -36,19 +37,23 @@ TESTS = ["pytest", "-n", "2", "--dist", "loadfile"]
 # Measuring takes two fifths more time, and no test depends on it.
 COVERAGE = ["--cov", "--cov-report=term-missing:skip-covered", "--cov-fail-under=90"]
 
+# Overrides the selection of `pyproject.toml`.
+NIGHTLY = ["-m", "nightly or not nightly"]
+
 
 def main() -> int:
     """Run all steps, whatever comes of the ones before; 0 where all passed."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--coverage", action="store_true", help="measure what the tests run")
+    parser.add_argument("--nightly", action="store_true", help="run the long tests, too")
     given = parser.parse_args()
     failed = [name for name, command in STEPS.items() if not run_step(name, command)]
     if failed:
         print(f"failed: {', '.join(failed)}; the tests run all the same", flush=True)
     # Not captured, so that the last line is pytest's own.
     print("tests", flush=True)
-    measured = COVERAGE if given.coverage else []
-    tests = subprocess.run(uv_run([*TESTS, *measured]), cwd=ROOT, check=False)
+    options = [*(COVERAGE if given.coverage else []), *(NIGHTLY if given.nightly else [])]
+    tests = subprocess.run(uv_run([*TESTS, *options]), cwd=ROOT, check=False)
     return int(bool(failed) or tests.returncode != 0)
 
 

@@ -43,11 +43,12 @@ LIBRARY = ENGINE | {"jobs", "tools", "chat", "library", "clew"}
 ALLOWED: dict[str, frozenset[str]] = {
     **dict.fromkeys(VALUES, VALUES),
     "ports": VALUES,
-    **dict.fromkeys(("indexing", "graph", "models", "stores"), PORTS),
+    "stores": PORTS,
+    **dict.fromkeys(("indexing", "graph", "models"), PORTS | {"stores"}),
     # Questions are answered over the graph's snapshots.
-    "search": PORTS | {"graph"},
-    # Shipped fakes and conformance suites stand beside the steps: they know the ports alone.
-    "testing": PORTS,
+    "search": PORTS | {"graph", "stores"},
+    # Shipped fakes and conformance suites stand beside the steps: they know the store alone.
+    "testing": PORTS | {"stores"},
     # Finding and enabling packs, which plugins declare.
     "packs": PORTS | {"indexing"},
     # No part may import these: the hooks lead to them.

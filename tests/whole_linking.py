@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from clew.indexing.linking import _is_term, similarity
 from clew.indexing.ner.known_terms import KnownTerms, stands_apart
-from clew.ports import Store
+from clew.stores.store import Store
 from clew.text import entity_key, in_full, is_identifier, may_vary, skeleton, term_words
 from clew.types import ChunkExtraction, Extraction
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,23 +50,30 @@ class Sentence:
 
 def read_folder(folder: Path) -> Iterator[tuple[str, Prepared]]:
     """(path below the folder, document read, split and extracted) of every file, in order."""
+    steps = steps_of()
+    for path, document in documents_of(folder):
+        yield path, steps.prepare(document)
+
+
+def steps_of() -> Steps:
+    """The steps with the settings as they are, without a model."""
     settings = Settings()
-    steps = Steps(
+    return Steps(
         tokens=HashEmbedder(),
         extractor=make_extractor(),
         split_settings=settings.split,
         limits=settings.limits,
     )
+
+
+def documents_of(folder: Path) -> Iterator[tuple[str, Document]]:
+    """(path below the folder, document read) of every file that can be read, in order."""
+    settings = Settings().read
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
-        for document in _documents(file, settings):
-            yield file.relative_to(folder).as_posix(), steps.prepare(document)
-
-
-def _documents(file: Path, settings: Settings) -> list[Document]:
-    try:
-        return list(read_file(file, settings.read).documents)
-    except ClewError:  # what cannot be read is not what is measured here
-        return []
+        # What cannot be read is not what is measured here.
+        with suppress(ClewError):
+            for document in read_file(file, settings).documents:
+                yield file.relative_to(folder).as_posix(), document
 
 
 def sentences(path: str, prepared: Prepared) -> Iterator[Sentence]:

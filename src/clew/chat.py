@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from clew.engine import Engine
     from clew.models.llm.budget import Estimate
     from clew.models.llm.client import LanguageModelClient
-    from clew.ports.models import ConversationLog, LanguageModel, ToolCall
+    from clew.ports.models import LanguageModel, ToolCall
+    from clew.stores.sqlite.journal import SqliteConversations
     from clew.tools.spec import Tool
     from clew.tools.toolbox import Toolbox
 
@@ -101,7 +102,7 @@ class Conversation:
         engine: Engine,
         model: LanguageModelClient | None,
         tools: ChatTools,
-        log: ConversationLog,
+        log: SqliteConversations,
         id: str,
         *,
         max_rounds: int = ROUNDS,
@@ -296,7 +297,7 @@ MOST_ROUNDS = 50
 def begin(
     engine: Engine,
     toolbox: Toolbox,
-    log: ConversationLog,
+    log: SqliteConversations,
     *,
     conversation: str | None,
     tools: Sequence[str],

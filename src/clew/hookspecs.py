@@ -154,8 +154,8 @@ class VectorIndexKind(Protocol):
     def passages(self, settings: Any, store: Any) -> Any:  # noqa: ANN401 - `Settings`, `Store`
         """The `clew.ports.SyncedVectorIndex` of the passages with their context."""
 
-    def texts(self, settings: Any, kept: Any) -> Any:  # noqa: ANN401 - `Settings`
-        """That of their texts alone, over embeddings that are kept; None: the store's own does."""
+    def texts(self, settings: Any, store: Any, kept: Any) -> Any:  # noqa: ANN401 - as `passages`
+        """That of their texts alone, whose embeddings `kept` gives; None: the store's own does."""
 
 
 class Hooks(Protocol):

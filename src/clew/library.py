@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.chat import Conversation, Permit
-    from clew.ports.models import ConversationLog
+    from clew.stores.sqlite.journal import SqliteConversations
     from clew.tools.toolbox import Toolbox
 
 
@@ -26,7 +26,7 @@ class Clew(Engine):
         return make_toolbox(self)
 
     @cached_property
-    def conversations(self) -> ConversationLog:
+    def conversations(self) -> SqliteConversations:
         """Conversations that are kept, and forgetting them."""
         from clew.stores.sqlite.journal import SqliteConversations
 

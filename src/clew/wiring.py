@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from contextlib import closing
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from clew.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from clew.hookspecs import StoreKind, VectorIndexKind
     from clew.indexing.extension import Extension
@@ -22,24 +21,17 @@ if TYPE_CHECKING:
     from clew.indexing.pipeline import IndexingPipeline
     from clew.models.llm.client import LanguageModelClient
     from clew.packs import EnabledPacks
-    from clew.ports import (
-        AuditLog,
-        CommunityWriter,
-        Embedder,
-        Extractor,
-        JobStore,
-        RefusalLog,
-        Reranker,
-        Store,
-        SyncedVectorIndex,
-    )
-    from clew.ports.models import LanguageModel, ReplyLog
+    from clew.ports import Embedder, Extractor, Reranker, SyncedVectorIndex
+    from clew.ports.models import LanguageModel
     from clew.settings import Settings
+    from clew.stores.communities import Communities
     from clew.stores.copy import StoreCopy
     from clew.stores.sqlite.connection import Database
+    from clew.stores.sqlite.journal import SqliteAudit, SqliteJobs, SqliteRefusals
     from clew.stores.sqlite.store import SqliteStore
-    from clew.stores.vectors.matrix import VectorMatrix
-    from clew.stores.vectors.texts import TextVectors
+    from clew.stores.state import Replies
+    from clew.stores.store import Store
+    from clew.stores.vectors.matrix import TextVectors
 
 
 def make_store(settings: Settings) -> Store:
@@ -151,15 +143,14 @@ def make_vectors(settings: Settings, store: Store) -> SyncedVectorIndex:
     elif settings.on_server:
         found = _server(settings).vectors(settings, store)
     else:
-        found = _matrix(settings, store, store.folder)
+        from clew.stores.vectors.matrix import VectorMatrix
+
+        found = VectorMatrix(store, settings.folder, coded_from=_coded_from(settings))
     return found
 
 
-def _matrix(settings: Settings, source: Any, folder: Path, *kind: str) -> VectorMatrix:  # noqa: ANN401 - what gives vectors
-    from clew.stores.vectors.matrix import VectorMatrix
-
-    codes = used_from("vectors", settings.large.vectors, "turbovec")
-    return VectorMatrix(source, folder, *kind, coded_from=codes)
+def _coded_from(settings: Settings) -> int | None:
+    return used_from("vectors", settings.large.vectors, "turbovec")
 
 
 def make_text_vectors(settings: Settings, store: Store, embedder: Embedder) -> TextVectors | None:
@@ -169,12 +160,18 @@ def make_text_vectors(settings: Settings, store: Store, embedder: Embedder) -> T
     """
     if settings.embed.vectors != "both":
         return None
-    from clew.stores.vectors.texts import KeptEmbeddings, TextEmbeddings, TextVectors
+    from clew.stores.vectors.matrix import (
+        TextEmbeddings,
+        TextVectors,
+        VectorMatrix,
+        kept_embeddings,
+    )
 
-    own = _matrix(settings, TextEmbeddings(store, embedder), store.folder, "textvectors")
+    read, rows = TextEmbeddings(store, embedder).embeddings, _coded_from(settings)
+    own = VectorMatrix(store, store.folder, "textvectors", coded_from=rows, embeddings=read)
     beside = None
     if settings.vectors != "store":
-        beside = _beside(settings).texts(settings, KeptEmbeddings(store, own))
+        beside = _beside(settings).texts(settings, store, kept_embeddings(store, own))
     return TextVectors(own, beside or own)
 
 
@@ -185,12 +182,10 @@ def make_spare_vectors(store: Store) -> SyncedVectorIndex:
     return VectorMatrix(store, store.folder)
 
 
-def make_communities(settings: Settings, store: Store) -> CommunityWriter:
+def make_communities(settings: Settings, store: Store) -> Communities:
     """The communities and topics of a store."""
     from clew.stores.communities import Communities
-    from clew.stores.store import Store as AnyStore
 
-    assert isinstance(store, AnyStore)
     return Communities(store.backend)
 
 
@@ -221,21 +216,21 @@ def forget_undos(settings: Settings) -> None:
             connection.execute(NO_WAY_BACK.format(table="audit"))
 
 
-def make_jobs(journal: Database) -> JobStore:
+def make_jobs(journal: Database) -> SqliteJobs:
     """The durable jobs of a store."""
-    from clew.stores.sqlite.jobs import SqliteJobs
+    from clew.stores.sqlite.journal import SqliteJobs
 
     return SqliteJobs(journal)
 
 
-def make_refusals(journal: Database) -> RefusalLog:
+def make_refusals(journal: Database) -> SqliteRefusals:
     """The documents of a store that took more than a limit allows."""
     from clew.stores.sqlite.journal import SqliteRefusals
 
     return SqliteRefusals(journal)
 
 
-def make_audit(journal: Database) -> AuditLog:
+def make_audit(journal: Database) -> SqliteAudit:
     """The audit log of a store."""
     from clew.stores.sqlite.journal import SqliteAudit
 
@@ -288,12 +283,10 @@ def make_language_model(
     return LanguageModelClient(provider, settings.llm, make_replies(store))
 
 
-def make_replies(store: Store) -> ReplyLog:
+def make_replies(store: Store) -> Replies:
     """What language models were asked, as the store keeps it."""
     from clew.stores.state import Replies
-    from clew.stores.store import Store as AnyStore
 
-    assert isinstance(store, AnyStore)
     return Replies(store.backend)
 
 

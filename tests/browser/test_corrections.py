@@ -11,7 +11,6 @@ from playwright.sync_api import Page, expect
 
 from clew.errors import InputError
 from clew.indexing.inputs import RawInput
-from clew.wiring import make_jobs
 from tests.browser.conftest import Site, site_in
 
 TEXTS = {
@@ -50,19 +49,6 @@ def test_merging_and_taking_it_back(page: Page, mills: Site) -> None:
     assert entities.get("Jonas Reed").id == before["Jonas Reed"]
     names = [entry["tool"] for entry in mills.engine.tools.call("audit").content["entries"]]
     assert names[:2] == ["undo_change", "merge_entities"]
-
-
-def test_splitting_and_taking_it_back(page: Page, mills: Site) -> None:
-    entities = mills.engine.entities
-    entities.merge("Mara Lind", "Jonas Reed")
-    entity_page(page, mills, "Jonas Reed")
-    page.get_by_role("checkbox", name="Mara Lind").check()
-    page.get_by_role("button", name="Split off what is ticked").click()
-    expect(page.get_by_role("button", name="Undo")).to_be_visible()
-    assert entities.get("Mara Lind").id != entities.get("Jonas Reed").id
-    page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Jonas Reed")
-    assert entities.get("Mara Lind").id == entities.get("Jonas Reed").id
 
 
 def test_renaming_and_retyping_and_taking_it_back(page: Page, mills: Site) -> None:
@@ -186,29 +172,6 @@ def test_a_file_that_was_mended_since_is_chosen_again(
     chooser.set_input_files(file)
     add.click()
     expect(page.locator(".status")).to_have_text("completed", timeout=20_000)
-
-
-def test_what_failed_of_a_folder_is_tried_again(
-    page: Page, mills: Site, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    folder = tmp_path_factory.mktemp("ropes")
-    (folder / "rope.md").write_text("Edda Rowe made the rope.", encoding="utf-8")
-    broken = folder / "broken.json"
-    broken.write_text("{ no", encoding="utf-8")
-    made = make_jobs(mills.engine.state.journal)
-    made.submit("ingest", {"path": str(folder), "roots": [str(folder)]}, description="read ropes")
-    page.goto(mills.door())
-    page.goto(f"{mills.url}/ui/jobs")
-    again = page.get_by_role("button", name="Try again read ropes")
-    again.wait_for(timeout=20_000)
-    broken.write_text('{"text": "Edda Rowe mended the winch."}', encoding="utf-8")
-    again.click()
-    newest = page.get_by_role("row").nth(1)
-    expect(newest).to_contain_text("1 of 1", timeout=20_000)
-    expect(newest.locator(".status")).to_have_text("completed")
-    expect(page.get_by_role("row").nth(2)).to_contain_text("tried again")
-    page.goto(f"{mills.url}/ui/?q=Who mended the winch?")
-    expect(page.locator(".hit").first).to_contain_text("mended the winch")
 
 
 def test_the_versions_of_a_document_are_compared(page: Page, mills: Site) -> None:

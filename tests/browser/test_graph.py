@@ -228,15 +228,6 @@ def test_the_picture_is_used_by_keyboard(page: Page, lights: Site) -> None:
     page.wait_for_url("**entities=*")
 
 
-def test_a_node_is_chosen_by_mouse(page: Page, lights: Site) -> None:
-    page.goto(lights.door())
-    page.goto(f"{lights.url}/ui/graph?entities=Ilse Marrable")
-    drawn(page)
-    page.mouse.click(*place_of(page, lights, "Ilse Marrable"))
-
-    expect(page.locator("#chosen")).to_contain_text("Ilse Marrable")
-
-
 def test_a_graph_is_saved(page: Page, lights: Site, tmp_path: Path) -> None:
     page.goto(lights.door())
     page.goto(f"{lights.url}/ui/graph?entities=Ilse Marrable")

@@ -9,14 +9,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
 
-from clew.ports import CommunityWriter, Store
 from clew.ports.graph import StoredDescription
-from clew.ports.upkeep import SHAPES, Header, Row, Table
-from clew.stores.communities import descriptions_of
+from clew.stores.backend import SHAPES, Header, Table
+from clew.stores.backend import WholeRow as Row
+from clew.stores.communities import Communities, Descriptions
 from clew.stores.copy import StoreCopy
-from clew.stores.enrichments import enrichments_of
+from clew.stores.extractions import Enrichments
 from clew.stores.sqlite.backup import KEPT
 from clew.stores.sqlite.store import SqliteStore, open_for_copying
+from clew.stores.store import Store
 from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry, make_link
 from clew.text import entity_key
 from clew.types import (
@@ -50,7 +51,7 @@ def sqlite_copy(folder: Path, *, make: bool = True) -> Iterator[StoreCopy]:
         yield copy
 
 
-def fill(store: Store, keeper: CommunityWriter) -> None:
+def fill(store: Store, keeper: Communities) -> None:
     """Write texts, let them change and go, mend by hand, tell, read, use, and describe."""
     _save_texts(store)
     _mend(store)
@@ -141,7 +142,7 @@ def _read(store: Store) -> None:
         ),
     )
     store.record_readings({chunks[0]: found, chunks[1]: ChunkExtraction()}, [], [])
-    enrichments_of(store).record_extraction({chunks[1]: found})
+    Enrichments(store.backend).record_extraction({chunks[1]: found})
     ada = StoredDescription(
         key=f"entity:{_entity(store, 'Ada Morn')}",
         name="person Ada Morn",
@@ -150,7 +151,7 @@ def _read(store: Store) -> None:
         documents=("d",),
         basis="b",
     )
-    descriptions_of(store).describe([ada])
+    Descriptions(store.backend).describe([ada])
     store.log_reading({_entity(store, "Ada Morn"): 2, _entity(store, "Mill"): 0})
     store.record_use(chunks[:2], day(2024))
     store.record_use(chunks[:1], day(2024, 2))

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 
 from clew.filters import read_where
-from clew.ports import Store
+from clew.stores.store import Store
 from clew.testing.entries import make_entry
 from tests.filter_cases import Tree, as_data, as_text, meets, some_metadata, trees
 

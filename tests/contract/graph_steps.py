@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.ports import Store
+from clew.stores.store import Store
 from clew.testing.entries import make_entry
 from clew.text import entity_key
 from clew.types import (

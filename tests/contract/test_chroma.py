@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.ports import Store, VectorIndex
+from clew.ports import VectorIndex
 from clew.settings import ChromaSettings
+from clew.stores.store import Store
 from tests.unit.vector_stores import OverSqlite, chroma_index
 
 if TYPE_CHECKING:

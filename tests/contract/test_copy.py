@@ -14,12 +14,12 @@ import pytest
 import clew
 from clew.engine.maintenance import copy, copy_store
 from clew.errors import InputError, StoreError
-from clew.ports.upkeep import CopyReport, Header, Mark, Place, Row, Table
 from clew.settings import load_settings
+from clew.stores.backend import CopyReport, Header, Mark, Place, Table
+from clew.stores.backend import WholeRow as Row
 from clew.stores.communities import Communities
 from clew.stores.copy import StoreCopy
-from clew.stores.sqlite.jobs import SqliteJobs
-from clew.stores.sqlite.journal import SqliteAudit
+from clew.stores.sqlite.journal import SqliteAudit, SqliteJobs
 from clew.stores.sqlite.store import SqliteStore, open_for_copying
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.entries import make_entry

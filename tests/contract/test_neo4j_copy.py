@@ -15,12 +15,12 @@ from neo4j import GraphDatabase
 
 from clew.engine.maintenance import copy, copy_store
 from clew.errors import InputError, StoreError, StoreMismatchError
-from clew.ports.upkeep import SHAPES, CopyReport
 from clew.settings import Neo4jSettings, load_settings
+from clew.stores.backend import SHAPES, CopyReport
 from clew.stores.communities import Communities
+from clew.stores.neo4j.backend import page_query
 from clew.stores.neo4j.connection import Neo4jDatabase
 from clew.stores.neo4j.schema import SCHEMA_VERSION
-from clew.stores.neo4j.tables import page_query
 from clew.stores.sqlite.journal import SqliteAudit
 from clew.stores.sqlite.store import open_journal
 from clew.testing.entries import make_entry
@@ -272,7 +272,7 @@ def test_a_beginning_that_was_interrupted_begins_anew(
         raise Interrupted
 
     with monkeypatch.context() as patch, sqlite_copy(source) as read:
-        patch.setattr("clew.stores.neo4j.tables.clear", fail)
+        patch.setattr("clew.stores.neo4j.backend.clear", fail)
         with place.copy(tmp_path / "here") as written, pytest.raises(Interrupted):
             copy_store(read, written, anew=True)
     assert not to_server(source, place).resumed

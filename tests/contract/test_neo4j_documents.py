@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from clew.errors import InputError, StoreMismatchError
-from clew.ports import Store
 from clew.settings import Neo4jSettings
 from clew.stores.neo4j.store import Neo4jStore
 from clew.stores.sqlite.store import SqliteStore
+from clew.stores.store import Store
 from clew.testing.conformance import DocumentStoreSuite
 from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry, make_link
 from clew.types import Condition, IndexedDocument, Period

@@ -8,7 +8,7 @@ import numpy as np
 
 from clew.ports.graph import StoredDescription
 from clew.stores.communities import Communities, Descriptions
-from clew.stores.enrichments import Enrichments
+from clew.stores.extractions import Enrichments
 from clew.stores.neo4j.store import Neo4jStore
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.conformance.base import chunk_ids_of

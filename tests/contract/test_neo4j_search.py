@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from clew.errors import StoreError
-from clew.ports import CommunityWriter, HybridIndex, Store, VectorIndex
+from clew.ports import HybridIndex, VectorIndex
 from clew.stores import snapshot
 from clew.stores.communities import Communities
 from clew.stores.neo4j import store as search
 from clew.stores.neo4j.store import Neo4jStore, Neo4jVectors
 from clew.stores.sqlite.store import SqliteStore
+from clew.stores.store import Store
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.conformance import KeywordIndexSuite, VectorIndexSuite
 from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry, make_vector
@@ -55,7 +56,7 @@ class TestVectorsOfTheServer(OnNeo4j, VectorIndexSuite):
 
 class TestCommunities(OnNeo4j, CommunityWriterSuite):
     @pytest.fixture
-    def keeper(self, neo4j_store: Neo4jStore) -> CommunityWriter:
+    def keeper(self, neo4j_store: Neo4jStore) -> Communities:
         return Communities(neo4j_store.backend)
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from clew.ports import Store, VectorIndex
+from clew.ports import VectorIndex
 from clew.settings import QdrantSettings
+from clew.stores.store import Store
 from clew.stores.vectors.qdrant import NamespacePoints, QdrantConnection, collection_name
 from clew.testing.entries import EMBEDDER
 from tests.unit.qdrant_server import stand_in

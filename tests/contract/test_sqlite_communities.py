@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from clew.ports import CommunityWriter, Store
 from clew.stores.communities import Communities
 from clew.stores.sqlite.store import SqliteStore
+from clew.stores.store import Store
 from clew.testing.entries import EMBEDDER
 from tests.contract.suites.communities import CommunityWriterSuite
 
@@ -21,6 +21,6 @@ class TestCommunities(CommunityWriterSuite):
         store.close()
 
     @pytest.fixture
-    def keeper(self, store: Store) -> CommunityWriter:
+    def keeper(self, store: Store) -> Communities:
         assert isinstance(store, SqliteStore)
         return Communities(store.backend)

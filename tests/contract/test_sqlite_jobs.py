@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.ports import AuditLog, JobStore
-from clew.stores.sqlite.jobs import SqliteJobs
-from clew.stores.sqlite.journal import SqliteAudit
+from clew.stores.sqlite.journal import SqliteAudit, SqliteJobs
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER
 from tests.contract.suites.jobs import AuditLogSuite, JobStoreSuite
@@ -24,13 +22,13 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 
 class TestJobs(JobStoreSuite):
     @pytest.fixture
-    def jobs(self, store: SqliteStore) -> JobStore:
+    def jobs(self, store: SqliteStore) -> SqliteJobs:
         return SqliteJobs(store.database)
 
 
 class TestAudit(AuditLogSuite):
     @pytest.fixture
-    def log(self, store: SqliteStore) -> AuditLog:
+    def log(self, store: SqliteStore) -> SqliteAudit:
         return SqliteAudit(store.database)
 
 

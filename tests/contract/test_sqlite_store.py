@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from clew.ports import Store, VectorIndex
+from clew.ports import VectorIndex
 from clew.stores.keywords import DerivedKeywords
 from clew.stores.sqlite.store import SqliteStore
+from clew.stores.store import Store
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.conformance import DocumentStoreSuite, KeywordIndexSuite, VectorIndexSuite
 from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import subprocess
@@ -134,10 +135,17 @@ def in_process(
     """The same command and the same outcome within this process: many cases in little time."""
     monkeypatch.chdir(tmp_path)
 
-    def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        monkeypatch.setattr(sys, "argv", ["clew", *map(str, arguments)])
-        with pytest.raises(SystemExit) as exit_:
-            main()
+    def run(
+        *arguments: str | Path, stdin: str | bytes = "", **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        given = io.BytesIO(stdin if isinstance(stdin, bytes) else stdin.encode())
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "argv", ["clew", *map(str, arguments)])
+            patch.setattr(sys, "stdin", io.TextIOWrapper(given, "utf-8"))
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            with pytest.raises(SystemExit) as exit_:
+                main()
         out, err = capfd.readouterr()
         status = exit_.value.code
         return subprocess.CompletedProcess(arguments, int(status or 0), out, err)

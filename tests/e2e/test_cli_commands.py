@@ -36,16 +36,14 @@ def test_without_a_command_shows_help_and_fails(in_process: Run) -> None:
 # --- index
 
 
-def test_index_reports_what_it_did_and_what_it_left_out(
-    clew: Run, in_process: Run, tmp_path: Path
-) -> None:
+def test_index_reports_what_it_did_and_what_it_left_out(in_process: Run, tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "good.md").write_text("# Lorne\n\nThe Lorne is a river.")
     (notes / "empty.md").write_text("")
     (notes / "binary.txt").write_bytes(bytes(range(256)) * 20)
 
-    first = clew("index", "notes", "--json")
+    first = in_process("index", "notes", "--json")
     again = in_process("index", "notes")
 
     report = json.loads(first.stdout)
@@ -71,18 +69,18 @@ def test_index_prunes_and_selects(in_process: Run, tmp_path: Path) -> None:
     assert [json.loads(pruned.stdout)[name] for name in ("added", "pruned")] == [1, 1]
 
 
-def test_index_reads_standard_input(clew: Run, in_process: Run) -> None:
+def test_index_reads_standard_input(in_process: Run) -> None:
     named = ["--source", "inbox/1", "--title", "Letter"]
 
-    done = clew("index", "-", *named, stdin="Dear Ada, the mill is sold.")
+    done = in_process("index", "-", *named, stdin="Dear Ada, the mill is sold.")
 
     shown = json.loads(in_process("show", "inbox/1", "--json").stdout)
     assert done.stdout.strip() == shown["id"]
     assert (shown["title"], shown["text"]) == ("Letter", "Dear Ada, the mill is sold.")
 
 
-def test_index_refuses_standard_input_that_is_not_text(clew: Run) -> None:
-    done = clew("index", "-", stdin=b"caf\xe9")
+def test_index_refuses_standard_input_that_is_not_text(in_process: Run) -> None:
+    done = in_process("index", "-", stdin=b"caf\xe9")
 
     assert done.returncode == 2
     assert "standard input is not UTF-8 text (byte 3 is 0xe9)" in done.stderr
@@ -112,8 +110,8 @@ def test_search_prints_what_the_library_finds(clew: Run, indexed: Library) -> No
     assert found["results"][0]["metadata"]["title"] == "The Mill at Harrow Ford"
 
 
-def test_search_shows_citation_text_scores_and_path(clew: Run, indexed: Library) -> None:
-    done = clew("--store", indexed.store, "search", "Who built the mill at Harrow Ford?")
+def test_search_shows_citation_text_scores_and_path(in_process: Run, indexed: Library) -> None:
+    done = in_process("--store", indexed.store, "search", "Who built the mill at Harrow Ford?")
 
     assert done.stdout.startswith("[1] The Mill at Harrow Ford, Ada Quill, characters 0–")
     assert f"{indexed.folder}/mill.md\n" in done.stdout
@@ -124,25 +122,16 @@ def test_search_shows_citation_text_scores_and_path(clew: Run, indexed: Library)
     assert not any(line.endswith(" ") for line in done.stdout.splitlines())
 
 
-def test_search_prints_the_context_for_a_pipe(clew: Run, indexed: Library) -> None:
+def test_search_prints_the_context_for_a_pipe(in_process: Run, indexed: Library) -> None:
     question = "Who owns the fishing rights?"
     with library_api.open(indexed.store) as engine:
         expected = engine.search(question, strategy="keyword").context.text
 
     options = ("--store", indexed.store, "--strategy", "keyword", "--context")
-    done = clew("search", "-", *options, stdin=question)
+    done = in_process("search", "-", *options, stdin=question)
 
     assert done.stdout == expected + "\n"
     assert "fishing rights" in done.stdout
-
-
-def test_search_filters_on_metadata(in_process: Run, indexed: Library) -> None:
-    filters = ["--where", "year>=2020", "--where", "author=Ada Quill"]
-
-    done = in_process("search", "river Lorne", *filters, "--store", indexed.store, "--json")
-
-    titles = [hit["metadata"]["title"] for hit in json.loads(done.stdout)["results"]]
-    assert titles == ["Tarn Abbey"]
 
 
 def test_a_filter_joins_conditions_and_names_what_is_near_an_unknown_field(
@@ -215,8 +204,8 @@ def test_option_goes_before_environment(
 # --- documents
 
 
-def test_documents_lists_those_that_match(clew: Run, indexed: Library) -> None:
-    listed = clew("documents", "--store", indexed.store, "--where", "year<2022")
+def test_documents_lists_those_that_match(in_process: Run, indexed: Library) -> None:
+    listed = in_process("documents", "--store", indexed.store, "--where", "year<2022")
 
     header, *rows = listed.stdout.splitlines()
     assert header.split() == ["id", "chunks", "date", "title", "source"]
@@ -358,15 +347,6 @@ def test_entities_are_listed_by_name_and_by_type(in_process: Run, indexed: Libra
     assert every[0]["name"] in shown
     assert every[1]["name"] not in shown
     assert in_process("entity", "list", "zzz", *store).stdout == "no entity is like that\n"
-
-
-def test_entity_show_and_neighbors(in_process: Run, indexed: Library) -> None:
-    shown = in_process("entity", "show", "Tarn Abbey", "--store", indexed.store)
-    around = in_process("entity", "neighbors", "Tarn Abbey", "--store", indexed.store, "--json")
-
-    assert "Tarn Abbey is part of the Lorne Estate." in shown.stdout
-    relations = {item["entity"]["name"]: item["relation"] for item in json.loads(around.stdout)}
-    assert relations["Lorne Estate"] == "part_of"
 
 
 # --- upkeep

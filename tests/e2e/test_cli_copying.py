@@ -28,9 +28,9 @@ main()
 """
 
 
-def test_a_store_is_copied_and_compared(clew: Run, library: Library) -> None:
-    first = clew("copy", "--from", library.store, "--to", "there")
-    again = clew("copy", "--from", library.store, "--to", "there", "--json")
+def test_a_store_is_copied_and_compared(in_process: Run, library: Library) -> None:
+    first = in_process("copy", "--from", library.store, "--to", "there")
+    again = in_process("copy", "--from", library.store, "--to", "there", "--json")
 
     assert first.returncode == 0, first.stderr
     lines = first.stdout.splitlines()
@@ -43,27 +43,27 @@ def test_a_store_is_copied_and_compared(clew: Run, library: Library) -> None:
     assert (again.returncode, report["written"], report["resumed"]) == (0, 0, False)
     assert {len(table["digest"]) for table in report["tables"]} == {32}
     assert report["source"] == [str(library.store), "default"]
-    assert clew("check", "--store", "there").returncode == 0
-    assert "Jonas Reed" in clew("search", "Who built the mill?", "--store", "there").stdout
+    assert in_process("check", "--store", "there").returncode == 0
+    assert "Jonas Reed" in in_process("search", "Who built the mill?", "--store", "there").stdout
 
 
-def test_a_namespace_is_copied_under_another_name(clew: Run, library: Library) -> None:
+def test_a_namespace_is_copied_under_another_name(in_process: Run, library: Library) -> None:
     store = ("--store", library.store)
-    there = clew("copy", *store, "--to", library.store, "--to-namespace", "second")
-    back = clew("copy", *store, "--namespace", "second", "--to", "there")
-    stats = clew("stats", "--json", "--store", "there", "--namespace", "second")
+    there = in_process("copy", *store, "--to", library.store, "--to-namespace", "second")
+    back = in_process("copy", *store, "--namespace", "second", "--to", "there")
+    stats = in_process("stats", "--json", "--store", "there", "--namespace", "second")
 
     assert (there.returncode, back.returncode) == (0, 0)
     assert json.loads(stats.stdout)["documents"] == 4
 
 
-def test_what_cannot_be_copied_is_told_in_one_line(clew: Run, library: Library) -> None:
-    clew("index", library.folder / "mill.md", "--store", "other")
+def test_what_cannot_be_copied_is_told_in_one_line(in_process: Run, library: Library) -> None:
+    in_process("index", library.folder / "mill.md", "--store", "other")
     refused = [
-        clew("copy", "--from", "none", "--to", "there"),
-        clew("copy", "--from", library.store, "--to", library.store),
-        clew("copy", "--from", library.store, "--to", "other"),
-        clew("copy", "--from", library.store, "--to", "ftp://there"),
+        in_process("copy", "--from", "none", "--to", "there"),
+        in_process("copy", "--from", library.store, "--to", library.store),
+        in_process("copy", "--from", library.store, "--to", "other"),
+        in_process("copy", "--from", library.store, "--to", "ftp://there"),
     ]
 
     assert {done.returncode for done in refused} == {2}
@@ -74,7 +74,7 @@ def test_what_cannot_be_copied_is_told_in_one_line(clew: Run, library: Library) 
 
 
 def test_an_interrupted_copy_says_so_and_goes_on(
-    clew: Run, library: Library, tmp_path: Path
+    in_process: Run, library: Library, tmp_path: Path
 ) -> None:
     command = ["copy", "--from", str(library.store), "--to", str(tmp_path / "there")]
     with subprocess.Popen(
@@ -87,8 +87,8 @@ def test_an_interrupted_copy_says_so_and_goes_on(
         assert [process.stdout.readline() for _ in range(3)] == ["written\n"] * 3
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=60)
-    opened = clew("stats", "--store", "there")
-    resumed = clew(*command, "--json")
+    opened = in_process("stats", "--store", "there")
+    resumed = in_process(*command, "--json")
 
     assert process.returncode == 130
     assert f"To go on: clew copy --from {library.store} --to {tmp_path / 'there'}" in told
@@ -96,4 +96,4 @@ def test_an_interrupted_copy_says_so_and_goes_on(
     assert f"is an unfinished copy of '{library.store}'" in opened.stderr
     assert f"`clew copy --from {library.store} --to {tmp_path / 'there'}`" in opened.stderr
     assert json.loads(resumed.stdout)["resumed"] is True
-    assert clew("check", "--store", "there").returncode == 0
+    assert in_process("check", "--store", "there").returncode == 0

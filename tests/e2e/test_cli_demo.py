@@ -20,8 +20,8 @@ def test_question_and_answer_share_no_word() -> None:
     assert 8 <= len(corpus) <= 15
 
 
-def test_the_thread_leads_where_words_do_not(clew: Run) -> None:
-    shown = json.loads(clew("demo", "--json").stdout)
+def test_the_thread_leads_where_words_do_not(in_process: Run) -> None:
+    shown = json.loads(in_process("demo", "--json").stdout)
 
     assert shown["places"]["keyword"] is None
     assert shown["places"]["graph"] <= 3

@@ -23,11 +23,11 @@ def data(run: Run, *arguments: str | Path) -> Any:  # noqa: ANN401 - JSON of man
     return json.loads(done.stdout)
 
 
-def test_path_shows_each_tie_with_its_sentence(clew: Run, workshop: Library) -> None:
+def test_path_shows_each_tie_with_its_sentence(in_process: Run, workshop: Library) -> None:
     store = ("--store", workshop.store)
 
-    shown = clew("path", "Mara Lind", "Sole Trust", *store)
-    found = data(clew, "path", "Mara Lind", "Sole Trust", *store)
+    shown = in_process("path", "Mara Lind", "Sole Trust", *store)
+    found = data(in_process, "path", "Mara Lind", "Sole Trust", *store)
 
     # Jonas Weir, who works for the trust, is as near.
     assert (
@@ -43,20 +43,6 @@ def test_path_shows_each_tie_with_its_sentence(clew: Run, workshop: Library) -> 
     nearest = [way[1]["relation"] for way in found["paths"] if len(way) == 2]
     assert "part_of" in nearest
     assert found["notes"] == []
-
-
-def test_weighted_shows_the_strongest_path_alone(in_process: Run, workshop: Library) -> None:
-    store = ("--store", workshop.store)
-    with library_api.open(workshop.store) as engine:
-        expected, _ = engine.graph.paths("Mara Lind", "Sole Trust", max_hops=5, weighted=True)
-
-    found = data(
-        in_process, "path", "Mara Lind", "Sole Trust", "--weighted", "--max-hops", "5", *store
-    )
-
-    assert len(found["paths"]) == len(expected) == 1
-    ties = [(tie["head"], tie["relation"], tie["tail"]) for tie in found["paths"][0]]
-    assert ties == [(tie.head, tie.relation, tie.tail) for tie in expected[0]]
 
 
 def test_no_path_is_said_and_is_no_failure(in_process: Run, workshop: Library) -> None:
@@ -89,23 +75,6 @@ def test_a_path_leads_through_no_journal_and_through_no_year(
     assert "Weirs — published_in → River Works" in ending.stdout
 
 
-def test_a_name_that_is_misspelt_meets_its_neighbours(in_process: Run, workshop: Library) -> None:
-    done = in_process("timeline", "Mara Lynd", "--store", workshop.store)
-
-    assert done.returncode == 2
-    assert re.fullmatch(r"Error: no single entity 'Mara Lynd'; near it: 'Mara Lind'\n", done.stderr)
-
-
-def test_the_beginning_of_one_name_is_taken_and_said(in_process: Run, workshop: Library) -> None:
-    short = in_process("timeline", "Mara", "--store", workshop.store, "--json")
-    whole = in_process("timeline", "Mara Lind", "--store", workshop.store, "--json")
-    assert (short.returncode, short.stdout) == (0, whole.stdout)
-    assert "'Mara' is taken for 'Mara Lind'" in short.stderr
-    path = in_process("path", "Mara", "Pia", "--store", workshop.store)
-    assert path.returncode == 0
-    assert "'Pia' is taken for 'Pia Sand'" in path.stderr
-
-
 def test_timeline_is_in_order_and_ends_with_its_day(in_process: Run, workshop: Library) -> None:
     store = ("--store", workshop.store)
 
@@ -125,20 +94,10 @@ def test_timeline_is_in_order_and_ends_with_its_day(in_process: Run, workshop: L
     assert "Ostby" not in then
 
 
-def test_an_entity_without_dates_has_no_timeline(in_process: Run, tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_text("The mill of Ada Morn stands on the Lorne.")
-    in_process("index", "a.md")
-
-    done = in_process("timeline", "Ada Morn")
-
-    assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr == "Nothing that is known of 'Ada Morn' has a date.\n"
-
-
-def test_communities_and_their_reports(clew: Run, in_process: Run, workshop: Library) -> None:
+def test_communities_and_their_reports(in_process: Run, workshop: Library) -> None:
     store = ("--store", workshop.store)
 
-    listed = clew("communities", *store)
+    listed = in_process("communities", *store)
     found = data(in_process, "communities", *store)
     reports = in_process("communities", "--reports", "--limit", "1", *store)
 
@@ -166,11 +125,11 @@ def test_topics_are_what_several_passages_are_on(in_process: Run, workshop: Libr
 
 
 def test_subgraph_as_text_json_and_graphml(
-    clew: Run, in_process: Run, workshop: Library, tmp_path: Path
+    in_process: Run, workshop: Library, tmp_path: Path
 ) -> None:
     question = ("How is Pia Sand tied to the Sole Trust?", "--store", workshop.store)
 
-    text = clew("subgraph", *question)
+    text = in_process("subgraph", *question)
     found = data(in_process, "subgraph", *question)
     same = in_process("subgraph", *question, "--format", "json")
     filed = in_process("subgraph", *question, "--format", "graphml", "-o", "sub.graphml")
@@ -192,26 +151,6 @@ def test_subgraph_as_text_json_and_graphml(
     assert {node.get("id") for node in drawn.iterfind(".//g:node", SPACE)} == {
         f"e{id_}" for id_ in names
     }
-
-
-def test_subgraph_is_bounded(in_process: Run, workshop: Library) -> None:
-    question = ("subgraph", "Mara Lind", "--hops", "3", "--store", workshop.store)
-
-    small = json.loads(in_process(*question, "--limit", "4", "--json").stdout)
-    short = in_process(*question, "--max-tokens", "20")
-
-    assert small["graph"]["node_count"] == 4
-    assert [remark for remark in small["notes"] if "the neighbourhood holds" in remark] != []
-    assert len(short.stdout.split()) <= 20
-    assert re.search(r"^Note: \d+ entities and ties did not fit", short.stderr, re.MULTILINE)
-
-
-def test_a_subgraph_of_nothing_says_so(in_process: Run) -> None:
-    library_api.open(".clew").close()
-    done = in_process("subgraph", "anything")
-
-    assert (done.returncode, done.stdout) == (0, "")
-    assert "no entity of the graph is near the question" in done.stderr
 
 
 def test_stats_of_the_graph(in_process: Run, workshop: Library) -> None:

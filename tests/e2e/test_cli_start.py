@@ -146,12 +146,12 @@ def test_only_plain_arguments_are_read_quickly(
     ],
 )
 def test_the_quick_way_answers_as_the_long_one(
-    arguments: list[str], indexed: Library, clew: Run
+    arguments: list[str], indexed: Library, in_process: Run
 ) -> None:
     plain = [*arguments, "--store", str(indexed.store)]
-    quick = clew("search", *plain)
+    quick = in_process("search", *plain)
     # A word before the command's name is not plain.
-    long = clew(*plain[-2:], "search", *arguments)
+    long = in_process(*plain[-2:], "search", *arguments)
 
     assert (quick.returncode, quick.stdout, quick.stderr) == (
         long.returncode,

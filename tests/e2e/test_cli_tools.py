@@ -63,8 +63,8 @@ def test_profiles_are_printed(in_process: Run) -> None:
 # --- clew call ---------------------------------------------------------------------------
 
 
-def test_a_tool_is_called(clew: Run, library: Library) -> None:
-    done = clew("call", "get_graph_statistics", "--store", library.store)
+def test_a_tool_is_called(in_process: Run, library: Library) -> None:
+    done = in_process("call", "get_graph_statistics", "--store", library.store)
 
     assert done.returncode == 0
     content = json.loads(done.stdout)
@@ -72,10 +72,12 @@ def test_a_tool_is_called(clew: Run, library: Library) -> None:
     assert content["statistics"]["entities"] > 0
 
 
-def test_arguments_are_read_from_standard_input(clew: Run, library: Library) -> None:
+def test_arguments_are_read_from_standard_input(in_process: Run, library: Library) -> None:
     arguments = json.dumps({"query": "東京"}, ensure_ascii=False)
 
-    done = clew("call", "graph_enhanced_search", "-", "--store", library.store, stdin=arguments)
+    done = in_process(
+        "call", "graph_enhanced_search", "-", "--store", library.store, stdin=arguments
+    )
 
     assert done.returncode == 0, done.stderr
     assert "東京" in {r["entity_name"] for r in json.loads(done.stdout)["results"]}
@@ -102,15 +104,15 @@ def test_failures_are_one_line(
     assert done.stderr.count("\n") == 1
 
 
-def test_a_job_is_waited_for(clew: Run, tmp_path: Path) -> None:
+def test_a_job_is_waited_for(in_process: Run, tmp_path: Path) -> None:
     (tmp_path / "mill.md").write_text("The mill at Harrow Ford was built by Jonas Reed.")
     (tmp_path / "odd.bin").write_bytes(b"\x00\x01\x02")
     store = ("--store", tmp_path / "store")
 
-    read = clew("call", "ingest_document", '{"path": "mill.md"}', *store)
-    odd = clew("call", "ingest_document", '{"path": "odd.bin"}', *store)
+    read = in_process("call", "ingest_document", '{"path": "mill.md"}', *store)
+    odd = in_process("call", "ingest_document", '{"path": "odd.bin"}', *store)
     again = json.loads(read.stdout)
-    asked = clew("call", "query_job_status", json.dumps({"job_id": again["job_id"]}), *store)
+    asked = in_process("call", "query_job_status", json.dumps({"job_id": again["job_id"]}), *store)
 
     assert (read.returncode, again["status"], again["completed"]) == (0, "completed", 1)
     assert again["document"]

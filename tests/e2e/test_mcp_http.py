@@ -22,11 +22,6 @@ ROOT = Path(__file__).parent.parent.parent
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @contextmanager
 def serving(
     folder: Path, *options: str, program: str = "clew"

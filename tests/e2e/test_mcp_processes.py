@@ -26,11 +26,6 @@ HUB = "Harbour"
 """What every entity is tied to; each client makes it, again and again."""
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 # `clew`, which first writes down the number of its process.
 _MAIN = """
 import os, pathlib, sys

@@ -29,11 +29,6 @@ INITIALIZE = {
 }
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @contextmanager
 def started(folder: Path) -> Iterator[subprocess.Popen[str]]:
     """A server that was greeted, and has answered."""

@@ -35,11 +35,6 @@ NOT_SO = ("ended", "planned", "earlier")
 """What a statement is marked by that does not hold now."""
 
 
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 class Clock:
     """The day that it is in the script, for all that asks what time it is."""
 

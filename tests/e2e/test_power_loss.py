@@ -18,7 +18,7 @@ from typing import TypeAlias
 import numpy as np
 import pytest
 
-from clew.stores.sqlite.jobs import SqliteJobs
+from clew.stores.sqlite.journal import SqliteJobs
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.text import entity_key
@@ -32,7 +32,7 @@ WORK = """
 import json, os, sys
 from pathlib import Path
 import clew
-from clew.stores.sqlite.jobs import SqliteJobs
+from clew.stores.sqlite.journal import SqliteJobs
 from clew.testing.fakes import HashEmbedder
 
 stores, texts = map(Path, sys.argv[1:])

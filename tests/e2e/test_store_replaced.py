@@ -33,11 +33,6 @@ with clew.open(sys.argv[1], embedder=HashEmbedder()) as engine:
 """
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @contextmanager
 def serving(folder: Path) -> Iterator[str]:
     """A real server with all tools, and its address."""

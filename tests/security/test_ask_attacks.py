@@ -69,11 +69,6 @@ BODIES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 class Writing(ScriptedLanguageModel):
     """Answers every question alike; where it is held, only once it may go on."""
 

@@ -25,11 +25,6 @@ BELL = "Edda Rowe cast the bell of Port Anselm."
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 def mills(tmp_path: Path) -> Iterator[Engine]:
     with engine_in(tmp_path, "mills") as mills:
         mills.add(MILL, source="mill.md")

@@ -33,11 +33,6 @@ LETTER = "Jonas Reed built the mill at Harrow Ford."
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working directory with settings, a store, and files of two namespaces."""
     monkeypatch.chdir(tmp_path)

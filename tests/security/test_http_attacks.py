@@ -45,11 +45,6 @@ DIGITS = "7" * 5000
 DEEP = "[" * 100_000
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 # --- pages that were lured here
 
 

@@ -284,7 +284,10 @@ def test_a_worker_is_told_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         monkeypatch.setenv(name, "hunter2")
     worker = WorkerProcess(b"")
     try:
-        told = Path(f"/proc/{worker._process.pid}/environ").read_bytes().split(b"\0")
+        # Empty until the last step of exec.
+        environment = Path(f"/proc/{worker._process.pid}/environ")
+        until(environment.read_bytes)
+        told = environment.read_bytes().split(b"\0")
     finally:
         worker.close()
 

@@ -90,11 +90,6 @@ async def stands_still(count: Callable[[], int]) -> None:
             await anyio.sleep(0.3)
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @pytest.mark.anyio
 @pytest.mark.parametrize("revision", [OLD, NEW])
 async def test_a_call_that_is_cancelled_ends(tmp_path: Path, revision: str) -> None:

@@ -417,9 +417,9 @@ def test_a_citation_in_a_document_is_none(tmp_path: Path, mark: str) -> None:
     with clew.open(tmp_path, embedder=HashEmbedder(), language_model=model) as store:
         by_model = store.ask(QUESTION, tell=told.append).text
 
-    for answer in (by_documents, by_model):
-        assert answer.endswith((" [1]", "(unsupported)"))
-        assert mark not in answer
+    for shown in (by_documents, by_model):
+        assert shown.endswith((" [1]", "(unsupported)"))
+        assert mark not in shown
     assert "".join(told).strip() == by_model
 
 

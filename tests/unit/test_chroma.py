@@ -165,11 +165,6 @@ def test_allowed_chunks_that_are_not_in_the_store_are_left_out(
     assert index.search_vector(query, 0)[0].tolist() == []
 
 
-def test_another_dimension_is_refused(open_index: Open) -> None:
-    with pytest.raises(StoreError, match=r"of shape \(3,\); expected \(8,\), from the embedder"):
-        open_index().search_vector(np.ones(3, np.float32), 5)
-
-
 def test_vectors_come_as_asked_even_twice(store: SqliteStore, open_index: Open) -> None:
     index = open_index()
     ids, held = store.embeddings()
@@ -190,29 +185,6 @@ def test_a_store_without_an_embedder_has_nothing_and_asks_for_nothing(
     assert not (empty.folder / "chroma").exists()
     assert index.state()["points"] == 0
     empty.close()
-
-
-def test_threads_may_search_while_another_saves(store: SqliteStore, open_index: Open) -> None:
-    index = open_index()
-    failed: list[Exception] = []
-
-    def search() -> None:
-        try:
-            for _ in range(15):
-                assert len(index.search_vector(make_vector("q"), 5)[0]) == 5
-                index.vectors([1, 2])
-        except Exception as error:  # noqa: BLE001 - shown by the test
-            failed.append(error)
-
-    threads = [threading.Thread(target=search) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for i in range(20, 26):
-        add(store, i, i + 1)
-    for thread in threads:
-        thread.join()
-    assert failed == []
-    assert found(store, index)
 
 
 # --- what is kept where
@@ -395,16 +367,6 @@ def test_another_life_of_the_store_makes_the_collection_again(
         assert caplog.text == ""
         assert found(store, open_index(path=tmp_path / "chroma"))
         assert "a backup was brought back" in caplog.text
-
-
-def test_other_vectors_of_the_same_embedder_replace_those_before(
-    store: SqliteStore, open_index: Open
-) -> None:
-    index = open_index()
-    assert found(store, index)
-    embed_again(store, EMBEDDER, np.array([make_vector(f"finer {i}") for i in range(20)]))
-    assert found(store, index)
-    assert found(store, open_index())
 
 
 def test_two_stores_of_one_namespace_take_it_from_each_other_and_find_their_own(
@@ -761,15 +723,6 @@ def test_nothing_is_printed_or_logged(
         index.close()
     assert capfd.readouterr() == ("", "")
     assert [record.name for record in caplog.records if record.name != "httpx"] == []
-
-
-def test_a_closed_index_says_so(open_index: Open) -> None:
-    index = open_index()
-    index.refresh()
-    index.close()
-    index.close()
-    with pytest.raises(StoreError, match="are closed; open the store again"):
-        index.vectors([1])
 
 
 def test_rows_of_other_lengths_are_left_to_the_next_look(

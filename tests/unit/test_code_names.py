@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.indexing.ner.cased_ner import is_compound, is_run_together
+from clew.indexing.ner.cased_ner import is_compound
 from clew.indexing.ner.code_names import (
     find_code_names,
     find_standards,
@@ -85,12 +85,6 @@ def test_a_version_belongs_to_its_product() -> None:
     }
     assert "Section 3.1" not in names("It says so in Section 3.1 of it.")
     assert not any("3.5" in name for name in names("They lost to Ostmark 3.5 million."))
-
-
-def test_words_that_ran_together_are_no_name() -> None:
-    assert is_run_together("Youshouldstartwithacleanone")
-    assert not any(map(is_run_together, ("Netherlands", "Southampton", "Wolverhampton")))
-    assert names("Youshouldstartwithacleanone today.") == []
 
 
 def test_a_compound_is_made_of_two_words() -> None:

@@ -18,7 +18,6 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from clew.errors import MissingExtraError, ModelError
 from clew.models.cross_encoder import OnnxCrossEncoder, SentenceTransformersReranker
-from clew.models.locate import CROSS_ENCODER, locate_model
 from clew.ports import Reranker
 from clew.settings import RerankSettings, Settings
 from clew.wiring import make_reranker
@@ -204,15 +203,6 @@ def test_threads_share_one_model(model: Path) -> None:
         np.testing.assert_allclose(scores, expected(), atol=1e-4)
 
 
-def test_the_name_of_a_directory_tells_its_weights(model: Path) -> None:
-    name = opened(model).name
-    assert name.startswith("tiny@")
-    assert opened(model).name == name
-
-    write_model(model, seed=6)
-    assert opened(model).name != name
-
-
 def test_a_model_that_reads_no_types(tmp_path: Path) -> None:
     folder = write_model(tmp_path / "two", types=False)
 
@@ -246,25 +236,6 @@ def test_nothing_is_read_before_it_is_needed() -> None:
         ModelError, match=r"cannot find the cross-encoder '\./nowhere'.*set rerank\.model to a"
     ):
         reranker.score(QUESTION, TEXTS)
-
-
-COMMIT = "0" * 40
-
-
-def test_the_hub_cache_needs_no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    repository = tmp_path / "models--owner--model"
-    snapshot = repository / "snapshots" / COMMIT
-    for name in ("onnx/model.onnx", "tokenizer.json", "config.json"):
-        (snapshot / name).parent.mkdir(parents=True, exist_ok=True)
-        (snapshot / name).write_text("{}")
-    (repository / "refs").mkdir()
-    (repository / "refs" / "main").write_text(COMMIT)
-
-    files = locate_model("owner/model", tmp_path, CROSS_ENCODER)
-
-    assert files.weights == snapshot / "onnx/model.onnx"
-    assert not files.private
 
 
 # --- sentence-transformers -----------------------------------------------------------------------

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.stores import deletions
+from clew.stores import changes as deletions
 from clew.testing.fakes import HashEmbedder
 
 

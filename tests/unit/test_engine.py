@@ -15,7 +15,6 @@ import clew
 from clew.errors import InputError, NotFoundError, StoreMismatchError, UnreadableError
 from clew.search.strategies import STRATEGIES
 from clew.testing.fakes import HashEmbedder
-from tests.contexts import parts_of
 
 if TYPE_CHECKING:
     from clew.types import Vectors
@@ -223,52 +222,6 @@ def test_the_graph_leads_to_what_shares_no_word_and_shows_the_thread(
     assert [step.entity for step in path] == ["Tower of Vell", "Ada Morn", "Piet Oss"]
     assert path[0].sentence == "Ada Morn built its great clock."
     assert path[1].sentence == "She was an apprentice of Piet Oss."
-
-
-@pytest.mark.parametrize(
-    "question",
-    ["", "  \n", "what is the of", "?!", "word " * 10_000, "Что построила Ада Морн?", "塔 \ud800"],
-    ids=["empty", "blank", "stop-words", "punctuation", "10000-words", "cyrillic", "surrogate"],
-)
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_odd_questions_get_a_sensible_answer(
-    engine: clew.Clew, folder: Path, strategy: str, question: str
-) -> None:
-    assert engine.search(question, strategy=strategy).hits == (), "of an empty store"
-    engine.index([folder])
-    result = engine.search(question, strategy=strategy)
-    assert len(result.hits) <= 3
-    if not question.strip():
-        assert result.notes == ("the question is empty",)
-        assert result.hits == ()
-
-
-def test_filters_apply_inside_the_search(engine: clew.Clew) -> None:
-    for year in range(1990, 2020):
-        engine.add(
-            f"Ada Morn built a clock, number {year}.", source=f"n{year}", metadata={"year": year}
-        )
-    for strategy in STRATEGIES:
-        result = engine.search(
-            "Which clock did Ada Morn build?", strategy=strategy, where=["year<1993"], limit=10
-        )
-        assert {hit.chunk.metadata["year"] for hit in result.hits} == {1990, 1991, 1992}
-    nothing = engine.search("clock", where=["year>3000"])
-    assert (nothing.hits, nothing.notes) == ((), ("no passage meets the filters",))
-    with pytest.raises(InputError, match="cannot read the filter"):
-        engine.search("clock", where=["year"])
-
-
-def test_the_context_keeps_its_budget_and_cites(engine: clew.Clew, folder: Path) -> None:
-    engine.index([folder])
-    context = engine.search(QUESTION, max_tokens=25).context
-    assert context.tokens <= 25
-    assert len(context.citations) + context.left_out == 3
-    first = context.citations[0]
-    assert context.text.startswith(f"[1] {first.title}")
-    document, _, _ = first.chunk_ids[0].partition("#")
-    shown = [part.text for part in parts_of(context.text)]
-    assert engine.documents.text(document)[first.start : first.end].strip() == shown[0]
 
 
 @pytest.mark.parametrize(("name", "value"), [("limit", 0), ("max_tokens", -1)])

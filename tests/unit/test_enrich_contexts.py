@@ -13,7 +13,7 @@ from clew.indexing.enrichment.contexts import stretch_of
 from clew.library import Clew
 from clew.ports.models import LanguageModel, Reply, Request
 from clew.settings import load_settings
-from clew.stores.enrichments import enrichments_of
+from clew.stores.extractions import Enrichments
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.types import ChunkExtraction, ExtractedRelation, Mention
 
@@ -103,7 +103,7 @@ def test_it_is_taken_back_and_all_that_hangs_on_passages_stays(folder: Path) -> 
             ),
         )
         store.store.record_readings({chunk.id: found})
-        enrichments_of(store.store).record_extraction({chunk.id: found})
+        Enrichments(store.store.backend).record_extraction({chunk.id: found})
         before = rows(store)
 
         store.enrich("context")

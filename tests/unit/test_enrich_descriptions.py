@@ -350,18 +350,6 @@ def test_a_dry_run_says_what_is_used(folder: Path, kind: Described) -> None:
     assert said.output_tokens == pytest.approx(report.usage.output_tokens, rel=0.15)
 
 
-def test_a_budget_stops_it_and_nothing_is_asked_twice(folder: Path) -> None:
-    model = Counting()
-    with opened(folder, model, concurrency=1) as store:
-        (first,) = store.enrich("documents", max_tokens=1)
-        assert "tokens are spent" in first.stopped
-        assert 0 < first.done < 4
-        (rest,) = store.enrich("documents")
-        assert first.done + rest.done == 4
-    prompts = [request.messages[0].text for request in model.asked]
-    assert len(prompts) == len(set(prompts)) == 4
-
-
 def malformed(number: int) -> Callable[[list[str]], object]:
     shapes: list[object] = [
         [], {}, None, "", {"title": 7, "statements": {}}, {"title": "x", "statements": [[]]},
@@ -491,7 +479,8 @@ def mutated(chance: random.Random, texts: list[str]) -> str:
     return reply
 
 
-def test_ten_thousand_malformed_replies_lose_nothing_and_cite_what_is_there(folder: Path) -> None:
+@pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.nightly)])
+def test_malformed_replies_cite_what_is_there(folder: Path, count: int) -> None:
     chance = random.Random(5)
 
     class Malformed(ScriptedLanguageModel):
@@ -510,7 +499,7 @@ def test_ten_thousand_malformed_replies_lose_nothing_and_cite_what_is_there(fold
         tasks = [store.enriching._task(kind, client, None) for kind in KINDS]
         works = [(task, work) for task in tasks for work in task.works(ids, retry=False)]
         there = {c.public_id for c in store.store.chunks(store.store.chunk_ids().tolist())}
-        while model.count < 10_000:
+        while model.count < count:
             task, work = works[model.count % len(works)]
             try:
                 made = task.ask(work).made
@@ -520,5 +509,5 @@ def test_ten_thousand_malformed_replies_lose_nothing_and_cite_what_is_there(fold
             assert set(made.sources) <= there
             assert made.documents
             assert not re.search("[\x00\u202e]", f"{made.title}{made.text}")
-        assert failed > 3000
+        assert failed > 0.3 * count
         assert shown(store) == before

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from clew.errors import NotFoundError
-from clew.stores.enrichments import Enrichments
+from clew.stores.extractions import Enrichments
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.store import Store as AnyStore
+from clew.stores.store import Store
 from clew.testing.conformance.base import chunk_ids_of
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.types import ChunkExtraction, ExtractedRelation, Mention, NewEntity
@@ -24,7 +24,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     made.close()
 
 
-def fill(store: AnyStore) -> None:
+def fill(store: Store) -> None:
     stated = [("Anna", "met", "smith")]
     store.save(make_entry("a", "Anna met the smith.", names=["Anna"], relations=stated))
     store.save(make_entry("b", "Anna met the smith again.", names=["Anna"], relations=stated))
@@ -40,7 +40,7 @@ def reading(*facts: tuple[str, str, str]) -> ChunkExtraction:
     )
 
 
-def content(store: AnyStore) -> list[object]:
+def content(store: Store) -> list[object]:
     """All that the store says of names and relations."""
     rows = [store.relations_by_id([int(i)])[0] for i in store.relation_rows().ids]
     return [store.mention_rows().tolist(), store.aliases(), rows]

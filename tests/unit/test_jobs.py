@@ -25,7 +25,7 @@ from clew.jobs.kinds import make_runner
 from clew.jobs.runner import GROUP, MAX_ATTEMPTS, JobRunner
 from clew.ports import Job
 from clew.settings import JobSettings
-from clew.stores.sqlite.jobs import SqliteJobs
+from clew.stores.sqlite.journal import SqliteJobs
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER
 from clew.testing.fakes import HashEmbedder

@@ -184,11 +184,11 @@ def test_looking_names_up_links_the_same_as_reading_all(
 ) -> None:
     store.delete([info.id for info in store.documents()])
     looking = Linker(store, SETTINGS)
-    for number, names in enumerate(documents):
-        found = extraction(*names)
+    for number, named in enumerate(documents):
+        found = extraction(*named)
         links = looking.links(found)
         assert pairs(links) == whole_links(store, found, SETTINGS.fuzzy_threshold)
-        store.save(make_entry(f"{number}", ". ".join(names), names=names, links=links))
+        store.save(make_entry(f"{number}", ". ".join(named), names=named, links=links))
 
 
 @given(NAMES, NAMES)

@@ -50,11 +50,6 @@ BELL = "Edda Rowe cast the bell of Port Anselm. Edda Rowe works for Skerrow Ligh
 ALICE, BOB, CAROL, DAVE = new_token(), new_token(), new_token(), new_token()
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def token_of(
     name: str, made: tuple[str, str], *namespaces: str, **more: object
 ) -> dict[str, object]:
@@ -313,11 +308,6 @@ async def test_a_stream_tells_of_its_own_namespace_alone(server: Served) -> None
 
 
 # --- limits
-
-
-async def test_host_and_origin_are_checked(server: Served) -> None:
-    assert (await server.post(ALICE[0], Host="evil.example.org")).status_code == 421
-    assert (await server.post(ALICE[0], Origin="https://evil.example.org")).status_code == 403
 
 
 async def test_a_request_that_is_too_large_is_refused(tmp_path: Path) -> None:

@@ -39,11 +39,6 @@ _RANDOM = re.compile(
 """What differs from run to run."""
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 class NextDoor:
     """What is in the other namespace, and how it is called."""
 

@@ -36,11 +36,6 @@ TEXT = "Jonas Reed built the mill at Harrow Ford. Jonas Reed works for Tarn Abbe
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
     with engine_in(tmp_path) as engine:
         engine.add(TEXT, source="mill.md", title="The mill")

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from clew.errors import ClewError
 from clew.graph.snapshot import Adjacency, Snapshot
 from clew.graph.snapshot_files import build
-from clew.stores import aliases as moved_mentions
-from clew.stores.enrichments import Enrichments
+from clew.stores import changes as moved_mentions
+from clew.stores.extractions import Enrichments
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.entries import EMBEDDER, make_entry, make_link

@@ -11,7 +11,7 @@ import pytest
 
 import clew
 from clew.errors import NotFoundError
-from clew.stores.relation_plans import (
+from clew.stores.relations import (
     CONTRADICTED,
     Evidence,
     belief_in,

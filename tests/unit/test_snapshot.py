@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from hypothesis import given
@@ -15,19 +15,24 @@ from hypothesis import strategies as st
 
 from clew.graph.extended_snapshot import ExtendedSnapshot
 from clew.graph.snapshot import Adjacency, Snapshot, find_sorted, narrow
-from clew.graph.snapshot_files import build
+from clew.graph.snapshot_files import build as build_snapshot
 from clew.ports import PassageRow, RelationRows
 from clew.text import terms
 
 if TYPE_CHECKING:
+    from clew.stores.store import Store
     from clew.types import Ids
 
 WORDS = ("clock", "tower", "bell", "river", "of", "the", "Ада", "時計")
 
 
+def build(shelf: Shelf, previous: Snapshot | None = None) -> Snapshot:
+    return build_snapshot(cast("Store", shelf), previous)
+
+
 @dataclass
 class Shelf:
-    """A `SnapshotSource` in memory: chunk by id, as (document, context, sentences, mentions)."""
+    """A store in memory: chunk by id, as (document, context, sentences, mentions)."""
 
     chunks: dict[int, tuple[int, str, list[str], list[tuple[int, int, int]]]] = field(
         default_factory=dict

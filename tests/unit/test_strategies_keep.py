@@ -152,6 +152,7 @@ def test_odd_questions_are_answered_with_care(
     check_shape(engine, result, 5, 4000)
     without_words = strategy == "keyword" and "Ada" not in question
     assert bool(result.hits) == (bool(question) and not without_words)
+    assert ("the question is empty" in result.notes) == (not question)
 
 
 @pytest.mark.parametrize("strategy", EVERY)

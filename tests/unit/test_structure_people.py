@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
-from clew.indexing.structure.readers import structure_of
-from clew.types import Document
 from tests.unit.test_extract import names
 from tests.unit.test_structure_prose import stated
 
@@ -55,38 +51,6 @@ def test_a_name_goes_on_in_the_next_line_of_prose_but_not_of_a_table() -> None:
     assert not any("Moss Piers" in name for name in names(table))
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (
-            "We accept.\n\nYours sincerely,\n\nPaul Okoro\nManaging Director\nNorth Ferries Ltd\n",
-            {
-                ("Paul Okoro", "is_a", "managing director"),
-                ("Paul Okoro", "affiliated_with", "North Ferries Ltd"),
-            },
-        ),
-        (
-            "Participants\n\nMary Holt, Librarian\nDepartment of Maps\nUniversity of Arlen\n"
-            "12 Quay Street\n\nAll were there.",
-            {("Mary Holt", "affiliated_with", "University of Arlen")},
-        ),
-        (
-            "Mary Holt came.\nShe saw the University of Arlen.\nThen Mary went.\n\n"
-            "Paul Simple\nPlanted a tree\nOver there\n",
-            set(),
-        ),
-    ],
-)
-def test_blocks_of_lines_tell_where_somebody_works(
-    text: str, expected: set[tuple[str, str, str]]
-) -> None:
-    found = stated(text, media_type="text/plain", title="Letter")
-
-    persons = {one for one in found if one[1] in ("affiliated_with", "is_a")}
-    assert expected <= persons
-    assert bool(persons) == bool(expected)
-
-
 def test_labelled_lines_are_about_the_subject_of_a_note() -> None:
     text = (
         "# Ines Varga\n\n- **Role**: Head of Engineering\n- **Reports to**: Paul Okoro\n"
@@ -101,21 +65,6 @@ def test_labelled_lines_are_about_the_subject_of_a_note() -> None:
     assert not [one for one in found if one[1] == "defined_in"], "labels of fields define nothing"
 
 
-def test_files_lie_in_the_folders_that_the_text_names() -> None:
-    text = (
-        "Settings are in `/etc/brass/`, mainly /etc/brass/horn.conf and /etc/brass/d/tuba.conf."
-        " Logs go to /var/log/brass. See /etc/brass/keys-*, [4m/etc/brass/x.html[0m,"
-        " /etc/brass/oil-$n and /etc/brass/reed.d: it is new. Use input/output and https://brass.test/etc/brass/x.html."
-    )
-    found = {one for one in stated(text, title="Brass") if one[1] == "located_in"}
-
-    assert found == {
-        ("/etc/brass/horn.conf", "located_in", "/etc/brass/"),
-        ("/etc/brass/d/tuba.conf", "located_in", "/etc/brass/"),
-        ("/etc/brass/reed.d", "located_in", "/etc/brass/"),
-    }
-
-
 def test_lists_define_tools_without_marks() -> None:
     text = (
         "- brasstune - tunes horns\n- brass-gbp: a suite for packages\n- warning - it is loud\n"
@@ -126,31 +75,7 @@ def test_lists_define_tools_without_marks() -> None:
     assert defined == {"brasstune", "brass-gbp"}
 
 
-def test_nobody_is_credited_over_the_end_of_a_sentence() -> None:
-    found = stated("Faults are reported by OpenSSL. In that case, stop. Fixed by J. R. Moss.")
-
-    assert {head for head, relation, _ in found if relation == "credited_in"} == {"J. R. Moss"}
-
-
 def test_references_in_cells_lose_their_marks() -> None:
     table = "| Tool | Uses |\n| --- | --- |\n| Brass | [Horn][1] |\n"
 
     assert ("Brass", "has_uses", "Horn") in stated(table)
-
-
-def test_thanks_for_something_go_to_somebody() -> None:
-    found = stated("Particular thanks for this release go to Mary Holt and Tom Reed for help.")
-
-    assert {head for head, relation, _ in found if relation == "credited_in"} == {
-        "Mary Holt",
-        "Tom Reed",
-    }
-
-
-def test_where_somebody_works_is_told_by_the_lines_themselves() -> None:
-    block = "     Mary Holt, Librarian\n     University of Arlen\n     12 Quay Street"
-    text = f"Fax: 12 34\n\n{block}\n\nEnd."
-    document = Document(source="list", title="List", text=text, media_type="text/plain")
-    said = [s for s in structure_of(document).statements if s.relation_type == "affiliated_with"]
-
-    assert [text[s.start : s.end].startswith("Mary Holt") for s in said] == [True]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import threading
 from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -548,43 +547,6 @@ def test_backups_of_a_collection_are_bounded(tmp_path: Path) -> None:
     (folder / "first.db").unlink()
     desk.call("backup", name="third")
     desk.engine.close()
-
-
-def test_restoring_is_seen_by_whoever_has_the_store_open(tmp_path: Path, stocked: Desk) -> None:
-    other = Desk(tmp_path)
-    question: dict[str, Any] = {"query": "Who wrote about weir 7?", "strategy": "vector"}
-    stocked.call("backup", name="copy")
-    before = other.call("query_documents", **question)["results"]
-    stocked.call("delete_document", document="letter-7", confirm=True)
-    stocked.call("ingest_document", text="Brida Kall dug weir 7.", source="brida")
-    assert "Brida" in other.call("query_documents", **question)["results"][0]["text"]
-    stocked.call("restore", name="copy", confirm=True)
-    assert other.call("query_documents", **question)["results"] == before
-    stocked.call("ingest_document", text="Brida Kall dug weir 7.", source="brida")
-    after = other.call("query_documents", **question, max_tokens=20_000)["results"]
-    assert sum("Brida" in hit["text"] for hit in after) == 1
-    other.engine.close()
-
-
-def test_a_copy_of_another_store_is_restored_by_hand_alone(tmp_path: Path, stocked: Desk) -> None:
-    other = Desk(tmp_path, "other")
-    other.call("ingest_document", text=MILL, source="mill")
-    other.call("search", query="Who built the mill?")
-    own = other.engine.store.folder / "backups" / "copy.db"
-    own.parent.mkdir()
-    stocked.call("backup", name="copy")
-    shutil.copy(stocked.engine.store.folder / "backups" / "copy.db", own)
-    assert "is of another store" in other.refused("restore", name="copy", confirm=True)
-    other.engine.maintenance.restore(own)
-    question: dict[str, Any] = {"query": "Who wrote about weir 7?", "strategy": "vector"}
-    assert (
-        other.call("query_documents", **question)["results"]
-        == stocked.call("query_documents", **question)["results"]
-    )
-    assert other.engine.maintenance.check().problems == ()
-    other.call("backup", name="mine")  # its identity is its own
-    assert other.call("restore", name="mine", confirm=True)["documents"] == 12
-    other.engine.close()
 
 
 def test_what_is_no_sound_backup_changes_nothing(stocked: Desk) -> None:

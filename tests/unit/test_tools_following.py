@@ -220,21 +220,6 @@ def test_the_answering_sentence_stands_where_it_says(engine: Clew) -> None:
     assert TEXTS["Ada Quill"][answer["char_start"] : answer["char_end"]] == answer["text"]
 
 
-def test_a_heading_is_no_answering_sentence_where_a_sentence_answers(tmp_path: Path) -> None:
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        engine.add(
-            "# The light of Skerrow Rock\n\nIt stands on a reef. The builder was Ilse Marrable.",
-            title="Notes",
-        )
-        engine.add("# The light of Ostby\n", title="Ostby")
-        found = call(
-            engine, "query_documents", query="Who was the builder of the light of Skerrow?"
-        )
-        answers = {hit["metadata"]["title"]: hit["answer"]["text"] for hit in found["results"]}
-    assert answers["Notes"] == "The builder was Ilse Marrable."
-    assert "Ostby" in answers["Ostby"], "a passage of a heading alone has no other"
-
-
 def test_the_beginning_of_one_name_is_taken_and_said(engine: Clew) -> None:
     by_prefix = call(engine, "entity_timeline", entity="Ada Q")
     assert by_prefix["entity_name"] == "Ada Quill"

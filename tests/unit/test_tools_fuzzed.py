@@ -82,11 +82,6 @@ def filled(folder: Path) -> Iterator[Fuzzed]:
 
 
 @pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(scope="module")
 def calm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzed]:
     """For tests that only look."""
     with filled(tmp_path_factory.mktemp("calm")) as found:
@@ -197,13 +192,17 @@ _steady = partial(
 )
 
 
-@given(st.data())
-@_steady(max_examples=2000)
-def test_every_tool_answers_whatever_it_is_given(fuzzed: Fuzzed, data: st.DataObject) -> None:
-    tool = data.draw(st.sampled_from(TOOLS))
-    arguments = data.draw(arguments_of(tool, fuzzed.known), label=tool.name)
-    outcome = fuzzed.toolbox.call(tool.name, arguments)
-    check_outcome(fuzzed.engine, tool, arguments, outcome)
+@pytest.mark.parametrize("count", [300, pytest.param(2000, marks=pytest.mark.nightly)])
+def test_every_tool_answers_whatever_it_is_given(fuzzed: Fuzzed, count: int) -> None:
+    @given(st.data())
+    @_steady(max_examples=count)
+    def check(data: st.DataObject) -> None:
+        tool = data.draw(st.sampled_from(TOOLS))
+        arguments = data.draw(arguments_of(tool, fuzzed.known), label=tool.name)
+        outcome = fuzzed.toolbox.call(tool.name, arguments)
+        check_outcome(fuzzed.engine, tool, arguments, outcome)
+
+    check()
 
 
 @pytest.mark.anyio

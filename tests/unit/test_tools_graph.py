@@ -18,9 +18,8 @@ from clew import Clew
 from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.request_end import request
 from clew.testing.fakes import HashEmbedder
-from clew.tools.graph import GRAPH_TOOLS
-from clew.tools.spec import Progress, Tool
-from clew.tools.toolbox import TOOLS, Outcome, Toolbox
+from clew.tools.spec import Progress
+from clew.tools.toolbox import Outcome
 from clew.types import Chunk, ChunkExtraction, Document, Extraction
 
 if TYPE_CHECKING:
@@ -753,38 +752,3 @@ def test_results_keep_to_their_budget_and_say_what_is_left_out(crowded: Clew, bu
     ids = {node["id"] for node in local["graph"]["nodes"]}
     for edge in local["graph"]["edges"]:
         assert {edge["from_entity_id"], edge["to_entity_id"]} <= ids
-
-
-VALUE = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(-3, 12),
-    st.integers(),
-    st.floats(),
-    st.text(st.characters(), max_size=8),
-    st.sampled_from(["Jonas Reed", "Lorne", "both", "uses", "3", "0.5"]),
-    st.lists(st.integers(-1, 12) | st.text(max_size=3), max_size=4),
-    st.dictionaries(st.text(st.characters(), max_size=4), st.text(st.characters()), max_size=2),
-)
-
-
-@pytest.mark.parametrize("tool", GRAPH_TOOLS, ids=lambda tool: str(tool.name))
-@given(data=st.data())
-def test_whatever_is_given_gets_an_answer_or_a_reason(
-    tied: Clew, tool: Tool, data: st.DataObject
-) -> None:
-    required = {p.name: VALUE for p in tool.parameters if p.required}
-    others = {p.name: VALUE for p in tool.parameters if not p.required}
-    arguments = data.draw(st.fixed_dictionaries(required, optional={**others, "more": VALUE}))
-
-    outcome = tied.tools.call(tool.name, arguments)
-
-    assert "failed inside" not in outcome.text
-    json.loads(json.dumps(outcome.content, ensure_ascii=False).encode())
-
-
-def test_core_offers_four_of_the_seven(store: Clew) -> None:
-    box = Toolbox(store, TOOLS, profile="core")
-
-    assert "build_local_graph" in box.call("build_local_graph", {"entity_ids": [1]}).text
-    assert not box.call("get_graph_statistics").is_error

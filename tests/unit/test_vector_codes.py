@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ from clew.stores.vectors.matrix import VectorMatrix
 from clew.wiring import LARGE, used_from
 
 if TYPE_CHECKING:
+    from clew.stores.store import Store
     from clew.types import Ids, Vector, Vectors
 
 ROWS, WIDTH, LIMIT = 6_000, 64, 100
@@ -24,7 +25,7 @@ ROWS, WIDTH, LIMIT = 6_000, 64, 100
 
 @dataclasses.dataclass
 class Held:
-    """`ports.VectorSource` in memory."""
+    """What a matrix reads of a store, in memory."""
 
     ids: Ids
     rows: Vectors
@@ -97,8 +98,8 @@ def held(rows: Vectors) -> Held:
 
 def coded(held: Held, folder: Path) -> VectorMatrix:
     """A matrix that was mapped from a file with codes."""
-    VectorMatrix(held, folder, coded_from=1).persist()
-    matrix = VectorMatrix(held, folder, coded_from=1)
+    VectorMatrix(cast("Store", held), folder, coded_from=1).persist()
+    matrix = VectorMatrix(cast("Store", held), folder, coded_from=1)
     assert matrix._current().codes is not None
     return matrix
 
@@ -155,7 +156,7 @@ def test_damaged_codes_are_made_again(
     place = data.index(codes) + len(codes) // 2
     data[place : place + 8] = bytes(8 * [data[place] ^ 0xFF])
     path.write_bytes(data)
-    matrix = VectorMatrix(held, tmp_path, coded_from=1)
+    matrix = VectorMatrix(cast("Store", held), tmp_path, coded_from=1)
     assert recall(held, matrix) >= 0.999
     assert "is damaged" in caplog.text
     assert (read_arrays(path) or {})["codes"].tobytes() == codes
@@ -164,23 +165,23 @@ def test_damaged_codes_are_made_again(
 def test_codes_that_cannot_be_read_are_done_without(held: Held, tmp_path: Path) -> None:
     odd = np.arange(99, dtype=np.uint8)
     write_arrays(tmp_path, "vectors", 1, {"ids": held.ids, "vectors": held.rows, "codes": odd})
-    assert recall(held, VectorMatrix(held, tmp_path, coded_from=1)) == 1
+    assert recall(held, VectorMatrix(cast("Store", held), tmp_path, coded_from=1)) == 1
 
 
 def test_a_file_gets_codes_once_it_is_large_or_they_are_asked_for(
     held: Held, tmp_path: Path
 ) -> None:
-    VectorMatrix(held, tmp_path, coded_from=ROWS + 1).persist()
+    VectorMatrix(cast("Store", held), tmp_path, coded_from=ROWS + 1).persist()
     path = derived_path(tmp_path, "vectors", 1)
     assert "codes" not in (read_arrays(path) or {})
-    VectorMatrix(held, tmp_path, coded_from=ROWS).persist()
+    VectorMatrix(cast("Store", held), tmp_path, coded_from=ROWS).persist()
     assert "codes" in (read_arrays(path) or {})
     written = path.stat().st_mtime_ns
-    VectorMatrix(held, tmp_path, coded_from=ROWS).persist()
+    VectorMatrix(cast("Store", held), tmp_path, coded_from=ROWS).persist()
     assert path.stat().st_mtime_ns == written
-    assert VectorMatrix(held, tmp_path)._current().codes is None
+    assert VectorMatrix(cast("Store", held), tmp_path)._current().codes is None
     odd = dataclasses.replace(held, rows=near(held.rows[:, :33], ROWS, 6))
-    matrix = VectorMatrix(odd, tmp_path, "odd", coded_from=1)
+    matrix = VectorMatrix(cast("Store", odd), tmp_path, "odd", coded_from=1)
     matrix.persist()
     assert recall(odd, matrix) == 1
 

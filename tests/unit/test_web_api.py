@@ -9,8 +9,7 @@ import pytest
 from jsonschema import validate  # type: ignore[import-untyped]
 from starlette.testclient import TestClient
 
-from clew.tools.toolbox import TOOLS
-from clew.web.endpoints import ENDPOINTS, PREFIX, TOOL_NAMES
+from clew.web.endpoints import ENDPOINTS, PREFIX
 from tests.unit.test_web_login import OWNER, READER, explorer, log_in
 
 OWN = {"Authorization": f"Bearer {OWNER[0]}"}
@@ -82,6 +81,13 @@ def test_results_are_as_described(tmp_path: Path, path: str, query: dict[str, st
         ("GET", "documents?namespace=secret", 404),
         ("DELETE", "relations/999", 404),
         ("POST", "documents", 400),
+        ("POST", "ask", 400),
+        ("PUT", "search", 404),
+        ("PATCH", "documents/mill", 404),
+        ("OPTIONS", "search", 404),
+        ("GET", f"graph?entities={'9' * 25}", 400),
+        ("GET", f"graph?entities={'9' * 5000}", 400),
+        ("GET", "jobs?cursor=zzz", 404),
     ],
 )
 def test_failures_are_problems(tmp_path: Path, method: str, path: str, status: int) -> None:
@@ -97,13 +103,15 @@ def test_failures_are_problems(tmp_path: Path, method: str, path: str, status: i
 def test_without_a_token_or_the_right_nothing_is_told(tmp_path: Path) -> None:
     with explorer(tmp_path) as client:
         nobody = client.get(f"{PREFIX}/documents")
+        asking = client.post(f"{PREFIX}/ask", json={"query": "mill"})
         reader = client.post(
             f"{PREFIX}/documents",
             json={"text": "Bells."},
             headers={"Authorization": f"Bearer {READER[0]}"},
         )
 
-    assert nobody.status_code == 401
+    assert nobody.status_code == asking.status_code == 401
+    assert asking.headers["content-type"] == "application/problem+json"
     assert nobody.headers["www-authenticate"] == "Bearer"
     assert reader.status_code == 403
 
@@ -122,56 +130,6 @@ def test_a_cookie_alone_writes_nothing(tmp_path: Path) -> None:
     assert (alone.status_code, asked.status_code) == (403, 403)
     assert with_token.status_code == 202
     assert {d["source"] for d in listed["documents"]} == {"mill", "bell"}
-
-
-def test_a_list_is_paged_by_cursor(tmp_path: Path) -> None:
-    with explorer(tmp_path) as client:
-        for number in range(5):
-            sent = {"text": f"Note {number}.", "source": f"note {number}"}
-            client.post(f"{PREFIX}/documents", json=sent, headers=OWN)
-        found, cursor = [], None
-        for _ in range(10):
-            query = {"limit": "2", **({"cursor": cursor} if cursor else {})}
-            page = client.get(f"{PREFIX}/documents", params=query, headers=OWN).json()
-            found += [d["source"] for d in page["documents"]]
-            cursor = page["next_cursor"]
-            if not cursor:
-                break
-
-    assert found == ["mill", *(f"note {n}" for n in range(5))]
-
-
-def test_tools_of_the_explorer_have_names_of_their_own() -> None:
-    assert len(TOOL_NAMES) > len(TOOLS)
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "status"),
-    [
-        ("PUT", "search", 404),
-        ("PATCH", "documents/mill", 404),
-        ("OPTIONS", "search", 404),
-        ("GET", f"graph?entities={'9' * 25}", 400),
-        ("GET", f"graph?entities={'9' * 5000}", 400),
-        ("GET", "jobs?cursor=zzz", 404),
-        ("POST", "ask", 400),
-    ],
-)
-def test_odd_requests_get_problems(tmp_path: Path, method: str, path: str, status: int) -> None:
-    with explorer(tmp_path) as client:
-        answer = client.request(method, f"{PREFIX}/{path}", headers=OWN)
-
-    assert answer.status_code == status
-    assert answer.headers["content-type"] == "application/problem+json"
-    assert answer.json()["detail"]
-
-
-def test_asking_without_a_token_is_a_problem(tmp_path: Path) -> None:
-    with explorer(tmp_path) as client:
-        answer = client.post(f"{PREFIX}/ask", json={"query": "mill"})
-
-    assert answer.status_code == 401
-    assert answer.headers["content-type"] == "application/problem+json"
 
 
 def test_a_forged_form_token_of_any_letters_is_refused(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from clew.ports import Store
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.state import COUNT_CHANGE
+from clew.stores.store import Store
 from clew.stores.vectors.chroma import ChromaRemote
 from clew.stores.vectors.qdrant import QdrantRemote
 from clew.stores.vectors.remote import SyncedIndex
@@ -19,8 +19,9 @@ from clew.testing.conformance import VectorIndexSuite
 from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry, make_vector
 
 if TYPE_CHECKING:
-    from clew.ports import EmbeddingSource, Store, VectorIndex
+    from clew.ports import VectorIndex
     from clew.settings import ChromaSettings, QdrantSettings
+    from clew.stores.store import Store
     from clew.types import Ids, Vector, Vectors
 
 
@@ -45,7 +46,7 @@ def qdrant_index(
 
 
 def chroma_index(
-    store: EmbeddingSource, settings: ChromaSettings, namespace: str, folder: Path
+    store: Store, settings: ChromaSettings, namespace: str, folder: Path
 ) -> SyncedIndex:
     return SyncedIndex(store, ChromaRemote(settings, namespace, folder))
 

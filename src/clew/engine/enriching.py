@@ -20,8 +20,10 @@ from clew.errors import (
     NoLanguageModelError,
     check_several,
 )
-from clew.ports.graph import Described, DescriptionLog, Enriched, Enrichment, EnrichmentLog
+from clew.ports.graph import Described, Enriched, Enrichment
 from clew.ports.models import Task as LlmTask
+from clew.stores.communities import Descriptions
+from clew.stores.extractions import Enrichments
 from clew.types import EnrichmentReport, Skipped
 from clew.wiring import make_language_model, make_replies
 
@@ -53,16 +55,16 @@ class Enriching:
         self._state = state
 
     @cached_property
-    def _log(self) -> EnrichmentLog:
-        from clew.stores.enrichments import enrichments_of
+    def _log(self) -> Enrichments:
+        from clew.stores.extractions import Enrichments
 
-        return enrichments_of(self._state.store)
+        return Enrichments(self._state.store.backend)
 
     @cached_property
-    def _descriptions(self) -> DescriptionLog:
-        from clew.stores.communities import descriptions_of
+    def _descriptions(self) -> Descriptions:
+        from clew.stores.communities import Descriptions
 
-        return descriptions_of(self._state.store)
+        return Descriptions(self._state.store.backend)
 
     def enrich(
         self,

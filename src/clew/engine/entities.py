@@ -245,11 +245,13 @@ class Entities:
         """
         from clew.indexing.enrichment.descriptions import with_verdicts
         from clew.indexing.suggestions import suggest_merges
-        from clew.stores.communities import descriptions_of
+        from clew.stores.communities import Descriptions
 
         store = self._state.store
         found = suggest_merges(store.known_names(), store.link_rules())
-        return with_verdicts(found, descriptions_of(store).descriptions("link"))[: max(0, limit)]
+        return with_verdicts(found, Descriptions(store.backend).descriptions("link"))[
+            : max(0, limit)
+        ]
 
     def refuse(self, name: str | Entity, other: str | Entity) -> list[str]:
         """Keep two entities apart from now on; the names that this is new of, for `allow`."""

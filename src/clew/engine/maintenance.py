@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from clew.errors import InputError, StoreError, check_several
-from clew.ports.upkeep import SHAPES, CopyReport, Mark, Table, TableCopy
+from clew.stores.backend import SHAPES, CopyReport, Mark, Table, TableCopy
 from clew.types import IndexReport, document_id
 from clew.wiring import file_store, forget_undos, make_audit, make_replies, open_for_copying
 
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from clew.indexing.pipeline import IndexCounts
     from clew.ports import AuditEntry
     from clew.ports.models import LoggedReply
-    from clew.ports.upkeep import Header, Key, Row
     from clew.settings import Settings
+    from clew.stores.backend import Header, Key
+    from clew.stores.backend import WholeRow as Row
     from clew.stores.copy import StoreCopy
     from clew.stores.sqlite.reindex import Staging
     from clew.stores.sqlite.store import SqliteStore

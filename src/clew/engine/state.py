@@ -47,11 +47,13 @@ if TYPE_CHECKING:
     from clew.indexing.pipeline import IndexingPipeline
     from clew.models.llm.client import LanguageModelClient
     from clew.packs import EnabledPacks
-    from clew.ports import CommunityStore, Embedder, Extractor, Reranker, Store, SyncedVectorIndex
+    from clew.ports import Embedder, Extractor, Reranker, SyncedVectorIndex
     from clew.ports.models import LanguageModel
     from clew.search.ranking.ranker import Ranker
     from clew.settings import Settings
+    from clew.stores.communities import Communities
     from clew.stores.sqlite.connection import Database
+    from clew.stores.store import Store
     from clew.types import Vector
 
     Progress = Callable[[str, int, int | None], None]
@@ -224,7 +226,7 @@ class EngineState:
             return self._entity_ranks
 
     @property
-    def communities(self) -> CommunityStore:
+    def communities(self) -> Communities:
         """Communities and topics, brought up to the store's generation."""
         self.update_communities(self.progress)
         return self.kept_communities

@@ -11,9 +11,10 @@ from clew.errors import StoreBusyError, StoreError, StoreUnavailableError
 from clew.wiring import make_spare_vectors, make_text_vectors, make_vectors
 
 if TYPE_CHECKING:
-    from clew.ports import Embedder, Store, SyncedVectorIndex
+    from clew.ports import Embedder, SyncedVectorIndex
     from clew.settings import Settings
-    from clew.stores.vectors.texts import TextVectors
+    from clew.stores.store import Store
+    from clew.stores.vectors.matrix import TextVectors
 
 logger = logging.getLogger("clew")
 

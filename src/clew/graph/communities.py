@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,14 +18,7 @@ from clew.graph.topics import (
     mean_direction,
     title_of,
 )
-from clew.ports import (
-    CommunityChanges,
-    CommunityReport,
-    GraphStore,
-    PassageStore,
-    ReportBasis,
-    SnapshotSource,
-)
+from clew.ports import CommunityChanges, CommunityReport, ReportBasis
 from clew.text import terms
 from clew.types.results import statement_text
 
@@ -36,7 +29,9 @@ if TYPE_CHECKING:
 
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.snapshot import Ints, Snapshot
-    from clew.ports import CommunityWriter, Partition, RelationRows, VectorIndex
+    from clew.ports import Partition, RelationRows, VectorIndex
+    from clew.stores.communities import Communities
+    from clew.stores.store import Store
     from clew.types import Ids, Relation
 
     Values = NDArray[np.float64]
@@ -217,15 +212,11 @@ _BATCH = 500
 """Communities that are read at once."""
 
 
-class ReportStore(PassageStore, GraphStore, SnapshotSource, Protocol):
-    """What reports are read from."""
-
-
 @dataclass(frozen=True, slots=True)
 class ReportMaker:
     """Makes reports from one state of a store."""
 
-    store: ReportStore
+    store: Store
     vectors: VectorIndex
     snapshot: Snapshot
     graph: EntityGraph
@@ -235,7 +226,7 @@ class ReportMaker:
 
     @classmethod
     def of(
-        cls, store: ReportStore, vectors: VectorIndex, snapshot: Snapshot, graph: EntityGraph
+        cls, store: Store, vectors: VectorIndex, snapshot: Snapshot, graph: EntityGraph
     ) -> ReportMaker:
         """Of the store as it stands."""
         return cls(store, vectors, snapshot, graph, store.chunk_ids(), store.relation_rows())
@@ -418,8 +409,8 @@ class Changed:
 
 
 def refresh_communities(
-    store: ReportStore,
-    communities: CommunityWriter,
+    store: Store,
+    communities: Communities,
     snapshot: Snapshot,
     graph: EntityGraph,
     vectors: VectorIndex,
@@ -471,7 +462,7 @@ def _without_report(
     return now.ids[large & (changed | new | np.isin(now.ids, outdated))]
 
 
-def _outdated(store: ReportStore, communities: CommunityWriter) -> list[int]:
+def _outdated(store: Store, communities: Communities) -> list[int]:
     """Communities whose report speaks of chunks or names that are no more."""
     bases = communities.report_bases()
     present = set(store.chunk_ids().tolist())

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.graph.snapshot import Floats, Ints, Snapshot
-    from clew.ports import RelationRows, SnapshotSource
+    from clew.ports import RelationRows
+    from clew.stores.store import Store
     from clew.types import Entity, Ids
 
     Values = NDArray[np.float64]
@@ -390,7 +391,7 @@ _Kept = TypeVar("_Kept", EntityGraph, EntityRanks)
 
 
 def current_entity_graph(
-    source: SnapshotSource,
+    source: Store,
     snapshot: Snapshot | None,
     folder: Path,
     previous: EntityGraph | None = None,
@@ -406,7 +407,7 @@ def current_entity_graph(
 
 
 def current_entity_ranks(
-    source: SnapshotSource,
+    source: Store,
     snapshot: Snapshot | None,
     folder: Path,
     previous: EntityRanks | None = None,
@@ -419,7 +420,7 @@ def current_entity_ranks(
 
 
 def _built(
-    source: SnapshotSource, snapshot: Snapshot | None, folder: Path
+    source: Store, snapshot: Snapshot | None, folder: Path
 ) -> tuple[EntityGraph, EntityRanks]:
     with source.reading():
         snapshot = current_snapshot(source, folder, snapshot)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
@@ -18,19 +18,13 @@ if TYPE_CHECKING:
 
     from clew.graph.entity_graph import EntityGraph, EntityRanks
     from clew.graph.subgraph import Subgraph
-    from clew.ports import DocumentStore, EntityEditor, GraphStore, PassageStore
+    from clew.stores.store import Store
     from clew.types import Entity, Relation
-
-    class ExportStore(DocumentStore, GraphStore, EntityEditor, Protocol):
-        """What exporting needs of a store."""
 
     NodeData: TypeAlias = tuple[str, Mapping[str, object]]
     """Name and data."""
     EdgeData: TypeAlias = tuple[str, str, str, Mapping[str, object]]
     """Name, names of the nodes that it leads from and to, data."""
-
-    class SubgraphStore(PassageStore, GraphStore, Protocol):
-        """What reading a subgraph needs of a store."""
 
 
 _BATCH = 500
@@ -47,7 +41,7 @@ NOT_XML = {code: None for code in range(32) if code not in (9, 10, 13)} | {
 }
 
 
-def export(store: ExportStore, format: str) -> Iterator[str]:
+def export(store: Store, format: str) -> Iterator[str]:
     """Pieces of text; raises `InputError` for an unknown format."""
     if format == "graphml":
         return graphml(
@@ -97,7 +91,7 @@ def _xml(value: object) -> str:
     return STEERING.sub(lambda match: f"&#{ord(match.group())};", allowed)
 
 
-def _jsonl(store: ExportStore) -> Iterator[str]:
+def _jsonl(store: Store) -> Iterator[str]:
     for document in store.documents():
         text = "".join(section.text for section in store.document_sections(document.id))
         yield _line("document", {**asdict(document), "text": text})
@@ -123,13 +117,13 @@ def _plain(value: object) -> object:
     raise TypeError(f"cannot write {value!r} as JSON")
 
 
-def _entities(store: GraphStore) -> Iterator[Entity]:
+def _entities(store: Store) -> Iterator[Entity]:
     ids = sorted({alias.entity_id for alias in store.aliases()})
     for start in range(0, len(ids), _BATCH):
         yield from store.entities(ids[start : start + _BATCH])
 
 
-def _relations(store: GraphStore) -> Iterator[Relation]:
+def _relations(store: Store) -> Iterator[Relation]:
     """Every relation once: with the entity that it starts from."""
     ids = sorted({alias.entity_id for alias in store.aliases()})
     for entity_id in ids:
@@ -176,7 +170,7 @@ class NamedGraph:
 
 
 def read_subgraph(
-    store: SubgraphStore, graph: EntityGraph, subgraph: Subgraph, ranks: EntityRanks
+    store: Store, graph: EntityGraph, subgraph: Subgraph, ranks: EntityRanks
 ) -> NamedGraph:
     """Look up a subgraph's entities, the relations that state its edges, and their sentences."""
     rows = np.array(subgraph.entities, dtype=np.int64)
@@ -214,7 +208,7 @@ def _ids(graph: EntityGraph, pair: tuple[int, int]) -> tuple[int, int]:
 
 
 def _relations_of(
-    store: SubgraphStore, graph: EntityGraph, pairs: Mapping[int, tuple[int, int]]
+    store: Store, graph: EntityGraph, pairs: Mapping[int, tuple[int, int]]
 ) -> dict[tuple[int, int], list[Relation]]:
     """Relations by their two ends (ids, the smaller first), heaviest first.
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.ports import NearbyQuery, NeighbourhoodSource, PassageRow
+    from clew.ports import NearbyQuery, PassageRow
+    from clew.stores.store import Store
     from clew.types import Ids
 
     Ints = NDArray[np.int64]
@@ -563,7 +564,7 @@ _APART = np.uint64(0x9E3779B97F4A7C15)
 class Neighbourhood:
     """What was read for a question so far, and the graph of it."""
 
-    def __init__(self, source: NeighbourhoodSource) -> None:
+    def __init__(self, source: Store) -> None:
         self._source = source
         self._entities: dict[str, int] = {}
         self._columns = read_columns([], _no_rows())

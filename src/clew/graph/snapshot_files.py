@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.graph.snapshot import Ints
-    from clew.ports import SnapshotSource
+    from clew.stores.store import Store
     from clew.types import Ids
 
 # --- bringing one up to date -------------------------------------------------------------
 
 
-def build(source: SnapshotSource, previous: Snapshot | None = None) -> Snapshot:
+def build(source: Store, previous: Snapshot | None = None) -> Snapshot:
     """A snapshot of the store as it stands; `previous` is extended where it can be."""
     generation, mentions_version = source.generation(), source.mentions_version()
     if previous is not None and previous.generation == generation:
@@ -68,7 +68,7 @@ class _Layers(NamedTuple):
         return self.base.size - len(self.gone) + len(self.added.chunk_ids)
 
 
-def _layers(source: SnapshotSource, previous: Snapshot, changed: Ids) -> _Layers | None:
+def _layers(source: Store, previous: Snapshot, changed: Ids) -> _Layers | None:
     """An earlier snapshot with what was added since, without what is gone, with new mentions.
 
     None where ids below those known were saved later, so that more is to be read.
@@ -87,7 +87,7 @@ def _layers(source: SnapshotSource, previous: Snapshot, changed: Ids) -> _Layers
     return _with_mentions(layers, source, changed)
 
 
-def _without(layers: _Layers, source: SnapshotSource, count: int, deleted: Ids | None) -> _Layers:
+def _without(layers: _Layers, source: Store, count: int, deleted: Ids | None) -> _Layers:
     """Without the chunks deleted; where these are not known, with those alone that there are."""
     base, gone, added, _ = layers
     if deleted is not None:
@@ -102,7 +102,7 @@ def _without(layers: _Layers, source: SnapshotSource, count: int, deleted: Ids |
     return layers._replace(gone=gone, added=added)
 
 
-def _with_mentions(layers: _Layers, source: SnapshotSource, changed: Ids) -> _Layers:
+def _with_mentions(layers: _Layers, source: Store, changed: Ids) -> _Layers:
     """With the mentions that some chunks have now; none of what is gone."""
     base, gone, added, moved = layers
     if not len(changed) and not len(moved.rows):
@@ -118,7 +118,7 @@ def _with_mentions(layers: _Layers, source: SnapshotSource, changed: Ids) -> _La
     return _Layers(base, gone, with_mentions(added, changed, later), Moved(rows, mentions))
 
 
-def _read_after(source: SnapshotSource, after: int) -> Columns:
+def _read_after(source: Store, after: int) -> Columns:
     return read_columns(source.passages(after), source.mention_rows(after))
 
 
@@ -135,9 +135,7 @@ LEAST = 2000
 _log = logging.getLogger("clew")
 
 
-def current_snapshot(
-    source: SnapshotSource, folder: Path, previous: Snapshot | None = None
-) -> Snapshot:
+def current_snapshot(source: Store, folder: Path, previous: Snapshot | None = None) -> Snapshot:
     """The store's snapshot at its present generation, from the nearest one that there is."""
     if previous is not None and previous.generation == source.generation():
         return previous

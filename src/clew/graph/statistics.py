@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from clew.graph.entity_graph import EntityGraph, EntityRanks
     from clew.graph.snapshot import Ints
-    from clew.ports import GraphStore
+    from clew.stores.store import Store
     from clew.types import Entity, Ids
 
     Values = NDArray[np.float64]
@@ -306,7 +306,7 @@ class GraphOverview:
     """What was not looked for, the graph being too large."""
 
 
-def overview(store: GraphStore, graph: EntityGraph, limit: int = 10) -> GraphOverview:
+def overview(store: Store, graph: EntityGraph, limit: int = 10) -> GraphOverview:
     """The graph at a glance, at most `limit` entries of each kind."""
     ranks = entity_ranks(graph)
     passing = betweenness(graph)
@@ -335,7 +335,7 @@ def overview(store: GraphStore, graph: EntityGraph, limit: int = 10) -> GraphOve
 
 
 def most_important(
-    store: GraphStore, graph: EntityGraph, limit: int, among: Ids | None = None
+    store: Store, graph: EntityGraph, limit: int, among: Ids | None = None
 ) -> list[RankedEntity]:
     """The entities of highest PageRank, those without an edge last; `among` (sorted ids) alone."""
     ranks = entity_ranks(graph)
@@ -347,7 +347,7 @@ def most_important(
 
 
 def ranked_entities(
-    store: GraphStore, graph: EntityGraph, entity_ids: Sequence[int]
+    store: Store, graph: EntityGraph, entity_ids: Sequence[int]
 ) -> list[RankedEntity]:
     """Those of the entities that the graph has, in the order given."""
     rows, known = find_sorted(graph.entity_ids, np.array(entity_ids, dtype=np.int64))
@@ -357,7 +357,7 @@ def ranked_entities(
 
 
 def _ranked(
-    store: GraphStore,
+    store: Store,
     graph: EntityGraph,
     ranks: EntityRanks,
     passing: Values,
@@ -392,7 +392,7 @@ def _edge_ends(graph: EntityGraph, edges: Ints) -> list[tuple[int, int]]:
     return [ends[edge] for edge in edges.tolist()]
 
 
-def _names(store: GraphStore, graph: EntityGraph, rows: Iterable[int]) -> dict[int, str]:
+def _names(store: Store, graph: EntityGraph, rows: Iterable[int]) -> dict[int, str]:
     """Names by row; "?" for those that were deleted meanwhile."""
     ids = {row: int(graph.entity_ids[row]) for row in rows}
     known = store.entity_names(sorted(ids.values()))

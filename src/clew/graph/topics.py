@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from clew.graph.partition import WeightedGraph, in_order, leiden, sums
 from clew.graph.phrases import FILLERS, find_phrases, names_something
 from clew.graph.snapshot import ABOUT_WEIGHT, Adjacency, distinct, find_sorted
 from clew.languages import language_words
-from clew.ports import GraphStore, SnapshotSource, TopicSet
+from clew.ports import TopicSet
 from clew.text import STOP_WORDS, entity_key, terms
 from clew.word_lists import english_words
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from clew.graph.phrases import Phrases
     from clew.graph.snapshot import Floats, Ints, Snapshot
     from clew.ports import VectorIndex
+    from clew.stores.store import Store
     from clew.types import Ids, Vector, Vectors
 
     Values = NDArray[np.float64]
@@ -191,11 +192,7 @@ _ABOUT = 2
 """Occurrences that it counts for to be what the passage's document is about."""
 
 
-class TopicStore(GraphStore, SnapshotSource, Protocol):
-    """What topics are read from."""
-
-
-def make_topics(store: TopicStore, vectors: VectorIndex, snapshot: Snapshot) -> TopicSet:
+def make_topics(store: Store, vectors: VectorIndex, snapshot: Snapshot) -> TopicSet:
     """The topics of all passages, those of most documents first."""
     candidates = _candidates(store, snapshot)
     numbers, passages = _assign(candidates, snapshot, store.chunk_ids())
@@ -258,7 +255,7 @@ class _Candidates:
         return self.entity_names[number] if number < known else self.phrases.name(number - known)
 
 
-def _candidates(store: TopicStore, snapshot: Snapshot) -> _Candidates:
+def _candidates(store: Store, snapshot: Snapshot) -> _Candidates:
     frequent, names = _frequent_entities(store, snapshot)
     numbers, passages, weights = _of_names(snapshot, frequent, names)
     phrases, held = _find_phrases(store, snapshot)
@@ -277,9 +274,7 @@ def _candidates(store: TopicStore, snapshot: Snapshot) -> _Candidates:
     )
 
 
-def _frequent_entities(
-    store: TopicStore, snapshot: Snapshot
-) -> tuple[NDArray[np.bool_], list[str]]:
+def _frequent_entities(store: Store, snapshot: Snapshot) -> tuple[NDArray[np.bool_], list[str]]:
     """(E,) whether the texts of several passages name an entity; the names of those, in order.
 
     Titles alone make no topics, nor do dates and single ordinary words.
@@ -309,7 +304,7 @@ def _of_names(
     return number, passage[kept], often[kept] * np.log2(1 + lengths[number])
 
 
-def _find_phrases(store: TopicStore, snapshot: Snapshot) -> tuple[Phrases, Ints]:
+def _find_phrases(store: Store, snapshot: Snapshot) -> tuple[Phrases, Ints]:
     """Phrases, and (n, 3) phrase, row of the passage, how often."""
     rows: list[int] = []
     languages: list[str] = []

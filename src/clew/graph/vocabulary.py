@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.ports import SnapshotSource
+    from clew.stores.store import Store
 
 FORMAT = 1
 """Grows whenever what is stored means something else."""
@@ -89,7 +89,7 @@ def words_of(text: str) -> set[str]:
 
 
 def current_vocabulary(
-    source: SnapshotSource, folder: Path, previous: Vocabulary | None = None
+    source: Store, folder: Path, previous: Vocabulary | None = None
 ) -> Vocabulary:
     """The store's words at its present generation, from the nearest ones that there are."""
     if previous is not None and previous.generation == source.generation():
@@ -109,7 +109,7 @@ def current_vocabulary(
     return new
 
 
-def persist_vocabulary(source: SnapshotSource, folder: Path) -> None:
+def persist_vocabulary(source: Store, folder: Path) -> None:
     """Write the words down where that is not done, or was done many changes ago."""
     written = derived_files(folder, _KIND).values()
     if source.generation() - max(written, default=-CHANGES) >= CHANGES:
@@ -127,7 +127,7 @@ def _write(vocabulary: Vocabulary, folder: Path) -> None:
         write_arrays(folder, _KIND, vocabulary.generation, arrays)
 
 
-def _extended(known: Vocabulary | None, source: SnapshotSource, generation: int) -> Vocabulary:
+def _extended(known: Vocabulary | None, source: Store, generation: int) -> Vocabulary:
     """The words known, and those of the chunks after the last one known: few of them stay apart."""
     base = known and (known.earlier or known)
     new = set(known.words) if known and known.earlier else set[str]()

@@ -12,7 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from clew.errors import InputError, LimitError, UnreadableError
 from clew.indexing.inputs import DocumentInput, FileInput
@@ -30,39 +30,13 @@ if TYPE_CHECKING:
     from clew.indexing.inputs import Input
     from clew.indexing.isolation.worker import Runner
     from clew.indexing.pipeline import IndexingPipeline
-    from clew.ports import DocumentStore, ExtractionLog, FoundRelation, RefusalLog, Store
+    from clew.ports import FoundRelation
     from clew.settings import LimitSettings, QuotaSettings, Settings
+    from clew.stores.sqlite.journal import SqliteRefusals
+    from clew.stores.store import Store
     from clew.types import DocumentInfo, StoredChunk, StoredSection
 
     Progress = Callable[[str, int, int | None], None]
-
-    class DocumentIndex(Protocol):
-        """What a run needs of a store."""
-
-        def count_documents(self) -> int:
-            """How many documents there are."""
-            ...
-
-        def last_chunk(self) -> int:
-            """The highest id of a chunk; there are no more documents than this."""
-            ...
-
-        def document_digests(
-            self, sources: Sequence[str] | None = None
-        ) -> Mapping[str, tuple[str, str, str, str]]:
-            """(origin, sha256, pipeline fingerprint, read_from) by source, of all or of some."""
-            ...
-
-        def same_documents(self, digests: Sequence[str]) -> list[tuple[str, str, str]]:
-            """(source, origin, sha256) of the documents of files with these digests."""
-            ...
-
-        def delete(self, document_ids: Sequence[str]) -> int:
-            """Delete documents."""
-            ...
-
-    class RelationStore(DocumentStore, ExtractionLog, Protocol):
-        """What extracting relations again needs of a store."""
 
 
 INDEX, DOCUMENTS = "index", "documents"
@@ -84,9 +58,9 @@ class IncrementalIndexer:
 
     def __init__(
         self,
-        store: DocumentIndex,
+        store: Store,
         pipeline: IndexingPipeline,
-        refusals: RefusalLog,
+        refusals: SqliteRefusals,
         limits: LimitSettings,
         *,
         full: Callable[[int, str], str | None],
@@ -370,7 +344,7 @@ def _prepare(
     return next((one for one in prepared if one.document.source == info.source), None)
 
 
-def _from_store(store: DocumentStore, info: DocumentInfo) -> Document:
+def _from_store(store: Store, info: DocumentInfo) -> Document:
     sections, chunks = store.document_sections(info.id), store.document_chunks(info.id)
     return _document(info, sections, chunks)
 
@@ -451,7 +425,7 @@ class RelationReport:
 
 
 def extract_relations_again(
-    store: RelationStore,
+    store: Store,
     runner: Runner,
     extractor: str,
     entity_ids: Sequence[int],
@@ -486,7 +460,7 @@ def extract_relations_again(
     return RelationReport(found=counts, added=added)
 
 
-def _relations_of(store: RelationStore, runner: Runner, document_id: str) -> list[FoundRelation]:
+def _relations_of(store: Store, runner: Runner, document_id: str) -> list[FoundRelation]:
     """(chunk id, relation) of what a stored document states; none where it is gone by now."""
     infos = store.documents(ids=[document_id])
     chunks = store.document_chunks(document_id)

@@ -39,8 +39,8 @@ from clew.types import (
 )
 
 if TYPE_CHECKING:
-    from clew.ports import GraphStore
     from clew.settings import LinkSettings
+    from clew.stores.store import Store
 
 
 _SPELLED_EXACTLY = frozenset({"code", "date"})
@@ -54,7 +54,7 @@ class Linker:
     document alone.
     """
 
-    def __init__(self, store: GraphStore, settings: LinkSettings) -> None:
+    def __init__(self, store: Store, settings: LinkSettings) -> None:
         self._store = store
         self._settings = settings
 
@@ -243,7 +243,7 @@ _SHORTEST_LONE = 4
 class StoreTerms:
     """Finds the terms of a store in a document; asks for those whose words stand there."""
 
-    def __init__(self, store: GraphStore) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
 
     def found(

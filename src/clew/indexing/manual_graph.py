@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from clew.indexing.isolation.worker import Prepared
     from clew.indexing.pipeline import IndexingPipeline
     from clew.indexing.reading.formats.memory import MemoryEntity, MemoryRecords, MemoryRelation
-    from clew.ports import Store
+    from clew.stores.store import Store
     from clew.types import Entity, Metadata, Relation, Vectors
 
     Ready = tuple[Prepared, Vectors]

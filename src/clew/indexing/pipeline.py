@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 
     from clew.indexing.extension import Extension
     from clew.indexing.isolation.worker import Runner
-    from clew.ports import Embedder, Extractor, Store
+    from clew.ports import Embedder, Extractor
     from clew.settings import LinkSettings, SplitSettings
+    from clew.stores.store import Store
     from clew.types import AliasEvidence, ChunkExtraction, Document, Vectors
 
 

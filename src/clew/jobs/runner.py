@@ -28,8 +28,9 @@ from clew.request_end import has_ended
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from clew.ports import Job, JobItem, JobStore
+    from clew.ports import Job, JobItem
     from clew.settings import JobSettings
+    from clew.stores.sqlite.journal import SqliteJobs
 
 
 logger = logging.getLogger("clew")
@@ -49,7 +50,7 @@ class JobRunner:
 
     def __init__(
         self,
-        store: JobStore,
+        store: SqliteJobs,
         kinds: Mapping[str, Kind],
         settings: JobSettings,
         *,
@@ -310,7 +311,7 @@ class Attempt:
     """An attempt to do a job that is leased to its owner; it stops where the runner closes."""
 
     def __init__(
-        self, store: JobStore, job: Job, kinds: Mapping[str, Kind], closing: threading.Event
+        self, store: SqliteJobs, job: Job, kinds: Mapping[str, Kind], closing: threading.Event
     ) -> None:
         kind = kinds.get(job.kind)
         if kind is None:

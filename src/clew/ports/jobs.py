@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 JobStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
 ItemStatus = Literal["waiting", "done", "failed"]
@@ -77,101 +77,6 @@ class JobItem:
     """Why it failed; else empty."""
 
 
-class JobStore(Protocol):
-    """Jobs that last; several processes may submit and run them at once.
-
-    A job is run by the holder of its lease. `owner` names the lease: each of the methods that take
-    one answers False, and changes no job, where the lease is another's by now or the job was
-    cancelled.
-    """
-
-    def submit(
-        self,
-        kind: str,
-        arguments: Mapping[str, Any],
-        *,
-        description: str,
-        key: str | None = None,
-        lease_seconds: float | None = None,
-        most: int | None = None,
-    ) -> tuple[Job, bool]:
-        """A new job and True, or the job that has this idempotency key and False.
-
-        It is queued; with `lease_seconds` it is claimed at once by the caller. Raises `InputError`
-        where the key belongs to a job of another kind or with other arguments, and where `most`
-        jobs have not ended.
-        """
-        ...
-
-    def job(self, job_id: str) -> Job | None:
-        """A job by id."""
-        ...
-
-    def jobs(self, *, before: str | None = None, limit: int = 50) -> list[Job]:
-        """Jobs, the newest first; those older than the job `before`."""
-        ...
-
-    def items(
-        self, job_id: str, *, status: ItemStatus | None = None, after: int = -1, limit: int = 100
-    ) -> list[JobItem]:
-        """A job's documents with an ordinal above `after`, by ordinal."""
-        ...
-
-    def cancel(self, job_id: str) -> bool:
-        """Cancel a job that has not ended; whether there was one. Its runner soon stops."""
-        ...
-
-    def forget(self, before: datetime) -> int:
-        """Drop jobs that ended before that moment; how many."""
-        ...
-
-    def claim(self, lease_seconds: float) -> Job | None:
-        """The oldest job that is queued or whose lease has run out, now leased to the caller.
-
-        So has one that is to end much later than `lease_seconds` from now: the clock was set back.
-        """
-        ...
-
-    def extend(self, job_id: str, owner: str, lease_seconds: float) -> bool:
-        """Let the lease last for so many seconds from now."""
-        ...
-
-    def plan(self, job_id: str, owner: str, names: Sequence[str]) -> bool:
-        """Say which documents the job has, once."""
-        ...
-
-    def advance(self, job_id: str, owner: str, completed: int) -> bool:
-        """Show how many documents are done, before they are settled."""
-        ...
-
-    def settle(self, job_id: str, owner: str, errors: Mapping[int, str | None]) -> bool:
-        """Documents by ordinal that are done (None) or failed, and why; even of a cancelled job."""
-        ...
-
-    def release(self, job_id: str, owner: str, *, error: str = "", counted: bool = True) -> bool:
-        """Put the job back into the queue; with an error, the attempt counts as one that failed.
-
-        Unless it is not to be `counted`, since the job has nothing to do with the error.
-        """
-        ...
-
-    def finish(self, job_id: str, owner: str, *, error: str = "") -> bool:
-        """End the job: completed, or failed with an error."""
-        ...
-
-
-class RefusalLog(Protocol):
-    """Documents that took more than a limit allows, and are not to be read again in vain."""
-
-    def reason(self, source: str, state: str) -> str | None:
-        """Why a document was refused in this very state (of itself and the limits); else None."""
-        ...
-
-    def refuse(self, source: str, state: str, reason: str) -> None:
-        """Remember a refusal, in place of any earlier one of that source."""
-        ...
-
-
 AuditOutcome = Literal["done", "nothing", "refused", "failed", "unknown"]
 """`nothing`: what was to go was not there; `refused`: what was asked cannot be, or was not agreed
 to; `failed`: any other error; `unknown`: the process ended meanwhile."""
@@ -190,30 +95,3 @@ class AuditEntry:
     undo: Mapping[str, Any] | None = None
     """What takes it back (`clew.tools.undoing`); None for what cannot be, or was."""
     outcome: AuditOutcome = "unknown"
-
-
-class AuditLog(Protocol):
-    """Who changed what, when, through which tool."""
-
-    def record(self, caller: str, tool: str, subjects: Mapping[str, Any]) -> int:
-        """Add an entry, at this moment; its id."""
-        ...
-
-    def keep_undo(self, entry: int, undo: Mapping[str, Any] | None) -> None:
-        """Say what takes the change of an entry back, or that nothing does any more."""
-        ...
-
-    def settle(self, entry: int, outcome: AuditOutcome) -> None:
-        """Say what became of the call of an entry; until then it is unknown."""
-        ...
-
-    def entries(self, *, before: int | None = None, limit: int = 100) -> list[AuditEntry]:
-        """Entries, the newest first; those with an id below `before`."""
-        ...
-
-    def forget(self, before: datetime) -> int:
-        """Drop entries of before that moment; how many.
-
-        Where it lies days back, the entries of as many days stay, whatever the clock says now.
-        """
-        ...

@@ -74,9 +74,8 @@ class Reranker(Protocol):
 
 # Language models: what is asked of them and what comes back. Nothing depends on one.
 #
-# A request keeps apart what is Clew's own (`instructions`) and what is data (`messages`).
-# Whatever of
-# a document stands in a message stands in the block that `clew.untrusted` makes.
+# A request keeps apart what is Clew's own (`instructions`) and what is data (`messages`). Whatever
+# of a document stands in a message stands in the block that `clew.untrusted` makes.
 
 
 Task: TypeAlias = Literal["extract", "context", "summarise", "answer", "route", "judge"]
@@ -221,29 +220,6 @@ class LoggedReply:
     """How often it was used again."""
 
 
-class ReplyLog(Protocol):
-    """Requests and their replies, kept in the store."""
-
-    def find(self, key: str, *, counted: bool) -> LoggedReply | None:
-        """The request of that key that was answered; None for none.
-
-        `counted`: it is used again, and its `hits` grow.
-        """
-        ...
-
-    def record(self, entry: LoggedReply) -> None:
-        """Keep a request, in place of one of the same key."""
-        ...
-
-    def entries(self) -> Sequence[LoggedReply]:
-        """All requests, the latest first, without their replies."""
-        ...
-
-    def clear(self) -> int:
-        """Forget all requests; how many."""
-        ...
-
-
 def ask(task: Task, instructions: str, text: str, *, subject: str = "") -> Request:
     """A request of one message, for plain text."""
     return Request(
@@ -267,23 +243,3 @@ class ConversationInfo:
     began_at: str
     """In UTC."""
     messages: int
-
-
-class ConversationLog(Protocol):
-    """Conversations, kept until they are forgotten."""
-
-    def append(self, conversation: str, messages: Sequence[Message]) -> None:
-        """Keep further messages of a conversation, which begins with its first."""
-        ...
-
-    def messages(self, conversation: str) -> list[Message]:
-        """All messages of a conversation, the earliest first; none where there is none such."""
-        ...
-
-    def conversations(self) -> list[ConversationInfo]:
-        """All conversations, the latest first."""
-        ...
-
-    def forget(self, conversation: str) -> bool:
-        """Forget a conversation; whether there was one."""
-        ...

@@ -32,14 +32,7 @@ if TYPE_CHECKING:
     from clew.graph.entity_graph import EntityGraph, EntityRanks
     from clew.graph.snapshot import Neighbourhood, Snapshot
     from clew.graph.vocabulary import Vocabulary
-    from clew.ports import (
-        CommunityStore,
-        Embedder,
-        NeighbourhoodSource,
-        Reranker,
-        Store,
-        VectorIndex,
-    )
+    from clew.ports import Embedder, Reranker, VectorIndex
     from clew.ports.models import LanguageModel
     from clew.search.analysis.analyse import Seed
     from clew.search.analysis.period import AskedTime
@@ -48,6 +41,8 @@ if TYPE_CHECKING:
     from clew.search.ranking.ranker import Ranker, SecondHop
     from clew.search.retrieval.channels import EarlierPassage
     from clew.settings import Settings
+    from clew.stores.communities import Communities
+    from clew.stores.store import Store
     from clew.types import Ids, Period, StoredSection, Vector, Vectors
 
     Applied = Literal["filtered", "preferred", "ordered", "none"]
@@ -328,7 +323,7 @@ IN_MEMORY = 2_000_000
 """Passages of a store whose graph is kept in memory where the settings leave it open."""
 
 
-def keeps_snapshot(store: NeighbourhoodSource, settings: Settings) -> bool:
+def keeps_snapshot(store: Store, settings: Settings) -> bool:
     """Whether questions walk over a snapshot, rather than over what each reads of the store."""
     wanted = settings.search.snapshot
     return wanted == "always" or (wanted == "auto" and store.last_chunk() <= IN_MEMORY)
@@ -358,7 +353,7 @@ class IndexViews:
         return self.resources.vectors
 
     @cached_property
-    def communities(self) -> CommunityStore:
+    def communities(self) -> Communities:
         """Communities and topics."""
         return self.resources.communities
 
@@ -445,7 +440,7 @@ class SearchResources(Protocol):
         """How important each entity is."""
 
     @property
-    def communities(self) -> CommunityStore:
+    def communities(self) -> Communities:
         """Communities and topics, brought up to date."""
 
     @property

@@ -1,4 +1,8 @@
-"""Checking a store's invariants, and mending whatever can be derived from what is sound."""
+"""What breaks an invariant of a store, and what mends it from what is sound.
+
+A composite index of Neo4j finds only nodes that have every property that it is made of, hence
+`id > 0`.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +16,220 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 import numpy as np
 
 from clew.derived_files import damaged_files, derived_files, remove_files
-from clew.stores.backend import Backend
+from clew.stores.backend import Backend, Statement
 from clew.stores.entities import delete_orphans
 from clew.stores.keywords import damaged_keywords
 from clew.stores.passages import broken_versions, drop_broken
 from clew.stores.relations import derived_ends, read_facts, recompute_all
 from clew.stores.snapshot import id_ranges
 from clew.stores.state import COUNT_CHANGE, StoreState
-from clew.stores.statements import check as statements
-from clew.stores.statements.check import ENTITY_IDS, GIVE_UP_ORIGINS, KEEP_OBSERVED
+from clew.stores.statements.names import CYPHER_USED
 from clew.stores.statements.snapshot import CHUNK_IDS
 from clew.text import terms
 from clew.types import CheckReport, Problem
 
 if TYPE_CHECKING:
-    from clew.ports.upkeep import Progress
+    from clew.stores.backend import Progress
+
+
+_HAS_SOURCE = """
+EXISTS { (e)<-[:MENTIONS {namespace: $namespace}]-() }
+OR EXISTS { (e)-[:RELATES {namespace: $namespace}]-() }
+"""
+_SENTENCES = "size(split(c.sentences, '[')) - 2"  # the inner brackets of JSON
+
+# --- names
+
+UNUSED_ALIASES = Statement(
+    "SELECT name FROM aliases WHERE id IN (SELECT id FROM orphan_aliases)",
+    f"""
+MATCH (a:ClewAlias {{namespace: $namespace}})-[:NAMES {{namespace: $namespace}}]->(e)
+WHERE a.id > 0 AND NOT ({CYPHER_USED})
+    AND NOT (a.method = 'manual' AND e.tier = 'manual')
+    AND NOT (({_HAS_SOURCE}) AND EXISTS {{
+        (r:ClewRule {{namespace: $namespace, key: a.key}}) WHERE r.name <> '' }})
+RETURN [a.name] AS row
+""",
+)
+NAMELESS_ENTITIES = Statement(
+    """
+SELECT name FROM entities e
+WHERE NOT EXISTS (SELECT 1 FROM aliases a WHERE a.entity_id = e.id AND a.key = e.key)
+""",
+    """
+MATCH (e:ClewEntity {namespace: $namespace}) WHERE e.id > 0 AND NOT EXISTS {
+    (:ClewAlias {namespace: $namespace, key: e.key})-[:NAMES {namespace: $namespace}]->(e) }
+RETURN [e.name] AS row
+""",
+)
+ENTITY_IDS = Statement(
+    "SELECT id FROM entities",
+    "MATCH (e:ClewEntity {namespace: $namespace}) WHERE e.id > 0 RETURN [e.id] AS row",
+)
+# An observation belongs to an entity that was made by hand; its source goes on behind its origin.
+_SQL_TOLD_OF_NOBODY = """
+WHERE origin GLOB 'memory:*' AND (source = origin OR NOT EXISTS (
+    SELECT 1 FROM aliases a JOIN entities e ON e.id = a.entity_id
+    WHERE a.key = substr(origin, 8) AND e.tier = 'manual'))
+"""
+_CYPHER_TOLD_OF_NOBODY = """
+MATCH (d:ClewDocument {namespace: $namespace})
+WHERE d.origin STARTS WITH 'memory:' AND (d.source = d.origin OR NOT EXISTS {
+    (:ClewAlias {namespace: $namespace, key: substring(d.origin, 7)})
+        -[:NAMES {namespace: $namespace}]->(e:ClewEntity {namespace: $namespace})
+    WHERE e.tier = 'manual' })
+"""
+OBSERVATIONS_OF_NOBODY = Statement(
+    f"SELECT source FROM documents {_SQL_TOLD_OF_NOBODY}",
+    f"{_CYPHER_TOLD_OF_NOBODY} RETURN [d.source] AS row",
+)
+# Such a text stays and is found; its origin no longer says that it was told.
+GIVE_UP_ORIGINS = Statement(
+    f"UPDATE documents SET origin = 'text:' || origin {_SQL_TOLD_OF_NOBODY}",
+    f"{_CYPHER_TOLD_OF_NOBODY} SET d.origin = 'text:' + d.origin",
+)
+KEEP_OBSERVED = Statement(
+    """
+UPDATE entities SET tier = 'manual' WHERE id IN (
+    SELECT a.entity_id FROM documents d JOIN aliases a ON a.key = substr(d.origin, 8)
+    WHERE d.origin GLOB 'memory:*' AND d.source <> d.origin)
+""",
+    """
+MATCH (d:ClewDocument {namespace: $namespace})
+WHERE d.origin STARTS WITH 'memory:' AND d.source <> d.origin
+MATCH (:ClewAlias {namespace: $namespace, key: substring(d.origin, 7)})
+    -[:NAMES {namespace: $namespace}]->(e:ClewEntity {namespace: $namespace})
+SET e.tier = 'manual'
+""",
+)
+
+# --- mentions, times, ends
+
+MISPLACED_MENTIONS = Statement(
+    """
+SELECT m.chunk_id, m.start, m."end", m.sentence, m.count
+FROM mentions m JOIN chunks c ON c.id = m.chunk_id
+WHERE m.sentence < -1 OR m.sentence >= json_array_length(c.sentences) OR m.count < 1
+    OR m.start < 0 OR m."end" < m.start OR m."end" > c."end" - c.start
+""",
+    f"""
+MATCH (c:ClewChunk {{namespace: $namespace}}) WHERE c.id > 0
+WITH c, {_SENTENCES} AS sentences
+MATCH (c)-[m:MENTIONS {{namespace: $namespace}}]->()
+WHERE m.sentence < -1 OR m.sentence >= sentences OR m.count < 1 OR m.start < 0
+    OR m.end < m.start OR m.end > c.end - c.start
+RETURN [c.id, m.start, m.end, m.sentence, m.count] AS row
+""",
+)
+MISPLACED_RELATIONS = Statement(
+    """
+SELECT r.id, r.sentence, r.chunk_id FROM relations r JOIN chunks c ON c.id = r.chunk_id
+WHERE r.sentence NOT BETWEEN 0 AND json_array_length(c.sentences) - 1
+""",
+    f"""
+MATCH ()-[r:RELATES {{namespace: $namespace}}]->() WHERE r.chunk_id > 0
+MATCH (c:ClewChunk {{namespace: $namespace, id: r.chunk_id}})
+WHERE NOT 0 <= r.sentence < {_SENTENCES}
+RETURN [r.id, r.sentence, r.chunk_id] AS row
+""",
+)
+EMPTY_TIMES = Statement(
+    'SELECT chunk_id, text FROM chunk_times WHERE start >= "end"',
+    """
+MATCH (t:ClewTime {namespace: $namespace}) WHERE t.chunk_id > 0 AND t.start >= t.end
+RETURN [t.chunk_id, t.text] AS row
+""",
+)
+CHUNKS_SAID_TWICE = Statement(
+    "SELECT chunk_id FROM chunk_times WHERE said = 1 GROUP BY chunk_id HAVING count(*) > 1",
+    """
+MATCH (t:ClewTime {namespace: $namespace}) WHERE t.chunk_id > 0 AND t.said = 1
+WITH t.chunk_id AS chunk_id, count(*) AS number WHERE number > 1
+RETURN [chunk_id] AS row
+""",
+)
+ENDS = Statement(
+    "SELECT id, stated_until, valid_until FROM relations ORDER BY id",
+    """
+MATCH ()-[r:RELATES {namespace: $namespace}]->() WHERE r.id > 0
+RETURN [r.id, r.stated_until, r.valid_until] AS row ORDER BY r.id
+""",
+)
+
+# --- texts and vectors
+
+# Columns: version, sha256, derived_from of the document; the same of a version, and its end.
+VERSIONS = Statement(
+    """
+SELECT d.source, d.version, d.sha256, d.derived_from, v.version, v.sha256, v.derived_from,
+    v.replaced_at
+FROM documents d LEFT JOIN document_versions v ON v.document_id = d.id
+ORDER BY d.source, v.version
+""",
+    """
+MATCH (d:ClewDocument {namespace: $namespace}) WHERE d.id IS NOT NULL
+OPTIONAL MATCH (v:ClewVersion {namespace: $namespace, document_id: d.id}) WHERE v.version > 0
+RETURN [d.source, d.version, d.sha256, d.derived_from, v.version, v.sha256, v.derived_from,
+    v.replaced_at] AS row ORDER BY d.source, v.version
+""",
+)
+DOCUMENTS = Statement(
+    "SELECT id, source, characters FROM documents ORDER BY id",
+    """
+MATCH (d:ClewDocument {namespace: $namespace}) WHERE d.id IS NOT NULL
+RETURN [d.id, d.source, d.characters] AS row ORDER BY d.id
+""",
+)
+SECTIONS = Statement(
+    """
+SELECT document_id, ordinal, start, "end", text FROM sections
+WHERE document_id IN (SELECT value FROM json_each(:ids))
+""",
+    """
+UNWIND $ids AS id
+MATCH (s:ClewSection {namespace: $namespace, document_id: id})
+RETURN [id, s.ordinal, s.start, s.end, s.text] AS row
+""",
+)
+CHUNKS = Statement(
+    """
+SELECT c.document_id, c.ordinal, c.text, c.start, c."end", c.sentences, s.start, s."end"
+FROM chunks c LEFT JOIN sections s ON s.id = c.section_id
+WHERE c.document_id IN (SELECT value FROM json_each(:ids))
+""",
+    """
+UNWIND $ids AS id
+MATCH (c:ClewChunk {namespace: $namespace, document_id: id})
+OPTIONAL MATCH (s:ClewSection {namespace: $namespace, id: c.section_id})
+RETURN [id, c.ordinal, c.text, c.start, c.end, c.sentences, s.start, s.end] AS row
+""",
+)
+TERMS = Statement(
+    """
+SELECT c.id, d.language, c.context, c.text, k.terms
+FROM chunks c LEFT JOIN documents d ON d.id = c.document_id LEFT JOIN keywords k ON k.rowid = c.id
+WHERE c.id > :after AND c.id <= :until
+""",
+    """
+MATCH (c:ClewChunk {namespace: $namespace}) WHERE $after < c.id <= $until
+OPTIONAL MATCH (d:ClewDocument {namespace: $namespace, id: c.document_id})
+RETURN [c.id, d.language, c.context, c.text, c.terms] AS row
+""",
+)
+# Columns: chunk, vector, whether it is not as it was written.
+VECTORS = Statement(
+    """
+SELECT c.id, e.vector, e.checksum IS NOT crc32(e.vector)
+FROM chunks c LEFT JOIN embeddings e ON e.chunk_id = c.id WHERE c.id > :after AND c.id <= :until
+""",
+    """
+MATCH (c:ClewChunk {namespace: $namespace}) WHERE $after < c.id <= $until
+RETURN [c.id, c.vector, false] AS row
+""",
+)
+
+
+# Checking a store's invariants, and mending whatever can be derived from what is sound.
 
 
 # What must hold in a store over any back end; each function yields what breaks it.
@@ -42,45 +245,45 @@ _DOCUMENTS = 100
 
 def names(backend: Backend) -> Iterator[str]:
     """Every alias has a source; every entity has an alias, and is shown under one."""
-    for (name,) in backend.rows(statements.UNUSED_ALIASES):
+    for (name,) in backend.rows(UNUSED_ALIASES):
         yield f"the alias {name!r} is in no mention and no relation"
-    for (name,) in backend.rows(statements.NAMELESS_ENTITIES):
+    for (name,) in backend.rows(NAMELESS_ENTITIES):
         yield f"the entity {name!r} has no alias of that name"
 
 
 def memory(backend: Backend) -> Iterator[str]:
     """An observation belongs to an entity that was made by hand."""
-    for (source,) in backend.rows(statements.OBSERVATIONS_OF_NOBODY):
+    for (source,) in backend.rows(OBSERVATIONS_OF_NOBODY):
         yield f"the observation {source!r} is of no entity that was made by hand"
 
 
 def mentions(backend: Backend) -> Iterator[str]:
     """Mentions lie in a sentence and in the text of their chunk; relations in a sentence."""
-    for chunk_id, start, end, sentence, count in backend.rows(statements.MISPLACED_MENTIONS):
+    for chunk_id, start, end, sentence, count in backend.rows(MISPLACED_MENTIONS):
         yield f"chunk {chunk_id}: mention at {start}:{end} of sentence {sentence}, {count} times"
-    for relation_id, sentence, chunk_id in backend.rows(statements.MISPLACED_RELATIONS):
+    for relation_id, sentence, chunk_id in backend.rows(MISPLACED_RELATIONS):
         yield f"relation {relation_id} is from sentence {sentence} of chunk {chunk_id}"
 
 
 def times(backend: Backend) -> Iterator[str]:
     """A chunk was said once at most; every period ends after its start."""
-    for chunk_id, text in backend.rows(statements.EMPTY_TIMES):
+    for chunk_id, text in backend.rows(EMPTY_TIMES):
         yield f"chunk {chunk_id} has the time {text!r}, which ends before it starts"
-    for (chunk_id,) in backend.rows(statements.CHUNKS_SAID_TWICE):
+    for (chunk_id,) in backend.rows(CHUNKS_SAID_TWICE):
         yield f"chunk {chunk_id} was said at more than one time"
 
 
 def validity(backend: Backend) -> Iterator[str]:
     """A relation ends where its text says or, if its type is functional, the next one begins."""
     derived = derived_ends(read_facts(backend, StoreState(backend).state().functional))
-    for relation_id, stated_until, valid_until in backend.rows(statements.ENDS):
+    for relation_id, stated_until, valid_until in backend.rows(ENDS):
         if valid_until != derived.get(relation_id, stated_until):
             yield f"relation {relation_id} does not end where the text or another relation says"
 
 
 def versions(backend: Backend) -> Iterator[str]:
     """A document's versions count from 1, each from the one before; the last is the one held."""
-    for source, rows in groupby(backend.rows(statements.VERSIONS), key=itemgetter(0)):
+    for source, rows in groupby(backend.rows(VERSIONS), key=itemgetter(0)):
         lines = [tuple(row) for row in rows]
         held = lines[0][1:4]
         if [line[4] for line in lines] != [*range(1, held[0] + 1)] or lines[-1][4:7] != held:
@@ -103,7 +306,7 @@ def earlier(backend: Backend) -> Iterator[str]:
 def sections(backend: Backend) -> Iterator[str]:
     """The sections of a document partition its text."""
     for documents in _documents(backend):
-        found = _by_document(backend.gather(statements.SECTIONS, ids=list(documents))[0])
+        found = _by_document(backend.gather(SECTIONS, ids=list(documents))[0])
         for document_id, (source, characters) in documents.items():
             yield from _broken_sections(source, characters, found[document_id])
 
@@ -122,7 +325,7 @@ def _broken_sections(source: str, characters: int, rows: list[Sequence[Any]]) ->
 def chunks(backend: Backend) -> Iterator[str]:
     """A chunk's text is the document's at its range; its section and its sentences fit."""
     for documents in _documents(backend):
-        parts = backend.gather(statements.SECTIONS, statements.CHUNKS, ids=list(documents))
+        parts = backend.gather(SECTIONS, CHUNKS, ids=list(documents))
         of_sections, of_chunks = map(_by_document, parts)
         for document_id in documents:
             whole = "".join(row[3] for row in of_sections[document_id])
@@ -156,7 +359,7 @@ def _ordered(ranges: list[tuple[int, int]], length: int) -> bool:
 
 def _documents(backend: Backend) -> Iterator[dict[str, tuple[str, int]]]:
     """(source, characters) by id, of some documents at a time."""
-    rows = backend.rows(statements.DOCUMENTS)
+    rows = backend.rows(DOCUMENTS)
     for first in range(0, len(rows), _DOCUMENTS):
         yield {row[0]: (row[1], row[2]) for row in rows[first : first + _DOCUMENTS]}
 
@@ -182,7 +385,7 @@ def keywords(backend: Backend) -> Iterator[str]:
 def chunk_terms(backend: Backend) -> Iterator[tuple[int, str | None, str]]:
     """(chunk, its terms in the keyword index, those of its context and text) of every chunk."""
     for low, high in _ranges(backend):
-        rows = backend.rows(statements.TERMS, after=low, until=high)
+        rows = backend.rows(TERMS, after=low, until=high)
         for chunk_id, language, context, text, indexed in rows:
             yield chunk_id, indexed, terms_of(language, context, text)
 
@@ -196,7 +399,7 @@ def vectors(backend: Backend) -> Iterator[str]:
     """Every chunk has one embedding as it was written, of the store's dimension and unit length."""
     dimension = StoreState(backend).state().dimension
     for low, high in _ranges(backend):
-        rows = backend.rows(statements.VECTORS, after=low, until=high)
+        rows = backend.rows(VECTORS, after=low, until=high)
         for chunk_id, vector, damaged in rows:
             yield from _broken_vector(chunk_id, vector, damaged, dimension)
 

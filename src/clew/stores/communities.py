@@ -14,13 +14,12 @@ from clew.stores.backend import Backend, Row, distinct, pairs, read_described
 from clew.stores.statements import snapshot as statements
 from clew.stores.statements.relations import COLUMNS, DESCRIPTIONS
 from clew.stores.statements.snapshot import BUILT, KEEP, PARTITION, reported
-from clew.stores.store import Store as AnyStore
 from clew.types import Community, Topic
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.ports import CommunityChanges, CommunityReport, Store, TopicSet
+    from clew.ports import CommunityChanges, CommunityReport, TopicSet
     from clew.types import Ids, Scores, Vectors
 
 
@@ -35,18 +34,22 @@ class Communities:
         self._backend = backend
 
     def generation(self) -> int:
-        """See `ports.CommunityStore`."""
+        """Generation of the store that they were last brought up to; -1 where never."""
         return _built(self._backend)[0]
 
     def members(self) -> NDArray[np.int64]:
-        """See `ports.CommunityStore`."""
+        """(n, 3): entity id, level, community id; sorted."""
         (rows,) = self._backend.gather(statements.MEMBERS)
         return entity_places([_row(row) for row in rows if row[4]])
 
     def communities(
         self, *, ids: Sequence[int] | None = None, level: int | None = None
     ) -> list[Community]:
-        """See `ports.CommunityStore`."""
+        """Communities by id (in that order), at one level, or all; largest first, then by id.
+
+        At a level are its communities and those of coarser levels that have no parts: together they
+        show everything once.
+        """
         wanted = distinct(ids or ())
         statement = reported(_SHOWN, among=ids is not None, at_level=level is not None)
         (rows,) = self._backend.gather(statement, ids=wanted, level=level)
@@ -56,12 +59,12 @@ class Communities:
         return sorted(found.values(), key=lambda community: (-community.size, community.id))
 
     def community_vectors(self, level: int) -> tuple[Ids, Vectors]:
-        """See `ports.CommunityStore`."""
+        """Ids of the communities at a level and their embeddings, by id."""
         statement = reported(("id", "embedding"), among=False, at_level=True)
         return _vectors(*self._backend.gather(statement, level=level))
 
     def topics(self, *, ids: Sequence[int] | None = None) -> list[Topic]:
-        """See `ports.CommunityStore`."""
+        """Topics by id (in that order) or all; those of most documents first."""
         statement = statements.TOPICS if ids is None else statements.TOPICS_AMONG
         (rows,) = self._backend.gather(statement, ids=distinct(ids or ()))
         found = {row[0]: _topic(row) for row in rows}
@@ -70,24 +73,24 @@ class Communities:
         return sorted(found.values(), key=lambda t: (-t.documents, -t.passages, t.id))
 
     def topic_vectors(self) -> tuple[Ids, Vectors]:
-        """See `ports.CommunityStore`."""
+        """Ids of all topics and their embeddings, by id."""
         return _vectors(*self._backend.gather(statements.TOPIC_VECTORS))
 
     def theme_vectors(self) -> tuple[Ids, Vectors]:
-        """See `ports.CommunityStore`."""
+        """(topics,) number of the theme of each topic, by topic id; embeddings by theme number."""
         of_topics, rows = self._backend.gather(statements.TOPIC_THEMES, statements.THEME_VECTORS)
         themes = np.array([theme for _, theme in sorted(map(tuple, of_topics))], dtype=np.int64)
         return themes, _vectors(rows)[1]
 
     def topic_chunks(self, topic_ids: Sequence[int]) -> NDArray[np.int64]:
-        """See `ports.CommunityStore`."""
+        """(n, 2): topic id, id of a chunk that is on it; sorted."""
         (rows,) = self._backend.gather(statements.TOPIC_CHUNKS, ids=distinct(topic_ids))
         return np.array(sorted(map(tuple, rows)), dtype=np.int64).reshape(-1, 2)
 
     # --- keeping them up to date
 
     def partition(self) -> Partition | None:
-        """See `ports.CommunityWriter`."""
+        """What was last written, communities without a report among it; None if never."""
         (kept,), rows = self._backend.gather(PARTITION, statements.MEMBERS)
         if None in kept:
             return None
@@ -101,7 +104,7 @@ class Communities:
         return make_partition(sorted(map(_row, rows), key=lambda row: row.id), state)
 
     def report_bases(self) -> Mapping[int, ReportBasis]:
-        """See `ports.CommunityWriter`."""
+        """What each community's report speaks of, by community id."""
         (rows,) = self._backend.gather(statements.REPORT_BASES)
         return {
             row[0]: ReportBasis(
@@ -113,7 +116,11 @@ class Communities:
         }
 
     def write(self, changes: CommunityChanges) -> bool:
-        """See `ports.CommunityWriter`."""
+        """Make the changes, all or none; False, and none, where `generation` is not as expected.
+
+        Communities that the partition does not hold are gone afterwards, with their reports. The
+        store's generation does not change.
+        """
         self._backend = self._backend.writable()
         return self._backend.write(lambda: _write(self._backend, changes))
 
@@ -291,7 +298,7 @@ class Descriptions:
         self._backend = backend
 
     def descriptions(self, *kinds: str) -> dict[str, StoredDescription]:
-        """See `DescriptionLog`."""
+        """All of some kinds, such as `entity`, by key."""
         found = {}
         for kind in kinds:
             # ";" is the character after ":".
@@ -303,7 +310,7 @@ class Descriptions:
         return found
 
     def describe(self, made: Sequence[StoredDescription]) -> None:
-        """See `DescriptionLog`."""
+        """Keep descriptions, in place of those of the same keys."""
         rows = [
             {name: getattr(one, name) for name in COLUMNS}
             | {name: json.dumps(getattr(one, name)) for name in _LISTS}
@@ -317,14 +324,8 @@ class Descriptions:
         self._backend.write(work)
 
     def forget(self, keys: Sequence[str]) -> None:
-        """See `DescriptionLog`."""
+        """Delete descriptions; unknown keys are left out."""
         self._backend.write(lambda: self._backend.delete("descriptions", list(keys)))
-
-
-def descriptions_of(store: Store) -> Descriptions:
-    """What a language model says of a store's contents, over whichever back end."""
-    assert isinstance(store, AnyStore)
-    return Descriptions(store.backend)
 
 
 # Communities and topics between the arrays of `ports` and the rows of a store.

@@ -1,4 +1,4 @@
-"""A store as the rows of `ports.copying`, read and written over any back end.
+"""A store as tables of rows, read and written over any back end.
 
 The target holds a mark until the copy is whole. Nobody but `clew copy` opens a store that holds
 one, and a target that is made holds one from its first moment.
@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 from clew.derived_files import derived_files, remove_files
 from clew.errors import StoreCorruptError, StoreError
-from clew.ports.upkeep import Header, Key, Mark, Place, Row, Table
-from clew.stores.backend import Backend, pairs
+from clew.stores.backend import Backend, Header, Key, Mark, Place, Table, pairs, writing
+from clew.stores.backend import WholeRow as Row
 from clew.stores.entities import PrunedNames
 from clew.stores.state import (
     ENTITIES_OF_ALIASES,
     FORGET_MARK,
     NEXT_IDS,
-    REMEMBER,
     RESERVE_IDS,
     NextIds,
     StoreState,
+    remember,
     remember_embedder,
 )
 from clew.stores.statements.snapshot import BUILT, KEEP
@@ -112,26 +112,23 @@ class StoreCopy:
                     f"something else has just written to the store {self.place}; copy to another"
                     " place, or to another name there with --to-namespace"
                 )
-            self._write_mark(mark)
+            remember(self.backend, copying=mark_to_text(mark))
 
         self.backend.write(work)
         self.backend.clear()
         if header.embedder is not None:
             self.backend.define_vectors(header.embedder[1])
 
+    @writing
     def write_rows(self, table: Table, rows: Sequence[Row], *, before: Mark, after: Mark) -> None:
         """Write rows of new keys and move the mark, all or none.
 
         What the rows point at has been written already. Raises `StoreError` where the mark is not
         `before`: another process copies into the store, too.
         """
-
-        def work() -> None:
-            self._check_mark(before)
-            self.backend.insert({table: self._with_entities(table, rows)})
-            self._write_mark(after)
-
-        self.backend.write(work)
+        self._check_mark(before)
+        self.backend.insert({table: self._with_entities(table, rows)})
+        remember(self.backend, copying=mark_to_text(after))
 
     def _with_entities(self, table: Table, rows: Sequence[Row]) -> Sequence[Mapping[str, Any]]:
         """Rows that name aliases, with the entities of these: a back end may tie them to both."""
@@ -152,19 +149,23 @@ class StoreCopy:
         derived from another state is taken for this one's; communities that were up to date still
         are. Raises `StoreError` where the mark is not the one given.
         """
-        self.backend.write(lambda: self._finish(mark, header))
+        self._finish(mark, header)
         if self.backend.folder.is_dir():
             remove_files(derived_files(self.backend.folder))
 
+    @writing
     def _finish(self, mark: Mark, header: Header) -> None:
         self._check_mark(mark)
         here = self._state.state()
         generation = 1 + max(here.generation, header.generation)
-        self._remember("generation", generation)
-        self._remember("epoch", 1 + max(here.mentions_version, header.mentions_version))
-        self._remember("functional", json.dumps(list(header.functional)))
-        self._remember("packs", json.dumps(list(header.packs)))
-        self._remember("pruned", json.dumps(dict(header.pruned)))
+        remember(
+            self.backend,
+            generation=generation,
+            epoch=1 + max(here.mentions_version, header.mentions_version),
+            functional=json.dumps(list(header.functional)),
+            packs=json.dumps(list(header.packs)),
+            pruned=json.dumps(dict(header.pruned)),
+        )
         if header.embedder is not None:
             remember_embedder(self.backend, header.embedder)
         given = [{"table": name, "last": free - 1} for name, free in header.next_ids.items()]
@@ -174,12 +175,6 @@ class StoreCopy:
             built = generation if current else header.communities
             self.backend.execute_many(KEEP, [{"name": "built", "value": built}])
         self.backend.execute(FORGET_MARK)
-
-    def _remember(self, name: str, value: str | int) -> None:
-        self.backend.execute_many(REMEMBER, [{"name": name, "value": value}])
-
-    def _write_mark(self, mark: Mark) -> None:
-        self._remember("copying", mark_to_text(mark))
 
     def _check_mark(self, mark: Mark) -> None:
         if self.mark() != mark:

@@ -132,13 +132,17 @@ class ChunkDates(StoreState):
     """`ports.TimeIndex` and `ports.UsageLog` over a back end."""
 
     def chunks_within(self, period: Period) -> Ids:
-        """See `ports.TimeIndex`."""
+        """Ids (sorted) of the chunks of which any time overlaps the period."""
         start, end = bounds(period)
         values = {"start": start, "end": end, "earliest": earliest_short(start)}
         return np.unique(self._ids(statements.CHUNKS_WITHIN, **values))
 
     def chunks_as_of(self, moment: datetime) -> Ids:
-        """See `ports.TimeIndex`."""
+        """Ids (sorted) of the chunks that there were at that moment.
+
+        Chunks said later are left out, and so are documents that came to the store later, unless
+        the store itself is younger than that. Chunks without a date count as old.
+        """
         with self.backend.consistent():
             later = self._ids(statements.SAID_LATER, second=seconds(moment))
             known = known_until(self.backend.rows(statements.FIRST_RECORDED), moment)
@@ -151,33 +155,42 @@ class ChunkDates(StoreState):
         return self.backend.columns(statement, ("i8",), **parameters)[0]
 
     def chunk_times(self, chunk_ids: Sequence[int]) -> dict[int, tuple[Period, ...]]:
-        """See `ports.TimeIndex`; what a chunk speaks of comes in order of time."""
+        """By chunk id: when it was said (where that is known), then what it speaks of, in order.
+
+        What a chunk speaks of comes in order of time.
+        """
         return periods_by_chunk(self.backend.rows(statements.CHUNK_DATES, ids=distinct(chunk_ids)))
 
     def newest_date(self, until: datetime) -> datetime | None:
-        """See `ports.TimeIndex`."""
+        """When the latest chunk that was said by a moment was; to the second, None for none."""
         found = self.backend.rows(statements.NEWEST_DATE, second=seconds(until))
         return moment_of(found[0][0]) if found else None
 
     def published_at(self, chunk_ids: Sequence[int]) -> dict[int, datetime]:
-        """See `ports.TimeIndex`; to the second."""
+        """When each chunk was said, by chunk id; those without a date are left out.
+
+        To the second.
+        """
         rows = self.backend.rows(statements.PUBLISHED_AT, ids=distinct(chunk_ids))
         return {chunk_id: moment for chunk_id, second in rows if (moment := moment_of(second))}
 
     def first_recorded(self) -> datetime | None:
-        """See `ports.TimeIndex`."""
+        """When the store learned the oldest thing that it holds; None for an empty one."""
         found = self.backend.rows(statements.FIRST_RECORDED)
         return to_time(found[0][0]) if found else None
 
     def record_use(self, chunk_ids: Sequence[int], moment: datetime) -> None:
-        """See `ports.UsageLog`; a question waits for no sync, and a store may be read-only."""
+        """Count one use of each chunk; unknown ids are left out. Changes no generation.
+
+        A question waits for no sync, and a store may be read-only.
+        """
         used = {"ids": distinct(chunk_ids), "moment": to_text(moment)}
         if not self.backend.read_only:
             record = partial(self.backend.execute, statements.RECORD_USE, **used)
             self.backend.write(record, durable=False)
 
     def usage(self, chunk_ids: Sequence[int]) -> dict[int, tuple[int, datetime]]:
-        """See `ports.UsageLog`."""
+        """(uses, last use) by chunk id; chunks never used are left out."""
         rows = self.backend.rows(statements.USAGE, ids=distinct(chunk_ids))
         return {chunk_id: (uses, datetime.fromisoformat(last)) for chunk_id, uses, last in rows}
 

@@ -61,7 +61,14 @@ class Documents(Passages, EarlierVersions):
     """A generation, and the names of all metadata."""
 
     def save(self, entry: IndexedDocument) -> None:
-        """See `ports.DocumentStore`. Raises `InputError` where the entry's parts do not fit."""
+        """Write one document whole, in place of the one with the same source: all of it or nothing.
+
+        What only the old version held (chunks, mentions, relations, vectors, entities without
+        another source) is gone afterwards. Aliases: a name whose key is known belongs to that key's
+        entity; else `entry.links` may tie it to another key's entity; else it is new.
+
+        Raises `InputError` where the entry's parts do not fit.
+        """
         embedder = self._bound or self.embedder()
         if embedder is None:
             raise StoreError(
@@ -81,12 +88,16 @@ class Documents(Passages, EarlierVersions):
         """Raise `InputError` where the back end cannot look up so long a name or source."""
 
     def batch(self) -> AbstractContextManager[None]:
-        """See `ports.DocumentStore`."""
+        """A context whose writes share one commit, which is faster.
+
+        What was done before an exception of the caller's lasts. This thread sees it at once, others
+        after the end; other writers wait meanwhile.
+        """
         return self.backend.batch()
 
     @writing
     def delete(self, document_ids: Sequence[str]) -> int:
-        """See `ports.DocumentStore`."""
+        """Delete documents and all that only they held; the number that existed."""
         return delete_documents(self.backend, document_ids)
 
     def documents(
@@ -96,7 +107,7 @@ class Documents(Passages, EarlierVersions):
         origin: str | None = None,
         where: Sequence[Filter] = (),
     ) -> list[DocumentInfo]:
-        """See `ports.DocumentStore`."""
+        """Documents by id, by origin, by metadata, or all; ordered by source."""
         with self.backend.consistent():
             if where:
                 matching = self.matching_documents(where)
@@ -112,7 +123,11 @@ class Documents(Passages, EarlierVersions):
         return sorted((d for d in found if origin in (None, d.origin)), key=attrgetter("source"))
 
     def described(self, entity_type: str, since: str = "", until: str = "~") -> list[DocumentInfo]:
-        """See `ports.DocumentStore`."""
+        """Documents whose metadata have this `entity_type`, ordered by source.
+
+        Of a period, those whose metadata hold a `last` (else `end`, else `start`) from `since` on
+        and a `start` before `until`: days as ISO 8601 text, compared as text.
+        """
         values = {"type": entity_type, "since": since, "until": until}
         (rows,) = self.backend.gather(statements.DESCRIBED, **values)
         return sorted(map(_document_info, rows), key=attrgetter("source"))
@@ -125,7 +140,11 @@ class Documents(Passages, EarlierVersions):
         return [id_ for id_, of in self.document_values().items() if meets(of.of())]
 
     def matching_chunks(self, where: Sequence[Filter]) -> Ids:
-        """See `ports.PassageStore`."""
+        """Ids (sorted) of the chunks whose metadata meets every filter, as `clew.filters` decides.
+
+        A chunk's own metadata goes before its document's. `path` is the file, `type` its media type
+        or ending. Raises `InputError` for an operator that there is not.
+        """
         meets = predicate(where)
         documents, chunks = self._values()
         verdicts = {id_: meets(of.of()) for id_, of in documents.items()}
@@ -138,7 +157,7 @@ class Documents(Passages, EarlierVersions):
         return np.sort(np.array(found, dtype=np.int64))
 
     def unknown_fields(self, where: Sequence[Filter]) -> list[str]:
-        """See `ports.PassageStore`."""
+        """A note for each field asked for that no document has, with the nearest that there are."""
         if {name for one in where for name in fields(one)} <= {*FIELDS}:
             return []
         if self._names[0] != self.generation():
@@ -172,7 +191,10 @@ class Documents(Passages, EarlierVersions):
         ]
 
     def named_documents(self, keys: Sequence[str]) -> list[NamedDocument]:
-        """See `ports.DocumentStore`."""
+        """Documents whose title or file has one of these keys (`clew.text.name_key`), by source.
+
+        Those without chunks are left out, and so are all after the first 200.
+        """
         wanted = list(dict.fromkeys(key for key in keys if key))
         rows = self.backend.rows(statements.NAMED_CHUNKS, keys=wanted) if wanted else []
         found: dict[tuple[str, str, str, str], list[int]] = defaultdict(list)
@@ -181,7 +203,10 @@ class Documents(Passages, EarlierVersions):
         return [NamedDocument(*names, tuple(chunk_ids)) for names, chunk_ids in found.items()]
 
     def languages(self) -> frozenset[str]:
-        """See `ports.DocumentStore`; they are read once a generation, since every question asks."""
+        """Codes of the languages that documents are written in, as far as they are known.
+
+        They are read once a generation, since every question asks.
+        """
         known, generation = self._languages, self.generation()
         if known[0] != generation:
             found = frozenset(row[0] for row in self.backend.rows(statements.LANGUAGES))
@@ -189,18 +214,21 @@ class Documents(Passages, EarlierVersions):
         return known[1]
 
     def count_documents(self) -> int:
-        """See `ports.DocumentStore`."""
+        """How many there are."""
         return self.backend.count_rows("documents")
 
     def same_documents(self, digests: Sequence[str]) -> list[tuple[str, str, str]]:
-        """See `ports.DocumentStore`."""
+        """(source, origin, sha256) of the documents of files that have these digests."""
         found = self.backend.rows(by_digest.SAME_DIGESTS, keys=list(digests))
         return [(source, origin, sha256) for source, origin, sha256 in found]
 
     def document_digests(
         self, sources: Sequence[str] | None = None
     ) -> dict[str, tuple[str, str, str, str]]:
-        """See `ports.DocumentStore`."""
+        """(origin, sha256, pipeline fingerprint, read from) by source: of every document, or some.
+
+        `sources` are those documents' own, or what they were read from.
+        """
         if sources is None:
             (rows,) = self.backend.gather(by_digest.DIGESTS)
         else:
@@ -211,19 +239,19 @@ class Documents(Passages, EarlierVersions):
         }
 
     def document_chunks(self, *document_ids: str) -> list[StoredChunk]:
-        """See `ports.DocumentStore`."""
+        """The documents' chunks, in order within each; none for an unknown document."""
         ids = list(dict.fromkeys(document_ids))
         (rows,) = self.backend.gather(statements.DOCUMENT_CHUNKS, ids=ids)
         return sorted(map(stored_chunk, rows), key=attrgetter("document_id", "ordinal"))
 
     def document_sections(self, *document_ids: str) -> list[StoredSection]:
-        """See `ports.DocumentStore`."""
+        """The documents' sections, in order within each; in a row, a document's are its text."""
         ids = list(dict.fromkeys(document_ids))
         rows = self.backend.rows(statements.DOCUMENT_SECTIONS, ids=ids)
         return [stored_section(row) for row in rows]
 
     def lineage(self, document_id: str) -> list[DocumentVersion]:
-        """See `ports.DocumentStore`."""
+        """The versions of a document, oldest first; none for an unknown document."""
         rows = self.backend.rows(VERSIONS, id=document_id)
         return [document_version(*row) for row in rows]
 

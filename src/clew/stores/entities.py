@@ -5,71 +5,62 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import log1p
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from clew.errors import InputError, NotFoundError, StoreCorruptError
-from clew.stores.aliases import alias_row, chunks_naming, count_move, count_moved_aliases
 from clew.stores.backend import Backend, distinct, limited, pairs, read_described, writing
-from clew.stores.relation_plans import recompute_weights, recompute_weights_around
-from clew.stores.relations import heads_around, recompute_valid_until
-from clew.stores.state import COUNT_CHANGE, NEXT_IDS, REMEMBER, STATE, NextIds, State, StoreState
-from clew.stores.statements import names as merge_statements
-from clew.stores.statements import names as merging
+from clew.stores.changes import chunks_naming, count_move, count_moved_aliases
+from clew.stores.relations import (
+    heads_around,
+    recompute_valid_until,
+    recompute_weights,
+    recompute_weights_around,
+)
+from clew.stores.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State, StoreState, remember
 from clew.stores.statements import names as statements
-from clew.text import entity_key, key_words
-from clew.types import Alias, Entity, KnownName, LinkCandidates
+from clew.text import entity_key, key_words, lookup_keys
+from clew.types import Alias, Entity, Ids, KnownName, LinkCandidates
 
-if TYPE_CHECKING:
-    from clew.types import Ids
-
-
-class EntityRow(NamedTuple):
-    """An entity as it is stored, with what is counted of it."""
-
-    id: int
-    name: str
-    key: str
-    entity_type: str
-    content: str
-    tier: str
-    mentions: int
-    documents: int
-    description: Any
-    """See `described.read_described`."""
+_SHOWN = (
+    *("id", "name", "key", "entity_type", "content", "tier", "mentions", "documents"),
+    "description",
+)
 
 
 class Entities(StoreState):
-    """The part of `ports.GraphStore` that knows entities and names."""
+    """Entities and their names."""
 
     _most_mentioned = (-1, 0)
     """Generation, and the mentions that its most mentioned entity has."""
 
     def entities(self, entity_ids: Sequence[int]) -> list[Entity]:
-        """See `ports.GraphStore`."""
+        """Entities in the order of the ids given; unknown ids are left out."""
         ids = distinct(entity_ids)
         with self.backend.consistent():
             rows = self.backend.rows(statements.ENTITIES, ids=ids)
-            found = {row[1]: EntityRow(*row[1:]) for row in rows}
+            values = [dict(zip(_SHOWN, row[1:], strict=True)) for row in rows]
             # Counting all mentions takes long; entities that no text names do not need it.
-            some = any(row.mentions for row in found.values())
-            most = self._most(rows[0][0]) if some else 0
-        return [_entity(found[i], most) for i in map(int, entity_ids) if i in found]
-
-    def _most(self, generation: int) -> int:
-        known, most = self._most_mentioned
-        if known != generation:
-            most = int(self.backend.rows(statements.MOST_MENTIONED)[0][0])
-            self._most_mentioned = generation, most
-        return most
+            known = self._most_mentioned
+            if any(of["mentions"] for of in values) and known[0] != rows[0][0]:
+                ((most,),) = self.backend.rows(statements.MOST_MENTIONED)
+                known = self._most_mentioned = rows[0][0], int(most)
+        highest, found = log1p(known[1]), dict[int, Entity]()
+        for of in values:
+            salience = log1p(of["mentions"]) / highest if of["mentions"] else 0.0
+            _, said = read_described(of["description"])
+            found[of["id"]] = Entity(**of | {"description": said}, salience_score=salience)
+        return [found[i] for i in map(int, entity_ids) if i in found]
 
     def entity_names(self, entity_ids: Sequence[int]) -> dict[int, str]:
-        """See `ports.GraphStore`."""
+        """Name by id, without what `entities` counts; unknown ids are left out."""
         return pairs(self.backend.rows(statements.ENTITY_NAMES, entities=distinct(entity_ids)))
 
     def find_entities(self, name: str, limit: int = 10) -> list[Entity]:
-        """See `ports.GraphStore`; no name, no entities.
+        """Exact key or alias first, then keys that begin with it, then keys that hold it.
+
+        No name, no entities.
 
         All keys are looked through only where too few begin with the name.
         """
@@ -83,12 +74,15 @@ class Entities(StoreState):
             return self.entities([row[0] for row in found])
 
     def resolve(self, keys: Sequence[str]) -> Mapping[str, int]:
-        """See `ports.GraphStore`."""
+        """Entity id by key (`clew.text.entity_key`), for those keys that are an alias."""
         rows = self.backend.rows(statements.KEYS, keys=list(keys))
         return {key: entity_id for key, _, entity_id in rows}
 
     def named(self, names: Sequence[str]) -> Mapping[str, int]:
-        """See `ports.GraphStore`."""
+        """Entity id by name, for those that an entity has written in this very way.
+
+        A name that is only guessed to be an entity's (`fuzzy`, `acronym`) is not among them.
+        """
         with self.backend.consistent():
             known = self.resolve([entity_key(name) for name in names])
             written = set(self.entity_names(list(known.values())).items())
@@ -102,7 +96,7 @@ class Entities(StoreState):
         return {name: entity_id for name, entity_id in found if (entity_id, name) in written}
 
     def aliases(self, *, entity_id: int | None = None, after: int = 0) -> list[Alias]:
-        """See `ports.GraphStore`."""
+        """Aliases of one entity, or all with an id above `after`; ordered by id."""
         if entity_id is None:
             rows = self.backend.rows(statements.ALIASES, after=after)
         else:
@@ -113,21 +107,20 @@ class Entities(StoreState):
         ]
 
     def known_names(self, *, after: int = 0) -> list[KnownName]:
-        """See `ports.GraphStore`."""
-        rows = self.backend.rows(statements.KNOWN_NAMES, after=after)
-        return [_known_name(*row) for row in rows]
+        """The names of all aliases with an id above `after`, ordered by id."""
+        return [KnownName(*row) for row in self.backend.rows(statements.KNOWN_NAMES, after=after)]
 
     def known_terms(self, terms: Sequence[str]) -> list[KnownName]:
-        """See `ports.GraphStore`."""
+        """The names with one of these terms (`clew.text.lookup_keys`), ordered by alias id."""
         found = self.backend.rows(statements.KNOWN_TERMS, terms=list(terms)) if terms else []
-        return [_known_name(*row) for row in found]
+        return [KnownName(*row) for row in found]
 
     def link_candidates(self, keys: Sequence[str], blocks: Sequence[str]) -> LinkCandidates:
-        """See `ports.GraphStore`."""
+        """Which of the keys are known or ruled by hand, and the names of the blocks."""
         known, near, rules = self.backend.gather(
             statements.KEYS,
             statements.NAMES_OF_BLOCKS,
-            merging.RULES_AROUND,
+            statements.RULES_AROUND,
             keys=list(keys),
             blocks=list(blocks),
         )
@@ -138,17 +131,17 @@ class Entities(StoreState):
         return LinkCandidates(known={row[0] for row in known}, ruled=ruled, names=names)
 
     def entity_chunks(self, entity_id: int) -> Ids:
-        """See `ports.GraphStore`."""
+        """Ids (sorted) of the chunks that mention the entity or are about it."""
         found = self.backend.columns(statements.ENTITY_CHUNKS, ("i8",), id=int(entity_id))
         return np.sort(found[0])
 
     def link_rules(self) -> dict[str, str]:
-        """See `ports.EntityEditor`."""
-        return {key: target for key, target, _ in self.backend.rows(merging.LINK_RULES)}
+        """Target key by key, for what was merged, split or renamed by hand."""
+        return {key: target for key, target, _ in self.backend.rows(statements.LINK_RULES)}
 
     def given_names(self) -> dict[str, str]:
-        """See `ports.EntityEditor`."""
-        return {key: name for key, _, name in self.backend.rows(merging.LINK_RULES) if name}
+        """Names that entities were given by hand, by the target of their rules."""
+        return {key: name for key, _, name in self.backend.rows(statements.LINK_RULES) if name}
 
 
 def delete_orphans(backend: Backend, entity_ids: Collection[int]) -> None:
@@ -158,22 +151,11 @@ def delete_orphans(backend: Backend, entity_ids: Collection[int]) -> None:
     """
     if entity_ids:
         backend.execute(
-            merging.DELETE_ORPHAN_ALIASES,
-            merging.SHOW_LIVING_NAMES,
-            merging.DELETE_NAMELESS_ENTITIES,
+            statements.DELETE_ORPHAN_ALIASES,
+            statements.SHOW_LIVING_NAMES,
+            statements.DELETE_NAMELESS_ENTITIES,
             ids=list(entity_ids),
         )
-
-
-def _known_name(name: str, entity_id: int, entity_type: str, tier: str) -> KnownName:
-    return KnownName(name=name, entity_id=entity_id, entity_type=entity_type, tier=tier)
-
-
-def _entity(row: EntityRow, most_mentioned: int) -> Entity:
-    """A row as it is shown; `most_mentioned` are the mentions of the most mentioned entity."""
-    salience = log1p(row.mentions) / log1p(most_mentioned) if row.mentions else 0.0
-    _, said = read_described(row.description)
-    return Entity(**{**row._asdict(), "description": said}, salience_score=salience)
 
 
 def unknown_entities(entity_ids: Iterable[int]) -> NotFoundError:
@@ -193,11 +175,14 @@ AT_A_TIME = 1000
 
 
 class PrunedNames(StoreState):
-    """The part of `ports.EntityEditor` that prunes entities and restores their names."""
+    """Pruning entities, and restoring their names."""
 
     def pruned_names(self) -> dict[str, str]:
-        """See `ports.EntityEditor`. Raises `StoreCorruptError` where they cannot be read."""
-        text = self.backend.rows(merge_statements.PRUNED)[0][0]
+        """The names that were pruned, by key.
+
+        Raises `StoreCorruptError` where they cannot be read.
+        """
+        text = self.backend.rows(statements.PRUNED)[0][0]
         try:
             return dict(json.loads(text or "{}"))
         except (TypeError, ValueError) as error:
@@ -208,17 +193,20 @@ class PrunedNames(StoreState):
 
     @writing
     def prune_entities(self, entity_ids: Sequence[int]) -> int:
-        """See `ports.EntityEditor`."""
+        """Take entities out, with what texts say of them; how many there were.
+
+        Their names are remembered: no text makes them entities again before `restore_names`.
+        """
         ids = distinct(entity_ids)
-        names = self.backend.rows(merge_statements.NAMES_OF_ENTITIES, ids=ids)
+        names = self.backend.rows(statements.NAMES_OF_ENTITIES, ids=ids)
         if not names:
             return 0
-        relations = self.backend.rows(merge_statements.RELATIONS_OF_ENTITIES, ids=ids)
+        relations = self.backend.rows(statements.RELATIONS_OF_ENTITIES, ids=ids)
         functional = self.state().functional
         heads = heads_around(self.backend, ids, functional) | {row[1] for row in relations}
         self.backend.delete("relations", [row[0] for row in relations])
         chunks = chunks_naming(self.backend, entities=ids)
-        self.backend.execute(merge_statements.FORGET_MENTIONS, ids=ids)
+        self.backend.execute(statements.FORGET_MENTIONS, ids=ids)
         delete_orphans(self.backend, ids)
         changed = recompute_valid_until(self.backend, heads - set(ids), functional)
         recompute_weights(self.backend, changed)
@@ -228,19 +216,22 @@ class PrunedNames(StoreState):
 
     @writing
     def restore_names(self, keys: Collection[str]) -> int:
-        """See `ports.EntityEditor`."""
+        """Forget that names were pruned; how many were. Texts indexed from then on have them.
+
+        Documents that may have them are due to be indexed again.
+        """
         pruned = self.pruned_names()
         kept = {key: name for key, name in pruned.items() if key not in keys}
         if len(kept) < len(pruned):
             self._remember_pruned(kept)
             ids = self._documents_with(pruned.keys() - kept.keys())
-            self.backend.execute(merge_statements.FORGET_RECIPES, ids=sorted(ids))
+            self.backend.execute(statements.FORGET_RECIPES, ids=sorted(ids))
         return len(pruned) - len(kept)
 
     def _documents_with(self, keys: Collection[str]) -> set[str]:
         """Ids of the documents that may have a name; their mentions of it are gone."""
         found, after = set[str](), 0
-        while rows := self.backend.rows(merge_statements.TEXTS_AFTER, after=after, limit=AT_A_TIME):
+        while rows := self.backend.rows(statements.TEXTS_AFTER, after=after, limit=AT_A_TIME):
             for after, document_id, title, metadata, *texts in rows:  # noqa: B007 - used above
                 if document_id not in found:
                     said = key_words(" ".join((title, str(json.loads(metadata)), *texts)))
@@ -250,13 +241,12 @@ class PrunedNames(StoreState):
 
     def _remember_pruned(self, names: dict[str, Any]) -> None:
         value = json.dumps(names, ensure_ascii=False, sort_keys=True)
-        self.backend.execute_many(REMEMBER, [{"name": "pruned", "value": value}])
+        remember(self.backend, pruned=value)
 
 
 # Merging, splitting and renaming entities by hand, and the rules that remember it.
 #
-# A rule says that a key belongs to the group named by its target key. Targets are always their
-# own
+# A rule says that a key belongs to the group named by its target key. Targets are always their own
 # target, so that rules never chain.
 
 
@@ -334,17 +324,20 @@ def parted_rules(
 
 
 class EntityMerging(Entities):
-    """`ports.EntityEditor`, but for retracting relations, over a back end."""
+    """Mending by hand what was found in texts; remembered when these are indexed again."""
 
     @writing
     def merge(self, source_id: int, target_id: int, evidence: str) -> None:
-        """See `ports.EntityEditor`. Raises `NotFoundError` for an unknown entity."""
+        """Make every alias of the source an alias of the target; remembered when indexing again.
+
+        Raises `NotFoundError` for an unknown entity.
+        """
         if source_id == target_id:
             raise InputError(f"cannot merge entity {source_id!r} with itself; give two entities")
         held = read_held(self.backend, [source_id, target_id])
         source, target = held[int(source_id)], held[int(target_id)]
         _move(self.backend, source.aliases, target.id, evidence)
-        self.backend.execute(merging.TAKE_OVER, source=source.id, target=target.id)
+        self.backend.execute(statements.TAKE_OVER, source=source.id, target=target.id)
         self.backend.delete("entities", [source.id])
         write_rules(self.backend, self._merged_rules(source.keys, target.key))
         _recompute_around(self.backend, [target.id])
@@ -355,7 +348,7 @@ class EntityMerging(Entities):
         return joined_rules(rules, keys, rules.get(target_key, target_key))
 
     def before_merge(self, source_id: int, target_id: int) -> dict[str, Any]:
-        """See `ports.EntityEditor`."""
+        """What takes a merge back, as JSON: to be asked before it."""
         with self.backend.consistent():
             entities = self.entities([source_id, target_id])
             if len(entities) < 2:
@@ -374,7 +367,10 @@ class EntityMerging(Entities):
 
     @writing
     def unmerge(self, known: Mapping[str, Any]) -> None:
-        """See `ports.EntityEditor`."""
+        """Take a merge back by what `before_merge` told: all is as it was, ids among it.
+
+        What was changed since stays. Raises `InputError` where the names of one are gone.
+        """
         source, target = known["entities"]
         held = read_held(self.backend, [target["id"]])[target["id"]]
         there = {alias.id for alias in held.aliases}
@@ -384,7 +380,7 @@ class EntityMerging(Entities):
                 f"cannot take {source['name']!r} out of {target['name']!r}: since they were merged,"
                 " the names of one of them are gone; expected some of each"
             )
-        self.backend.execute(merging.RESTORE_ENTITY, **source)
+        self.backend.execute(statements.RESTORE_ENTITY, **source)
         back = [{**alias, "entity_id": source["id"]} for alias in moved]
         self.backend.execute_many(statements.MOVE_ALIASES, back)
         both = [source["id"], target["id"]]
@@ -392,7 +388,7 @@ class EntityMerging(Entities):
         if merged.content == source["content"]:
             row = {"id": target["id"], "content": target["content"]}
             self.backend.update("entities", [row])
-        self.backend.execute(merging.SHOW_LIVING_NAMES, ids=both)
+        self.backend.execute(statements.SHOW_LIVING_NAMES, ids=both)
         self._take_back_rules(known["rules"], known["rules_before"])
         _recompute_around(self.backend, both)
         count_moved_aliases(self.backend, [alias["id"] for alias in moved])
@@ -408,7 +404,10 @@ class EntityMerging(Entities):
 
     @writing
     def split(self, entity_id: int, keys: Sequence[str]) -> int:
-        """See `ports.EntityEditor`. Raises `NotFoundError` for an unknown entity or key."""
+        """Take the aliases of those keys out into an entity of their own; its id. Remembered.
+
+        Raises `NotFoundError` for an unknown entity or key.
+        """
         held = read_held(self.backend, [entity_id])[int(entity_id)]
         parted, left = part_names(held, keys)
         new_id = split_off(self.backend, held, parted, left)
@@ -417,7 +416,12 @@ class EntityMerging(Entities):
 
     @writing
     def keep_apart(self, entity_id: int, other_id: int) -> list[str]:
-        """See `ports.EntityEditor`. Raises `NotFoundError` for an unknown entity."""
+        """Say that two entities are not one; no text links their names by itself. Remembered.
+
+        The keys of names of which nothing was said before: `forget_rules` takes it back.
+
+        Raises `NotFoundError` for an unknown entity.
+        """
         if entity_id == other_id:
             raise InputError(f"entity {entity_id!r} is one with itself; give two entities")
         both = read_held(self.backend, [entity_id, other_id]).values()
@@ -430,20 +434,26 @@ class EntityMerging(Entities):
 
     @writing
     def forget_rules(self, keys: Sequence[str]) -> None:
-        """See `ports.EntityEditor`."""
+        """Let texts link the names of those keys again."""
         self.backend.delete("rules", list(keys))
         self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
 
     @writing
     def add_link_rules(self, rules: Mapping[str, str], names: Mapping[str, str]) -> None:
-        """See `ports.EntityEditor`."""
+        """Write rules of keys that no entity has yet, and the names given to their targets.
+
+        Names that are stored from then on follow them.
+        """
         write_rules(self.backend, rules)
         self.backend.update("rules", [{"key": key, "name": name} for key, name in names.items()])
         self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
 
     @writing
     def rename(self, entity_id: int, name: str) -> None:
-        """See `ports.EntityEditor`. Raises `InputError` for a name that another entity has."""
+        """Show the entity under another name; the old one stays an alias. Remembered.
+
+        Raises `InputError` for a name that another entity has.
+        """
         held, key = read_held(self.backend, [entity_id])[int(entity_id)], entity_key(name)
         if not key:
             raise InputError(f"cannot rename an entity to {name!r}: expected letters or digits")
@@ -454,24 +464,22 @@ class EntityMerging(Entities):
                 " `clew entity merge` instead"
             )
         if key not in held.keys:
-            self._add_alias(held.id, key, name)
+            alias = {
+                "id": NextIds(*self.backend.rows(NEXT_IDS)[0]).aliases,
+                "key": key,
+                "name": name,
+                "entity_id": held.id,
+                "method": "manual",
+                "score": 1.0,
+                "evidence": "renamed by hand",
+                **lookup_keys(name),
+            }
+            self.backend.insert({"aliases": [alias]})
         rules = _read_rules(self.backend, held.keys)
         write_rules(self.backend, joined_rules(rules, held.keys, key))
         self.backend.update("entities", [{"id": held.id, "name": name, "key": key}])
         self.backend.update("rules", [{"key": key, "name": name}])
         self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
-
-    def _add_alias(self, entity_id: int, key: str, name: str) -> None:
-        alias = {
-            "id": NextIds(*self.backend.rows(NEXT_IDS)[0]).aliases,
-            "key": key,
-            "name": name,
-            "entity_id": entity_id,
-            "method": "manual",
-            "score": 1.0,
-            "evidence": "renamed by hand",
-        }
-        self.backend.insert({"aliases": [alias_row(alias)]})
 
 
 def read_held(backend: Backend, entity_ids: Sequence[int]) -> dict[int, HeldEntity]:
@@ -500,7 +508,7 @@ def split_off(
     }
     backend.insert({"entities": [entity]})
     _move(backend, parted, new_id, "split by hand")
-    backend.execute(merging.SHOW_LIVING_NAMES, ids=[held.id])
+    backend.execute(statements.SHOW_LIVING_NAMES, ids=[held.id])
     rules = _read_rules(backend, held.keys)
     write_rules(backend, parted_rules(rules, [a.key for a in parted], [a.key for a in left]))
     _recompute_around(backend, [held.id, new_id])
@@ -517,13 +525,13 @@ def _move(backend: Backend, aliases: Sequence[HeldAlias], entity_id: int, eviden
 
 def _read_rules(backend: Backend, keys: Sequence[str]) -> dict[str, str]:
     """Targets by key, of the rules that lead from or to some keys."""
-    return pairs(backend.rows(merging.RULES_AROUND, keys=list(keys)))
+    return pairs(backend.rows(statements.RULES_AROUND, keys=list(keys)))
 
 
 def write_rules(backend: Backend, rules: Mapping[str, str]) -> None:
     """Make targets by key rules; what was ruled of other keys stays."""
     rows = [{"key": key, "target": target} for key, target in rules.items()]
-    backend.execute_many(merging.WRITE_RULES, rows)
+    backend.execute_many(statements.WRITE_RULES, rows)
 
 
 def _recompute_around(backend: Backend, entity_ids: Sequence[int]) -> None:

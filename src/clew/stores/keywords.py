@@ -44,15 +44,15 @@ class TermSource(Protocol):
     """The store, as far as it is needed."""
 
     def reading(self) -> AbstractContextManager[None]:
-        """See `ports.VectorSource`."""
+        """Reads of this thread inside it see one state of the store, whoever writes meanwhile."""
         ...
 
     def generation(self) -> int:
-        """See `ports.VectorSource`."""
+        """A number that grows with every commit that changes anything."""
         ...
 
     def chunk_ids(self) -> Ids:
-        """See `ports.VectorSource`."""
+        """Ids of all chunks, sorted; reads them all."""
         ...
 
     def chunk_ids_after(self, after: int) -> Ids:
@@ -189,16 +189,13 @@ def _wanted(state: IndexState, limit: int, allowed: Ids | None) -> int:
 
 # An index of words that is derived from the store and kept in step with it, as vectors are.
 #
-# The folder `keywords` holds the index. The file `keywords-<generation>.arrays` says what is in
-# it:
+# The folder `keywords` holds the index. The file `keywords-<generation>.arrays` says what is in it:
 # ids of chunks (int64, sorted), their lengths (int64, in words), and size and CRC-32 of each file
-# of
-# the folder. A folder that is not as its file says, as one that a killed process left, counts as
+# of the folder. A folder that is not as its file says, as one that a killed process left, counts as
 # missing.
 #
 # `persist` brings it up to the store. A question takes in a few changes by itself: new chunks are
-# compared one by one, those deleted are left out. Where more has changed, while the folder is
-# being
+# compared one by one, those deleted are left out. Where more has changed, while the folder is being
 # verified, and while another process writes it, the store's own table answers.
 
 

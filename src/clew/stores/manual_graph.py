@@ -9,12 +9,14 @@ or renamed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from clew.errors import InputError
-from clew.stores.aliases import Named, count_moved_aliases, resolve_names
-from clew.stores.backend import Statement, distinct, limited, now, pairs, writing
+from clew.stores.aliases import Named, resolve_names
+from clew.stores.backend import Statement, distinct, limited, now, pairs, to_text, writing
+from clew.stores.changes import count_moved_aliases
 from clew.stores.entities import (
     EntityMerging,
     HeldAlias,
@@ -26,13 +28,17 @@ from clew.stores.entities import (
     split_off,
     unknown_entities,
 )
-from clew.stores.relation_plans import plan_written, recompute_weights
 from clew.stores.relations import (
+    MANUAL,
+    NO_CONTEXT,
+    Fact,
+    FactKey,
     RelationRow,
     Relations,
     heads_around,
     read_facts,
     recompute_valid_until,
+    recompute_weights,
     update_relations,
 )
 from clew.stores.save import delete_documents
@@ -53,26 +59,36 @@ from clew.stores.statements.relations import (
 )
 from clew.text import entity_key
 from clew.types import NewEntity, NewRelation, Observation, Relation
+from clew.types.relation_types import meaning_of
 
 _LARGEST_ID = 2**63 - 1
 """What a column of either database holds."""
 
 
 class ManualGraph(EntityMerging, PrunedNames, Relations):
-    """`ports.ManualGraph` and `ports.EntityEditor` over a back end."""
+    """Entities and relations written by hand, and observations about the entities.
+
+    An entity made by hand needs no text; what texts say of it is tied to it as to any other.
+    """
 
     # --- entities
 
     @writing
     def add_entities(self, entities: Sequence[NewEntity]) -> list[tuple[int, bool]]:
-        """See `ports.ManualGraph`. Raises `InputError` for a name without letters or digits."""
+        """Make entities, all or none; (id, whether it was not made by hand before), in order.
+
+        A name that is known belongs to its entity, which is shown under it from now on, unless it
+        was tied to that by likeness alone. One that was made by hand before is left as it is.
+
+        Raises `InputError` for a name without letters or digits.
+        """
         keys = [_named_key(entity.name) for entity in entities]
         freed = self._free_guesses(keys)
         names: dict[str, Named] = {}
         for key, entity in zip(keys, entities, strict=True):
-            names.setdefault(key, Named(name=entity.name, entity_type=entity.entity_type))
-        resolved = resolve_names(self.backend, names)
-        ids = resolved.entity_ids
+            names.setdefault(key, Named(entity.name, entity.entity_type))
+        plan = resolve_names(self.backend, names)
+        ids = {key: end.entity_id for key, end in plan.ends.items()}
         # What came free has the tier of the entity that it was tied to, and was made by nobody.
         own = {ids[alias.key] for alias in freed}
         made = set(self.made_by_hand(ids=list(ids.values()))) - own
@@ -83,11 +99,12 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
             results.append((entity_id, entity_id not in made))
             if entity_id not in made:
                 made.add(entity_id)
-                new.append(_made(entity_id, key, entity))
+                row = {"id": entity_id, "key": key, "name": entity.name}
+                new.append({**row, "entity_type": entity.entity_type, "content": entity.content})
         if new:
             self.backend.execute_many(statements.MAKE_ENTITIES, new)
             self.backend.execute_many(statements.NAME_BY_HAND, new)
-        moved = [*(alias.id for alias in freed), *resolved.moved_aliases]
+        moved = [*(alias.id for alias in freed), *plan.moved_aliases]
         if moved:
             count_moved_aliases(self.backend, moved)
         elif new:
@@ -118,7 +135,10 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
     def update_entity(
         self, entity_id: int, *, entity_type: str | None = None, content: str | None = None
     ) -> None:
-        """See `ports.ManualGraph`. Raises `NotFoundError` for an unknown entity."""
+        """Give an entity another type, another description or both.
+
+        Raises `NotFoundError` for an unknown entity.
+        """
         if not self.entity_names([entity_id]):
             raise unknown_entities([entity_id])
         said = {"entity_type": entity_type, "content": content}
@@ -129,7 +149,13 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
 
     @writing
     def delete_entities(self, entity_ids: Sequence[int]) -> int:
-        """See `ports.ManualGraph`; what texts say of them stays."""
+        """Take back entities made by hand, with the relations written by hand and observations.
+
+        Those that a text names stay as if they had been found there. The number that were made by
+        hand; others are left alone.
+
+        What texts say of them stays.
+        """
         made = self.made_by_hand(ids=entity_ids)
         if made:
             told = self.backend.rows(statements.OBSERVATIONS, ids=made)
@@ -145,7 +171,7 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
     def made_by_hand(
         self, *, ids: Sequence[int] | None = None, after: int = 0, limit: int = -1
     ) -> list[int]:
-        """See `ports.ManualGraph`."""
+        """Ids (sorted) above `after` of the entities made by hand, among those given or of all."""
         values = {"after": after, "limit": limited(limit)}
         if ids is None:
             rows = self.backend.rows(statements.MADE_BY_HAND, **values)
@@ -154,7 +180,10 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
         return [row[0] for row in rows]
 
     def observations(self, entity_ids: Sequence[int]) -> dict[int, list[Observation]]:
-        """See `ports.ManualGraph`."""
+        """Observations by entity id, oldest first; entities without any are left out.
+
+        An observation is a document whose origin is `memory:` and a key of the entity.
+        """
         texts: dict[tuple[int, str], list[str]] = {}
         for entity_id, document_id, text in self.backend.rows(
             statements.OBSERVATIONS, ids=distinct(entity_ids)
@@ -170,31 +199,45 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
 
     @writing
     def add_relations(self, relations: Sequence[NewRelation]) -> list[tuple[Relation, bool]]:
-        """See `ports.ManualGraph`. Raises `NotFoundError` for an unknown entity."""
+        """Write relations, all or none; each as it is afterwards, and whether it is new.
+
+        Each is one period of a fact. One that speaks of a period that is there (the one that begins
+        then; without a beginning, the one that holds when it is told) brings it up to date: it
+        takes over weight, context and times. What had ended begins once more, and what ends another
+        fact of a functional type begins when it is told, unless a beginning is given.
+
+        Raises `NotFoundError` for an unknown entity.
+        """
         if not relations:
             return []
         ends = sorted({int(end) for r in relations for end in (r.source_id, r.target_id)})
-        shown, held, next_ids, state = self.backend.gather(
+        shown, stated, next_ids, state = self.backend.gather(
             SHOWN_ALIASES, UNSTATED_RELATIONS, NEXT_IDS, STATE, ids=ends
         )
         aliases = pairs(shown)
         if missing := [i for i in ends if i not in aliases]:
             raise unknown_entities(missing)
-        rows = sorted(RelationRow(*row) for row in held)
+        held = sorted(RelationRow(*row) for row in stated)
         next_id = NextIds(*next_ids[0]).relations
         heads = {int(relation.source_id) for relation in relations}
         functional = State(state).functional
         facts = read_facts(self.backend, functional, heads)
-        plan, written = plan_written(relations, aliases, rows, next_id, now(), facts)
-        self.backend.insert({"relations": [row._asdict() for row in plan.new]}, changes=1)
-        update_relations(self.backend, plan.changed)
+        before = {row.id: row for row in held}
+        after, written = _written_rows(relations, aliases, before, next_id, facts)
+        new = [row._asdict() for row in after.values() if row.id not in before]
+        self.backend.insert({"relations": new}, changes=1)
+        changed = [row for row in after.values() if row != before.get(row.id, row)]
+        update_relations(self.backend, changed)
         self._recompute_ends(heads, functional)
         found = self.relations_by_id([relation_id for relation_id, _ in written])
         return [(relation, new) for relation, (_, new) in zip(found, written, strict=True)]
 
     @writing
     def delete_relations(self, relation_ids: Sequence[int]) -> int:
-        """See `ports.ManualGraph`; entities that only they held go with them."""
+        """Delete relations written by hand; their number. Those that a text states stay.
+
+        Entities that only they held go with them.
+        """
         rows, state = self.backend.gather(RELATION_ENDS, STATE, ids=distinct(relation_ids))
         manual = [row for row in rows if not row[3]]
         if manual:
@@ -209,18 +252,24 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
 
     @writing
     def retract(self, relation_ids: Sequence[int], *, by_hand: bool = True) -> int:
-        """See `ports.EntityEditor`; remembered as long as the document goes on to state them."""
+        """Say that relations were wrong from now on; the number that were not retracted before.
+
+        What they had ended holds on again. Where texts state nothing else of a fact, later texts
+        that state it are retracted too, as `delete_fact` says.
+
+        Remembered as long as the document goes on to state them.
+        """
         moment = now() if by_hand else f"{now().removesuffix(BY_HAND)}{BY_PRUNING}"
         return self._set_retracted(relation_ids, RETRACT, moment=moment)
 
     @writing
     def restore_relations(self, relation_ids: Sequence[int]) -> int:
-        """See `ports.EntityEditor`."""
+        """Take back that relations were wrong; the number that were retracted. Remembered."""
         return self._set_retracted(relation_ids, RESTORE)
 
     @writing
     def restore_pruned(self) -> int:
-        """See `ports.EntityEditor`."""
+        """Restore what was retracted other than `by_hand`; the number of statements restored."""
         return self._set_retracted([row[0] for row in self.backend.rows(PRUNED_IDS)], RESTORE)
 
     def _set_retracted(
@@ -240,7 +289,12 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
 
     @writing
     def delete_fact(self, relation_id: int) -> int:
-        """See `ports.EntityEditor`."""
+        """Take a relation back, with all that states the same; the number taken back.
+
+        Other periods of the fact stay. What texts state is retracted, and stays so where a text is
+        indexed again or another one states it, as long as a text that was retracted is there. What
+        was written by hand is deleted. An unknown id takes nothing back.
+        """
         if not 0 < relation_id <= _LARGEST_ID:
             return 0
         ids = [row[0] for row in self.backend.rows(STATEMENTS_OF_FACT, id=int(relation_id))]
@@ -269,11 +323,115 @@ def _named_key(name: str) -> str:
     return key
 
 
-def _made(entity_id: int, key: str, entity: NewEntity) -> dict[str, Any]:
-    return {
-        "id": entity_id,
-        "key": key,
-        "name": entity.name,
-        "entity_type": entity.entity_type,
-        "content": entity.content,
-    }
+# What is written by hand, by what a store holds already.
+
+
+def _written_rows(
+    relations: Iterable[NewRelation],
+    aliases: Mapping[int, int],
+    before: Mapping[int, RelationRow],
+    first_id: int,
+    functional: Sequence[Fact],
+) -> tuple[dict[int, RelationRow], list[tuple[int, bool]]]:
+    """Rows by id as they are to be; and (id, whether it is new) of each relation, in order.
+
+    A row is one period of a fact: what ended and is stated again begins another. A statement
+    without a beginning begins now where it is news: where the fact had ended before, or where it
+    ends another one. Else nobody said since when it holds.
+
+    Args:
+        relations: What is stated.
+        aliases: Those that entities are shown under, by entity id.
+        before: What was written of these entities before and not retracted, by id.
+        first_id: The next relation's id.
+        functional: The functional facts of the heads, whoever states them.
+    """
+    rows, written, moment = dict(before), list[tuple[int, bool]](), now()
+    by_fact: dict[FactKey, list[int]] = {}
+    for row in before.values():
+        by_fact.setdefault(row.fact, []).append(row.id)
+    for relation in relations:
+        next_id = first_id + len(rows) - len(before)
+        row = _written_row(relation, aliases, next_id, moment)
+        ids = by_fact.setdefault(row.fact, [])
+        same = _same_period((rows[i] for i in ids), row)
+        if same is not None:
+            context = same.context if relation.context is None else row.context
+            weight = same.weight if relation.weight is None else row.weight
+            row = same.taken_over(row)._replace(context=context, weight=weight)
+        else:
+            if row.recorded_at == moment and _is_news(row, bool(ids), functional):
+                row = row._replace(valid_from=moment)
+            ids.append(row.id)
+        rows[row.id] = row
+        written.append((row.id, same is None))
+    return rows, written
+
+
+def _same_period(rows: Iterable[RelationRow], new: RelationRow) -> RelationRow | None:
+    """The row of the same fact whose period a statement speaks of, which it brings up to date.
+
+    With a beginning, the one that begins then, or one of which nobody said since when it holds and
+    that had not ended by then. Without, the one that holds when it is told; or that held until the
+    end that is told, where this is past.
+    """
+    start, until = new.valid_from, new.stated_until
+    at = until if until is not None and until < new.recorded_at else new.recorded_at
+    met = [
+        row
+        for row in rows
+        if row.valid_from == start is not None
+        or (
+            (start is None or row.valid_from is None)
+            and (row.valid_from or "") <= (start or at)
+            and _ends_after(row, start or at, until)
+        )
+    ]
+    return max(met, key=lambda row: (row.valid_from == start, row.id), default=None)
+
+
+def _ends_after(row: RelationRow, moment: str, until: str | None) -> bool:
+    """Whether a row holds on at a moment; one that ends as the statement says is the same."""
+    return row.valid_until is None or row.valid_until > moment or row.valid_until == until
+
+
+def _is_news(row: RelationRow, is_known: bool, functional: Iterable[Fact]) -> bool:
+    """Whether a statement without a beginning, of no period that holds, begins as it is told."""
+    now = row.recorded_at
+    if row.valid_from is not None or (row.stated_until is not None and row.stated_until <= now):
+        return False
+    return is_known or any(
+        (one.head, meaning_of(one.relation_type))
+        == (row.from_entity_id, meaning_of(row.relation_type))
+        and one.tail != row.to_entity_id
+        and one.start <= now
+        and (one.valid_until is None or one.valid_until > now)
+        for one in functional
+    )
+
+
+def _written_row(
+    relation: NewRelation, aliases: Mapping[int, int], relation_id: int, moment: str
+) -> RelationRow:
+    until = to_text(relation.valid_until)
+    source, target = int(relation.source_id), int(relation.target_id)
+    return RelationRow(
+        id=relation_id,
+        from_entity_id=source,
+        to_entity_id=target,
+        from_alias_id=aliases[source],
+        to_alias_id=aliases[target],
+        relation_type=relation.relation_type,
+        weight=1.0 if relation.weight is None else float(relation.weight),
+        is_causal=relation.is_causal,
+        confidence=1.0,
+        context=NO_CONTEXT if relation.context is None else json.dumps(dict(relation.context)),
+        valid_from=to_text(relation.valid_from),
+        valid_until=until,
+        stated_until=until,
+        recorded_at=to_text(relation.recorded_at) or moment,
+        retracted_at=None,
+        chunk_id=None,
+        sentence=None,
+        extractor=MANUAL,
+    )

@@ -38,7 +38,6 @@ from clew.stores.statements.names import ENTITY_NAMES
 from clew.stores.statements.relations import NAMED_CHUNK_RELATIONS
 from clew.times import date_of
 from clew.types import (
-    Document,
     DocumentVersion,
     EarlierVersion,
     Filter,
@@ -65,19 +64,19 @@ class Passages(Relations, ABC):
     """`ports.PassageStore` over a back end."""
 
     def chunks(self, chunk_ids: Sequence[int]) -> list[StoredChunk]:
-        """See `ports.PassageStore`."""
+        """Chunks in the order of the ids given; unknown ids are left out."""
         (rows,) = self.backend.gather(statements.CHUNKS, ids=distinct(chunk_ids))
         found = {row[0]: stored_chunk(row) for row in rows}
         return [found[i] for i in map(int, chunk_ids) if i in found]
 
     def sections(self, section_ids: Sequence[int]) -> list[StoredSection]:
-        """See `ports.PassageStore`."""
+        """Sections in the order of the ids given; unknown ids are left out."""
         (rows,) = self.backend.gather(statements.SECTIONS, ids=distinct(section_ids))
         found = {row[0]: stored_section(row) for row in rows}
         return [found[i] for i in map(int, section_ids) if i in found]
 
     def sentences(self, chunk_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
-        """See `ports.PassageStore`."""
+        """Sentences (their texts, in order) by chunk id; unknown ids are left out."""
         (rows,) = self.backend.gather(statements.SENTENCES, ids=distinct(chunk_ids))
         return {
             id_: tuple(text[start:end] for start, end in json.loads(ranges))
@@ -85,7 +84,7 @@ class Passages(Relations, ABC):
         }
 
     def sentence_ranges(self, chunk_ids: Sequence[int]) -> dict[int, tuple[tuple[int, int], ...]]:
-        """See `ports.PassageStore`."""
+        """Character ranges of the sentences in the document, by chunk id; unknown ids left out."""
         (rows,) = self.backend.gather(statements.SENTENCES, ids=distinct(chunk_ids))
         return {
             id_: tuple((at + start, at + end) for start, end in json.loads(ranges))
@@ -93,11 +92,11 @@ class Passages(Relations, ABC):
         }
 
     def sketches(self, chunk_ids: Sequence[int]) -> dict[int, str]:
-        """See `ports.PassageStore`."""
+        """Sketches of the chunks' texts (`shingles.sketch`), by chunk id; unknown ids left out."""
         return pairs(self.backend.rows(statements.SKETCHES, ids=distinct(chunk_ids)))
 
     def provenance(self, chunk_ids: Sequence[int]) -> dict[int, Provenance]:
-        """See `ports.PassageStore`."""
+        """Where each chunk comes from, by chunk id; unknown ids are left out."""
         (rows,) = self.backend.gather(statements.PROVENANCES, ids=distinct(chunk_ids))
         return {row[0]: provenance(_named(PROVENANCE, row[1:])) for row in rows}
 
@@ -108,7 +107,12 @@ class Passages(Relations, ABC):
         *,
         as_of: datetime | None = None,
     ) -> PassageRecords:
-        """See `ports.PassageStore`; what held at a moment takes a look of its own."""
+        """All that an answer shows of chunks, and the names of entities, in one look.
+
+        Unknown ids are left out. `as_of` chooses relations as in `GraphStore.relations`.
+
+        What held at a moment takes a look of its own.
+        """
         chunks, entities = distinct(chunk_ids), distinct(entity_ids)
         with self.backend.consistent():
             then = [] if as_of is None else self.chunk_relations(chunks, as_of=as_of)
@@ -230,29 +234,6 @@ class Version(NamedTuple):
     is_new: bool
     """Whether the store does not hold it yet."""
 
-    @property
-    def is_first(self) -> bool:
-        """Whether the store holds nothing of this source yet."""
-        return self.is_new and self.number == 1
-
-
-FIRST = Version(1, "", True)
-
-
-class HeldVersion(NamedTuple):
-    """The version of a document that a store holds."""
-
-    number: int
-    derived_from: str
-    sha256: str
-
-
-def version_after(held: HeldVersion, document: Document, held_text: str) -> Version:
-    """The version that saving the document makes, or keeps where its text is the one held."""
-    if held.sha256 == document.sha256 and held_text == document.text:
-        return Version(held.number, held.derived_from, False)
-    return Version(held.number + 1, held.sha256, True)
-
 
 def document_version(
     version: int,
@@ -330,8 +311,7 @@ def extractor_of(pipeline_fingerprint: str) -> str:
 # Earlier texts of documents: kept where a document changes, and read again as passages.
 #
 # A version that is kept is one row: its passages as compressed JSON, its vectors as one array. It
-# is
-# in no index, so that ordinary search neither finds it nor pays for it.
+# is in no index, so that ordinary search neither finds it nor pays for it.
 
 
 KEEP_VERSIONS = 3
@@ -403,14 +383,18 @@ class EarlierVersions(StoreState):
     """What `ports.DocumentStore` says of earlier versions, over a back end."""
 
     def earlier_text(self, document_id: str, version: int) -> str | None:
-        """See `ports.DocumentStore`."""
+        """The text of a version that was replaced; None where it is not kept."""
         rows = self.backend.rows(versions_statements.KEPT, keys=[[document_id, version]])
         return None if not rows else str(_opened(rows[0])["text"])
 
     def earlier_at(
         self, moment: datetime, where: Sequence[Filter] = ()
     ) -> Iterator[EarlierVersion]:
-        """See `ports.DocumentStore`."""
+        """The versions that were the last at that moment and were replaced since.
+
+        A version was there where the store held it by then, unless the store itself is younger, and
+        where its own date is not a later one. Of each, the passages that meet every filter.
+        """
         embedder = self.embedder()
         with self.backend.consistent():
             known = known_until(self.backend.rows(FIRST_RECORDED), moment)

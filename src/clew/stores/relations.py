@@ -1,4 +1,4 @@
-"""Relations as rows, whatever the back end: made of what a text states, and shown."""
+"""Relations as rows, whatever the back end: made of what is stated, with their ends and weights."""
 
 from __future__ import annotations
 
@@ -9,22 +9,27 @@ from datetime import datetime
 from heapq import nsmallest
 from itertools import groupby, islice
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from clew.ports import FoundRelation
-from clew.stores.backend import NO_LIMIT, Backend, Statement, distinct, limited, to_text, to_time
+from clew.stores.aliases import End
+from clew.stores.backend import (
+    NO_LIMIT,
+    Backend,
+    Row,
+    Statement,
+    distinct,
+    limited,
+    to_text,
+    to_time,
+)
 from clew.stores.dates import known_until, moment_of
 from clew.stores.state import STATE, State, StoreState
 from clew.stores.statements import relations as statements
 from clew.stores.statements.documents import FIRST_RECORDED
-from clew.stores.statements.relations import ALL_FACTS, FACTS_FROM, FORGET_ENDS, HEADS_OF_TAILS
 from clew.text import entity_key
 from clew.types import IndexedDocument, Relation
 from clew.types.relation_types import meaning_of
-
-if TYPE_CHECKING:
-    from clew.stores.aliases import ResolvedNames
-
 
 _SAID = (
     "id weight is_causal confidence context valid_from valid_until stated_until sentence extractor"
@@ -32,18 +37,19 @@ _SAID = (
 TEXT_WEIGHT = 0.5
 """Weight of a relation that patterns found in a text."""
 NO_CONTEXT = "{}"
+ASSISTANT = "assistant"
+"""Extractor of the relations that an assistant found in a passage."""
+MODEL = "model"
+"""Extractor of the relations that a language model found in a passage."""
+MANUAL = "manual"
+"""Extractor of the relations that are written by hand."""
 
+FactKey: TypeAlias = tuple[int, str, int]
+"""(id of the head, relation type, id of the tail)"""
 Stated: TypeAlias = tuple[str, str, str]
 """(key of the head, relation type, key of the tail)"""
 History: TypeAlias = Mapping[Stated, tuple[str, str | None]]
 """(recorded_at, retracted_at) of what a document stated before."""
-
-
-class End(NamedTuple):
-    """An entity at an end of a relation, and the alias that names it there."""
-
-    alias_id: int
-    entity_id: int
 
 
 class RelationRow(NamedTuple):
@@ -71,22 +77,44 @@ class RelationRow(NamedTuple):
     sentence: int | None
     extractor: str
 
+    @property
+    def fact(self) -> FactKey:
+        """What it states."""
+        return self.from_entity_id, self.relation_type, self.to_entity_id
+
+    def taken_over(self, newer: RelationRow) -> RelationRow:
+        """The row with what is said of it now; times that are not said now stay."""
+        until = newer.stated_until or self.stated_until
+        return self._replace(
+            weight=newer.weight,
+            is_causal=newer.is_causal,
+            confidence=newer.confidence,
+            valid_from=newer.valid_from or self.valid_from,
+            valid_until=until,
+            stated_until=until,
+            sentence=newer.sentence,
+            extractor=newer.extractor,
+        )
+
 
 # --- from texts --------------------------------------------------------------------------
 
 
 def text_row(
     found: FoundRelation,
-    head: End,
-    tail: End,
+    ends: Mapping[str, End],
     *,
     relation_id: int,
     recorded: tuple[str, str | None],
     extractor: str,
     weight: float = TEXT_WEIGHT,
 ) -> RelationRow:
-    """The row of a relation that a chunk states; `recorded` is (recorded_at, retracted_at)."""
+    """The row of a relation that a chunk states.
+
+    `ends` are what its names became, by key; `recorded` is (recorded_at, retracted_at).
+    """
     chunk_id, relation = found
+    head, tail = ends[entity_key(relation.head)], ends[entity_key(relation.tail)]
     until = to_text(relation.valid_until)
     return RelationRow(
         id=relation_id,
@@ -113,7 +141,7 @@ def text_row(
 def document_rows(
     entry: IndexedDocument,
     chunk_ids: Sequence[int],
-    resolved: ResolvedNames,
+    ends: Mapping[str, End],
     *,
     first_id: int,
     history: History,
@@ -122,18 +150,18 @@ def document_rows(
 ) -> list[RelationRow]:
     """What a document states; what it stated before was known since then."""
     rows: list[RelationRow] = []
-    for chunk_id, relation in _stated(entry, chunk_ids):
-        head, tail = entity_key(relation.head), entity_key(relation.tail)
-        if head and tail:
-            row = text_row(
-                (chunk_id, relation),
-                End(resolved.alias_ids[head], resolved.entity_ids[head]),
-                End(resolved.alias_ids[tail], resolved.entity_ids[tail]),
-                relation_id=first_id + len(rows),
-                recorded=history.get((head, relation.relation_type, tail), (moment, None)),
-                extractor=extractor,
-            )
-            rows.append(row)
+    for chunk_id, chunk in zip(chunk_ids, entry.extraction.chunks, strict=False):
+        for relation in chunk.relations:
+            stated = entity_key(relation.head), relation.relation_type, entity_key(relation.tail)
+            if stated[0] and stated[2]:
+                row = text_row(
+                    (chunk_id, relation),
+                    ends,
+                    relation_id=first_id + len(rows),
+                    recorded=history.get(stated, (moment, None)),
+                    extractor=extractor,
+                )
+                rows.append(row)
     return rows
 
 
@@ -144,20 +172,14 @@ def keys_stated(entry: IndexedDocument) -> list[Stated]:
     return list(dict.fromkeys(fact for fact in stated if fact[0] and fact[2]))
 
 
-def _stated(entry: IndexedDocument, chunk_ids: Sequence[int]) -> Iterator[FoundRelation]:
-    for chunk_id, chunk in zip(chunk_ids, entry.extraction.chunks, strict=False):
-        for relation in chunk.relations:
-            yield chunk_id, relation
-
-
 def count_by_entity(rows: Iterable[RelationRow]) -> Counter[int]:
     """The number of relations that start or end at each entity."""
     return Counter(end for row in rows for end in {row.from_entity_id, row.to_entity_id})
 
 
-def heads_of(rows: Iterable[RelationRow], types: Collection[str]) -> set[int]:
-    """Entities from which the relations of some types lead."""
-    return {row.from_entity_id for row in rows if row.relation_type in types}
+def facts_of(rows: Iterable[RelationRow]) -> set[FactKey]:
+    """What relations state."""
+    return {row.fact for row in rows}
 
 
 # --- shown -------------------------------------------------------------------------------
@@ -185,24 +207,11 @@ def to_relation(row: RelationRow) -> Relation:
     )
 
 
-def valid_at(
-    rows: Iterable[RelationRow], held: str, derived: Mapping[int, str | None]
-) -> Iterator[RelationRow]:
-    """Those that had not ended at a moment, with the end that was known.
-
-    `derived` gives the ends of functional relations, by id, as they were known.
-    """
-    for row in rows:
-        until = derived.get(row.id, row.stated_until)
-        if until is None or until > held:
-            yield row._replace(valid_until=until)
-
-
 # --- read --------------------------------------------------------------------------------
 
 
 class Relations(StoreState):
-    """The part of `ports.GraphStore` that knows relations."""
+    """Relations as they are shown."""
 
     def relations(
         self,
@@ -212,27 +221,40 @@ class Relations(StoreState):
         as_of: datetime | None = None,
         among: bool = False,
     ) -> list[Relation]:
-        """See `ports.GraphStore`; `valid_until` is the end that the store knew at `as_of`."""
+        """Relations that start or end at one of the entities; heaviest first, then by id.
+
+        With `among`, those alone that start at one of them and end at one of them. Without `as_of`,
+        all that are not retracted, those that hold no more among them. With it, those that held at
+        that moment and that the store knew at that moment; of a store that is younger than that,
+        those that held.
+
+        `valid_until` is the end that the store knew at `as_of`.
+        """
         statement = statements.RELATIONS_AMONG if among else statements.RELATIONS
         return self._read(statement, entity_ids, limit, as_of)
 
     def chunk_relations(
         self, chunk_ids: Sequence[int], *, as_of: datetime | None = None
     ) -> list[Relation]:
-        """See `ports.GraphStore`; `valid_until` is the end that the store knew at `as_of`."""
+        """Relations that the chunks state, in the order of the ids given, then by id.
+
+        `as_of` as in `relations`.
+
+        `valid_until` is the end that the store knew at `as_of`.
+        """
         return self._read(statements.CHUNK_RELATIONS, chunk_ids, -1, as_of)
 
     def relations_by_id(self, relation_ids: Sequence[int]) -> list[Relation]:
-        """See `ports.GraphStore`."""
+        """Relations in the order of the ids given; unknown and retracted ones are left out."""
         return self._read(statements.RELATIONS_BY_ID, relation_ids, -1, None)
 
     def unstated_relations(self, entity_ids: Sequence[int]) -> list[Relation]:
-        """See `ports.ManualGraph`."""
+        """Relations of the entities that no text states and that are not retracted; by id."""
         rows = self.backend.rows(statements.UNSTATED_RELATIONS, ids=distinct(entity_ids))
         return [to_relation(RelationRow(*row)) for row in rows]
 
     def relation_counts(self) -> list[tuple[str, int, int]]:
-        """See `ports.GraphStore`."""
+        """(type, distinct facts, causal ones among them) of what is not retracted; most first."""
         rows = self.backend.rows(statements.RELATION_COUNTS)
         return [(kind, count, causal) for kind, count, causal in rows]
 
@@ -248,7 +270,7 @@ class Relations(StoreState):
             return [to_relation(RelationRow(*row)) for row in rows]
         with self.backend.consistent():
             found = self._read_as_of(statement, asked, as_of)
-        return [to_relation(row) for row in islice(found, most)]
+            return [to_relation(row) for row in islice(found, most)]
 
     def _read_as_of(
         self, statement: Statement, ids: Sequence[int], moment: datetime
@@ -262,7 +284,11 @@ class Relations(StoreState):
         found = [RelationRow(*row) for row in rows]
         heads = {row.from_entity_id for row in found}
         facts = read_facts(self.backend, State(state).functional, heads, known)
-        return valid_at(found, held, derived_ends(facts))
+        derived = derived_ends(facts)
+        for row in found:
+            until = derived.get(row.id, row.stated_until)
+            if until is None or until > held:
+                yield row._replace(valid_until=until)
 
 
 def update_relations(backend: Backend, rows: Iterable[RelationRow]) -> None:
@@ -275,15 +301,12 @@ def update_relations(backend: Backend, rows: Iterable[RelationRow]) -> None:
 # Functional relations: of those from one entity, a later one ends an earlier one.
 #
 # A person lives in one place at a time: where two facts of a type that is declared functional, or
-# of
-# one meaning with it (`works_at` and `works_for`), lead from one entity to different ones, the
-# earlier holds until the later begins. A fact begins with
-# its `valid_from`, else, to find its place among the others, when its passage was said; one
-# without
-# either is older than those that have one, and begins with its `recorded_at`.
-# `valid_until` is derived from `stated_until` (what the text says) and from the other facts, is
-# kept
-# right whenever they change, and nothing is ever deleted by a contradiction.
+# of one meaning with it (`works_at` and `works_for`), lead from one entity to different ones, the
+# earlier holds until the later begins. A fact begins with its `valid_from`, else, to find its place
+# among the others, when its passage was said; one without either is older than those that have one,
+# and begins with its `recorded_at`. `valid_until` is derived from `stated_until` (what the text
+# says) and from the other facts, is kept right whenever they change, and nothing is ever deleted by
+# a contradiction.
 
 
 FOREVER = "9999-12-31T23:59:59.999999+00:00"
@@ -330,20 +353,10 @@ def ends(facts: Iterable[Fact]) -> Iterator[tuple[Fact, str | None]]:
         starts = dict(nsmallest(2, starts.items(), key=itemgetter(1)))
 
 
-def all_ends(facts: Iterable[Fact]) -> Iterator[tuple[Fact, str | None]]:
-    """Each fact of any entities and meanings with its end."""
-    for _, of_group in groupby(sorted(facts, key=_group), key=_group):
-        yield from ends(of_group)
-
-
 def derived_ends(facts: Iterable[Fact]) -> dict[int, str | None]:
-    """Every fact's end by its id."""
-    return {fact.id: until for fact, until in all_ends(facts)}
-
-
-def changed_ends(facts: Iterable[Fact]) -> list[tuple[int, str | None]]:
-    """(id, end) of the facts of which the store shows another end."""
-    return [(fact.id, until) for fact, until in all_ends(facts) if until != fact.valid_until]
+    """The end of each fact of any entities and meanings, by its id."""
+    groups = groupby(sorted(facts, key=_group), key=_group)
+    return {fact.id: until for _, of_group in groups for fact, until in ends(of_group)}
 
 
 # --- in a store --------------------------------------------------------------------------
@@ -351,7 +364,7 @@ def changed_ends(facts: Iterable[Fact]) -> list[tuple[int, str | None]]:
 
 def recompute_valid_until(
     backend: Backend, heads: Collection[int], functional: Sequence[str]
-) -> set[tuple[int, str, int]]:
+) -> set[FactKey]:
     """Derive the ends of the functional relations from the entities given; call inside `write`.
 
     Returns (head, type, tail) of those of which the end changed.
@@ -363,16 +376,17 @@ def recompute_valid_until(
 
 def recompute_all(backend: Backend, functional: Sequence[str]) -> None:
     """Derive every relation's end; call inside `write`."""
-    backend.execute(FORGET_ENDS)
+    backend.execute(statements.FORGET_ENDS)
     _write_ends(backend, read_facts(backend, functional))
 
 
-def _write_ends(backend: Backend, facts: Sequence[Fact]) -> set[tuple[int, str, int]]:
-    ends = dict(changed_ends(facts))
-    if ends:
-        rows = [{"id": id_, "valid_until": until} for id_, until in ends.items()]
+def _write_ends(backend: Backend, facts: Sequence[Fact]) -> set[FactKey]:
+    derived = derived_ends(facts)
+    changed = [fact for fact in facts if fact.valid_until != derived[fact.id]]
+    if changed:
+        rows = [{"id": fact.id, "valid_until": derived[fact.id]} for fact in changed]
         backend.update("relations", rows)
-    return {(f.head, f.relation_type, f.tail) for f in facts if f.id in ends}
+    return {(fact.head, fact.relation_type, fact.tail) for fact in changed}
 
 
 def read_facts(
@@ -385,9 +399,9 @@ def read_facts(
     if not functional or (heads is not None and not heads):
         return []
     if heads is None:
-        rows = backend.rows(ALL_FACTS, types=functional, known=known)
+        rows = backend.rows(statements.ALL_FACTS, types=functional, known=known)
     else:
-        rows = backend.rows(FACTS_FROM, types=functional, known=known, ids=list(heads))
+        rows = backend.rows(statements.FACTS_FROM, types=functional, known=known, ids=list(heads))
     return [_fact(*row) for row in rows]
 
 
@@ -411,5 +425,133 @@ def heads_around(
     """The entities, and those from which functional relations lead to them."""
     if not functional or not entity_ids:
         return set(entity_ids)
-    rows = backend.rows(HEADS_OF_TAILS, ids=list(entity_ids), types=functional)
+    rows = backend.rows(statements.HEADS_OF_TAILS, ids=list(entity_ids), types=functional)
     return {*entity_ids, *(row[0] for row in rows)}
+
+
+# The weight of relations that texts state, from all their evidence.
+#
+# A fact is (head, relation type, tail). Each document that states it is one piece of evidence,
+# however often it does so, and counts for its surest statement: that statement's confidence, but at
+# most `TEXT_WEIGHT` where patterns found it and nobody read it. Documents are taken for
+# independent, so that the fact holds unless all of them err (noisy-or; Pearl, 1988, §4.3.2; used so
+# for facts from many pages by Dong et al., "Knowledge Vault", 2014):
+#
+#     weight = 1 - product over documents of (1 - b)
+#
+# One document gives 0.5, two give 0.75, three 0.875. A statement that a later fact of a functional
+# type contradicts counts `CONTRADICTED` as much from then on, which is also how age tells: nothing
+# else about a fact grows old. What is stated by hand keeps the weight that it was given.
+# Weights are derived where evidence comes or goes, at the cost of the statements of the facts
+# concerned.
+
+
+CONTRADICTED = 0.5
+"""The part that is left of the weight of a statement that a later fact ends."""
+
+
+class Evidence(NamedTuple):
+    """One statement of a fact."""
+
+    id: int
+    head: int
+    relation_type: str
+    tail: int
+    document_id: str | None
+    """None where it was stated by hand."""
+    confidence: float
+    extractor: str
+    weight: float
+    """What the store shows."""
+    is_contradicted: bool
+    retracted_at: str | None = None
+
+    @property
+    def fact(self) -> FactKey:
+        """What it states."""
+        return self.head, self.relation_type, self.tail
+
+
+def belief(extractor: str, confidence: float) -> float:
+    """How much a statement counts by itself, 0 to 1."""
+    return confidence if extractor in (ASSISTANT, MODEL) else min(confidence, TEXT_WEIGHT)
+
+
+def belief_in(evidence: Iterable[Evidence]) -> float:
+    """How much all statements of a fact let it be believed, 0 to 1."""
+    surest: dict[str | None, float] = {}
+    for one in evidence:
+        own = belief(one.extractor, one.confidence)
+        surest[one.document_id] = max(own, surest.get(one.document_id, 0.0))
+    doubt = 1.0
+    for one_document in surest.values():
+        doubt *= 1.0 - one_document
+    return round(1.0 - doubt, 6)
+
+
+def changed_weights(evidence: Iterable[Evidence]) -> Iterator[tuple[int, float]]:
+    """(id, weight) of the statements of which the store shows another weight."""
+    by_fact = attrgetter("fact")
+    # What a text states and nobody retracted counts.
+    counted = [e for e in evidence if e.document_id is not None and e.retracted_at is None]
+    for _, of_fact in groupby(sorted(counted, key=by_fact), key=by_fact):
+        statements = list(of_fact)
+        whole = belief_in(statements)
+        for one in statements:
+            weight = whole * CONTRADICTED if one.is_contradicted else whole
+            if weight != one.weight:
+                yield one.id, weight
+
+
+def recompute_weights(backend: Backend, facts: Collection[FactKey]) -> None:
+    """Derive the weights of all statements of some facts; call inside `write`."""
+    changed = changed_weights(read_evidence(backend, facts))
+    if updates := [{"id": id_, "weight": weight} for id_, weight in changed]:
+        backend.update("relations", updates)
+
+
+def read_evidence(backend: Backend, facts: Collection[FactKey]) -> list[Evidence]:
+    """All statements of some facts."""
+    if not facts:
+        return []
+    rows = backend.rows(statements.EVIDENCE, facts=[list(fact) for fact in sorted(set(facts))])
+    return [Evidence(*row) for row in rows]
+
+
+def recompute_weights_around(backend: Backend, entity_ids: Collection[int]) -> None:
+    """The same for all facts of some entities, whose names moved."""
+    if entity_ids:
+        rows = backend.rows(statements.RELATIONS_AROUND, ids=list(entity_ids))
+        recompute_weights(backend, {(head, kind, tail) for head, kind, tail in rows})
+
+
+# --- of a document that is being saved ---------------------------------------------------
+
+
+def weigh(
+    rows: Sequence[RelationRow], document_id: str, others: Sequence[Evidence]
+) -> tuple[list[RelationRow], list[Row]]:
+    """A document's relations with their weights, and id and weight of others that change.
+
+    `others` are all other statements of the same facts. Where every one of these is retracted, so
+    is the document's: that is remembered.
+    """
+    until: dict[FactKey, str | None] = {}  # when the last was retracted; None where one is not
+    for one in others:
+        before = until.get(one.fact, "")
+        known = before is not None and one.retracted_at is not None
+        until[one.fact] = max(before or "", one.retracted_at or "") if known else None
+    rows = [row._replace(retracted_at=row.retracted_at or until.get(row.fact)) for row in rows]
+    own = [
+        Evidence(
+            *(row.id, *row.fact, document_id, row.confidence, row.extractor, row.weight),
+            is_contradicted=False,
+            retracted_at=row.retracted_at,
+        )
+        for row in rows
+    ]
+    weights = dict(changed_weights([*others, *own]))
+    changed: list[Row] = [
+        {"id": one.id, "weight": weights[one.id]} for one in others if one.id in weights
+    ]
+    return [row._replace(weight=weights.get(row.id, row.weight)) for row in rows], changed

@@ -6,44 +6,32 @@ import json
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from clew.errors import InputError, StoreError, StoreMismatchError, check_several
-from clew.stores import aliases as alias_resolution
-from clew.stores.aliases import Named, NamePlan, ResolvedNames, keys_asked, names_by_key
-from clew.stores.backend import Backend, Found, Row, Rows, half_character, now, to_text
-from clew.stores.dates import DateMention, TimeRow, stated_date, time_rows
-from clew.stores.deletions import DELETING, note_deleted
+from clew.stores.aliases import KNOWN, Named, NamePlan, keys_asked, names_by_key
+from clew.stores.backend import Backend, Row, Rows, half_character, now, to_text
+from clew.stores.changes import DELETING, note_deleted
+from clew.stores.dates import DateMention, stated_date, time_rows
 from clew.stores.entities import delete_orphans
-from clew.stores.passages import (
-    FIRST,
-    PAGE_STARTS,
-    HeldVersion,
-    Version,
-    earlier_rows,
-    extractor_of,
-    version_after,
-)
-from clew.stores.relation_plans import (
+from clew.stores.passages import PAGE_STARTS, Version, earlier_rows, extractor_of
+from clew.stores.relations import (
     Evidence,
     FactKey,
-    facts_of,
-    read_evidence,
-    recompute_weights,
-    recompute_weights_around,
-    weigh,
-)
-from clew.stores.relations import (
     History,
     RelationRow,
     count_by_entity,
     document_rows,
+    facts_of,
     heads_around,
-    heads_of,
     keys_stated,
+    read_evidence,
     recompute_valid_until,
+    recompute_weights,
+    recompute_weights_around,
+    weigh,
 )
 from clew.stores.state import (
     COUNT_CHANGE,
@@ -64,46 +52,32 @@ from clew.types import (
     ChunkExtraction,
     Document,
     IndexedDocument,
-    Mention,
     Metadata,
     PartialDate,
+    Vectors,
 )
 
-if TYPE_CHECKING:
-    from clew.types import Vectors
+DocumentRow: TypeAlias = dict[str, Any]
+ABOUT = -1
+"""The sentence number of "the chunk's document is about the entity"."""
 
 
 class NeedsLockError(StoreError):
     """More than adding is to be done, which nobody may do beside others."""
 
 
-class _Held(NamedTuple):
-    """What a save begins with."""
-
-    version: Version
-    names: Sequence[Found]
-    """What `alias_resolution.KNOWN` returned."""
-    state: State
-    next_ids: NextIds
-    evidence: Sequence[Evidence]
-    """All statements of what the document states, by the names that there were."""
-
-
 class _Former(NamedTuple):
     """What a document's former self leaves behind."""
 
-    touched: Set[int]
+    touched: Set[int] = frozenset()
     """Its entities."""
-    heads: Set[int]
+    heads: Set[int] = frozenset()
     """Those of which it stated functional relations."""
-    history: History
-    facts: Set[FactKey]
+    history: History = {}  # noqa: RUF012 - a NamedTuple's default, which nobody changes
+    facts: Set[FactKey] = frozenset()
     """What it stated."""
-    texts: Sequence[Row]
+    texts: Sequence[Row] = ()
     """Its own, where that is another one and is kept."""
-
-
-_NOTHING = _Former(frozenset(), frozenset(), {}, frozenset(), ())
 
 
 def write_document(
@@ -124,36 +98,87 @@ def write_document(
     Raises `StoreMismatchError` where the store's vectors are not this embedder's (any more), and
     `NeedsLockError` where it takes more than adding to its own entities.
     """
-    held = _read_held(backend, prepared)
-    _check_vectors(backend, held.state.vectors, embedder, prepared.entry.document.source)
-    functional, former = held.state.functional, _NOTHING
-    if not held.version.is_first:
-        document, number = prepared.entry.document.id, held.version.number
-        texts = earlier_rows(backend, document, number, keep) if held.version.is_new else []
-        former = _forget_former(backend, document, held.state, texts)
-    planned = alias_resolution.plan_resolution(
-        backend, prepared.names, prepared.entry.links, held.names, held.next_ids
+    entry, document = prepared.entry, prepared.entry.document
+    held, texts, state_rows, next_rows, stated, *names = backend.gather(
+        statements.HELD_VERSION,
+        statements.HELD_TEXT,
+        STATE,
+        NEXT_IDS,
+        EVIDENCE_BY_KEYS,
+        *KNOWN,
+        id=document.id,
+        sha256=document.sha256,
+        keys=keys_asked(prepared.names, entry.links),
+        stated=[list(fact) for fact in keys_stated(entry)],
     )
-    if own is not None:
-        _require_adding(held, planned.plan, own)
-    if worker and planned.plan.aliases:
-        named = json.dumps([alias.id for alias in planned.plan.aliases])
+    state, next_ids = State(state_rows), NextIds(*next_rows[0])
+    _check_vectors(backend, state.vectors, embedder, document.source)
+    version, former = Version(1, "", True), _Former()
+    if held:
+        number, derived_from, sha256 = held[0]
+        text = "".join(text for _, text in sorted(texts, key=itemgetter(0)))
+        version = Version(number + 1, sha256, True)
+        if (sha256, text) == (document.sha256, document.text):
+            version = Version(number, derived_from, False)
+        kept = earlier_rows(backend, document.id, version.number, keep) if version.is_new else []
+        former = _forget_former(backend, document.id, state)._replace(texts=kept)
+    plan = NamePlan(backend, prepared.names, entry.links, names, next_ids)
+    known = {key: entity_id for key, _, _, entity_id, *_ in names[0]}
+    if own is not None and (held or plan.moves or plan.types or set(known.values()) - own):
+        raise NeedsLockError("what is stored would change, which others may be reading")
+    if worker and plan.aliases:
+        named = json.dumps([alias["id"] for alias in plan.aliases])
         prepared.document.update(worker=worker, named=named)
-    relations = _insert(backend, prepared, held, planned, former)
-    alias_resolution.write_and_count(backend, planned.plan)
-    moved = planned.plan.resolved.moved
+    moment = now()
+    rows = _text_rows(prepared, version, next_ids, moment)
+    chunk_ids = [row["id"] for row in rows["chunks"]]
+    relations = document_rows(
+        entry,
+        chunk_ids,
+        plan.ends,
+        first_id=next_ids.relations,
+        history=former.history,
+        moment=moment,
+        extractor=extractor_of(entry.pipeline_fingerprint),
+    )
+    # What else states its facts; asked again only where names became other entities' names.
+    facts, keys = facts_of(relations), {k for h, _, t in keys_stated(entry) for k in (h, t)}
+    ends = {plan.ends[key].entity_id for key in keys if plan.ends[key].entity_id != known.get(key)}
+    is_known = all(entity_id >= next_ids.entities for entity_id in ends)
+    evidence = [Evidence(*row) for row in stated] if is_known else read_evidence(backend, facts)
+    others = [e for e in evidence if e.fact in facts and e.document_id != document.id]
+    relations, weights = weigh(relations, document.id, others)
+    rows = {
+        **rows,
+        **plan.new,
+        "versions": _open_version(backend, document, version, moment),
+        "earlier": former.texts,
+        "mentions": mention_rows(entry, chunk_ids, plan),
+        "relations": [row._asdict() for row in relations],
+        "extraction_log": [
+            {"entity_id": entity_id, "relationships_found": count, "extracted_at": moment}
+            for entity_id, count in count_by_entity(relations).items()
+        ],
+    }
+    backend.insert(rows, changes=1, weights=weights)
+    plan.write_and_count(backend)
+    _derive(backend, relations, plan.moved, former, state.functional)
+
+
+def _derive(
+    backend: Backend,
+    relations: Sequence[RelationRow],
+    moved: Set[int],
+    former: _Former,
+    functional: Sequence[str],
+) -> None:
+    """Derive again what follows from what was written and forgotten."""
     delete_orphans(backend, former.touched | moved)
-    heads = former.heads | heads_of(relations, functional)
-    heads |= heads_around(backend, moved, functional)
+    heads = {row.from_entity_id for row in relations if row.relation_type in functional}
+    heads |= former.heads | heads_around(backend, moved, functional)
     changed = recompute_valid_until(backend, heads, functional)
     recompute_weights(backend, (former.facts - facts_of(relations)) | changed)
     recompute_weights_around(backend, moved)
-
-
-def _require_adding(held: _Held, plan: NamePlan, own: Set[int]) -> None:
-    known = {entity_id for _, _, _, entity_id, *_ in held.names[0]}
-    if not held.version.is_first or plan.moves or plan.types or known - own:
-        raise NeedsLockError("what is stored would change, which others may be reading")
 
 
 def _check_vectors(
@@ -171,29 +196,8 @@ def _check_vectors(
         )
 
 
-def _read_held(backend: Backend, prepared: PreparedDocument) -> _Held:
-    document = prepared.entry.document
-    version, texts, state, next_ids, evidence, *names = backend.gather(
-        statements.HELD_VERSION,
-        statements.HELD_TEXT,
-        STATE,
-        NEXT_IDS,
-        EVIDENCE_BY_KEYS,
-        *alias_resolution.KNOWN,
-        id=document.id,
-        sha256=document.sha256,
-        keys=keys_asked(prepared.names, prepared.entry.links),
-        stated=[list(fact) for fact in keys_stated(prepared.entry)],
-    )
-    text = "".join(text for _, text in sorted(texts, key=itemgetter(0)))
-    after = version_after(HeldVersion(*version[0]), document, text) if version else FIRST
-    found = [Evidence(*row) for row in evidence]
-    return _Held(after, names, State(state), NextIds(*next_ids[0]), found)
-
-
-def _forget_former(
-    backend: Backend, document_id: str, state: State, texts: Sequence[Row]
-) -> _Former:
+def _forget_former(backend: Backend, document_id: str, state: State) -> _Former:
+    """Delete what a document was; what it leaves behind, but for its text."""
     functional = state.functional
     history, touched, *deleting = backend.gather(
         statements.STATED_HISTORY, statements.TOUCHED_ENTITIES, *DELETING, ids=[document_id]
@@ -207,82 +211,44 @@ def _forget_former(
             (start, kind, end): (since, until) for _, start, kind, end, since, until, _ in history
         },
         facts={(head, kind, tail) for head, _, kind, _, _, _, tail in history},
-        texts=texts,
     )
 
 
-def _insert(
-    backend: Backend,
-    prepared: PreparedDocument,
-    held: _Held,
-    planned: alias_resolution.PlannedNames,
-    former: _Former,
-) -> list[RelationRow]:
-    """Write all that is new, and count the change; the relations that the document states."""
-    entry, resolved, moment = prepared.entry, planned.plan.resolved, now()
-    text = number_rows(
-        prepared,
-        held.version,
-        moment,
-        first_section=held.next_ids.sections,
-        first_chunk=held.next_ids.chunks,
-    )
-    relations = document_rows(
-        entry,
-        text.chunk_ids,
-        resolved,
-        first_id=held.next_ids.relations,
-        history=former.history,
-        moment=moment,
-        extractor=extractor_of(entry.pipeline_fingerprint),
-    )
-    others = _other_evidence(backend, entry, held, resolved, facts_of(relations))
-    relations, weights = weigh(relations, entry.document.id, others)
-    rows: Rows = {
-        **_text_rows(prepared, text),
-        **planned.new,
-        "versions": _open_version(backend, entry.document, held.version, moment),
-        "earlier": former.texts,
-        "mentions": mention_rows(entry, text.chunk_ids, resolved),
-        "relations": [row._asdict() for row in relations],
-        "extraction_log": [
-            {"entity_id": entity_id, "relationships_found": count, "extracted_at": moment}
-            for entity_id, count in count_by_entity(relations).items()
-        ],
-    }
-    backend.insert(rows, changes=1, weights=weights)
-    return relations
-
-
-def _other_evidence(
-    backend: Backend,
-    entry: IndexedDocument,
-    held: _Held,
-    resolved: ResolvedNames,
-    facts: Set[FactKey],
-) -> list[Evidence]:
-    """What else states a document's facts; asked only where names became other entities' names."""
-    known = {key: entity_id for key, _, _, entity_id, *_ in held.names[0]}
-    keys = {key for head, _, tail in keys_stated(entry) for key in (head, tail)}
-    elsewhere = {
-        resolved.entity_ids[key] for key in keys if resolved.entity_ids[key] != known.get(key)
-    }
-    is_known = all(entity_id >= held.next_ids.entities for entity_id in elsewhere)
-    evidence = held.evidence if is_known else read_evidence(backend, facts)
-    return [e for e in evidence if e.fact in facts and e.document_id != entry.document.id]
-
-
-def _text_rows(prepared: PreparedDocument, rows: NumberedRows) -> Rows:
+def _text_rows(
+    prepared: PreparedDocument, version: Version, next_ids: NextIds, moment: str
+) -> Rows:
+    """The rows of a document's text, with the ids that come next and the document's version."""
+    split = prepared.entry.split
+    section_ids = {s.ordinal: id_ for id_, s in enumerate(split.sections, next_ids.sections)}
+    chunks = zip(split.chunks, prepared.chunks, prepared.terms, prepared.vectors, strict=True)
     return {
-        "documents": [rows.document],
-        "sections": rows.sections,
-        "chunks": [
-            {**row, "terms": terms, "vector": vector.tobytes()}
-            for row, terms, vector in zip(
-                rows.chunks, prepared.terms, prepared.vectors, strict=True
-            )
+        "documents": [
+            {
+                **prepared.document,
+                "indexed_at": moment,
+                "version": version.number,
+                "derived_from": version.derived_from,
+            }
         ],
-        "times": rows.times,
+        "sections": [
+            {"id": id_, **row}
+            for id_, row in zip(section_ids.values(), prepared.sections, strict=True)
+        ],
+        "chunks": [
+            {
+                "id": id_,
+                "section_id": section_ids[chunk.section],
+                **row,
+                "terms": words,
+                "vector": vector.tobytes(),
+            }
+            for id_, (chunk, row, words, vector) in enumerate(chunks, next_ids.chunks)
+        ],
+        "times": [
+            {"chunk_id": id_, **row._asdict()}
+            for id_, rows in enumerate(prepared.times, next_ids.chunks)
+            for row in rows
+        ],
     }
 
 
@@ -290,7 +256,7 @@ def _open_version(backend: Backend, document: Document, version: Version, moment
     """Close the version before; the row of a new one, none where the version is kept."""
     if not version.is_new:
         return []
-    if not version.is_first:
+    if version.number > 1:
         former = {"id": document.id, "version": version.number - 1}
         backend.execute(statements.CLOSE_VERSION, **former, moment=moment)
     return [
@@ -301,6 +267,35 @@ def _open_version(backend: Backend, document: Document, version: Version, moment
             "derived_from": version.derived_from,
             "indexed_at": moment,
         }
+    ]
+
+
+def mention_rows(
+    entry: IndexedDocument, chunk_ids: Sequence[int], plan: NamePlan
+) -> list[DocumentRow]:
+    """Which names each sentence holds, and which entities the document is about.
+
+    Names with one key in one sentence are one row: the first range, all counts.
+    """
+    found: dict[tuple[int, int, str], tuple[int, int, int]] = {}
+    for chunk_id, chunk in zip(chunk_ids, entry.extraction.chunks, strict=False):
+        for m in chunk.mentions:
+            place = (chunk_id, m.sentence, entity_key(m.name))
+            start, end, count = found.get(place, (m.start, m.end, 0))
+            found[place] = (*min((start, end), (m.start, m.end)), count + m.count)
+    for name, _ in entry.extraction.about:
+        found.update({(chunk_id, ABOUT, entity_key(name)): (0, 0, 1) for chunk_id in chunk_ids})
+    return [
+        {
+            "chunk_id": chunk_id,
+            "sentence": sentence,
+            **plan.ends[key]._asdict(),
+            "start": start,
+            "end": end,
+            "count": count,
+        }
+        for (chunk_id, sentence, key), (start, end, count) in found.items()
+        if key in plan.ends
     ]
 
 
@@ -315,9 +310,8 @@ def delete_documents(backend: Backend, document_ids: Sequence[str]) -> int:
         note_deleted(backend, State(state).generation, *deleting)
         functional = State(state).functional
         stated = backend.rows(statements.STATED_HISTORY, ids=ids)
-        backend.delete("versions", ids)
-        backend.delete("earlier", ids)
-        backend.delete("documents", ids)
+        for table in ("versions", "earlier", "documents"):
+            backend.delete(table, ids)
         backend.execute(DELETE_REPLIES_ABOUT, ids=ids)
         delete_orphans(backend, [row[0] for row in touched])
         heads = {head for head, _, kind, *_ in stated if kind in functional}
@@ -328,13 +322,6 @@ def delete_documents(backend: Backend, document_ids: Sequence[str]) -> int:
 
 
 # Documents as rows, checked and made before the transaction that writes them.
-#
-# A row is what a back end keeps of one thing, by name: columns of a table, properties of a node.
-
-
-Row_row_builder: TypeAlias = dict[str, str | int | float | None]
-ABOUT = -1
-"""The sentence number of "the chunk's document is about the entity"."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -345,31 +332,17 @@ class PreparedDocument:
     """
 
     entry: IndexedDocument
-    document: Row_row_builder
-    sections: list[Row_row_builder]
-    chunks: list[Row_row_builder]
+    document: DocumentRow
+    sections: list[DocumentRow]
+    chunks: list[DocumentRow]
     terms: list[str]
     """A chunk's words as they are indexed, with spaces between them."""
     vectors: Vectors
     """(chunks, dim) float32"""
-    times: list[list[TimeRow]]
-    """One list a chunk."""
+    times: list[list[Any]]
+    """A list of `TimeRow` for each chunk."""
     names: Mapping[str, Named]
     """By key, in order of appearance."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NumberedRows:
-    """The rows of a document with all that they lacked."""
-
-    document: Row_row_builder
-    sections: list[Row_row_builder]
-    chunks: list[Row_row_builder]
-    times: list[Row_row_builder]
-    chunk_ids: range
-
-
-# --- before the transaction --------------------------------------------------------------
 
 
 def prepare(entry: IndexedDocument, dimension: int) -> PreparedDocument:
@@ -378,23 +351,16 @@ def prepare(entry: IndexedDocument, dimension: int) -> PreparedDocument:
     Raises `InputError` where counts, dimension or metadata do not fit, or a text is no Unicode:
     nothing of it can be refused once it is being written.
     """
-    prepared = _prepare(entry, dimension)
-    try:
-        for text in _texts(prepared):
-            text.encode()
-    except UnicodeEncodeError as error:
-        raise half_character(error) from error
-    return prepared
-
-
-def _prepare(entry: IndexedDocument, dimension: int) -> PreparedDocument:
-    document, split = entry.document, entry.split
     _check_counts(entry, dimension)
+    document, split = entry.document, entry.split
     found = entry.extraction.chunks or (ChunkExtraction(),) * len(split.chunks)
-    whole = _date(document)
-    return PreparedDocument(
+    # Its own date, else that of its metadata.
+    date = document.date
+    if not document.date_precision:
+        date = stated_date(document.metadata, document.created_at)
+    prepared = PreparedDocument(
         entry=entry,
-        document=_document_row(entry),
+        document=_document_row(entry, date),
         sections=[
             {
                 "document_id": document.id,
@@ -407,17 +373,30 @@ def _prepare(entry: IndexedDocument, dimension: int) -> PreparedDocument:
             for section in split.sections
         ],
         chunks=[
-            _chunk_row(entry, chunk, extraction.sentences)
+            _chunk_row(document, chunk, extraction.sentences)
             for chunk, extraction in zip(split.chunks, found, strict=True)
         ],
         terms=[" ".join(terms(chunk.keyword_text, document.language)) for chunk in split.chunks],
         vectors=np.ascontiguousarray(entry.vectors, dtype="<f4"),
         times=[
-            time_rows(date_of(chunk.metadata, whole), _dates(extraction.mentions))
+            time_rows(
+                date_of(chunk.metadata, date),
+                [
+                    DateMention(m.sentence, m.start, m.end, m.name, m.count)
+                    for m in extraction.mentions
+                    if m.entity_type == "date"
+                ],
+            )
             for chunk, extraction in zip(split.chunks, found, strict=True)
         ],
         names=names_of(entry),
     )
+    try:
+        for text in _texts(prepared):
+            text.encode()
+    except UnicodeEncodeError as error:
+        raise half_character(error) from error
+    return prepared
 
 
 def _texts(prepared: PreparedDocument) -> Iterator[str]:
@@ -425,8 +404,7 @@ def _texts(prepared: PreparedDocument) -> Iterator[str]:
     for row in (prepared.document, *prepared.sections, *prepared.chunks):
         yield from (value for value in row.values() if isinstance(value, str))
     yield from (named.name for named in prepared.names.values())
-    for link in prepared.entry.links:
-        yield link.evidence
+    yield from (link.evidence for link in prepared.entry.links)
     for chunk in prepared.entry.extraction.chunks:
         yield from (relation.relation_type for relation in chunk.relations)
 
@@ -446,8 +424,8 @@ def _check_counts(entry: IndexedDocument, dimension: int) -> None:
         )
 
 
-def _document_row(entry: IndexedDocument) -> Row_row_builder:
-    document, date = entry.document, _date(entry.document)
+def _document_row(entry: IndexedDocument, date: PartialDate | None) -> DocumentRow:
+    document = entry.document
     return {
         "id": document.id,
         "source": document.source,
@@ -469,24 +447,19 @@ def _document_row(entry: IndexedDocument) -> Row_row_builder:
     }
 
 
-def _date(document: Document) -> PartialDate | None:
-    """Its own date, else that of its metadata."""
-    if document.date_precision:
-        return document.date
-    return stated_date(document.metadata, document.created_at)
-
-
 def _chunk_row(
-    entry: IndexedDocument, chunk: Chunk, sentences: Sequence[tuple[int, int]]
-) -> Row_row_builder:
+    document: Document, chunk: Chunk, sentences: Sequence[tuple[int, int]]
+) -> DocumentRow:
+    """A chunk; with its own metadata are kept the further pages that it reaches over."""
+    pages = {PAGE_STARTS: chunk.page_starts} if chunk.page_starts else {}
     return {
-        "document_id": entry.document.id,
+        "document_id": document.id,
         "ordinal": chunk.ordinal,
         "start": chunk.start,
         "end": chunk.end,
         "page": chunk.page,
         "key": chunk.key,
-        "metadata": _metadata(entry.document.source, _with_pages(chunk)),
+        "metadata": _metadata(document.source, {**chunk.metadata, **pages}),
         "sentences": _json(sentences),
         "context": chunk.context,
         "text": chunk.text,
@@ -494,27 +467,11 @@ def _chunk_row(
     }
 
 
-def _with_pages(chunk: Chunk) -> Metadata:
-    """The chunk's own metadata, and the further pages that it reaches over."""
-    pages = {PAGE_STARTS: chunk.page_starts} if chunk.page_starts else {}
-    return {**chunk.metadata, **pages}
-
-
-def _dates(mentions: Sequence[Mention]) -> list[DateMention]:
-    return [
-        DateMention(m.sentence, m.start, m.end, m.name, m.count)
-        for m in mentions
-        if m.entity_type == "date"
-    ]
-
-
 def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def _metadata(source: str, metadata: Metadata) -> str:
-    if not metadata:
-        return "{}"
     try:
         return _json(dict(metadata))
     except (TypeError, ValueError) as error:
@@ -532,76 +489,3 @@ def names_of(entry: IndexedDocument) -> dict[str, Named]:
         given += [(r.head, "name") for r in chunk.relations]
         given += [(r.tail, r.tail_type) for r in chunk.relations]
     return names_by_key(given)
-
-
-# --- within the transaction --------------------------------------------------------------
-
-
-def number_rows(
-    prepared: PreparedDocument,
-    version: Version,
-    moment: str,
-    *,
-    first_section: int,
-    first_chunk: int,
-) -> NumberedRows:
-    """Give sections and chunks ids, from those given on, and the document its version."""
-    split = prepared.entry.split
-    section_ids = {s.ordinal: first_section + i for i, s in enumerate(split.sections)}
-    chunk_ids = range(first_chunk, first_chunk + len(prepared.chunks))
-    return NumberedRows(
-        document={
-            **prepared.document,
-            "indexed_at": moment,
-            "version": version.number,
-            "derived_from": version.derived_from,
-        },
-        sections=[
-            {"id": id_, **row}
-            for id_, row in zip(section_ids.values(), prepared.sections, strict=True)
-        ],
-        chunks=[
-            {"id": id_, "section_id": section_ids[chunk.section], **row}
-            for id_, chunk, row in zip(chunk_ids, split.chunks, prepared.chunks, strict=True)
-        ],
-        times=[
-            {"chunk_id": id_, **row._asdict()}
-            for id_, rows in zip(chunk_ids, prepared.times, strict=True)
-            for row in rows
-        ],
-        chunk_ids=chunk_ids,
-    )
-
-
-def mention_rows(
-    entry: IndexedDocument, chunk_ids: Sequence[int], resolved: ResolvedNames
-) -> list[Row_row_builder]:
-    """Which names each sentence holds, and which entities the document is about."""
-    found: dict[tuple[int, int, str], tuple[int, int, int]] = {}
-    for chunk_id, chunk in zip(chunk_ids, entry.extraction.chunks, strict=False):
-        for mention in chunk.mentions:
-            place = (chunk_id, mention.sentence, entity_key(mention.name))
-            found[place] = _joined(found.get(place), mention)
-    for name, _ in entry.extraction.about:
-        found.update({(chunk_id, ABOUT, entity_key(name)): (0, 0, 1) for chunk_id in chunk_ids})
-    return [
-        {
-            "chunk_id": chunk_id,
-            "sentence": sentence,
-            "alias_id": resolved.alias_ids[key],
-            "entity_id": resolved.entity_ids[key],
-            "start": start,
-            "end": end,
-            "count": count,
-        }
-        for (chunk_id, sentence, key), (start, end, count) in found.items()
-        if key in resolved.alias_ids
-    ]
-
-
-def _joined(before: tuple[int, int, int] | None, mention: Mention) -> tuple[int, int, int]:
-    """Names with one key in one sentence are one row: the first range, all counts."""
-    if before is None:
-        return mention.start, mention.end, mention.count
-    first = min((before[0], before[1]), (mention.start, mention.end))
-    return *first, before[2] + mention.count

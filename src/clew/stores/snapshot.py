@@ -15,9 +15,8 @@ import numpy as np
 
 from clew.derived_files import folder_size
 from clew.ports import NearbyQuery, NearbyRows, PassageRow, RelationRows
-from clew.stores.aliases import MovedMentions
 from clew.stores.backend import Found, distinct, now
-from clew.stores.deletions import Deletions
+from clew.stores.changes import Changes
 from clew.stores.state import State, StoreState
 from clew.stores.statements import snapshot as statements
 from clew.stores.statements.names import KEYS
@@ -33,17 +32,17 @@ _TEXTS, _ROWS = 1000, 5000
 _COUNTED = ("documents", "sections", "chunks", "entities", "aliases")
 
 
-class Snapshots(Deletions, MovedMentions):
-    """`ports.SnapshotSource` but for embeddings, and the store's figures."""
+class Snapshots(Changes):
+    """What derived structures are built from, but for embeddings, and the store's figures."""
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """See `ports.SnapshotSource`."""
-        with self.backend.reading(), self._unpinned():
+        """Reads of this thread inside it see one state of the store, whoever writes meanwhile."""
+        with self.backend.reading(), self._with_state(None):
             yield
 
     def chunk_ids(self) -> Ids:
-        """See `ports.SnapshotSource`."""
+        """Ids of all chunks, sorted; reads them all."""
         return np.sort(self.backend.columns(statements.CHUNK_IDS, ("i8",))[0])
 
     def chunk_ids_after(self, after: int) -> Ids:
@@ -53,11 +52,14 @@ class Snapshots(Deletions, MovedMentions):
         return np.sort(self.backend.columns(statements.CHUNK_IDS_AFTER, ("i8",), after=after)[0])
 
     def chunk_count(self) -> int:
-        """See `ports.SnapshotSource`."""
+        """How many chunks there are."""
         return int(self.backend.rows(statements.CHUNK_COUNT)[0][0])
 
     def passages(self, after: int = 0) -> Iterator[PassageRow]:
-        """See `ports.SnapshotSource`; read in batches, so that the caller may write meanwhile."""
+        """Chunks with an id above `after`, by id.
+
+        Read in batches, so that the caller may write meanwhile.
+        """
         while True:
             (rows,) = self.backend.gather(statements.PASSAGES, after=after, limit=_TEXTS)
             yield from (passage_row(*row) for row in sorted(rows, key=itemgetter(0)))
@@ -66,7 +68,7 @@ class Snapshots(Deletions, MovedMentions):
             after = max(row[0] for row in rows)
 
     def mention_rows(self, after: int = 0) -> NDArray[np.int64]:
-        """See `ports.SnapshotSource`."""
+        """(n, 4): chunk id, sentence (-1: the chunk is about it), entity id, count; sorted."""
         parts = [np.empty((0, 4), dtype=np.int64)]
         for low, high in id_ranges(self.chunk_ids_after(after), _ROWS):
             columns = self.backend.columns(statements.MENTIONS, ("i8",) * 4, after=low, until=high)
@@ -74,13 +76,13 @@ class Snapshots(Deletions, MovedMentions):
         return merge_mentions(np.concatenate(parts))
 
     def mentions_of(self, chunk_ids: Ids) -> NDArray[np.int64]:
-        """See `ports.SnapshotSource`."""
+        """(n, 4): the `mention_rows` of these chunks alone."""
         ids = [int(id_) for id_ in chunk_ids]
         columns = self.backend.columns(statements.MENTIONS_OF, ("i8",) * 4, ids=ids)
         return merge_mentions(np.column_stack(columns))
 
     def relation_rows(self) -> RelationRows:
-        """See `ports.SnapshotSource`."""
+        """All relations that are not retracted, by id."""
         types = ("i8", "i8", "i8", "f4", "i8", "i8")
         parts = [[np.empty(0, dtype=type_) for type_ in types]]
         (ids,) = self.backend.columns(statements.RELATION_IDS, ("i8",))
@@ -89,12 +91,12 @@ class Snapshots(Deletions, MovedMentions):
         return RelationRows(*map(np.concatenate, zip(*parts, strict=True)))
 
     def entities_of_type(self, entity_type: str) -> Ids:
-        """See `ports.SnapshotSource`."""
+        """Ids (sorted) of the entities of a type, such as `date`."""
         found = self.backend.columns(statements.ENTITIES_OF_TYPE, ("i8",), type=entity_type)
         return np.sort(found[0])
 
     def statistics(self) -> dict[str, Any]:
-        """See `ports.StoreUpkeep`.
+        """Counts by name, `relation_types` by type, `embedder`, `generation`, `bytes` here.
 
         `relations_ended` are those of all relations that hold no more or were retracted.
         """
@@ -198,12 +200,12 @@ class _Figures:
 
 
 class Neighbourhoods(StoreState):
-    """`ports.NeighbourhoodSource` over a back end."""
+    """What a question reads of a graph that is not in memory."""
 
     _figures: _Figures | None = None
 
     def nearby(self, query: NearbyQuery) -> NearbyRows:
-        """See `ports.NeighbourhoodSource`."""
+        """The passages and figures, in one round trip; unknown ids, keys and terms are left out."""
         state, figures = self.state(), self._figures
         if figures is None or not figures.hold(state):
             figures = _Figures(state)
@@ -240,7 +242,7 @@ class Neighbourhoods(StoreState):
 
 
 def _mentions(passages: Found) -> NDArray[np.int64]:
-    """(n, 4) as `ports.SnapshotSource.mention_rows` has them; the last column holds them."""
+    """(n, 4) as `mention_rows` has them; the last column holds them."""
     lists = [row[-1] for row in passages]
     if lists and isinstance(lists[0], str):  # SQLite knows no lists
         lists = json.loads(f"[{','.join(lists)}]")

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -192,26 +191,32 @@ class StoreState:
 
     @property
     def folder(self) -> Path:
-        """See `ports.StoreUpkeep`."""
+        """The folder on this machine that holds what is derived from it."""
         return self.backend.folder
 
     def grouping(self) -> AbstractContextManager[None]:
-        """See `ports.StoreUpkeep`."""
+        """Inside it, what this thread saves lasts through loss of power at the end, all together.
+
+        Outside, each transaction does when it returns. Either lasts through a crash of the process.
+        """
         return self.backend.grouping()
 
     def close(self) -> None:
-        """See `ports.StoreUpkeep`."""
+        """Let go of files and connections; may be called twice."""
         self.backend.close()
 
     @contextmanager
     def pinned_generation(self, *, anew: bool = False) -> Iterator[None]:
-        """See `ports.StoreUpkeep`; `reading` has its own, of the moment that it reads."""
+        """Inside it, a thread may get generation, mentions version and embedder of its beginning.
+
+        Inside another they are those of the outer one, unless asked for `anew`. It saves asking for
+        them again and again.
+
+        `reading` has its own, of the moment that it reads.
+        """
         kept = self._pinned_state is not None and not anew
         with nullcontext() if kept else self._with_state(self._read_state()):
             yield
-
-    def _unpinned(self) -> AbstractContextManager[None]:
-        return self._with_state(None)
 
     @contextmanager
     def _with_state(self, state: State | None) -> Iterator[None]:
@@ -234,32 +239,39 @@ class StoreState:
         return State(self.backend.rows(STATE))
 
     def generation(self) -> int:
-        """See `ports.SnapshotSource`."""
+        """A number that grows with every commit that changes anything."""
         return int(self.state().generation)
 
     def mentions_version(self) -> int:
-        """See `ports.SnapshotSource`."""
+        """A number that grows when mentions of old chunks change hands, or old chunks come back.
+
+        Merging and splitting entities do the one, bringing back a backup the other.
+        """
         return int(self.state().mentions_version)
 
     def last_chunk(self) -> int:
-        """See `ports.NeighbourhoodSource`."""
+        """About the highest id of a chunk: at least the number of chunks; 0 where none was ever."""
         return self.state().last_chunk
 
     def embedder(self) -> tuple[str, int] | None:
-        """See `ports.StoreUpkeep`."""
+        """Name and dimension of the embedder that the store was built with."""
         return self.state().vectors
 
     def bind_embedder(self, embedder: str, dimension: int) -> None:
-        """See `ports.StoreUpkeep`."""
+        """Make sure that the store's vectors are this embedder's; the first one is remembered.
+
+        Raises `StoreMismatchError` where they are another's.
+        """
         wanted = (embedder, dimension)
+
+        def bind() -> None:
+            if not self._holds(wanted):
+                remember_embedder(self.backend, wanted)
+
         if not self._holds(wanted):
-            self.backend.write(partial(self._bind, wanted))
+            self.backend.write(bind)
             self.backend.define_vectors(dimension)
         self._bound = wanted
-
-    def _bind(self, wanted: tuple[str, int]) -> None:
-        if not self._holds(wanted):
-            remember_embedder(self.backend, wanted)
 
     def _holds(self, wanted: tuple[str, int]) -> bool:
         """Whether the store's vectors are this embedder's; False where there are none yet."""
@@ -275,8 +287,12 @@ class StoreState:
 
 def remember_embedder(backend: Backend, embedder: tuple[str, int]) -> None:
     """Say whose vectors the store holds from now on; call inside `write`."""
-    values = zip(("embedder", "dimension"), embedder, strict=True)
-    backend.execute_many(REMEMBER, [{"name": name, "value": value} for name, value in values])
+    remember(backend, embedder=embedder[0], dimension=embedder[1])
+
+
+def remember(backend: Backend, **values: str | int | bytes) -> None:
+    """Write down what the store is to know of itself, by name; call inside `write`."""
+    backend.execute_many(REMEMBER, [{"name": n, "value": value} for n, value in values.items()])
 
 
 # Requests to language models and their replies, over any back end.
@@ -286,13 +302,16 @@ _TOKENS = ("input_tokens", "cached_tokens", "output_tokens")
 
 
 class Replies:
-    """`ports.language_model.ReplyLog`; a store that can only be read keeps nothing new."""
+    """Requests and their replies; a store that can only be read keeps nothing new."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
 
     def find(self, key: str, *, counted: bool) -> LoggedReply | None:
-        """See `ReplyLog`."""
+        """The request of that key that was answered; None for none.
+
+        `counted`: it is used again, and its `hits` grow.
+        """
         found = self._backend.rows(FIND_REPLY, key=key)
         if found and counted and not self._backend.read_only:
             # The number is of no account without what follows it.
@@ -300,16 +319,16 @@ class Replies:
         return _entry(found[0]) if found else None
 
     def record(self, entry: LoggedReply) -> None:
-        """See `ReplyLog`."""
+        """Keep a request, in place of one of the same key."""
         if not self._backend.read_only:
             self._backend.write(lambda: self._backend.execute_many(RECORD_REPLY, [_row(entry)]))
 
     def entries(self) -> Sequence[LoggedReply]:
-        """See `ReplyLog`."""
+        """All requests, the latest first, without their replies."""
         return [_entry(row) for row in self._backend.rows(ALL_REPLIES)]
 
     def clear(self) -> int:
-        """See `ReplyLog`."""
+        """Forget all requests; how many."""
 
         def work() -> int:
             ((count,),) = self._backend.rows(COUNT_REPLIES)

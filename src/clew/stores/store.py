@@ -17,16 +17,16 @@ from clew.stores.manual_graph import ManualGraph
 from clew.stores.passages import KEEP_VERSIONS
 from clew.stores.relations import recompute_all
 from clew.stores.snapshot import Neighbourhoods, Snapshots
-from clew.stores.state import COUNT_CHANGE, REMEMBER
+from clew.stores.state import COUNT_CHANGE, remember
 from clew.types.relation_types import with_synonyms
 
 if TYPE_CHECKING:
-    from clew.ports.upkeep import Progress
+    from clew.stores.backend import Progress
     from clew.types import AliasEvidence, CheckReport, Ids, Scores, Unsettled, Vectors
 
 
 class Store(Documents, ChunkDates, ManualGraph, Extractions, Snapshots, Neighbourhoods, ABC):
-    """`ports.Store` over a back end; threads may share one.
+    """The whole truth of one namespace, over a back end; threads may share one.
 
     Each of its bases is one concept. What a back end does in a way of its own, its subclass does:
     searching by words, reading embeddings, checking.
@@ -62,11 +62,14 @@ class Store(Documents, ChunkDates, ManualGraph, Extractions, Snapshots, Neighbou
             raise
 
     def declare_functional(self, relation_types: Collection[str]) -> None:
-        """See `ports.StoreUpkeep`."""
+        """Say of which relation types, and those that mean the same, a later fact ends an earlier.
+
+        Every end is derived again where they change; a store that can only be read keeps its own.
+        """
         functional = sorted(with_synonyms(relation_types))
 
         def work() -> None:
-            self._remember("functional", functional)
+            remember(self.backend, functional=json.dumps(functional))
             recompute_all(self.backend, functional)
             self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
 
@@ -74,26 +77,33 @@ class Store(Documents, ChunkDates, ManualGraph, Extractions, Snapshots, Neighbou
             self.backend.write(work)
 
     def packs(self) -> tuple[str, ...]:
-        """See `ports.StoreUpkeep`."""
+        """Names of the packs that are enabled, in the order in which they were."""
         return tuple(self.state().packs)
 
     def set_packs(self, names: Sequence[str]) -> None:
-        """See `ports.StoreUpkeep`."""
-        self.backend.write(lambda: self._remember("packs", list(names)))
+        """Say which packs are enabled; every process that opens the store knows it."""
+        self.backend.write(lambda: remember(self.backend, packs=json.dumps(list(names))))
 
     def beside_others(self, worker: int) -> AbstractContextManager[None]:
-        """See `ports.StoreUpkeep`."""
+        """Inside it, documents are saved as those of a worker, from 1, while other workers save.
+
+        Only a server lets them; a store that is a file has them take turns. What workers could not
+        see of each other is to be settled afterwards.
+        """
         return nullcontext()
 
     def unsettled(self, worker: int) -> Unsettled | None:
-        """See `ports.StoreUpkeep`."""
+        """Some of the documents that a worker has not settled, of any for 0; None where all are."""
         return None
 
     def settle(self, unsettled: Unsettled, links: Sequence[AliasEvidence]) -> None:
-        """See `ports.StoreUpkeep`."""
+        """Tie names that workers did not see of each other, and derive what follows from them."""
 
     def write_indexes(self) -> None:
-        """See `ports.StoreUpkeep`."""
+        """Bring what the store keeps beside itself up to it, where enough has changed.
+
+        Searching does without what is behind, and takes longer.
+        """
 
     def publish(
         self,
@@ -101,10 +111,13 @@ class Store(Documents, ChunkDates, ManualGraph, Extractions, Snapshots, Neighbou
         properties: Sequence[tuple[str, str, str, Mapping[str, Any]]],
         embed: Callable[[Sequence[str]], Vectors] | None,
     ) -> None:
-        """See `ports.StoreUpkeep`."""
+        """Show the graph in the database's own terms, where people query it themselves.
 
-    def _remember(self, name: str, value: list[str]) -> None:
-        self.backend.execute_many(REMEMBER, [{"name": name, "value": json.dumps(value)}])
+        `labels` by entity type; relation types become relationships of their own; properties with
+        the key and the type of their entity and the id of the document that describes it, times as
+        `datetime` and `date`. Entities get vectors, those that nothing describes by `embed`.
+        Nothing that is stored changes by it. A store that is a file does nothing.
+        """
 
     @abstractmethod
     def search_keywords(
@@ -114,8 +127,11 @@ class Store(Documents, ChunkDates, ManualGraph, Extractions, Snapshots, Neighbou
 
     @abstractmethod
     def embeddings(self, after: int = 0) -> tuple[Ids, Vectors]:
-        """See `ports.SnapshotSource`."""
+        """Chunks with an id above `after`, by id, and their embeddings."""
 
     @abstractmethod
     def check(self, repair: bool = False, progress: Progress | None = None) -> CheckReport:
-        """See `ports.StoreUpkeep`."""
+        """Verify every invariant; with `repair`, mend whatever can be derived from the texts.
+
+        `progress` is called with each invariant, its number, and how many there are.
+        """

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from clew.engine import Engine
     from clew.jobs.runner import JobRunner
-    from clew.ports import AuditLog, AuditOutcome
+    from clew.ports import AuditOutcome
+    from clew.stores.sqlite.journal import SqliteAudit
     from clew.tools.spec import Arguments, Format, Profile, Result, Tool, Undo
 
     Settle = Callable[[AuditOutcome, Result | None], None]
@@ -277,7 +278,7 @@ SHOWN = 200
 """Characters of a name, and items of an array, that are kept."""
 
 
-def audit_to(log: AuditLog) -> Audit:
+def audit_to(log: SqliteAudit) -> Audit:
     """The hook of a `Toolbox` that writes every change down before it is made."""
 
     def record(caller: Caller, tool: Tool, arguments: Arguments) -> Settle:

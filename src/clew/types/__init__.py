@@ -6,8 +6,6 @@ Scores follow one convention everywhere: higher is better, the range is stated.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from clew.types.documents import (
     AliasEvidence,
     Chunk,
@@ -78,6 +76,7 @@ from clew.types.values import (
     Description,
     Filter,
     Fusion,
+    Ids,
     Metadata,
     Not,
     Operator,
@@ -85,13 +84,13 @@ from clew.types.values import (
     PartialDate,
     Period,
     Scalar,
+    Scores,
     Standing,
     State,
+    Vector,
+    Vectors,
     in_utc,
 )
-
-if TYPE_CHECKING:
-    from clew.types.values import Ids, Scores, Vector, Vectors
 
 __all__ = [
     "Alias",

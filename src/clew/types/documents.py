@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, time
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
 from clew.types.values import (
     AliasMethod,
@@ -18,11 +17,9 @@ from clew.types.values import (
     Metadata,
     PartialDate,
     Standing,
+    Vectors,
     in_utc,
 )
-
-if TYPE_CHECKING:
-    from clew.types.values import Vectors
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

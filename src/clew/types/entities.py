@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from clew.types.documents import Provenance, StoredChunk, StoredSection
 from clew.types.results import Usage
-from clew.types.values import AliasMethod, Description, Metadata, Period, Standing, state_at
-
-if TYPE_CHECKING:
-    from clew.types.values import Vectors
+from clew.types.values import (
+    AliasMethod,
+    Description,
+    Metadata,
+    Period,
+    Standing,
+    Vectors,
+    state_at,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,7 +32,7 @@ class Alias:
     evidence: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class KnownName:
     """A name of an entity, and what the entity is."""
 

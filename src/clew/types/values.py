@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Vector: TypeAlias = NDArray[np.float32]
-    """(dim,) float32, unit length."""
-    Vectors: TypeAlias = NDArray[np.float32]
-    """(n, dim) float32, each row of unit length."""
-    Ids: TypeAlias = NDArray[np.int64]
-    """(n,) int64 chunk or entity ids."""
-    Scores: TypeAlias = NDArray[np.float32]
-    """(n,) float32, higher is better."""
-
+# In quotes, so that nobody loads numpy for the sake of types.
+Vector: TypeAlias = "NDArray[np.float32]"
+"""(dim,) float32, unit length."""
+Vectors: TypeAlias = "NDArray[np.float32]"
+"""(n, dim) float32, each row of unit length."""
+Ids: TypeAlias = "NDArray[np.int64]"
+"""(n,) int64 chunk or entity ids."""
+Scores: TypeAlias = "NDArray[np.float32]"
+"""(n,) float32, higher is better."""
 
 Metadata: TypeAlias = Mapping[str, Any]
 """JSON values by name."""
@@ -230,8 +230,7 @@ class Description:
 
 # How the source of a document is spelled, so that things of two kinds never have the same one.
 #
-# A file has its path, a record its file's and a key (`/notes/n.jsonl#1`), what is stated by hand
-# a
+# A file has its path, a record its file's and a key (`/notes/n.jsonl#1`), what is stated by hand a
 # name that nobody else may give (`memory:`, `entity:`), a text any other name.
 
 

@@ -9,15 +9,9 @@ import numpy as np
 import pytest
 
 from clew.errors import StoreError
-from clew.ports import (
-    CommunityChanges,
-    CommunityReport,
-    CommunityWriter,
-    Partition,
-    ReportBasis,
-    Store,
-    TopicSet,
-)
+from clew.ports import CommunityChanges, CommunityReport, Partition, ReportBasis, TopicSet
+from clew.stores.communities import Communities
+from clew.stores.store import Store
 from clew.testing.conformance.base import StoreSuite
 from clew.testing.entries import DIMENSION, make_vector
 
@@ -98,16 +92,16 @@ class CommunityWriterSuite(StoreSuite):
     """`ports.CommunityWriter`, and with it `ports.CommunityStore`."""
 
     @pytest.fixture
-    def keeper(self, store: Store) -> CommunityWriter:
+    def keeper(self, store: Store) -> Communities:
         """Where the communities of `store` are kept; to be overridden."""
         raise NotImplementedError
 
     @pytest.fixture
-    def filled(self, keeper: CommunityWriter) -> CommunityWriter:
+    def filled(self, keeper: Communities) -> Communities:
         assert keeper.write(make_changes())
         return keeper
 
-    def test_at_first_there_are_none(self, keeper: CommunityWriter) -> None:
+    def test_at_first_there_are_none(self, keeper: Communities) -> None:
         assert (keeper.generation(), keeper.partition(), dict(keeper.report_bases())) == (
             -1,
             None,
@@ -120,14 +114,14 @@ class CommunityWriterSuite(StoreSuite):
         pairs = (keeper.community_vectors(0), keeper.topic_vectors(), keeper.theme_vectors())
         assert [(len(ids), len(vectors)) for ids, vectors in pairs] == [(0, 0)] * 3
 
-    def test_the_partition_comes_back_equal(self, filled: CommunityWriter) -> None:
+    def test_the_partition_comes_back_equal(self, filled: Communities) -> None:
         found, written = filled.partition(), make_partition()
         assert found is not None
         for name in (field.name for field in fields(Partition)):
             assert np.array_equal(getattr(found, name), getattr(written, name))
         assert filled.generation() == 5
 
-    def test_an_empty_partition_comes_back_empty(self, keeper: CommunityWriter) -> None:
+    def test_an_empty_partition_comes_back_empty(self, keeper: Communities) -> None:
         none = np.empty(0, dtype=np.int64)
         empty = Partition(none, none, none, none.reshape(0, 2), none, none, none.astype("f4"), 0, 1)
         assert keeper.write(replace(make_changes(partition=empty), reports=[], topics=None))
@@ -135,7 +129,7 @@ class CommunityWriterSuite(StoreSuite):
         assert found is not None
         assert (found.members.shape, len(found.ids), found.next_id) == ((0, 2), 0, 1)
 
-    def test_those_with_a_report_are_shown_the_largest_first(self, filled: CommunityWriter) -> None:
+    def test_those_with_a_report_are_shown_the_largest_first(self, filled: Communities) -> None:
         assert [c.id for c in filled.communities()] == [7, 3, 4, 5]
         assert [c.id for c in filled.communities(ids=[5, 99, 9, 3])] == [5, 3]
         first = filled.communities()[0]
@@ -144,7 +138,7 @@ class CommunityWriterSuite(StoreSuite):
         assert (first.entities, first.sources) == (("Ä7", "B"), (8, 5))
         assert filled.communities(ids=[4])[0].parent == 3
 
-    def test_every_level_shows_everything_once(self, filled: CommunityWriter) -> None:
+    def test_every_level_shows_everything_once(self, filled: Communities) -> None:
         for level, expected in [(0, [7, 3]), (1, [7, 4, 5]), (6, [7, 4, 5])]:
             assert [c.id for c in filled.communities(level=level)] == expected
             ids, vectors = filled.community_vectors(level)
@@ -152,18 +146,16 @@ class CommunityWriterSuite(StoreSuite):
             assert np.array_equal(vectors, [make_report(i).vector for i in sorted(expected)])
         assert [c.id for c in filled.communities(level=1, ids=[3, 5])] == [5]
 
-    def test_members_come_by_entity(self, filled: CommunityWriter) -> None:
+    def test_members_come_by_entity(self, filled: Communities) -> None:
         shown = [row for row in ROWS if row[0] in REPORTED]
         rows = [(e, level, id_) for id_, level, _, held in shown for e in held]
         assert filled.members().tolist() == [list(row) for row in sorted(rows)]
 
-    def test_report_bases_say_what_reports_speak_of(self, filled: CommunityWriter) -> None:
+    def test_report_bases_say_what_reports_speak_of(self, filled: Communities) -> None:
         bases = {id_: make_report(id_).basis for id_ in REPORTED}
         assert dict(filled.report_bases()) == bases
 
-    def test_what_stays_keeps_its_report_and_what_goes_is_gone(
-        self, filled: CommunityWriter
-    ) -> None:
+    def test_what_stays_keeps_its_report_and_what_goes_is_gone(self, filled: Communities) -> None:
         """Two parts lose their whole; one of them, and a new community, have a new report."""
         rows = [(4, 0, 0, ROWS[1][3]), (5, 0, 0, ROWS[2][3]), (10, 0, 0, {21, 22, 23, 24})]
         changes = CommunityChanges(
@@ -188,7 +180,7 @@ class CommunityWriterSuite(StoreSuite):
         assert (filled.generation(), filled.topics()) == (6, topics)
 
     def test_topics_come_with_their_themes_those_of_most_documents_first(
-        self, filled: CommunityWriter
+        self, filled: Communities
     ) -> None:
         found = [(t.name, t.theme, t.passages, t.documents) for t in filled.topics()]
         assert found == [
@@ -202,7 +194,7 @@ class CommunityWriterSuite(StoreSuite):
             [[harp, 100], [tuba, 98], [tuba, 99], [tuba, 100]]
         )
 
-    def test_topic_and_theme_vectors_come_by_id(self, filled: CommunityWriter) -> None:
+    def test_topic_and_theme_vectors_come_by_id(self, filled: Communities) -> None:
         name = {topic.id: topic.name.lower() for topic in filled.topics()}
         ids, vectors = filled.topic_vectors()
         assert ids.tolist() == sorted(name)
@@ -215,7 +207,7 @@ class CommunityWriterSuite(StoreSuite):
         ]
         assert np.array_equal(theme_vectors, make_topics().theme_vectors)
 
-    def test_a_topic_keeps_its_id_and_no_id_is_used_twice(self, filled: CommunityWriter) -> None:
+    def test_a_topic_keeps_its_id_and_no_id_is_used_twice(self, filled: Communities) -> None:
         before = {topic.name: topic.id for topic in filled.topics()}
         new = make_topics(["lyre", "oboe", "harp"])
         assert filled.write(replace(make_changes(5, 6), reports=[], topics=new))
@@ -226,7 +218,7 @@ class CommunityWriterSuite(StoreSuite):
 
     @pytest.mark.parametrize("expected", [-1, 4, 6])
     def test_work_that_began_with_another_state_is_not_taken(
-        self, filled: CommunityWriter, expected: int
+        self, filled: Communities, expected: int
     ) -> None:
         before = filled.communities(), filled.topics()
         changes = replace(make_changes(expected, 9), partition=make_partition(ROWS[:1]))
@@ -234,7 +226,7 @@ class CommunityWriterSuite(StoreSuite):
         assert (filled.communities(), filled.topics()) == before
         assert filled.generation() == 5
 
-    def test_a_write_that_fails_changes_nothing(self, filled: CommunityWriter) -> None:
+    def test_a_write_that_fails_changes_nothing(self, filled: Communities) -> None:
         before = filled.communities(), filled.topics(), filled.generation()
         twice = make_topics(["harp", "harp"])
         changes = replace(make_changes(5, 6), partition=make_partition(ROWS[:1]), topics=twice)
@@ -242,7 +234,7 @@ class CommunityWriterSuite(StoreSuite):
             filled.write(changes)
         assert (filled.communities(), filled.topics(), filled.generation()) == before
 
-    def test_the_store_counts_no_change(self, store: Store, keeper: CommunityWriter) -> None:
+    def test_the_store_counts_no_change(self, store: Store, keeper: Communities) -> None:
         generation = store.generation()
         assert keeper.write(make_changes())
         assert store.generation() == generation

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from clew.errors import ClewError, InputError, NotFoundError
-from clew.ports import Store
+from clew.stores.store import Store
 from clew.testing.conformance.base import StoreSuite, chunk_ids_of, entity_of
 from clew.testing.entries import make_entry, make_link
 

@@ -8,26 +8,27 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from clew.errors import InputError
-from clew.ports import AuditLog, Job, JobStore
+from clew.ports import Job
+from clew.stores.sqlite.journal import SqliteAudit, SqliteJobs
 from clew.testing.conformance.base import moment_between
 
 LONG = 60.0
 """Seconds of a lease that no test outlives."""
 
 
-def submitted(jobs: JobStore, name: str = "one", *, key: str | None = None) -> Job:
+def submitted(jobs: SqliteJobs, name: str = "one", *, key: str | None = None) -> Job:
     """A job that has just been queued."""
     return jobs.submit("read", {"name": name}, description=f"read {name}", key=key)[0]
 
 
-def claimed(jobs: JobStore, seconds: float = LONG) -> Job:
+def claimed(jobs: SqliteJobs, seconds: float = LONG) -> Job:
     """The next job, claimed."""
     job = jobs.claim(seconds)
     assert job is not None
     return job
 
 
-def known(jobs: JobStore, job: Job) -> Job:
+def known(jobs: SqliteJobs, job: Job) -> Job:
     """The job as it is now."""
     found = jobs.job(job.id)
     assert found is not None
@@ -38,11 +39,11 @@ class JobStoreSuite:
     """`ports.JobStore`."""
 
     @pytest.fixture
-    def jobs(self) -> JobStore:
+    def jobs(self) -> SqliteJobs:
         """An empty store of jobs, to be overridden."""
         raise NotImplementedError
 
-    def test_a_job_comes_back_as_it_was_asked_for(self, jobs: JobStore) -> None:
+    def test_a_job_comes_back_as_it_was_asked_for(self, jobs: SqliteJobs) -> None:
         job, new = jobs.submit("read", {"name": "x", "n": [1, None]}, description="read x")
         assert new
         assert known(jobs, job) == job
@@ -52,14 +53,14 @@ class JobStoreSuite:
         assert not job.ended
         assert jobs.job("unknown") is None
 
-    def test_the_same_key_is_the_same_job(self, jobs: JobStore) -> None:
+    def test_the_same_key_is_the_same_job(self, jobs: SqliteJobs) -> None:
         first = submitted(jobs, key="k")
         again, new = jobs.submit("read", {"name": "one"}, description="other words", key="k")
         assert (again, new) == (first, False)
         assert len(jobs.jobs()) == 1
         assert submitted(jobs).id != submitted(jobs).id
 
-    def test_a_key_asked_for_at_once_by_many_is_one_job(self, jobs: JobStore) -> None:
+    def test_a_key_asked_for_at_once_by_many_is_one_job(self, jobs: SqliteJobs) -> None:
         def ask(_: int) -> tuple[Job, bool]:
             return jobs.submit("read", {"name": "one"}, description="", key="k")
 
@@ -68,19 +69,19 @@ class JobStoreSuite:
         assert len({job.id for job, _ in asked}) == len(jobs.jobs()) == 1
         assert sum(new for _, new in asked) == 1
 
-    def test_a_key_stays_with_its_job_once_that_has_ended(self, jobs: JobStore) -> None:
+    def test_a_key_stays_with_its_job_once_that_has_ended(self, jobs: SqliteJobs) -> None:
         first = submitted(jobs, key="k")
         jobs.finish(first.id, claimed(jobs).owner)
         again, new = jobs.submit("read", {"name": "one"}, description="", key="k")
         assert (again.id, again.status, new) == (first.id, "completed", False)
 
     @pytest.mark.parametrize(("kind", "name"), [("read", "two"), ("write", "one")])
-    def test_a_key_of_other_work_is_an_error(self, jobs: JobStore, kind: str, name: str) -> None:
+    def test_a_key_of_other_work_is_an_error(self, jobs: SqliteJobs, kind: str, name: str) -> None:
         submitted(jobs, key="k")
         with pytest.raises(InputError, match=r"'k' belongs to job .* with other arguments"):
             jobs.submit(kind, {"name": name}, description="", key="k")
 
-    def test_jobs_are_claimed_once_and_in_order(self, jobs: JobStore) -> None:
+    def test_jobs_are_claimed_once_and_in_order(self, jobs: SqliteJobs) -> None:
         asked = [submitted(jobs, str(number)) for number in range(4)]
         with ThreadPoolExecutor(8) as pool:
             got = [job for job in pool.map(lambda _: jobs.claim(LONG), range(12)) if job]
@@ -91,13 +92,13 @@ class JobStoreSuite:
         assert [claimed(jobs).id, claimed(jobs).id] == [first.id, second.id]
         assert jobs.claim(LONG) is None
 
-    def test_a_job_may_be_claimed_as_it_is_asked_for(self, jobs: JobStore) -> None:
+    def test_a_job_may_be_claimed_as_it_is_asked_for(self, jobs: SqliteJobs) -> None:
         job, _ = jobs.submit("read", {}, description="", lease_seconds=LONG)
         assert (job.status, job.attempts) == ("running", 1)
         assert jobs.claim(LONG) is None
         assert jobs.finish(job.id, job.owner)
 
-    def test_a_lease_that_ran_out_is_anothers(self, jobs: JobStore) -> None:
+    def test_a_lease_that_ran_out_is_anothers(self, jobs: SqliteJobs) -> None:
         submitted(jobs)
         lost = claimed(jobs, 0.0)
         time.sleep(0.001)
@@ -115,13 +116,13 @@ class JobStoreSuite:
         assert known(jobs, lost).total is None
         assert jobs.finish(taken.id, taken.owner)
 
-    def test_a_lease_that_is_kept_is_nobody_elses(self, jobs: JobStore) -> None:
+    def test_a_lease_that_is_kept_is_nobody_elses(self, jobs: SqliteJobs) -> None:
         submitted(jobs)
         job = claimed(jobs, 0.0)
         assert jobs.extend(job.id, job.owner, LONG)
         assert jobs.claim(LONG) is None
 
-    def test_documents_are_settled_one_by_one(self, jobs: JobStore) -> None:
+    def test_documents_are_settled_one_by_one(self, jobs: SqliteJobs) -> None:
         submitted(jobs)
         job = claimed(jobs)
         assert jobs.plan(job.id, job.owner, ["a", "b", "c"])
@@ -138,7 +139,7 @@ class JobStoreSuite:
         assert jobs.finish(job.id, job.owner)
         assert (known(jobs, job).status, known(jobs, job).progress) == ("completed", 1.0)
 
-    def test_what_was_settled_stays_settled_for_the_next(self, jobs: JobStore) -> None:
+    def test_what_was_settled_stays_settled_for_the_next(self, jobs: SqliteJobs) -> None:
         submitted(jobs)
         job = claimed(jobs, 0.0)
         jobs.plan(job.id, job.owner, ["a", "b"])
@@ -150,13 +151,13 @@ class JobStoreSuite:
         assert not jobs.settle(job.id, job.owner, {1: None})
         assert jobs.items(job.id, status="waiting") == []
 
-    def test_a_job_that_did_all_holds_no_arguments(self, jobs: JobStore) -> None:
+    def test_a_job_that_did_all_holds_no_arguments(self, jobs: SqliteJobs) -> None:
         job = submitted(jobs)
         assert jobs.finish(job.id, claimed(jobs).owner)
         assert known(jobs, job).arguments == {}
         assert not known(jobs, job).can_retry
 
-    def test_what_a_job_did_not_do_is_tried_again_once(self, jobs: JobStore) -> None:
+    def test_what_a_job_did_not_do_is_tried_again_once(self, jobs: SqliteJobs) -> None:
         given = {"name": "one"}
         job = submitted(jobs)
         owner = claimed(jobs).owner
@@ -175,7 +176,7 @@ class JobStoreSuite:
         assert known(jobs, long).arguments == {}
         assert not known(jobs, long).can_retry
 
-    def test_a_job_that_did_not_do_all_keeps_its_arguments(self, jobs: JobStore) -> None:
+    def test_a_job_that_did_not_do_all_keeps_its_arguments(self, jobs: SqliteJobs) -> None:
         for end in ("finish", "cancel"):
             job = submitted(jobs)
             if end == "finish":
@@ -190,7 +191,7 @@ class JobStoreSuite:
             assert not jobs.cancel(job.id)
         assert jobs.claim(LONG) is None
 
-    def test_a_cancelled_job_is_its_runners_no_more(self, jobs: JobStore) -> None:
+    def test_a_cancelled_job_is_its_runners_no_more(self, jobs: SqliteJobs) -> None:
         submitted(jobs)
         job = claimed(jobs)
         jobs.plan(job.id, job.owner, ["a", "b"])
@@ -199,7 +200,7 @@ class JobStoreSuite:
         assert not jobs.finish(job.id, job.owner)
         assert known(jobs, job).status == "cancelled"
 
-    def test_a_job_put_back_is_the_next_again(self, jobs: JobStore) -> None:
+    def test_a_job_put_back_is_the_next_again(self, jobs: SqliteJobs) -> None:
         first, second = submitted(jobs, "first"), submitted(jobs, "second")
         jobs.release(first.id, claimed(jobs).owner)
         again = claimed(jobs)
@@ -209,13 +210,13 @@ class JobStoreSuite:
         assert (again.attempts, again.error) == (2, "busy")
         assert claimed(jobs).id == second.id
 
-    def test_jobs_are_listed_newest_first_in_pages(self, jobs: JobStore) -> None:
+    def test_jobs_are_listed_newest_first_in_pages(self, jobs: SqliteJobs) -> None:
         ids = [submitted(jobs, str(number)).id for number in range(5)][::-1]
         assert [job.id for job in jobs.jobs()] == ids
         assert [job.id for job in jobs.jobs(limit=2)] == ids[:2]
         assert [job.id for job in jobs.jobs(before=ids[1], limit=2)] == ids[2:4]
 
-    def test_only_what_ended_before_is_forgotten(self, jobs: JobStore) -> None:
+    def test_only_what_ended_before_is_forgotten(self, jobs: SqliteJobs) -> None:
         old, running = submitted(jobs, "old"), submitted(jobs, "running")
         jobs.finish(old.id, claimed(jobs).owner)
         assert claimed(jobs).id == running.id
@@ -227,7 +228,7 @@ class JobStoreSuite:
         assert jobs.items(old.id) == []
         assert jobs.forget(moment) == 0
 
-    def test_unfinished_jobs_are_bounded(self, jobs: JobStore) -> None:
+    def test_unfinished_jobs_are_bounded(self, jobs: SqliteJobs) -> None:
         kept = submitted(jobs, "kept", key="key")
         running = submitted(jobs, "running")
         with pytest.raises(InputError, match=r"2 jobs have not ended.*quota\.jobs"):
@@ -243,11 +244,11 @@ class AuditLogSuite:
     """`ports.AuditLog`."""
 
     @pytest.fixture
-    def log(self) -> AuditLog:
+    def log(self) -> SqliteAudit:
         """An empty log, to be overridden."""
         raise NotImplementedError
 
-    def test_entries_come_back_newest_first_in_pages(self, log: AuditLog) -> None:
+    def test_entries_come_back_newest_first_in_pages(self, log: SqliteAudit) -> None:
         assert log.entries() == []
         for number in range(5):
             log.record("ann", "delete_document", {"document": f"d{number}", "confirm": True})
@@ -259,7 +260,7 @@ class AuditLogSuite:
         )
         assert log.entries(before=found[1].id, limit=2) == found[2:4]
 
-    def test_old_entries_are_forgotten(self, log: AuditLog) -> None:
+    def test_old_entries_are_forgotten(self, log: SqliteAudit) -> None:
         log.record("ann", "delete_document", {"document": "old"})
         moment = moment_between()
         log.record("ann", "delete_document", {"document": "new"})

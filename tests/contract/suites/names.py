@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from clew.ports import Store
+from clew.stores.store import Store
 from clew.testing.conformance.base import StoreSuite
 from clew.testing.entries import make_entry, make_link
 from clew.text import block_of

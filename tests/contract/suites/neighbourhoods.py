@@ -6,7 +6,8 @@ from collections import Counter
 
 import pytest
 
-from clew.ports import NearbyQuery, Store
+from clew.ports import NearbyQuery
+from clew.stores.store import Store
 from clew.testing.conformance.base import RIVERS, StoreSuite, chunk_ids_of
 from clew.testing.entries import make_entry
 

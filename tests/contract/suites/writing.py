@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from clew.errors import InputError, NotFoundError
-from clew.ports import Store
+from clew.stores.store import Store
 from clew.testing.conformance.base import StoreSuite, chunk_ids_of, entity_of
 from clew.testing.entries import make_entry, make_link
 from clew.types import ChunkExtraction, ExtractedRelation, Mention, NewEntity, NewRelation

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from clew.engine.state import Progress
     from clew.graph.statistics import GraphOverview, RankedEntity
     from clew.indexing.manual_graph import MemoryImportReport
-    from clew.ports.upkeep import CopyReport
+    from clew.stores.backend import CopyReport
     from clew.types import DocumentInfo, DocumentVersion
 
     Measure = Callable[[Path, Progress], dict[str, Any]]

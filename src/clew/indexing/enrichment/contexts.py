@@ -23,9 +23,10 @@ from clew.untrusted import NOTICE, untrusted_block
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from clew.ports import Embedder, Store
-    from clew.ports.graph import EnrichmentLog
+    from clew.ports import Embedder
     from clew.settings import LlmSettings
+    from clew.stores.extractions import Enrichments
+    from clew.stores.store import Store
     from clew.types import StoredChunk
 
 VERSION = 1
@@ -101,7 +102,7 @@ class ModelContexts:
     """`run.EnrichmentTask` of contexts."""
 
     store: Store
-    log: EnrichmentLog
+    log: Enrichments
     model: CheckedModel
     settings: LlmSettings
     embedder: Embedder

@@ -34,9 +34,10 @@ from clew.untrusted import NOTICE, untrusted_block
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from clew.ports import CommunityStore, Store
-    from clew.ports.graph import Described, DescriptionLog
+    from clew.ports.graph import Described
     from clew.settings import LlmSettings
+    from clew.stores.communities import Communities, Descriptions
+    from clew.stores.store import Store
     from clew.types import Community, MergeSuggestion, StoredChunk
 
 
@@ -64,8 +65,8 @@ class ModelDescriptions:
     """`run.EnrichmentTask` of descriptions; its works are subjects."""
 
     store: Store
-    communities: CommunityStore
-    log: DescriptionLog
+    communities: Communities
+    log: Descriptions
     model: CheckedModel
     settings: LlmSettings
     writing: AbstractContextManager[object]
@@ -502,7 +503,7 @@ def entities(store: Store) -> Iterator[Subject]:
             )
 
 
-def topics(communities: CommunityStore) -> Iterator[Subject]:
+def topics(communities: Communities) -> Iterator[Subject]:
     """Topics, then the themes of several topics."""
     found = communities.topics()
     held: defaultdict[int, list[int]] = defaultdict(list)
@@ -528,7 +529,7 @@ def topics(communities: CommunityStore) -> Iterator[Subject]:
             )
 
 
-def reports(communities: CommunityStore) -> Iterator[Subject]:
+def reports(communities: Communities) -> Iterator[Subject]:
     """Communities, the finest first."""
     found = sorted(communities.communities(), key=lambda one: (-one.level, one.id))
     made: defaultdict[int | None, list[Subject]] = defaultdict(list)

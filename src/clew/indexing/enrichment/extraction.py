@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from clew.indexing.pipeline import IndexingPipeline
-    from clew.ports import Store
-    from clew.ports.graph import EnrichmentLog
     from clew.settings import LlmSettings
+    from clew.stores.extractions import Enrichments
+    from clew.stores.store import Store
 
 
 CONFIDENCE = 0.7
@@ -103,7 +103,7 @@ class ModelExtraction:
     """`run.EnrichmentTask` of names and facts."""
 
     store: Store
-    log: EnrichmentLog
+    log: Enrichments
     model: CheckedModel
     settings: LlmSettings
     pipeline: Callable[[], IndexingPipeline]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from clew.indexing.pipeline import IndexingPipeline
-    from clew.ports import Store
+    from clew.stores.store import Store
     from clew.types import NewEntity, StoredChunk
 
 

@@ -23,7 +23,7 @@ from clew.indexing.ner.entity_types import (
     is_person_shaped,
     type_of_name,
 )
-from clew.text import STOP_WORDS, cached
+from clew.text import STOP_WORDS
 from clew.word_lists import word_list
 
 # The shape of names in scripts that have capitals, as one expression.
@@ -203,10 +203,6 @@ def _read_span(text: str, left: int, right: int, opens: bool) -> Sequence[NameSp
     if len(tokens) > 1 and _is_numbered_entry(tokens[0][1], tokens[1][1], opens):
         tokens, opens = tokens[1:], True
     is_dated = _YEAR_AFTER.match(text, right) is not None
-    while len(tokens) > 1 and is_run_together(tokens[0][1]):
-        tokens = tokens[1:]
-    while len(tokens) > 1 and is_run_together(tokens[-1][1]):
-        tokens = tokens[:-1]
     first, last = trim_name(tokens, opens, is_dated=is_dated)
     while last - first > 1 and tokens[last - 1][1] == "of":  # a date stood behind it
         last -= 1
@@ -230,8 +226,6 @@ def _is_numbered_entry(first: str, second: str, opens: bool) -> bool:
 
 def _single(start: int, token: str, opens: bool) -> Sequence[NameSpan]:
     name = _without_adjective(_bare(token))
-    if is_run_together(name):
-        return ()
     lower = name.casefold().strip(".").replace("’", "'")
     if (
         len(name) < 2
@@ -435,67 +429,9 @@ def _is_imperative(lower: str, following: str) -> bool:
     )
 
 
-# Words that lost the blanks between them, as they do in the text of some PDF files.
-
-
-_SHORTEST = 10
-"""Letters of such a word, at least."""
-_LEAST_WORDS = 4
-"""Ordinary words that it must be: some names are two or three ("Cunningham", "Netherlands")."""
-_LEAST_LETTERS = 3
-"""Letters of such words, on average; shorter ones are in many names by chance: "Pro-met-he-us"."""
-_LONG = 18
-"""Letters from which on three ordinary words are enough: names are shorter ("Netherlands")."""
-_LEAST_OF_LONG = 3
-_VERY_LONG = 20
-"""Letters from which on a share of ordinary words is enough; few words and names are as long."""
-_MOSTLY = 0.85
-_PART = re.compile(r"[^\W\d_][^\W\dA-Z_]*")
-_OPENINGS = re.compile("(?:the|this|that|these|for|when|you|with|from|if|as)(?=.)")
-"""Function words; two ordinary words behind one are enough."""
-_LONGEST_PART = 15
+_SHORTEST_HALF = 3
 _LONGEST = 200
 """Letters that are looked at."""
-_SHORTEST_HALF = 3
-_NEVER = 1_000
-
-
-@cached(8)
-def is_run_together(word: str) -> bool:
-    """Whether a word is several ordinary ones without blanks: "Youcanautomatethe".
-
-    Names may stand among them ("HowcanyouhelpDebian"): each part between capitals is looked at.
-    """
-    if len(word) < _SHORTEST or is_ordinary(word):
-        return False
-    parts = [part.casefold() for part in _PART.findall(word[:_LONGEST])]
-    return any(len(part) >= _SHORTEST and _is_sentence(part) for part in parts)
-
-
-def _is_sentence(letters: str) -> bool:
-    """Whether letters are enough ordinary words, or mostly ordinary words."""
-    if is_ordinary(letters):
-        return False
-    least = _LEAST_OF_LONG if len(letters) >= _LONG else _LEAST_WORDS
-    opening = _OPENINGS.match(letters)
-    if least <= _parts_run_together(letters) <= len(letters) // _LEAST_LETTERS:
-        return True
-    if opening and _parts_run_together(letters[opening.end() :]) > 1:
-        return True
-    return len(letters) >= _VERY_LONG and _covered(letters) >= _MOSTLY * len(letters)
-
-
-def _covered(letters: str) -> int:
-    """How many of the letters lie in ordinary words of three letters or more, at most."""
-    most = [0] * (len(letters) + 1)
-    for right in range(1, len(letters) + 1):
-        most[right] = most[right - 1]
-        for size in range(_SHORTEST_HALF, min(right, _LONGEST_PART) + 1):
-            if most[right - size] + size > most[right] and is_ordinary(
-                letters[right - size : right]
-            ):
-                most[right] = most[right - size] + size
-    return most[-1]
 
 
 def is_compound(word: str) -> bool:
@@ -505,21 +441,6 @@ def is_compound(word: str) -> bool:
         is_ordinary(letters[:at]) and is_ordinary(letters[at:])
         for at in range(_SHORTEST_HALF, min(len(letters), _LONGEST) - _SHORTEST_HALF + 1)
     )
-
-
-def _parts_run_together(letters: str) -> int:
-    """The fewest ordinary words that make up the letters; 0 where none do."""
-    fewest = [0, *([_NEVER] * len(letters))]
-    for right in range(1, len(letters) + 1):
-        for size in range(1, min(right, _LONGEST_PART) + 1):
-            before = fewest[right - size] + 1
-            if before < fewest[right] and _is_word(letters[right - size : right]):
-                fewest[right] = before
-    return fewest[-1] if fewest[-1] < _NEVER else 0
-
-
-def _is_word(word: str) -> bool:
-    return word in ("a", "i") if len(word) == 1 else is_ordinary(word)
 
 
 # What the layout of a text says of capitals: headings, labels, line ends, addresses, paths.

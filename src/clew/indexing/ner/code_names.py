@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from clew.indexing.ner.cased_ner import find_names, is_compound, is_run_together
+from clew.indexing.ner.cased_ner import find_names, is_compound
 from clew.indexing.ner.entity_types import NameSpan, is_ordinary
 from clew.indexing.structure.code import CODE, Entities, entities_of, module_name
 from clew.indexing.syntax.parse import Syntax, syntax_of
@@ -199,10 +199,8 @@ def _is_glued(name: str) -> bool:
     head = _SMALL.match(name)
     assert head is not None
     small = head.group()
-    return (
-        len(small) > _LONGEST_GLUED
-        or is_run_together(small)
-        or (len(small) > _LONGEST_HEAD and not is_ordinary(small) and is_compound(small))
+    return len(small) > _LONGEST_GLUED or (
+        len(small) > _LONGEST_HEAD and not is_ordinary(small) and is_compound(small)
     )
 
 

@@ -7,6 +7,7 @@ imports; what is not found there is left out.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -267,6 +268,7 @@ def _statement(head: str, relation: str, tail: str, start: int, end: int) -> Sta
 SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
 _LONGEST = 5000
 """Characters of an import statement that are read."""
+_GROUP = re.compile(r"(?P<before>[^{},]*+)\{(?P<parts>[^{}]*+)\}")
 _COMMENT = re.compile(r"#[^\n]*|//[^\n]*")
 _QUOTED = re.compile(r"""["'`]([^"'`\n]{1,300})["'`]""")
 _NAME = re.compile(r"[\w$]+")
@@ -289,7 +291,7 @@ def imports_of(text: str, language: str, source: str, module: str) -> Iterator[I
     """The names that a statement of a file brings in; `module` is what the file itself is."""
     text = text[:_LONGEST]
     if language == "python":
-        yield from _python(_COMMENT.sub(" ", text), module, source)
+        yield from _python(text, module, source)
     elif language in SCRIPTS:
         yield from _script(text, source)
     elif language == "java":
@@ -305,31 +307,27 @@ def imports_of(text: str, language: str, source: str, module: str) -> Iterator[I
 
 
 def _python(text: str, module: str, source: str) -> Iterator[Import]:
-    text = " ".join(text.replace("\\\n", " ").replace("(", " ").replace(")", " ").split())
-    head, stated, names = text.partition(" import ")
-    if not stated:
-        for part in text.removeprefix("import").split(","):
-            name, local = _renamed(part)
-            if name and local == name:
-                yield Import(name, name.split(".")[0], name.split(".")[0], True)
-            elif name:
-                yield Import(name, local, name, True)
+    try:
+        statement = ast.parse(text).body[0]
+    except (SyntaxError, ValueError, IndexError, MemoryError, RecursionError):
         return
-    written = head.removeprefix("from").replace(" ", "")
-    name = written.lstrip(".")
-    dots = len(written) - len(name)
-    base = _relative(module, dots, source.endswith("__init__.py")) if dots else ""
-    if base is None:
-        return
-    whole = ".".join(part for part in (base, name) if part)
-    for part in names.split(","):
-        member, local = _renamed(part)
-        if member == "*":
-            yield Import(whole)
-        elif member and not name:
-            yield Import(f"{whole}.{member}", local, f"{whole}.{member}", True)
-        elif member:
-            yield Import(whole, local, f"{whole}.{member}")
+    for one in getattr(statement, "names", ()):
+        if isinstance(statement, ast.Import):
+            bound = one.name if one.asname else one.name.split(".")[0]
+            yield Import(one.name, one.asname or bound, bound, True)
+        elif isinstance(statement, ast.ImportFrom):
+            dots = statement.level
+            base = _relative(module, dots, source.endswith("__init__.py")) if dots else ""
+            if base is None:
+                return
+            whole = ".".join(filter(None, (base, statement.module)))
+            name = f"{whole}.{one.name}"
+            if one.name == "*":
+                yield Import(whole)
+            elif statement.module:
+                yield Import(whole, one.asname or one.name, name)
+            else:
+                yield Import(name, one.asname or one.name, name, True)
 
 
 def _relative(module: str, dots: int, is_package: bool) -> str | None:
@@ -418,27 +416,13 @@ def _rust(text: str, module: str) -> Iterator[Import]:
 
 def _leaves(tree: str) -> Iterator[tuple[str, str]]:
     """(path, local name) of every leaf of a tree such as `a::{b,c::{d=e,*}}`."""
-    prefixes: list[str] = [""]
-    current = ""
-    for token in re.findall(r"[{},]|[^{},]+", tree):
-        if token == "{":
-            prefixes.append(prefixes[-1] + current)
-            current = ""
-        elif token in ",}":
-            if current:
-                yield _leaf(prefixes[-1] + current)
-            current = ""
-            if token == "}" and len(prefixes) > 1:
-                prefixes.pop()
-        else:
-            current = token
-    if current:
-        yield _leaf(prefixes[-1] + current)
-
-
-def _leaf(path: str) -> tuple[str, str]:
-    path, _, renamed = path.partition("=")
-    if path.endswith("::*"):
-        return path.removesuffix("::*"), "*"
-    path = path.removesuffix("::self")
-    return path, renamed or path.rpartition("::")[2]
+    while (found := _GROUP.search(tree)) and len(tree) <= 10 * _LONGEST:
+        within = ",".join(found["before"] + part for part in found["parts"].split(",") if part)
+        tree = tree[: found.start()] + within + tree[found.end() :]
+    for leaf in filter(None, tree.split(",")):
+        path, _, renamed = leaf.partition("=")
+        if path.endswith("::*"):
+            yield path.removesuffix("::*"), "*"
+        elif not set(path) & {"{", "}"}:
+            path = path.removesuffix("::self")
+            yield path, renamed or path.rpartition("::")[2]

@@ -7,9 +7,7 @@ is for filters, and states no relation.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from clew.indexing.markdown import MEDIA_TYPE, inline_tags, links, listed, title_from_name
@@ -22,10 +20,10 @@ from clew.indexing.ner.entity_types import (
     is_ordinary,
 )
 from clew.indexing.reading.formats.mail_parts import MEDIA_TYPE as MAIL
-from clew.indexing.splitting.code import is_code
 from clew.indexing.splitting.outline import headings
+from clew.indexing.structure.enter import structure
 from clew.text import STOP_WORDS, entity_key
-from clew.types import AliasEvidence, Statement, Structure
+from clew.types import AliasEvidence, Statement
 from clew.word_lists import word_list
 
 if TYPE_CHECKING:
@@ -34,6 +32,8 @@ if TYPE_CHECKING:
 
 LONGEST_NAME = 80
 """Characters of a value that is taken for a name."""
+_MOST = 1_000
+"""Statements of a kind."""
 _MOST_VALUES = 50
 """Values of a field."""
 _MOST_WORDS = 8
@@ -84,23 +84,17 @@ _NO_NAME = re.compile(
 _NOT_WORD = re.compile(r"\W+")
 
 
-def fields(document: Document) -> Structure:
+@structure(most=_MOST)
+def fields(document: Document) -> Iterator[Statement]:
     """What the metadata says of what the document is about."""
-    # Of a message its header says who wrote it: see `mail`.
-    if document.media_type == MAIL or not entity_key(document.title):
-        return Structure()
-    return Structure(statements=tuple(_statements(document)))
-
-
-def _statements(document: Document) -> Iterator[Statement]:
+    if document.media_type == MAIL:  # its header says who wrote it: see `people`
+        return
     series = next((s for s in _SERIES if str(document.metadata.get(s, "")).isdecimal()), "")
     for name, given in document.metadata.items():
         field = FIELDS.get(snake_case(name))
-        if field is None:
-            continue
-        for value in _values(given, field.tail_type):
+        for value in _values(given, field.tail_type) if field else ():
             tail = f"{series.upper()} {value}" if series and value.isdecimal() else value
-            if is_name(tail) and entity_key(tail) != entity_key(document.title):
+            if field and is_name(tail):
                 start, end = _place(document.text, name, tail)
                 yield Statement(
                     head=document.title,
@@ -140,24 +134,9 @@ def is_name(text: str) -> bool:
     return bool(entity_key(text)) and _NO_NAME.match(text) is None
 
 
-# What the sections of a document are about, by their headings, and to which others they refer.
-#
-# Hyperlinks refer by the text of a heading, those of reStructuredText by nothing else.
+# What the sections of a document are about, by their headings.
 
 
-DESCRIBED_IN = "described_in"
-_MOST = 1_000
-"""Headings of a document."""
-REFERS_TO = "refers_to"
-_MOST_REFERENCES = 1_000
-"""References of a document."""
-_REFERENCE = re.compile(
-    r"(?<![\w`:])(?:`(?P<phrase>[^`<>\n]{2,80})`|(?P<word>[^\W_][\w-]{1,60}))_(?!_|\w)"
-)
-_LINK = re.compile(
-    r"(?<!!)\[(?:(?P<word>[^\W_][\w-]{1,60})|(?P<phrase>[^\[\]\n]{2,80}))\]"
-    r"\([^()#\s]{0,200}#[^()\s]{1,200}\)"
-)
 _MOST_WORDS_HEADINGS = 5
 _NUMBER = re.compile(r"\A(?:(?:\d{1,3}|[A-Z])(?:\.\d{1,3}){0,5}[.:)]?|[IVX]{1,5}[.:)])\s+")
 _SERIES_HEADINGS = re.compile(r"[A-Z]{2,6}[ -]\d{1,6}(?=:)")
@@ -181,89 +160,39 @@ GENERIC = SECTION_WORDS | word_list(
 """Last words of headings that name no subject."""
 
 
-def described(document: Document) -> Structure:
+@structure(most=_MOST)
+def described(document: Document) -> Iterator[Statement]:
     """`described_in` the document, of each heading that names something."""
-    title = entity_key(document.title)
-    if not title or is_code(document.media_type):
-        return Structure()
-    found: dict[str, Statement] = {}
     for heading in headings(document.text, document.media_type)[:_MOST]:
-        name = subject_of(heading.title)
-        key = entity_key(name)
-        if key and key not in found and key != title:
-            found[key] = Statement(
-                head=name,
-                relation_type=DESCRIBED_IN,
-                tail=document.title,
-                start=heading.start,
-                end=heading.end,
-                confidence=0.85,
-            )
-    return Structure(statements=tuple(found.values()))
+        yield Statement(
+            head=subject_of(heading.title),
+            relation_type="described_in",
+            tail=document.title,
+            start=heading.start,
+            end=heading.end,
+            confidence=0.85,
+        )
 
 
-def section_references(document: Document) -> Structure:
-    """`refers_to`, from the subject of a section to that of another that it links to."""
-    pattern = _REFERENCE if document.media_type == "text/x-rst" else _LINK
-    if is_code(document.media_type) or (pattern is _LINK and "](" not in document.text):
-        return Structure()
-    found = headings(document.text, document.media_type)
-    subjects = [subject_of(one.title, is_linked=True) for one in found]
-    titles = {entity_key(one.title): s for one, s in zip(found, subjects, strict=True) if s}
-    starts = [one.start for one in found]
-    stated: dict[tuple[str, str], Statement] = {}
-    for match in pattern.finditer(document.text):
-        place = bisect_right(starts, match.start()) - 1
-        target = titles.get(entity_key(match["phrase"] or match["word"]))
-        if place < 0 or target is None or len(stated) == _MOST_REFERENCES:
-            continue
-        head = subjects[place]
-        if entity_key(head) and entity_key(head) != entity_key(target):
-            stated.setdefault(
-                (head, target),
-                Statement(
-                    head=head,
-                    relation_type=REFERS_TO,
-                    tail=target,
-                    start=match.start(),
-                    end=match.end(),
-                ),
-            )
-    return Structure(statements=tuple(stated.values()))
-
-
-def subject_of(heading: str, *, is_linked: bool = False) -> str:
-    """What a heading names; empty where it is a sentence, a question, or says only what comes.
-
-    What a text links to by its words names something in small letters, too.
-    """
+def subject_of(heading: str) -> str:
+    """What a heading names; empty where it is a sentence, a question, or says only what comes."""
     text = _NUMBER.sub("", " ".join(heading.split()), count=1).strip(" .:*_\"'`“”")
-    numbered = _SERIES_HEADINGS.match(text)
-    if numbered:
+    if numbered := _SERIES_HEADINGS.match(text):
         return numbered.group()
     words = text.split()
-    if (
-        not 0 < len(words) <= _MOST_WORDS_HEADINGS
-        or not text[-1].isalnum()
-        or not text[0].isalnum()
-    ):
+    ends_in_marks = not (text[:1].isalnum() and text[-1:].isalnum())
+    if ends_in_marks or len(words) > _MOST_WORDS_HEADINGS or words[-1].casefold() in GENERIC:
         return ""
-    first, last = words[0].casefold(), words[-1].casefold()
-    if last in GENERIC or first in GENERIC | IMPERATIVES | CALENDAR or first.endswith("ing"):
+    first = words[0].casefold()
+    if first in GENERIC | IMPERATIVES | CALENDAR or first.endswith("ing"):
         return ""
-    if len(words) == 1 and not is_linked:
-        return text if _names_alone(text) else ""
+    if len(words) == 1:  # an identifier, or no word of the language
+        is_number = any(map(str.isdigit, text)) and not any(map(str.isalpha, text))
+        return text if not is_number and (_CODE.search(text) or not is_ordinary(text)) else ""
     if first in STARTERS or first in STOP_WORDS or {",", ";", "?", "!", ":"} & set(text):
         return ""
-    capital = is_linked or all(w[0].isupper() or w[0].isdigit() or w in CONNECTORS for w in words)
+    capital = all(w[0].isupper() or w[0].isdigit() or w in CONNECTORS for w in words)
     return text if capital and not all(w[0].isdigit() for w in words) else ""
-
-
-def _names_alone(word: str) -> bool:
-    """Whether one word is a name: an identifier, or no word of the language."""
-    if any(c.isdigit() for c in word) and not any(c.isalpha() for c in word):
-        return False
-    return bool(_CODE.search(word)) or not is_ordinary(word)
 
 
 # Labelled lines at the top of a note that are about what the note is about.
@@ -310,25 +239,19 @@ _TOP = 1_500
 _SECOND_HEADING = re.compile(r"\n#{1,6} ")
 
 
-def labels(document: Document) -> Structure:
+@structure(most=_MOST)
+def labels(document: Document) -> Iterator[Statement]:
     """What labelled lines before the second heading say of the document's subject."""
-    is_other = is_code(document.media_type) or document.media_type in (MAIL, "text/x-rst")
-    if is_other or not entity_key(document.title):
-        return Structure()
-    return Structure(statements=tuple(_statements_labels(document)))
-
-
-def _statements_labels(document: Document) -> Iterator[Statement]:
+    if document.media_type in (MAIL, "text/x-rst"):
+        return
     top = document.text[:_TOP]
     second = _SECOND_HEADING.search(top, 1)
     for match in _LINE.finditer(top, 0, second.start() if second else len(top)):
         field = LABELS.get(snake_case(match["label"]))
         value = _MARKS.sub("", match["value"]).strip().rstrip(".")
-        names = [name.strip() for name in _SPLIT_LABELS.split(value)] if field else []
-        if field is None or field.tail_type == "concept" or not all(map(names_something, names)):
-            continue
-        for name in names:
-            if entity_key(name) != entity_key(document.title):
+        names = [name.strip() for name in _SPLIT_LABELS.split(value)]
+        if field and field.tail_type != "concept" and all(map(names_something, names)):
+            for name in names:
                 yield Statement(
                     head=document.title,
                     relation_type=field.relation_type,
@@ -343,36 +266,35 @@ def _statements_labels(document: Document) -> Iterator[Statement]:
 # What notes in Markdown state: links to other documents, tags, and further names of their own.
 
 
-LINKS_TO = "links_to"
 TAGGED = "tagged"
-_MOST_MARKDOWN_LINKS = 2_000
-"""Links and tags of a document."""
 _SUFFIXES = (".md", ".markdown", ".mdx")
 _NO_NAMES = frozenset({"index", "readme"})
 """Names of files that say nothing of what is in them."""
 
 
-def markdown_links(document: Document) -> Structure:
+@structure(most=2 * _MOST)
+def markdown_links(document: Document) -> Iterator[Statement | AliasEvidence]:
     """`links_to` and `tagged`, from what the document is about; its other names as aliases.
 
     A link states the name of a file, which is the title of what is in it unless that states one;
     therefore a document that does has its file's name for an alias.
     """
-    if document.media_type != MEDIA_TYPE or not entity_key(document.title):
-        return Structure()
-    return Structure(
-        statements=tuple(islice(_statements_markdown_links(document), _MOST_MARKDOWN_LINKS)),
-        aliases=tuple(_aliases(document)),
-    )
-
-
-def _statements_markdown_links(document: Document) -> Iterator[Statement]:
-    title, own = document.title, {entity_key(name) for name in (document.title, _stem(document))}
+    if document.media_type != MEDIA_TYPE:
+        return
+    title, stem = document.title, title_from_name(document.source)
+    given = [
+        name for field in ("aliases", "alias") for name in listed(document.metadata.get(field))
+    ]
+    evidence = dict.fromkeys(given, f"front matter of {title} names it")
+    if document.source.endswith(_SUFFIXES) and stem.casefold() not in _NO_NAMES:
+        evidence.setdefault(stem, f"file name of {title}")
+    for name, said in evidence.items():
+        yield AliasEvidence(alias=name, name=title, method="exact", score=1.0, evidence=said)
     for link in links(document.text):
-        if entity_key(link.target) not in own | _NO_NAMES:
+        if entity_key(link.target) not in {entity_key(stem), *_NO_NAMES}:
             yield Statement(
                 head=title,
-                relation_type=LINKS_TO,
+                relation_type="links_to",
                 tail=link.target,
                 start=link.start,
                 end=link.end,
@@ -385,26 +307,6 @@ def _statements_markdown_links(document: Document) -> Iterator[Statement]:
         )
 
 
-def _aliases(document: Document) -> Iterator[AliasEvidence]:
-    metadata = document.metadata
-    stated = [*listed(metadata.get("aliases")), *listed(metadata.get("alias"))]
-    for name in stated:
-        yield _alias(document, name, f"front matter of {document.title} names it")
-    stem = _stem(document)
-    if document.source.endswith(_SUFFIXES) and stem.casefold() not in _NO_NAMES:
-        yield _alias(document, stem, f"file name of {document.title}")
-
-
-def _alias(document: Document, name: str, evidence: str) -> AliasEvidence:
-    return AliasEvidence(
-        alias=name, name=document.title, method="exact", score=1.0, evidence=evidence
-    )
-
-
-def _stem(document: Document) -> str:
-    return title_from_name(document.source)
-
-
 # What tables state: a row is about its first cell, and a column says what the others are to it.
 #
 # Read from tables in Markdown, which is what HTML, Word and spreadsheets become when they are
@@ -412,9 +314,8 @@ def _stem(document: Document) -> str:
 # A table of two columns that are called field and value is about the document.
 
 
-_MOST_TABLES = 2_000
-"""Statements of a document."""
 _LINE_TABLES = re.compile(r"^[ \t]*\|[^\n]+", re.MULTILINE)
+_BLOCK = re.compile(r"(?:^[ \t]*\|[^\n]+(?:\n|\Z))++", re.MULTILINE)
 _SEPARATOR = re.compile(r"[\s|:]*-[\s|:-]*")
 _CELL = re.compile(r"(?<!\\)\|")
 _MARKS_TABLES = re.compile(
@@ -431,68 +332,54 @@ _NO_RELATION = frozenset(
 _NAME = re.compile(r"[^\W\d_]")
 
 
-class _Row(NamedTuple):
-    cells: list[str]
-    start: int
-    end: int
+_Row = tuple[list[str], int, int]
+"""Cells, and the range of the line."""
 
 
-def tables(document: Document) -> Structure:
+@structure(titled=False, prose=False, most=2 * _MOST)
+def tables(document: Document) -> Iterator[Statement]:
     """What the cells of the document's tables are to the first cells of their rows."""
-    if "|" not in document.text:
-        return Structure()
-    found: list[Statement] = []
-    for table in _tables(document.text):
-        found += _read(document.title, table)
-        if len(found) > _MOST_TABLES:
-            break
-    return Structure(statements=tuple(found[:_MOST_TABLES]))
+    for (names, _, _), *rows in _tables(document.text):
+        header = [snake_case(name) for name in names]
+        is_of_fields = len(header) == 2 and header[0] in _FIELD_NAMES and header[1] in _VALUE_NAMES
+        for cells, start, end in rows:
+            if len(cells) != len(header):
+                continue
+            stated = [
+                (cells[0], _column(name), cell)
+                for name, cell in zip(header[1:], cells[1:], strict=True)
+                if names_something(cells[0]) and names_something(cell)
+            ]
+            if is_of_fields:  # the table is about the document
+                stated = [(document.title, FIELDS.get(snake_case(cells[0])), cells[1])]
+            for head, field, tail in stated:
+                if field and is_name(tail):
+                    yield Statement(
+                        head=head,
+                        relation_type=field.relation_type,
+                        tail=tail,
+                        tail_type=field.tail_type,
+                        start=start,
+                        end=end,
+                        confidence=0.85,
+                    )
 
 
 def _tables(text: str) -> Iterator[list[_Row]]:
     """The rows of each table, its header first and without the line below that."""
-    rows: list[_Row] = []
-    is_table = False
-    for line in _LINE_TABLES.finditer(text):
-        if rows and line.start() != rows[-1].end + 1:
-            if is_table:
-                yield rows
-            rows, is_table = [], False
-        if _SEPARATOR.fullmatch(line.group()):
-            is_table = len(rows) == 1
-            if rows:
-                rows[-1] = rows[-1]._replace(end=line.end())
-            continue
-        rows.append(_Row(_cells(line.group()), line.start(), line.end()))
-    if is_table:
-        yield rows
-
-
-def _cells(line: str) -> list[str]:
-    cells = _CELL.split(line.strip().strip("|"))
-    return [
-        _MARKS_TABLES.sub(lambda m: m["text"] or "", c).replace("\\|", "|").strip() for c in cells
-    ]
-
-
-def _read(title: str, table: Sequence[_Row]) -> Iterator[Statement]:
-    header, *rows = table
-    names = [snake_case(cell) for cell in header.cells]
-    about_document = (
-        len(names) == 2 and names[0] in _FIELD_NAMES and names[1] in _VALUE_NAMES
-    ) and bool(entity_key(title))
-    for row in rows:
-        if len(row.cells) != len(names) or len(names) < 2:
-            continue
-        if about_document:
-            field = FIELDS.get(snake_case(row.cells[0]))
-            if field and is_name(row.cells[1]):
-                yield _statement(title, field, row.cells[1], row)
-        elif names_something(row.cells[0]):
-            for name, cell in zip(names[1:], row.cells[1:], strict=True):
-                field = _column(name)
-                if field and names_something(cell) and entity_key(cell) != entity_key(row.cells[0]):
-                    yield _statement(row.cells[0], field, cell, row)
+    for block in _BLOCK.finditer(text):
+        rows: list[_Row] = []
+        separators = []
+        for line in _LINE_TABLES.finditer(text, *block.span()):
+            if _SEPARATOR.fullmatch(line.group()):
+                separators.append(len(rows))
+                continue
+            cells = (
+                _MARKS_TABLES.sub(r"\g<text>", c) for c in _CELL.split(line[0].strip().strip("|"))
+            )
+            rows.append(([c.replace("\\|", "|").strip() for c in cells], *line.span()))
+        if separators[-1:] == [1]:
+            yield rows
 
 
 def _column(name: str) -> Field | None:
@@ -506,15 +393,3 @@ def names_something(cell: str) -> bool:
     """Whether a cell names something: a few words that begin with a capital."""
     first = _NAME.search(cell)
     return bool(first and first.group().isupper()) and len(cell.split()) <= 6 and is_name(cell)
-
-
-def _statement(head: str, field: Field, tail: str, row: _Row) -> Statement:
-    return Statement(
-        head=head,
-        relation_type=field.relation_type,
-        tail=tail,
-        tail_type=field.tail_type,
-        start=row.start,
-        end=row.end,
-        confidence=0.85,
-    )

@@ -6,23 +6,60 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, TypeAlias
 
 from clew.indexing.relations.descriptions import CONCEPT, IS_A
+from clew.indexing.splitting.code import is_code
 from clew.text import entity_key
-from clew.types import ChunkExtraction, ExtractedRelation, Mention
+from clew.types import (
+    AliasEvidence,
+    ChunkExtraction,
+    ExtractedRelation,
+    Mention,
+    Statement,
+    Structure,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from clew.types import (
-        AliasEvidence,
-        Chunk,
-        DeclaredEntity,
-        Extraction,
-        Statement,
-        Structure,
-    )
+    from clew.types import Chunk, DeclaredEntity, Document, Extraction
+
+
+Stated: TypeAlias = "Statement | AliasEvidence"
+
+
+def structure(
+    *, titled: bool = True, prose: bool = True, most: int
+) -> Callable[[Callable[[Document], Iterable[Stated]]], Callable[[Document], Structure]]:
+    """Make a reader of structure of a function that gives what it sees, which may say things twice.
+
+    It is not asked for documents without a title (`titled`) and for source code (`prose`), the
+    first `most` different things count, and nothing is stated of itself.
+    """
+
+    def reader(read: Callable[[Document], Iterable[Stated]]) -> Callable[[Document], Structure]:
+        @wraps(read)
+        def read_structure(document: Document) -> Structure:
+            has_title = bool(entity_key(document.title))
+            is_for = (has_title or not titled) and not (prose and is_code(document.media_type))
+            statements: dict[tuple[str, ...], Statement] = {}
+            aliases: dict[AliasEvidence, None] = {}
+            for one in read(document) if is_for else ():
+                if isinstance(one, AliasEvidence):
+                    aliases[one] = None
+                    continue
+                head, tail = entity_key(one.head), entity_key(one.tail)
+                if head and tail and head != tail:
+                    statements.setdefault((head, one.relation_type, tail), one)
+                if len(statements) == most:
+                    break
+            return Structure(statements=tuple(statements.values()), aliases=tuple(aliases))
+
+        return read_structure
+
+    return reader
 
 
 def add_structure(

@@ -10,22 +10,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.hookspecs import listed
-from clew.indexing.structure.citations import citations, cited_works
 from clew.indexing.structure.code import code_structure
 from clew.indexing.structure.document import (
     described,
     fields,
     labels,
     markdown_links,
-    section_references,
     tables,
 )
 from clew.indexing.structure.people import (
-    credited,
     minutes_structure,
-    signed_blocks,
 )
-from clew.indexing.structure.terms import code_names, definitions, paths
+from clew.indexing.structure.terms import citations, code_names, definitions
 from clew.types import Structure
 
 if TYPE_CHECKING:
@@ -38,15 +34,10 @@ READERS: tuple[Callable[[Document], Structure], ...] = (
     minutes_structure,
     fields,
     labels,
-    signed_blocks,
-    paths,
     tables,
     definitions,
     citations,
-    cited_works,
-    credited,
     described,
-    section_references,
     code_names,
     markdown_links,
     code_structure,

@@ -1,36 +1,148 @@
-"""What a text says of the code that it names in marks: its kind, and what it is a part of.
+"""What a text defines and cites: terms with what kind of thing each is, and numbered documents.
 
-"the `quilt` package" and the role of "`:mod:`asyncio`" state a kind, the dots of a name that is
-marked as code state what holds it: `os.environ` is part of `os`. Parameters and variables are left
-out, since they mean something within one place alone.
+The forms of a definition: `Term` with `: definition` below (Markdown), `Term` with an indented text
+below (reStructuredText), an entry `**Term**: definition` of a list, code alone above its text or in
+the first cell of a table, and an entry of a list of options.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from clew.indexing.ner.entity_types import is_ordinary
-from clew.indexing.reading.formats.mail_parts import MEDIA_TYPE as MAIL
 from clew.indexing.reading.formats.media_types import media_type_of
 from clew.indexing.relations.descriptions import CONCEPT, IS_A, concept_of
-from clew.indexing.splitting.code import is_code
-from clew.indexing.structure.code import CODE as CODE_CODE
+from clew.indexing.structure.code import CODE
 from clew.indexing.structure.document import FIELD_NAMES, GENERIC, is_name, snake_case
+from clew.indexing.structure.enter import structure
 from clew.text import entity_key
-from clew.types import Statement, Structure
+from clew.types import Statement
 from clew.word_lists import read_word_lists, word_list
 
 if TYPE_CHECKING:
     from clew.types import Document
 
 
-CODE = "code"
+_RST = "text/x-rst"
+_DEFINITION = re.compile(
+    r"^(?:(?P<term>[^\W_][^\n:;.!?|]{0,60})\n(?:\n?:[ \t]{1,8}|[ ]{2,8})"
+    r"|[-*+][ \t]{1,4}\*\*(?P<bold>[^*\n]{1,60})\*\*(?:[ \t]?[:–—-])?[ \t]{1,4})"
+    r"(?P<text>(?:An?|The)[ ][^\n]{8,})",
+    re.MULTILINE,
+)
+_LABELLED = re.compile(
+    r"^(?:(?:\[\d{1,4}\]\([^()\n]{0,60}\))?[-*+•]?[ \t]{0,4}"
+    r"\*\*(?P<bold>[^*\n:]{2,60})(?:\*\*:|:\*\*)"
+    r"|[-*+•][ \t]{1,4}``?(?P<code>[^`\n]{2,60})``?[ ]?[:–—-])"
+    r"[ \t]{1,4}(?P<text>[^\W_][^\n]{8,})",
+    re.MULTILINE,
+)
+_TERM = re.compile(
+    r"(?<=\n\n)(?P<term>[^\W_][^\n:;.!?|]{0,60}?)(?: : [^\n]{1,60})?\n[ ]{1,8}"
+    r"(?P<text>[^\W_][^\n]{8,})"
+)
+"""In reStructuredText, whatever follows below a line and further in defines it."""
+
+
+_ALONE = re.compile(r"(?<=\n\n)`(?P<code>[^`\s]{2,60})`\n\n(?P<text>[^\W\d_a-z][^\n]{8,})")
+"""What lists of definitions in HTML become when they are read."""
+_ROW = re.compile(
+    r"^[ \t]{0,8}\|[ \t]{0,8}`(?P<code>[^`\s|]{2,60})`[ \t]{0,40}\|[ \t]{0,8}"
+    r"(?P<text>[^\W\d_a-z][^\n|]{12,})",
+    re.MULTILINE,
+)
+_OPTION = re.compile(
+    r"^[ \t]{0,8}(?:-\w(?:,|[ ]|,[ ]))?(?P<code>--[a-z][\w-]{1,40})"
+    r"(?:[= ]?[<\[]?[\w=<>|.-]{1,30}\]?)?"
+    r"(?:[ ]{2,40}|\n[ ]{4,20})(?P<text>[^\W\d_a-z][^\n]{8,})",
+    re.MULTILINE,
+)
+"""An entry of a list of options: "--force  Overwrites what is there"."""
+_LISTED = re.compile(
+    r"^[ \t]{0,8}[-*•‣+][ \t]{1,4}(?P<item>[a-z][\w.+-]{2,40})"
+    r"(?:[ ](?:[-–—=]|--)[ ]|:[ ](?=an?[ ]|the[ ]))(?P<text>[^\W_][^\n]{8,})",
+    re.MULTILINE,
+)
+"""An entry without marks: "- lintian - checks packages", "- gbp: a suite for packages"."""
+_CITATION = re.compile(
+    r"(?:(?<![\w/.-])(?P<series>RFC|PEP|BCP|BIP|EIP|XEP|JEP|ISO(?:/IEC)?|IEEE|ECMA|CVE)"
+    r"(?:[ \u00a0]|-(?=\d)|(?=\d))|:(?P<role>pep|rfc):`)"
+    r"(?P<number>\d{1,6}(?:[.-]\d{1,7})?)(?![\w%])"
+)
+
+
+@structure(prose=False, most=2_000)
+def definitions(document: Document) -> Iterator[Statement]:
+    """`defined_in` the document, and `is_a` where the definition says what the term is."""
+    if document.media_type.startswith("text/x-") and document.media_type != _RST:
+        return
+    for match in _defined(document):
+        said = match.groupdict()
+        term = next(filter(None, map(said.get, ("term", "bold", "code", "item"))), "")
+        term = term.replace("_/", "/").strip(" `*_:")
+        is_common = term.casefold() in GENERIC or snake_case(term) in FIELD_NAMES
+        if is_common or not is_name(term) or len(term.split()) > 4:
+            continue
+        if said.get("item") and is_ordinary(term):
+            continue
+        start, end = match.span()
+        kind = CODE if said.get("code") or said.get("item") else CONCEPT
+        yield Statement(
+            head=term,
+            head_type=kind,
+            relation_type="defined_in",
+            tail=document.title,
+            start=start,
+            end=end,
+        )
+        if concept := concept_of(f" is {match['text'][:1].lower()}{match['text'][1:200]}"):
+            yield Statement(
+                head=term,
+                relation_type=IS_A,
+                tail=concept,
+                tail_type=CONCEPT,
+                start=start,
+                end=end,
+            )
+
+
+def _defined(document: Document) -> Iterator[re.Match[str]]:
+    patterns = (_DEFINITION, _LABELLED, _ALONE, _ROW, _OPTION, _LISTED)
+    for pattern in (*patterns, *((_TERM,) if document.media_type == _RST else ())):
+        yield from pattern.finditer(document.text)
+
+
+@structure(prose=False, most=500)
+def citations(document: Document) -> Iterator[Statement]:
+    """`cites`, once a document cited, from what the document is about: "RFC 2616", "PEP 8"."""
+    own = f"{entity_key(document.title)} "
+    numbers = {f"{name} {value}".casefold() for name, value in document.metadata.items() if value}
+    for match in _CITATION.finditer(document.text):
+        series = match["series"] or match["role"].upper()
+        name = f"{series}{'-' if series == 'CVE' else ' '}{match['number']}"
+        if name.casefold() not in numbers and f"{entity_key(name)} " not in own:
+            yield Statement(
+                head=document.title,
+                relation_type="cites",
+                tail=name,
+                tail_type="work",
+                start=match.start(),
+                end=match.end(),
+            )
+
+
+# What a text says of the code that it names in marks: its kind, and what it is a part of.
+#
+# "the `quilt` package" and the role of "`:mod:`asyncio`" state a kind, the dots of a name that is
+# marked as code state what holds it: `os.environ` is part of `os`. Parameters and variables are
+# left out, since they mean something within one place alone.
+
+
 _MOST = 3_000
 """Statements of a document."""
-_MOST_LISTED = 8
+_LONGEST_LIST_OF_CODE = 8
 _LISTS = read_word_lists("clew.indexing.structure", "kinds.toml")
 _ROLES: dict[str, str] = _LISTS["roles"]
 _AFTER, _BEFORE = word_list(_LISTS["after"]), word_list(_LISTS["before"])
@@ -89,19 +201,14 @@ class _Marked(NamedTuple):
     role: str
 
 
-def code_names(document: Document) -> Structure:
+@structure(titled=False, most=_MOST)
+def code_names(document: Document) -> Iterator[Statement]:
     """`is_a` and `part_of` of the names in code marks; nothing of source code."""
-    if is_code(document.media_type) or not any(mark in document.text for mark in ("`", '"', "::")):
-        return Structure()
-    found: dict[tuple[str, str, str], Statement] = {}
-    for one in _statements(document.text):
-        found.setdefault((entity_key(one.head), one.relation_type, entity_key(one.tail)), one)
-        if len(found) == _MOST:
-            break
-    return Structure(statements=tuple(found.values()))
+    if any(mark in document.text for mark in ("`", '"', "::")):
+        yield from _marked_names(document.text)
 
 
-def _statements(text: str) -> Iterator[Statement]:
+def _marked_names(text: str) -> Iterator[Statement]:
     marked = list(_marked(text))
     modules = frozenset(_modules(text, marked))
     for match in _DIRECTIVE.finditer(text):
@@ -109,23 +216,23 @@ def _statements(text: str) -> Iterator[Statement]:
         is_style = match["role"] == "class" and match["name"].islower() and "." not in match["name"]
         if (kind := _ROLES.get(match["role"])) and not is_style:
             one = _Marked(*match.span("name"), match["name"].rstrip("./"), match["role"])
-            yield _is_a(one, kind)
+            yield _statement(one, IS_A, kind, CONCEPT)
             yield from _parts(one, modules)
     listed: list[_Marked] = []
     for one in marked:
         if listed and not _BETWEEN.fullmatch(text, listed[-1].end, one.start):
             listed.clear()
-        listed = [*listed[-_MOST_LISTED:], one]
+        listed = [*listed[-_LONGEST_LIST_OF_CODE:], one]
         if kind := _ROLES.get(one.role):
-            yield _is_a(one, kind)
+            yield _statement(one, IS_A, kind, CONCEPT)
         if one.role in _WITH_PARTS or not one.role:
             yield from _parts(one, modules)
         if one.role in _WITH_PARTS and "." in one.name:
             continue
         if kind := _kind_before(text, one):
-            yield _is_a(one, kind)
+            yield _statement(one, IS_A, kind, CONCEPT)
         for each, kind in _kinds_after(text, listed):
-            yield _is_a(each, kind)
+            yield _statement(each, IS_A, kind, CONCEPT)
 
 
 def _modules(text: str, marked: Iterable[_Marked]) -> Iterator[str]:
@@ -198,10 +305,6 @@ def _has_article(text: str, position: int) -> bool:
     return bool(before and before["last"].strip().casefold() in ("the", "this", "new"))
 
 
-def _is_a(one: _Marked, kind: str) -> Statement:
-    return _statement(one, IS_A, kind, CONCEPT)
-
-
 def _statement(one: _Marked, relation: str, tail: str, tail_type: str) -> Statement:
     return Statement(
         head=one.name,
@@ -213,167 +316,3 @@ def _statement(one: _Marked, relation: str, tail: str, tail_type: str) -> Statem
         end=one.end,
         confidence=0.85,
     )
-
-
-# Which files and folders that a text names lie in which others: `/etc/apt/sources.list`.
-
-
-LOCATED_IN = "located_in"
-_MOST_PATHS = 1_000
-"""Statements of a document."""
-_PATH = re.compile(
-    r"(?<![\w:/.~$<>@%*{}()\[\\-])(?:/|~/)?+[\w.+-]{1,60}+(?:/[\w.+-]{1,60}+){1,10}+/?+"
-    r"(?![\w/<>@%*{}()$=-]|:\S)"
-)
-_RELATIVE = 2
-"""Slashes that show a path from no root to be one; "and/or" has one."""
-
-
-def paths(document: Document) -> Structure:
-    """`located_in` the nearest folder above that the text names, too."""
-    if is_code(document.media_type) or document.media_type == MAIL or "/" not in document.text:
-        return Structure()
-    found: dict[str, tuple[str, int]] = {}
-    for match in _PATH.finditer(document.text):
-        path = match.group().rstrip(".")
-        if _is_path(path):
-            found.setdefault(path.rstrip("/"), (path, match.start()))
-    stated = []
-    for bare, (path, start) in found.items():
-        folder = _folder_among(bare, found)
-        if folder:
-            stated.append(_statement_paths(path, folder, start))
-    return Structure(statements=tuple(stated[:_MOST_PATHS]))
-
-
-def _is_path(path: str) -> bool:
-    parts = path.casefold().strip("/").split("/")
-    is_rooted = path[0] in "/~" or path.count("/") >= _RELATIVE
-    return is_rooted and any(map(str.isalpha, path)) and PLACEHOLDERS.isdisjoint(parts)
-
-
-def _folder_among(path: str, found: dict[str, tuple[str, int]]) -> str:
-    """The nearest folder of a path that is itself named; empty where none is."""
-    folder = path.rpartition("/")[0]
-    while folder:
-        if folder in found:
-            return found[folder][0]
-        folder = folder.rpartition("/")[0]
-    return ""
-
-
-def _statement_paths(path: str, folder: str, start: int) -> Statement:
-    return Statement(
-        head=path,
-        head_type="code",
-        relation_type=LOCATED_IN,
-        tail=folder,
-        tail_type="code",
-        start=start,
-        end=start + len(path),
-        confidence=0.85,
-    )
-
-
-# What definition lists state: which terms a document defines, and what kind of thing each is.
-#
-# The forms: `Term` with `: definition` below (Markdown), `Term` with an indented text below
-# (reStructuredText), an entry `**Term**: definition` of a list, code alone above its text or in
-# the
-# first cell of a table, and an entry of a list of options.
-
-
-DEFINED_IN = "defined_in"
-_RST = "text/x-rst"
-_MOST_DEFINITIONS = 1_000
-"""Definitions of a document."""
-_DEFINITION = re.compile(
-    r"^(?:(?P<term>[^\W_][^\n:;.!?|]{0,60})\n(?:\n?:[ \t]{1,8}|[ ]{2,8})"
-    r"|[-*+][ \t]{1,4}\*\*(?P<bold>[^*\n]{1,60})\*\*(?:[ \t]?[:–—-])?[ \t]{1,4})"
-    r"(?P<text>(?:An?|The)[ ][^\n]{8,})",
-    re.MULTILINE,
-)
-_LABELLED = re.compile(
-    r"^(?:(?:\[\d{1,4}\]\([^()\n]{0,60}\))?[-*+•]?[ \t]{0,4}"
-    r"\*\*(?P<bold>[^*\n:]{2,60})(?:\*\*:|:\*\*)"
-    r"|[-*+•][ \t]{1,4}``?(?P<code>[^`\n]{2,60})``?[ ]?[:–—-])"
-    r"[ \t]{1,4}(?P<text>[^\W_][^\n]{8,})",
-    re.MULTILINE,
-)
-_TERM = re.compile(
-    r"(?<=\n\n)(?P<term>[^\W_][^\n:;.!?|]{0,60}?)(?: : [^\n]{1,60})?\n[ ]{1,8}"
-    r"(?P<text>[^\W_][^\n]{8,})"
-)
-"""In reStructuredText, whatever follows below a line and further in defines it."""
-
-
-_ALONE = re.compile(r"(?<=\n\n)`(?P<code>[^`\s]{2,60})`\n\n(?P<text>[^\W\d_a-z][^\n]{8,})")
-"""What lists of definitions in HTML become when they are read."""
-_ROW = re.compile(
-    r"^[ \t]{0,8}\|[ \t]{0,8}`(?P<code>[^`\s|]{2,60})`[ \t]{0,40}\|[ \t]{0,8}"
-    r"(?P<text>[^\W\d_a-z][^\n|]{12,})",
-    re.MULTILINE,
-)
-_OPTION = re.compile(
-    r"^[ \t]{0,8}(?:-\w(?:,|[ ]|,[ ]))?(?P<code>--[a-z][\w-]{1,40})"
-    r"(?:[= ]?[<\[]?[\w=<>|.-]{1,30}\]?)?"
-    r"(?:[ ]{2,40}|\n[ ]{4,20})(?P<text>[^\W\d_a-z][^\n]{8,})",
-    re.MULTILINE,
-)
-"""An entry of a list of options: "--force  Overwrites what is there"."""
-_LISTED = re.compile(
-    r"^[ \t]{0,8}[-*•‣+][ \t]{1,4}(?P<item>[a-z][\w.+-]{2,40})"
-    r"(?:[ ](?:[-–—=]|--)[ ]|:[ ](?=an?[ ]|the[ ]))(?P<text>[^\W_][^\n]{8,})",
-    re.MULTILINE,
-)
-"""An entry without marks: "- lintian - checks packages", "- gbp: a suite for packages"."""
-
-
-def definitions(document: Document) -> Structure:
-    """`defined_in` the document, and `is_a` where the definition says what the term is."""
-    is_source = document.media_type.startswith("text/x-") and document.media_type != _RST
-    if is_source or not entity_key(document.title):
-        return Structure()
-    return Structure(statements=tuple(_statements_definitions(document))[:_MOST_DEFINITIONS])
-
-
-def _statements_definitions(document: Document) -> Iterator[Statement]:
-    patterns = (
-        _DEFINITION,
-        _LABELLED,
-        _ALONE,
-        _ROW,
-        _OPTION,
-        _LISTED,
-        *((_TERM,) if document.media_type == _RST else ()),
-    )
-    for match in chain.from_iterable(p.finditer(document.text) for p in patterns):
-        groups = match.groupdict()
-        term = (
-            next(filter(None, map(groups.get, ("term", "bold", "code", "item"))), "")
-            .replace("_/", "/")
-            .strip(" `*_:")
-        )
-        if not is_name(term) or len(term.split()) > 4 or term.casefold() in GENERIC:
-            continue
-        if snake_case(term) in FIELD_NAMES or (groups.get("item") and is_ordinary(term)):
-            continue
-        start, end = match.span()
-        if entity_key(term) != entity_key(document.title):
-            yield Statement(
-                head=term,
-                head_type=CODE_CODE if groups.get("code") or groups.get("item") else CONCEPT,
-                relation_type=DEFINED_IN,
-                tail=document.title,
-                start=start,
-                end=end,
-            )
-        if concept := concept_of(f" is {match['text'][:1].lower()}{match['text'][1:200]}"):
-            yield Statement(
-                head=term,
-                relation_type=IS_A,
-                tail=concept,
-                tail_type=CONCEPT,
-                start=start,
-                end=end,
-            )

@@ -45,8 +45,9 @@ from clew.untrusted import escaped
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from clew.ports.models import ReplyLog, Task
+    from clew.ports.models import Task
     from clew.settings import LlmSettings
+    from clew.stores.state import Replies
 
 
 T = TypeVar("T")
@@ -69,7 +70,7 @@ class LanguageModelClient:
         self,
         provider: LanguageModel,
         settings: LlmSettings,
-        log: ReplyLog | None = None,
+        log: Replies | None = None,
     ) -> None:
         """Clients of one provider share its `slots`, which bound the requests at a time."""
         self.provider = provider

@@ -9,10 +9,10 @@ from clew.errors import SettingsError
 from clew.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from clew.ports import Store
     from clew.settings import Settings
+    from clew.stores.store import Store
+    from clew.stores.vectors.matrix import Embeddings
     from clew.stores.vectors.remote import SyncedIndex
-    from clew.stores.vectors.texts import KeptEmbeddings
 
 TEXTS_ALONE: Literal["traditional"] = "traditional"
 """The kind of collection that holds vectors of texts without their context."""
@@ -32,7 +32,7 @@ def passages(settings: Settings, store: Store) -> SyncedIndex:
     return SyncedIndex(store, ChromaRemote(settings.chroma, settings.namespace, settings.folder))
 
 
-def texts(settings: Settings, kept: KeptEmbeddings) -> SyncedIndex:
+def texts(settings: Settings, store: Store, kept: Embeddings) -> SyncedIndex:
     """See `VectorIndexKind`. Raises `SettingsError` where `passages` has that collection."""
     if settings.chroma.kind == TEXTS_ALONE:
         raise SettingsError(
@@ -43,4 +43,5 @@ def texts(settings: Settings, kept: KeptEmbeddings) -> SyncedIndex:
     from clew.stores.vectors.remote import SyncedIndex
 
     of_texts = settings.chroma.model_copy(update={"kind": TEXTS_ALONE})
-    return SyncedIndex(kept, ChromaRemote(of_texts, settings.namespace, settings.folder))
+    remote = ChromaRemote(of_texts, settings.namespace, settings.folder)
+    return SyncedIndex(store, remote, kept)

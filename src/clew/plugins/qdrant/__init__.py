@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from clew.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from clew.ports import Store
     from clew.settings import Settings
+    from clew.stores.store import Store
+    from clew.stores.vectors.matrix import Embeddings
     from clew.stores.vectors.remote import SyncedIndex
 
 
@@ -28,5 +29,5 @@ def passages(settings: Settings, store: Store) -> SyncedIndex:
     return SyncedIndex(store, remote)
 
 
-def texts(settings: Settings, kept: Any) -> None:  # noqa: ANN401 - it has no collection for them
+def texts(settings: Settings, store: Store, kept: Embeddings) -> None:
     """See `VectorIndexKind`."""

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from clew.graph.snapshot import Ints, Snapshot
-    from clew.ports import Store
     from clew.search.answer.blocks import RetrievalResult
     from clew.search.ranking.ranker import SecondHop
     from clew.search.retrieval.walk import Coverage
     from clew.search.session import QuerySession
+    from clew.stores.store import Store
     from clew.types import (
         CharRange,
         Ids,

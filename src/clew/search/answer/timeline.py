@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence, Set
 
     from clew.graph.snapshot import Snapshot
-    from clew.ports import Store
+    from clew.stores.store import Store
     from clew.types import StoredChunk
 
 

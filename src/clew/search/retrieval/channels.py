@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.graph.snapshot import Floats, Ints
-    from clew.ports import KeywordIndex, Store, VectorIndex
+    from clew.ports import KeywordIndex, VectorIndex
     from clew.search.options import Options
+    from clew.stores.store import Store
     from clew.types import Ids, PassageRecord, Scores, Vector
 
 

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.snapshot import Floats, Ints, Snapshot
-    from clew.ports import Store, VectorIndex
+    from clew.ports import VectorIndex
     from clew.search.session import SearchResources
+    from clew.stores.store import Store
     from clew.types import Entity, Ids, Period, Scores, Vector
 
     Values = NDArray[np.float64]

@@ -16,18 +16,14 @@ if TYPE_CHECKING:
     from clew.graph.entity_graph import EntityGraph, EntityRanks
     from clew.graph.snapshot import Snapshot
     from clew.graph.vocabulary import Vocabulary
-    from clew.ports import (
-        CommunityStore,
-        Embedder,
-        Reranker,
-        Store,
-        VectorIndex,
-    )
+    from clew.ports import Embedder, Reranker, VectorIndex
     from clew.ports.models import LanguageModel
     from clew.search.options import Options
     from clew.search.ranking.ranker import Ranker
     from clew.search.session import Preferences, SearchResources
     from clew.settings import Settings
+    from clew.stores.communities import Communities
+    from clew.stores.store import Store
     from clew.types import Ids, Scores, SearchResult, Vector, Vectors
 
 NOTE = (
@@ -83,7 +79,7 @@ class _WithoutModel:
         return self._resources.entity_ranks
 
     @property
-    def communities(self) -> CommunityStore:
+    def communities(self) -> Communities:
         return self._resources.communities
 
     @property

@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from clew.graph.snapshot import Snapshot
-    from clew.ports import NeighbourhoodSource
     from clew.search.retrieval.channels import Ranking
     from clew.search.retrieval.walk import Bridges
+    from clew.stores.store import Store
     from clew.types import Ids, Vector, Vectors
 
 NEAR = 50
@@ -71,7 +71,7 @@ class Asked:
         return ChannelScores.of(self.found, snapshot, self.allowed)
 
 
-def read_neighbourhood(source: NeighbourhoodSource, asked: Asked) -> Neighbourhood:
+def read_neighbourhood(source: Store, asked: Asked) -> Neighbourhood:
     """The graph around a question, as far as its filters let it reach."""
     near = Neighbourhood(source)
     words = [*question_terms(asked.question, asked.languages), *terms(asked.question)]

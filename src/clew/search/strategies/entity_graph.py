@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.paths import Neighbourhood, Path
-    from clew.ports import GraphStore, SnapshotSource, Store
     from clew.search.session import QuerySession
+    from clew.stores.store import Store
     from clew.types import Community, Entity, Ids, Relation, Standing
 
     Direction = Literal["outbound", "inbound", "both"]
@@ -249,7 +249,7 @@ class Near:
 
 
 def related(
-    store: GraphStore,
+    store: Store,
     entity_id: int,
     *,
     direction: Direction = "both",
@@ -337,7 +337,7 @@ def co_occurring(
 
 
 def near(
-    store: GraphStore,
+    store: Store,
     graph: EntityGraph,
     entity_id: int,
     *,
@@ -356,9 +356,7 @@ def near(
     return _named(store, graph, found, moment), bool(found.limits_hit)
 
 
-def _named(
-    store: GraphStore, graph: EntityGraph, found: Neighbourhood, moment: datetime
-) -> list[Near]:
+def _named(store: Store, graph: EntityGraph, found: Neighbourhood, moment: datetime) -> list[Near]:
     ids: list[int] = graph.entity_ids[list(found.entities)].tolist()
     before: list[int] = graph.entity_ids[list(found.parents)].tolist()
     names = store.entity_names(ids)
@@ -380,9 +378,7 @@ def _named(
     return sorted(near, key=lambda one: (one.depth, not one.holds))
 
 
-def _between(
-    store: GraphStore, ids: Set[int], moment: datetime
-) -> Mapping[frozenset[int], Relation]:
+def _between(store: Store, ids: Set[int], moment: datetime) -> Mapping[frozenset[int], Relation]:
     """The relation that ties each pair of these: one that holds, if there is any, the heaviest."""
     found: dict[frozenset[int], Relation] = {}
     for one in current_first(store.relations(sorted(ids), RELATIONS_NEIGHBORS, among=True), moment):
@@ -447,9 +443,7 @@ def without_detours(graph: EntityGraph, paths: Sequence[Path]) -> Sequence[Path]
     return direct or paths
 
 
-def without_venues(
-    store: SnapshotSource, graph: EntityGraph, ends: Sequence[Entity]
-) -> EntityGraph:
+def without_venues(store: Store, graph: EntityGraph, ends: Sequence[Entity]) -> EntityGraph:
     """The graph in which no path leads through a journal or a conference, but may end there.
 
     Two papers of one journal have as little to do with each other as two things of one year.

@@ -27,8 +27,8 @@ from clew.types.values import with_sources
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.ports import CommunityStore
     from clew.search.session import QuerySession
+    from clew.stores.communities import Communities
     from clew.types import Community, Ids, Scores, StoredChunk, Topic, Vector, Vectors
 
 
@@ -68,7 +68,7 @@ def relevant_communities(session: QuerySession) -> list[Community]:
 
 
 def nearest_communities(
-    communities: CommunityStore, level: int, vector: Vector, limit: int
+    communities: Communities, level: int, vector: Vector, limit: int
 ) -> list[Community]:
     """The communities of a level nearest to a vector first."""
     ids, vectors = communities.community_vectors(level)
@@ -90,7 +90,7 @@ def _level(session: QuerySession) -> int:
     return fitting
 
 
-def check_level(communities: CommunityStore, level: int) -> int:
+def check_level(communities: Communities, level: int) -> int:
     """The level; raises `InputError` where there are no communities so deep."""
     deepest = int(communities.members()[:, 1].max(initial=0))
     if not 0 <= level <= deepest:

@@ -35,8 +35,8 @@ from clew.stores.vectors.matrix import VectorMatrix
 from clew.types import AliasEvidence, CheckReport, Metadata, Unsettled
 
 if TYPE_CHECKING:
-    from clew.ports.upkeep import Progress
     from clew.settings import Neo4jSettings
+    from clew.stores.backend import Progress
     from clew.types import Ids, Scores, Vector, Vectors
 
 
@@ -44,8 +44,7 @@ if TYPE_CHECKING:
 #
 # The server quantises vectors and its index is approximate: what it finds are candidates. Exact
 # scores come from a matrix on this machine, which is derived from the server's vectors. What
-# filters
-# need is read once a generation, and kept.
+# filters need is read once a generation, and kept.
 
 
 T = TypeVar("T")
@@ -176,7 +175,7 @@ class Neo4jSearch(Store):
         return {}
 
     def embeddings(self, after: int = 0) -> tuple[Ids, Vectors]:
-        """See `ports.SnapshotSource`."""
+        """Chunks with an id above `after`, by id, and their embeddings."""
         ids, known = self.chunk_ids_after(after), self.embedder()
         vectors = np.empty((len(ids), known[1] if known else 0), dtype=np.float32)
         count = 0  # where others write meanwhile, fewer may be left than there were ids
@@ -266,7 +265,11 @@ class Neo4jStore(Neo4jSearch):
 
     @contextmanager
     def beside_others(self, worker: int) -> Iterator[None]:
-        """See `ports.StoreUpkeep`."""
+        """Inside it, documents are saved as those of a worker, from 1, while other workers save.
+
+        Only a server lets them; a store that is a file has them take turns. What workers could not
+        see of each other is to be settled afterwards.
+        """
         self._worker = WorkerSaves(self.backend, worker)
         try:
             yield
@@ -274,15 +277,21 @@ class Neo4jStore(Neo4jSearch):
             self._worker = None
 
     def batch(self) -> AbstractContextManager[None]:
-        """See `ports.DocumentStore`; a worker's saves each have a commit of their own."""
+        """A context whose writes share one commit, which is faster.
+
+        What was done before an exception of the caller's lasts. This thread sees it at once, others
+        after the end; other writers wait meanwhile.
+
+        A worker's saves each have a commit of their own.
+        """
         return super().batch() if self._worker is None else nullcontext()
 
     def unsettled(self, worker: int) -> Unsettled | None:
-        """See `ports.StoreUpkeep`."""
+        """Some of the documents that a worker has not settled, of any for 0; None where all are."""
         return read_unsettled(self.backend, worker)
 
     def settle(self, unsettled: Unsettled, links: Sequence[AliasEvidence]) -> None:
-        """See `ports.StoreUpkeep`."""
+        """Tie names that workers did not see of each other, and derive what follows from them."""
         self.backend.write(lambda: settle(self.backend, unsettled, links))
 
     def check_lengths(self, prepared: PreparedDocument) -> None:
@@ -301,13 +310,22 @@ class Neo4jStore(Neo4jSearch):
         properties: Sequence[tuple[str, str, str, Mapping[str, Any]]],
         embed: Callable[[Sequence[str]], Vectors] | None,
     ) -> None:
-        """See `ports.StoreUpkeep`."""
+        """Show the graph in the database's own terms, where people query it themselves.
+
+        `labels` by entity type; relation types become relationships of their own; properties with
+        the key and the type of their entity and the id of the document that describes it, times as
+        `datetime` and `date`. Entities get vectors, those that nothing describes by `embed`.
+        Nothing that is stored changes by it. A store that is a file does nothing.
+        """
         from clew.stores.neo4j.backend import publish
 
         publish(self.database, labels, properties, embed, self.state().dimension)
 
     def check(self, repair: bool = False, progress: Progress | None = None) -> CheckReport:
-        """See `ports.StoreUpkeep`."""
+        """Verify every invariant; with `repair`, mend whatever can be derived from the texts.
+
+        `progress` is called with each invariant, its number, and how many there are.
+        """
         from clew.stores.neo4j.check import Neo4jCheck
 
         return Neo4jCheck(self.backend, progress).run(repair=repair)

@@ -21,10 +21,14 @@ from typing import TYPE_CHECKING
 
 from clew.stores.aliases import Named, keys_asked, resolve_names
 from clew.stores.entities import delete_orphans
+from clew.stores.neo4j.backend import COUNTERS
 from clew.stores.neo4j.connection import IdsUsedUpError, KeyTakenError
-from clew.stores.neo4j.tables import COUNTERS
-from clew.stores.relation_plans import recompute_weights, recompute_weights_around
-from clew.stores.relations import heads_around, recompute_valid_until
+from clew.stores.relations import (
+    heads_around,
+    recompute_valid_until,
+    recompute_weights,
+    recompute_weights_around,
+)
 from clew.stores.save import NeedsLockError, write_document
 from clew.stores.state import COUNT_CHANGE, STATE, State
 from clew.text import entity_key
@@ -128,9 +132,7 @@ def settle(backend: Neo4jBackend, unsettled: Unsettled, links: Sequence[AliasEvi
 
 
 def _link(backend: Neo4jBackend, types: Mapping[str, str], links: Sequence[AliasEvidence]) -> None:
-    names = {
-        entity_key(one.alias): Named(name=one.alias, entity_type=types[one.alias]) for one in links
-    }
+    names = {entity_key(one.alias): Named(one.alias, types[one.alias]) for one in links}
     functional = State(backend.rows(STATE)).functional
     moved = resolve_names(backend, names, links).moved
     delete_orphans(backend, moved)

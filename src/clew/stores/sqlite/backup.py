@@ -21,7 +21,7 @@ from clew.stores.sqlite.schema import has_tables, make_tables
 from clew.stores.sqlite.store import COPY_PREFIX, SqliteStore
 
 if TYPE_CHECKING:
-    from clew.ports.upkeep import Progress
+    from clew.stores.backend import Progress
 
 KEPT = ("jobs", "job_items", "audit", "refusals", "llm_cache", "conversation_messages")
 """Tables that no copy brings back: who did what here, what is being done, what cannot be, what a

@@ -27,13 +27,12 @@ from clew.errors import StoreBusyError, StoreError
 from clew.stores.backend import now
 from clew.stores.file_lock import FileLock
 from clew.stores.passages import extractor_of
+from clew.stores.save import DocumentRow as Row
 from clew.stores.save import PreparedDocument, names_of, prepare, write_document
-from clew.stores.save import Row_row_builder as Row
-from clew.stores.sqlite.backend import read_state
+from clew.stores.sqlite.backend import id_list, read_state, renumber_chunks
 from clew.stores.sqlite.backup import KEPT, attached, copy_database, replace_content
 from clew.stores.sqlite.connection import Database
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.sqlite.tables import id_list, renumber_chunks
 from clew.stores.state import COUNT_CHANGE, NEXT_IDS, NextIds, remember_embedder
 from clew.types import Document, Extraction, IndexedDocument, Split
 

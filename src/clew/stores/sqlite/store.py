@@ -30,16 +30,20 @@ from clew.stores import check as invariants
 from clew.stores.check import Invariant, StoreCheck
 from clew.stores.copy import NOT_BEGUN
 from clew.stores.passages import KEEP_VERSIONS
-from clew.stores.sqlite.backend import SqliteBackend, damaged_embedding, folder_place
+from clew.stores.sqlite.backend import (
+    SqliteBackend,
+    damaged_embedding,
+    folder_place,
+    list_references,
+)
 from clew.stores.sqlite.connection import Database
 from clew.stores.sqlite.schema import open_database
-from clew.stores.sqlite.tables import list_references
 from clew.stores.state import REMEMBER
 from clew.stores.store import Store
 from clew.types import CheckReport, Problem
 
 if TYPE_CHECKING:
-    from clew.ports.upkeep import Progress
+    from clew.stores.backend import Progress
     from clew.stores.keywords import DerivedKeywords
     from clew.types import Ids, Scores, Vectors
 
@@ -92,7 +96,10 @@ class SqliteStore(Store):
         return str(row[0])
 
     def check(self, repair: bool = False, progress: Progress | None = None) -> CheckReport:
-        """See `ports.StoreUpkeep`."""
+        """Verify every invariant; with `repair`, mend whatever can be derived from the texts.
+
+        `progress` is called with each invariant, its number, and how many there are.
+        """
         pass
 
         return SqliteCheck(self.backend, progress).run(repair=repair)
@@ -140,12 +147,18 @@ class SqliteStore(Store):
                 yield from connection.execute(sql, (some,)).fetchall()
 
     def write_indexes(self) -> None:
-        """See `ports.StoreUpkeep`."""
+        """Bring what the store keeps beside itself up to it, where enough has changed.
+
+        Searching does without what is behind, and takes longer.
+        """
         if self.keyword_index is not None:
             self.keyword_index.persist()
 
     def embeddings(self, after: int = 0) -> tuple[Ids, Vectors]:
-        """See `ports.SnapshotSource`. Raises `StoreCorruptError` for one that is damaged."""
+        """Chunks with an id above `after`, by id, and their embeddings.
+
+        Raises `StoreCorruptError` for one that is damaged.
+        """
         with self.database.read() as connection:
             sql = "SELECT count(*) FROM embeddings WHERE chunk_id > ?"
             count = connection.execute(sql, (after,)).fetchone()[0]

@@ -256,8 +256,7 @@ RETURN [type, number, ended] AS row ORDER BY number DESC, type
 # Communities, topics, and what the partition knows beside them.
 #
 # What SQL keeps as JSON or as bytes (names, ids, members), Cypher keeps as lists. Embeddings and
-# the
-# arrays of the partition are little-endian bytes in both.
+# the arrays of the partition are little-endian bytes in both.
 
 
 _COMMUNITIES = "MATCH (c:ClewCommunity {namespace: $namespace})"

@@ -12,12 +12,12 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -28,10 +28,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from turbovec import TurboQuantIndex
 
-    from clew.ports import VectorSource
+    from clew.ports import Embedder, SyncedVectorIndex
+    from clew.stores.store import Store
     from clew.types import Ids, Scores, Vector, Vectors
 
 
+Embeddings: TypeAlias = "Callable[[int], tuple[Ids, Vectors]]"
+"""Chunks with an id above the one given, by id, and their embeddings."""
 KIND = "vectors"
 """Of the file of a store's own vectors."""
 _WORTH_SHARE = 0.1
@@ -47,17 +50,20 @@ class VectorMatrix:
 
     def __init__(
         self,
-        store: VectorSource,
+        store: Store,
         folder: Path,
         kind: str = KIND,
         *,
         coded_from: int | None = None,
+        embeddings: Embeddings | None = None,
     ) -> None:
         """Nothing is read before it is needed; `kind` names the file in the store's `folder`.
 
-        A file of `coded_from` rows or more holds their codes, too (`large.codes_from`).
+        A file of `coded_from` rows or more holds their codes, too (`wiring.used_from`). The
+        vectors are the store's own, or those that `embeddings` gives.
         """
         self._store = store
+        self._given = embeddings
         self._folder = folder
         self._kind = kind
         self._coded_from = coded_from
@@ -120,6 +126,9 @@ class VectorMatrix:
     def close(self) -> None:
         """See `ports.SyncedVectorIndex`; there is nothing to let go of."""
 
+    def _embeddings(self, after: int) -> tuple[Ids, Vectors]:
+        return (self._given or self._store.embeddings)(after)
+
     def _current(self) -> MatrixRows:
         """The state of now, which may be answered from."""
         state = self._latest()
@@ -167,7 +176,7 @@ class VectorMatrix:
         if len(before.ids) and not self._is_ours(before):
             before = no_rows()
         last = int(before.ids[-1]) if len(before.ids) else 0
-        new_ids, new = self._store.embeddings(after=last)
+        new_ids, new = self._embeddings(last)
         ids = np.concatenate([before.ids, new_ids])
         alive = np.concatenate([before.alive, np.ones(len(new_ids), dtype=bool)])
         if len(before.ids) == 0:
@@ -203,13 +212,13 @@ class VectorMatrix:
         stand for other vectors.
         """
         last = len(state.ids) - 1
-        ids, rows = self._store.embeddings(after=int(state.ids[last]) - 1)
+        ids, rows = self._embeddings(int(state.ids[last]) - 1)
         if not len(ids) or ids[0] != state.ids[last]:  # that one was deleted
             living = np.flatnonzero(np.isin(state.ids, self._store.chunk_ids()))
             if len(living) == 0:
                 return False
             last = int(living[-1])
-            ids, rows = self._store.embeddings(after=int(state.ids[last]) - 1)
+            ids, rows = self._embeddings(int(state.ids[last]) - 1)
         return len(ids) > 0 and np.allclose(rows[0], state.rows(np.array([last]))[0], atol=_SAME)
 
     def _write(self, state: MatrixRows) -> MatrixRows:
@@ -399,8 +408,7 @@ def best_first(ids: Ids, scores: Scores, limit: int) -> tuple[Ids, Scores]:
 # Rows of a matrix in four bits a number, many times faster to compare than the rows: turbovec.
 #
 # Codes choose candidates, which are then compared by their rows. They are kept in the matrix's
-# file,
-# where that has many rows: beside it they cost an eighth of its size.
+# file, where that has many rows: beside it they cost an eighth of its size.
 
 
 _BITS = 4
@@ -443,3 +451,53 @@ class Codes:
         from turbovec import TurboQuantIndex
 
         return TurboQuantIndex.from_bytes(self._data.tobytes())
+
+
+# Vectors of the passages' own texts, without their context: derived from the store like a matrix.
+
+
+@dataclass(slots=True)
+class TextEmbeddings:
+    """Embeds the texts that the store holds, once a passage."""
+
+    store: Store
+    embedder: Embedder
+    _known: dict[int, Vector] = field(default_factory=dict)
+
+    def embeddings(self, after: int = 0) -> tuple[Ids, Vectors]:
+        """Chunks with an id above `after`, by id, and the embeddings of their texts.
+
+        What the call before this one embedded is not embedded again: a matrix asks twice, whether
+        it is the store's by its last row, then for all that is new.
+        """
+        passages = list(self.store.passages(after))
+        known, self._known = self._known, {}
+        texts = [p.text for p in passages if p.chunk_id not in known]
+        made = iter(self.embedder.embed_documents(texts) if texts else ())
+        rows = {
+            p.chunk_id: known[p.chunk_id] if p.chunk_id in known else next(made) for p in passages
+        }
+        if after and not known:
+            self._known = rows
+        vectors = np.array(list(rows.values()), dtype=np.float32)
+        return np.array(list(rows), np.int64), vectors.reshape(-1, self.embedder.dimension)
+
+
+def kept_embeddings(store: Store, kept: SyncedVectorIndex) -> Embeddings:
+    """The vectors that an index of the store's chunks keeps, for another index."""
+
+    def embeddings(after: int) -> tuple[Ids, Vectors]:
+        with store.reading():
+            newer = store.chunk_ids_after(after)
+            return newer, kept.vectors(newer)
+
+    return embeddings
+
+
+class TextVectors(NamedTuple):
+    """The vectors of texts alone, in two places or twice in one."""
+
+    own: SyncedVectorIndex
+    """Kept beside the store, so that each text is embedded once."""
+    searched: SyncedVectorIndex
+    """Where they are searched."""

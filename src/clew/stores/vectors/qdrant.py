@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from qdrant_client.http import models
     from qdrant_client.local.qdrant_local import QdrantLocal
 
-    from clew.ports import SnapshotSource
     from clew.settings import QdrantSettings
+    from clew.stores.store import Store
     from clew.types import Ids, Scores, Vector, Vectors
 
 
@@ -50,7 +50,7 @@ class QdrantRemote:
     name = "qdrant"
 
     def __init__(
-        self, store: SnapshotSource, settings: QdrantSettings, namespace: str, folder: Path
+        self, store: Store, settings: QdrantSettings, namespace: str, folder: Path
     ) -> None:
         """Nothing is opened before it is needed.
 
@@ -390,7 +390,7 @@ class NamespacePoints:
     """`RemoteCollection`: the points of one namespace in the collection of one embedder."""
 
     def __init__(
-        self, store: SnapshotSource, connection: QdrantConnection, namespace: str, name: str
+        self, store: Store, connection: QdrantConnection, namespace: str, name: str
     ) -> None:
         """`name` is the collection's; there may be none yet."""
         self._store = store

@@ -15,7 +15,8 @@ from clew.errors import ClewError, MissingExtraError, StoreError
 from clew.stores.vectors.matrix import best_first, check_dimension, unknown_chunks
 
 if TYPE_CHECKING:
-    from clew.ports import EmbeddingSource
+    from clew.stores.store import Store
+    from clew.stores.vectors.matrix import Embeddings
     from clew.types import Ids, Scores, Vector, Vectors
 
 
@@ -211,8 +212,7 @@ class NearestSearch:
 # Each process remembers which chunks it knows to be there. Where the store has changed since, it
 # sends the difference; where another process was there meanwhile, it asks which chunks there are.
 # Ids of chunks are never used again: all of it may be done twice, broken off and begun again, and
-# by
-# several processes at once.
+# by several processes at once.
 
 
 T = TypeVar("T")
@@ -241,9 +241,10 @@ class SyncedIndex:
     `Remote` does.
     """
 
-    def __init__(self, store: EmbeddingSource, remote: Remote) -> None:
-        """Nothing is opened before it is needed."""
+    def __init__(self, store: Store, remote: Remote, embeddings: Embeddings | None = None) -> None:
+        """Nothing is opened before it is needed; vectors are the store's, or `embeddings`."""
         self._store = store
+        self._given = embeddings
         self._remote = remote
         self._lock = threading.Lock()
         self._synced: _Synced | None = None
@@ -312,6 +313,9 @@ class SyncedIndex:
             return synced.collection.vectors(wanted)
 
     # --- keeping up with the store
+
+    def _given_or_stored(self, after: int) -> tuple[Ids, Vectors]:
+        return (self._given or self._store.embeddings)(after)
 
     def _asked(self, ask: Callable[[_Synced], T]) -> T:
         """What is asked of the remote, once it holds what the store holds."""
@@ -425,7 +429,7 @@ class SyncedIndex:
         if len(shared) == 0:
             return True
         newest = shared[-_COMPARED:]
-        ids, rows = self._store.embeddings(after=int(newest[0]) - 1)
+        ids, rows = self._given_or_stored(int(newest[0]) - 1)
         kept = among(newest, ids)
         spread = shared[:: len(shared) // _COMPARED + 1]
         there = collection.vectors(np.concatenate([ids[kept], spread]))
@@ -436,7 +440,7 @@ class SyncedIndex:
     def _embeddings(self, ids: Ids, dimension: int) -> tuple[Ids, Vectors]:
         """Those of the chunks that are still there, and their embeddings."""
         if len(ids):
-            found, rows = self._store.embeddings(after=int(ids[0]) - 1)
+            found, rows = self._given_or_stored(int(ids[0]) - 1)
             wanted = among(ids, found)
             if rows.shape[1] == dimension:  # else another embedder's by now: the next look sees it
                 return found[wanted], rows[wanted]

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from clew.ports import Store
+from clew.stores.store import Store
 from clew.text import entity_key
 from clew.types import Entity
 

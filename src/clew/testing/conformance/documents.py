@@ -11,7 +11,7 @@ import pytest
 
 from clew.errors import InputError
 from clew.filters import read_where
-from clew.ports import Store
+from clew.stores.store import Store
 from clew.testing.conformance.base import RIVERS, StoreSuite, chunk_ids_of, entity_of
 from clew.testing.entries import make_entry
 from clew.text import terms

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from clew.errors import StoreError
-from clew.ports import Store, VectorIndex
+from clew.ports import VectorIndex
+from clew.stores.store import Store
 from clew.testing.conformance.base import StoreSuite, chunk_ids_of
 from clew.testing.entries import make_entry, make_vector
 from clew.text import question_terms, terms
