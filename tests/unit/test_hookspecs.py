@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import clew
@@ -13,6 +14,9 @@ from clew.errors import InputError
 from clew.hookspecs import Pack, RelationType, hookimpl, plugins
 from clew.indexing.reading.formats.common import RawFile, ReadResult
 from clew.indexing.reading.reader import read_file, read_raw
+from clew.search.answer.blocks import RetrievalResult
+from clew.search.retrieval.channels import Ranking
+from clew.search.session import QuerySession
 from clew.settings import ReadSettings
 from clew.testing.fakes import HashEmbedder
 from clew.types import Document
@@ -73,6 +77,31 @@ class Functional:
     @hookimpl
     def relation_types(self) -> Sequence[RelationType]:
         return [RelationType(name="led_by", functional=True)]
+
+
+def newest(session: QuerySession) -> RetrievalResult:
+    """The passages of the newest documents."""
+    newest = sorted(session.channels.by_keyword().ids.tolist(), reverse=True)
+    return RetrievalResult(ranking=Ranking(np.array(newest), np.arange(len(newest), 0.0, -1.0)))
+
+
+class Newest:
+    @hookimpl
+    def strategies(self) -> Mapping[str, object]:
+        return {"newest": newest}
+
+
+def test_a_strategy_is_asked_for_by_its_name(tmp_path: Path) -> None:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as store:
+        for day in ("Monday", "Tuesday", "Friday"):
+            store.add(f"The ferry left on {day}.", source=day)
+        with pytest.raises(InputError, match="unknown strategy 'newest'; expected one of vector"):
+            store.search("When did the ferry leave?", strategy="newest")
+        with registered(Newest()):
+            found = store.search("When did the ferry leave?", strategy="newest")
+
+    assert [hit.chunk.source for hit in found.hits] == ["Friday", "Tuesday", "Monday"]
+    assert found.strategy == "newest"
 
 
 class NoTool:

@@ -79,12 +79,12 @@ def _check(pack: Pack) -> None:
     """Raise `InputError` for a pack that declares what the engine does not know."""
     from clew.search.analysis.route import RULES
     from clew.search.options import parse_hierarchy
-    from clew.search.strategies import STRATEGIES
+    from clew.search.strategies import known_strategies
 
     kinds = (*(rule.name for rule in RULES), "fact")
     for what, given, known in (
         ("kind of question", pack.strategies, kinds),
-        ("strategy", pack.strategies.values(), STRATEGIES),
+        ("strategy", pack.strategies.values(), known_strategies()),
         ("task of a prompt", pack.prompts, ("extract",)),
     ):
         for one in given:
