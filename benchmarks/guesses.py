@@ -22,15 +22,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import clew
-from benchmarks.sub_questions import RANKS, recalls, row
 from clew.evaluation.beir import BeirDataset, load_beir
 from clew.ports.models import Reply, Request
 from clew.search.analysis.analyse import find_seeds
-from clew.search.analysis.expansion import Named
+from clew.search.analysis.named_entities import Named
 from clew.search.analysis.route import USES
 from clew.settings import load_settings
 from clew.testing.fakes import ScriptedLanguageModel
 
+RANKS = (5, 10)
 SHARES = (1.0, 0.9, 0.7, 0.5, 0.0)
 
 
@@ -68,7 +68,7 @@ def main() -> None:
         for kind, asked in (("as they are", data), ("misspelt", misspelt(data, names))):
             print(f"\nquestions {kind} | R@5 | R@10")
             with clew.open(folder) as store:
-                print(row("by their words", recalls(store, asked, "graph", parts=False)))
+                print(row("by their words", recalls(store, asked, "graph")))
             said = {
                 a.text: names[b.text] for a, b in zip(asked.questions, data.questions, strict=True)
             }
@@ -79,12 +79,29 @@ def main() -> None:
             for share in SHARES:
                 oracle = Oracle(said, share)
                 with clew.open(settings=settings, language_model=oracle) as store:
-                    print(row(f"p = {share}", recalls(store, asked, "graph", parts=False)))
+                    print(row(f"p = {share}", recalls(store, asked, "graph")))
+
+
+def recalls(store: clew.Clew, data: BeirDataset, strategy: str) -> list[float]:
+    """Mean recall at each of `RANKS`."""
+    found = [0.0] * len(RANKS)
+    for question in data.questions:
+        hits = store.search(question.text, strategy=strategy, limit=max(RANKS), context=False).hits
+        ids = [data.passage_of(hit.chunk.source, hit.chunk.key) for hit in hits]
+        gold = {id_ for id_, grade in data.qrels[question.id].items() if grade > 0}
+        for place, rank in enumerate(RANKS):
+            found[place] += len(gold.intersection(ids[:rank])) / len(gold)
+    return [share / len(data.questions) for share in found]
+
+
+def row(name: str, shares: Sequence[float]) -> str:
+    """A row of a table, in per cent."""
+    return f"| {name} | " + " | ".join(f"{100 * share:.1f}" for share in shares) + " |"
 
 
 def print_routing(store: clew.Clew, data: BeirDataset) -> None:
     """Recall of each strategy, and of an oracle that chooses among them."""
-    found = {name: recalls(store, data, name, parts=False) for name in USES}
+    found = {name: recalls(store, data, name) for name in USES}
     for name, shares in found.items():
         print(row(name, shares), flush=True)
     wrong = [shares for name, shares in found.items() if name != "graph"]

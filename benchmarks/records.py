@@ -154,15 +154,12 @@ show vault.md
 show vault.md --text
 show vault.md --versions
 show nowhere.md
-prune --below 0.5
-papers
-papers cranes --format bibtex
 path "Ada Ray" "Stone & Sons"
 path "Ada Ray" "Pell Forge" --weighted
 path "Ada Ray" "Nobody Known"
 timeline "Cara Field"
 communities --limit 5
-communities --reports --limit 2
+communities --query cranes --limit 2
 topics --limit 20
 subgraph Who works at Orle Harbour?
 subgraph --format graphml --hops 1 --limit 10 Who works at Orle Harbour?
@@ -177,15 +174,11 @@ tools --profile full --format openai-strict
 call search '{"query": "Kestrel"}'
 call search '{"quarry": "Kestrel"}'
 install codex
-entity list
-entity list ray --type person
 entity show "Ada Ray"
-entity suggest --limit 10
-entity pruned
 entity neighbors "Ada Ray" --depth 2 --limit 10
-llm check
-pack list
-pack show personal
+check --llm
+pack
+pack personal
 enrich --extract --dry-run
 index --dry-run .
 no-such-command

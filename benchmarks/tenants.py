@@ -81,7 +81,6 @@ def attacks() -> dict[str, tuple[str, dict[str, Any]]]:
         "series": ("calendar_query", {"time_range": "2025-01-01 to 2034-12-31"}),
         "paths": ("find_paths", ends),
         "question": ("query_documents", {"query": question[:10_000]}),
-        "by parts": ("query_documents", {"query": question[:10_000], "sub_questions": True}),
         "ingest": ("ingest_document", {"source": "many{n}.txt", "text": f"{{n}} {many}"[:95_000]}),
     }
 

@@ -81,6 +81,26 @@ def wrong_versions(root: Path) -> Iterator[str]:
         yield f"CHANGELOG.md begins with {newest[1]}, clew.__version__ is {__version__}"
 
 
+TOOLS_AS_COMMANDS = """\
+Some commands are tools for assistants under a short name: `path`, `timeline`, `communities`,
+`audit`, and `entity neighbors`, `merge`, `split` and `rename`. What the tool requires are their
+arguments (an entity by its whole name or its id), its other parameters their options, and `--json`
+prints the tool's result as it is. Every other [tool](tools.md) is called by its name, with its
+parameters as JSON:
+
+```
+clew call suggest_merges                                  entities that may be one
+clew call refuse_merge '{"entity_id": 3, "other_id": 7}'  they are not
+clew call search_entities '{"query": "mills"}'            entities that a question finds
+clew call entity_importance                               those that matter most
+clew call delete_relation '{"relation_id": 12, "confirm": true}'
+clew call prune_graph '{"below": 0.4}'                    relations that little speaks for
+clew call prune_graph '{"below": 0.4, "dry_run": false, "confirm": true}'
+clew call restore_pruned_relations                        bring them back
+clew call restore_pruned_names '{"names": ["Vell"]}'      let texts name an entity again
+clew call undo_change '{"entry_id": 5}'                   take back what `clew audit` lists
+```"""
+
 # --- the command line --------------------------------------------------------------------
 
 
@@ -99,6 +119,8 @@ def command_line_page() -> str:
         "## Options of every command",
         "They stand before the command's name or after it.",
         bullets(describe_option(option) for option in shared),
+        "## Tools as commands",
+        TOOLS_AS_COMMANDS,
         *commands(root, "clew"),
     ]
     return "\n\n".join(parts) + "\n"

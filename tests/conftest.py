@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 
@@ -50,3 +51,10 @@ def _no_outside_settings(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
     # pytest-socket guards this process alone; a child must not fetch a model.
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Names that are the same in each process that shares the tests: of tokens and of sets."""
+    if isinstance(val, set | frozenset):
+        return "-".join(sorted(map(str, val)))
+    return "token" if isinstance(val, str) and re.match(r"clew_|[0-9a-f]{64}$", val) else None

@@ -190,8 +190,8 @@ class Hooks(Protocol):
         """By name, the packs that a store may enable."""
 
     @_hookspec
-    def strategies(self) -> Mapping[str, Callable[[Any], Any] | str]:
-        """By name, what finds passages: functions as in `clew.search.strategies`."""
+    def strategies(self) -> Mapping[str, object]:
+        """By name, what finds passages, each as a `clew.search.strategies.Strategy`."""
 
     @_hookspec
     def stores(self) -> Mapping[str, StoreKind | str]:

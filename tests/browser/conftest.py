@@ -25,7 +25,7 @@ from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.tools.toolbox import TOOLS
 from clew.web.app import mount
-from clew.web.request import Sessions
+from clew.web.sessions import Sessions
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 SKERROW = Path(__file__).parent.parent.parent / "src" / "clew" / "cli" / "demo"

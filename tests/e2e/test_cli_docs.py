@@ -46,7 +46,7 @@ def test_pages_are_written_then_current_then_stale(docs: Docs, tmp_path: Path) -
 def test_pages_name_commands_and_settings(docs: Docs, tmp_path: Path) -> None:
     docs()
 
-    assert "clew entity split [OPTIONS] NAME ALIAS..." in (tmp_path / "docs/cli.md").read_text()
+    assert "clew entity split [OPTIONS] ENTITY NAMES..." in (tmp_path / "docs/cli.md").read_text()
     assert "`CLEW_SPLIT__CHUNK_TOKENS`" in (tmp_path / "docs/settings.md").read_text()
     assert "- `entity_id` (integer, required): " in (tmp_path / "docs/tools.md").read_text()
 

@@ -52,10 +52,10 @@ WRONG_USE = {
         ["search", "x", "--strategy", "hierarchical", "--layer", "attic"],
         r"^Error: .*'attic'.*document, section, passage",
     ),
-    "a level too deep": (["communities", "--level", "99"], r"^Error: level 99 .* is 0$"),
+    "a level too deep": (["communities", "--level", "9"], r"^Error: level 9 .* is 0$"),
     "a level too deep to ask": (
-        ["search", "x", "--strategy", "global", "--level", "99"],
-        r"^Error: level 99 .* is 0$",
+        ["search", "x", "--strategy", "global", "--level", "9"],
+        r"^Error: level 9 .* is 0$",
     ),
     "an unknown fusion": (["search", "x", "--fusion", "sum"], r"'sum'"),
     "a share above one": (["search", "x", "--alpha", "2"], r"--alpha"),
@@ -339,7 +339,6 @@ def _wait_for_first_document(store: Path, process: subprocess.Popen[str]) -> Non
 
 READING = {
     "search": ["who"],
-    "query": ["who"],
     "documents": [],
     "show": ["x"],
     "delete": ["x", "--yes"],
@@ -354,9 +353,7 @@ READING = {
     "reindex": [],
     "backup": ["copy.db"],
     "export": [],
-    "prune": ["--below", "0.1"],
     "entity": ["show", "a"],
-    "relation": ["delete", "1"],
     "call": ["search", '{"query": "who"}'],
 }
 """Arguments by command, for those that need a store that is there."""

@@ -105,7 +105,8 @@ def test_the_quick_way_is_taken_for_options_of_the_command() -> None:
     ("arguments", "expected"),
     [
         (["search", "who?"], {"question": "who?"}),
-        (["query", "who", "did", "it?"], {"question": "who did it?"}),
+        (["search", "who", "did", "it?"], {"question": "who did it?"}),
+        (["query", "who"], None),
         (
             ["search", "--json", "who", "--limit", "3"],
             {"json": True, "question": "who", "limit": 3},

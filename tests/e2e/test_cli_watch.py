@@ -1,4 +1,4 @@
-"""`clew watch` as a process: what changes is indexed, what vanishes is dropped."""
+"""`clew index --watch` as a process: what changes is indexed, what vanishes is dropped."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def watching(folder: Path) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "clew", "watch", str(folder), "--json", "--exclude", "*.tmp"],
+        [
+            *(sys.executable, "-m", "clew", "index", str(folder)),
+            *("--watch", "--json", "--exclude", "*.tmp"),
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

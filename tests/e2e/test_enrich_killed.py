@@ -126,7 +126,7 @@ def test_who_sees_failures_is_told_what_to_do(
         assert in_process("index", str(letters), *at).returncode == 0
         told = in_process("enrich", "--extract", *at)
         again = in_process("enrich", "--extract", "--retry", "--json", *at)
-        same = in_process("extract", "--retry", "--json", *at)
+        same = in_process("enrich", "--extract", "--retry", "--json", *at)
         failures = in_process("stats", "--llm", "--failures", *at)
         done = in_process("enrich", "--extract", "--json", *at)
 

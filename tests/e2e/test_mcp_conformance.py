@@ -88,20 +88,21 @@ def inspect(target: list[str], *options: str, home: Path) -> Any:  # noqa: ANN40
 
 def test_the_inspector_calls_every_tool_over_http(tmp_path: Path) -> None:
     with serving(tmp_path, "--insecure") as (url, _):
-        lists_and_calls_all([url], tmp_path)
-
-
-def test_the_inspector_calls_every_tool_over_stdio(tmp_path: Path) -> None:
-    """Every call has a server process of its own, all on one store."""
-    lists_and_calls_all([sys.executable, "-m", "clew", "mcp", "--store", str(tmp_path)], tmp_path)
-
-
-def lists_and_calls_all(target: list[str], home: Path) -> None:
-    listed = inspect(target, "--method", "tools/list", "--strict", home=home)
-    told = call_all(target, home)
+        listed = inspect([url], "--method", "tools/list", "--strict", home=tmp_path)
+        told = call_all([url], tmp_path)
 
     assert sorted(tool["name"] for tool in listed["tools"]) == sorted(told)
     assert all(result["structuredContent"]["success"] for result in told.values())
+
+
+def test_the_inspector_keeps_and_finds_over_stdio(tmp_path: Path) -> None:
+    """Every call has a server process of its own, all on one store."""
+    target = [sys.executable, "-m", "clew", "mcp", "--store", str(tmp_path)]
+    inspect(target, "--method", "tools/list", "--strict", home=tmp_path)
+    call(target, "ingest_document", {"text": "Jonas Reed built the mill."}, tmp_path)
+    found = call(target, "search", {"query": "Who built the mill?"}, tmp_path)
+
+    assert "Jonas Reed" in found["structuredContent"]["results"][0]["text"]
 
 
 def call_all(target: list[str], home: Path) -> dict[str, Any]:

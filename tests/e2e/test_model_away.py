@@ -30,7 +30,7 @@ ASKING = {
     "ask globally": ["ask", WHERE, "--mode", "global"],
     "chat": ["chat", "--remember", WHERE],
     "enrich": ["enrich", "--extract", "--context", "--documents", "--reports"],
-    "check": ["llm", "check"],
+    "check": ["check", "--llm"],
 }
 """Commands that ask a model, several times where it answers."""
 OTHERS = [
@@ -42,9 +42,9 @@ OTHERS = [
         ["show", "The Sole Trust"],
         ["entity", "show", "Mara Lind"],
     ),
-    *(["entity", "suggest"], ["path", "Mara Lind", "Agnes Holm"], ["timeline", "Mara Lind"]),
+    *(["call", "suggest_merges"], ["path", "Mara Lind", "Agnes Holm"], ["timeline", "Mara Lind"]),
     *(["subgraph", WHERE], ["call", "search", json.dumps({"query": WHERE})], ["tools"]),
-    *(["pack", "list"], ["relation", "--help"], ["papers"], ["schema"], ["prune", "--dry-run"]),
+    *(["pack"], ["entity", "--help"], ["schema"], ["call", "prune_graph"]),
     *(["index", "."], ["export", "out"], ["backup", "copy"], ["reindex"], ["delete", "diary.md"]),
 ]
 """Commands that ask none: each does what it does without a model."""

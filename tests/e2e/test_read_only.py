@@ -37,7 +37,7 @@ READING = {
     "search, global": ["search", "What is this about?", "--strategy", "global"],
     "search, topic": ["search", "rivers", "--strategy", "topic"],
     "stats": ["stats", "--graph"],
-    "entity list": ["entity", "list", "--type", "person"],
+    "entity importance": ["call", "entity_importance"],
     "entity show": ["entity", "show", "Jonas Reed"],
     "entity neighbors": ["entity", "neighbors", "Tarn Abbey"],
     "path": ["path", "Jonas Reed", "Lorne Estate"],

@@ -289,7 +289,6 @@ def commands(names: list[str]) -> list[tuple[str, ...]]:
         ("path", names[4], names[6]),
         ("timeline", "Ada Morn"),
         ("communities",),
-        ("communities", "--reports"),
         ("topics",),
         ("subgraph", "Ada Morn"),
         ("subgraph", "Ada Morn", "--format", "json"),

@@ -181,7 +181,7 @@ def test_a_key_that_a_provider_quotes_reaches_no_terminal_store_or_backup(
     said = ""
     for arguments in (
         ["index", "mill.md"],
-        ["llm", "check"],
+        ["check", "--llm"],
         ["ask", "Who built the mill?"],
         ["ask", "Who built the mill?", "--json"],
         ["enrich", "--yes"],

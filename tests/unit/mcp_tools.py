@@ -9,7 +9,7 @@ from pathlib import Path
 
 from clew import Clew
 from clew.errors import InputError
-from clew.request_end import has_ended
+from clew.request_end import finishing, has_ended
 from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.tools.spec import Arguments, Call, Parameter, Profile, Result, Run, Scope, Tool
@@ -40,7 +40,8 @@ def wait(call: Call, _: Arguments) -> Result:
     ended = time.monotonic() + 20
     while not has_ended() and time.monotonic() < ended:
         time.sleep(0.01)
-    call.engine.add("The wait was over.", source="cancelled")
+    with finishing():  # nothing else is read or written once nobody waits
+        call.engine.add("The wait was over.", source="cancelled")
     return {}
 
 

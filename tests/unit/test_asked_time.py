@@ -10,7 +10,7 @@ import pytest
 
 import clew
 from clew.errors import InputError
-from clew.search.analysis.asked_time import read_asked_time
+from clew.search.analysis.period import read_asked_time
 from clew.testing.fakes import HashEmbedder
 from tests.unit.asked import add, day, new_session
 
@@ -161,52 +161,6 @@ def test_of_two_periods_that_are_compared_each_has_its_turn(engine: clew.Clew) -
     result = engine.search("Compare the budget of the harbour in 2020 with 2024", limit=2)
     assert result.temporal is not None
     assert [label for label, _ in result.temporal.timeline] == ["2020", "2024"]
-
-
-@pytest.mark.parametrize(
-    ("question", "first"),
-    [
-        ("How many Kern pumps did the works sell at the fair before the recall?", "Pumps early"),
-        ("After the recall, how many Kern pumps did the works sell?", "Pumps late"),
-        ("Kern pumps sold at the fair after the recall of the Kern pumps", "Pumps late"),
-    ],
-)
-def test_an_event_that_texts_date_bounds_the_period(
-    engine: clew.Clew, question: str, first: str
-) -> None:
-    titles = [title for title in found(engine, question) if title.startswith("Pumps")]
-    assert titles[0] == first
-    result = engine.search(question)
-    assert any("was taken to be of 14 September 2021" in note for note in result.notes)
-
-
-@pytest.mark.parametrize(
-    "question",
-    [
-        "How many pumps did they sell before the flood?",  # no text speaks of it
-        "Who came after that?",
-    ],
-)
-def test_what_is_no_dated_event_bounds_nothing(engine: clew.Clew, question: str) -> None:
-    session = new_session(engine, question)
-    assert read_asked_time(session).period is None
-
-
-def test_an_appointment_dates_its_event_rather_than_a_note_that_speaks_of_it(
-    tmp_path: Path,
-) -> None:
-    texts = {
-        "Notes": "Talked with Ada about the Kern launch.",
-        "Launch of Kern": "Launch of Kern\n\nAll day.",
-        "Review": "Review of the Kern launch with Ada\n\nIn room 4.",
-    }
-    dates = {"Notes": "2026-11-18", "Launch of Kern": "2026-11-24", "Review": "2026-11-10"}
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        add(engine, texts, dates)
-        session = new_session(engine, "What did Ada say before the launch?", now=day("2026-11-30"))
-        period = read_asked_time(session).period
-    assert period is not None
-    assert period.end == day("2026-11-24")
 
 
 def test_a_filter_on_a_date_that_is_none_says_so(engine: clew.Clew) -> None:

@@ -10,10 +10,12 @@ import pytest
 
 import clew
 from clew.errors import NotFoundError
-from clew.search.strategies import STRATEGIES, WITH_EARLIER
+from clew.search.strategies import EVERYWHERE, STRATEGIES
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.types import Hit
+
+WITH_EARLIER = {name for name, line in STRATEGIES.items() if line.finds in EVERYWHERE}
 
 OTHERS = [
     "The canteen of Vell opens at noon and serves soup.",

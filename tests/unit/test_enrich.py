@@ -344,14 +344,14 @@ def malformed(seed: int) -> str:
     )
 
 
-@pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.nightly)])
-def test_malformed_replies_lose_nothing_and_change_nothing(folder: Path, count: int) -> None:
+@pytest.mark.parametrize("replies", [300, pytest.param(10_000, marks=pytest.mark.nightly)])
+def test_malformed_replies_lose_nothing_and_change_nothing(folder: Path, replies: int) -> None:
     class Malformed(ScriptedLanguageModel):
         def reply(self, request: Request) -> Reply:
-            seed, self.count = self.count, self.count + 1
-            return Reply(text=malformed(seed), finish="stop", model="m")
+            self.made += 1
+            return Reply(text=malformed(self.made), finish="stop", model="m")
 
-        count = 0
+        made = 0
 
     model = Malformed()
     with opened(folder, model, cache=False) as store:
@@ -367,8 +367,8 @@ def test_malformed_replies_lose_nothing_and_change_nothing(folder: Path, count: 
         )
         works: Sequence[Work] = list(task.works([d.id for d in store.documents.list()]))
         failed, unrecorded = 0, list[Outcome]()
-        while model.count < count:
-            work = works[model.count % len(works)]
+        while model.made < replies:
+            work = works[model.made % len(works)]
             try:
                 outcome = task.ask(work)
             except ReplyError:
@@ -381,7 +381,7 @@ def test_malformed_replies_lose_nothing_and_change_nothing(folder: Path, count: 
             if not any(r.mentions or r.relations for r in outcome.readings.values()):
                 unrecorded.append(task.failed(work, "malformed"))
         task.record(unrecorded)
-        assert failed > 0.3 * count
+        assert failed > 0.3 * replies
         assert content(store) == before
         assert len(store.enriching.failures("extract")) == 3
 

@@ -479,8 +479,8 @@ def mutated(chance: random.Random, texts: list[str]) -> str:
     return reply
 
 
-@pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.nightly)])
-def test_malformed_replies_cite_what_is_there(folder: Path, count: int) -> None:
+@pytest.mark.parametrize("replies", [300, pytest.param(10_000, marks=pytest.mark.nightly)])
+def test_malformed_replies_cite_what_is_there(folder: Path, replies: int) -> None:
     chance = random.Random(5)
 
     class Malformed(ScriptedLanguageModel):
@@ -499,7 +499,7 @@ def test_malformed_replies_cite_what_is_there(folder: Path, count: int) -> None:
         tasks = [store.enriching._task(kind, client, None) for kind in KINDS]
         works = [(task, work) for task in tasks for work in task.works(ids, retry=False)]
         there = {c.public_id for c in store.store.chunks(store.store.chunk_ids().tolist())}
-        while model.count < count:
+        while model.count < replies:
             task, work = works[model.count % len(works)]
             try:
                 made = task.ask(work).made
@@ -509,5 +509,5 @@ def test_malformed_replies_cite_what_is_there(folder: Path, count: int) -> None:
             assert set(made.sources) <= there
             assert made.documents
             assert not re.search("[\x00\u202e]", f"{made.title}{made.text}")
-        assert failed > 0.3 * count
+        assert failed > 0.3 * replies
         assert shown(store) == before

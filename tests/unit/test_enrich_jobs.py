@@ -15,8 +15,7 @@ from clew.jobs.kinds import make_runner
 from clew.jobs.runner import JobRunner
 from clew.ports.models import Reply, Request
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
-from clew.tools.documents import DOCUMENT_TOOLS
-from clew.tools.toolbox import Toolbox
+from clew.tools.toolbox import TOOLS, Toolbox
 
 NOTHING = '{"entities": [], "facts": []}'
 DOCUMENTS = 40
@@ -54,9 +53,7 @@ class Desk:
     def __init__(self, folder: Path, model: ScriptedLanguageModel) -> None:
         self.store = clew.open(folder, embedder=HashEmbedder(), language_model=model)
         self.runner: JobRunner = make_runner(self.store, lease_seconds=1)
-        self.tools = Toolbox(
-            self.store, DOCUMENT_TOOLS, profile="full", services={"jobs": self.runner}
-        )
+        self.tools = Toolbox(self.store, TOOLS, profile="full", services={"jobs": self.runner})
 
     def call(self, **arguments: object) -> dict[str, Any]:
         outcome = self.tools.call("enrich", {"kinds": ["extract"], **arguments})

@@ -17,6 +17,7 @@ from clew.indexing.reading.reader import read_file, read_raw
 from clew.search.answer.blocks import RetrievalResult
 from clew.search.retrieval.channels import Ranking
 from clew.search.session import QuerySession
+from clew.search.strategies import Strategy
 from clew.settings import ReadSettings
 from clew.testing.fakes import HashEmbedder
 from clew.types import Document
@@ -81,14 +82,14 @@ class Functional:
 
 def newest(session: QuerySession) -> RetrievalResult:
     """The passages of the newest documents."""
-    newest = sorted(session.channels.by_keyword().ids.tolist(), reverse=True)
-    return RetrievalResult(ranking=Ranking(np.array(newest), np.arange(len(newest), 0.0, -1.0)))
+    ids = np.sort(session.channels.by_keyword().ids)[::-1]
+    return RetrievalResult(ranking=Ranking.in_order(ids))
 
 
 class Newest:
     @hookimpl
     def strategies(self) -> Mapping[str, object]:
-        return {"newest": newest}
+        return {"newest": Strategy(newest, "passages", ("max_hops",))}
 
 
 def test_a_strategy_is_asked_for_by_its_name(tmp_path: Path) -> None:
@@ -98,10 +99,11 @@ def test_a_strategy_is_asked_for_by_its_name(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="unknown strategy 'newest'; expected one of vector"):
             store.search("When did the ferry leave?", strategy="newest")
         with registered(Newest()):
-            found = store.search("When did the ferry leave?", strategy="newest")
+            found = store.search("When did the ferry leave?", strategy="newest", max_hops=2)
 
     assert [hit.chunk.source for hit in found.hits] == ["Friday", "Tuesday", "Monday"]
     assert found.strategy == "newest"
+    assert not any("has no effect" in note for note in found.notes)
 
 
 class NoTool:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
-from clew.search.strategies.temporal import rank_weighted
+from clew.search.strategies.periods import rank_weighted
 from clew.testing.fakes import HashEmbedder
 from tests.unit.asked import add, new_session, titles
 
@@ -79,7 +79,7 @@ def test_each_weight_alone_gives_its_own_order(engine: clew.Clew) -> None:
 def test_hops_stop_where_they_lead_everywhere(
     engine: clew.Clew, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clew.search.strategies.temporal.MAX_FRONTIER", 0)
+    monkeypatch.setattr("clew.search.strategies.periods.MAX_FRONTIER", 0)
     asked = new_session(engine, QUESTION, max_hops=4, weights=(0, 1, 0))
     assert set(rank_weighted(asked).scores["hops"].values()) == {0.0, 1.0}
     assert asked.notes == ["hops stopped after 1: 1 passages were reached"]

@@ -199,7 +199,7 @@ def test_a_folder_of_another_state_of_the_store_is_made_again(
 KILLED = """
 import sys, os, signal
 from pathlib import Path
-from clew.stores.keywords import derived, tantivy_folder
+from clew.stores import keywords as derived, large as tantivy_folder
 import clew
 from clew.stores.keywords import DerivedKeywords
 from clew.stores.sqlite.store import SqliteStore

@@ -15,8 +15,7 @@ import clew
 from clew.search.analysis.analyse import candidate_keys
 from clew.testing.fakes import HashEmbedder
 from clew.text import entity_key
-from clew.tools.memory import MEMORY_TOOLS
-from clew.tools.toolbox import Toolbox
+from clew.tools.toolbox import TOOLS, Toolbox
 
 SIGNS = ("+", "++", "#", "-", "%", "*", "!", "?", "°", "′", "″", "$", "€", "±", "§", "²", "₂", "🎉")
 PAIRS = (
@@ -103,7 +102,7 @@ def test_a_question_asks_for_the_name_with_its_sign(name: str, sign: str) -> Non
 def test_what_is_told_of_one_is_not_told_of_the_other(tmp_path: Path) -> None:
     given_names = list({entity_key(name): name for pair in PAIRS for name in pair}.values())
     with clew.open(tmp_path, embedder=HashEmbedder(dimension=8)) as engine:
-        toolbox = Toolbox(engine, MEMORY_TOOLS, profile="memory")
+        toolbox = Toolbox(engine, TOOLS, profile="memory")
 
         def call(tool: str, **arguments: object) -> dict[str, Any]:
             outcome = toolbox.call(tool, arguments)

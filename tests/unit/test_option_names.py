@@ -20,16 +20,16 @@ PAIRS: dict[str, tuple[str, set[str], set[str]]] = {
         "search",
         set(),
         # What one strategy takes, and how it is printed.
-        {"alpha", "expand", "fusion", "hierarchy", "layer", "level", "sub_questions", "temporal"}
+        {"alpha", "fusion", "hierarchy", "layer", "level", "temporal"}
         | {"citations", "context", "explain"},
     ),
     "find_paths": ("path", set(), set()),
     "entity_timeline": ("timeline", set(), set()),
     "relevant_subgraph": ("subgraph", set(), {"output"}),
-    "list_communities": ("communities", set(), {"reports"}),
-    "list_documents": ("documents", {"limit"}, {"versions"}),
+    "list_communities": ("communities", set(), set()),
+    "list_documents": ("documents", {"limit"}, set()),
     "get_document": ("show", {"document"}, {"entity", "text", "versions"}),
-    "audit": ("audit", set(), {"before", "undo"}),
+    "audit": ("audit", set(), set()),
 }
 
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import clew
-from clew.search.strategies import STRATEGIES
-from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
+from clew.testing.fakes import HashEmbedder
 from tests.unit.asked import add
 
 if TYPE_CHECKING:
@@ -50,52 +49,6 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
 
 def found(result: clew.SearchResult) -> list[str]:
     return [hit.chunk.title for hit in result.hits]
-
-
-# --- sub-questions
-
-
-def test_each_part_of_a_question_is_asked_by_itself(engine: clew.Clew) -> None:
-    question = "Who built the clock of Vell, and who kept bees by the canal?"
-    result = engine.search(question, strategy="vector", sub_questions=True, limit=3)
-    for part in ("Who built the clock of Vell?", "Who kept bees by the canal?"):
-        (best,) = found(engine.search(part, strategy="vector", limit=1))
-        assert best in found(result)
-    assert "no language model was used: the question was split by rule" in result.notes
-
-
-def test_a_language_model_splits_where_there_is_one(tmp_path: Path) -> None:
-    model = ScriptedLanguageModel(["- Who built the clock of Vell?\n- Who kept bees?"])
-    with clew.open(tmp_path, embedder=HashEmbedder(), language_model=model) as engine:
-        add(engine, TEXTS)
-        result = engine.search(
-            "The clock of Vell and bees?", strategy="keyword", sub_questions=True, limit=3
-        )
-        assert model.calls == 1
-        assert {"Morn", "Oss"} <= set(found(result))
-        failed = engine.search("bees and clocks?", strategy="keyword", sub_questions=True)
-        assert failed.hits, "the script has no further answer"
-        assert any("scripted" in note for note in failed.notes)
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_any_strategy_takes_every_step(engine: clew.Clew, strategy: str) -> None:
-    question = "Who built the clock of Vell, and who kept bees by the canal?"
-    plain = engine.search(question, strategy=strategy)
-    wide = engine.search(question, strategy=strategy, sub_questions=True, expand=True)
-    assert set(found(plain)) <= set(found(wide))
-    assert "widen" in wide.timings_ms
-
-
-# --- a wider net
-
-
-def test_widening_finds_what_goes_by_another_name(engine: clew.Clew) -> None:
-    question = "What does the Skerrow Lighthouse Trust burn?"
-    plain = engine.search(question, strategy="keyword")
-    wide = engine.search(question, strategy="keyword", expand=True)
-    assert "oil" not in found(plain)
-    assert "oil" in found(wide)
 
 
 # --- a second reading

@@ -16,8 +16,7 @@ from clew.search.analysis.spelling import MOST_READ, _is_known, _likelihood, rea
 from clew.search.strategies import STRATEGIES
 from clew.testing.fakes import HashEmbedder
 from clew.text import fold
-from clew.tools.memory import MEMORY_TOOLS
-from clew.tools.toolbox import Toolbox
+from clew.tools.toolbox import TOOLS, Toolbox
 from tests.unit.asked import add, new_session
 
 TEXTS = {
@@ -94,7 +93,7 @@ def test_a_name_that_no_text_has_is_no_slip(tmp_path: Path) -> None:
         add(engine, TEXTS)
         assert read_as_spelt(new_session(engine, "Where is the Marlynd?")).notes
         ship = {"name": "Marlynd", "entityType": "ship", "observations": []}
-        made = Toolbox(engine, MEMORY_TOOLS, profile="memory").call(
+        made = Toolbox(engine, TOOLS, profile="memory").call(
             "create_entities", {"entities": [ship]}
         )
         assert not made.is_error

@@ -209,7 +209,7 @@ def forbidden(engine: clew.Clew, name: str) -> set[str]:
         *((strategy, {}) for strategy in EVERY),
         ("hierarchical", {"layer": "document"}),
         ("hierarchical", {"hierarchy": HIERARCHY, "layer": "organisation"}),
-        ("multi_hop", {"max_hops": 3, "expand": True, "sub_questions": True}),
+        ("multi_hop", {"max_hops": 3}),
     ],
     ids=str,
 )

@@ -11,7 +11,7 @@ import pytest
 import clew
 from clew import Clew
 from clew.errors import InputError
-from clew.search.strategies import STRATEGIES, USED_BY
+from clew.search.strategies import STRATEGIES
 from clew.testing.fakes import HashEmbedder
 
 VALUES: dict[str, Any] = {
@@ -39,7 +39,7 @@ def test_an_option_is_taken_by_its_strategies_alone(
     engine: Clew, option: str, strategy: str
 ) -> None:
     given = {option: VALUES[option]} | ({"fusion": "weighted"} if option == "alpha" else {})
-    if strategy in USED_BY[option]:
+    if option in STRATEGIES[strategy].options:
         engine.search("Who built the mill?", strategy=strategy, **given)
         return
     with pytest.raises(InputError) as refused:

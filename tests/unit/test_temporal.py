@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import clew
-from clew.search.strategies.temporal import LIKELY, UNDATED, closeness, moment_of
+from clew.search.strategies.periods import LIKELY, UNDATED, closeness, moment_of
 from clew.testing.fakes import HashEmbedder
 from clew.types import Period
 from tests.unit.asked import add, day, new_session

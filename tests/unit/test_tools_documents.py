@@ -19,9 +19,8 @@ from clew.jobs.kinds import make_runner
 from clew.jobs.runner import JobRunner
 from clew.testing.fakes import HashEmbedder
 from clew.tools.budget import fitting_length, tokens_of, truncate
-from clew.tools.documents import DOCUMENT_TOOLS
 from clew.tools.spec import Caller
-from clew.tools.toolbox import Toolbox, audit_to, subjects
+from clew.tools.toolbox import TOOLS, Toolbox, audit_to, subjects
 from clew.wiring import make_audit
 
 MILL = "Jonas Reed built the mill at Harrow Ford. Jonas Reed learned his trade in Tarn Abbey."
@@ -50,7 +49,7 @@ class Desk:
         self.audit = make_audit(self.engine.state.journal)
         self.toolbox = Toolbox(
             self.engine,
-            DOCUMENT_TOOLS,
+            TOOLS,
             profile="full",
             services={"jobs": self.runner},
             audit=audit_to(self.audit),

@@ -12,9 +12,9 @@ import pytest
 import clew
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.tools.extraction import ANSWER, EXTRACTION_TOOLS
+from clew.tools.extraction import graph_upsert
 from clew.tools.spec import input_schema
-from clew.tools.toolbox import Toolbox
+from clew.tools.toolbox import TOOLS, Toolbox
 
 TOWER = "Ada Morn built the great clock. The quiet smith taught her."
 CANAL = "She came from the old town by the canal. The Quiet Smith lived there, the quiet smith."
@@ -24,7 +24,7 @@ class Client:
     """Calls tools by name."""
 
     def __init__(self, engine: clew.Clew) -> None:
-        self.toolbox = Toolbox(engine, EXTRACTION_TOOLS)
+        self.toolbox = Toolbox(engine, TOOLS)
 
     def __call__(self, name: str, **arguments: object) -> dict[str, Any]:
         outcome = self.toolbox.call(name, arguments)
@@ -54,7 +54,7 @@ def test_passages_come_with_instructions_and_the_schema_of_the_answer(client: Cl
     handed = client("extraction_next")
     assert [p["text"] for p in handed["passages"]] == [TOWER, CANAL]
     assert [p["title"] for p in handed["passages"]] == ["Tower of Vell", "Notes"]
-    assert handed["schema"] == input_schema(ANSWER)
+    assert handed["schema"] == input_schema(graph_upsert.parameters)
     assert "graph_upsert" in handed["instructions"]
     # Texts are data: no word of theirs is where an assistant looks for what to do.
     assert "Ada" not in handed["instructions"]

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 import clew
 from clew.request_end import request
 from clew.testing.fakes import HashEmbedder
-from clew.tools.memory import MEMORY_TOOLS
 from clew.tools.toolbox import TOOLS, Outcome, Toolbox
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ class Client:
     """Calls tools by name."""
 
     def __init__(self, engine: clew.Clew) -> None:
-        self._toolbox = Toolbox(engine, MEMORY_TOOLS, profile="memory")
+        self._toolbox = Toolbox(engine, TOOLS, profile="memory")
 
     def outcome(self, name: str, **arguments: object) -> Outcome:
         return self._toolbox.call(name, arguments)
@@ -79,7 +78,7 @@ def test_what_nobody_waits_for_ends_and_writes_nothing(tmp_path: Path, tool: str
         }[tool]
         with request() as embedder.end:
             embedder.most = before + 20
-            outcome = Toolbox(engine, MEMORY_TOOLS, profile="memory").call(tool, given)
+            outcome = Toolbox(engine, TOOLS, profile="memory").call(tool, given)
 
         assert outcome.is_error
         assert "nothing was written" in outcome.text
@@ -120,11 +119,11 @@ def test_the_tools_are_those_of_the_reference_server() -> None:
         "search_nodes": ["query"],
         "open_nodes": ["names"],
     }
-    required = {t.name: [p.name for p in t.parameters if p.required] for t in MEMORY_TOOLS}
+    tools = [t for t in TOOLS if "memory" in t.profiles]
+    required = {t.name: [p.name for p in t.parameters if p.required] for t in tools}
     assert required == expected
-    fields = {f.name for f in MEMORY_TOOLS[0].parameters[0].fields}
+    fields = {f.name for f in tools[0].parameters[0].fields}
     assert fields == {"name", "entityType", "observations"}
-    assert {t.name for t in TOOLS if "memory" in t.profiles} == set(expected)
 
 
 def test_a_small_graph_has_the_shape_of_the_reference_server(client: Client) -> None:

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import clew
 from clew.testing.fakes import HashEmbedder
-from clew.tools.memory import MEMORY_TOOLS
-from clew.tools.toolbox import Toolbox
+from clew.tools.toolbox import TOOLS, Toolbox
 
 Record: TypeAlias = dict[str, Any]
 
@@ -103,7 +102,7 @@ def test_the_tools_do_as_a_plain_model(
     model = Model()
     folder = tmp_path_factory.mktemp("store")
     with clew.open(folder, embedder=HashEmbedder(dimension=8)) as engine:
-        toolbox = Toolbox(engine, MEMORY_TOOLS, profile="memory")
+        toolbox = Toolbox(engine, TOOLS, profile="memory")
         for name, arguments in script:
             toolbox.call(name, arguments)
             rule: Callable[..., None] = getattr(model, name)

@@ -19,7 +19,7 @@ from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.tools.toolbox import TOOLS
 from clew.web.app import mount, owner
-from clew.web.request import KEY_SECONDS, POLICY, Sessions
+from clew.web.sessions import KEY_SECONDS, POLICY, Sessions
 
 HOST = "http://127.0.0.1:8766"
 READER, OWNER = new_token(), new_token()

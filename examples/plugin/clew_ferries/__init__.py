@@ -40,4 +40,4 @@ def relation_types() -> Sequence[RelationType]:
 @hookimpl
 def tools() -> Sequence[str]:
     """What assistants may call."""
-    return ["clew_ferries.tools:FERRIES_AT"]
+    return ["clew_ferries.tools:ferries_at"]

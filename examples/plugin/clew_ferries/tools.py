@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from clew.tools.spec import FULL, Arguments, Call, Result, Tool, shape, text
+from typing import Annotated
+
+from clew.tools.spec import Call, Limits, Result, operation, shape
 
 
-def ferries_at(call: Call, arguments: Arguments) -> Result:
+@operation("Ferries at a port", shape(ferries="array"))
+def ferries_at(
+    call: Call, port: Annotated[str, "Name of the port.", Limits(blank=False)]
+) -> Result:
     """The ferries that call at a port, by name, with their captains."""
     engine = call.engine
-    port = engine.entities.get(arguments["port"])
+    port_id = engine.entities.get(port).id
     calling = [
         one.from_entity_id
-        for one in engine.store.relations([port.id], limit=1000)
-        if one.relation_type == "calls_at" and one.to_entity_id == port.id
+        for one in engine.store.relations([port_id], limit=1000)
+        if one.relation_type == "calls_at" and one.to_entity_id == port_id
     ]
     names = engine.store.entity_names(calling).values()
     ferries = {one.title: one.metadata for one in engine.entities.described("ferry")}
@@ -23,15 +28,3 @@ def ferries_at(call: Call, arguments: Arguments) -> Result:
             if name in ferries
         ]
     }
-
-
-FERRIES_AT = Tool(
-    name="ferries_at",
-    title="Ferries at a port",
-    description="The ferries that call at a port, with their captains.",
-    parameters=(text("port", "Name of the port.", required=True, blank=False),),
-    result=shape(ferries="array"),
-    run=ferries_at,
-    scope="read",
-    profiles=FULL,
-)

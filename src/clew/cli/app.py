@@ -14,15 +14,8 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from clew.cli.options import (
-    Common,
-    JsonOption,
-    NamespaceOption,
-    StoreOption,
-    VerboseOption,
-    command,
-    silence_driver,
-)
+from clew.cli.common import Common, silence_driver
+from clew.cli.options import JsonOption, NamespaceOption, StoreOption, VerboseOption, command
 from clew.cli.output import write_line
 
 EXIT_STATUSES = (
@@ -33,80 +26,46 @@ EXIT_STATUSES = (
 COMMANDS = {
     "demo": "demo.demo",
     "index": "indexing.index",
-    "watch": "indexing.watch",
-    "search": "search.search",
-    "query": "search.search",
-    "ask": "llm.ask",
-    "chat": "llm.chat",
-    "enrich": "llm.enrich",
-    "extract": "llm.extract",
+    "search": "asking.search",
+    "ask": "asking.ask",
+    "chat": "asking.chat",
+    "enrich": "asking.enrich",
     "documents": "inspect.documents",
     "show": "inspect.show",
     "delete": "indexing.delete",
-    "prune": "graph.prune",
-    "path": "graph.path",
-    "timeline": "graph.timeline",
-    "communities": "graph.communities",
-    "topics": "graph.topics",
-    "subgraph": "graph.subgraph",
+    "path": "find_paths",
+    "timeline": "entity_timeline",
+    "communities": "list_communities",
+    "topics": "inspect.topics",
+    "subgraph": "inspect.subgraph",
     "stats": "inspect.stats",
     "check": "inspect.check",
-    "audit": "inspect.audit",
+    "audit": "audit",
     "reindex": "inspect.reindex",
     "backup": "inspect.backup",
     "restore": "inspect.restore",
     "copy": "inspect.copy",
     "export": "inspect.export",
     "import": "inspect.import_memory",
-    "tools": "serving.tools",
-    "call": "serving.call",
+    "pack": "packs.pack",
+    "tools": "tools.tools",
+    "call": "tools.call",
     "install": "install.install",
     "mcp": "serving.mcp",
     "serve": "serving.serve",
     "ui": "serving.ui",
     "token": "serving.token",
 }
-"""The function of each command, in its module."""
-HIDDEN = ("query", "extract")
-"""Other names of `search` and of `enrich --extract`."""
+"""Each command's function in its module, or the tool that it is made from."""
 GROUPS = {
     "entity": (
         "Look at the entities of the graph, and put right what was taken for one.",
         {
-            "list": "graph.list_entities",
-            "show": "graph.show",
-            "merge": "graph.merge",
-            "split": "graph.split",
-            "suggest": "graph.suggest",
-            "refuse": "graph.refuse",
-            "rename": "graph.rename",
-            "retract": "graph.retract",
-            "pruned": "graph.pruned",
-            "restore": "graph.restore",
-            "neighbors": "graph.neighbors",
-        },
-    ),
-    "llm": (
-        "The language model.",
-        {
-            "check": "llm.check",
-        },
-    ),
-    "relation": (
-        "Put right what the graph states.",
-        {
-            "delete": "graph.delete_relation",
-            "restore": "graph.restore_pruned",
-        },
-    ),
-    "pack": (
-        "What a domain adds to a store: types, formats, tools.",
-        {
-            "list": "packs.list_packs",
-            "show": "packs.show",
-            "enable": "packs.enable",
-            "disable": "packs.disable",
-            "test": "packs.test",
+            "show": "inspect.show_entity",
+            "neighbors": "get_entity_neighbors",
+            "merge": "merge_entities",
+            "split": "split_entity",
+            "rename": "rename_entity",
         },
     ),
 }
@@ -126,13 +85,17 @@ class _Commands(Mapping[str, Any]):
         if name in self._groups:
             text, places = self._groups[name]
             return _Group(name=name, help=text, commands=_Commands(places, {}))
-        if name in self._places:
-            module, _, function = self._places[name].rpartition(".")
+        if name not in self._places:
+            run = resolve_name(self._further()[name][0])
+        elif "." in self._places[name]:
+            module, function = self._places[name].split(".")
             run = getattr(import_module(f"clew.cli.commands.{module}"), function)
         else:
-            run = resolve_name(self._further()[name][0])
+            from clew.cli.commands.tools import made_from
+
+            run = made_from(self._places[name])
         alone = typer.Typer(rich_markup_mode=None, add_completion=False)
-        alone.command(name, hidden=name in HIDDEN)(command(run))
+        alone.command(name)(command(run))
         return get_command(alone)
 
     def _further(self) -> Mapping[str, Sequence[Any]]:

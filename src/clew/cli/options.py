@@ -5,22 +5,15 @@ from __future__ import annotations
 import inspect
 import logging
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Concatenate, ParamSpec, TypeAlias
+from typing import Annotated, Concatenate, ParamSpec, TypeAlias
 
 import typer
 
-from clew.cli.errors import note, reported_errors
-from clew.errors import NotFoundError
-
-if TYPE_CHECKING:
-    from clew import Clew
-    from clew.settings import Settings
-    from clew.types import Entity
-
+from clew.cli.common import Common
+from clew.cli.errors import reported_errors
 
 StoreOption: TypeAlias = Annotated[
     str | None,
@@ -48,9 +41,6 @@ VerboseOption: TypeAlias = Annotated[
 ]
 QuestionArgument: TypeAlias = Annotated[
     list[str], typer.Argument(metavar="QUESTION", help="Words of the question; `-` reads it.")
-]
-NameArgument: TypeAlias = Annotated[
-    str, typer.Argument(metavar="NAME", help="An entity, by any name.")
 ]
 WhereOption: TypeAlias = Annotated[
     list[str] | None,
@@ -182,92 +172,6 @@ def read_namespaces(namespaces: str | None) -> list[str]:
     if not names:
         raise typer.BadParameter("--namespaces names none; expected names with commas between them")
     return names
-
-
-# What every command is given: the store that it works on.
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Common:
-    """The values of the options that every command takes."""
-
-    store: str | None = None
-    namespace: str | None = None
-    json: bool = False
-    verbose: bool = False
-
-    def open(
-        self,
-        *,
-        make: bool = False,
-        packs: Sequence[str] = (),
-        light: bool = False,
-        reads_here: bool = False,
-    ) -> Clew:
-        """The engine on the store that the options name, with packs enabled; a context manager.
-
-        `light` is for what must start quickly (see `clew.settings.light`). With `reads_here`, tools
-        read files of the working directory unless settings open another folder: a person, not a
-        model, names the path. Raises `NotFoundError` where there is no store, unless one may be
-        made.
-        """
-        import clew
-        from clew.settings.light import light_settings
-
-        load = light_settings if light else clew.load_settings
-        settings = load(store=self.store, namespace=self.namespace)
-        if not make:
-            _check_exists(settings)
-        if reads_here and not settings.access.roots:
-            access = settings.access.model_copy(update={"roots": (Path.cwd(),)})
-            settings = settings.model_copy(update={"access": access})
-        return clew.open(settings=settings, packs=packs)
-
-    def over(self, before: Common) -> Common:
-        """These values, and for those not given the ones given before the command's name."""
-        return Common(
-            store=before.store if self.store is None else self.store,
-            namespace=before.namespace if self.namespace is None else self.namespace,
-            json=self.json or before.json,
-            verbose=self.verbose or before.verbose,
-        )
-
-
-def _check_exists(settings: Settings) -> None:
-    """Raise `NotFoundError` where there is no store; what is left of a damaged one is a store."""
-    from clew.wiring import store_exists
-
-    folder = settings.folder
-    if store_exists(settings) or (
-        not settings.on_server and folder.is_dir() and any(folder.iterdir())
-    ):
-        return
-    place = settings.store if settings.on_server else folder
-    raise NotFoundError(
-        f"there is no store {str(place)!r}{_others(settings)}; make one with clew index PATH, or"
-        " name the one that you mean with --store and --namespace"
-    )
-
-
-def _others(settings: Settings) -> str:
-    """The namespaces that there are, where the one asked for is none of them."""
-    if settings.on_server or not settings.stores_folder.is_dir():
-        return ""
-    found = sorted(place.parent.name for place in settings.stores_folder.glob("*/clew.db"))
-    return f" (namespaces there: {', '.join(found[:10])})" if found else ""
-
-
-def matched(engine: Clew, name: str) -> Entity:
-    """The entity that is meant, for commands that only look; a guess is said."""
-    entity, remark = engine.entities.match(name)
-    if remark:
-        note(f"Note: {remark}")
-    return entity
-
-
-def silence_driver() -> None:
-    """Have Neo4j's driver print nothing of its trying again; its errors come as ours."""
-    logging.getLogger("neo4j").addHandler(logging.NullHandler())
 
 
 # A command from a function, with the options that every command takes.

@@ -11,12 +11,12 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeAlias
 
 from clew.cli.safe_stream import SafeStream, printable
 from clew.text import json_text
@@ -118,6 +118,19 @@ def write_whole(path: Path, pieces: Iterable[str]) -> None:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
+def write_out(output: Path | None, pieces: Iterable[str]) -> None:
+    """Write to a file, and say on standard error how much; to standard output where there is none.
+
+    Nothing is said of a device or a pipe, which may be where this would be said.
+    """
+    if output is None:
+        sys.stdout.writelines(pieces)
+        return
+    write_whole(output, pieces)
+    if output.is_file():
+        sys.stderr.write(f"{output.stat().st_size:,} bytes written to {output}\n")
+
+
 def _replace(path: Path, pieces: Iterable[str]) -> None:
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -164,6 +177,29 @@ def stdout_console() -> Console:
     from clew.cli.styled import console
 
     return console(sys.stdout)
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print rows under the names of their columns; nothing where there are none."""
+    from clew.cli.styled import table
+
+    lines = [tuple(row) for row in rows]
+    if lines:
+        stdout_console().print(table(columns, lines))
+
+
+def print_facts(values: Mapping[str, Any]) -> None:
+    """Print names and values in two columns."""
+    from clew.cli.styled import facts
+
+    stdout_console().print(facts(values))
+
+
+def print_below(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print a table, and a blank line before it; nothing where it has no rows."""
+    if rows:
+        write_line("")
+        print_table(columns, rows)
 
 
 def stderr_console() -> Console:

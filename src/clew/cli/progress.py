@@ -6,13 +6,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from clew.cli.errors import note
 from clew.cli.output import stderr_console
-
-if TYPE_CHECKING:
-    from rich.progress import Progress, ProgressColumn, TaskID
 
 Report: TypeAlias = Callable[[str, int, int | None], None]
 """Called with a step's name, how much of it is done, and how much there is (None: unknown)."""
@@ -34,8 +31,48 @@ def reporting(*, bars: bool) -> Iterator[Report]:
     if not bars:
         yield lambda step, done, total: None
         return
-    with _progress() as progress:
-        yield _bars(progress)
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TaskID,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
+
+    class RateColumn(ProgressColumn):
+        """Units a second."""
+
+        def render(self, task: Task) -> Text:
+            speed = task.finished_speed or task.speed
+            return Text("" if speed is None else f"{speed:,.1f}/s", style="progress.data.speed")
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        RateColumn(),
+        TimeRemainingColumn(),
+    )
+    tasks: dict[str, TaskID] = {}
+    with Progress(
+        *columns,
+        console=stderr_console(),
+        transient=True,
+        # What is printed meanwhile keeps its way out: rich would read escape sequences in it.
+        redirect_stdout=False,
+        redirect_stderr=False,
+    ) as progress:
+
+        def report(step: str, done: int, total: int | None) -> None:
+            if step not in tasks:
+                tasks[step] = progress.add_task(step, total=total)
+            progress.update(tasks[step], completed=done, total=total)
+
+        yield report
 
 
 @contextmanager
@@ -87,50 +124,3 @@ def _lines() -> Report:
         shown.clear()
 
     return report
-
-
-def _bars(progress: Progress) -> Report:
-    tasks: dict[str, TaskID] = {}
-
-    def report(step: str, done: int, total: int | None) -> None:
-        if step not in tasks:
-            tasks[step] = progress.add_task(step, total=total)
-        progress.update(tasks[step], completed=done, total=total)
-
-    return report
-
-
-def _progress() -> Progress:
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        _rate_column(),
-        TimeRemainingColumn(),
-        console=stderr_console(),
-        transient=True,
-        redirect_stdout=False,
-        redirect_stderr=False,
-    )
-
-
-def _rate_column() -> ProgressColumn:
-    from rich.progress import ProgressColumn, Task
-    from rich.text import Text
-
-    class RateColumn(ProgressColumn):
-        """Units a second."""
-
-        def render(self, task: Task) -> Text:
-            speed = task.finished_speed or task.speed
-            return Text("" if speed is None else f"{speed:,.1f}/s", style="progress.data.speed")
-
-    return RateColumn()

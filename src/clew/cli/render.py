@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from dateutil.relativedelta import relativedelta
-from rich.table import Table
-from rich.text import Text
 
-from clew.cli.output import Page, Pieces, shown_source
+from clew.cli.errors import note
+from clew.cli.output import (
+    Page,
+    Pieces,
+    print_facts,
+    print_table,
+    shown_source,
+    stdout_page,
+    write_line,
+)
 from clew.cli.safe_stream import printable
 from clew.search.strategies.entity_graph import TOGETHER
-from clew.text import one_line, question_terms, terms
+from clew.text import counted, one_line, question_terms, quoted, terms
 from clew.types import (
     ContextPart,
     Hit,
@@ -190,23 +197,6 @@ def print_thread(page: Page, path: Sequence[PathStep], end: str) -> None:
     page.print([(one_line(end), "bold")], behind=INDENT + arrow)
 
 
-def print_path(page: Page, way: Sequence[RelationEvidence]) -> None:
-    """Draw a path between two entities: a line for each tie, and the sentence that says so."""
-    page.print([(f"{len(way)} hop{'s' if len(way) > 1 else ''}", "bold")])
-    for tie in way:
-        # A sentence that names both has no direction.
-        how = " — " if tie.relation == TOGETHER else f" — {tie.relation} → "
-        head, tail = one_line(tie.head), one_line(tie.tail)
-        page.print([(head, ENTITY), (how, ""), (tail, ENTITY)], behind=INDENT)
-        if tie.evidence:
-            said = [(f"“{one_line(tie.evidence)}”", "italic")]
-            if tie.provenance is not None:
-                place = tie.provenance.title or tie.provenance.source
-                said.append((f" ({one_line(place)})", f"italic {FAINT}"))
-            page.print(said, behind=INDENT * 2)
-    page.print([])
-
-
 def _passage(hit: Hit, asked: frozenset[str]) -> Pieces:
     """The passage with the answering sentence and the question's words marked."""
     language = hit.chunk.language
@@ -297,54 +287,79 @@ def _midnight(when: datetime) -> bool:
     return when == when.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-# Tables and fact sheets of what a store holds.
+# What a tool found, by the type of its result.
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
-    """A table whose numbers stand to the right; cells are plain text."""
-    lines = [tuple(row) for row in rows]
-    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for number, name in enumerate(columns):
-        numeric = bool(lines) and all(isinstance(row[number], (int, float)) for row in lines)
-        drawn.add_column(name, justify="right" if numeric else "left", overflow="fold")
-    for row in lines:
-        drawn.add_row(*(Text(shown(cell)) for cell in row))
-    return drawn
+def print_content(content: Mapping[str, Any]) -> None:
+    """Print the things found, or else what was done; notes, and what is left out, as notes."""
+    lists = {name: value for name, value in content.items() if isinstance(value, list)}
+    notes = list(lists.pop("notes", ()))
+    results = {n: v for n, v in lists.items() if not v or isinstance(v[0], dict)}
+    for name, items in results.items():
+        if items:
+            _PRINTED.get(name, _print_items)(items)
+    if not results:
+        around = ("success", "notes", "search_params")
+        print_facts({n: v for n, v in content.items() if n not in around})
+    elif not notes and not any(results.values()):
+        notes.append("nothing found")
+    if content.get("left_out"):
+        notes.append(f"{content['left_out']:,} more do not fit; ask for less at a time")
+    if content.get("next_cursor"):
+        notes.append(f"there is more: --cursor {content['next_cursor']}")
+    for remark in notes:
+        note(f"Note: {remark}")
 
 
-def facts(values: Mapping[str, Any]) -> Table:
-    """Names and values in two columns; nested names are joined with dots."""
-    drawn = Table.grid(padding=(0, 2))
-    drawn.add_column(style="bold", no_wrap=True)
-    drawn.add_column(overflow="fold")
-    for name, value in _flat(values):
-        drawn.add_row(printable(name), Text(shown(value)))
-    return drawn
+def _print_items(items: Sequence[Mapping[str, Any]]) -> None:
+    """Print things as a table, a column for each field that any of them has."""
+    columns = dict.fromkeys(name for item in items for name in item)
+    rows = [[item.get(name) for name in columns] for item in items]
+    print_table([name.replace("_", " ") for name in columns], rows)
 
 
-def shown(value: object) -> str:
-    """A value for a reader: times in UTC to the second, large numbers with separators.
-
-    Text is printable from the start, since a table measures it.
-    """
-    if value is None:
-        return ""
-    if isinstance(value, datetime):
-        return value.isoformat(sep=" ", timespec="seconds").replace("+00:00", " UTC")
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:,.3f}"
-    if isinstance(value, (list, tuple)):
-        return ", ".join(shown(item) for item in value)
-    return printable(str(value))
+def _print_paths(paths: Sequence[Mapping[str, Any]]) -> None:
+    """Draw paths between two entities: a line for each tie, and the sentence that says so."""
+    page = stdout_page()
+    for path in paths:
+        page.print([(counted(path["hops"], "hop"), "bold")])
+        for tie in path["ties"]:
+            # A sentence that names both has no direction.
+            how = " — " if tie["relation"] == TOGETHER else f" — {tie['relation']} → "
+            head, tail = one_line(tie["from"]), one_line(tie["to"])
+            page.print([(head, ENTITY), (how, ""), (tail, ENTITY)], behind=INDENT)
+            if tie["evidence"]:
+                said = [(f"“{one_line(tie['evidence'])}”", "italic")]
+                if tie["source"] is not None:
+                    said.append((f" ({one_line(_title(tie['source']))})", f"italic {FAINT}"))
+                page.print(said, behind=INDENT * 2)
+        page.print([])
 
 
-def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
+def _print_timeline(entries: Sequence[Mapping[str, Any]]) -> None:
+    rows = []
+    for entry in entries:
+        start, end = (at and datetime.fromisoformat(at) for at in (entry["from"], entry["until"]))
+        when = entry["when"] or date_range(start, end)
+        rows.append((when, entry["text"], _title(entry["source"])))
+    print_table(("when", "what", "source"), rows)
+
+
+def _print_communities(found: Sequence[Mapping[str, Any]]) -> None:
+    """Print reports in Markdown, each with the documents that it is made of."""
+    for one in found:
+        sources = [f"[{n}] {one_line(source)}" for n, source in enumerate(one["sources"], start=1)]
+        head = f"# {one_line(one['title'])}\n\n{quoted(one['summary'])}\n\nSources:\n"
+        write_line("\n".join([head, *sources, ""]))
+
+
+def _title(source: Mapping[str, Any] | None) -> str:
+    return "" if source is None else source["title"] or source["source"]
+
+
+_PRINTED: Mapping[str, Callable[[Sequence[Mapping[str, Any]]], None]] = {
+    "paths": _print_paths,
+    "timeline": _print_timeline,
+    "communities": _print_communities,
+}
+"""How things are printed, by the name of their list in a result; others are a table."""

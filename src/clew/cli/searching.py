@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from clew.cli.errors import INCOMPLETE, note
-from clew.cli.options import Common
+from clew.cli.common import Common, silence_driver
+from clew.cli.errors import INCOMPLETE, note, reported_errors
 from clew.cli.output import stdout_page, write_json, write_line
 from clew.cli.progress import steps
 
@@ -15,24 +15,14 @@ if TYPE_CHECKING:
     from clew.types import SearchResult
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What of a result is printed, where it is not JSON: see the options of the same names."""
-
-    context: bool = False
-    citations: bool = False
-    explain: bool = False
-
-
-ALL = Shown()
-
-
 def run_search(
     common: Common,
     question: str,
     *,
     names: Sequence[str] = (),
-    shown: Shown = ALL,
+    context: bool = False,
+    citations: bool = False,
+    explain: bool = False,
     strategy: str | None = None,
     **options: Any,  # noqa: ANN401 - those of `Search.__call__`
 ) -> None:
@@ -48,20 +38,20 @@ def run_search(
     if common.json:
         write_json(result.to_dict())
     else:
-        _print(result, shown)
+        if context:
+            write_line(result.context.text)
+        else:
+            print_result(result, explain=explain)
+        if citations:
+            from clew.search.answer.blocks import format_citations
+
+            write_line(f"\nSources:\n{format_citations(result)}")
+        for remark in result.notes:
+            note(f"Note: {remark}")
+        if not result.hits:
+            note("Nothing found.")
     if not result.reached and result.hits:
         raise SystemExit(INCOMPLETE)
-
-
-def _print(result: SearchResult, shown: Shown) -> None:
-    """Print the context alone, its sources behind it, or the passages; then the notes."""
-    if shown.context:
-        write_line(result.context.text)
-        if shown.citations:
-            write_line(_sources(result))
-    else:
-        print_result(result, explain=shown.explain)
-    _print_notes(result)
 
 
 def print_result(result: SearchResult, limit: int | None = None, *, explain: bool = False) -> None:
@@ -73,19 +63,6 @@ def print_result(result: SearchResult, limit: int | None = None, *, explain: boo
         print_route(page, result)
     print_parts(page, result)
     print_passages(page, result, limit, explain=explain)
-
-
-def _sources(result: SearchResult) -> str:
-    from clew.search.answer.blocks import format_citations
-
-    return f"\nSources:\n{format_citations(result)}"
-
-
-def _print_notes(result: SearchResult) -> None:
-    for remark in result.notes:
-        note(f"Note: {remark}")
-    if not result.hits:
-        note("Nothing found.")
 
 
 # The quick way into `clew search`: plain arguments are read without typer, which is slow to load.
@@ -102,12 +79,11 @@ TEXTS = {
 }
 """Options with a value."""
 FLAGS = {"--json": "json"}
-NAMES = ("search", "query")
 
 
 def read_plainly(arguments: Sequence[str]) -> dict[str, Any] | None:
     """The question and the options by name; None where anything is not plain."""
-    rest = iter(arguments[1:] if arguments and arguments[0] in NAMES else ())
+    rest = iter(arguments[1:] if arguments[:1] == ["search"] else ())
     given: dict[str, Any] = {}
     words: list[str] = []
     for argument in rest:
@@ -132,11 +108,6 @@ def read_plainly(arguments: Sequence[str]) -> dict[str, Any] | None:
 
 def search_plainly(given: Mapping[str, Any]) -> NoReturn:
     """Search for what `read_plainly` read, and end as the command does, by `SystemExit`."""
-    from clew.cli.errors import reported_errors
-    from clew.cli.options import Common, silence_driver
-
-    pass
-
     silence_driver()
     common = {name: given[name] for name in ("store", "namespace", "json") if name in given}
     with reported_errors():

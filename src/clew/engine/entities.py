@@ -424,11 +424,12 @@ def prune(state: EngineState, below: float, dry_run: bool, entities: bool) -> Pr
 
 def restore(state: EngineState, names: Sequence[str]) -> int:
     """See `Graph.restore_names`."""
-    pruned = {name.casefold(): key for key, name in state.store.pruned_names().items()}
+    known = state.store.pruned_names()
+    pruned = {name.casefold(): key for key, name in known.items()}
     for name in names:
         if name.casefold() not in pruned:
             raise NotFoundError(
-                f"{name!r} was not pruned; the names that were are in `clew entity pruned`"
+                f"{name!r} was not pruned; the names that were are {sorted(known.values())}"
             )
     with state.writing:
         return state.store.restore_names({pruned[name.casefold()] for name in names})

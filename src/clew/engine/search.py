@@ -65,8 +65,6 @@ class SearchOptions(TypedDict, total=False):
     hierarchy: str | None
     level: int | None
     min_confidence: float | None
-    expand: bool
-    sub_questions: bool
     rerank: bool
     model_filter: bool | None
     model: LanguageModel | None

@@ -61,8 +61,8 @@ if TYPE_CHECKING:
     Properties = tuple[str, str, str, dict[str, Any]]
 
 
-NAMES_KEPT, VIEWS_KEPT = 4096, 3
-"""Names of entities whose embedding is kept; parts of the graph."""
+VIEWS_KEPT = 3
+"""Parts of the graph that are kept."""
 
 
 class Models(TypedDict, total=False):
@@ -93,8 +93,6 @@ class EngineState:
         """What answers as a language model; None where none is configured or given."""
         self.query_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(settings.search.cache)
         """Embeddings of questions asked before."""
-        self.name_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(NAMES_KEPT)
-        """Embeddings of entities' names."""
         self.views: RecentlyUsed[Hashable, Any] = RecentlyUsed(VIEWS_KEPT)
         """What the explorer showed of the graph, by generation and by what was wanted."""
         self.vector_index = make_vector_index(settings, self.store, self.embedder)

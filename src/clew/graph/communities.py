@@ -83,7 +83,11 @@ def length_norm(counts: Ints) -> Values:
 
 def outline(snapshot: Snapshot, graph: EntityGraph, partition: Partition, ids: Ids) -> ReportPlan:
     """What reports of some communities of one level (ids, sorted) should speak of."""
-    community = _places(graph, partition, ids)
+    place, hit = find_sorted(ids, partition.members[:, 0])
+    community = np.full(len(graph.entity_ids), -1, dtype=np.int64)
+    rows, known = find_sorted(graph.entity_ids, partition.members[hit, 1])
+    community[rows[known]] = place[hit][known]
+    community = community
     heads = np.repeat(np.arange(len(graph.entity_ids)), np.diff(graph.starts))
     inside = np.flatnonzero(
         (community[heads] == community[graph.neighbours]) & (community[heads] >= 0)
@@ -91,7 +95,13 @@ def outline(snapshot: Snapshot, graph: EntityGraph, partition: Partition, ids: I
     member = np.flatnonzero(community >= 0)
     centrality = _centrality(graph, heads, inside, community, len(ids))
     best = best_of_groups(community[member], centrality[member], len(ids), CENTRAL)
-    mentions = _mentions(snapshot, graph, community)
+    # Rows of sentences and, of the entity graph, what each names; contexts left out.
+    spoken = np.repeat(np.arange(snapshot.sentences), np.diff(snapshot.sentence_entities.starts))
+    rows, known = find_sorted(graph.entity_ids, snapshot.entity_ids)
+    entity = rows[snapshot.sentence_entities.items]
+    context = snapshot.sentence_starts[snapshot.sentence_chunk[spoken]] == spoken
+    kept = known[snapshot.sentence_entities.items] & ~context
+    mentions = spoken[kept], entity[kept]
     return ReportPlan(
         ids=ids,
         community=community,
@@ -101,24 +111,6 @@ def outline(snapshot: Snapshot, graph: EntityGraph, partition: Partition, ids: I
         relations=_best_relations(graph, heads, inside, community, len(ids)),
         title_chunks=_title_chunks(snapshot, mentions, community, len(ids)),
     )
-
-
-def _places(graph: EntityGraph, partition: Partition, ids: Ids) -> Ints:
-    place, hit = find_sorted(ids, partition.members[:, 0])
-    community = np.full(len(graph.entity_ids), -1, dtype=np.int64)
-    rows, known = find_sorted(graph.entity_ids, partition.members[hit, 1])
-    community[rows[known]] = place[hit][known]
-    return community
-
-
-def _mentions(snapshot: Snapshot, graph: EntityGraph, community: Ints) -> tuple[Ints, Ints]:
-    """Rows of sentences and, of the entity graph, what each names; contexts left out."""
-    spoken = np.repeat(np.arange(snapshot.sentences), np.diff(snapshot.sentence_entities.starts))
-    rows, known = find_sorted(graph.entity_ids, snapshot.entity_ids)
-    entity = rows[snapshot.sentence_entities.items]
-    context = snapshot.sentence_starts[snapshot.sentence_chunk[spoken]] == spoken
-    kept = known[snapshot.sentence_entities.items] & ~context
-    return spoken[kept], entity[kept]
 
 
 def _best_sentences(

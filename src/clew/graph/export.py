@@ -188,7 +188,19 @@ def read_subgraph(
     for edge, pair in pairs.items():
         edges += [_stated(relation, texts) for relation in stated[edge]]
         if not stated[edge]:
-            edges.append(_shared(graph, edge, _ids(graph, pair), texts))
+            ends = _ids(graph, pair)
+            strength = float(graph.strengths[edge])
+            edges.append(
+                Edge(
+                    id=None,
+                    from_entity_id=ends[0],
+                    to_entity_id=ends[1],
+                    relation_type=SHARED,
+                    weight=strength / (1 + strength),
+                    is_causal=False,
+                    evidence=_sentence(texts, int(graph.chunks[edge]), int(graph.sentences[edge])),
+                )
+            )
     return NamedGraph(nodes=tuple(nodes), edges=tuple(edges))
 
 
@@ -231,21 +243,6 @@ def _stated(relation: Relation, texts: Mapping[int, Sequence[str]]) -> Edge:
         weight=relation.weight,
         is_causal=relation.is_causal,
         evidence=_sentence(texts, relation.chunk_id, relation.sentence),
-    )
-
-
-def _shared(
-    graph: EntityGraph, edge: int, ends: tuple[int, int], texts: Mapping[int, Sequence[str]]
-) -> Edge:
-    strength = float(graph.strengths[edge])
-    return Edge(
-        id=None,
-        from_entity_id=ends[0],
-        to_entity_id=ends[1],
-        relation_type=SHARED,
-        weight=strength / (1 + strength),
-        is_causal=False,
-        evidence=_sentence(texts, int(graph.chunks[edge]), int(graph.sentences[edge])),
     )
 
 

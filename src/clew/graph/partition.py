@@ -269,7 +269,23 @@ def partition(graph: EntityGraph, previous: Partition | None = None) -> Partitio
     """
     state = _EdgeState.of(graph)
     if previous is None:
-        return _assemble(state, *_single(state), _nothing(), moved=0)
+        none = np.empty(0, dtype=np.int64)
+        return _assemble(
+            state,
+            *_single(state),
+            Partition(
+                ids=none,
+                levels=none,
+                parents=none,
+                members=none.reshape(0, 2),
+                entity_ids=none,
+                neighbourhoods=none,
+                strengths=none.astype(np.float32),
+                moved=0,
+                next_id=1,
+            ),
+            moved=0,
+        )
     changed, rescaled = _compare(state, previous)
     moved = previous.moved + len(changed)
     if moved > REDONE_SHARE * len(state.entity_ids):
@@ -303,7 +319,11 @@ class _EdgeState:
         counts = np.diff(graph.starts)
         first = graph.starts[:-1][counts > 0]
         whole = weighted(graph)
-        hashes = _scatter(graph.entity_ids)[graph.neighbours]
+        # Numbers that look random, so that sums of them tell sets apart (SplitMix64, Steele 2014).
+        code = (graph.entity_ids.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        code = (code ^ (code >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        code = (code ^ (code >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        hashes = (code ^ (code >> np.uint64(31)))[graph.neighbours]
         return cls(
             graph=whole,
             entity_ids=graph.entity_ids[counts > 0],
@@ -323,14 +343,6 @@ def weighted(graph: EntityGraph) -> WeightedGraph:
 
 def _run_sums(values: NDArray[np.generic], starts: Ints) -> NDArray[np.generic]:
     return np.add.reduceat(values, starts) if len(starts) else values[:0]
-
-
-def _scatter(ids: Ids) -> NDArray[np.uint64]:
-    """Numbers that look random, so that sums of them tell sets apart (SplitMix64, Steele 2014)."""
-    code = (ids.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    code = (code ^ (code >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    code = (code ^ (code >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return code ^ (code >> np.uint64(31))
 
 
 def _compare(state: _EdgeState, previous: Partition) -> tuple[Ids, _EdgeState]:
@@ -463,18 +475,3 @@ def _below(before: Partition, ids: Ids, levels: Ints) -> tuple[Ints, Ints]:
     below = np.setdiff1d(np.flatnonzero(root >= 0), own)
     rise = (before.levels[own] - levels)[root[below]]
     return below, rise
-
-
-def _nothing() -> Partition:
-    none = np.empty(0, dtype=np.int64)
-    return Partition(
-        ids=none,
-        levels=none,
-        parents=none,
-        members=none.reshape(0, 2),
-        entity_ids=none,
-        neighbourhoods=none,
-        strengths=none.astype(np.float32),
-        moved=0,
-        next_id=1,
-    )

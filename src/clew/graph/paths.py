@@ -279,20 +279,17 @@ def all_paths(
     if start == end:
         return Paths(paths=(Path((start,), ()),))
     meter = Limits(budget or Budget(), SEARCH)
-    distances = _hops_to(graph, end, max_hops - 1, meter)
+    # (E,) hops to an entity; more than any path has for those that are further than `depth`.
+    depth = max_hops - 1
+    spread = BreadthFirstSearch(graph, [end], meter)
+    while spread.depth < depth and len(spread.level) and meter.within_limits:
+        spread.hop()
+    distances = np.where(spread.hops < 0, MAX_HOPS + 1, spread.hops)
     found: list[Path] = []
     for hops in range(1, max_hops + 1):
         if len(found) < limit and meter.within_limits:
             found += _paths_of(graph, start, end, hops, distances, meter)[: limit - len(found)]
     return Paths(paths=tuple(found), limits_hit=meter.limits_hit)
-
-
-def _hops_to(graph: EntityGraph, end: int, depth: int, meter: Limits) -> Ints:
-    """(E,) hops to an entity; more than any path has for those that are further than `depth`."""
-    spread = BreadthFirstSearch(graph, [end], meter)
-    while spread.depth < depth and len(spread.level) and meter.within_limits:
-        spread.hop()
-    return np.where(spread.hops < 0, MAX_HOPS + 1, spread.hops)
 
 
 def _paths_of(

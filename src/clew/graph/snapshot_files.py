@@ -222,24 +222,28 @@ def _newest(folder: Path, generation: int) -> Snapshot | None:
     for path in sorted(files, key=files.__getitem__, reverse=True):
         if files[path] <= generation:
             try:
-                return _with_changes(_read_file(path, files[path]), folder, generation)
+                # Raises `ValueError` where a file is damaged, or of another format, `KeyError`,
+                # `OSError`.
+                mapped = MappedArrays(path)
+                if not mapped.is_sound():
+                    raise ValueError(f"{path} is damaged")
+                arrays = {name: np.asarray(array) for name, array in mapped.arrays.items()}
+                version, mentions_version = arrays["numbers"].tolist()
+                if version != FORMAT:
+                    raise ValueError(f"format {version} of {path.name} is not {FORMAT}")
+                return _with_changes(
+                    Snapshot.restore(
+                        _columns(arrays),
+                        arrays,
+                        generation=files[path],
+                        mentions_version=mentions_version,
+                    ),
+                    folder,
+                    generation,
+                )
             except (KeyError, ValueError):
                 _log.warning("%s is damaged or of another version; it is made again", path)
                 remove_files([path])
             except OSError:
                 pass  # another process has removed it
     return None
-
-
-def _read_file(path: Path, generation: int) -> Snapshot:
-    """Raises `ValueError` where a file is damaged, or of another format, `KeyError`, `OSError`."""
-    mapped = MappedArrays(path)
-    if not mapped.is_sound():
-        raise ValueError(f"{path} is damaged")
-    arrays = {name: np.asarray(array) for name, array in mapped.arrays.items()}
-    version, mentions_version = arrays["numbers"].tolist()
-    if version != FORMAT:
-        raise ValueError(f"format {version} of {path.name} is not {FORMAT}")
-    return Snapshot.restore(
-        _columns(arrays), arrays, generation=generation, mentions_version=mentions_version
-    )

@@ -312,7 +312,17 @@ def overview(store: Store, graph: EntityGraph, limit: int = 10) -> GraphOverview
     passing = betweenness(graph)
     central = np.lexsort((np.arange(len(passing)), -passing))[:limit]
     found = cut_vertices(graph)
-    ends = _edge_ends(graph, found.bridges[:limit])
+    edges = found.bridges[:limit]
+    entries = np.flatnonzero(np.isin(graph.edges, edges))
+    owners = np.searchsorted(graph.starts, entries, side="right") - 1
+    rows_of = {
+        int(edge): (int(owner), int(neighbour))
+        for edge, owner, neighbour in zip(
+            graph.edges[entries], owners, graph.neighbours[entries], strict=True
+        )
+        if owner < neighbour
+    }
+    ends = [rows_of[edge] for edge in edges.tolist()]
     between = central[passing[central] > 0].tolist()
     cut = found.entities[:limit].tolist()
     names = _names(store, graph, {*cut, *(row for pair in ends for row in pair)})
@@ -376,20 +386,6 @@ def _ranked(
         )
         for row, entity in zip(known, applied, strict=True)
     )
-
-
-def _edge_ends(graph: EntityGraph, edges: Ints) -> list[tuple[int, int]]:
-    """The rows at both ends of each edge, in the order of the edges given."""
-    entries = np.flatnonzero(np.isin(graph.edges, edges))
-    owners = np.searchsorted(graph.starts, entries, side="right") - 1
-    ends = {
-        int(edge): (int(owner), int(neighbour))
-        for edge, owner, neighbour in zip(
-            graph.edges[entries], owners, graph.neighbours[entries], strict=True
-        )
-        if owner < neighbour
-    }
-    return [ends[edge] for edge in edges.tolist()]
 
 
 def _names(store: Store, graph: EntityGraph, rows: Iterable[int]) -> dict[int, str]:

@@ -120,14 +120,24 @@ def find_themes(on: Adjacency, snapshot: Snapshot) -> tuple[Ints, Values]:
     """
     topics = len(on.starts) - 1
     topic = np.repeat(np.arange(topics), np.diff(on.starts))
-    stretch = _stretches(snapshot)[on.items]
+    # (C,) a number for the stretch of its document that each passage stands in.
+    documents = snapshot.columns.documents
+    begins = np.append(True, documents[1:] != documents[:-1])[: len(documents)]
+    ordinal = np.arange(len(documents)) - np.flatnonzero(begins)[np.cumsum(begins) - 1]
+    stretch = (np.cumsum(ordinal % _STRETCH == 0) - 1)[on.items]
     codes, counts = np.unique(stretch * max(topics, 1) + topic, return_counts=True)
     where, which = np.divmod(codes, max(topics, 1))
     spread = np.bincount(which, minlength=topics)
     kept = best_of_groups(
         where, counts.astype(np.float64), int(where.max(initial=-1)) + 1, _PER_STRETCH
     )
-    first, second = _pairs(kept)
+    # All ordered pairs of different items of one row.
+    counts = np.diff(kept.starts)
+    owner = np.repeat(np.arange(len(counts)), counts)
+    entries, place = kept.entries(owner)
+    first, second = kept.items[place], kept.items[entries]
+    apart = first != second
+    first, second = first[apart], second[apart]
     heads, tails = which[first], which[second]
     weights = 1 / np.sqrt(spread[heads] * spread[tails])
     graph = WeightedGraph.from_pairs(heads, tails, weights, topics)
@@ -153,24 +163,6 @@ def _join_others(themes: Ints, where: Ints, which: Ints, kept: Adjacency) -> Int
     joined = themes.copy()
     joined[topic] = best  # the last of each topic, which it shares most with, stays
     return joined
-
-
-def _stretches(snapshot: Snapshot) -> Ints:
-    """(C,) a number for the stretch of its document that each passage stands in."""
-    documents = snapshot.columns.documents
-    begins = np.append(True, documents[1:] != documents[:-1])[: len(documents)]
-    ordinal = np.arange(len(documents)) - np.flatnonzero(begins)[np.cumsum(begins) - 1]
-    return np.cumsum(ordinal % _STRETCH == 0) - 1
-
-
-def _pairs(rows: Adjacency) -> tuple[Ints, Ints]:
-    """All ordered pairs of different items of one row."""
-    counts = np.diff(rows.starts)
-    owner = np.repeat(np.arange(len(counts)), counts)
-    entries, place = rows.entries(owner)
-    first, second = rows.items[place], rows.items[entries]
-    apart = first != second
-    return first[apart], second[apart]
 
 
 # --- topics ------------------------------------------------------------------------------

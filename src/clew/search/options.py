@@ -79,10 +79,6 @@ class Options:
     """Declared, such as `person -works_at-> organisation`; empty: the outline of documents."""
     level: int | None = None
     """Level of communities, 0 for the coarsest; None: the finest that fits the budget."""
-    expand: bool = False
-    """Also search for aliases, synonyms and neighbours of the question's entities."""
-    sub_questions: bool = False
-    """Ask each part of a question that has several, and fuse by the maximum."""
     rerank: bool = True
     """Use the reranker where one is configured."""
     model_filter: bool | None = None

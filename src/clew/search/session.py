@@ -169,13 +169,18 @@ class QuerySession:
         """The strategy that the question's own words ask for, and why."""
         from clew.search.analysis.route import route
 
-        features, model = self._features, self.options.model or self.resources.language_model
+        features, model = self._features, self.model
         with self.timings.step("route"):
             if model is None or not self.resources.settings.llm.routing:
                 return route(self.question, features, self.resources.preferences.strategies)
             from clew.search.analysis.route import route_with_model
 
             return route_with_model(model, self.question, features)
+
+    @property
+    def model(self) -> LanguageModel | None:
+        """The language model that is asked: the caller's, else the store's."""
+        return self.options.model or self.resources.language_model
 
     @property
     def alpha(self) -> float:
@@ -418,10 +423,6 @@ class SearchResources(Protocol):
     @property
     def query_vectors(self) -> RecentlyUsed[str, Vector]:
         """Embeddings of earlier questions."""
-
-    @property
-    def name_vectors(self) -> RecentlyUsed[str, Vector]:
-        """Embeddings of entities' names."""
 
     @property
     def snapshot(self) -> Snapshot:

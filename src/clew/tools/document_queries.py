@@ -1,10 +1,12 @@
-"""What `query_documents` answers: what the strategy made, then passages, within its budget."""
+"""What is asked of documents: passages, answers, texts, each within its budget of tokens."""
 
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
+from clew.search.options import RAG_TYPES
 from clew.text import one_line, question_terms, sentences, terms, whole_number
 from clew.tools.budget import (
     fitting,
@@ -16,12 +18,25 @@ from clew.tools.budget import (
     tokens_of,
     truncate,
 )
+from clew.tools.spec import (
+    CORE,
+    Call,
+    Cursor,
+    Limits,
+    MaxTokens,
+    Result,
+    Until,
+    Where,
+    between,
+    operation,
+    shape,
+)
+from clew.types.results import AnswerMode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
     from clew.engine import Engine
-    from clew.tools.spec import Arguments, Call, Result
     from clew.types import DocumentInfo, StoredChunk
 
     Count = Callable[[str], int]
@@ -61,10 +76,62 @@ _PLACE = (
 _NO_GRAPH: Mapping[str, Any] = {"entities": [], "relationships": [], "path": []}
 
 
-def query(call: Call, arguments: Arguments) -> Result:
-    """`query_documents`."""
-    count = call.engine.state.embedder.count_tokens
-    return as_told(_asked(call, arguments), arguments["max_tokens"], count)
+Asked = Annotated[str, "The question, in words.", Limits(max_length=10_000, blank=False)]
+Namespaces = Annotated[
+    Sequence[str],
+    "Collections asked too. Default: this.",
+    Limits(max_items=20, max_length=64),
+]
+ByModel = Annotated[bool | None, "Model chooses; null: as set up."]
+Document = Annotated[str, "Id or source of a document."]
+
+
+@operation(
+    "Query documents",
+    shape(strategy="string", context="object", results="array", left_out="integer"),
+    profiles=CORE,
+    http="GET /search",
+)
+def query_documents(
+    call: Call,
+    query: Asked,
+    rag_type: Annotated[
+        str,
+        "traditional (text, by meaning), contextual (and words) or graph.",
+        Limits(choices=tuple(RAG_TYPES)),
+    ] = "graph",
+    strategy: Annotated[str | None, "Instead, such as hybrid.", Limits(max_length=40)] = None,
+    top_k: Annotated[int | None, "Default 10; contextual 20", between(1, 100)] = None,
+    max_hops: Annotated[int, "Steps", between(1, 5)] = MAX_HOPS,
+    where: Where = (),
+    since: Annotated[str | None, "Date, or last week."] = None,
+    until: Until = None,
+    as_of: Annotated[str | None, "As things stood then."] = None,
+    min_confidence: Annotated[float, between(0, 1)] = 0,
+    namespaces: Namespaces = (),
+    model_filter: ByModel = None,
+    max_tokens: MaxTokens = 4000,
+) -> Result:
+    """Passages that answer; context.parts: paths or reports."""
+    found = call.engine.search(
+        query,
+        namespaces=own_namespaces(call, namespaces),
+        rag_type=rag_type,
+        strategy=strategy,
+        limit=top_k,
+        # The default is what is meant where nothing was said.
+        max_hops=None if max_hops == MAX_HOPS else max_hops,
+        where=where,
+        since=since,
+        until=until,
+        as_of=as_of,
+        min_confidence=min_confidence or None,
+        model_filter=model_filter,
+        model=call.caller.model,
+        max_tokens=max(1, max_tokens // 2),
+        context_passages=False,
+    )
+    return as_told(found.to_dict(), max_tokens, call.count_tokens)
 
 
 def as_told(found: dict[str, Any], room: int, count: Count) -> Result:
@@ -99,27 +166,6 @@ def _in_little_room(
     if cut := _cut(hits[0], none, room, count):
         return {**none, "results": [cut], "left_out": len(hits) - 1}
     raise no_room(hits[0]["metadata"]["title"] or hits[0]["id"])
-
-
-def _asked(call: Call, arguments: Arguments) -> dict[str, Any]:
-    return call.engine.search(
-        arguments["query"],
-        namespaces=own_namespaces(call, arguments["namespaces"]),
-        rag_type=arguments["rag_type"],
-        strategy=arguments["strategy"],
-        limit=arguments["top_k"],
-        # The default is what is meant where nothing was said.
-        max_hops=None if arguments["max_hops"] == MAX_HOPS else arguments["max_hops"],
-        where=arguments["where"],
-        since=arguments["since"],
-        until=arguments["until"],
-        as_of=arguments["as_of"],
-        min_confidence=arguments["min_confidence"] or None,
-        model_filter=arguments["model_filter"],
-        model=call.caller.model,
-        max_tokens=max(1, arguments["max_tokens"] // 2),
-        context_passages=False,
-    ).to_dict()
 
 
 def _made(context: Mapping[str, Any], budget: int, count: Count) -> Result:
@@ -242,25 +288,47 @@ def _cut(hit: Mapping[str, Any], around: Result, budget: int, count: Count) -> R
 # What the tool `ask` does.
 
 
-def ask(call: Call, arguments: Arguments) -> Result:
-    """`ask`."""
-    mode = arguments["mode"]
+@operation(
+    "Ask",
+    shape(answer="string", answered="boolean", statements="array", sources="array"),
+    open_world=True,
+)
+def ask(
+    call: Call,
+    query: Asked,
+    top_k: Annotated[int, "Passages to answer from", between(1, 30)] = 10,
+    where: Where = (),
+    since: Annotated[str | None, "Date or words such as last week."] = None,
+    until: Until = None,
+    as_of: Annotated[str | None, "Ask as things stood then."] = None,
+    min_confidence: Annotated[float, "Below it the documents do not say", between(0, 1)] = 0,
+    namespaces: Namespaces = (),
+    mode: Annotated[
+        AnswerMode, "one_shot, stepwise (also what is missing) or global (over all reports)."
+    ] = "one_shot",
+    steps: Annotated[int | None, "Searches of stepwise, default 4", between(1, 10)] = None,
+    model_filter: ByModel = None,
+    max_tokens_spent: Annotated[int, "Of the model; 0: no limit", between(0, 10_000_000)] = 0,
+) -> Result:
+    """An answer in statements, each with words of the documents that support it; by the server's
+    language model, else quoted from the documents.
+    """
     return call.engine.ask(
-        arguments["query"],
+        query,
         tell=call.progress.tell,
         mode=mode,
-        steps=arguments["steps"],
-        model_filter=arguments["model_filter"],
+        steps=steps,
+        model_filter=model_filter,
         model=call.caller.model,
-        max_tokens_spent=arguments["max_tokens_spent"] or None,
-        namespaces=own_namespaces(call, arguments["namespaces"]),
+        max_tokens_spent=max_tokens_spent or None,
+        namespaces=own_namespaces(call, namespaces),
         # An overview reads more passages than it quotes.
-        limit=None if mode == "global" else arguments["top_k"],
-        where=arguments["where"],
-        since=arguments["since"],
-        until=arguments["until"],
-        as_of=arguments["as_of"],
-        min_confidence=arguments["min_confidence"] or None,
+        limit=None if mode == "global" else top_k,
+        where=where,
+        since=since,
+        until=until,
+        as_of=as_of,
+        min_confidence=min_confidence or None,
     ).to_dict()
 
 
@@ -281,11 +349,11 @@ FETCHED_TOKENS = 8000
 """Tokens of a text that `fetch` gives at once."""
 
 
-def search(call: Call, arguments: Arguments) -> Result:
-    """`search`: documents as ChatGPT's connectors expect them, each by its best passage."""
-    found = call.engine.search(arguments["query"], limit=3 * FOUND, explain=False, context=False)
-    hits = found.hits
-    asked = frozenset(question_terms(arguments["query"], {h.chunk.language for h in hits}))
+@operation("Search", shape(results="array"), profiles=CORE)
+def search(call: Call, query: Asked) -> Result:
+    """Documents that answer a question; read them with fetch."""
+    hits = call.engine.search(query, limit=3 * FOUND, explain=False, context=False).hits
+    asked = frozenset(question_terms(query, {h.chunk.language for h in hits}))
     best = {hit.chunk.document_id: hit.chunk for hit in reversed(hits)}
     shown = sorted(best.values(), key=[hit.chunk for hit in hits].index)[:FOUND]
     return {
@@ -310,16 +378,19 @@ def _snippet(chunk: StoredChunk, asked: frozenset[str]) -> str:
     return line if len(line) <= SNIPPET else textwrap.shorten(line, SNIPPET, placeholder=" …")
 
 
-def fetch(call: Call, arguments: Arguments) -> Result:
-    """`fetch`: a document's text, or as much of it around a passage as is given at once."""
-    engine = call.engine
-    info, at, whole = _located(engine, arguments["id"])
-    count = engine.state.embedder.count_tokens
-    if tokens_of(whole, count) <= FETCHED_TOKENS:
+@operation(
+    "Fetch",
+    shape(id="string", title="string", text="string", url="string", metadata="object"),
+    profiles=CORE,
+)
+def fetch(call: Call, id: Annotated[str, "From search."]) -> Result:
+    """Text of an id from search, at most 8000 tokens."""
+    info, at, whole = _located(call.engine, id)
+    if tokens_of(whole, call.count_tokens) <= FETCHED_TOKENS:
         at = 0
-    length = fitting_length(whole[at:], FETCHED_TOKENS, count)
+    length = fitting_length(whole[at:], FETCHED_TOKENS, call.count_tokens)
     return {
-        "id": arguments["id"],
+        "id": id,
         "title": info.title or info.source,
         "text": whole[at : at + length],
         "url": _url(info.id, info.source),
@@ -353,16 +424,27 @@ def _url(document_id: str, source: str) -> str:
     return source if web else f"clew://documents/{document_id}"
 
 
-def list_documents(call: Call, arguments: Arguments) -> Result:
-    """`list_documents`."""
-    documents = call.engine.documents.list(arguments["where"])
-    notes = call.engine.documents.unknown_fields(arguments["where"])
-    start = read_cursor(arguments["cursor"])
-    page = [_document(info) for info in documents[start : start + arguments["limit"]]]
+@operation(
+    "Documents",
+    shape(documents="array", total="integer"),
+    profiles=CORE,
+    http="GET /documents",
+)
+def list_documents(
+    call: Call,
+    where: Where = (),
+    limit: Annotated[int, between(1, 500)] = 50,
+    cursor: Cursor = None,
+    max_tokens: MaxTokens = 4000,
+) -> Result:
+    """What is stored, by source."""
+    documents = call.engine.documents.list(where)
+    notes = call.engine.documents.unknown_fields(where)
+    start = read_cursor(cursor)
+    page = [_document(info) for info in documents[start : start + limit]]
     around: Result = {"documents": [], "total": len(documents), "next_cursor": str(MOST_CHARACTERS)}
     around |= {"notes": [shortened(note, SOURCED) for note in notes[:1]]} if notes else {}
-    count = call.engine.state.embedder.count_tokens
-    kept = fitting(page, around, arguments["max_tokens"], count)
+    kept = fitting(page, around, max_tokens, call.count_tokens)
     if page and not kept:
         kept = [{**page[0], "metadata": {}}]
     return {**around, "documents": kept, "next_cursor": next_page(start, len(kept), len(documents))}
@@ -401,27 +483,41 @@ def next_page(start: int, shown: int, total: int) -> str | None:
     return str(start + shown) if start + shown < total else None
 
 
-def get_document(call: Call, arguments: Arguments) -> Result:
-    """`get_document`."""
-    engine = call.engine
-    info = engine.documents.get(arguments["document"])
-    version = arguments["version"] or info.version
-    text = engine.documents.earlier_text(info.id, version)
-    start = min(read_cursor(arguments["cursor"], MOST_CHARACTERS), len(text))
+@operation(
+    "Text of a document",
+    shape(document="string", text="string", char_start="integer", char_end="integer"),
+    # In `core`, `fetch` reads documents; the list of its tools is to stay below 12 KB.
+    http="GET /documents/{document}",
+)
+def get_document(
+    call: Call,
+    document: Document,
+    cursor: Annotated[
+        str | None, "Character to begin at, or next_cursor. Default 0.", Limits(max_length=20)
+    ] = None,
+    version: Annotated[
+        int, "An earlier text by its number; 0: the one held", between(0, 1_000_000)
+    ] = 0,
+    max_tokens: MaxTokens = 4000,
+) -> Result:
+    """A document's text from a character on, as it is or was in a version."""
+    info = call.engine.documents.get(document)
+    number = version or info.version
+    text = call.engine.documents.earlier_text(info.id, number)
+    start = min(read_cursor(cursor, MOST_CHARACTERS), len(text))
     around: Result = {
         **_document(info),
-        "version": version,
-        "versions": _versions(engine, info.id),
+        "version": number,
+        "versions": _versions(call.engine, info.id),
         "text": "",
         "char_start": start,
         "char_end": len(text),
+        "next_cursor": str(MOST_CHARACTERS),
     }
-    around["next_cursor"] = str(MOST_CHARACTERS)
-    count = engine.state.embedder.count_tokens
-    if tokens_of(around, count) > arguments["max_tokens"] // 2:
+    if tokens_of(around, call.count_tokens) > max_tokens // 2:
         around["metadata"] = {}
-    room = arguments["max_tokens"] - tokens_of({"success": True, **around}, count)
-    piece = truncate(text[start:], room, count)
+    room = max_tokens - tokens_of({"success": True, **around}, call.count_tokens)
+    piece = truncate(text[start:], room, call.count_tokens)
     stop = start + len(piece)
     return {
         **around,

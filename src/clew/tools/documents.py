@@ -1,41 +1,35 @@
-"""The table of the document tools."""
+"""Documents taken in as jobs, and deleted; collections indexed again, copied, audited."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
 from clew.derived_files import make_folder
 from clew.errors import ClewError, InputError, NotFoundError, StoreError
 from clew.indexing.reading.files import existing_path, roots_of
-from clew.search.options import RAG_TYPES
 from clew.settings import NAMESPACE
 from clew.text import counted
-from clew.tools import document_queries as asking
-from clew.tools import document_queries as querying
-from clew.tools import document_queries as reading
 from clew.tools.budget import fitting, no_room, read_cursor, shortened
-from clew.tools.document_queries import next_page
+from clew.tools.document_queries import Document, next_page
 from clew.tools.spec import (
     CORE,
-    CURSOR,
     FULL,
-    MAX_TOKENS,
-    WHERE,
-    Parameter,
-    Tool,
-    array,
-    flag,
-    integer,
+    Call,
+    Confirm,
+    Cursor,
+    Limits,
+    MaxTokens,
+    Result,
+    between,
+    operation,
     shape,
-    share,
-    text,
 )
 from clew.types import document_id
-from clew.types.results import AnswerMode
 from clew.types.values import check_given, file_source
 from clew.wiring import make_store, store_exists
 
@@ -45,8 +39,9 @@ if TYPE_CHECKING:
     from clew.engine import Engine
     from clew.jobs.kinds import Given
     from clew.jobs.runner import JobRunner
-    from clew.ports import AuditEntry, Job
-    from clew.tools.spec import Arguments, Call, Result, Scope
+    from clew.ports import Job
+    from clew.ports.graph import Enrichment
+    from clew.tools.spec import Scope
 
 
 # What the document tools change: documents taken in as durable jobs, jobs, deletions.
@@ -58,7 +53,6 @@ ERRORS_SHOWN = 20
 """Documents that failed of which a job's status says why."""
 ERROR_CHARACTERS = 300
 """Characters of each such reason."""
-_ORIGINS = ("path", "url", "text")
 
 
 def jobs_of(call: Call) -> JobRunner:
@@ -71,9 +65,63 @@ def jobs_of(call: Call) -> JobRunner:
     return cast("JobRunner", runner)
 
 
-def ingest(call: Call, arguments: Arguments) -> Result:
-    """`ingest_document` and `ingest_with_context`."""
-    return submit(call, _given(arguments), arguments["idempotency_key"])
+_JOB = shape(job_id="string", status="string", errors="array")
+
+
+class _Pair(TypedDict):
+    name: Annotated[str, "Such as year.", Limits(max_length=100)]
+    value: Annotated[str, "As text."]
+
+
+JobId = Annotated[str, "From the tool that began it.", Limits(max_length=64)]
+
+
+@operation(
+    "Add a document",
+    _JOB,
+    rights="write",
+    profiles=CORE,
+    idempotent=True,
+    open_world=True,
+    http="POST /documents 202",
+)
+def ingest_document(
+    call: Call,
+    path: Annotated[str | None, "A file or folder.", Limits(max_length=4000)] = None,
+    url: Annotated[str | None, "http(s):.", Limits(max_length=4000)] = None,
+    text: Annotated[str | None, "The text itself.", Limits(max_length=1_000_000)] = None,
+    title: Annotated[str | None, "Default: its own."] = None,
+    metadata: Annotated[Sequence[_Pair], "For filters. Default none.", Limits(max_items=50)] = (),
+    source: Annotated[
+        str | None, "Identity: the same is replaced. Default: path, url or hash."
+    ] = None,
+    idempotency_key: Annotated[
+        str | None, "Same key, same job. Default none.", Limits(max_length=200)
+    ] = None,
+) -> Result:
+    """Store one of path, url and text. Short text is found at once; else see query_job_status."""
+    origins = {"path": path, "url": url, "text": text}
+    named = {name: value for name, value in origins.items() if value is not None}
+    if len(named) != 1:
+        shown = " and ".join(named) or "none of them"
+        raise InputError(
+            f"exactly one of path, url and text is needed, {shown} was given; call again with one"
+        )
+    pairs = {pair["name"]: pair["value"] for pair in metadata}
+    said = {"title": title, "source": source, "metadata": pairs}
+    given = {**named, **{name: value for name, value in said.items() if value}}
+    return submit(call, cast("Given", given), idempotency_key)
+
+
+ingest_with_context = replace(
+    ingest_document,
+    name="ingest_with_context",
+    title="Add a document, with context",
+    description="The same as ingest_document, which always keeps title and headings with each"
+    " passage.",
+    profiles=FULL,
+    http="",
+)
 
 
 def submit(call: Call, given: Given, key: str | None = None) -> Result:
@@ -91,23 +139,6 @@ def submit(call: Call, given: Given, key: str | None = None) -> Result:
     if text is not None and job.status == "failed":
         raise ClewError(f"the text is not stored: {job.error}")
     return {**status_of(runner, job), "source": source, "document": document}
-
-
-def _given(arguments: Arguments) -> Given:
-    """The job's arguments, without what was not given."""
-    named = [name for name in _ORIGINS if arguments[name] is not None]
-    if len(named) != 1:
-        shown = " and ".join(named) or "none of them"
-        raise InputError(
-            f"exactly one of path, url and text is needed, {shown} was given; call again with one"
-        )
-    given: dict[str, Any] = {named[0]: arguments[named[0]]}
-    for name in ("title", "source"):
-        if arguments[name]:
-            given[name] = arguments[name]
-    if arguments["metadata"]:
-        given["metadata"] = {pair["name"]: pair["value"] for pair in arguments["metadata"]}
-    return cast("Given", given)
 
 
 def identity(engine: Engine, given: Given) -> tuple[str, str | None]:
@@ -142,16 +173,18 @@ def identity(engine: Engine, given: Given) -> tuple[str, str | None]:
     return source, document_id(source)
 
 
-def query_job_status(call: Call, arguments: Arguments) -> Result:
-    """`query_job_status`."""
+@operation("Status of a job", _JOB, profiles=CORE, http="GET /jobs/{job_id}")
+def query_job_status(call: Call, job_id: JobId) -> Result:
+    """How far a job is, and what failed."""
     runner = jobs_of(call)
-    return status_of(runner, runner.job(arguments["job_id"]))
+    return status_of(runner, runner.job(job_id))
 
 
-def cancel_job(call: Call, arguments: Arguments) -> Result:
-    """`cancel_job`: what is done stays, the document under way is left."""
+@operation("Cancel a job", _JOB, rights="write", frees=True, http="DELETE /jobs/{job_id}")
+def cancel_job(call: Call, job_id: JobId) -> Result:
+    """Stop a job; what is stored stays."""
     runner = jobs_of(call)
-    job = runner.job(arguments["job_id"])
+    job = runner.job(job_id)
     if job.ended:
         raise InputError(f"job {job.id!r} is {job.status} already; there is nothing to cancel")
     return status_of(runner, runner.cancel(job.id))
@@ -183,10 +216,19 @@ def status_of(runner: JobRunner, job: Job) -> Result:
     }
 
 
-def delete_document(call: Call, arguments: Arguments) -> Result:
-    """`delete_document`."""
-    info = call.engine.documents.named(arguments["document"])
-    if not arguments["confirm"]:
+@operation(
+    "Delete a document",
+    shape(document="string", deleted="integer"),
+    rights="write",
+    profiles=CORE,
+    destructive=True,
+    confirm=True,
+    http="DELETE /documents/{document}",
+)
+def delete_document(call: Call, document: Document, confirm: Confirm = False) -> Result:
+    """Delete a document and what only it held."""
+    info = call.engine.documents.named(document)
+    if not confirm:
         raise InputError(
             f"deleting document {info.id!r} ({info.title or info.source!r}) cannot be undone; call"
             " again with confirm=true if it is wanted"
@@ -202,24 +244,47 @@ _NEWEST = 2**63 - 1
 """Ids of entries end here."""
 
 
+_COUNTED = ("documents", "chunks", "entities", "relations")
 _RETRY = "enrich with retry=true asks again for what failed before"
 
 
-def reindex(call: Call, _: Arguments) -> Result:
-    """`reindex`."""
+@operation("Index again", _JOB, rights="admin", idempotent=True)
+def reindex(call: Call) -> Result:
+    """Split, embed and extract again, as a job, what was made with other settings or another
+    model.
+    """
     runner = jobs_of(call)
     return status_of(runner, runner.submit("reindex", {}, description="index again"))
 
 
-def enrich(call: Call, arguments: Arguments) -> Result:
-    """`enrich`: what it would take, and the job that does it."""
-    kinds, enriching = arguments["kinds"], call.engine.enriching
-    gleaning = arguments["gleaning"] or None
-    found = enriching.estimate(*kinds, retry=arguments["retry"], gleaning=gleaning)
-    estimates = [{"kind": kind, **asdict(one)} for kind, one in found.items()]
-    failed = [(kind, one) for kind in kinds for one in enriching.failures(kind)]
+@operation(
+    "Enrich by a language model",
+    shape(estimates="array", failed="array", next_step="string", job="object"),
+    rights="admin",
+)
+def enrich(
+    call: Call,
+    kinds: Annotated[
+        Sequence[str],
+        "context, extract, documents, entities, topics, reports, links.",
+        Limits(max_items=7, max_length=20),
+    ],
+    dry_run: Annotated[bool, "Only say what it takes."] = False,
+    retry: Annotated[bool, "Also what failed before."] = False,
+    gleaning: Annotated[bool, "A second round of extract for what it missed."] = False,
+    max_tokens_spent: Annotated[int, "0: that of the settings", between(0, 1_000_000_000)] = 0,
+) -> Result:
+    """Let the server's language model add to what is stored, as a job: context situates passages in
+    their documents; extract lists names and facts, each with words of its passage; documents,
+    entities, topics and reports are described, each statement with its passage. Says first what it
+    takes.
+    """
+    enriching = call.engine.enriching
+    wanted = cast("Sequence[Enrichment]", kinds)  # another one is refused there
+    found = enriching.estimate(*wanted, retry=retry, gleaning=gleaning or None)
+    failed = [(kind, one) for kind in wanted for one in enriching.failures(kind)]
     said = {
-        "estimates": estimates,
+        "estimates": [{"kind": kind, **asdict(one)} for kind, one in found.items()],
         "failed": [
             {
                 "kind": kind,
@@ -229,25 +294,31 @@ def enrich(call: Call, arguments: Arguments) -> Result:
             for kind, one in failed[:ERRORS_SHOWN]
         ],
         "failed_left_out": max(len(failed) - ERRORS_SHOWN, 0),
-        "next_step": _RETRY if failed and not arguments["retry"] else "",
+        "next_step": _RETRY if failed and not retry else "",
     }
-    if arguments["dry_run"]:
+    if dry_run:
         return {**said, "job": {}}
     runner = jobs_of(call)
-    wanted = {
+    asked = {
         "kinds": kinds,
-        "retry": arguments["retry"],
-        "gleaning": gleaning,
-        "max_tokens": arguments["max_tokens_spent"],
+        "retry": retry,
+        "gleaning": gleaning or None,
+        "max_tokens": max_tokens_spent,
         "since": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    job = runner.submit("enrich", wanted, description=f"enrich: {', '.join(kinds)}")
+    job = runner.submit("enrich", asked, description=f"enrich: {', '.join(kinds)}")
     return {**said, "job": status_of(runner, job)}
 
 
-def backup(call: Call, arguments: Arguments) -> Result:
-    """`backup`."""
-    name = arguments["name"] or datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
+@operation("Back up", shape(name="string", bytes="integer"), rights="admin")
+def backup(
+    call: Call,
+    name: Annotated[
+        str | None, "Of the new backup. Default: the time.", Limits(max_length=64)
+    ] = None,
+) -> Result:
+    """Keep a copy of the collection on the server, beside it, and check it."""
+    name = name or datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
     path = _backup_file(call, name)
     make_folder(path.parent)
     if path.exists():
@@ -278,16 +349,27 @@ def _names(folder: Path) -> list[str]:
     return sorted(file.stem for file in folder.glob("*.db"))
 
 
-def restore(call: Call, arguments: Arguments) -> Result:
-    """`restore`."""
+@operation(
+    "Restore a backup",
+    shape(name="string", documents="integer"),
+    rights="admin",
+    destructive=True,
+    idempotent=True,
+    confirm=True,
+)
+def restore(
+    call: Call,
+    name: Annotated[str, "From backup.", Limits(max_length=64)],
+    confirm: Confirm = False,
+) -> Result:
+    """Put a backup in place of all that the collection holds."""
     engine = call.engine
-    name = arguments["name"]
     path = _backup_file(call, name)
     if not path.is_file():
         there = ", ".join(_names(path.parent)) or "none yet"
         raise NotFoundError(f"there is no backup {name!r} of this collection; there are: {there}")
     held = engine.maintenance.stats()["documents"]
-    if not arguments["confirm"]:
+    if not confirm:
         raise InputError(
             f"restoring {name!r} replaces all that is stored ({counted(held, 'document')}) and"
             " cannot be undone; call again with confirm=true if it is wanted"
@@ -306,39 +388,45 @@ def _backup_file(call: Call, name: str) -> Path:
     return call.engine.store.folder / "backups" / f"{name}.db"
 
 
-def audit(call: Call, arguments: Arguments) -> Result:
-    """`audit`."""
-    engine, limit = call.engine, arguments["limit"]
-    before = read_cursor(arguments["cursor"], _NEWEST) if arguments["cursor"] else None
+@operation("Audit log", shape(entries="array"), rights="admin", changes=False)
+def audit(
+    call: Call,
+    limit: Annotated[int, between(1, 500)] = 50,
+    cursor: Cursor = None,
+    max_tokens: MaxTokens = 4000,
+) -> Result:
+    """What was changed through tools, when and by whom, the newest first."""
+    before = read_cursor(cursor, _NEWEST) if cursor else None
     # One more than is shown tells whether there is more.
-    found = engine.maintenance.audit(before=before, limit=limit + 1)
-    items = [_entry(entry) for entry in found[:limit]]
+    found = call.engine.maintenance.audit(before=before, limit=limit + 1)
+    items: list[Result] = [
+        {
+            "id": entry.id,
+            "recorded_at": entry.recorded_at.isoformat(),
+            "caller": entry.caller,
+            "tool": entry.tool,
+            "subjects": dict(entry.subjects),
+            "outcome": entry.outcome,
+            "can_undo": entry.undo is not None,
+        }
+        for entry in found[:limit]
+    ]
     around: Result = {"entries": [], "next_cursor": str(_NEWEST)}
-    kept = fitting(items, around, arguments["max_tokens"], engine.state.embedder.count_tokens)
+    kept = fitting(items, around, max_tokens, call.count_tokens)
     if items and not kept:
         raise no_room(items[0]["tool"])
     more = len(kept) < len(found)
     return {"entries": kept, "next_cursor": str(kept[-1]["id"]) if more else None}
 
 
-def _entry(entry: AuditEntry) -> Result:
-    return {
-        "id": entry.id,
-        "recorded_at": entry.recorded_at.isoformat(),
-        "caller": entry.caller,
-        "tool": entry.tool,
-        "subjects": dict(entry.subjects),
-        "outcome": entry.outcome,
-        "can_undo": entry.undo is not None,
-    }
-
-
-def list_collections(call: Call, arguments: Arguments) -> Result:
-    """`list_collections`: the caller's namespaces; what others have is never looked at."""
-    own = call.engine.settings.namespace
-    names = call.caller.namespaces or (own,)
-    start = read_cursor(arguments["cursor"])
-    page = names[start : start + arguments["limit"]]
+@operation("Collections", shape(collections="array", total="integer"))
+def list_collections(
+    call: Call, limit: Annotated[int, between(1, 100)] = 20, cursor: Cursor = None
+) -> Result:
+    """The namespaces that you may use, with counts and settings."""
+    names = call.caller.namespaces or (call.engine.settings.namespace,)
+    start = read_cursor(cursor)
+    page = names[start : start + limit]
     return {
         "collections": [_collection(call.engine, name) for name in page],
         "total": len(names),
@@ -347,10 +435,18 @@ def list_collections(call: Call, arguments: Arguments) -> Result:
 
 
 def _collection(engine: Engine, namespace: str) -> Result:
+    """A namespace with the counts of its store, all 0 where there is none."""
+    counts: Mapping[str, Any] = dict.fromkeys(_COUNTED, 0)
+    settings = engine.settings.model_copy(update={"namespace": namespace})
+    if namespace == engine.settings.namespace:
+        counts = engine.maintenance.stats()
+    elif store_exists(settings):
+        with closing(make_store(settings)) as store:
+            counts = store.statistics()
     split = engine.settings.split
     return {
         "namespace": namespace,
-        "counts": _counts(engine, namespace),
+        "counts": {name: counts[name] for name in _COUNTED},
         "settings": {
             "embedder": engine.state.embedder.name,
             "split": split.strategy,
@@ -359,21 +455,6 @@ def _collection(engine: Engine, namespace: str) -> Result:
             "time_zone": engine.settings.search.time_zone,
         },
     }
-
-
-def _counts(engine: Engine, namespace: str) -> Result:
-    """Counts of a namespace's store; none are made where there is no store."""
-    wanted = ("documents", "chunks", "entities", "relations")
-    if namespace == engine.settings.namespace:
-        return {name: engine.maintenance.stats()[name] for name in wanted}
-    settings = engine.settings.model_copy(update={"namespace": namespace})
-    if not store_exists(settings):
-        return dict.fromkeys(wanted, 0)
-    store = make_store(settings)
-    try:
-        return {name: store.statistics()[name] for name in wanted}
-    finally:
-        store.close()
 
 
 # Trying again what a job did not do.
@@ -387,27 +468,34 @@ STARTERS: Mapping[str, tuple[str, Scope]] = {
 """By kind of job: the tool that starts one, and the scope that it takes."""
 
 
-def retry_job(call: Call, arguments: Arguments) -> Result:
-    """`retry_job`: another job for what failed or was cancelled; the same one when asked again."""
+@operation(
+    "Try a job again", _JOB, rights="write", idempotent=True, http="POST /jobs/{job_id}/retry 202"
+)
+def retry_job(
+    call: Call, job_id: Annotated[str, "The job that ended.", Limits(max_length=64)]
+) -> Result:
+    """Begin a job for what another that ended did not do: what failed or was left."""
     runner = jobs_of(call)
-    job = runner.job(arguments["job_id"])
-    _check_right(call, job)
+    job = runner.job(job_id)
+    tool, scope = STARTERS[job.kind]
+    if scope not in call.caller.scopes or (
+        call.caller.tools is not None and tool not in call.caller.tools
+    ):
+        raise InputError(f"trying this again needs the right to call {tool}; ask for it")
     if job.retried_by:
         return status_of(runner, runner.job(job.retried_by))
     if not job.can_retry:
         raise InputError(_refusal(job))
-    again = runner.submit(
-        job.kind, _arguments(call.engine, job), description=job.description, key=job.retry_key
-    )
+    # What the job was asked for, without what it has done; with the caller's rights of now.
+    given = dict(job.arguments)
+    if job.kind == "ingest":
+        identity(call.engine, cast("Given", given))
+        given["retries"] = job.id
+    if job.kind == "enrich":
+        # What the first job spent is no part of what this one may.
+        given |= {"retry": True, "since": job.updated_at.isoformat(timespec="seconds")}
+    again = runner.submit(job.kind, given, description=job.description, key=job.retry_key)
     return status_of(runner, again)
-
-
-def _check_right(call: Call, job: Job) -> None:
-    """Whoever tries a job again could have started it."""
-    tool, scope = STARTERS[job.kind]
-    allowed = call.caller.tools is None or tool in call.caller.tools
-    if scope not in call.caller.scopes or not allowed:
-        raise InputError(f"trying this again needs the right to call {tool}; ask for it")
 
 
 def _refusal(job: Job) -> str:
@@ -417,309 +505,3 @@ def _refusal(job: Job) -> str:
         return f"job {job.id!r} did all it was asked for; there is nothing to try again"
     what = "file" if "data" in job.arguments else "document"
     return f"what job {job.id!r} was given is not kept; send the {what} again"
-
-
-def _arguments(engine: Engine, job: Job) -> dict[str, Any]:
-    """What the job was asked for, without what it has done; with the caller's rights of now."""
-    given = dict(job.arguments)
-    if job.kind == "ingest":
-        identity(engine, cast("Given", given))
-        given["retries"] = job.id
-    if job.kind == "enrich":
-        # What the first job spent is no part of what this one may.
-        given |= {"retry": True, "since": job.updated_at.isoformat(timespec="seconds")}
-    return given
-
-
-RETRY_JOB = Tool(
-    name="retry_job",
-    title="Try a job again",
-    description="Begin a job for what another that ended did not do: what failed or was left.",
-    parameters=(text("job_id", "The job that ended.", max_length=64, required=True),),
-    result=shape(job_id="string", status="string", errors="array"),
-    run=retry_job,
-    scope="write",
-    profiles=FULL,
-    idempotent=True,
-)
-
-
-_JOB = shape(job_id="string", status="string", errors="array")
-_QUERY = text("query", "The question, in words.", max_length=10_000, required=True, blank=False)
-_NAMESPACES = array(
-    "namespaces", "strings", "Collections asked too. Default: this.", max_items=20, max_length=64
-)
-_FILTER = Parameter(
-    name="model_filter", kind="boolean", description="Model chooses; null: as set up."
-)
-_DOCUMENT = text("document", "Id or source of a document.", required=True)
-_JOB_ID = text("job_id", "From the tool that began it.", max_length=64, required=True)
-_CONFIRM = flag("confirm", "true once the user agreed.", False)
-_INGESTED = (
-    text("path", "A file or folder.", max_length=4000),
-    text("url", "http(s):.", max_length=4000),
-    text("text", "The text itself.", max_length=1_000_000),
-    text("title", "Default: its own."),
-    array(
-        "metadata",
-        "objects",
-        "For filters. Default none.",
-        max_items=50,
-        fields=(
-            text("name", "Such as year.", max_length=100, required=True),
-            text("value", "As text.", required=True),
-        ),
-    ),
-    text("source", "Identity: the same is replaced. Default: path, url or hash."),
-    text("idempotency_key", "Same key, same job. Default none.", max_length=200),
-)
-
-DOCUMENT_TOOLS: tuple[Tool, ...] = (
-    Tool(
-        name="search",
-        title="Search",
-        description="Documents that answer a question; read them with fetch.",
-        parameters=(_QUERY,),
-        result=shape(results="array"),
-        run=reading.search,
-        scope="read",
-        profiles=CORE,
-    ),
-    Tool(
-        name="fetch",
-        title="Fetch",
-        description="Text of an id from search, at most 8000 tokens.",
-        parameters=(text("id", "From search.", required=True),),
-        result=shape(id="string", title="string", text="string", url="string", metadata="object"),
-        run=reading.fetch,
-        scope="read",
-        profiles=CORE,
-    ),
-    Tool(
-        name="query_documents",
-        title="Query documents",
-        description="Passages that answer; context.parts: paths or reports.",
-        parameters=(
-            _QUERY,
-            text(
-                "rag_type",
-                "traditional (text, by meaning), contextual (and words) or graph.",
-                default="graph",
-                choices=RAG_TYPES,
-            ),
-            text("strategy", "Instead, such as hybrid.", max_length=40),
-            integer("top_k", "Default 10; contextual 20", None, 1, 100),
-            integer("max_hops", "Steps", querying.MAX_HOPS, 1, 5),
-            WHERE,
-            text("since", "Date, or last week."),
-            text("until", "As since; included."),
-            text("as_of", "As things stood then."),
-            share("min_confidence", "", 0),
-            _NAMESPACES,
-            _FILTER,
-            MAX_TOKENS,
-        ),
-        result=shape(strategy="string", context="object", results="array", left_out="integer"),
-        run=querying.query,
-        scope="read",
-        profiles=CORE,
-    ),
-    Tool(
-        name="ask",
-        title="Ask",
-        description="An answer in statements, each with words of the documents that support it; by"
-        " the server's language model, else quoted from the documents.",
-        parameters=(
-            _QUERY,
-            integer("top_k", "Passages to answer from", 10, 1, 30),
-            WHERE,
-            text("since", "Date or words such as last week."),
-            text("until", "As since; included."),
-            text("as_of", "Ask as things stood then."),
-            share("min_confidence", "Below it the documents do not say", 0),
-            _NAMESPACES,
-            text(
-                "mode",
-                "one_shot, stepwise (also what is missing) or global (over all reports).",
-                default="one_shot",
-                choices=get_args(AnswerMode),
-            ),
-            integer("steps", "Searches of stepwise, default 4", None, 1, 10),
-            _FILTER,
-            integer("max_tokens_spent", "Of the model; 0: no limit.", 0, 0, 10_000_000),
-        ),
-        result=shape(answer="string", answered="boolean", statements="array", sources="array"),
-        run=asking.ask,
-        scope="read",
-        profiles=FULL,
-        open_world=True,
-    ),
-    Tool(
-        name="ingest_document",
-        title="Add a document",
-        description="Store one of path, url and text. Short text is found at once; else see"
-        " query_job_status.",
-        parameters=_INGESTED,
-        result=_JOB,
-        run=ingest,
-        scope="write",
-        profiles=CORE,
-        idempotent=True,
-        open_world=True,
-    ),
-    Tool(
-        name="ingest_with_context",
-        title="Add a document, with context",
-        description="The same as ingest_document, which always keeps title and headings with each"
-        " passage.",
-        parameters=_INGESTED,
-        result=_JOB,
-        run=ingest,
-        scope="write",
-        profiles=FULL,
-        idempotent=True,
-        open_world=True,
-    ),
-    Tool(
-        name="query_job_status",
-        title="Status of a job",
-        description="How far a job is, and what failed.",
-        parameters=(_JOB_ID,),
-        result=_JOB,
-        run=query_job_status,
-        scope="read",
-        profiles=CORE,
-    ),
-    Tool(
-        name="cancel_job",
-        title="Cancel a job",
-        description="Stop a job; what is stored stays.",
-        parameters=(_JOB_ID,),
-        result=_JOB,
-        run=cancel_job,
-        scope="write",
-        profiles=FULL,
-        frees=True,
-    ),
-    RETRY_JOB,
-    Tool(
-        name="list_documents",
-        title="Documents",
-        description="What is stored, by source.",
-        parameters=(WHERE, integer("limit", "", 50, 1, 500), CURSOR, MAX_TOKENS),
-        result=shape(documents="array", total="integer"),
-        run=reading.list_documents,
-        scope="read",
-        profiles=CORE,
-    ),
-    Tool(
-        name="get_document",
-        title="Text of a document",
-        description="A document's text from a character on, as it is or was in a version.",
-        parameters=(
-            _DOCUMENT,
-            text("cursor", "Character to begin at, or next_cursor. Default 0.", max_length=20),
-            integer("version", "An earlier text by its number; 0: the one held.", 0, 0, 1_000_000),
-            MAX_TOKENS,
-        ),
-        result=shape(document="string", text="string", char_start="integer", char_end="integer"),
-        run=reading.get_document,
-        scope="read",
-        # In `core`, `fetch` reads documents; the list of its tools is to stay below 12 KB.
-        profiles=FULL,
-    ),
-    Tool(
-        name="delete_document",
-        title="Delete a document",
-        description="Delete a document and what only it held.",
-        parameters=(_DOCUMENT, _CONFIRM),
-        result=shape(document="string", deleted="integer"),
-        run=delete_document,
-        scope="write",
-        profiles=CORE,
-        destructive=True,
-        confirm=True,
-    ),
-    Tool(
-        name="list_collections",
-        title="Collections",
-        description="The namespaces that you may use, with counts and settings.",
-        parameters=(integer("limit", "", 20, 1, 100), CURSOR),
-        result=shape(collections="array", total="integer"),
-        run=list_collections,
-        scope="read",
-        profiles=FULL,
-    ),
-    Tool(
-        name="reindex",
-        title="Index again",
-        description="Split, embed and extract again, as a job, what was made with other settings"
-        " or another model.",
-        parameters=(),
-        result=_JOB,
-        run=reindex,
-        scope="admin",
-        profiles=FULL,
-        idempotent=True,
-    ),
-    Tool(
-        name="enrich",
-        title="Enrich by a language model",
-        description="Let the server's language model add to what is stored, as a job: context"
-        " situates passages in their documents; extract lists names and facts, each with words of"
-        " its passage; documents, entities, topics and reports are described, each statement with"
-        " its passage. Says first what it takes.",
-        parameters=(
-            array(
-                "kinds",
-                "strings",
-                "context, extract, documents, entities, topics, reports, links.",
-                max_items=7,
-                max_length=20,
-                required=True,
-            ),
-            flag("dry_run", "Only say what it takes.", False),
-            flag("retry", "Also what failed before.", False),
-            flag("gleaning", "A second round of extract for what it missed.", False),
-            integer("max_tokens_spent", "0: that of the settings", 0, 0, 1_000_000_000),
-        ),
-        result=shape(estimates="array", failed="array", next_step="string", job="object"),
-        run=enrich,
-        scope="admin",
-        profiles=FULL,
-    ),
-    Tool(
-        name="backup",
-        title="Back up",
-        description="Keep a copy of the collection on the server, beside it, and check it.",
-        parameters=(text("name", "Of the new backup. Default: the time.", max_length=64),),
-        result=shape(name="string", bytes="integer"),
-        run=backup,
-        scope="admin",
-        profiles=FULL,
-    ),
-    Tool(
-        name="restore",
-        title="Restore a backup",
-        description="Put a backup in place of all that the collection holds.",
-        parameters=(text("name", "From backup.", max_length=64, required=True), _CONFIRM),
-        result=shape(name="string", documents="integer"),
-        run=restore,
-        scope="admin",
-        profiles=FULL,
-        destructive=True,
-        idempotent=True,
-        confirm=True,
-    ),
-    Tool(
-        name="audit",
-        title="Audit log",
-        description="What was changed through tools, when and by whom, the newest first.",
-        parameters=(integer("limit", "", 50, 1, 500), CURSOR, MAX_TOKENS),
-        result=shape(entries="array"),
-        run=audit,
-        scope="admin",
-        profiles=FULL,
-        changes=False,
-    ),
-)

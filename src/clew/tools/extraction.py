@@ -1,61 +1,49 @@
-"""The table of the tools by which an assistant reads passages itself."""
+"""Passages that an assistant reads itself, and what it found in them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from clew.errors import InputError, NotFoundError
 from clew.indexing.manual_graph import CAUSAL, LONGEST_NAME, snake_case, written_relation
 from clew.text import entity_key
-from clew.tools.budget import fitting, read_cursor
-from clew.tools.spec import CORE, CURSOR, Tool, array, input_schema, integer, shape, share, text
+from clew.tools.budget import fitting, fitting_length, read_cursor, tokens_of
+from clew.tools.spec import (
+    CORE,
+    Call,
+    Cursor,
+    Limits,
+    Result,
+    between,
+    input_schema,
+    operation,
+    shape,
+)
 from clew.types import NewEntity
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from clew.indexing.enrichment.validation import AgentExtractionReport, AgentRelation
-    from clew.tools.spec import Arguments, Call, Result
     from clew.types import StoredChunk
 
 
-# What an assistant finds in passages, as parameters: also the schema that it is shown.
+_Name = Annotated[str, "Name.", Limits(max_length=LONGEST_NAME)]
 
 
-_ENTITY = (
-    text("name", "As the passage has it.", required=True, max_length=LONGEST_NAME),
-    text("entity_type", "Such as person. Default: unknown.", default="", max_length=LONGEST_NAME),
-    text("description", "One sentence. Default: none.", default=""),
-)
-_RELATION = (
-    text("source", "Name.", required=True, max_length=LONGEST_NAME),
-    text("target", "Name.", required=True, max_length=LONGEST_NAME),
-    text(
-        "relation_type",
-        "snake_case, such as works_at.",
-        required=True,
-        max_length=LONGEST_NAME,
-    ),
-    share("confidence", "", 0.8),
-)
-FOUND = (
-    array("entities", "objects", "Up to 200. Default: none.", fields=_ENTITY, max_items=200),
-    array("relations", "objects", "Up to 200. Default: none.", fields=_RELATION, max_items=200),
-)
-"""What reading comes to."""
-ANSWER = (
-    *FOUND,
-    array(
-        "passage_ids",
-        "strings",
-        "Ids of passages read, up to 50. Default: none.",
-        max_items=50,
-        max_length=100,
-    ),
-)
-"""The same, and what was read."""
+class _Entity(TypedDict):
+    name: Annotated[str, "As the passage has it.", Limits(max_length=LONGEST_NAME)]
+    entity_type: Annotated[
+        str, "Such as person. Default: unknown.", Limits(default="", max_length=LONGEST_NAME)
+    ]
+    description: Annotated[str, "One sentence. Default: none.", Limits(default="")]
+
+
+class _Relation(TypedDict):
+    source: _Name
+    target: _Name
+    relation_type: Annotated[str, "snake_case, such as works_at.", Limits(max_length=LONGEST_NAME)]
+    confidence: Annotated[float, between(0, 1), Limits(default=0.8)]
 
 
 # Passages that no assistant has read yet, handed out with what to do with them.
@@ -72,26 +60,42 @@ _THEN = (
     " Then call graph_upsert with the ids of all passages that you read, also of those without a"
     " finding."
 )
-_CUT = 0.75
-"""A passage over the budget is shown up to the part that fits, in steps of this factor."""
 
 
-def next_batch(call: Call, arguments: Arguments) -> Result:
-    """`extraction_next`."""
+@operation(
+    "Passages to read",
+    shape(instructions="string", schema="object", passages="array", remaining="integer"),
+    profiles=CORE,
+)
+def extraction_next(
+    call: Call,
+    limit: Annotated[int, "Passages", between(1, 50)] = 5,
+    cursor: Cursor = None,
+    max_tokens: Annotated[int, between(1000, 100_000)] = 4000,
+) -> Result:
+    """Passages no assistant has read, and what to do with them."""
     extractions = call.engine.entities.agent_extractions
-    after, limit = read_cursor(arguments["cursor"]), arguments["limit"]
-    passages = extractions.unread(after=after, limit=limit)
+    passages = extractions.unread(after=read_cursor(cursor), limit=limit)
     around: Result = {
         "instructions": READING + _THEN,
-        "schema": input_schema(ANSWER),
+        "schema": input_schema(graph_upsert.parameters),
         "passages": [],
         "remaining": extractions.count_unread(),
         "next_cursor": str(passages[-1].id) if passages else None,
     }
-    count, room = call.engine.state.embedder.count_tokens, arguments["max_tokens"]
-    kept = fitting([_shown(one) for one in passages], around, room, count)
+    kept = fitting([_shown(one) for one in passages], around, max_tokens, call.count_tokens)
     if passages and not kept:
-        kept = [_beginning(call, passages[0], around, room)]
+        # As much of a passage as fits, where it alone is over the budget.
+        part = {**_shown(passages[0]), "text": "…", "cut": True}
+        room = max_tokens - tokens_of({"success": True, **around}, call.count_tokens)
+        room -= tokens_of(part, call.count_tokens) + 1
+        length = fitting_length(passages[0].text, room, call.count_tokens)
+        if not length:
+            raise InputError(
+                f"max_tokens {max_tokens} leaves no room for a passage; call it again with 2000 or"
+                " more"
+            )
+        kept = [{**part, "text": f"{passages[0].text[:length]}…"}]
     last = passages[len(kept) - 1].id if kept else None
     more = bool(kept) and bool(extractions.unread(after=last or 0, limit=1))
     return {**around, "passages": kept, "next_cursor": str(last) if more else None}
@@ -101,55 +105,78 @@ def _shown(chunk: StoredChunk) -> Result:
     return {"id": chunk.public_id, "title": chunk.title, "text": chunk.text}
 
 
-def _beginning(call: Call, chunk: StoredChunk, around: Result, room: int) -> Result:
-    """As much of a passage as fits, where it alone is over the budget."""
-    text = chunk.text
-    while text:
-        text = text[: int(len(text) * _CUT)]
-        part: Result = {**_shown(replace(chunk, text=f"{text}…")), "cut": True}
-        if fitting([part], around, room, call.engine.state.embedder.count_tokens):
-            return part
-    raise InputError(
-        f"max_tokens {room} leaves no room for a passage; call it again with 2000 or more"
-    )
-
-
 # Entities and relations that an assistant found, or knows by itself.
 
 
 _RELATIONS = 10_000
 """Relations of the entities given that are looked through for those given."""
-_SHOWN = 20
+_SHOWN_REJECTED = 20
 """Rejected items that are listed one by one."""
 
 
-def upsert(call: Call, arguments: Arguments) -> Result:
-    """`graph_upsert`."""
-    entities = [
+@operation(
+    "Add to the graph",
+    shape(new_relations="integer", rejected="array", remaining="integer"),
+    rights="write",
+    profiles=CORE,
+    idempotent=True,
+)
+def graph_upsert(
+    call: Call,
+    entities: Annotated[Sequence[_Entity], "Up to 200. Default: none.", Limits(max_items=200)] = (),
+    relations: Annotated[
+        Sequence[_Relation], "Up to 200. Default: none.", Limits(max_items=200)
+    ] = (),
+    passage_ids: Annotated[
+        Sequence[str],
+        "Ids of passages read, up to 50. Default: none.",
+        Limits(max_items=50, max_length=100),
+    ] = (),
+) -> Result:
+    """Add entities and relations of passages (see extraction_next); without passage_ids, what you
+    know.
+    """
+    from clew.indexing.enrichment.validation import AgentRelation
+
+    made = [
         NewEntity(
-            name=one["name"],
-            entity_type=one["entity_type"] or "name",
-            content=one["description"],
+            name=one["name"], entity_type=one["entity_type"] or "name", content=one["description"]
         )
-        for one in arguments["entities"]
+        for one in entities
     ]
-    if not arguments["passage_ids"]:
-        return _write_by_hand(call, entities, arguments["relations"])
-    report = call.engine.entities.agent_extractions.record(
-        arguments["passage_ids"], entities, [_found(one) for one in arguments["relations"]]
-    )
+    extractions = call.engine.entities.agent_extractions
+    if not passage_ids:
+        written = _write_by_hand(call, made, relations)
+        return {**written, "remaining": extractions.count_unread()}
+    found = [
+        AgentRelation(
+            head=one["source"],
+            tail=one["target"],
+            relation_type=one["relation_type"],
+            confidence=one["confidence"],
+            is_causal=snake_case(one["relation_type"]) == CAUSAL,
+        )
+        for one in relations
+    ]
+    report = extractions.record(passage_ids, made, found)
     return {
-        **_told(report),
-        **_ids(call, arguments),
-        "remaining": call.engine.entities.agent_extractions.count_unread(),
+        "passages": report.passages,
+        "entities": report.entities,
+        "relations": report.relations,
+        "new_relations": report.new_relations,
+        "rejected": [
+            {"item": one.item, "reason": one.reason} for one in report.rejected[:_SHOWN_REJECTED]
+        ],
+        "rejected_count": len(report.rejected),
+        **_ids(call, [one.name for one in made], relations),
+        "remaining": extractions.count_unread(),
     }
 
 
-def _ids(call: Call, arguments: Arguments) -> Result:
+def _ids(call: Call, names: Sequence[str], relations: Sequence[_Relation]) -> Result:
     """Ids of the entities and relations given, in their order; null for what was not taken."""
     store = call.engine.store
-    names = [one["name"] for one in arguments["entities"]]
-    ends = [(one["source"], one["target"]) for one in arguments["relations"]]
+    ends = [(one["source"], one["target"]) for one in relations]
     keys = list(map(entity_key, {*names, *chain.from_iterable(ends)}))
     known = store.resolve(keys)
     heads = sorted({known[entity_key(head)] for head, _ in ends if entity_key(head) in known})
@@ -159,7 +186,7 @@ def _ids(call: Call, arguments: Arguments) -> Result:
     }
     wanted = (
         (known.get(entity_key(head)), snake_case(one["relation_type"]), known.get(entity_key(tail)))
-        for one, (head, tail) in zip(arguments["relations"], ends, strict=True)
+        for one, (head, tail) in zip(relations, ends, strict=True)
     )
     return {
         "entity_ids": [known.get(entity_key(name)) for name in names],
@@ -167,32 +194,8 @@ def _ids(call: Call, arguments: Arguments) -> Result:
     }
 
 
-def _found(given: Arguments) -> AgentRelation:
-    from clew.indexing.enrichment.validation import AgentRelation
-
-    return AgentRelation(
-        head=given["source"],
-        tail=given["target"],
-        relation_type=given["relation_type"],
-        confidence=given["confidence"],
-        is_causal=snake_case(given["relation_type"]) == CAUSAL,
-    )
-
-
-def _told(report: AgentExtractionReport) -> Result:
-    rejected = [{"item": one.item, "reason": one.reason} for one in report.rejected[:_SHOWN]]
-    return {
-        "passages": report.passages,
-        "entities": report.entities,
-        "relations": report.relations,
-        "new_relations": report.new_relations,
-        "rejected": rejected,
-        "rejected_count": len(report.rejected),
-    }
-
-
 def _write_by_hand(
-    call: Call, entities: Sequence[NewEntity], relations: Sequence[Arguments]
+    call: Call, entities: Sequence[NewEntity], relations: Sequence[_Relation]
 ) -> Result:
     """Without passages: the caller's own knowledge, which no text needs to state."""
     given = {entity_key(entity.name) for entity in entities}
@@ -220,7 +223,6 @@ def _write_by_hand(
         "new_relations": sum(is_new for _, is_new in added),
         "rejected": [],
         "rejected_count": 0,
-        "remaining": call.engine.entities.agent_extractions.count_unread(),
     }
 
 
@@ -241,37 +243,3 @@ def _known(call: Call, name: str) -> int:
         return call.engine.entities.get(name).id
     except NotFoundError as error:
         raise NotFoundError(f"{error}; give it in entities, too, to make it") from error
-
-
-UPSERT = Tool(
-    name="graph_upsert",
-    title="Add to the graph",
-    description=(
-        "Add entities and relations of passages (see extraction_next); without passage_ids,"
-        " what you know."
-    ),
-    parameters=ANSWER,
-    result=shape(new_relations="integer", rejected="array", remaining="integer"),
-    run=upsert,
-    scope="write",
-    profiles=CORE,
-    idempotent=True,
-)
-
-EXTRACTION_TOOLS: tuple[Tool, ...] = (
-    Tool(
-        name="extraction_next",
-        title="Passages to read",
-        description="Passages no assistant has read, and what to do with them.",
-        parameters=(
-            integer("limit", "Passages", 5, 1, 50),
-            CURSOR,
-            integer("max_tokens", "", 4000, 1000, 100_000),
-        ),
-        result=shape(instructions="string", schema="object", passages="array", remaining="integer"),
-        run=next_batch,
-        scope="read",
-        profiles=CORE,
-    ),
-    UPSERT,
-)

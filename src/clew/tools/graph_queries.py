@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from clew.errors import InputError, NotFoundError
 from clew.text import entity_key, whole_number
 from clew.tools.budget import fitting, no_room, read_cursor, shortened
-from clew.tools.spec import FULL, MAX_TOKENS, Parameter, Tool, flag, integer, shape, text
+from clew.tools.spec import (
+    CORE,
+    Call,
+    Cursor,
+    Limits,
+    MaxTokens,
+    Question,
+    Result,
+    Since,
+    Until,
+    between,
+    operation,
+    shape,
+)
 from clew.types import current_first
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence, Set
-    from datetime import datetime
-    from typing import Any
+    from collections.abc import Set
 
     from clew.engine import Engine
     from clew.graph.entity_graph import EntityGraph
-    from clew.graph.statistics import RankedEntity
     from clew.search.retrieval.entity_search import EntityHit
-    from clew.search.strategies.entity_graph import CoOccurrence, Related
-    from clew.tools.spec import Arguments, Call, Result
-    from clew.types import Community, Entity, Provenance, Relation, RelationEvidence, TimelineEntry
+    from clew.search.strategies.entity_graph import CoOccurrence
+    from clew.types import Entity, Provenance, Relation
 
 
 NEIGHBORS_SHOWN = (10, 3, 1, 0)
@@ -37,39 +48,57 @@ RELATION_TYPES = (
     *("relates_to", "causes", "part_of", "implements", "extends", "uses", "depends_on"),
 )
 """Known to every store; any other name in snake_case is allowed, too."""
-ID_OR_NAME = Parameter(
-    name="entity_id",
-    kind="name",
-    description="Id or name.",
-    required=True,
-    max_length=1000,
-    blank=False,
+EntityName = Annotated[str, "Id or name.", Limits(kind="name", blank=False)]
+
+
+@operation(
+    "Search entities",
+    shape(results="array", left_out="integer"),
+    profiles=CORE,
+    http="GET /entities",
 )
-_INVERSE = {"outbound": "inbound", "inbound": "outbound", "both": "both"}
-_WEIGHTS = ("vector_weight", "graph_weight")
-
-
-def search_entities(call: Call, arguments: Arguments) -> Result:
-    """`graph_enhanced_search`."""
-    options = {name: arguments[name] for name in ("depth", "limit", *_WEIGHTS)}
-    hits, notes = call.engine.entities.search(arguments["query"], **options)
-    params = {**options, "include_neighbors": arguments["include_neighbors"]}
+def graph_enhanced_search(
+    call: Call,
+    query: Question,
+    depth: Annotated[int, "Steps", between(1, 3, clamped=True)] = 2,
+    limit: Annotated[int, "Entities", between(1, 50)] = 10,
+    include_neighbors: Annotated[bool, "Up to 10 each."] = True,
+    vector_weight: Annotated[float, "Of meaning", between(0, 1)] = 0.6,
+    graph_weight: Annotated[float, "Of the graph", between(0, 1)] = 0.4,
+    max_tokens: MaxTokens = 4000,
+) -> Result:
+    """Entities by meaning and place in the graph, with neighbours."""
+    hits, notes = call.engine.entities.search(
+        query, depth=depth, limit=limit, vector_weight=vector_weight, graph_weight=graph_weight
+    )
     around: Result = {
-        "query": shortened(arguments["query"], ECHOED),
+        "query": shortened(query, ECHOED),
         "result_count": len(hits),
         "results": [],
         "left_out": len(hits),
-        "notes": [*unlikely(call, arguments["query"], hits), *notes],
-        "search_params": params,
+        "notes": [*unlikely(call, query, hits), *notes],
+        "search_params": {
+            "depth": depth,
+            "limit": limit,
+            "vector_weight": vector_weight,
+            "graph_weight": graph_weight,
+            "include_neighbors": include_neighbors,
+        },
     }
-    results = [_result(call, hit, params) for hit in hits]
+    results = [_found(call, hit, depth if include_neighbors else 0) for hit in hits]
     kept: list[Result] = []
     # The entities asked for come first: neighbours have what room these leave.
     for most in NEIGHBORS_SHOWN:
-        fewer = [_with_neighbors(result, most) for result in results]
-        kept = fitting(
-            fewer, around, arguments["max_tokens"], call.engine.state.embedder.count_tokens
-        )
+        fewer = [
+            {
+                **one,
+                "neighbors": one["neighbors"][:most],
+                "neighbor_count": min(one["neighbor_count"], most),
+                "more_neighbors": one["more_neighbors"] or one["neighbor_count"] > most,
+            }
+            for one in results
+        ]
+        kept = fitting(fewer, around, max_tokens, call.count_tokens)
         if len(kept) == len(results):
             break
     return {
@@ -80,89 +109,151 @@ def search_entities(call: Call, arguments: Arguments) -> Result:
     }
 
 
-def _with_neighbors(result: Result, most: int) -> Result:
-    """The result with so many of its neighbours, at most."""
-    shown = result["neighbors"][:most]
-    more = result["more_neighbors"] or len(shown) < len(result["neighbors"])
-    return {**result, "neighbors": shown, "neighbor_count": len(shown), "more_neighbors": more}
-
-
-def _result(call: Call, hit: EntityHit, params: Result) -> Result:
+def _found(call: Call, hit: EntityHit, depth: int) -> Result:
+    """An entity that a search found, with the neighbours within so many steps (0: none)."""
     from clew.search.strategies.entity_graph import near
 
     engine = call.engine
-    neighbors, more = [], False
-    if params["include_neighbors"]:
-        found, more = near(
+    found, more = (
+        near(
             engine.store,
             engine.state.entity_graph,
             hit.entity.id,
-            depth=params["depth"],
+            depth=depth,
             limit=NEIGHBORS_SHOWN[0],
             moment=engine.state.now(),
         )
-        neighbors = [
-            {
-                "entity_id": one.entity_id,
-                "name": one.name,
-                "relation": one.relation,
-                "weight": rounded(one.weight),
-                "depth": one.depth,
-                **(one.standing.to_dict() if one.standing and not one.holds else {}),
-            }
-            for one in found
-        ]
+        if depth
+        else ((), False)
+    )
+    neighbors = [
+        {
+            "entity_id": one.entity_id,
+            "name": one.name,
+            "relation": one.relation,
+            "weight": rounded(one.weight),
+            "depth": one.depth,
+            **(one.standing.to_dict() if one.standing and not one.holds else {}),
+        }
+        for one in found
+    ]
     return {
-        "entity_id": hit.entity.id,
-        "entity_name": hit.entity.name,
-        "entity_type": hit.entity.entity_type,
+        **_scored(hit),
         "content": hit.content if len(hit.content) <= SHOWN else f"{hit.content[: SHOWN - 1]}…",
-        "vector_score": hit.vector_score,
-        "graph_score": hit.graph_score,
-        "combined_score": hit.combined_score,
         "neighbors": neighbors,
         "neighbor_count": len(neighbors),
         "more_neighbors": more,
     }
 
 
-def entity_neighbors(call: Call, arguments: Arguments) -> Result:
-    """`get_entity_neighbors`."""
+def _scored(hit: EntityHit) -> Result:
+    return {
+        "entity_id": hit.entity.id,
+        "entity_name": hit.entity.name,
+        "entity_type": hit.entity.entity_type,
+        "content": shortened(hit.content, SUMMARY),
+        "vector_score": hit.vector_score,
+        "graph_score": hit.graph_score,
+        "combined_score": hit.combined_score,
+    }
+
+
+@operation(
+    "Neighbours of an entity",
+    shape(entity_id="integer", neighbors="array"),
+    profiles=CORE,
+    http="GET /entities/{entity_id}/neighbors",
+)
+def get_entity_neighbors(
+    call: Call,
+    entity_id: EntityName,
+    relation_type: Annotated[str | None, "Default: all.", Limits(max_length=100)] = None,
+    direction: Annotated[
+        Literal["outbound", "inbound", "both"], "outbound, inbound or both."
+    ] = "both",
+    depth: Annotated[int, "Steps", between(1, 3, clamped=True)] = 1,
+    limit: Annotated[int, "Neighbours", between(1, 200)] = 50,
+    min_weight: Annotated[float, "Least weight", between(0, 1)] = 0.0,
+    cursor: Cursor = None,
+    max_tokens: MaxTokens = 4000,
+) -> Result:
+    """Where relations of an entity lead, nearest first."""
     from clew.search.strategies.entity_graph import TOGETHER, co_occurring, related
 
     engine = call.engine
-    entity, remark = named_entity(call, arguments["entity_id"])
-    start, limit = read_cursor(arguments["cursor"]), arguments["limit"]
-    options = {name: arguments[name] for name in ("relation_type", "direction", "depth")}
-    options["min_weight"] = arguments["min_weight"]
-    declared = engine.state.packs.relation_types.get(options["relation_type"])
+    entity, remark = named_entity(call, entity_id)
+    start = read_cursor(cursor)
+    declared = engine.state.packs.relation_types.get(relation_type or "")
     if declared is not None:
-        if options["relation_type"] == declared.inverse:
-            options["direction"] = _INVERSE[options["direction"]]  # stored from the other end
-        options["relation_type"] = declared.name
-    _check_relation_type(call, options["relation_type"])
+        if relation_type == declared.inverse and direction != "both":
+            # It is stored from the other end.
+            direction = "inbound" if direction == "outbound" else "outbound"
+        relation_type = declared.name
+    if relation_type not in (None, TOGETHER, *RELATION_TYPES, *engine.state.packs.relation_types):
+        there = [name for name, _, _ in engine.store.relation_counts()]
+        if relation_type not in there:
+            shown = ", ".join([*there[:TYPES_SHOWN], TOGETHER])
+            raise InputError(f"no relation is of the type {relation_type!r}; there are {shown}")
     # One more than is shown tells whether there is more.
     last = start + limit + 1
     now = engine.state.now()
-    stated, notes = related(engine.store, entity.id, limit=last, moment=now, **options)
-    found: list[Related | CoOccurrence] = list(stated)
-    if options["direction"] == "both" and options["relation_type"] in (None, TOGETHER):
-        together = co_occurring(
-            engine.state.entity_graph, [entity.id], min_weight=options["min_weight"]
+    stated, notes = related(
+        engine.store,
+        entity.id,
+        relation_type=relation_type,
+        direction=direction,
+        depth=depth,
+        min_weight=min_weight,
+        limit=last,
+        moment=now,
+    )
+    found: list[tuple[int, Result]] = [
+        (
+            one.entity_id,
+            {
+                "relation_type": one.relation.relation_type,
+                "weight": one.relation.weight,
+                "is_causal": one.relation.is_causal,
+                "direction": "outbound" if one.outbound else "inbound",
+                "depth": one.depth,
+                **one.relation.standing(now).to_dict(),
+            },
         )
-        found += islice(together, max(last - len(found), 0))
+        for one in stated
+    ]
+    if direction == "both" and relation_type in (None, TOGETHER):
+        together = co_occurring(engine.state.entity_graph, [entity.id], min_weight=min_weight)
+        found += [
+            (one.other_id, {**_together(one), "direction": "both", "depth": 1})
+            for one in islice(together, max(last - len(found), 0))
+        ]
     page = found[start : start + limit]
-    ends = {e.id: e for e in engine.store.entities([_end(one) for one in page])}
-    items = [_neighbor(one, ends[_end(one)], now) for one in page if _end(one) in ends]
+    ends = {one.id: one for one in engine.store.entities([end for end, _ in page])}
+    items = [
+        {
+            "neighbor_id": end,
+            "neighbor_name": ends[end].name,
+            "entity_type": ends[end].entity_type,
+            **tie,
+        }
+        for end, tie in page
+        if end in ends
+    ]
     around: Result = {
         "entity_id": entity.id,
         "neighbor_count": len(items),
         "neighbors": [],
         "next_cursor": str(start + limit),
         "notes": [*([remark] if remark else []), *notes],
-        "search_params": {**options, "limit": limit},
+        "search_params": {
+            "relation_type": relation_type,
+            "direction": direction,
+            "depth": depth,
+            "min_weight": min_weight,
+            "limit": limit,
+        },
     }
-    kept = fitting(items, around, arguments["max_tokens"], engine.state.embedder.count_tokens)
+    kept = fitting(items, around, max_tokens, call.count_tokens)
     if items and not kept:
         raise no_room(items[0]["neighbor_name"])
     end = start + (len(page) if len(kept) == len(items) else len(kept))
@@ -174,59 +265,36 @@ def entity_neighbors(call: Call, arguments: Arguments) -> Result:
     }
 
 
-def _check_relation_type(call: Call, relation_type: str | None) -> None:
-    """Raises `InputError` that names the types that there are, for one that no relation has."""
+def _together(one: CoOccurrence) -> Result:
+    """The tie of two entities that sentences name together."""
     from clew.search.strategies.entity_graph import TOGETHER
 
-    known = (TOGETHER, *RELATION_TYPES, *call.engine.state.packs.relation_types)
-    if relation_type is None or relation_type in known:
-        return
-    found = [name for name, _, _ in call.engine.store.relation_counts()]
-    if relation_type not in found:
-        shown = ", ".join([*found[:TYPES_SHOWN], TOGETHER])
-        raise InputError(f"no relation is of the type {relation_type!r}; there are {shown}")
+    return {"relation_type": TOGETHER, "weight": rounded(one.weight), "is_causal": False}
 
 
-def _end(one: Related | CoOccurrence) -> int:
-    from clew.search.strategies.entity_graph import CoOccurrence
-
-    return one.other_id if isinstance(one, CoOccurrence) else one.entity_id
-
-
-def _neighbor(one: Related | CoOccurrence, entity: Entity, now: datetime) -> Result:
-    from clew.search.strategies.entity_graph import TOGETHER, CoOccurrence
-
-    if isinstance(one, CoOccurrence):
-        return {
-            "neighbor_id": entity.id,
-            "neighbor_name": entity.name,
-            "entity_type": entity.entity_type,
-            "relation_type": TOGETHER,
-            "weight": rounded(one.weight),
-            "is_causal": False,
-            "direction": "both",
-            "depth": 1,
-        }
-    return {
-        "neighbor_id": entity.id,
-        "neighbor_name": entity.name,
-        "entity_type": entity.entity_type,
-        "relation_type": one.relation.relation_type,
-        "weight": one.relation.weight,
-        "is_causal": one.relation.is_causal,
-        "direction": "outbound" if one.outbound else "inbound",
-        "depth": one.depth,
-        **one.relation.standing(now).to_dict(),
-    }
-
-
-def graph_statistics(call: Call, _: Arguments) -> Result:
-    """`get_graph_statistics`."""
+@operation(
+    "Graph statistics",
+    shape(statistics="object", health="object"),
+    profiles=CORE,
+    http="GET /statistics",
+)
+def get_graph_statistics(call: Call) -> Result:
+    """Counts by type; vector store."""
     counts = call.engine.store.relation_counts()
     stats = call.engine.maintenance.stats()
     entities, vectors = int(stats["entities"]), stats["vectors"]
     relationships = sum(count for _, count, _ in counts)
-    in_short = {"entities": entities, "relationships": relationships, **_vector_store(vectors)}
+    name = "embedded" if vectors["backend"] == "store" else vectors["backend"]
+    in_short = {
+        "entities": entities,
+        "relationships": relationships,
+        "vector_store": name,
+        "qdrant_available": False,
+        "qdrant_connected": False,
+        f"{name}_available": vectors["available"],
+        f"{name}_connected": vectors["connected"],
+        "vector_store_problem": vectors["problem"],
+    }
     statistics = {
         **in_short,
         "relationship_types": [
@@ -236,27 +304,10 @@ def graph_statistics(call: Call, _: Arguments) -> Result:
         "avg_relationships_per_entity": rounded(relationships / max(entities, 1)),
         "causal_relationships": sum(causal for _, _, causal in counts),
     }
-    return {"statistics": statistics, "health": {"status": _health(vectors), **in_short}}
-
-
-def _vector_store(state: Mapping[str, Any]) -> Result:
-    """What `SyncedVectorIndex.state` says, under the name of the back end in use."""
-    name = "embedded" if state["backend"] == "store" else state["backend"]
-    return {
-        "vector_store": name,
-        "qdrant_available": False,
-        "qdrant_connected": False,
-        f"{name}_available": state["available"],
-        f"{name}_connected": state["connected"],
-        "vector_store_problem": state["problem"],
-    }
-
-
-def _health(state: Mapping[str, Any]) -> str:
-    """`degraded` where the store's own vectors stand in until the index is back."""
-    if state["connected"]:
-        return "healthy"
-    return "degraded" if state["available"] else "unhealthy"
+    # Degraded: the store's own vectors stand in until the index is back.
+    health = "degraded" if vectors["available"] else "unhealthy"
+    status = "healthy" if vectors["connected"] else health
+    return {"statistics": statistics, "health": {"status": status, **in_short}}
 
 
 def named_entity(call: Call, name: str) -> tuple[Entity, str]:
@@ -304,93 +355,152 @@ SUMMARY = 2000
 """Characters of a community's report that are shown."""
 
 
-def find_paths(call: Call, arguments: Arguments) -> Result:
-    """`find_paths`."""
-    options = {name: arguments[name] for name in ("max_hops", "weighted")}
-    matches = [call.engine.entities.match(arguments[name]) for name in ("source", "target")]
-    source, target = (entity for entity, _ in matches)
-    found, notes = call.engine.graph.paths(source, target, limit=arguments["limit"], **options)
-    said = [remark for _, remark in matches if remark]
+@operation("Paths between entities", shape(paths="array", left_out="integer"), http="GET /paths")
+def find_paths(
+    call: Call,
+    source: Annotated[str, "Name or id."],
+    target: Annotated[str, "Name or id."],
+    max_hops: Annotated[int, "Steps", between(1, 5)] = 3,
+    weighted: Annotated[bool, "The strongest path alone."] = False,
+    limit: Annotated[int, "Paths", between(1, 50)] = 5,
+    max_tokens: MaxTokens = 4000,
+) -> Result:
+    """How two entities are tied: the paths between them, each tie with the sentence that states
+    it.
+    """
+    start, start_remark = call.engine.entities.match(source)
+    end, end_remark = call.engine.entities.match(target)
+    found, notes = call.engine.graph.paths(
+        start, end, max_hops=max_hops, weighted=weighted, limit=limit
+    )
+    said = [remark for remark in (start_remark, end_remark) if remark]
     if not found:
         said.append(
-            f"no path of at most {options['max_hops']} hops ties"
-            f" {shortened(source.name, NAME)!r} ({source.id}) and"
-            f" {shortened(target.name, NAME)!r} ({target.id}); `graph_enhanced_search` shows others"
+            f"no path of at most {max_hops} hops ties"
+            f" {shortened(start.name, NAME)!r} ({start.id}) and"
+            f" {shortened(end.name, NAME)!r} ({end.id}); `graph_enhanced_search` shows others"
         )
+    options = {"max_hops": max_hops, "weighted": weighted}
     around: Result = {"notes": [*said, *notes], "search_params": options}
-    paths = ({"hops": len(path), "ties": list(map(_tie, path))} for path in found)
-    return fitted(call, arguments, around, "paths", list(paths))
+    paths = [
+        {
+            "hops": len(path),
+            "ties": [
+                {
+                    "from": tie.head,
+                    "relation": tie.relation,
+                    "to": tie.tail,
+                    "evidence": tie.evidence,
+                    "source": _source(tie.provenance),
+                }
+                for tie in path
+            ],
+        }
+        for path in found
+    ]
+    return fitted(call, max_tokens, around, "paths", paths)
 
 
-def _tie(tie: RelationEvidence) -> Result:
-    return {
-        "from": tie.head,
-        "relation": tie.relation,
-        "to": tie.tail,
-        "evidence": tie.evidence,
-        "source": _source(tie.provenance),
-    }
-
-
-def entity_timeline(call: Call, arguments: Arguments) -> Result:
-    """`entity_timeline`."""
-    entity, remark = call.engine.entities.match(arguments["entity"])
-    found = call.engine.graph.timeline(
-        entity,
-        limit=arguments["limit"],
-        since=arguments["since"],
-        until=arguments["until"],
-        as_of=arguments["as_of"],
-    )
+@operation(
+    "Timeline of an entity",
+    shape(timeline="array", left_out="integer"),
+    http="GET /entities/{entity}/timeline",
+)
+def entity_timeline(
+    call: Call,
+    entity: Annotated[str, "Name or id."],
+    since: Since = None,
+    until: Until = None,
+    as_of: Annotated[str | None, "As it was known then."] = None,
+    limit: Annotated[int, "Entries", between(1, 500)] = 50,
+    max_tokens: MaxTokens = 4000,
+) -> Result:
+    """What is known of an entity in order of time: relations while they held, and dated
+    sentences.
+    """
+    about, remark = call.engine.entities.match(entity)
+    found = call.engine.graph.timeline(about, limit=limit, since=since, until=until, as_of=as_of)
     notes = [remark] if remark else []
-    name = shortened(entity.name, 2 * NAME)
-    around: Result = {"entity_id": entity.id, "entity_name": name, "notes": notes}
-    return fitted(call, arguments, around, "timeline", list(map(_entry, found)))
+    name = shortened(about.name, 2 * NAME)
+    around: Result = {"entity_id": about.id, "entity_name": name, "notes": notes}
+    entries = [
+        {
+            "from": one.period.start.isoformat() if one.period.start else None,
+            "until": one.period.end.isoformat() if one.period.end else None,
+            "when": one.period.text,
+            "text": one.text,
+            "id": one.reference,
+            "source": _source(one.provenance),
+        }
+        for one in found
+    ]
+    return fitted(call, max_tokens, around, "timeline", entries)
 
 
-def _entry(entry: TimelineEntry) -> Result:
-    start, end = entry.period.start, entry.period.end
-    return {
-        "from": start.isoformat() if start else None,
-        "until": end.isoformat() if end else None,
-        "when": entry.period.text,
-        "text": entry.text,
-        "id": entry.reference,
-        "source": _source(entry.provenance),
-    }
-
-
-def relevant_subgraph(call: Call, arguments: Arguments) -> Result:
-    """`relevant_subgraph`."""
-    room = arguments["max_tokens"]
+@operation("Graph of a question", shape(notes="array"), http="GET /subgraph")
+def relevant_subgraph(
+    call: Call,
+    query: Annotated[str | None, "What is asked; or entity_ids.", Limits(max_length=10_000)] = None,
+    entity_ids: Annotated[
+        Sequence[int], "Of these entities instead. Default none.", Limits(max_items=50)
+    ] = (),
+    hops: Annotated[
+        int | None, "All within so many steps; default the tree that ties them", between(1, 3)
+    ] = None,
+    limit: Annotated[int, "Entities", between(2, 500)] = 50,
+    format: Annotated[Literal["text", "json"], "text or json."] = "text",
+    max_tokens: MaxTokens = 4000,
+) -> Result:
+    """The entities that matter to a question, or those given, and what ties them."""
     found = call.engine.graph.subgraph(
-        arguments["query"] or "",
-        entity_ids=arguments["entity_ids"],
-        hops=arguments["hops"],
-        limit=arguments["limit"],
-        max_tokens=room // 2,
+        query or "", entity_ids=entity_ids, hops=hops, limit=limit, max_tokens=max_tokens // 2
     )
-    if arguments["format"] == "text":
+    if format == "text":
         return {"text": found.context.text, "notes": list(found.notes)}
     graph = found.to_dict()["graph"]
     around: Result = {"notes": list(found.notes), "edges": []}
-    kept = fitted(call, {"max_tokens": room // 2}, around, "nodes", graph["nodes"])
-    known = {node["id"] for node in kept["nodes"]}
-    edges = [
-        edge for edge in graph["edges"] if {edge["from_entity_id"], edge["to_entity_id"]} <= known
-    ]
-    shown = fitting(edges, kept, room, call.engine.state.embedder.count_tokens)
+    kept = fitted(call, max_tokens // 2, around, "nodes", graph["nodes"])
+    edges = _among(graph["edges"], kept["nodes"])
+    shown = fitting(edges, kept, max_tokens, call.count_tokens)
     return {**kept, "edges": shown, "left_out": kept["left_out"] + len(edges) - len(shown)}
 
 
-def list_communities(call: Call, arguments: Arguments) -> Result:
-    """`list_communities`."""
-    found = call.engine.graph.communities(
-        arguments["level"], arguments["limit"], arguments["query"]
-    )
-    notes = unlikely(call, arguments["query"]) if arguments["query"] else []
-    around: Result = {"level": arguments["level"], "notes": notes}
-    return fitted(call, arguments, around, "communities", list(map(_community, found)))
+def _among(edges: Sequence[Result], nodes: Sequence[Result]) -> list[Result]:
+    """The edges both of whose nodes are shown: others would lead nowhere."""
+    known = {node["id"] for node in nodes}
+    return [edge for edge in edges if {edge["from_entity_id"], edge["to_entity_id"]} <= known]
+
+
+@operation(
+    "Communities",
+    shape(communities="array", notes="array", left_out="integer"),
+    http="GET /communities",
+)
+def list_communities(
+    call: Call,
+    query: Annotated[str | None, "What they are about. Default all."] = None,
+    level: Annotated[int, "0 is the coarsest", between(0, 20)] = 0,
+    limit: Annotated[int, "Communities", between(1, 200)] = 10,
+    max_tokens: MaxTokens = 4000,
+) -> Result:
+    """Groups of entities that are tied to each other most, with a report of each; nearest to the
+    query first, else largest.
+    """
+    found = call.engine.graph.communities(level, limit, query)
+    around: Result = {"level": level, "notes": unlikely(call, query) if query else []}
+    communities = [
+        {
+            "id": one.id,
+            "title": one.title,
+            "entities": list(one.entities[:10]),
+            "size": one.size,
+            "summary": shortened(one.summary, SUMMARY),
+            # `[1]` in the summary is the first.
+            "sources": [origin.source for origin in one.provenance],
+        }
+        for one in found
+    ]
+    return fitted(call, max_tokens, around, "communities", communities)
 
 
 def unlikely(call: Call, query: str, found: Sequence[EntityHit] = ()) -> list[str]:
@@ -407,61 +517,52 @@ def unlikely(call: Call, query: str, found: Sequence[EntityHit] = ()) -> list[st
     return [note for note in nearest.notes if note == UNLIKELY]
 
 
-def _community(community: Community) -> Result:
-    return {
-        "id": community.id,
-        "title": community.title,
-        "entities": list(community.entities[:10]),
-        "size": community.size,
-        "summary": shortened(community.summary, SUMMARY),
-        # `[1]` in the summary is the first.
-        "sources": [origin.source for origin in community.provenance],
-    }
-
-
-def search_entities_following(call: Call, arguments: Arguments) -> Result:
-    """`search_entities`; where no entity is of the types asked for, the notes say what there is."""
-    search, types = call.engine.entities.search, arguments["node_types"]
-    options = {name: arguments[name] for name in ("limit", "since", "until")}
-    hits, notes = search(arguments["query"], node_types=types, **options)
-    if types and not hits:
-        others, _ = search(arguments["query"], **options)
-        there = ", ".join(sorted({hit.entity.entity_type for hit in others})) or "none"
+@operation("Search entities by type and time", shape(results="array", left_out="integer"))
+def search_entities(
+    call: Call,
+    query: Question,
+    node_types: Annotated[
+        Sequence[str], "Such as person, place. Default all.", Limits(max_items=20)
+    ] = (),
+    since: Since = None,
+    until: Until = None,
+    limit: Annotated[int, "Entities", between(1, 50)] = 10,
+    max_tokens: MaxTokens = 4000,
+) -> Result:
+    """Entities that answer a question, of some types and of a period."""
+    search = partial(call.engine.entities.search, query, limit=limit, since=since, until=until)
+    hits, notes = search(node_types=node_types)
+    if node_types and not hits:
+        there = ", ".join(sorted({hit.entity.entity_type for hit in search()[0]})) or "none"
         notes = (*notes, f"nothing found is of these node_types; types near the question: {there}")
-    results = [
+    around: Result = {"notes": [*unlikely(call, query, hits), *notes]}
+    return fitted(call, max_tokens, around, "results", list(map(_scored, hits)))
+
+
+@operation("Importance of entities", shape(entities="array", left_out="integer"))
+def entity_importance(
+    call: Call,
+    entities: Annotated[Sequence[str], "Names or ids, up to 100.", Limits(max_items=100)] = (),
+    limit: Annotated[int, "Entities", between(1, 200)] = 20,
+    max_tokens: MaxTokens = 4000,
+) -> Result:
+    """Degree, PageRank, betweenness and tier of entities; of the most important ones where none is
+    named.
+    """
+    ranked = [
         {
-            "entity_id": hit.entity.id,
-            "entity_name": hit.entity.name,
-            "entity_type": hit.entity.entity_type,
-            "content": shortened(hit.content, SUMMARY),
-            "vector_score": hit.vector_score,
-            "graph_score": hit.graph_score,
-            "combined_score": hit.combined_score,
+            "entity_id": one.entity.id,
+            "name": one.entity.name,
+            "entity_type": one.entity.entity_type,
+            "tier": one.entity.tier,
+            "salience_score": one.entity.salience_score,
+            "degree": one.degree,
+            "pagerank": one.pagerank,
+            "betweenness": one.betweenness,
         }
-        for hit in hits
+        for one in call.engine.graph.importance(entities, limit=limit)
     ]
-    around: Result = {"notes": [*unlikely(call, arguments["query"], hits), *notes]}
-    return fitted(call, arguments, around, "results", results)
-
-
-def entity_importance(call: Call, arguments: Arguments) -> Result:
-    """`entity_importance`."""
-    found = call.engine.graph.importance(arguments["entities"], limit=arguments["limit"])
-    return fitted(call, arguments, {}, "entities", list(map(_ranked, found)))
-
-
-def _ranked(ranked: RankedEntity) -> Result:
-    entity = ranked.entity
-    return {
-        "entity_id": entity.id,
-        "name": entity.name,
-        "entity_type": entity.entity_type,
-        "tier": entity.tier,
-        "salience_score": entity.salience_score,
-        "degree": ranked.degree,
-        "pagerank": ranked.pagerank,
-        "betweenness": ranked.betweenness,
-    }
+    return fitted(call, max_tokens, {}, "entities", ranked)
 
 
 def _source(origin: Provenance | None) -> Result | None:
@@ -478,12 +579,11 @@ def _source(origin: Provenance | None) -> Result | None:
 
 
 def fitted(
-    call: Call, arguments: Arguments, around: Result, name: str, items: Sequence[Result]
+    call: Call, max_tokens: int, around: Result, name: str, items: Sequence[Result]
 ) -> Result:
     """A result with as many items as its budget takes, and how many it left out."""
     empty = {**around, name: [], "left_out": len(items)}
-    count = call.engine.state.embedder.count_tokens
-    kept = fitting(items, empty, arguments["max_tokens"], count)
+    kept = fitting(items, empty, max_tokens, call.count_tokens)
     if items and not kept:
         raise no_room(f"the first of {len(items)} {name}")
     return {**around, name: kept, "left_out": len(items) - len(kept)}
@@ -494,86 +594,89 @@ def fitted(
 
 LOCAL_RELATIONS = 10_000
 """Relations that the graph between some entities is taken from, heaviest first."""
+_EDGE = ("id", "from_entity_id", "to_entity_id", "relation_type", "weight")
 SOURCES = 5
 """Documents that an edge names, at most."""
 
 
-def local_graph(call: Call, arguments: Arguments) -> Result:
-    """`build_local_graph`."""
+@operation("Graph of some entities", shape(graph="object", left_out="object"))
+def build_local_graph(
+    call: Call,
+    entity_ids: Annotated[
+        Sequence[int],
+        "From graph_enhanced_search, up to 500.",
+        Limits(minimum=1, max_items=500),
+    ],
+    max_tokens: MaxTokens = 4000,
+) -> Result:
+    """The entities given and the relations between them, as nodes and edges."""
     engine = call.engine
-    ids = list(dict.fromkeys(arguments["entity_ids"]))
+    ids = list(dict.fromkeys(entity_ids))
     entities = engine.state.entity_ranks.applied(engine.store.entities(ids))
     known = {entity.id for entity in entities}
     if not known:
         raise unknown_entity(*ids[:1])
-    now = engine.state.now()
-    relations = engine.store.relations(sorted(known), LOCAL_RELATIONS, among=True)
-    edges = _edges(engine, current_first(relations, now), now)
-    nodes = [_node(entity) for entity in entities]
-    edges += _shared_edges(engine.state.entity_graph, known)
+    nodes = [
+        {
+            "id": entity.id,
+            "name": entity.name,
+            "entity_type": entity.entity_type,
+            "tier": entity.tier,
+            "salience_score": rounded(entity.salience_score),
+        }
+        for entity in entities
+    ]
+    edges = _edges(engine, known) + _shared_edges(engine.state.entity_graph, known)
     left_out = {"nodes": len(nodes), "edges": len(edges), "unknown_ids": len(ids) - len(nodes)}
     graph: Result = {"nodes": [], "edges": [], "node_count": len(nodes), "edge_count": len(edges)}
     around: Result = {"graph": graph, "left_out": left_out}
-    count, room = engine.state.embedder.count_tokens, arguments["max_tokens"]
-    # Edges of nodes that are not shown would lead nowhere: nodes go first.
-    graph["nodes"] = fitting(nodes, around, room, count)
-    shown = {node["id"] for node in graph["nodes"]}
-    edges = [e for e in edges if {e["from_entity_id"], e["to_entity_id"]} <= shown]
-    graph["edges"] = fitting(edges, around, room, count)
+    graph["nodes"] = fitting(nodes, around, max_tokens, call.count_tokens)
+    edges = _among(edges, graph["nodes"])
+    graph["edges"] = fitting(edges, around, max_tokens, call.count_tokens)
     for name in ("nodes", "edges"):
         left_out[name] -= len(graph[name])
     graph["node_count"], graph["edge_count"] = len(graph["nodes"]), len(graph["edges"])
     return around
 
 
-def _node(entity: Entity) -> Result:
-    return {
-        "id": entity.id,
-        "name": entity.name,
-        "entity_type": entity.entity_type,
-        "tier": entity.tier,
-        "salience_score": rounded(entity.salience_score),
-    }
-
-
-def _edges(engine: Engine, relations: Sequence[Relation], now: datetime) -> list[Result]:
+def _edges(engine: Engine, known: Set[int]) -> list[Result]:
     """An edge a fact, as its first statement has it, with the documents that state it."""
+    now = engine.state.now()
+    relations = current_first(
+        engine.store.relations(sorted(known), LOCAL_RELATIONS, among=True), now
+    )
     facts: dict[tuple[int, str, int], list[Relation]] = {}
     for one in relations:
         fact = one.from_entity_id, one.relation_type, one.to_entity_id
         facts.setdefault(fact, []).append(one)
     chunks = [one.chunk_id for one in relations if one.chunk_id is not None]
     origins = engine.store.provenance(chunks)
-    return [_edge(statements, origins, now) for statements in facts.values()]
-
-
-def _edge(
-    statements: Sequence[Relation], origins: Mapping[int, Provenance], now: datetime
-) -> Result:
-    names = ("id", "from_entity_id", "to_entity_id", "relation_type", "weight")
-    chunks = (one.chunk_id for one in statements if one.chunk_id is not None)
-    sources = dict.fromkeys(origins[id_].source for id_ in chunks if id_ in origins)
-    return {
-        **{name: getattr(statements[0], name) for name in names},
-        "is_causal": any(one.is_causal for one in statements),
-        "source_count": len(sources),
-        "sources": list(sources)[:SOURCES],
-        **statements[0].standing(now).to_dict(),
-    }
+    edges = []
+    for first, *more in facts.values():
+        stated = (origins.get(one.chunk_id or 0) for one in (first, *more))
+        sources = list(dict.fromkeys(origin.source for origin in stated if origin))
+        edges.append(
+            {
+                **{name: getattr(first, name) for name in _EDGE},
+                "is_causal": any(one.is_causal for one in (first, *more)),
+                "source_count": len(sources),
+                "sources": sources[:SOURCES],
+                **first.standing(now).to_dict(),
+            }
+        )
+    return edges
 
 
 def _shared_edges(graph: EntityGraph, known: Set[int]) -> list[Result]:
     """Pairs of the entities that a sentence names together and no relation ties, as edges."""
-    from clew.search.strategies.entity_graph import TOGETHER, co_occurring
+    from clew.search.strategies.entity_graph import co_occurring
 
     return [
         {
             "id": None,
             "from_entity_id": one.entity_id,
             "to_entity_id": one.other_id,
-            "relation_type": TOGETHER,
-            "weight": rounded(one.weight),
-            "is_causal": False,
+            **_together(one),
             "source_count": 0,
             "sources": [],
         }
@@ -585,11 +688,26 @@ def _shared_edges(graph: EntityGraph, known: Set[int]) -> list[Result]:
 # The tool that has the language model write a query for a graph on Neo4j.
 
 
-def ask_by_cypher(call: Call, arguments: Arguments) -> Result:
-    """`ask_by_cypher`."""
-    found = call.engine.ask_by_cypher(
-        arguments["query"], limit=arguments["limit"], run=not arguments["dry_run"]
-    )
+@operation(
+    "Ask the graph by a query",
+    shape(cypher="string", parameters="object", rows="array", left_out="integer"),
+    # Whatever else is in the database can be read: more than the namespace.
+    rights="admin",
+    changes=False,
+    open_world=True,
+    http="POST /cypher",
+)
+def ask_by_cypher(
+    call: Call,
+    query: Annotated[str, "What is asked, in words.", Limits(max_length=10_000, blank=False)],
+    limit: Annotated[int, "Rows", between(1, 500)] = 50,
+    dry_run: Annotated[bool, "Show the query alone."] = False,
+    max_tokens: MaxTokens = 4000,
+) -> Result:
+    """Counts, lists and ties in the whole database that holds this store, where it is Neo4j: the
+    server's language model writes a query, which can only read; nodes come with their element_id.
+    """
+    found = call.engine.ask_by_cypher(query, limit=limit, run=not dry_run)
     around: Result = {
         "cypher": found.query,
         "parameters": dict(found.parameters),
@@ -597,26 +715,4 @@ def ask_by_cypher(call: Call, arguments: Arguments) -> Result:
         "notes": list(found.notes),
     }
     rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
-    return fitted(call, arguments, around, "rows", rows)
-
-
-CYPHER_TOOL = Tool(
-    name="ask_by_cypher",
-    title="Ask the graph by a query",
-    description="Counts, lists and ties in the whole database that holds this store, where it is"
-    " Neo4j: the server's language model writes a query, which can only read; nodes come with their"
-    " element_id.",
-    parameters=(
-        text("query", "What is asked, in words.", required=True, max_length=10_000, blank=False),
-        integer("limit", "Rows", 50, 1, 500),
-        flag("dry_run", "Show the query alone.", False),
-        MAX_TOKENS,
-    ),
-    result=shape(cypher="string", parameters="object", rows="array", left_out="integer"),
-    run=ask_by_cypher,
-    # Whatever else is in the database can be read: more than the namespace.
-    scope="admin",
-    profiles=FULL,
-    changes=False,
-    open_world=True,
-)
+    return fitted(call, max_tokens, around, "rows", rows)

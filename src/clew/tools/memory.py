@@ -1,64 +1,136 @@
-"""The table of the memory tools: names, parameters and shapes of the reference memory server."""
+"""The graph told by hand: names, parameters and shapes of the reference memory server."""
 
 from __future__ import annotations
 
-import json
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from clew.errors import InputError, NotFoundError
 from clew.indexing.manual_graph import WORDING, cleaned, snake_case, written_relation
 from clew.indexing.reading.formats.common import clean_text
 from clew.text import fold, terms
-from clew.tools.budget import no_room, shortened
-from clew.tools.spec import CURSOR, LEAST_TOKENS, MEMORY, Tool, array, integer, shape, text
+from clew.tools.budget import fitting_length, no_room, shortened, tokens_of
+from clew.tools.spec import (
+    LEAST_TOKENS,
+    MEMORY,
+    Call,
+    Cursor,
+    Limits,
+    Result,
+    between,
+    operation,
+    shape,
+)
 from clew.types import NewEntity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Set
 
     from clew.engine import Engine
-    from clew.tools.spec import Arguments, Call, Parameter, Result, Run, Schema
     from clew.types import Entity, Relation
 
     _Told = tuple[str, str | None]
     """An observation, and when it was told, if that is known."""
 
 
-# What the memory tools read: the graph written by hand, in pages that keep its shape.
-#
-# A page is whole entities with their observations and relations, as many as its limit and its
-# budget
-# allow; where an entity alone is too large, the next page goes on inside it.
+_Named = Limits(max_length=500)
+Names = Annotated[Sequence[str], "Names, up to 1000."]
+
+
+class _Entity(TypedDict):
+    name: Annotated[str, "Name of the entity.", _Named]
+    entityType: Annotated[str, "Type of the entity, such as person.", _Named]
+    observations: Annotated[Sequence[str], "What is known of it, one fact each."]
+
+
+_Relation = TypedDict(
+    "_Relation",
+    {
+        "from": Annotated[str, "Name of the entity where the relation starts.", _Named],
+        "to": Annotated[str, "Name of the entity where the relation ends.", _Named],
+        "relationType": Annotated[
+            str, "Type of the relation, in the active voice, such as works_at.", _Named
+        ],
+    },
+)
+
+
+class _Addition(TypedDict):
+    entityName: Annotated[str, "Name of the entity.", _Named]
+    contents: Annotated[Sequence[str], "Facts to add, one each."]
+
+
+class _Deletion(TypedDict):
+    entityName: Annotated[str, "Name of the entity.", _Named]
+    observations: Annotated[Sequence[str], "Facts to delete, as they were added."]
+
+
+# The graph told by hand, in pages that keep its shape: whole entities with their observations and
+# relations; where an entity alone is too large, the next page goes on inside it.
 
 
 _BATCH = 500
 _CURSOR = re.compile(r"([0-9]{1,12})\.([0-9]{1,6})", re.ASCII)
+_CUT_TOKENS = 4
+"""What the sign that a text is cut takes, and the comma after it, at most."""
 _AROUND_TOKENS = 60
 """What the names of the lists, the cursor and the count take."""
 
 
-def read_graph(call: Call, arguments: Arguments) -> Result:
-    """`read_graph`."""
-    return _page(call.engine, call.engine.store.made_by_hand(), arguments)
+_GRAPH = shape(entities="array", relations="array", next_cursor="string", left_out="integer")
+Limit = Annotated[int, "Entities", between(1, 1000)]
+Room = Annotated[int, between(LEAST_TOKENS, 100_000)]
 
 
-def open_nodes(call: Call, arguments: Arguments) -> Result:
-    """`open_nodes`."""
-    found = call.engine.entities.memory.find(arguments["names"])
-    return _page(call.engine, sorted(set(found.values())), arguments)
+@operation("Read the graph", _GRAPH, profiles=MEMORY)
+def read_graph(
+    call: Call, limit: Limit = 100, cursor: Cursor = None, max_tokens: Room = 10_000
+) -> Result:
+    """Read the graph that was told by hand: entities, their observations and relations.
+    next_cursor: there is more.
+    """
+    return _page(call, call.engine.store.made_by_hand(), limit, cursor, max_tokens)
 
 
-def search_nodes(call: Call, arguments: Arguments) -> Result:
-    """`search_nodes`: what holds the query as it stands, else what holds all its words."""
-    engine, query = call.engine, fold(arguments["query"])
-    nodes = list(_searchable(engine))
-    found = [entity_id for entity_id, text in nodes if query in fold(text)]
+@operation("Search nodes", _GRAPH, profiles=MEMORY)
+def search_nodes(
+    call: Call,
+    query: Annotated[str, "Up to 2048 characters.", Limits(max_length=2048)],
+    limit: Limit = 100,
+    cursor: Cursor = None,
+    max_tokens: Room = 10_000,
+) -> Result:
+    """Find entities told by hand by a part of their name, type or observations. next_cursor: there
+    is more.
+    """
+    store, texts = call.engine.store, dict[int, str]()
+    made = store.made_by_hand()
+    for ids in (made[start : start + _BATCH] for start in range(0, len(made), _BATCH)):
+        told = store.observations(ids)
+        for entity in store.entities(ids):
+            observations = (one.text for one in told.get(entity.id, ()))
+            texts[entity.id] = "\n".join((entity.name, entity.entity_type, *observations))
+    found = [entity_id for entity_id, text in texts.items() if fold(query) in fold(text)]
     wanted = set(terms(query))
-    if not found and wanted:
-        found = [entity_id for entity_id, text in nodes if wanted <= set(terms(text))]
-    return _page(engine, found, arguments)
+    if not found and wanted:  # what holds all the words, where nothing holds the query as it stands
+        found = [entity_id for entity_id, text in texts.items() if wanted <= set(terms(text))]
+    return _page(call, found, limit, cursor, max_tokens)
+
+
+@operation("Open nodes", _GRAPH, profiles=MEMORY)
+def open_nodes(
+    call: Call,
+    names: Names,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+    max_tokens: Room = 10_000,
+) -> Result:
+    """Read entities by name, with all relations that start or end at them. next_cursor: there is
+    more.
+    """
+    found = call.engine.entities.memory.find(names)
+    return _page(call, sorted(set(found.values())), limit, cursor, max_tokens)
 
 
 def wording(relation: Relation) -> str:
@@ -67,170 +139,97 @@ def wording(relation: Relation) -> str:
     return written if isinstance(written, str) else relation.relation_type
 
 
-def _searchable(engine: Engine) -> Iterator[tuple[int, str]]:
-    """Each entity made by hand, and all that can be found of it, a line each."""
-    ids = engine.store.made_by_hand()
-    for start in range(0, len(ids), _BATCH):
-        batch = ids[start : start + _BATCH]
-        told = engine.store.observations(batch)
-        for entity in engine.store.entities(batch):
-            texts = (item.text for item in told.get(entity.id, ()))
-            yield entity.id, "\n".join((entity.name, entity.entity_type, *texts))
+def _page(
+    call: Call, matched: Sequence[int], limit: int, cursor: str | None, max_tokens: int
+) -> Result:
+    """Entities and their relations from the cursor on; the rest is counted and can be asked for.
 
-
-# --- pages -------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class _Room:
-    """What is left of a budget."""
-
-    tokens: int
-    count: Callable[[str], int]
-    is_empty: bool = True
-    """Whether nothing was taken yet."""
-
-    def take(self, value: object) -> bool:
-        """Whether a value fits; what fits is taken."""
-        cost = self._cost(value)
-        if cost > self.tokens:
-            return False
-        self.tokens -= cost
-        self.is_empty = False
-        return True
-
-    def cut(self, text: str) -> str:
-        """The beginning of a text that fits, and a sign that it is no more; empty: none fits."""
-        while text and not self.take(f"{text}…"):
-            text = text[: len(text) * 3 // 4]
-        return text and f"{text}…"
-
-    def _cost(self, value: object) -> int:
-        # One for the comma that parts it from the next.
-        return self.count(json.dumps(value, ensure_ascii=False)) + 1
-
-
-@dataclass(slots=True)
-class _Page:
-    entities: list[Result] = field(default_factory=list)
-    relations: list[Result] = field(default_factory=list)
-
-
-def _page(engine: Engine, matched: Sequence[int], arguments: Arguments) -> Result:
-    """Entities and their relations from the cursor on; the rest is counted and can be asked for."""
-    first, shown = _read_cursor(arguments["cursor"])
-    ids = [entity_id for entity_id in matched if entity_id >= first]
-    room = _Room(arguments["max_tokens"] - _AROUND_TOKENS, engine.state.embedder.count_tokens)
-    page = _Page()
-    nodes = _Nodes(engine, ids[: arguments["limit"]], frozenset(matched))
-    for position, entity in enumerate(nodes.entities):
-        skip = shown if entity.id == first else 0
-        taken = _add(page, room, entity, nodes.items(entity), skip)
-        if taken is not None:
-            return _result(page, f"{entity.id}.{taken}", len(ids) - position)
-    left = ids[arguments["limit"] :]
-    return _result(page, f"{left[0]}.0" if left else None, len(left))
-
-
-def _add(
-    page: _Page, room: _Room, entity: Entity, items: Sequence[_Told | Result], skip: int
-) -> int | None:
-    """Add an entity with its observations and relations; None, or how many had room.
-
+    The graph alone where all of it is there, as the reference server has it.
     Raises `InputError` where not even a page of its own has room for what comes next.
     """
-    told: list[str] = []
-    dates: list[str | None] = []
-    node: Result = {"name": entity.name, "entityType": entity.entity_type, "observations": told}
-    if len({item[1] for item in items if isinstance(item, tuple)}) > 1:
-        node["told_at"] = dates
-    nothing_yet = room.is_empty
-    if not room.take(node):
-        if nothing_yet:
-            raise no_room(entity.name)
-        return skip
-    page.entities.append(node)
-    for position, item in enumerate(items[skip:], skip):
-        if room.take(item):
-            kept: _Told | Result = item
-        elif not nothing_yet:
-            return position
-        elif isinstance(item, tuple) and (cut := room.cut(item[0])):
-            kept = cut, item[1]  # longer than any page: its beginning has to do
-        else:
-            raise no_room(entity.name)
-        nothing_yet = False
-        if isinstance(kept, tuple):
-            told.append(kept[0])
-            dates.append(kept[1])
-        else:
-            page.relations.append(kept)
-    return None
-
-
-def _result(page: _Page, cursor: str | None, left_out: int) -> Result:
-    """The graph alone where all of it is there, as the reference server has it."""
-    graph: Result = {"entities": page.entities, "relations": page.relations}
-    return {**graph, "next_cursor": cursor, "left_out": left_out} if cursor else graph
-
-
-class _Nodes:
-    """Some entities with what belongs to them."""
-
-    def __init__(self, engine: Engine, ids: Sequence[int], matched: frozenset[int]) -> None:
-        store = engine.store
-        self._now = engine.state.now()
-        with store.reading():
-            self.entities = store.entities(ids)
-            self._told = store.observations(ids)
-            documents = [one.document_id for told in self._told.values() for one in told]
-            self._dates = {one.id: one.created_at for one in store.documents(ids=documents)}
-            relations = store.unstated_relations(ids)
-            ends = {end for r in relations for end in (r.from_entity_id, r.to_entity_id)}
-            self._names = store.entity_names(sorted(ends))
-        self._relations: dict[int, list[Relation]] = {}
-        for relation in relations:
-            # Each relation once: with the entity that it starts from, if that is shown at all.
-            start = relation.from_entity_id
-            owner = start if start in matched else relation.to_entity_id
-            self._relations.setdefault(owner, []).append(relation)
-
-    def items(self, entity: Entity) -> list[_Told | Result]:
-        """Observations, then relations: those that hold, then those that do not."""
-        told = [
-            (one.text, moment.isoformat() if (moment := self._dates.get(one.document_id)) else None)
-            for one in self._told.get(entity.id, ())
-        ]
-        known = sorted(
-            self._relations.get(entity.id, ()),
-            key=lambda one: one.standing(self._now).state != "current",
-        )
-        return [*told, *map(self._relation, known)]
-
-    def _relation(self, relation: Relation) -> Result:
-        """As the reference server has it, and its times where any are known."""
-        times = (
-            relation.standing(self._now) if relation.valid_from or relation.valid_until else None
-        )
-        return {
-            "from": self._names[relation.from_entity_id],
-            "to": self._names[relation.to_entity_id],
-            "relationType": wording(relation),
-            **(times.to_dict() if times else {}),
-        }
-
-
-def _read_cursor(cursor: str | None) -> tuple[int, int]:
-    """Entity that the page begins with, and how much of it was shown before."""
-    if cursor is None:
-        return 0, 0
-    match = _CURSOR.fullmatch(cursor)
+    match = _CURSOR.fullmatch("0.0" if cursor is None else cursor)
     if match is None:
         raise InputError(
             f"cursor cannot be {cursor!r}; expected next_cursor of the result before, or null for"
             " the beginning. Call it again with that"
         )
-    return int(match[1]), int(match[2])
+    # The entity that the page begins with, and how much of it was shown before.
+    first, shown = map(int, match.groups())
+    ids = [entity_id for entity_id in matched if entity_id >= first]
+    room = max_tokens - _AROUND_TOKENS
+    page: Result = {"entities": [], "relations": []}
+    for position, (entity, items) in enumerate(_nodes(call.engine, ids[:limit], set(matched))):
+        skip = shown if entity.id == first else 0
+        node: Result = {"name": entity.name, "entityType": entity.entity_type, "observations": []}
+        if len({item[1] for item in items if isinstance(item, tuple)}) > 1:
+            node["told_at"] = []
+        is_fresh = not page["entities"]
+        for number, item in enumerate((node, *items[skip:]), skip - 1):
+            # One for the comma that parts it from the next.
+            cost = tokens_of(item, call.count_tokens) + 1
+            if cost > room and is_fresh and isinstance(item, tuple):
+                # It is longer than any page: its beginning has to do.
+                length = fitting_length(item[0], room - _CUT_TOKENS, call.count_tokens)
+                item = f"{item[0][:length]}…", item[1]
+                cost = tokens_of(item[0], call.count_tokens) + 1 if length else cost
+            if cost > room and is_fresh:
+                raise no_room(entity.name)
+            if cost > room:
+                place = {"next_cursor": f"{entity.id}.{max(number, skip)}"}
+                return {**page, **place, "left_out": len(ids) - position}
+            room -= cost
+            is_fresh = is_fresh and item is node
+            if item is node:
+                page["entities"].append(node)
+            elif isinstance(item, tuple):
+                node["observations"].append(item[0])
+                node.get("told_at", []).append(item[1])
+            else:
+                page["relations"].append(item)
+    left = ids[limit:]
+    return {**page, "next_cursor": f"{left[0]}.0", "left_out": len(left)} if left else page
+
+
+def _nodes(
+    engine: Engine, ids: Sequence[int], matched: Set[int]
+) -> list[tuple[Entity, list[_Told | Result]]]:
+    """Entities, each with its observations, then its relations: those that hold first."""
+    store, now = engine.store, engine.state.now()
+    with store.reading():
+        entities, told = store.entities(ids), store.observations(ids)
+        documents = {one.document_id for items in told.values() for one in items}
+        dates = {one.id: one.created_at for one in store.documents(ids=sorted(documents))}
+        relations = store.unstated_relations(ids)
+        ends = {end for r in relations for end in (r.from_entity_id, r.to_entity_id)}
+        names = store.entity_names(sorted(ends))
+    known: dict[int, list[_Told | Result]] = {}
+    for one in sorted(relations, key=lambda one: one.standing(now).state != "current"):
+        # Each relation once: with the entity that it starts from, if that is shown at all.
+        start = one.from_entity_id
+        owner = start if start in matched else one.to_entity_id
+        # As the reference server has it, and its times where any are known.
+        times = one.standing(now).to_dict() if one.valid_from or one.valid_until else {}
+        known.setdefault(owner, []).append(
+            {
+                "from": names[start],
+                "to": names[one.to_entity_id],
+                "relationType": wording(one),
+                **times,
+            }
+        )
+    return [
+        (
+            entity,
+            [
+                *(
+                    (one.text, date.isoformat() if (date := dates.get(one.document_id)) else None)
+                    for one in told.get(entity.id, ())
+                ),
+                *known.get(entity.id, ()),
+            ],
+        )
+        for entity in entities
+    ]
 
 
 # What the memory tools write: entities, relations and observations, all of a call or nothing.
@@ -242,12 +241,12 @@ OFFERED = 5
 """Names that are not there of which those near them are looked for."""
 
 
-def create_entities(call: Call, arguments: Arguments) -> Result:
-    """`create_entities`."""
-    given = arguments["entities"]
+@operation("Create entities", shape(entities="array"), rights="write", profiles=MEMORY)
+def create_entities(call: Call, entities: Annotated[Sequence[_Entity], "Up to 1000."]) -> Result:
+    """Create entities in the knowledge graph. Those that exist get the observations they lack."""
     made = call.engine.entities.memory.create(
-        [NewEntity(name=one["name"], entity_type=one["entityType"] or "name") for one in given],
-        [one["observations"] for one in given],
+        [NewEntity(name=one["name"], entity_type=one["entityType"] or "name") for one in entities],
+        [one["observations"] for one in entities],
     )
     there = [
         {
@@ -259,24 +258,26 @@ def create_entities(call: Call, arguments: Arguments) -> Result:
         if not one.is_new
     ]
     return {
-        "entities": [dict(g) for g, one in zip(given, made, strict=True) if one.is_new],
+        "entities": [dict(g) for g, one in zip(entities, made, strict=True) if one.is_new],
         **_said(existing=there, refused=[reason for one in made for reason in one.refused]),
-        **_joined({g["name"]: one.joined for g, one in zip(given, made, strict=True)}),
+        **_joined({g["name"]: one.joined for g, one in zip(entities, made, strict=True)}),
     }
 
 
-def create_relations(call: Call, arguments: Arguments) -> Result:
-    """`create_relations`."""
-    given = arguments["relations"]
-    ids = _ids(call, [name for one in given for name in (one["from"], one["to"])])
+@operation("Create relations", shape(relations="array"), rights="write", profiles=MEMORY)
+def create_relations(
+    call: Call, relations: Annotated[Sequence[_Relation], "Up to 1000."]
+) -> Result:
+    """Create relations between entities that exist; what ended before begins again."""
+    ids = _ids(call, [name for one in relations for name in (one["from"], one["to"])])
     # One that is there is left as it is: it may have been given another weight since.
     added = call.engine.entities.memory.add_relations(
         [
             written_relation(ids[one["from"]], ids[one["to"]], one["relationType"], weight=None)
-            for one in given
+            for one in relations
         ]
     )
-    told = list(zip(given, added, strict=True))
+    told = list(zip(relations, added, strict=True))
     return {
         "relations": [dict(one) for one, (_, is_new) in told if is_new],
         **_said(existing=[dict(one) for one, (_, is_new) in told if not is_new]),
@@ -284,9 +285,12 @@ def create_relations(call: Call, arguments: Arguments) -> Result:
     }
 
 
-def add_observations(call: Call, arguments: Arguments) -> Result:
-    """`add_observations`."""
-    given = [(one["entityName"], one["contents"]) for one in arguments["observations"]]
+@operation("Add observations", shape(results="array"), rights="write", profiles=MEMORY)
+def add_observations(
+    call: Call, observations: Annotated[Sequence[_Addition], "Up to 1000."]
+) -> Result:
+    """Add facts to entities that exist; facts that are known are left out."""
+    given = [(one["entityName"], one["contents"]) for one in observations]
     ids = _ids(call, [name for name, _ in given])
     results, there = [], []
     for (name, texts), new in zip(
@@ -298,9 +302,17 @@ def add_observations(call: Call, arguments: Arguments) -> Result:
     return {"results": results, **_said(existing=there), **_joined(_shown(call, ids))}
 
 
-def delete_entities(call: Call, arguments: Arguments) -> Result:
-    """`delete_entities`."""
-    names = list(dict.fromkeys(arguments["entityNames"]))
+@operation(
+    "Delete entities",
+    shape(message="string"),
+    rights="write",
+    profiles=MEMORY,
+    destructive=True,
+    idempotent=True,
+)
+def delete_entities(call: Call, entityNames: Names) -> Result:
+    """Delete entities with their observations and relations."""
+    names = list(dict.fromkeys(entityNames))
     shown = _shown(call, call.engine.entities.memory.named(names))
     deleted = call.engine.entities.memory.delete_entities(names)
     missing = [name for name in names if name not in deleted]
@@ -312,9 +324,19 @@ def delete_entities(call: Call, arguments: Arguments) -> Result:
     return {"message": message, **told}
 
 
-def delete_observations(call: Call, arguments: Arguments) -> Result:
-    """`delete_observations`."""
-    given = [(one["entityName"], one["observations"]) for one in arguments["deletions"]]
+@operation(
+    "Delete observations",
+    shape(message="string"),
+    rights="write",
+    profiles=MEMORY,
+    destructive=True,
+    idempotent=True,
+)
+def delete_observations(
+    call: Call, deletions: Annotated[Sequence[_Deletion], "Up to 1000."]
+) -> Result:
+    """Delete facts of entities."""
+    given = [(one["entityName"], one["observations"]) for one in deletions]
     memory = call.engine.entities.memory
     known = memory.named([name for name, _ in given])
     told = call.engine.store.observations(list(known.values()))
@@ -335,27 +357,36 @@ def delete_observations(call: Call, arguments: Arguments) -> Result:
     return {"message": f"Deleted {found} of {wanted} observations.{unknown}", **more}
 
 
-def delete_relations(call: Call, arguments: Arguments) -> Result:
-    """`delete_relations`: with all their periods."""
-    given = arguments["relations"]
+@operation(
+    "Delete relations",
+    shape(message="string"),
+    rights="write",
+    profiles=MEMORY,
+    destructive=True,
+    idempotent=True,
+)
+def delete_relations(
+    call: Call, relations: Annotated[Sequence[_Relation], "Up to 1000."]
+) -> Result:
+    """Delete relations of the knowledge graph."""
     memory = call.engine.entities.memory
-    known = memory.named([name for one in given for name in (one["from"], one["to"])])
+    known = memory.named([name for one in relations for name in (one["from"], one["to"])])
     stated: dict[tuple[int, int, str], list[int]] = {}
     for one in call.engine.store.unstated_relations(sorted(known.values())):
         fact = one.from_entity_id, one.to_entity_id, one.relation_type
         stated.setdefault(fact, []).append(one.id)
     wanted = [
         (known.get(one["from"], 0), known.get(one["to"], 0), snake_case(one["relationType"]))
-        for one in given
+        for one in relations
     ]
     memory.delete_relations([id_ for fact in set(wanted) for id_ in stated.get(fact, ())])
-    left = [dict(one) for one, fact in zip(given, wanted, strict=True) if fact not in stated]
+    left = [dict(one) for one, fact in zip(relations, wanted, strict=True) if fact not in stated]
     told = {**_said(not_found=left), **_joined(_shown(call, known))}
     if not left:
         return {"message": "Relations deleted successfully", **told}
-    found = len(given) - len(left)
+    found = len(relations) - len(left)
     return {
-        "message": f"Deleted {found} of {len(given)} relations. The rest matched nothing.",
+        "message": f"Deleted {found} of {len(relations)} relations. The rest matched nothing.",
         **told,
     }
 
@@ -397,166 +428,3 @@ def _ids(call: Call, names: Sequence[str]) -> dict[str, int]:
                 " this again"
             )
     return found
-
-
-_LONGEST_NAME = 500
-
-
-def _name(name: str, description: str) -> Parameter:
-    return text(name, description, required=True, max_length=_LONGEST_NAME)
-
-
-_ENTITY = (
-    _name("name", "Name of the entity."),
-    _name("entityType", "Type of the entity, such as person."),
-    array("observations", "strings", "What is known of it, one fact each.", required=True),
-)
-_RELATION = (
-    _name("from", "Name of the entity where the relation starts."),
-    _name("to", "Name of the entity where the relation ends."),
-    _name("relationType", "Type of the relation, in the active voice, such as works_at."),
-)
-_PAGE = (
-    integer("limit", "Entities", 100, 1, 1000),
-    CURSOR,
-    integer("max_tokens", "", 10_000, LEAST_TOKENS, 100_000),
-)
-
-
-def _graph() -> Schema:
-    """Entities and relations; what was left out, if anything was."""
-    whole = shape(entities="array", relations="array")
-    cut = {"next_cursor": {"type": "string"}, "left_out": {"type": "integer"}}
-    return {**whole, "properties": {**whole["properties"], **cut}}
-
-
-def _reading(name: str, title: str, description: str, run: Run, *parameters: Parameter) -> Tool:
-    return Tool(
-        name=name,
-        title=title,
-        description=f"{description} next_cursor: there is more.",
-        parameters=(*parameters, *_PAGE),
-        result=_graph(),
-        run=run,
-        scope="read",
-        profiles=MEMORY,
-    )
-
-
-def _writing(
-    name: str, title: str, description: str, run: Run, parameter: Parameter, result: str
-) -> Tool:
-    return Tool(
-        name=name,
-        title=title,
-        description=description,
-        parameters=(parameter,),
-        result=shape(**{result: "array"}),
-        run=run,
-        scope="write",
-        profiles=MEMORY,
-    )
-
-
-def _deleting(name: str, title: str, description: str, run: Run, parameter: Parameter) -> Tool:
-    return Tool(
-        name=name,
-        title=title,
-        description=description,
-        parameters=(parameter,),
-        result=shape(message="string"),
-        run=run,
-        scope="write",
-        profiles=MEMORY,
-        destructive=True,
-        idempotent=True,
-    )
-
-
-MEMORY_TOOLS: tuple[Tool, ...] = (
-    _writing(
-        "create_entities",
-        "Create entities",
-        "Create entities in the knowledge graph. Those that exist get the observations they lack.",
-        create_entities,
-        array("entities", "objects", "Up to 1000.", required=True, fields=_ENTITY),
-        "entities",
-    ),
-    _writing(
-        "create_relations",
-        "Create relations",
-        "Create relations between entities that exist; what ended before begins again.",
-        create_relations,
-        array("relations", "objects", "Up to 1000.", required=True, fields=_RELATION),
-        "relations",
-    ),
-    _writing(
-        "add_observations",
-        "Add observations",
-        "Add facts to entities that exist; facts that are known are left out.",
-        add_observations,
-        array(
-            "observations",
-            "objects",
-            "Up to 1000.",
-            required=True,
-            fields=(
-                _name("entityName", "Name of the entity."),
-                array("contents", "strings", "Facts to add, one each.", required=True),
-            ),
-        ),
-        "results",
-    ),
-    _deleting(
-        "delete_entities",
-        "Delete entities",
-        "Delete entities with their observations and relations.",
-        delete_entities,
-        array("entityNames", "strings", "Names, up to 1000.", required=True),
-    ),
-    _deleting(
-        "delete_observations",
-        "Delete observations",
-        "Delete facts of entities.",
-        delete_observations,
-        array(
-            "deletions",
-            "objects",
-            "Up to 1000.",
-            required=True,
-            fields=(
-                _name("entityName", "Name of the entity."),
-                array(
-                    "observations", "strings", "Facts to delete, as they were added.", required=True
-                ),
-            ),
-        ),
-    ),
-    _deleting(
-        "delete_relations",
-        "Delete relations",
-        "Delete relations of the knowledge graph.",
-        delete_relations,
-        array("relations", "objects", "Up to 1000.", required=True, fields=_RELATION),
-    ),
-    _reading(
-        "read_graph",
-        "Read the graph",
-        "Read the graph that was told by hand: entities, their observations and relations.",
-        read_graph,
-    ),
-    _reading(
-        "search_nodes",
-        "Search nodes",
-        "Find entities told by hand by a part of their name, type or observations.",
-        search_nodes,
-        text("query", "Up to 2048 characters.", required=True, max_length=2048),
-    ),
-    _reading(
-        "open_nodes",
-        "Open nodes",
-        "Read entities by name, with all relations that start or end at them.",
-        open_nodes,
-        array("names", "strings", "Names, up to 1000.", required=True),
-    ),
-)

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
+import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, get_args
+from types import NoneType, UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    TypeAlias,
+    TypedDict,
+    TypeGuard,
+    Unpack,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 from clew.errors import InputError
 from clew.filters import MAX_CHARACTERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from clew.engine import Engine
     from clew.models.llm.client import LanguageModelClient
@@ -99,6 +115,10 @@ class Call:
     """What some tools need beside the engine, by name: `jobs` (a `JobRunner`)."""
     progress: Progress = field(default_factory=Progress)
 
+    def count_tokens(self, text: str) -> int:
+        """Tokens that a text takes of the budget of a result."""
+        return self.engine.state.embedder.count_tokens(text)
+
 
 Run: TypeAlias = Callable[[Call, Arguments], Result]
 
@@ -107,7 +127,7 @@ Run: TypeAlias = Callable[[Call, Arguments], Result]
 class Undo:
     """The way back from what a tool did, which the audit log keeps."""
 
-    take_back: Run
+    take_back: Callable[[Call, Arguments], None]
     """Given what `before` told with the arguments and the result of the call; raises `ClewError`
     where it cannot be any more."""
     before: Run | None = None
@@ -140,6 +160,11 @@ class Tool:
     """Reaches beyond the store: files, addresses."""
     confirm: bool = False
     """Asks before it acts: by elicitation where the client can, else by `confirm=true`."""
+    undo: Undo | None = None
+    """The way back from what it changed; None where there is none."""
+    http: str = ""
+    """Where the HTTP API has it, such as `POST /documents 202`: method, path with parameters in
+    braces, status where it is not 200; empty for nowhere."""
 
     @property
     def read_only(self) -> bool:
@@ -147,132 +172,163 @@ class Tool:
         return self.scope == "read" or not self.changes
 
 
-# Parameters of the kinds that tools have; descriptions repeat ranges and defaults.
+class Hints(TypedDict, total=False):
+    """Fields of a `Tool` that only some operations say."""
+
+    changes: bool
+    destructive: bool
+    frees: bool
+    idempotent: bool
+    open_world: bool
+    confirm: bool
+    undo: Undo
+    http: str
+
+
+# An operation is one annotated function; what clients see of it is read from its signature.
 #
-# Pydantic models in their place were measured: building those of all tools costs `clew mcp` some
+# Pydantic models in its place were measured: building those of all tools costs `clew mcp` some
 # 45 ms at each start, and the errors, clamping and flat schemas would have to be written anyway.
 
 
-def text(
-    name: str,
-    description: str,
+class Limits(TypedDict, total=False):
+    """Fields of a `Parameter` that its type does not say; of a `TypedDict`'s field its default."""
+
+    kind: Kind
+    default: object
+    minimum: float
+    maximum: float
+    clamped: bool
+    choices: tuple[str, ...]
+    max_items: int
+    max_length: int
+    lone: bool
+    blank: bool
+
+
+def between(low: float, high: float, *, clamped: bool = False) -> Limits:
+    """Numbers from `low` to `high`; the description says them again."""
+    return Limits(minimum=low, maximum=high, clamped=clamped)
+
+
+def shape(**types: str) -> Schema:
+    """Schema of a result: the JSON types of the main things in it.
+
+    No more than that: the list of all tools is to be small, since it goes into a model's context.
+    """
+    properties = {name: {"type": kind} for name, kind in types.items()}
+    return {"type": "object", "properties": properties}
+
+
+def operation(
+    title: str,
+    result: Schema,
     *,
-    required: bool = False,
-    default: str | None = None,
-    max_length: int = 1000,
-    choices: Iterable[str] = (),
-    blank: bool = True,
-) -> Parameter:
-    """A string of at most `max_length` characters."""
-    return Parameter(
-        name=name,
-        kind="string",
-        description=_described(description, default),
-        required=required,
-        default=default,
-        max_length=max_length,
-        choices=tuple(choices),
-        blank=blank,
-    )
+    rights: Scope = "read",
+    profiles: frozenset[Profile] = FULL,
+    **hints: Unpack[Hints],
+) -> Callable[[Callable[..., Result]], Tool]:
+    """Make a tool of a function: its name, docstring and parameters are what clients see.
+
+    The function takes the `Call`, then its parameters: `limit: Annotated[int, "Entities",
+    between(1, 50)] = 10`. Without a default, a parameter is required; None stands for what the
+    description says. See `Limits` for what else can be said.
+    """
+
+    def declare(function: Callable[..., Result]) -> Tool:
+        return Tool(
+            name=function.__name__,
+            title=title,
+            description=" ".join((function.__doc__ or "").split()),
+            parameters=_parameters(function),
+            result=result,
+            run=lambda call, arguments: function(call, **arguments),
+            scope=rights,
+            profiles=profiles,
+            **hints,
+        )
+
+    return declare
 
 
-def integer(
-    name: str, what: str, default: int | None, low: int, high: int, *, clamped: bool = False
-) -> Parameter:
-    """A whole number from `low` to `high`."""
-    return Parameter(
-        name=name,
-        kind="integer",
-        description=_described(f"{what}{', ' if what else ''}{low} to {high}.", default),
-        default=default,
-        minimum=low,
-        maximum=high,
-        clamped=clamped,
-    )
+def _parameters(function: Callable[..., Result]) -> tuple[Parameter, ...]:
+    hints = get_type_hints(function, include_extras=True)
+    _, *declared = inspect.signature(function).parameters.values()
+    return tuple(_parameter(one.name, hints[one.name], one.default) for one in declared)
 
 
-def positive(name: str, description: str) -> Parameter:
-    """A whole number from 1, such as an id; required."""
-    return Parameter(name=name, kind="integer", description=description, required=True, minimum=1)
+_REQUIRED = inspect.Parameter.empty
+_KINDS: Mapping[object, Kind] = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    Literal: "string",
+    Mapping: "object",
+}
+_ARRAYS: Mapping[object, Kind] = {str: "strings", int: "integers", Literal: "strings"}
+_TEXT_LENGTH = 1000
+"""Characters of a string, where nothing else is said."""
 
 
-def share(name: str, what: str, default: float) -> Parameter:
-    """A number from 0 to 1."""
-    return Parameter(
-        name=name,
-        kind="number",
-        description=_described(f"{what}{', ' if what else ''}0 to 1.", default),
-        default=default,
-        minimum=0,
-        maximum=1,
-    )
+def _parameter(name: str, hint: object, default: object = _REQUIRED) -> Parameter:
+    """What `Annotated[type, description, limits]` says of a parameter, or of a field."""
+    declared, *said = get_args(hint)
+    kind = declared
+    if get_origin(declared) is UnionType:
+        (kind,) = (one for one in get_args(declared) if one is not NoneType)
+    told: dict[str, Any] = {"default": default}
+    for limits in said:
+        told |= limits if isinstance(limits, dict) else {"description": limits}
+    item = get_args(kind)[0] if get_origin(kind) is Sequence else kind
+    if is_typeddict(item):
+        fields = get_type_hints(item, include_extras=True).items()
+        told |= {"kind": "objects", "fields": tuple(_parameter(*field) for field in fields)}
+    base = get_origin(item) or item
+    told = {"kind": (_KINDS if item is kind else _ARRAYS).get(base), **told}
+    if base is Literal:
+        told["choices"] = get_args(item)
+    if told["kind"] in ("string", "name"):
+        told.setdefault("max_length", _TEXT_LENGTH)
+    if told["default"] is _REQUIRED:
+        told |= {"default": None, "required": True}
+    return Parameter(name=name, **{**told, "description": _description(told)})
 
 
-def flag(name: str, what: str, default: bool) -> Parameter:
-    """True or false."""
-    description = _described(what, str(default).lower())
-    return Parameter(name=name, kind="boolean", description=description, default=default)
+def _description(told: Mapping[str, Any]) -> str:
+    """What a parameter is for, its range unless that is said, and its default."""
+    what, default = told.get("description", ""), told["default"]
+    if "maximum" in told and not what.endswith("."):
+        what = f"{what}{', ' if what else ''}{told['minimum']} to {told['maximum']}."
+    if default in (None, "", ()):
+        return what
+    return f"{what} Default {str(default).lower() if isinstance(default, bool) else default}."
 
 
-def array(
-    name: str,
-    kind: Kind,
-    description: str,
-    *,
-    required: bool = False,
-    fields: tuple[Parameter, ...] = (),
-    max_items: int = 1000,
-    max_length: int = 100_000,
-    choices: tuple[str, ...] = (),
-) -> Parameter:
-    """Several of one kind, each one of the choices where there are any; empty by default."""
-    return Parameter(
-        name=name,
-        kind=kind,
-        description=description,
-        required=required,
-        default=None if required else (),
-        fields=fields,
-        max_items=max_items,
-        max_length=max_length,
-        choices=choices,
-    )
+# Parameters that several operations have.
 
 
-def _described(description: str, default: object) -> str:
-    return description if default in (None, "") else f"{description} Default {default}."
-
-
-WHERE = Parameter(
-    name="where",
-    kind="strings",
-    description="Such as year>=2020 and not tags in (a, b).",
-    default=(),
-    max_items=20,
-    max_length=MAX_CHARACTERS,
-    lone=True,
-)
-"""Filters on metadata, as text or as the JSON of data; all must be met."""
 LEAST_TOKENS = 500
 """The least budget: whatever a result says beside its items fits into it."""
-MAX_TOKENS = integer("max_tokens", "", 4000, LEAST_TOKENS, 100_000)
-CURSOR = text("cursor", "next_cursor of the page before.", max_length=20)
+MaxTokens = Annotated[int, between(LEAST_TOKENS, 100_000)]
+Cursor = Annotated[str | None, "next_cursor of the page before.", Limits(max_length=20)]
+Question = Annotated[str, "What is asked.", Limits(blank=False)]
+Confirm = Annotated[bool, "true once the user agreed."]
+Since = Annotated[str | None, "Date or words such as last year."]
+Until = Annotated[str | None, "As since; included."]
+Where = Annotated[
+    Sequence[str],
+    "Such as year>=2020 and not tags in (a, b).",
+    Limits(max_items=20, max_length=MAX_CHARACTERS, lone=True),
+]
+"""Filters on metadata, as text or as the JSON of data; all must be met."""
 
 
 # Parameters as JSON Schema, in the small part of it that every client reads.
 
 
-_TYPES = {
-    "string": "string",
-    "name": "string",
-    "integer": "integer",
-    "number": "number",
-    "boolean": "boolean",
-    "strings": "array",
-    "integers": "array",
-    "objects": "array",
-    "object": "object",
-}
+_ITEMS = {"strings": "string", "integers": "integer", "objects": "object"}
+"""Kinds of arrays, and what is in them."""
 
 
 def input_schema(parameters: Sequence[Parameter]) -> Schema:
@@ -291,23 +347,20 @@ def input_schema(parameters: Sequence[Parameter]) -> Schema:
 
 def parameter_schema(parameter: Parameter) -> Schema:
     """Schema of one parameter."""
-    kind = _TYPES[parameter.kind]
+    item = _ITEMS.get(parameter.kind)
+    kind = "array" if item else "string" if parameter.kind == "name" else parameter.kind
     schema: dict[str, Any] = {"type": kind if parameter.required else [kind, "null"]}
     schema["description"] = parameter.description
-    of_items = parameter.kind == "strings"
-    if parameter.choices and not of_items:
+    if parameter.choices and not item:
         # A null that the type allows must be among the values, too.
         schema["enum"] = [*parameter.choices, *([] if parameter.required else [None])]
-    if parameter.minimum is not None and not parameter.clamped:
-        schema["minimum"] = parameter.minimum
-    if parameter.maximum is not None and not parameter.clamped:
-        schema["maximum"] = parameter.maximum
-    if of_items:
-        of_choices = {"enum": list(parameter.choices)} if parameter.choices else {}
-        schema["items"] = {"type": "string", **of_choices}
-    if parameter.kind == "integers":
-        schema["items"] = {"type": "integer"}
-    if parameter.kind == "objects":
+    for name in ("minimum", "maximum"):
+        if (limit := getattr(parameter, name)) is not None and not parameter.clamped:
+            schema[name] = limit
+    if item:
+        allowed = {"enum": list(parameter.choices)} if parameter.choices else {}
+        schema["items"] = {"type": item, **allowed}
+    if parameter.fields:
         schema["items"] = input_schema(parameter.fields)
     # An empty default says no more than null does.
     if parameter.default not in (None, "", (), []):
@@ -315,18 +368,11 @@ def parameter_schema(parameter: Parameter) -> Schema:
     return schema
 
 
-def shape(**types: str) -> Schema:
-    """Schema of a result: the JSON types of the main things in it.
-
-    No more than that: the list of all tools is to be small, since it goes into a model's context.
-    """
-    properties = {name: {"type": kind} for name, kind in types.items()}
-    return {"type": "object", "properties": properties}
-
-
 # Arguments as a model gives them, checked and completed; errors say how to go on.
 
 
+_HALF = re.compile(r"[\ud800-\udfff]")
+"""JSON's escapes can say halves of pairs, UTF-8 cannot."""
 _LARGEST = sys.float_info.max
 _LARGEST_WHOLE = 2**63 - 1  # that stores and arrays can hold
 
@@ -378,9 +424,26 @@ def _value(tool: str, parameter: Parameter, given: Mapping[str, Any]) -> Any:  #
                 f"{tool} needs {parameter.name!r}: {parameter.description} Call it again with it"
             )
         return parameter.default
-    if parameter.kind not in ("string", "name"):
-        value = _unquoted(value)
-    return _READERS[parameter.kind](f"{tool}: {parameter.name}", parameter, value)
+    where = f"{tool}: {parameter.name}"
+    items = value if parameter.kind in ("string", "name") else _unquoted(value)
+    item = _ITEMS.get(parameter.kind)
+    if item is None:
+        return _READERS[parameter.kind](where, parameter, items)
+    if parameter.lone and not isinstance(items, list):
+        items = [items]
+    if not isinstance(items, list):
+        raise _wrong(where, items, "an array")
+    if len(items) > parameter.max_items:
+        raise InputError(
+            f"{where} has {len(items)} items; at most {parameter.max_items} are taken. Give less at"
+            " a time"
+        )
+    if parameter.lone:
+        items = [
+            json.dumps(_object(where, parameter, one)) if isinstance(one, dict) else one
+            for one in items
+        ]
+    return [_READERS[item](f"{where}[{i}]", parameter, one) for i, one in enumerate(items)]
 
 
 def _unquoted(value: object) -> object:
@@ -399,7 +462,7 @@ def _string(where: str, parameter: Parameter, value: object) -> str:
             f"{where} has {len(value)} characters; at most {parameter.max_length} are read. Give"
             " less at a time"
         )
-    if not _is_text(value):
+    if _HALF.search(value):
         raise _wrong(where, value, "text without halves of surrogate pairs")
     if not (parameter.blank or value.strip()):
         raise _wrong(where, value, "a text with a visible character")
@@ -453,45 +516,11 @@ def _boolean(where: str, _: Parameter, value: object) -> bool:
     return value
 
 
-def _items(where: str, parameter: Parameter, value: object) -> list[Any]:
-    if not isinstance(value, list):
-        raise _wrong(where, value, "an array")
-    if len(value) > parameter.max_items:
-        raise InputError(
-            f"{where} has {len(value)} items; at most {parameter.max_items} are taken. Give less at"
-            " a time"
-        )
-    return value
-
-
-def _strings(where: str, parameter: Parameter, value: object) -> list[str]:
-    if parameter.lone:
-        items = _items(where, parameter, value if isinstance(value, list) else [value])
-        value = [
-            json.dumps(_object(where, parameter, item)) if isinstance(item, dict) else item
-            for item in items
-        ]
-    items = _items(where, parameter, value)
-    return [_string(f"{where}[{i}]", parameter, item) for i, item in enumerate(items)]
-
-
-def _integers(where: str, parameter: Parameter, value: object) -> list[int]:
-    items = _items(where, parameter, value)
-    return [_integer(f"{where}[{i}]", parameter, item) for i, item in enumerate(items)]
-
-
-def _objects(where: str, parameter: Parameter, value: object) -> list[Arguments]:
-    found = []
-    for i, item in enumerate(_items(where, parameter, value)):
-        if not isinstance(item, dict):
-            raise _wrong(f"{where}[{i}]", item, "an object")
-        found.append(complete(f"{where}[{i}]", parameter.fields, item))
-    return found
-
-
-def _object(where: str, _: Parameter, value: object) -> dict[str, Any]:
+def _object(where: str, parameter: Parameter, value: object) -> Arguments:
     if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
         raise _wrong(where, value, "an object")
+    if parameter.fields:
+        return complete(where, parameter.fields, value)
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
@@ -500,24 +529,12 @@ def _object(where: str, _: Parameter, value: object) -> dict[str, Any]:
     return value
 
 
-def _is_text(value: str) -> bool:
-    """Whether it can be sent on: JSON's escapes can say halves of pairs, UTF-8 cannot."""
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 _READERS = {
     "string": _string,
     "name": _name,
     "integer": _integer,
     "number": _number,
     "boolean": _boolean,
-    "strings": _strings,
-    "integers": _integers,
-    "objects": _objects,
     "object": _object,
 }
 
@@ -531,11 +548,9 @@ def _wrong(where: str, value: object, expected: str) -> InputError:
     return InputError(f"{where} cannot be {shown}; expected {expected}. Call it again with that")
 
 
-# Tool definitions as the clients of several vendors take them.
-#
-# All hold the same: names, descriptions, types, choices, what is required. What a format has no
-# place
-# for (ranges and defaults in some) the descriptions say again.
+# Tool definitions as the clients of several vendors take them. All hold the same: names,
+# descriptions, types, choices, what is required. What a format has no place for (ranges and
+# defaults in some) the descriptions say again.
 
 
 Format = Literal["openai", "openai-strict", "openai-responses", "ollama", "anthropic", "mcp"]
@@ -560,57 +575,25 @@ def definitions(tools: Iterable[Tool], format: Format) -> list[dict[str, Any]]:
     """
     if format not in FORMATS:
         raise InputError(f"format cannot be {format!r}; expected one of {', '.join(FORMATS)}")
-    write = {
-        "openai": _openai,
-        "openai-strict": _openai_strict,
-        "openai-responses": _openai_responses,
-        "ollama": _ollama,
-        "anthropic": _anthropic,
-        "mcp": mcp_definition,
-    }[format]
-    return [write(tool) for tool in tools]
+    return [_definition(tool, format) for tool in tools]
 
 
-def _openai(tool: Tool) -> dict[str, Any]:
-    return _function(tool, input_schema(tool.parameters))
-
-
-def _openai_strict(tool: Tool) -> dict[str, Any]:
-    definition = _function(tool, strict_schema(tool.parameters))
-    definition["function"]["strict"] = True
-    return definition
-
-
-def _openai_responses(tool: Tool) -> dict[str, Any]:
-    return {"type": "function", **_openai_strict(tool)["function"]}
-
-
-def _ollama(tool: Tool) -> dict[str, Any]:
+def _definition(tool: Tool, format: Format) -> dict[str, Any]:
+    if format == "mcp":
+        return mcp_definition(tool)
+    about = {"name": tool.name, "description": tool.description}
     schema = input_schema(tool.parameters)
-    properties = {
-        name: {key: value for key, value in told.items() if key in _OLLAMA_KEYS}
-        for name, told in schema["properties"].items()
-    }
-    return _function(tool, {**schema, "properties": properties})
-
-
-def _function(tool: Tool, parameters: Schema) -> dict[str, Any]:
-    return {
-        "type": "function",
-        "function": {
-            "name": tool.name,
-            "description": tool.description,
-            "parameters": parameters,
-        },
-    }
-
-
-def _anthropic(tool: Tool) -> dict[str, Any]:
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "input_schema": input_schema(tool.parameters),
-    }
+    if format == "anthropic":
+        return {**about, "input_schema": schema}
+    if format == "ollama":
+        for name, told in schema["properties"].items():
+            schema["properties"][name] = {k: v for k, v in told.items() if k in _OLLAMA_KEYS}
+    function: dict[str, Any] = {**about, "parameters": schema}
+    if format in ("openai-strict", "openai-responses"):
+        function = {**about, "parameters": strict_schema(tool.parameters), "strict": True}
+    if format == "openai-responses":
+        return {"type": "function", **function}
+    return {"type": "function", "function": function}
 
 
 def mcp_definition(tool: Tool) -> dict[str, Any]:
@@ -633,8 +616,7 @@ def mcp_definition(tool: Tool) -> dict[str, Any]:
 def strict_schema(parameters: Iterable[Parameter]) -> Schema:
     """Schema for strict mode: everything is required, and null stands for the default.
 
-    Strict mode has no free-form objects: they are JSON text there, which `validate.complete` reads
-    back.
+    Strict mode has no free-form objects: they are JSON text there, which `complete` reads back.
     """
     return _strict(input_schema(tuple(parameters)))
 

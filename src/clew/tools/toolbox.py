@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from clew.errors import ClewError, InputError
 from clew.request_end import finishing
+from clew.tools import (
+    document_queries,
+    documents,
+    extraction,
+    graph_changes,
+    graph_queries,
+    memory,
+)
 from clew.tools.budget import shortened
-from clew.tools.documents import DOCUMENT_TOOLS
-from clew.tools.extraction import EXTRACTION_TOOLS
-from clew.tools.graph import GRAPH_TOOLS
-from clew.tools.graph_queries import CYPHER_TOOL
-from clew.tools.memory import MEMORY_TOOLS
 from clew.tools.spec import Call, Caller, Progress, as_object, complete
 
 if TYPE_CHECKING:
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
     from clew.jobs.runner import JobRunner
     from clew.ports import AuditOutcome
     from clew.stores.sqlite.journal import SqliteAudit
-    from clew.tools.spec import Arguments, Format, Profile, Result, Tool, Undo
+    from clew.tools.spec import Arguments, Format, Profile, Result, Tool
 
     Settle = Callable[[AuditOutcome, Result | None], None]
     """Told what became of a write, and what takes it back."""
@@ -69,13 +72,10 @@ class Toolbox:
         profile: Profile | None = "core",
         services: Mapping[str, Any] | None = None,
         audit: Audit | None = None,
-        undos: Mapping[str, Undo] | None = None,
         known: Sequence[Tool] = (),
         further: Callable[[], Sequence[Tool]] | None = None,
     ) -> None:
-        """`undos` are the ways back from changes, by tool, which the audit log keeps.
-
-        `known` are the tools of all profiles, which errors speak of.
+        """`known` are the tools of all profiles, which errors speak of.
         `further` gives tools that come and go, such as those of packs.
         """
         self._engine = engine
@@ -83,7 +83,6 @@ class Toolbox:
         self._further = further
         self._services = dict(services or {})
         self._audit = audit
-        self._undos = undos or {}
         self._profiles = {tool.name: sorted(tool.profiles) for tool in (*known, *tools)}
 
     @property
@@ -165,11 +164,10 @@ class Toolbox:
             reason = self._engine.documents.quota_reached()
             if reason is not None:
                 raise InputError(reason)
-        undo = self._undos.get(tool.name)
-        known = undo.before(call, arguments) if undo and undo.before else {}
+        known = tool.undo.before(call, arguments) if tool.undo and tool.undo.before else {}
         result = tool.run(call, arguments)
         given = {name: value for name, value in arguments.items() if value is not None}
-        return result, {**known, **given, **result} if undo else None
+        return result, {**known, **given, **result} if tool.undo else None
 
     def _find(self, name: str, caller: Caller) -> Tool:
         tool = self._own.get(name) or self._tools.get(name)
@@ -204,11 +202,60 @@ def _failure(message: str, error: Exception) -> Outcome:
 
 
 TOOLS: tuple[Tool, ...] = (
-    *DOCUMENT_TOOLS,
-    *GRAPH_TOOLS,
-    CYPHER_TOOL,
-    *EXTRACTION_TOOLS,
-    *MEMORY_TOOLS,
+    document_queries.search,
+    document_queries.fetch,
+    document_queries.query_documents,
+    document_queries.ask,
+    documents.ingest_document,
+    documents.ingest_with_context,
+    documents.query_job_status,
+    documents.cancel_job,
+    documents.retry_job,
+    document_queries.list_documents,
+    document_queries.get_document,
+    documents.delete_document,
+    documents.list_collections,
+    documents.reindex,
+    documents.enrich,
+    documents.backup,
+    documents.restore,
+    documents.audit,
+    graph_queries.graph_enhanced_search,
+    graph_queries.get_entity_neighbors,
+    graph_changes.add_entity_relationship,
+    graph_queries.get_graph_statistics,
+    graph_changes.delete_relation,
+    graph_changes.prune_graph,
+    graph_changes.undo_change,
+    graph_changes.suggest_merges,
+    graph_changes.refuse_merge,
+    graph_changes.merge_entities,
+    graph_changes.split_entity,
+    graph_changes.rename_entity,
+    graph_changes.retype_entity,
+    graph_changes.restore_pruned_names,
+    graph_changes.restore_pruned_relations,
+    graph_changes.extract_entity_relationships,
+    graph_changes.extract_all_relationships,
+    graph_queries.find_paths,
+    graph_queries.entity_timeline,
+    graph_queries.relevant_subgraph,
+    graph_queries.list_communities,
+    graph_queries.search_entities,
+    graph_queries.entity_importance,
+    graph_queries.build_local_graph,
+    graph_queries.ask_by_cypher,
+    extraction.extraction_next,
+    extraction.graph_upsert,
+    memory.create_entities,
+    memory.create_relations,
+    memory.add_observations,
+    memory.delete_entities,
+    memory.delete_observations,
+    memory.delete_relations,
+    memory.read_graph,
+    memory.search_nodes,
+    memory.open_nodes,
 )
 """Those of every profile; a `Toolbox` picks the ones of its own."""
 
@@ -245,11 +292,6 @@ def make_toolbox(
     With `packs`, those of plugins and of the packs that are enabled come with them.
     """
     from clew.jobs.kinds import make_runner
-
-    pass
-    from clew.tools.corrections import UNDOS
-
-    pass
     from clew.wiring import make_audit
 
     return Toolbox(
@@ -258,7 +300,6 @@ def make_toolbox(
         profile=None,
         services={"jobs": jobs or make_runner(engine)},
         audit=audit_to(make_audit(engine.state.journal)),
-        undos=UNDOS,
         known=TOOLS,
         further=partial(further_tools, engine) if packs else None,
     )

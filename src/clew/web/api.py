@@ -3,38 +3,33 @@
 from __future__ import annotations
 
 import json
-import logging
-from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import anyio
-from mcp.server.auth.middleware.auth_context import get_access_token
-from mcp.shared.exceptions import MCPError
 from pydantic_core import to_json
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from clew import __version__
-from clew.errors import ClewError
 from clew.graph.export import graphml
 from clew.mcp.http.requests import ask_routes, failure, read_object
 from clew.tools.spec import complete, input_schema, parameter_schema
-from clew.web.endpoints import ENDPOINTS, PICTURE, PREFIX, TOOL_NAMES, Endpoint, edges_of, wanted
+from clew.web.endpoints import ENDPOINTS, PICTURE, PREFIX, TOOL_NAMES, Endpoint, wanted
 from clew.web.graph_view import view
-from clew.web.request import FORM_TOKEN, SESSION, ForbiddenError, PageRequest, status_of
+from clew.web.request import ForbiddenError, PageRequest, answered
+from clew.web.sessions import FORM_TOKEN, SESSION, is_nobody
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from clew.mcp.server import ClewServer
     from clew.settings import ServeSettings
     from clew.tools.spec import Parameter
-    from clew.web.graph_view import Tie, View
-    from clew.web.request import Sessions
+    from clew.web.graph_view import View
+    from clew.web.sessions import Sessions
 
     Answer = Callable[[PageRequest, Mapping[str, Any]], Response]
 
@@ -43,8 +38,6 @@ ABOUT = "namespace"
 """The parameter of every address that says which collection is asked."""
 METHODS = ("GET", "POST", "DELETE", "PUT", "PATCH", "OPTIONS")
 """All that anybody may try."""
-
-logger = logging.getLogger("clew")
 
 
 class Api:
@@ -89,30 +82,12 @@ class Api:
         self, answer: Answer, parameters: Sequence[Parameter]
     ) -> Callable[[Request], Awaitable[Response]]:
         async def call(request: Request) -> Response:
-            return await self._answered(request, answer, parameters)
+            if is_nobody(self._server):
+                return _unknown()
+            made = self._made(request, answer, parameters)
+            return await answered(request, self._serve.request_seconds, made, failure)
 
         return call
-
-    async def _answered(
-        self, request: Request, answer: Answer, parameters: Sequence[Parameter]
-    ) -> Response:
-        if _is_nobody(self._server):
-            return _unknown()
-        try:
-            with anyio.fail_after(self._serve.request_seconds):
-                return await self._made(request, answer, parameters)
-        except ClientDisconnect:
-            return Response(status_code=400)
-        except TimeoutError:
-            seconds = self._serve.request_seconds
-            return failure(408, f"this took longer than the {seconds:g} seconds that it may take")
-        except MCPError as error:
-            return failure(404, str(error))
-        except ClewError as error:
-            return failure(status_of(error), str(error))
-        except Exception:
-            logger.exception("%s failed", request.url.path)
-            return failure(500, "this failed inside Clew; the server's log says why")
 
     async def _made(
         self, request: Request, answer: Answer, parameters: Sequence[Parameter]
@@ -137,7 +112,7 @@ class Api:
         return JSONResponse(description())
 
     async def _lost(self, request: Request) -> Response:
-        if _is_nobody(self._server):
+        if is_nobody(self._server):
             return _unknown()
         advice = f"{PREFIX}/openapi.json lists what there is"
         return failure(404, f"there is nothing here for {request.method}; {advice}")
@@ -153,7 +128,7 @@ class FromOwnPages:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it."""
-        if _is_nobody(self._server):
+        if is_nobody(self._server):
             await _unknown()(scope, receive, send)
             return
         try:
@@ -162,11 +137,6 @@ class FromOwnPages:
             await failure(403, str(error))(scope, receive, send)
             return
         await self._app(scope, receive, send)
-
-
-def _is_nobody(server: ClewServer) -> bool:
-    """Whether a token is asked for, and none that is known came."""
-    return server.access is not None and get_access_token() is None
 
 
 def _unknown() -> Response:
@@ -182,11 +152,6 @@ def check_own_page(request: Request, sessions: Sessions) -> None:
         given = request.headers.get(FORM_TOKEN, "")
         if not sessions.is_form_token(session, given):
             raise ForbiddenError(f"with a cookie, send the page's token, too, as {FORM_TOKEN}")
-
-
-def api_routes(server: ClewServer, serve: ServeSettings, sessions: Sessions) -> list[Route]:
-    """The routes, behind the same checks as the protocol's."""
-    return Api(server, serve, sessions).routes()
 
 
 def query_arguments(request: Request, parameters: Sequence[Parameter]) -> dict[str, Any]:
@@ -323,34 +288,25 @@ EXPORTS = {"graphml": "application/graphml+xml", "json": "application/json"}
 def export(kind: str, asked: PageRequest, given: Mapping[str, Any]) -> Response:
     """The file of the picture that the address describes."""
     asked.need("view_graph")
-    seen = view(asked.engine, wanted(asked.engine, complete("graph", tuple(PICTURE), given)))
-    text = {"graphml": _graphml, "json": _json}[kind](seen)
+    seen = view(asked.engine, wanted(asked.engine, **complete("graph", PICTURE, given)))
+    if kind == "graphml":
+        text = "".join(_graphml(seen))
+    else:
+        text = json.dumps(seen.to_dict(), ensure_ascii=False)
     name = f'attachment; filename="graph.{kind}"'
     return Response(text, media_type=EXPORTS[kind], headers={"Content-Disposition": name})
 
 
-def _graphml(seen: View) -> str:
-    def relation(tie: Tie) -> dict[str, object]:
-        return {"relation_type": tie.relation, "weight": tie.weight, "confidence": tie.confidence}
-
+def _graphml(seen: View) -> Iterator[str]:
     nodes = (
-        (
-            f"e{node.id}",
-            {
-                "name": node.name,
-                "entity_type": node.type,
-                "salience_score": node.importance,
-            },
-        )
-        for node in seen.nodes
+        (f"e{n.id}", {"name": n.name, "entity_type": n.type, "salience_score": n.importance})
+        for n in seen.nodes
     )
     edges = (
-        (f"t{number}", f"e{tie.source}", f"e{tie.target}", relation(tie))
-        for number, tie in enumerate(seen.ties)
+        (
+            *(f"t{number}", f"e{t.source}", f"e{t.target}"),
+            {"relation_type": t.relation, "weight": t.weight, "confidence": t.confidence},
+        )
+        for number, t in enumerate(seen.ties)
     )
-    return "".join(graphml(nodes, edges))
-
-
-def _json(seen: View) -> str:
-    nodes = [asdict(node) for node in seen.nodes]
-    return json.dumps({"nodes": nodes, "edges": edges_of(seen)}, ensure_ascii=False)
+    return graphml(nodes, edges)

@@ -2,45 +2,43 @@
 
 from __future__ import annotations
 
-import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
-import anyio
-from mcp.server.auth.middleware.auth_context import get_access_token
-from mcp.shared.exceptions import MCPError
 from starlette.middleware import Middleware
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from clew.errors import ClewError
 from clew.mcp.auth import new_token
 from clew.settings import OAuthSettings, TokenSettings
-from clew.web.api import api_routes
+from clew.web.api import Api
 from clew.web.pages.table import PAGES
 from clew.web.request import (
-    FORM_TOKEN,
     PREFIX,
-    SESSION,
     STATIC,
-    CookieLogin,
     ForbiddenError,
     Page,
     PageRequest,
-    SecurityHeaders,
-    Sessions,
-    cookie_name,
+    answered,
     in_parts,
     read_form,
     render,
     render_page,
-    status_of,
+)
+from clew.web.sessions import (
+    FORM_TOKEN,
+    SESSION,
+    CookieLogin,
+    SecurityHeaders,
+    Sessions,
+    cookie_name,
+    is_nobody,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable
 
     from starlette.applications import Starlette
     from starlette.datastructures import FormData
@@ -51,8 +49,6 @@ if TYPE_CHECKING:
     from clew.mcp.server import ClewServer
     from clew.settings import ServeSettings, Settings
 
-
-logger = logging.getLogger("clew")
 
 LONGEST_TOKEN = 8192
 """Characters of a token that is pasted."""
@@ -89,9 +85,9 @@ class Explorer:
 
     async def _page(self, page: Page, request: Request) -> Response:
         """A page, or why there is none."""
-        if self._server.access is not None and get_access_token() is None:
+        if is_nobody(self._server):
             return self._to_login(request)
-        answer = self._within(request, partial(self._made, page, request))
+        answer = self._within(request, self._made(page, request))
         # Browsers alone say that they want a page; to others the status counts.
         whole = page.method != "GET" or "text/html" not in request.headers.get("accept", "")
         return await (answer if whole else in_parts(answer, partial(self._frame, request)))
@@ -113,27 +109,10 @@ class Explorer:
             signed_in=bool(session),
         )
 
-    async def _within(
-        self, request: Request, answer: Callable[[], Awaitable[Response]]
-    ) -> Response:
+    async def _within(self, request: Request, answer: Awaitable[Response]) -> Response:
         """The answer, or a page that says why there is none."""
-        try:
-            with anyio.fail_after(self._serve.request_seconds):
-                return await answer()
-        except ClientDisconnect:
-            return Response(status_code=400)
-        except TimeoutError:
-            seconds = self._serve.request_seconds
-            return _failure(request, 408, f"this took longer than the {seconds:g} s it may take")
-        except MCPError as error:
-            return _failure(request, 404, str(error))
-        except ClewError as error:
-            return _failure(request, status_of(error), error.line)
-        except Exception:
-            logger.exception("%s failed", request.url.path)
-            return _failure(
-                request, 500, "this failed inside Clew; the server's log says why. Try another way"
-            )
+        failed = partial(_failure, request)
+        return await answered(request, self._serve.request_seconds, answer, failed)
 
     async def _made(self, page: Page, request: Request) -> Response:
         if page.method == "GET":
@@ -161,7 +140,7 @@ class Explorer:
         return await scope.in_thread(make)
 
     async def _lost(self, request: Request) -> Response:
-        if self._server.access is not None and get_access_token() is None:
+        if is_nobody(self._server):
             return self._to_login(request)
         return _failure(request, 404, "there is no such page; the menu above has all of them")
 
@@ -186,7 +165,7 @@ class Explorer:
             return RedirectResponse(f"{PREFIX}/", 303)
         if request.method == "GET":
             return _login_page(request)
-        return await self._within(request, partial(self._entered, request, access))
+        return await self._within(request, self._entered(request, access))
 
     async def _entered(self, request: Request, access: Access) -> Response:
         """Logged in, or asked again."""
@@ -209,7 +188,7 @@ class Explorer:
         return answer
 
     async def _logout(self, request: Request) -> Response:
-        return await self._within(request, partial(self._left, request))
+        return await self._within(request, self._left(request))
 
     async def _left(self, request: Request) -> Response:
         form = await read_form(request, self._serve.body_megabytes)
@@ -224,7 +203,7 @@ def mount(
 ) -> None:
     """Add the explorer and its API to the server's web application."""
     sessions = sessions or Sessions(serve.session_hours, serve.session_minutes)
-    app.routes.extend(api_routes(server, serve, sessions))
+    app.routes.extend(Api(server, serve, sessions).routes())
     app.routes.extend(Explorer(server, serve, sessions).routes())
     # Behind the check of Host and Origin, before whatever asks for a token.
     app.user_middleware[1:1] = [

@@ -2,133 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 from clew.search.options import read_last
 from clew.tools.documents import jobs_of, status_of
-from clew.tools.spec import FULL, Tool, array, integer, shape, share, text
+from clew.tools.spec import Call, Limits, Result, Tool, between, operation, shape
 from clew.tools.toolbox import TOOLS
 from clew.web.graph_view import MOST, SHOWN, Wanted, view
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from clew.engine import Engine
-    from clew.tools.spec import Arguments, Call, Parameter, Result
-    from clew.web.graph_view import View
 
 
 # A part of the graph as JSON; and the jobs.
 
 
-PICTURE: Sequence[Parameter] = (
-    text("question", "Begin from what a question is about.", max_length=10_000),
-    array("entities", "integers", "Begin from entities (ids), with their neighbours."),
-    array("alone", "integers", "Entities (ids) to show without their neighbours."),
-    integer("community", "Begin from a community (id)", None, 0, 2**53),
-    integer("hops", "Steps around the entities", 1, 1, 3),
-    integer("limit", "Entities", SHOWN, 1, MOST),
-    array("types", "strings", "Types of entities to keep. Default all.", max_items=200),
-    array("relations", "strings", "Types of relations to keep. Default all.", max_items=200),
-    array("communities", "integers", "Communities (ids) to keep. Default all.", max_items=200),
-    share("min_confidence", "Of relations", 0.0),
-    text("as_of", "What held then: a date."),
-)
-
-
-def wanted(engine: Engine, arguments: Arguments) -> Wanted:
+def wanted(engine: Engine, *, question: str | None, as_of: str | None, **given: Any) -> Wanted:  # noqa: ANN401
     """What a picture is asked to show; raises `InputError` for what names no time."""
-    lists = ("entities", "alone", "types", "relations", "communities")
-    return Wanted(
-        question=(arguments["question"] or "").strip(),
-        as_of=read_last("as_of", arguments["as_of"] or None, engine.state.now()),
-        min_confidence=arguments["min_confidence"],
-        community=arguments["community"],
-        hops=arguments["hops"],
-        limit=arguments["limit"],
-        **{name: tuple(arguments[name] or ()) for name in lists},
+    lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
+    moment = read_last("as_of", as_of or None, engine.state.now())
+    return Wanted(question=(question or "").strip(), as_of=moment, **{**given, **lists})
+
+
+_MEANT = Limits(max_items=200)
+
+
+@operation(
+    "A picture of the graph",
+    shape(nodes="array", edges="array", total="integer", notes="array"),
+    http="GET /graph",
+)
+def view_graph(
+    call: Call,
+    question: Annotated[
+        str | None, "Begin from what a question is about.", Limits(max_length=10_000)
+    ] = None,
+    entities: Annotated[Sequence[int], "Begin from entities (ids), with their neighbours."] = (),
+    alone: Annotated[Sequence[int], "Entities (ids) to show without their neighbours."] = (),
+    community: Annotated[int | None, "Begin from a community (id)", between(0, 2**53)] = None,
+    hops: Annotated[int, "Steps around the entities", between(1, 3)] = 1,
+    limit: Annotated[int, "Entities", between(1, MOST)] = SHOWN,
+    types: Annotated[Sequence[str], "Types of entities to keep. Default all.", _MEANT] = (),
+    relations: Annotated[Sequence[str], "Types of relations to keep. Default all.", _MEANT] = (),
+    communities: Annotated[Sequence[int], "Communities (ids) to keep. Default all.", _MEANT] = (),
+    min_confidence: Annotated[float, "Of relations", between(0, 1)] = 0.0,
+    as_of: Annotated[str | None, "What held then: a date."] = None,
+) -> Result:
+    """Entities and relations from a question, an entity or a community."""
+    picture = wanted(
+        call.engine,
+        question=question,
+        entities=entities,
+        alone=alone,
+        community=community,
+        hops=hops,
+        limit=limit,
+        types=types,
+        relations=relations,
+        communities=communities,
+        min_confidence=min_confidence,
+        as_of=as_of,
     )
+    return view(call.engine, picture).to_dict()
 
 
-def picture(call: Call, arguments: Arguments) -> Result:
-    """`view_graph`."""
-    seen = view(call.engine, wanted(call.engine, arguments))
-    return {
-        "nodes": [
-            {
-                "id": node.id,
-                "name": node.name,
-                "type": node.type,
-                "importance": node.importance,
-                "community": node.community,
-                "seed": node.seed,
-            }
-            for node in seen.nodes
-        ],
-        "edges": edges_of(seen),
-        "total": seen.total,
-        "notes": seen.notes,
-    }
+PICTURE = view_graph.parameters
 
 
-def edges_of(seen: View) -> list[Result]:
-    """The ties as JSON."""
-    return [
-        {
-            "id": tie.id,
-            "source": tie.source,
-            "target": tie.target,
-            "relation": tie.relation,
-            "weight": tie.weight,
-            "confidence": tie.confidence,
-            "valid_from": tie.valid_from and tie.valid_from.isoformat(),
-            "valid_until": tie.valid_until and tie.valid_until.isoformat(),
-        }
-        for tie in seen.ties
-    ]
-
-
-def list_jobs(call: Call, arguments: Arguments) -> Result:
-    """`list_jobs`."""
-    runner, limit = jobs_of(call), arguments["limit"]
-    if arguments["cursor"]:
-        runner.job(arguments["cursor"])  # raises for what is none
-    found = runner.jobs(before=arguments["cursor"], limit=limit + 1)
+@operation("Jobs", shape(jobs="array"), http="GET /jobs")
+def list_jobs(
+    call: Call,
+    limit: Annotated[int, "Jobs", between(1, 200)] = 20,
+    cursor: Annotated[str | None, "next_cursor of the page before.", Limits(max_length=64)] = None,
+) -> Result:
+    """Jobs, the newest first."""
+    runner = jobs_of(call)
+    if cursor:
+        runner.job(cursor)  # raises for what is none
+    found = runner.jobs(before=cursor, limit=limit + 1)
     return {
         "jobs": [status_of(runner, job) for job in found[:limit]],
         "next_cursor": found[limit - 1].id if len(found) > limit else None,
     }
 
 
-VIEW_GRAPH = Tool(
-    name="view_graph",
-    title="A picture of the graph",
-    description="Entities and relations from a question, an entity or a community.",
-    parameters=tuple(PICTURE),
-    result=shape(nodes="array", edges="array", total="integer", notes="array"),
-    run=picture,
-    scope="read",
-    profiles=FULL,
-)
-LIST_JOBS = Tool(
-    name="list_jobs",
-    title="Jobs",
-    description="Jobs, the newest first.",
-    parameters=(
-        integer("limit", "Jobs", 20, 1, 200),
-        text("cursor", "next_cursor of the page before.", max_length=64),
-    ),
-    result=shape(jobs="array"),
-    run=list_jobs,
-    scope="read",
-    profiles=FULL,
-)
-
-
 PREFIX = "/api/v1"
-EXPLORER_TOOLS: tuple[Tool, ...] = (*TOOLS, VIEW_GRAPH, LIST_JOBS)
+EXPLORER_TOOLS: tuple[Tool, ...] = (*TOOLS, view_graph, list_jobs)
 """Those of assistants, and those that pages need beside."""
 TOOL_NAMES: Mapping[str, Tool] = {tool.name: tool for tool in EXPLORER_TOOLS}
 
@@ -141,41 +102,17 @@ class Endpoint:
     path: str
     """Below the prefix; parameters of the tool in braces."""
     tool: Tool
-    fixed: Mapping[str, object] = field(default_factory=dict)
-    """Arguments that the address itself says."""
-    status: int = 200
+    status: int
+
+    @property
+    def fixed(self) -> Mapping[str, object]:
+        """Arguments that the address itself says: whoever sends DELETE means it."""
+        return {"confirm": True} if self.tool.confirm else {}
 
 
-def _endpoint(place: str, tool: str, status: int = 200, **fixed: object) -> Endpoint:
-    method, path = place.split(" ")
-    return Endpoint(method=method, path=path, tool=TOOL_NAMES[tool], fixed=fixed, status=status)
+def _endpoint(tool: Tool) -> Endpoint:
+    method, path, *status = tool.http.split()
+    return Endpoint(method=method, path=path, tool=tool, status=int(status[0]) if status else 200)
 
 
-ENDPOINTS = (
-    _endpoint("GET /search", "query_documents"),
-    _endpoint("GET /documents", "list_documents"),
-    _endpoint("POST /documents", "ingest_document", 202),
-    _endpoint("GET /documents/{document}", "get_document"),
-    _endpoint("DELETE /documents/{document}", "delete_document", confirm=True),
-    _endpoint("GET /jobs", "list_jobs"),
-    _endpoint("GET /jobs/{job_id}", "query_job_status"),
-    _endpoint("DELETE /jobs/{job_id}", "cancel_job"),
-    _endpoint("POST /jobs/{job_id}/retry", "retry_job", 202),
-    _endpoint("GET /entities", "graph_enhanced_search"),
-    _endpoint("GET /entities/{entity_id}/neighbors", "get_entity_neighbors"),
-    _endpoint("GET /entities/{entity}/timeline", "entity_timeline"),
-    _endpoint("GET /graph", "view_graph"),
-    _endpoint("GET /paths", "find_paths"),
-    _endpoint("GET /subgraph", "relevant_subgraph"),
-    _endpoint("POST /cypher", "ask_by_cypher"),
-    _endpoint("GET /communities", "list_communities"),
-    _endpoint("GET /statistics", "get_graph_statistics"),
-    _endpoint("GET /merges", "suggest_merges"),
-    _endpoint("POST /merges", "merge_entities"),
-    _endpoint("POST /merges/refused", "refuse_merge"),
-    _endpoint("POST /entities/{entity_id}/split", "split_entity"),
-    _endpoint("POST /entities/{entity_id}/name", "rename_entity"),
-    _endpoint("POST /entities/{entity_id}/type", "retype_entity"),
-    _endpoint("POST /relations", "add_entity_relationship", 201),
-    _endpoint("DELETE /relations/{relation_id}", "delete_relation", confirm=True),
-)
+ENDPOINTS = tuple(_endpoint(tool) for tool in EXPLORER_TOOLS if tool.http)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from clew.engine import Engine
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.snapshot import Ints
-    from clew.types import Entity, Relation
 
 MOST, SHOWN = 5000, 500
 """Entities of a picture: at most, and where nothing is said."""
@@ -79,6 +78,11 @@ class Tie:
     valid_from: datetime | None = None
     valid_until: datetime | None = None
 
+    def to_dict(self) -> dict[str, Any]:
+        """The tie as JSON."""
+        times = {"valid_from": self.valid_from, "valid_until": self.valid_until}
+        return {**asdict(self), **{name: at and at.isoformat() for name, at in times.items()}}
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class View:
@@ -97,6 +101,12 @@ class View:
     years: tuple[int, int] | None = None
     """The first and last year in which a relation began or ended."""
     notes: list[str] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The picture as JSON."""
+        nodes, edges = map(asdict, self.nodes), (tie.to_dict() for tie in self.ties)
+        told = {"total": self.total, "notes": self.notes}
+        return {"nodes": list(nodes), "edges": list(edges), **told}
 
 
 def view(engine: Engine, wanted: Wanted) -> View:
@@ -122,7 +132,19 @@ def _read(engine: Engine, wanted: Wanted) -> View:
         notes.append(f"the {wanted.limit} most important of {total} entities are shown")
         entities = entities[: wanted.limit]
     ties = _ties(engine, graph, {e.id for e in entities}, wanted.as_of)
-    nodes = _nodes(engine, entities, seeds)
+    community = _communities(engine, [entity.id for entity in entities])
+    nodes = [
+        Node(
+            id=entity.id,
+            name=entity.name,
+            type=entity.entity_type,
+            importance=round(entity.salience_score, 4),
+            community=community.get(entity.id),
+            seed=entity.id in seeds,
+        )
+        for entity in entities
+    ]
+    years = [m.year for tie in ties for m in (tie.valid_from, tie.valid_until) if m is not None]
     held = Counter(node.community for node in nodes if node.community is not None)
     everything = View(
         nodes=nodes,
@@ -131,7 +153,7 @@ def _read(engine: Engine, wanted: Wanted) -> View:
         types=sorted({e.entity_type for e in entities}),
         relations=sorted({tie.relation for tie in ties}),
         communities=[community for community, _ in held.most_common()],
-        years=_years(ties),
+        years=(min(years), max(years)) if years else None,
         notes=notes,
     )
     return _filtered(everything, wanted)
@@ -162,21 +184,6 @@ def _rows(engine: Engine, graph: EntityGraph, wanted: Wanted) -> tuple[Ints, set
     return np.array(sorted(set(rows)), dtype=np.int64), set(seeds), notes
 
 
-def _nodes(engine: Engine, entities: Sequence[Entity], seeds: set[int]) -> list[Node]:
-    community = _communities(engine, [entity.id for entity in entities])
-    return [
-        Node(
-            id=entity.id,
-            name=entity.name,
-            type=entity.entity_type,
-            importance=round(entity.salience_score, 4),
-            community=community.get(entity.id),
-            seed=entity.id in seeds,
-        )
-        for entity in entities
-    ]
-
-
 def _communities(engine: Engine, ids: Sequence[int]) -> Mapping[int, int]:
     """The coarsest community of each entity that has one.
 
@@ -189,12 +196,19 @@ def _communities(engine: Engine, ids: Sequence[int]) -> Mapping[int, int]:
     return dict(zip(wanted[known].tolist(), coarsest[at[known], 2].tolist(), strict=True))
 
 
+_OF_RELATIONS = ("id", "weight", "confidence", "valid_from", "valid_until")
+"""Fields that a tie has of its relation."""
+
+
 def _ties(engine: Engine, graph: EntityGraph, ids: set[int], as_of: datetime | None) -> list[Tie]:
     """What ties these entities: relations that are stated, else the sentences that they share."""
     found = engine.store.relations(sorted(ids), RELATIONS, as_of=as_of, among=True)
     facts: dict[tuple[int, str, int], Tie] = {}
     for one in current_first(found, as_of or engine.state.now()):
-        facts.setdefault((one.from_entity_id, one.relation_type, one.to_entity_id), _stated(one))
+        fact = one.from_entity_id, one.relation_type, one.to_entity_id
+        told = {name: getattr(one, name) for name in _OF_RELATIONS}
+        tie = Tie(source=fact[0], relation=fact[1], target=fact[2], **told)
+        facts.setdefault(fact, tie)
     stated = {(end, other) for one, _, two in facts for end, other in ((one, two), (two, one))}
     rows = np.array(sorted(entity_rows(graph, sorted(ids))), dtype=np.int64)
     edges, heads, tails = edges_among(graph, rows)
@@ -211,24 +225,6 @@ def _ties(engine: Engine, graph: EntityGraph, ids: set[int], as_of: datetime | N
         for weight in [round(strength / (1 + strength), 4)]
     ]
     return [*facts.values(), *shared]
-
-
-def _stated(one: Relation) -> Tie:
-    return Tie(
-        id=one.id,
-        source=one.from_entity_id,
-        target=one.to_entity_id,
-        relation=one.relation_type,
-        weight=one.weight,
-        confidence=one.confidence,
-        valid_from=one.valid_from,
-        valid_until=one.valid_until,
-    )
-
-
-def _years(ties: Sequence[Tie]) -> tuple[int, int] | None:
-    years = [m.year for tie in ties for m in (tie.valid_from, tie.valid_until) if m is not None]
-    return (min(years), max(years)) if years else None
 
 
 def _filtered(seen: View, wanted: Wanted) -> View:

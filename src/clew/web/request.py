@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import hmac
-import math
-import secrets
-import time
+import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import dataclass, field
 from functools import cache
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+import anyio
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from starlette.datastructures import FormData, Headers, MutableHeaders
+from mcp.shared.exceptions import MCPError
+from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from clew.errors import (
@@ -38,10 +36,10 @@ from clew.web.endpoints import EXPLORER_TOOLS, TOOL_NAMES
 from clew.web.passages import plain
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Coroutine
+    from collections.abc import AsyncIterator, Awaitable, Coroutine
 
     from starlette.datastructures import QueryParams
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from starlette.types import Message
 
     from clew.engine import Engine
     from clew.mcp.calls import RequestScope
@@ -50,6 +48,8 @@ if TYPE_CHECKING:
 
 
 PREFIX = "/ui"
+
+logger = logging.getLogger("clew")
 
 
 class ForbiddenError(ClewError):
@@ -68,9 +68,28 @@ STATUSES: Mapping[type[Exception], int] = {
 }
 
 
-def status_of(error: Exception) -> int:
-    """The HTTP status of a failure."""
-    return next((code for kind, code in STATUSES.items() if isinstance(error, kind)), 500)
+async def answered(
+    request: Request,
+    seconds: float,
+    answer: Awaitable[Response],
+    failed: Callable[[int, str], Response],
+) -> Response:
+    """The answer within so many seconds, else what `failed` makes of a status and its reason."""
+    try:
+        with anyio.fail_after(seconds):
+            return await answer
+    except ClientDisconnect:
+        return Response(status_code=400)
+    except TimeoutError:
+        return failed(408, f"this took longer than the {seconds:g} seconds that it may take")
+    except MCPError as error:
+        return failed(404, str(error))
+    except ClewError as error:
+        status = next((code for kind, code in STATUSES.items() if isinstance(error, kind)), 500)
+        return failed(status, error.line)
+    except Exception:
+        logger.exception("%s failed", request.url.path)
+        return failed(500, "this failed inside Clew; the server's log says why. Try another way")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -97,6 +116,10 @@ class PageRequest:
     def text(self, name: str) -> str:
         """A value of the address, stripped; empty where there is none."""
         return self.query.get(name, "").strip()
+
+    def texts(self, name: str) -> list[str]:
+        """All values of the address by that name, stripped, but empty ones."""
+        return [value.strip() for value in self.query.getlist(name) if value.strip()]
 
     def sent(self, name: str) -> str:
         """A value of the form, stripped; empty where there is none."""
@@ -171,95 +194,6 @@ class Page:
     method: str = "GET"
 
 
-# Sessions of browsers: a cookie stands for a bearer token, which never leaves the server again.
-
-
-KNOWN = 10_000
-"""Sessions at a time; the oldest end first."""
-KEY_SECONDS = 120.0
-"""How long the key in an address is good, unless it is used before."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Session:
-    bearer: str
-    ends: float
-    idle_ends: float = math.inf
-    """When it is over unless it is used before."""
-
-
-class Sessions:
-    """Who is logged in; kept in memory, so that all are over when the server ends.
-
-    To be used in one event loop, `invite` aside.
-    """
-
-    def __init__(
-        self,
-        hours: float,
-        idle_minutes: float = math.inf,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """They end after so many hours, and where they were not used for so many minutes."""
-        self._seconds, self._idle_seconds = hours * 3600, idle_minutes * 60
-        self._clock = clock
-        self._secret = secrets.token_bytes(32)
-        self._sessions: dict[str, _Session] = {}
-        self._keys: dict[str, _Session] = {}
-
-    def invite(self, bearer: str) -> str:
-        """A key for an address, good for one login with a token."""
-        key = secrets.token_urlsafe(32)
-        self._keys[_digest(key)] = _Session(bearer, self._clock() + KEY_SECONDS)
-        return key
-
-    def redeem(self, key: str) -> str | None:
-        """The id of a session for a key, which is good no more; None for any other."""
-        invited = self._keys.pop(_digest(key), None)
-        if invited is None or self._clock() >= invited.ends:
-            return None
-        return self.open(invited.bearer)
-
-    def open(self, bearer: str) -> str:
-        """The id of a new session of the token's owner."""
-        session_id = secrets.token_urlsafe(32)
-        now = self._clock()
-        self._sessions[_digest(session_id)] = _Session(
-            bearer, now + self._seconds, now + self._idle_seconds
-        )
-        if len(self._sessions) > KNOWN:
-            del self._sessions[next(iter(self._sessions))]
-        return session_id
-
-    def bearer(self, session_id: str) -> str | None:
-        """The token that a session stands for, used by this; None where it is over or was never."""
-        session, now = self._sessions.get(_digest(session_id)), self._clock()
-        if session is None:
-            return None
-        if now >= min(session.ends, session.idle_ends):
-            self.end(session_id)
-            return None
-        self._sessions[_digest(session_id)] = replace(session, idle_ends=now + self._idle_seconds)
-        return session.bearer
-
-    def end(self, session_id: str) -> None:
-        """Log out."""
-        self._sessions.pop(_digest(session_id), None)
-
-    def form_token(self, session_id: str) -> str:
-        """What a form of this session must carry, so that no other site can send it."""
-        return hmac.new(self._secret, session_id.encode(), "sha256").hexdigest()
-
-    def is_form_token(self, session_id: str, given: str) -> bool:
-        """Whether a form came from a page of this session."""
-        sent = given.encode("utf-8", "replace")
-        return hmac.compare_digest(self.form_token(session_id).encode(), sent)
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
 # Forms, which nobody can make larger than they may be.
 
 
@@ -270,15 +204,6 @@ MOST_FILES = 100
 
 async def read_form(request: Request, megabytes: float) -> FormData:
     """A form with its files; raises `InputError` for one that is too large or is none."""
-    try:
-        form = await bounded(request, megabytes).form(max_files=MOST_FILES, max_fields=100)
-    except HTTPException as error:
-        raise InputError(f"this form cannot be read: {error.detail}") from error
-    return form
-
-
-def bounded(request: Request, megabytes: float) -> Request:
-    """The same request, which fails once more than so much of its body has come."""
     seen, most = 0, int(megabytes * MEGABYTE)
 
     async def receive() -> Message:
@@ -292,7 +217,11 @@ def bounded(request: Request, megabytes: float) -> Request:
             )
         return message
 
-    return Request(request.scope, receive)
+    try:
+        bounded = Request(request.scope, receive)
+        return await bounded.form(max_files=MOST_FILES, max_fields=100)
+    except HTTPException as error:
+        raise InputError(f"this form cannot be read: {error.detail}") from error
 
 
 # Pages that take long: the frame of the page at once, the rest of it when it is made.
@@ -324,19 +253,17 @@ async def in_parts(
 
 
 async def _parts(made: asyncio.Task[Response], frame: Response) -> AsyncIterator[bytes]:
+    """The frame up to the end of its content, then the content of the page, or where it leads."""
     try:
         yield bytes(frame.body).partition(END)[0]
-        yield _content(await made)
+        page = await made
+        target = page.headers.get("location")
+        if target is None:
+            yield bytes(page.body).partition(BEGIN)[2]
+        else:
+            yield f'<meta http-equiv="refresh" content="0;url={escape(target)}">'.encode()
     finally:
         made.cancel()
-
-
-def _content(page: Response) -> bytes:
-    """What follows the begin of a page's content, or where it leads to."""
-    target = page.headers.get("location")
-    if target is not None:
-        return f'<meta http-equiv="refresh" content="0;url={escape(target)}">'.encode()
-    return bytes(page.body).partition(BEGIN)[2]
 
 
 # From templates to answers; all that comes from documents is escaped there.
@@ -369,7 +296,12 @@ def environment() -> Environment:
         auto_reload=False,
     )
     made.globals.update(static=static, menu=MENU)
-    made.filters.update(percent=percent, count=count, day=day, plain=plain)
+    made.filters.update(
+        percent=lambda share: "–" if share is None else f"{share:.0%}",
+        count="{:,}".format,
+        day=lambda moment: "" if moment is None else moment.date().isoformat(),
+        plain=plain,
+    )
     return made
 
 
@@ -388,101 +320,3 @@ def static(name: str) -> str:
     """The address of a file, which changes with its content."""
     digest = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:12]
     return f"/ui/static/{name}?v={digest}"
-
-
-def percent(share: float | None) -> str:
-    """0.5 as 50 %; a dash where there is none."""
-    return "–" if share is None else f"{share:.0%}"
-
-
-def count(number: int) -> str:
-    """A number with its thousands apart."""
-    return f"{number:,}"
-
-
-def day(moment: datetime | None) -> str:
-    """A date without its time; empty where there is none."""
-    return "" if moment is None else moment.date().isoformat()
-
-
-# What stands before the explorer's pages and API: headers that browsers heed, and the cookie.
-
-
-PREFIXES = ("/ui", "/api/")
-FORM_TOKEN = "x-form-token"
-"""The header by which a script of a page shows that it is of this session."""
-SESSION = "clew.session"
-"""Where the scope of a request names its session."""
-POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self' data:",
-        "connect-src 'self'",
-        "form-action 'self'",
-        "base-uri 'none'",
-        "frame-ancestors 'none'",
-    )
-)
-HEADERS = {
-    "Content-Security-Policy": POLICY,
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    # With no-referrer, browsers send forms with the origin "null", which is refused.
-    "Referrer-Policy": "same-origin",
-    "X-Content-Type-Options": "nosniff",
-}
-
-
-def is_explorer(scope: Scope) -> bool:
-    """Whether a request is one to the explorer or its API."""
-    return scope["type"] == "http" and scope["path"].startswith(PREFIXES)
-
-
-def cookie_name(scope: Scope) -> str:
-    """Cookies know no ports: those of two servers on one machine have names of their own.
-
-    Over HTTPS the prefix has browsers take it from this very host alone, not from a neighbour.
-    """
-    server = scope.get("server")
-    prefix = "__Host-" if scope.get("scheme") == "https" else ""
-    return f"{prefix}clew_{server[1] if server else 0}"
-
-
-class SecurityHeaders:
-    """Says to browsers what a page may do: nothing but what this server sends."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Add the headers to the answer."""
-
-        async def guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers[name] = value
-                headers.setdefault("Cache-Control", "no-store")
-            await send(message)
-
-        await self._app(scope, receive, guarded if is_explorer(scope) else send)
-
-
-class CookieLogin:
-    """Puts the token in place of the cookie, so that all behind it knows tokens alone."""
-
-    def __init__(self, app: ASGIApp, sessions: Sessions) -> None:
-        self._app = app
-        self._sessions = sessions
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on."""
-        if is_explorer(scope) and "authorization" not in Headers(scope=scope):
-            session = HTTPConnection(scope).cookies.get(cookie_name(scope), "")
-            bearer = self._sessions.bearer(session)
-            if bearer is not None:
-                header = (b"authorization", f"Bearer {bearer}".encode("latin-1", "replace"))
-                scope = {**scope, "headers": [*scope["headers"], header], SESSION: session}
-        await self._app(scope, receive, send)

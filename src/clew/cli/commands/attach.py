@@ -5,31 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from clew.attach.schema import open_database
+from clew.cli.common import Common
 from clew.cli.errors import INCOMPLETE, note
-from clew.cli.options import (
-    Common,
-    MaxCostOption,
-    MaxTokensSpentOption,
-    QuestionArgument,
-    read_question,
-)
-from clew.cli.output import stdout_console, write_json
-from clew.cli.render import ENTITY, FAINT, INDENT, marked, table
+from clew.cli.options import MaxCostOption, MaxTokensSpentOption, QuestionArgument, read_question
+from clew.cli.output import Page, print_below, print_table, stdout_page, write_json
+from clew.cli.render import ENTITY, FAINT, INDENT, marked
 from clew.errors import NoLanguageModelError
 from clew.text import one_line, terms
 
 if TYPE_CHECKING:
-    from clew.attach.cypher import CypherAnswer
-    from clew.attach.graph import GraphAnswer, GraphHit
+    from clew.attach.graph import GraphAnswer
     from clew.attach.schema import GraphMapping, GraphSchema, PropertyInfo
     from clew.settings import Settings
     from clew.stores.neo4j.connection import Neo4jDatabase
@@ -37,14 +28,6 @@ if TYPE_CHECKING:
 
 QUERY_TOKENS = 120
 """Of a written query with its parameters, about."""
-
-
-class StrategyName(StrEnum):
-    """How a graph is asked."""
-
-    hybrid = "hybrid"
-    local = "local"
-    multi_hop = "multi_hop"
 
 
 def attach(
@@ -71,13 +54,13 @@ def attach(
         ),
     ] = None,
     strategy: Annotated[
-        StrategyName,
+        Literal["hybrid", "local", "multi_hop"],
         typer.Option(
             metavar="NAME",
             help="hybrid: vectors and words; local: from the question's entities; multi_hop: over"
             " their relationships, too.",
         ),
-    ] = StrategyName.hybrid,
+    ] = "hybrid",
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="Passages, at most.")] = 10,
     max_hops: Annotated[
         int,
@@ -102,14 +85,12 @@ def attach(
 
         graph = AttachedGraph(database, given, lambda: make_embedder(settings))
         answer = graph.ask(
-            read_question(question), strategy=strategy.value, limit=limit, max_hops=max_hops
+            read_question(question), strategy=strategy, limit=limit, max_hops=max_hops
         )
     if common.json:
         write_json(answer)
         return
-    pass
-
-    print_answer(stdout_console(), answer)
+    _print_answer(stdout_page(), answer)
     for remark in answer.notes:
         note(f"Note: {remark}")
     if not answer.hits:
@@ -126,13 +107,8 @@ def _check(
     # The model is loaded only where its dimension is asked for.
     dimension = make_embedder(settings).dimension if mapping.passages.vector_index else 0
     findings = check_mapping(mapping, read_schema(database), dimension)
-    if common.json:
-        write_json(findings)
-    else:
-        from clew.cli.render import table
-
-        rows = [("fits" if f.fits else "WRONG", f.entry, f.given, f.detail) for f in findings]
-        stdout_console().print(table(("", "entry", "given", "found"), rows))
+    rows = [("fits" if f.fits else "WRONG", f.entry, f.given, f.detail) for f in findings]
+    common.table(findings, ("", "entry", "given", "found"), rows)
     wrong = sum(not finding.fits for finding in findings)
     if wrong:
         note(f"{wrong} of {len(findings)} entries do not fit; clew schema prints what there is")
@@ -150,12 +126,13 @@ def schema(common: Common) -> None:
 
     with open_database(load_settings(store=common.store, namespace=common.namespace)) as database:
         found = read_schema(database)
-    if common.json:
-        write_json({"labels": found.labels, "types": found.types, "indexes": found.indexes})
-        return
-    pass
-
-    print_schema(stdout_console(), found)
+    common.table(
+        {"labels": found.labels, "types": found.types, "indexes": found.indexes},
+        ("label", "nodes", "properties"),
+        [(label.name, label.count, _properties(label.properties)) for label in found.labels],
+    )
+    if not common.json:
+        _print_types(found)
 
 
 def cypher(
@@ -186,17 +163,17 @@ def cypher(
     The query is shown. It is judged by the server's own plan of it before it runs.
     """
     from clew.attach.cypher import ask_by_cypher, cypher_requests, read_examples
-    from clew.cli.commands.llm import print_estimate
+    from clew.cli.commands.asking import print_estimate
     from clew.models.llm.budget import estimate
     from clew.models.llm.client import LanguageModelClient
     from clew.settings import load_settings
     from clew.wiring import make_embedder, make_language_provider
 
     settings = load_settings(store=common.store, namespace=common.namespace)
-    with open_database(settings) as database, ExitStack() as closing_later:
+    with open_database(settings) as database, ExitStack() as closing:
 
         def later(close: Callable[[], None]) -> None:
-            closing_later.callback(close)
+            closing.callback(close)
 
         provider = make_language_provider(settings, later)
         if provider is None:
@@ -220,79 +197,51 @@ def cypher(
     if common.json:
         write_json(answer)
         return
-    pass
-
-    print_rows(stdout_console(), answer)
+    page = stdout_page()
+    if answer.query:
+        page.print([(answer.query, FAINT)])
+        for name, value in answer.parameters.items():
+            page.print([(f"  ${one_line(name)} = {value!r}", FAINT)])
+        page.print([])
+    columns = tuple(one_line(name) for name in answer.columns)
+    print_table(
+        columns,
+        [
+            [one_line(v if isinstance(v, str) else json.dumps(v, ensure_ascii=False)) for v in row]
+            for row in answer.rows
+        ],
+    )
     for remark in answer.notes:
         note(f"Note: {remark}")
 
 
-# Answers from a graph that Clew did not make, and what a database holds, on a terminal.
-
-
-def print_answer(console: Console, answer: GraphAnswer) -> None:
+def _print_answer(page: Page, answer: GraphAnswer) -> None:
     """Print the passages, best first, each with its scores and the path that leads to it."""
     asked = frozenset(terms(answer.question))
     if answer.seeds:
-        console.print(Text(f"from {one_line(', '.join(answer.seeds))}", style=FAINT))
-        console.print()
+        page.print([(f"from {one_line(', '.join(answer.seeds))}", FAINT)])
+        page.print([])
     for number, hit in enumerate(answer.hits, start=1):
-        console.print(_heading(number, hit))
-        _print_indented(console, Text.assemble(*marked(hit.text.strip(), asked)))
+        # `[1] Title, source, id`, of which each that is unknown is left out.
+        known = [one_line(name) for name in (hit.title, hit.source, hit.id) if name]
+        first, *rest = dict.fromkeys(known)
+        page.print([(f"[{number}] {first}", "bold"), (", ".join(["", *rest]), FAINT)])
+        page.print(marked(hit.text.strip(), asked), behind=INDENT)
         channels = [f"{name} {value:.3f}" for name, value in hit.scores.items()]
-        _print_indented(console, Text(" · ".join([f"score {hit.score:.4f}", *channels]), FAINT))
+        page.print([(" · ".join([f"score {hit.score:.4f}", *channels]), FAINT)], behind=INDENT)
         if hit.path:
-            _print_indented(console, _path(hit, f"[{number}]"))
-        console.print()
+            # `Ada Morn —WORKS_FOR→ Vell Trust ←MENTIONS— [1]`
+            way = []
+            for step in hit.path:
+                tie = one_line(step.type)
+                arrow = f" —{tie}→ " if step.forward else f" ←{tie}— "
+                way += [(one_line(step.entity), ENTITY), (arrow, "")]
+            page.print([*way, (f"[{number}]", "bold")], behind=INDENT)
+        page.print([])
 
 
-def print_rows(console: Console, answer: CypherAnswer) -> None:
-    """Print the query and what it found, a line a row."""
-    if answer.query:
-        console.print(Text(answer.query, style=FAINT))
-        for name, value in answer.parameters.items():
-            console.print(Text(f"  ${one_line(name)} = {value!r}", style=FAINT))
-        console.print()
-    if answer.rows:
-        columns = tuple(one_line(name) for name in answer.columns)
-        console.print(table(columns, [[_cell(value) for value in row] for row in answer.rows]))
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, str):
-        return one_line(value)
-    return one_line(json.dumps(value, ensure_ascii=False))
-
-
-def _heading(number: int, hit: GraphHit) -> Text:
-    """`[1] Title, source, id`, of which each that is unknown is left out."""
-    known = [one_line(name) for name in (hit.title, hit.source, hit.id) if name]
-    first, *rest = dict.fromkeys(known)
-    return Text.assemble((f"[{number}] {first}", "bold"), (", ".join(["", *rest]), FAINT))
-
-
-def _path(hit: GraphHit, end: str) -> Text:
-    """`Ada Morn —WORKS_FOR→ Vell Trust ←MENTIONS— [1]`."""
-    line = Text()
-    for step in hit.path:
-        line.append(one_line(step.entity), style=ENTITY)
-        tie = one_line(step.type)
-        line.append(f" —{tie}→ " if step.forward else f" ←{tie}— ")
-    return line.append(end, style="bold")
-
-
-def _print_indented(console: Console, text: Text) -> None:
-    """Print a text, every line of it indented; lines are folded on a terminal alone."""
-    folded = text.split() if console.soft_wrap else text.wrap(console, console.width - len(INDENT))
-    for line in folded:
-        line.rstrip()
-        console.print(Text.assemble(INDENT, line), soft_wrap=True)
-
-
-def print_schema(console: Console, schema: GraphSchema) -> None:
-    """Print tables of labels, of relationship types and of indexes."""
-    labels = [(label.name, label.count, _properties(label.properties)) for label in schema.labels]
-    console.print(table(("label", "nodes", "properties"), labels))
+def _print_types(schema: GraphSchema) -> None:
+    """Print tables of relationship types and of indexes."""
     types = [
         (
             type_.name,
@@ -302,9 +251,7 @@ def print_schema(console: Console, schema: GraphSchema) -> None:
         )
         for type_ in schema.types
     ]
-    if types:
-        console.print()
-        console.print(table(("type", "relationships", "between", "properties"), types))
+    print_below(("type", "relationships", "between", "properties"), types)
     indexes = [
         (
             index.name,
@@ -316,10 +263,8 @@ def print_schema(console: Console, schema: GraphSchema) -> None:
         )
         for index in schema.indexes
     ]
-    if indexes:
-        console.print()
-        columns = ("index", "kind", "labels", "properties", "dimensions", "similarity")
-        console.print(table(columns, indexes))
+    columns = ("index", "kind", "labels", "properties", "dimensions", "similarity")
+    print_below(columns, indexes)
 
 
 def _properties(properties: Iterable[PropertyInfo]) -> str:

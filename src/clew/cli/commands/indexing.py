@@ -1,4 +1,4 @@
-"""`clew index` and `clew delete`."""
+"""`clew index`, with --watch until Ctrl-C, and `clew delete`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from collections import Counter
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from clew.cli.common import Common
 from clew.cli.errors import FAILED, INCOMPLETE, note
-from clew.cli.options import Common, WhereOption
-from clew.cli.output import shown_source, stdout_console, write_json, write_line
+from clew.cli.options import WhereOption
+from clew.cli.output import print_table, shown_source, write_json, write_line
 from clew.cli.progress import reporting
 from clew.errors import BINARY, EMPTY, InputError, MissingExtraError, NotFoundError
 from clew.text import counted, one_line, whole_number
@@ -26,16 +27,10 @@ if TYPE_CHECKING:
     from clew.types import DocumentInfo, IndexPreview, IndexReport, Skipped
 
 
+WAIT_MS = 500
+"""Milliseconds between two looks at whether Ctrl-C was pressed."""
 RECORDS_SHOWN = 200
 """Records of one file that are listed as skipped."""
-IncludeOption: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(metavar="GLOB", help="Only these files; repeatable.", show_default=False),
-]
-ExcludeOption: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(metavar="GLOB", help="Not these files; repeatable.", show_default=False),
-]
 
 
 def index(
@@ -44,8 +39,14 @@ def index(
         list[str],
         typer.Argument(metavar="PATH", help="Files and folders; `-` reads standard input."),
     ],
-    include: IncludeOption = None,
-    exclude: ExcludeOption = None,
+    include: Annotated[
+        list[str] | None,
+        typer.Option(metavar="GLOB", help="Only these files; repeatable.", show_default=False),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(metavar="GLOB", help="Not these files; repeatable.", show_default=False),
+    ] = None,
     prune: Annotated[
         bool, typer.Option("--prune", help="Drop documents whose files have vanished.")
     ] = False,
@@ -79,6 +80,15 @@ def index(
         typer.Option(help="Name of the text on standard input.", show_default=False),
     ] = None,
     title: Annotated[str, typer.Option(help="Title of the text on standard input.")] = "",
+    watch: Annotated[
+        bool,
+        typer.Option(
+            "--watch",
+            help="Then index whatever changes, and drop what vanishes for more than a moment, until"
+            " Ctrl-C. Where a PATH itself vanishes (it is moved, or its disk is no longer mounted),"
+            " nothing is dropped, until it is back.",
+        ),
+    ] = False,
 ) -> None:
     """Read files and folders into the store; what has not changed is left as it is."""
     if "-" in paths:
@@ -86,34 +96,30 @@ def index(
         return
     if source is not None or title:
         raise typer.BadParameter("--source and --title name standard input: clew index - …")
-    part = _parsed_shard(shard) if shard is not None else None
+    chosen: dict[str, Any] = {
+        "include": include or (),
+        "exclude": exclude or (),
+        "follow_links": follow_links,
+        "shard": _parsed_shard(shard) if shard is not None else None,
+    }
     if dry_run:
         with _opened_or_empty(common) as engine:
-            found = engine.documents.preview(
-                paths,
-                include=include or (),
-                exclude=exclude or (),
-                follow_links=follow_links,
-                shard=part,
-            )
-        _print_preview(common, found)
+            _print_preview(common, engine.documents.preview(paths, **chosen))
         return
-    opened = common.open(make=True, packs=pack or ())
-    with opened as engine, reporting(bars=not common.json) as progress:
-        report = engine.index(
-            paths,
-            include=include or (),
-            exclude=exclude or (),
-            prune=prune,
-            retry=retry,
-            follow_links=follow_links,
-            shard=part,
-            progress=progress,
-        )
-    if common.json:
-        write_json(report)
-    else:
-        print_report(report)
+    with common.open(make=True, packs=pack or ()) as engine:
+        # The first of all files; then those that changed.
+        runs = _changes(paths, engine.settings.stores_folder) if watch else iter([None])
+        for number, only in enumerate(changed for changed in runs if changed is None or changed):
+            with reporting(bars=not common.json and number == 0) as progress:
+                report = engine.index(
+                    paths, prune=prune or watch, retry=retry, only=only, progress=progress, **chosen
+                )
+            if common.json:
+                write_json(report)
+            elif number == 0 or report.added or report.changed or report.pruned or report.skipped:
+                print_report(report)
+            if watch and number == 0:
+                note("Watching for changes; Ctrl-C ends it.")
     if any(item.reason != EMPTY for item in report.skipped):
         raise typer.Exit(INCOMPLETE)
 
@@ -157,24 +163,17 @@ def _index_standard_input(
 ) -> None:
     if paths != ["-"]:
         raise typer.BadParameter("`-` reads standard input and stands alone: clew index -")
-    text = _standard_input()
-    with common.open(make=True, packs=packs) as engine:
-        document = engine.add(text, source=source, title=title)
-    if common.json:
-        write_json({"document": document})
-    else:
-        write_line(document)
-
-
-def _standard_input() -> str:
     data = sys.stdin.buffer.read()
     try:
-        return data.decode("utf-8-sig")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(
             f"standard input is not UTF-8 text (byte {error.start} is {data[error.start]:#04x}); "
             "convert it first, or give the file's path"
         ) from error
+    with common.open(make=True, packs=packs) as engine:
+        document = engine.add(text, source=source, title=title)
+    common.tell({"document": document}, document)
 
 
 def print_report(report: IndexReport) -> None:
@@ -197,13 +196,10 @@ def print_report(report: IndexReport) -> None:
         note(f"{shown_source(now)} was {shown_source(before)}, which is gone; --prune drops that")
     for file, count in Counter(map(_file_of, report.gone)).items():
         note(f"{shown_source(file)} no longer holds {count:,} of its records; --prune drops them")
-    if report.skipped:
-        _print_skipped(report.skipped)
+    _print_skipped(report.skipped)
 
 
 def _print_skipped(skipped: tuple[Skipped, ...]) -> None:
-    from clew.cli.render import table
-
     binary = Counter(PurePath(s.source).suffix for s in skipped if s.reason == BINARY)
     kinds = {suffix: count for suffix, count in binary.items() if suffix and count > 1}
     rows = [(f"{count:,} files *{suffix}", BINARY) for suffix, count in sorted(kinds.items())]
@@ -219,109 +215,13 @@ def _print_skipped(skipped: tuple[Skipped, ...]) -> None:
         for file, count in records.items()
         if count > RECORDS_SHOWN
     ]
-    stdout_console().print(table(("skipped", "reason"), rows))
+    print_table(("skipped", "reason"), rows)
 
 
 def _file_of(source: str) -> str:
     """The file that a source, or the record that it names behind `#`, is in."""
     file, _, record = source.rpartition("#")
     return source if not file or "/" in record else file
-
-
-def delete(
-    common: Common,
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="NAME", help="Documents: id, whole source, or path."),
-    ] = None,
-    where: WhereOption = None,
-    glob: Annotated[
-        str | None,
-        typer.Option(
-            metavar="GLOB",
-            help="Only where the path or source ends so, such as docs/*.md.",
-            show_default=False,
-        ),
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-) -> None:
-    """Delete documents with all that the store knows from them alone.
-
-    By their names, which are taken whole; or all that meet every --where and --glob: these are
-    listed, and deleted once you agree.
-    """
-    # As data, since a glob may hold words of the language.
-    by_glob = [] if glob is None else [{"field": "path", "operator": "~", "value": glob}]
-    conditions = [*(where or ()), *by_glob]
-    if bool(names) == bool(conditions):
-        raise typer.BadParameter(
-            "say what to delete: documents by their names, or else all that meet --where CONDITION"
-            " and --glob GLOB"
-        )
-    with common.open() as engine:
-        if conditions:
-            found = engine.documents.list(conditions)
-            for remark in engine.documents.unknown_fields(conditions):
-                note(f"Note: {remark}")
-            if found and not yes:
-                _confirm(found)
-        else:
-            found = [engine.documents.named(name) for name in names or ()]
-        deleted = engine.delete([document.id for document in found])
-    if common.json:
-        write_json({"deleted": deleted, "documents": [document.id for document in found]})
-    else:
-        write_line(f"{deleted:,} deleted")
-
-
-def _confirm(found: list[DocumentInfo]) -> None:
-    """Ask before a filter deletes documents; where nobody can be asked, refuse."""
-    for document in found:
-        note(f"  {shown_source(document.source)}  {one_line(document.title)}")
-    if not sys.stdin.isatty():
-        match = counted(len(found), "document matches", "documents match")
-        note(f"Error: {match}; add --yes to delete {'it' if len(found) == 1 else 'them'}")
-        raise typer.Exit(FAILED)
-    if not typer.confirm(f"Delete {counted(len(found), 'document')}?", err=True):
-        raise typer.Exit(INCOMPLETE)
-
-
-# `clew watch`.
-
-
-WAIT_MS = 500
-"""Milliseconds between two looks at whether Ctrl-C was pressed."""
-
-
-def watch(
-    common: Common,
-    paths: Annotated[
-        list[str], typer.Argument(metavar="PATH", help="Files and folders that are there.")
-    ],
-    include: IncludeOption = None,
-    exclude: ExcludeOption = None,
-) -> None:
-    """Index files and folders, then whatever changes in them, until Ctrl-C.
-
-    A file that vanishes for more than a moment is dropped from the store. Where a PATH itself
-    vanishes (it is moved, or its disk is no longer mounted), nothing is, until it is back.
-    """
-    with common.open(make=True) as engine:
-        first = True
-        for only in _changes(paths, engine.settings.stores_folder):
-            if only is not None and not only:
-                continue
-            with reporting(bars=not common.json and first) as progress:
-                report = engine.index(
-                    paths,
-                    include=include or (),
-                    exclude=exclude or (),
-                    prune=True,
-                    only=only,
-                    progress=progress,
-                )
-            _report(common, report, first=first)
-            first = False
 
 
 def _changes(paths: list[str], store: Path) -> Iterator[set[Path] | None]:
@@ -368,10 +268,57 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _report(common: Common, report: IndexReport, *, first: bool) -> None:
-    if common.json:
-        write_json(report)
-    elif first or report.added or report.changed or report.pruned or report.skipped:
-        print_report(report)
-    if first:
-        note("Watching for changes; Ctrl-C ends it.")
+def delete(
+    common: Common,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="Documents: id, whole source, or path."),
+    ] = None,
+    where: WhereOption = None,
+    glob: Annotated[
+        str | None,
+        typer.Option(
+            metavar="GLOB",
+            help="Only where the path or source ends so, such as docs/*.md.",
+            show_default=False,
+        ),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Delete documents with all that the store knows from them alone.
+
+    By their names, which are taken whole; or all that meet every --where and --glob: these are
+    listed, and deleted once you agree.
+    """
+    # As data, since a glob may hold words of the language.
+    by_glob = [] if glob is None else [{"field": "path", "operator": "~", "value": glob}]
+    conditions = [*(where or ()), *by_glob]
+    if bool(names) == bool(conditions):
+        raise typer.BadParameter(
+            "say what to delete: documents by their names, or else all that meet --where CONDITION"
+            " and --glob GLOB"
+        )
+    with common.open() as engine:
+        if conditions:
+            found = engine.documents.list(conditions)
+            for remark in engine.documents.unknown_fields(conditions):
+                note(f"Note: {remark}")
+            if found and not yes:
+                _confirm(found)
+        else:
+            found = [engine.documents.named(name) for name in names or ()]
+        deleted = engine.delete([document.id for document in found])
+    told = {"deleted": deleted, "documents": [document.id for document in found]}
+    common.tell(told, f"{deleted:,} deleted")
+
+
+def _confirm(found: list[DocumentInfo]) -> None:
+    """Ask before a filter deletes documents; where nobody can be asked, refuse."""
+    for document in found:
+        note(f"  {shown_source(document.source)}  {one_line(document.title)}")
+    if not sys.stdin.isatty():
+        match = counted(len(found), "document matches", "documents match")
+        note(f"Error: {match}; add --yes to delete {'it' if len(found) == 1 else 'them'}")
+        raise typer.Exit(FAILED)
+    if not typer.confirm(f"Delete {counted(len(found), 'document')}?", err=True):
+        raise typer.Exit(INCOMPLETE)

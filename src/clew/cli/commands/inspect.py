@@ -1,89 +1,72 @@
-"""`clew documents`, `show`, `stats` and `export`."""
+"""What a store holds, how sound it is, what it is worth in questions, and its copies."""
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from clew.cli.commands.llm import Mode, print_estimate
+from clew.cli.commands.asking import MODES, Mode, print_estimate, try_model
+from clew.cli.common import Common
 from clew.cli.errors import FAILED, INCOMPLETE, note
 from clew.cli.options import (
-    Common,
     MaxCostOption,
+    MaxTokensOption,
     MaxTokensSpentOption,
     OutputOption,
     WhereOption,
     comma_separated,
+    read_question,
 )
-from clew.cli.output import shown_source, stdout_console, write_json, write_line, write_whole
+from clew.cli.output import (
+    print_below,
+    print_facts,
+    print_table,
+    shown_source,
+    stdout_console,
+    to_json,
+    write_json,
+    write_line,
+    write_out,
+    write_whole,
+)
 from clew.cli.progress import reporting, steps
+from clew.cli.safe_stream import printable
 from clew.derived_files import is_private
 from clew.errors import StoreCorruptError
-from clew.text import counted
+from clew.text import counted, one_line
 from clew.types import CheckReport, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rich.console import Console
-
-    from clew.engine.state import Progress
-    from clew.graph.statistics import GraphOverview, RankedEntity
-    from clew.indexing.manual_graph import MemoryImportReport
-    from clew.stores.backend import CopyReport
-    from clew.types import DocumentInfo, DocumentVersion
-
-    Measure = Callable[[Path, Progress], dict[str, Any]]
+    from clew.graph.statistics import GraphOverview
+    from clew.types import DocumentInfo
 
 
 TITLED = 100
 """Characters of a title in a list: a longer one would widen every line."""
 
 
-class ExportFormat(StrEnum):
-    """What `clew export` writes."""
-
-    graphml = "graphml"
-    jsonl = "jsonl"
-
-
-def documents(
-    common: Common,
-    where: WhereOption = None,
-    versions: Annotated[
-        str | None,
-        typer.Option(
-            "--versions", metavar="DOCUMENT", help="List the versions of one document instead."
-        ),
-    ] = None,
-) -> None:
+def documents(common: Common, where: WhereOption = None) -> None:
     """List the documents of the store."""
-    if versions is not None and where:
-        raise typer.BadParameter("--versions is of one document: leave --where out")
+    from clew.tools.budget import shortened
+
     with common.open() as engine:
-        if versions is not None:
-            _print_versions(common, engine.documents.versions(versions))
-            return
         found = engine.documents.list(where or ())
         for remark in engine.documents.unknown_fields(where or ()):
             note(f"Note: {remark}")
-    if common.json:
-        write_json([_with_date(document) for document in found])
-    elif found:
-        from clew.cli.render import table
-        from clew.tools.budget import shortened
-
-        rows = [
+    common.table(
+        [_with_date(document) for document in found],
+        ("id", "chunks", "date", "title", "source"),
+        [
             (d.id, d.chunks, _date(d), shortened(d.title, TITLED), shown_source(d.source))
             for d in found
-        ]
-        stdout_console().print(table(("id", "chunks", "date", "title", "source"), rows))
+        ],
+    )
 
 
 def _date(document: DocumentInfo) -> str:
@@ -114,53 +97,33 @@ def show(
     """Print a document, or one chunk of it."""
     with common.open() as engine:
         if versions:
-            _print_versions(common, engine.documents.versions(name))
+            found = engine.documents.versions(name)
+            common.table(
+                found,
+                ("version", "SHA-256", "indexed", "replaced", "kept"),
+                [(v.version, v.sha256, v.indexed_at, v.replaced_at, v.is_kept) for v in found],
+            )
             return
         if version is None:
             content = engine.documents.text(name)
         else:
             content = engine.documents.earlier_text(name, version)
-        document = engine.documents.get(name.rpartition("#")[0] if _is_chunk(name) else name)
+        # A chunk is `<document id>#<ordinal>`, the id being 16 hex digits.
+        of, _, ordinal = name.rpartition("#")
+        document = engine.documents.get(of if len(of) == 16 and ordinal.isdecimal() else name)
     if common.json:
-        shown = {"version": version or document.version}
-        write_json({**_with_date(document), **shown, "name": name, "text": content})
+        told = {"version": version or document.version, "name": name, "text": content}
+        write_json({**_with_date(document), **told})
         return
     if not text and version is None:
-        _print_facts(document)
+        known = {**asdict(document), "language": document.language or "unknown"}
+        for field in ("pipeline_fingerprint", "created_at", "date_source", "date_precision"):
+            known.pop(field, None)
+        if document.date:
+            known["date"] = f"{_date(document)} (from its {document.date_source})"
+        common.facts({field: value for field, value in known.items() if value not in (None, "")})
+        write_line("")
     write_line(content)
-
-
-def _print_versions(common: Common, found: list[DocumentVersion]) -> None:
-    if common.json:
-        write_json(found)
-        return
-    from clew.cli.render import table
-
-    rows = [
-        (v.version, v.sha256, v.indexed_at, v.replaced_at, "yes" if v.is_kept else "no")
-        for v in found
-    ]
-    stdout_console().print(table(("version", "SHA-256", "indexed", "replaced", "kept"), rows))
-
-
-def _is_chunk(name: str) -> bool:
-    """Whether the name is a chunk's: `<document id>#<ordinal>`, the id being 16 hex digits."""
-    document, _, ordinal = name.rpartition("#")
-    return len(document) == 16 and ordinal.isdecimal()
-
-
-def _print_facts(document: DocumentInfo) -> None:
-    from clew.cli.render import facts
-
-    said = {**asdict(document), "language": document.language or "unknown"}
-    known = {name: value for name, value in said.items() if value not in (None, "")}
-    for name in ("pipeline_fingerprint", "created_at", "date_source", "date_precision"):
-        known.pop(name, None)
-    if document.date:
-        known["date"] = f"{_date(document)} (from its {document.date_source})"
-    console = stdout_console()
-    console.print(facts(known))
-    console.print()
 
 
 def stats(
@@ -180,81 +143,168 @@ def stats(
     """Print what the store holds, by number."""
     if failures and not llm:
         raise typer.BadParameter("--failures goes with --llm: clew stats --llm --failures")
-    if llm:
-        _print_requests(common, failures)
-        return
     with common.open() as engine:
-        found = engine.maintenance.stats()
-        overview = engine.graph.statistics() if graph else None
-    if common.json:
-        write_json(found if overview is None else {**found, "graph": overview})
-        return
-    from clew.cli.render import facts
-
-    console = stdout_console()
-    console.print(facts(found))
-    if overview is not None:
-        _print_graph(console, overview)
-
-
-def _print_requests(common: Common, failures: bool) -> None:
-    with common.open() as engine:
+        if not llm:
+            found = engine.maintenance.stats()
+            overview = engine.graph.statistics() if graph else None
+            common.facts({**found, "graph": overview} if graph and common.json else found)
+            if overview is not None and not common.json:
+                _print_graph(overview)
+            return
         found = engine.maintenance.language_model()
         failed = engine.maintenance.language_model_failures() if failures else []
         passages = engine.enriching.all_failures() if failures else []
-    if common.json:
-        write_json({**found, "failed": failed, "passages": passages} if failures else found)
-        return
-    from clew.cli.render import facts, table
-
-    console = stdout_console()
-    console.print(facts(found))
-    if failed:
-        console.print()
-        rows = [
-            (entry.at, entry.task, entry.model, entry.subject, entry.reason) for entry in failed
-        ]
-        console.print(table(("asked", "task", "model", "about", "reason"), rows))
-    if passages:
-        console.print()
-        console.print(table(("passage", "reason"), [(one.source, one.reason) for one in passages]))
+    more = {"failed": failed, "passages": passages} if failures and common.json else {}
+    common.facts({**found, **more})
+    if not common.json:
+        print_below(
+            ("asked", "task", "model", "about", "reason"),
+            [(one.at, one.task, one.model, one.subject, one.reason) for one in failed],
+        )
+        print_below(("passage", "reason"), [(one.source, one.reason) for one in passages])
 
 
-def _print_graph(console: Console, overview: GraphOverview) -> None:
-    from clew.cli.render import facts, table
-
-    console.print()
-    console.print(facts({"graph": asdict(overview.statistics)}))
+def _print_graph(overview: GraphOverview) -> None:
+    write_line("")
+    print_facts({"graph": asdict(overview.statistics)})
     columns = ("type", "tier", "salience", "degree", "PageRank", "betweenness")
     for name, ranked in (("hub", overview.hubs), ("between", overview.between)):
-        if ranked:
-            console.print()
-            console.print(table((name, *columns), [_ranked(entry) for entry in ranked]))
+        rows = [
+            (
+                *(r.entity.name, r.entity.entity_type, r.entity.tier, r.entity.salience_score),
+                *(r.degree, r.pagerank, r.betweenness),
+            )
+            for r in ranked
+        ]
+        print_below((name, *columns), rows)
     severed = [(cut.name, cut.severed) for cut in overview.cut_entities]
     severed += [(" — ".join(bridge.ends), bridge.severed) for bridge in overview.bridges]
-    if severed:
-        console.print()
-        console.print(table(("without", "come off"), severed))
+    print_below(("without", "come off"), severed)
     for remark in overview.notes:
         note(f"Note: {remark}")
 
 
-def _ranked(entry: RankedEntity) -> tuple[str | float, ...]:
-    entity = entry.entity
-    about = (entity.name, entity.entity_type, entity.tier, entity.salience_score)
-    return (*about, entry.degree, entry.pagerank, entry.betweenness)
+def topics(
+    common: Common,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="Entries, at most.")] = 50,
+) -> None:
+    """List the topics of the store: key phrases that several passages are on."""
+    with common.open() as engine, steps(shown=not common.json) as engine.state.progress:
+        found = engine.graph.topics(limit)
+    rows = [(t.name, t.theme, t.passages, t.documents) for t in found]
+    common.table(found, ("topic", "theme", "passages", "documents"), rows)
+    if common.json:
+        return
+    for topic in found:
+        if topic.description:
+            write_line(f"{one_line(topic.name)}: {topic.description.sourced}")
+    if not found:
+        note("No topics: it takes a phrase that stands in several passages.")
+
+
+def subgraph(
+    common: Common,
+    question: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="QUESTION", help="Words of the question; `-` reads it."),
+    ] = None,
+    entity_ids: Annotated[
+        str,
+        typer.Option(
+            "--entity-ids",
+            metavar="IDS",
+            help="Of these entities in place of a question's, with commas between them.",
+        ),
+    ] = "",
+    format: Annotated[
+        Literal["text", "json", "graphml"],
+        typer.Option(
+            "--format", metavar="FORMAT", help="`text`, for a language model; `json`; `graphml`."
+        ),
+    ] = "text",
+    hops: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            max=3,
+            help="All within so many hops of the question's entities; else the tree that ties"
+            " them together.",
+            show_default=False,
+        ),
+    ] = None,
+    limit: Annotated[int, typer.Option(metavar="N", min=2, help="Entities, at most.")] = 50,
+    max_tokens: MaxTokensOption = None,
+    output: OutputOption = None,
+) -> None:
+    """Print the part of the graph that matters to a question."""
+    ids = comma_separated(entity_ids)
+    if not all(id_.isdecimal() for id_ in ids):
+        raise typer.BadParameter(
+            f"--entity-ids takes numbers with commas between, not {entity_ids!r}"
+        )
+    with common.open() as engine:
+        engine.state.warm()
+        found = engine.graph.subgraph(
+            read_question(question or []),
+            entity_ids=list(map(int, ids)),
+            hops=hops,
+            limit=limit,
+            max_tokens=max_tokens,
+        )
+    if format == "graphml" and not common.json:
+        write_out(output, found.to_graphml())
+    elif format == "json" or common.json:
+        write_out(output, [f"{to_json(found.to_dict())}\n"])
+    elif found.context.text or output:
+        write_out(output, [f"{printable(found.context.text)}\n"])
+    for remark in found.notes:
+        note(f"Note: {remark}")
+
+
+def show_entity(
+    common: Common,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="An entity, by any name.")],
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="Relations, at most.")] = 20,
+) -> None:
+    """Print an entity: its names, why each is one, and its relations."""
+    with common.open() as engine:
+        found, remark = engine.entities.match(name)
+        if remark:
+            note(f"Note: {remark}")
+        entity = engine.entities.get(found)
+        aliases = engine.entities.aliases(found)
+        relations = engine.graph.relations(found, limit)
+    if common.json:
+        write_json({"entity": entity, "aliases": aliases, "relations": relations})
+        return
+    from clew.cli.render import date_range
+
+    known = {name: value for name, value in asdict(entity).items() if value not in ("", None)}
+    print_facts(known)
+    print_below(
+        ("name", "tied by", "score", "evidence"),
+        [(a.name, a.method, a.score, a.evidence) for a in aliases],
+    )
+    print_below(
+        ("from", "relation", "to", "held", "evidence"),
+        [
+            (r.head, r.relation, r.tail, date_range(r.valid_from, r.valid_until), r.evidence)
+            for r in relations
+        ],
+    )
 
 
 def export(
     common: Common,
     format: Annotated[
-        ExportFormat,
+        Literal["graphml", "jsonl"],
         typer.Option(
             "--format",
             metavar="FORMAT",
             help="`graphml`: the graph; `jsonl`: everything, as JSON Lines.",
         ),
-    ] = ExportFormat.jsonl,
+    ] = "jsonl",
     output: OutputOption = None,
 ) -> None:
     """Write the graph, or all that the store holds, in a format that other programs read.
@@ -262,20 +312,9 @@ def export(
     Of the JSON Lines, `clew import` takes what was stated by hand into another store.
     """
     with common.open() as engine:
-        pieces = engine.maintenance.export(format.value)
-        if output is None:
-            sys.stdout.writelines(pieces)
-            return
-        write_whole(output, pieces)
-    if not output.is_file():
-        return  # a device or a pipe, which may be where this would be said
-    if common.json:
-        write_json({"file": str(output), "format": format.value, "bytes": output.stat().st_size})
-    else:
-        write_line(f"{output.stat().st_size:,} bytes written to {output}")
-
-
-# `clew check`, `clew audit` and `clew eval`.
+        write_out(output, engine.maintenance.export(format))
+    if common.json and output is not None and output.is_file():
+        write_json({"file": str(output), "format": format, "bytes": output.stat().st_size})
 
 
 def check(
@@ -287,8 +326,19 @@ def check(
         bool,
         typer.Option("--vacuum", help="Write the file anew, without a trace of what was deleted."),
     ] = False,
+    llm: Annotated[
+        bool,
+        typer.Option(
+            "--llm",
+            help="In place of the store, try the language model on a small known text for each"
+            " task; a small one may be wrong and still be of use.",
+        ),
+    ] = False,
 ) -> None:
-    """Verify that the store is whole."""
+    """Verify that the store is whole, or with --llm that the language model can be used."""
+    if llm:
+        try_model(common)
+        return
     try:
         with common.open() as engine, steps(shown=not common.json) as progress:
             if vacuum:
@@ -302,58 +352,15 @@ def check(
     except StoreCorruptError as error:  # so damaged that it cannot even be opened
         damage = Problem(invariant="integrity", detail=str(error), repairable=False)
         report = CheckReport(checked=("integrity",), problems=(damage,), repaired=())
-    if common.json:
-        write_json(report)
-    else:
-        _print_check(report)
+    counts = f"{len(report.checked):,} invariants checked, {len(report.problems):,} broken"
+    common.tell(report, "\n".join([counts, *(f"repaired: {one}" for one in report.repaired)]))
+    if report.problems and not common.json:
+        rows = [(p.invariant, p.detail, p.repairable) for p in report.problems]
+        print_table(("invariant", "found", "repairable"), rows)
+        if any(problem.repairable for problem in report.problems):
+            write_line("Mend what can be mended with: clew check --repair")
     if report.problems:
         raise typer.Exit(INCOMPLETE)
-
-
-def _print_check(report: CheckReport) -> None:
-    write_line(f"{len(report.checked):,} invariants checked, {len(report.problems):,} broken")
-    for mended in report.repaired:
-        write_line(f"repaired: {mended}")
-    if report.problems:
-        from clew.cli.render import table
-
-        rows = [(p.invariant, p.detail, p.repairable) for p in report.problems]
-        stdout_console().print(table(("invariant", "found", "repairable"), rows))
-    if any(problem.repairable for problem in report.problems):
-        write_line("Mend what can be mended with: clew check --repair")
-
-
-def audit(
-    common: Common,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, help="Entries, at most.")] = 50,
-    before: Annotated[
-        int | None, typer.Option(metavar="ID", min=1, help="Only entries older than that one.")
-    ] = None,
-    undo: Annotated[
-        int | None, typer.Option(metavar="ID", min=1, help="Take that change back first.")
-    ] = None,
-) -> None:
-    """List what was asked to be changed through tools, by whom, and what became of it."""
-    with common.open() as engine:
-        if undo is not None:
-            done = engine.tools.call("undo_change", {"entry_id": undo})
-            if done.error is not None:
-                raise done.error
-        entries = engine.maintenance.audit(before=before, limit=limit)
-    if common.json:
-        write_json(entries)
-    elif entries:
-        from clew.cli.render import table
-
-        rows = [
-            (
-                *(e.id, e.recorded_at, e.caller, e.tool, e.outcome),
-                *(json.dumps(e.subjects, ensure_ascii=False), "" if e.undo is None else "yes"),
-            )
-            for e in entries
-        ]
-        names = ("id", "when", "caller", "tool", "outcome", "about", "can be undone")
-        stdout_console().print(table(names, rows))
 
 
 def evaluate(
@@ -387,7 +394,7 @@ def evaluate(
     ] = False,
     mode: Annotated[
         Mode, typer.Option(metavar="NAME", help="--answers: as clew ask has it.")
-    ] = Mode.one_shot,
+    ] = "one-shot",
     questions: Annotated[
         int | None,
         typer.Option(
@@ -414,111 +421,76 @@ def evaluate(
 
     With --answers, what clew ask answers: exact match and F1 where right answers are known.
     """
-    if common.store is not None and len(folders) > 1:
-        raise typer.BadParameter("--store takes one data set; give one DIR, or leave --store out")
+    strategies, ks = comma_separated(strategy), comma_separated(k)
     given = {"max_tokens_spent": max_tokens_spent, "max_cost": max_cost}
     limits = {name: limit for name, limit in given.items() if limit is not None}
-    if not answers and any((judge, html, questions, dry_run, limits)):
-        raise typer.BadParameter(
+    wrong_ks = [rank for rank in ks if not rank.isdecimal() or int(rank) < 1]
+    for is_wrong, why in (
+        (
+            common.store is not None and len(folders) > 1,
+            "--store takes one data set; give one DIR, or leave --store out",
+        ),
+        (
+            not answers and any((judge, html, questions, dry_run, limits)),
             "--judge, --html, --questions, --dry-run, --max-tokens-spent and --max-cost go with"
-            " --answers"
-        )
-    if answers and rag_types:
-        raise typer.BadParameter("--rag-types compares passages; leave --answers out")
-    strategies = comma_separated(strategy)
-    ks = [_rank(item) for item in comma_separated(k)]
-
+            " --answers",
+        ),
+        (answers and rag_types, "--rag-types compares passages; leave --answers out"),
+        (wrong_ks, f"--k takes whole numbers of at least 1, not {', '.join(wrong_ks)!r}"),
+    ):
+        if is_wrong:
+            raise typer.BadParameter(why)
     from clew import evaluation
     from clew.settings import load_settings
 
     settings = load_settings(namespace=common.namespace)
     llm = settings.llm.model_copy(update=limits)
-    settings = settings.model_copy(update={"llm": llm})
-    if not answers:
-
-        def measure(folder: Path, progress: Progress) -> dict[str, Any]:
-            return evaluation.evaluate(
-                folder,
-                strategies=strategies,
-                ks=ks,
-                store=common.store,
-                settings=settings,
-                split=split,
-                rag_types=rag_types,
-                progress=progress,
-            )
-
-        _report(common, folders, measure, evaluation.to_table)
-        return
-
-    def over(folder: Path, progress: Progress) -> dict[str, Any]:
-        return {
-            "folder": folder,
-            "strategy": strategies[-1],
-            "mode": mode.name_in_library,
-            "questions": questions,
-            "judged": judge,
-            "store": common.store,
-            "settings": settings,
-            "split": split,
-            "progress": progress,
-        }
-
+    where: dict[str, Any] = {
+        "store": common.store,
+        "settings": settings.model_copy(update={"llm": llm}),
+        "split": split,
+    }
+    measure: Callable[..., Any]
+    if answers:
+        asked = {"strategy": strategies[-1], "mode": MODES.get(mode, "one_shot"), "judged": judge}
+        where |= {**asked, "questions": questions}
+        measure = evaluation.estimate_answers if dry_run else evaluation.evaluate_answers
+    else:
+        where |= {"strategies": strategies, "ks": list(map(int, ks)), "rag_types": rag_types}
+        measure = evaluation.evaluate
+    with reporting(bars=not common.json) as progress:
+        reports: list[Any] = [measure(one, progress=progress, **where) for one in folders]
     if dry_run:
         from clew.models.llm.budget import total
 
-        with reporting(bars=not common.json) as progress:
-            said = [evaluation.estimate_answers(**over(folder, progress)) for folder in folders]
-        print_estimate(common, total(said))
+        print_estimate(common, total(reports))
         return
+    _print_reports(common, reports, html, answers=answers)
 
-    def measure_answers(folder: Path, progress: Progress) -> dict[str, Any]:
-        return evaluation.evaluate_answers(**over(folder, progress))
 
-    reports = _report(common, folders, measure_answers, evaluation.to_answers_table)
+def _print_reports(
+    common: Common, reports: list[dict[str, Any]], html: Path | None, *, answers: bool
+) -> None:
+    """Print what was measured; why the model did not answer, and which limit ended it."""
+    from clew import evaluation
+
+    if common.json:
+        write_json(reports[0] if len(reports) == 1 else reports)
+    else:
+        for report in reports:
+            drawn = evaluation.to_answers_table if answers else evaluation.to_table
+            stdout_console().print(drawn(report))
     if html is not None:
         write_whole(html, [evaluation.to_page(reports)])
         note(f"Written: {html}")
-    _end(reports)
-
-
-def _end(reports: list[dict[str, Any]]) -> None:
-    """Say why the model did not answer, and which limit ended the answers, where one did."""
     for report in reports:
-        for why, count in report["without_model"].items():
+        for why, count in report.get("without_model", {}).items():
             note(f"Note: {count} of {report['questions']} answers without the model: {why}")
-    stopped = [report["stopped"] for report in reports if report["stopped"]]
+    stopped = [report["stopped"] for report in reports if report.get("stopped")]
     for reason in stopped:
         note(f"Stopped: {reason}")
     if stopped:
         raise typer.Exit(INCOMPLETE)
-
-
-def _report(
-    common: Common,
-    folders: list[Path],
-    measure: Measure,
-    to_table: Callable[[dict[str, Any]], object],
-) -> list[dict[str, Any]]:
-    """Measure each data set, and print what came of it."""
-    with reporting(bars=not common.json) as progress:
-        reports = [measure(folder, progress) for folder in folders]
-    if common.json:
-        write_json(reports[0] if len(reports) == 1 else reports)
-    else:
-        console = stdout_console()
-        for report in reports:
-            console.print(to_table(report))
-    return reports
-
-
-def _rank(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise typer.BadParameter(f"--k takes whole numbers of at least 1, not {text!r}")
-    return int(text)
-
-
-# `clew reindex`, `clew backup`, `clew restore`, `clew copy` and `clew import`.
 
 
 def reindex(common: Common) -> None:
@@ -530,10 +502,8 @@ def reindex(common: Common) -> None:
     opened = common.open(reads_here=True)
     with opened as engine, reporting(bars=not common.json) as progress:
         report = engine.maintenance.reindex(progress=progress)
-    if common.json:
-        write_json({"documents": report.changed})
-    else:
-        write_line(f"{counted(report.changed, 'document')} indexed again")
+    line = f"{counted(report.changed, 'document')} indexed again"
+    common.tell({"documents": report.changed}, line)
 
 
 def backup(
@@ -542,10 +512,7 @@ def backup(
     """Write the store to a file, while others work on it, and check that file."""
     with common.open() as engine, reporting(bars=not common.json) as progress:
         size = engine.maintenance.backup(file, progress=progress)
-    if common.json:
-        write_json({"path": file, "bytes": size})
-    else:
-        write_line(f"{size:,} bytes written and checked")
+    common.tell({"path": file, "bytes": size}, f"{size:,} bytes written and checked")
 
 
 def restore(
@@ -559,23 +526,16 @@ def restore(
     with common.open(make=True) as engine:
         held = engine.maintenance.stats()["documents"]
         if held and not confirmed and file.is_file():  # else restoring says what is missing
-            _confirm(held)
+            if not sys.stdin.isatty():
+                replaced = counted(held, "document")
+                note(f"Error: {replaced} would be replaced; add --yes to replace what is stored")
+                raise typer.Exit(FAILED)
+            if not typer.confirm(f"Replace {counted(held, 'document')}?", err=True):
+                raise typer.Exit(INCOMPLETE)
         engine.maintenance.restore(file)
         documents = engine.maintenance.stats()["documents"]
-    if common.json:
-        write_json({"path": file, "documents": documents})
-    else:
-        write_line(f"{counted(documents, 'document')} restored")
-
-
-def _confirm(held: int) -> None:
-    """Ask before documents are replaced; where nobody can be asked, refuse."""
-    if not sys.stdin.isatty():
-        replaced = counted(held, "document")
-        note(f"Error: {replaced} would be replaced; add --yes to replace what is stored")
-        raise typer.Exit(FAILED)
-    if not typer.confirm(f"Replace {counted(held, 'document')}?", err=True):
-        raise typer.Exit(INCOMPLETE)
+    line = f"{counted(documents, 'document')} restored"
+    common.tell({"path": file, "documents": documents}, line)
 
 
 _DIGITS = 12
@@ -607,17 +567,10 @@ def copy(
     there = load_settings(store=target, namespace=to_namespace or here.namespace)
     with reporting(bars=not common.json) as progress:
         report = copy_whole(here, there, anew=anew, progress=progress)
-    if common.json:
-        write_json(report)
-    else:
-        _print_copy(report)
-
-
-def _print_copy(report: CopyReport) -> None:
-    from clew.cli.render import table
-
     rows = [(t.name, t.rows, t.digest[:_DIGITS]) for t in report.tables]
-    stdout_console().print(table(("table", "rows", "hash"), rows))
+    common.table(report, ("table", "rows", "hash"), rows)
+    if common.json:
+        return
     if report.written:
         rate = report.written / max(report.seconds, 1e-9)
         write_line(
@@ -645,15 +598,6 @@ def import_memory(
     """
     with common.open(make=True) as engine:
         report = engine.entities.import_memory(file)
-    if common.json:
-        write_json(report)
-    else:
-        _print_import(report)
-    if report.skipped:
-        raise typer.Exit(INCOMPLETE)
-
-
-def _print_import(report: MemoryImportReport) -> None:
     kinds = {"entities": "entity", "observations": "observation", "relations": "relation"}
     new = ", ".join(counted(getattr(report, kind), one, kind) for kind, one in kinds.items())
     known = [
@@ -661,15 +605,13 @@ def _print_import(report: MemoryImportReport) -> None:
         for kind, one in kinds.items()
         if (n := getattr(report, f"known_{kind}"))
     ]
-    write_line(f"{new} new, {len(report.skipped):,} skipped")
-    if known:
-        write_line(f"{', '.join(known)} there before")
-    if report.documents:
-        write_line(f"{report.documents:,} documents left to `clew index`")
-    for joined in report.joined:
-        write_line(f"joined: {joined}")
+    lines = [f"{new} new, {len(report.skipped):,} skipped"]
+    lines += [f"{', '.join(known)} there before"] if known else []
+    lines += [f"{report.documents:,} documents left to `clew index`"] if report.documents else []
+    lines += [f"joined: {joined}" for joined in report.joined]
+    common.tell(report, "\n".join(lines))
     if report.skipped:
-        from clew.cli.render import table
-
-        rows = [(item.source, item.reason) for item in report.skipped]
-        stdout_console().print(table(("skipped", "reason"), rows))
+        if not common.json:
+            rows = [(item.source, item.reason) for item in report.skipped]
+            print_table(("skipped", "reason"), rows)
+        raise typer.Exit(INCOMPLETE)

@@ -12,15 +12,14 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import count
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
+from clew.cli.common import Common
 from clew.cli.errors import note
-from clew.cli.options import Common
 from clew.cli.output import write_json, write_whole
 from clew.derived_files import private
 from clew.errors import InputError
@@ -29,19 +28,14 @@ ROOTS = "CLEW_ACCESS__ROOTS"
 """The variable of the setting `access.roots`."""
 
 
-class ClientName(StrEnum):
-    """The clients whose configuration is known."""
-
-    claude = "claude"
-    cursor = "cursor"
-    vscode = "vscode"
-    codex = "codex"
+Client: TypeAlias = Literal["claude", "cursor", "vscode", "codex"]
+"""The clients whose configuration is known."""
 
 
 def install(
     common: Common,
     client: Annotated[
-        ClientName,
+        Client,
         typer.Argument(
             metavar="CLIENT", help="`claude`, `cursor`, `vscode` or `codex`.", show_default=False
         ),
@@ -71,8 +65,10 @@ def install(
     the file holds stays, and what its entry had beside the command, such as `env`; a copy of it as
     it was lies beside it, ending in `.bak` or, where that is taken, `.bak.1` and so on.
     """
-    file, command = client_file(client.value), server_command(common)
-    opened = root or _root_here()
+    file, command = client_file(client), server_command(common)
+    here = Path.cwd().resolve()
+    # A home, or what holds it, is not opened unless it is named.
+    opened = root or (None if Path.home().resolve().is_relative_to(here) else here)
     env = {ROOTS: json.dumps([str(opened)])} if opened else {}
     entry = file.entry(command, env)
     if write:
@@ -80,22 +76,16 @@ def install(
     if common.json:
         write_json({"path": str(file.path), "written": write, file.section: {name: entry}})
     elif write:
-        note(f"Written to {file.path}. Start {client.value} anew to use it.")
+        note(f"Written to {file.path}. Start {client} anew to use it.")
     else:
         sys.stdout.write(file.text(name, entry))
         note(f"For {file.path}; --write puts it there.")
     if opened is None:
         note("The assistant may name no file, since your home is here; --root FOLDER opens one.")
-    if client is ClientName.claude:
+    if client == "claude":
         told = [part for pair in env.items() for part in ("--env", "=".join(pair))]
         added = ["claude", "mcp", "add", "--scope", "user", name, *told, "--", *command]
         note(f"In Claude Code: {shlex.join(added)}")
-
-
-def _root_here() -> Path | None:
-    """The folder that the command is run in, unless that is the user's home or above it."""
-    here = Path.cwd().resolve()
-    return None if Path.home().resolve().is_relative_to(here) else here
 
 
 def server_command(common: Common) -> list[str]:
@@ -125,26 +115,20 @@ def _write(file: ClientFile, name: str, entry: Entry) -> None:
     if not path.exists():
         write_whole(path, [merged])
         return
-    backup = _back_up(path)
-    write_whole(path, [merged])
-    shutil.copymode(backup, path)
-
-
-def _back_up(path: Path) -> Path:
-    """A copy beside the file under a name that was free, `.bak`, `.bak.1` and so on."""
+    # A copy beside the file under a name that was free, `.bak`, `.bak.1` and so on.
     for number in count():
         backup = path.with_name(f"{path.name}.bak{f'.{number}' if number else ''}")
-        with suppress(FileExistsError), open(backup, "xb", opener=private) as file:
-            file.write(path.read_bytes())
+        with suppress(FileExistsError), open(backup, "xb", opener=private) as copied:
+            copied.write(path.read_bytes())
             shutil.copystat(path, backup)
-            return backup
-    raise AssertionError("there is always a next number")
+            break
+    write_whole(path, [merged])
+    shutil.copymode(backup, path)
 
 
 # Where assistants keep their list of servers, and how an entry is put into it.
 
 
-Client = Literal["claude", "cursor", "vscode", "codex"]
 Entry = Mapping[str, Any]
 """How a client starts a server: `command`, `args`, for some `env` and `type`."""
 
@@ -249,7 +233,9 @@ def _merge_toml(file: ClientFile, text: str, name: str, entry: Entry) -> str:
     parted = f"{rest.rstrip()}\n\n" if rest.strip() else ""
     meant = {**known, file.section: {**servers, name: dict(entry)}}
     with suppress(tomllib.TOMLDecodeError, TypeError):  # no JSON, such as a date
-        merged = parted + _table(file.section, name, entry)
+        lines = [f"{_quoted(field)} = {_value(value)}" for field, value in entry.items()]
+        table = "\n".join([f"[{file.section}.{_quoted(name)}]", *lines, ""])
+        merged = parted + table
         if tomllib.loads(merged) == meant:
             return merged
     raise _unreadable(file, f"its {file.section!r} is not written as tables [{file.section}.NAME]")
@@ -267,11 +253,6 @@ def _without_table(text: str, section: str, name: str) -> str:
         if not inside:
             kept.append(line)
     return "".join(kept)
-
-
-def _table(section: str, name: str, entry: Entry) -> str:
-    lines = [f"{_quoted(field)} = {_value(value)}" for field, value in entry.items()]
-    return "\n".join([f"[{section}.{_quoted(name)}]", *lines]) + "\n"
 
 
 def _quoted(key: str) -> str:

@@ -1,128 +1,110 @@
-"""`clew pack …`."""
+"""`clew pack`: what a domain adds to a store."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from clew.cli.common import Common
 from clew.cli.errors import INCOMPLETE
-from clew.cli.options import Common
-from clew.cli.output import stdout_console, write_json, write_line
 
 if TYPE_CHECKING:
     from clew.hookspecs import Pack
     from clew.settings import Settings
 
 
-_ENOUGH = 0.9
-PackArgument = Annotated[str, typer.Argument(metavar="NAME", help="As `clew pack list` says.")]
+ENOUGH = 0.9
+"""Of a pack's questions, met."""
 
 
-def list_packs(common: Common) -> None:
-    """List the packs that there are, and which of them the store has enabled."""
-    from clew.packs import available
-
-    settings, enabled = _asked(common)
-    there = available(settings.packs.folders)
-    rows = [
-        {"name": name, "enabled": name in enabled, "found": name in there}
-        for name in sorted({*there, *enabled})
-    ]
-    if common.json:
-        write_json(rows)
-        return
-    for row in rows:
-        state = "enabled" if row["enabled"] else ""
-        write_line(f"{row['name']:20} {state if row['found'] else f'{state}, not found here'}")
-
-
-def show(common: Common, name: PackArgument) -> None:
-    """Say what a pack adds: types, relations, formats, tools."""
-    from clew.packs import load
-
-    settings, enabled = _asked(common)
-    described = {**_described(load(name, settings.packs.folders)), "enabled": name in enabled}
-    if common.json:
-        write_json(described)
-        return
-    from clew.cli.render import facts
-
-    shown = {
-        key: ", ".join(map(str, value)) if isinstance(value, list) else value
-        for key, value in described.items()
-    }
-    stdout_console().print(facts({key: value for key, value in shown.items() if value != ""}))
-
-
-def _asked(common: Common) -> tuple[Settings, list[str]]:
-    """The settings, and the packs that the store has enabled: none where there is no store."""
+def pack(
+    common: Common,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Say what this one adds; else list all.")
+    ] = None,
+    enable: Annotated[
+        bool,
+        typer.Option("--enable", help="Enable it for the store; `clew index` reads its formats."),
+    ] = False,
+    disable: Annotated[
+        bool,
+        typer.Option(
+            "--disable", help="Take it back; what was indexed stays until it is indexed again."
+        ),
+    ] = False,
+    test: Annotated[
+        bool,
+        typer.Option(
+            "--test",
+            help="Ask its questions over its own corpus; exit status 1 where under nine in ten"
+            " have a gold document among the first three. No store is needed.",
+        ),
+    ] = False,
+) -> None:
+    """List what domains add to a store (types, formats, tools), enable it, or take it back."""
     import clew
+    from clew.packs import available, load
     from clew.wiring import store_exists
 
+    if enable + disable + test > (name is not None):
+        raise typer.BadParameter("--enable, --disable and --test each take a NAME and stand alone")
     settings = clew.load_settings(store=common.store, namespace=common.namespace)
-    if not store_exists(settings):
-        return settings, []
-    with common.open() as engine:
-        return settings, engine.packs.enabled()
+    if test:
+        _test(common, load(name or "", settings.packs.folders), settings)
+        return
+    enabled: list[str] = []
+    if enable or disable or store_exists(settings):
+        with common.open(make=enable) as engine:
+            if enable:
+                engine.packs.enable(name or "")
+            if disable:
+                engine.packs.disable(name or "")
+            enabled = engine.packs.enabled()
+    if enable or disable:
+        common.tell({"enabled": enabled}, f"enabled: {', '.join(enabled) or 'none'}")
+    elif name is not None:
+        found = load(name, settings.packs.folders)
+        common.facts(
+            {
+                "name": found.name,
+                "title": found.title,
+                "description": found.description,
+                "version": found.version,
+                "entity_types": [one.name for one in found.entity_types],
+                "relation_types": [one.name for one in found.relation_types],
+                "hierarchies": list(found.hierarchies),
+                "formats": list(found.readers),
+                "tools": [getattr(tool, "name", str(tool)) for tool in found.tools()],
+                "questions": "" if found.questions is None else found.questions.name,
+                "enabled": name in enabled,
+            }
+        )
+    else:
+        there = available(settings.packs.folders)
+        rows = [
+            {"name": one, "enabled": one in enabled, "found": one in there}
+            for one in sorted({*there, *enabled})
+        ]
+        lines = [
+            f"{one:20} {'enabled' if one in enabled else ''}"
+            f"{'' if one in there else ', not found here'}"
+            for one in sorted({*there, *enabled})
+        ]
+        common.tell(rows, "\n".join(lines))
 
 
-def _described(pack: Pack) -> dict[str, Any]:
-    return {
-        "name": pack.name,
-        "title": pack.title,
-        "description": pack.description,
-        "version": pack.version,
-        "entity_types": [one.name for one in pack.entity_types],
-        "relation_types": [one.name for one in pack.relation_types],
-        "hierarchies": list(pack.hierarchies),
-        "formats": list(pack.readers),
-        "tools": [getattr(tool, "name", str(tool)) for tool in pack.tools()],
-        "questions": "" if pack.questions is None else pack.questions.name,
-    }
-
-
-def enable(common: Common, name: PackArgument) -> None:
-    """Enable a pack for the store; `clew index` then reads its formats."""
-    with common.open(make=True) as engine:
-        engine.packs.enable(name)
-        enabled = engine.packs.enabled()
-    _print(common, enabled)
-
-
-def disable(common: Common, name: PackArgument) -> None:
-    """Take a pack back; what was indexed with it stays until it is indexed again."""
-    with common.open() as engine:
-        engine.packs.disable(name)
-        enabled = engine.packs.enabled()
-    _print(common, enabled)
-
-
-def test(common: Common, name: PackArgument) -> None:
-    """Ask the pack's questions over its own corpus; exit status 1 where under nine in ten are met.
-
-    A question is met where one of its gold documents is among the first three. No store is needed.
-    """
-    import clew
+def _test(common: Common, asked: Pack, settings: Settings) -> None:
     from clew.evaluation.pack_questions import FIRST, ask_questions
-    from clew.packs import load
 
-    settings = clew.load_settings(store=common.store, namespace=common.namespace)
-    asked = ask_questions(load(name, settings.packs.folders), settings)
-    met = sum(one.answered for one in asked)
-    if common.json:
-        write_json({"questions": len(asked), "answered": met, "asked": asked})
-    else:
-        for one in asked:
-            if not one.answered:
-                write_line(f"not met: {one.question} ({one.strategy}: {'; '.join(one.found)})")
-        write_line(f"{met} of {len(asked)} questions answered among the first {FIRST}")
-    if met < _ENOUGH * len(asked):
+    found = ask_questions(asked, settings)
+    met = sum(one.answered for one in found)
+    lines = [
+        f"not met: {one.question} ({one.strategy}: {'; '.join(one.found)})"
+        for one in found
+        if not one.answered
+    ]
+    lines.append(f"{met} of {len(found)} questions answered among the first {FIRST}")
+    common.tell({"questions": len(found), "answered": met, "asked": found}, "\n".join(lines))
+    if met < ENOUGH * len(found):
         raise typer.Exit(INCOMPLETE)
-
-
-def _print(common: Common, enabled: list[str]) -> None:
-    if common.json:
-        write_json({"enabled": enabled})
-    else:
-        write_line(f"enabled: {', '.join(enabled) or 'none'}")

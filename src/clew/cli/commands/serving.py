@@ -1,26 +1,19 @@
-"""`clew mcp`, `clew serve` and `clew token`."""
+"""`clew mcp`, `clew serve`, `clew token` and `clew ui`."""
 
 from __future__ import annotations
 
-import sys
-import time
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from clew.cli.common import Common
 from clew.cli.errors import note
-from clew.cli.options import Common
 from clew.cli.output import bare_standard_output, write_json, write_line, write_whole
-from clew.cli.progress import steps
-from clew.errors import InputError
-from clew.tools.spec import Caller
 
 if TYPE_CHECKING:
     from clew.settings import Settings
-    from clew.tools.toolbox import Toolbox
 
 
 ProfileOption = Annotated[
@@ -107,9 +100,6 @@ def _settings(common: Common, **serve: object) -> Settings:
     return load_settings(store=common.store, namespace=common.namespace, serve=given or None)
 
 
-# `clew ui`.
-
-
 def ui(
     common: Common,
     port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="0: any free.")] = 0,
@@ -124,7 +114,7 @@ def ui(
     from clew.mcp.http.serve import PATH, serve_http
     from clew.settings import load_settings
     from clew.web.app import mount, owner
-    from clew.web.request import Sessions
+    from clew.web.sessions import Sessions
 
     settings = load_settings(store=common.store, namespace=common.namespace)
     bearer, settings = owner(settings, port)
@@ -140,129 +130,3 @@ def ui(
             webbrowser.open(address)
 
     serve_http(settings, on_ready=ready, extend=partial(mount, sessions=sessions), file=None)
-
-
-# `clew tools` and `clew call`: what assistants are offered, and a call of it by hand.
-
-
-_STATUS = "query_job_status"
-_UNDER_WAY = ("queued", "running")
-_POLL_SECONDS = 0.1
-
-
-class ToolFormat(StrEnum):
-    """Whose definitions `clew tools` prints; see `clew.tools.spec`."""
-
-    mcp = "mcp"
-    openai = "openai"
-    openai_strict = "openai-strict"
-    openai_responses = "openai-responses"
-    ollama = "ollama"
-    anthropic = "anthropic"
-
-
-class ToolProfile(StrEnum):
-    """Which tools are meant."""
-
-    core = "core"
-    full = "full"
-    memory = "memory"
-
-
-ProfileOption_tools = Annotated[
-    ToolProfile, typer.Option("--profile", metavar="NAME", help="`core`, `full` or `memory`.")
-]
-
-
-def tools(
-    common: Common,
-    format: Annotated[
-        ToolFormat,
-        typer.Option(
-            metavar="FORMAT",
-            help="`mcp`, `openai`, `openai-strict`, `openai-responses`, `ollama` or `anthropic`.",
-        ),
-    ] = ToolFormat.mcp,
-    profile: ProfileOption_tools = ToolProfile.core,
-) -> None:
-    """Print the definitions of the tools for assistants, as a vendor's client takes them.
-
-    With `--profile full`, those of the store's packs among them.
-    """
-    import clew
-    from clew.tools.spec import definitions
-    from clew.tools.toolbox import TOOLS, further_tools
-    from clew.wiring import store_exists
-
-    chosen = [tool for tool in TOOLS if profile.value in tool.profiles]
-    settings = clew.load_settings(store=common.store, namespace=common.namespace)
-    if profile is ToolProfile.full and store_exists(settings):
-        with common.open() as engine:
-            chosen += further_tools(engine)
-    write_json(definitions(chosen, format.value))
-
-
-def call(
-    common: Common,
-    tool: Annotated[str, typer.Argument(metavar="TOOL", help="Its name, as `clew tools` says.")],
-    arguments: Annotated[
-        str, typer.Argument(metavar="JSON", help="Its arguments as an object; `-` reads them.")
-    ] = "{}",
-) -> None:
-    """Run one of the tools by hand and print its result as JSON."""
-    from clew.tools.toolbox import TOOLS
-
-    given = _object(sys.stdin.read() if arguments == "-" else arguments)
-    writes = any(known.name == tool and not known.read_only for known in TOOLS)
-    with common.open(make=writes, reads_here=True) as engine:
-        content = _called(engine.tools, tool, given)
-        if content.get("status") in _UNDER_WAY and tool != _STATUS:
-            content |= _waited_for(engine.tools, content["job_id"])
-    write_json(content)
-    if content.get("status") == "failed" and tool != _STATUS:
-        raise InputError(content["error"])
-
-
-def _called(toolbox: Toolbox, tool: str, given: dict[str, Any]) -> dict[str, Any]:
-    # Whoever has the folder may name all that is in it.
-    named = given.get("namespaces")
-    caller = Caller(namespaces=tuple(named) if isinstance(named, list) else ())
-    outcome = toolbox.call(tool, given, caller=caller)
-    if outcome.is_error:
-        raise InputError(outcome.text)
-    return outcome.content
-
-
-def _waited_for(toolbox: Toolbox, job_id: str) -> dict[str, Any]:
-    """The status of a job once it has ended: it could not go on without this process."""
-    with steps(shown=True) as report:
-        while (status := _called(toolbox, _STATUS, {"job_id": job_id}))["status"] in _UNDER_WAY:
-            report(_shown(status), status["completed"], status["total"])
-            time.sleep(_POLL_SECONDS)
-    return status
-
-
-def _shown(status: dict[str, Any]) -> str:
-    total = "" if status["total"] is None else f" ({status['completed']} of {status['total']})"
-    return f"{status['description']}{total}"
-
-
-def _object(text: str) -> dict[str, Any]:
-    from clew.tools.spec import load_json
-
-    try:
-        value = load_json(text)
-    except ValueError as error:
-        raise InputError(
-            f"the arguments {_short(text)} are no JSON ({error}); expected an object such as"
-            ' {"query": "…"}'
-        ) from error
-    if not isinstance(value, dict):
-        raise InputError(
-            f'the arguments {_short(text)} are no object; expected one such as {{"query": "…"}}'
-        )
-    return value
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 80 else f"{text[:79]}…")

@@ -60,7 +60,7 @@ def trials(model: LanguageModelClient) -> Iterator[Trial]:
     A model that is away fails all of them at once.
     """
     known = replace(
-        ask("extract", _INSTRUCTIONS, untrusted_block(_TEXT), subject="clew llm check"),
+        ask("extract", _INSTRUCTIONS, untrusted_block(_TEXT), subject="clew check --llm"),
         schema=Known,
     )
     for task in get_args(Task):
@@ -112,7 +112,7 @@ def _as_long_as_allowed(model: LanguageModelClient, known: Request) -> Request:
     settings = model.settings
     room = min(settings.context_tokens - settings.answer.max_output_tokens, _LONGEST)
     text = _TEXT + _FILLER * int(room * _SHARE / (len(_FILLER) * PER_CHARACTER))
-    long = ask("answer", _INSTRUCTIONS, untrusted_block(text), subject="clew llm check")
+    long = ask("answer", _INSTRUCTIONS, untrusted_block(text), subject="clew check --llm")
     return replace(long, schema=known.schema)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from clew.plugins.constitution.reading import (
     own_words,
 )
 from clew.text import entity_key, one_line, sentences, terms
-from clew.tools.spec import FULL, Arguments, Call, Result, Tool, integer, shape, text
+from clew.tools.spec import Call, Limits, Result, between, operation, shape
 from clew.types.results import provenance_dict
 
 if TYPE_CHECKING:
@@ -432,76 +432,76 @@ def _referenced(elements: Elements, info: DocumentInfo) -> bool:
 # What an assistant may ask of a constitution.
 
 
-def _search(call: Call, arguments: Arguments) -> Result:
-    return search(
-        call.engine,
-        arguments["query"],
-        layer=arguments["layer"],
-        limit=arguments["limit"],
-        as_of=arguments["as_of"],
-        budgets={
-            "elements": arguments["element_tokens"],
-            "hierarchy": arguments["hierarchy_tokens"],
-            "related": arguments["related_tokens"],
-        },
-    )
+Said = Annotated[str, "The text.", Limits(max_length=100_000, blank=False)]
 
 
-TOOLS = (
-    Tool(
-        name="constitution_search",
-        title="Search a constitution",
-        description="Values, principles and goals by meaning, each with its chain value ▸ principle"
-        " ▸ goal, the confidence along it, and what complements it or conflicts with it.",
-        parameters=(
-            text("query", "What is looked for, in words.", required=True, blank=False),
-            text("layer", f"{', '.join(KINDS)}; else by the words of the query.", choices=KINDS),
-            integer("limit", "Elements, at most; ", 5, 1, 50),
-            text("as_of", "As it stood at the end of that day, such as 2024-05-31.", max_length=10),
-            integer("element_tokens", "Tokens of the elements in the context; ", 1500, 0, 100_000),
-            integer("hierarchy_tokens", "Tokens of the chains; ", 1000, 0, 100_000),
-            integer("related_tokens", "Tokens of what is related; ", 1000, 0, 100_000),
-        ),
-        result=shape(query="string", layers="array", results="array", context="object"),
-        run=_search,
-        scope="read",
-        profiles=FULL,
-    ),
-    Tool(
-        name="constitution_check",
-        title="Check a text against a constitution",
-        description="The principles and goals that a text touches, those that it may conflict with,"
-        " and why.",
-        parameters=(text("text", "The text.", required=True, blank=False, max_length=100_000),),
-        result=shape(touches="array", conflicts="array", notes="array"),
-        run=lambda call, arguments: check(call.engine, arguments["text"]),
-        scope="read",
-        profiles=FULL,
-    ),
-    Tool(
-        name="constitution_record",
-        title="Check and record a conversation",
-        description="constitution_check, and the text kept as a conversation that references what"
-        " it touches.",
-        parameters=(
-            text("text", "The text.", required=True, blank=False, max_length=100_000),
-            text("title", "What the conversation is called; one of that title is replaced.",
-                 required=True, blank=False),
-        ),
-        result=shape(touches="array", conflicts="array", conversation="string"),
-        run=lambda call, arguments: record(call.engine, arguments["text"], arguments["title"]),
-        scope="write",
-        profiles=FULL,
-        idempotent=True,
-    ),
-    Tool(
-        name="constitution_coverage",
-        title="Coverage of a constitution",
-        description="Which values, principles and goals no conversation ever referenced.",
-        parameters=(),
-        result=shape(layers="array", coverage="number"),
-        run=lambda call, _: coverage(call.engine),
-        scope="read",
-        profiles=FULL,
-    ),
-)  # fmt: skip
+@operation(
+    "Search a constitution",
+    shape(query="string", layers="array", results="array", context="object"),
+)
+def constitution_search(
+    call: Call,
+    query: Annotated[str, "What is looked for, in words.", Limits(blank=False)],
+    layer: Annotated[
+        str | None,
+        f"{', '.join(KINDS)}; else by the words of the query.",
+        Limits(choices=tuple(KINDS)),
+    ] = None,
+    limit: Annotated[int, "Elements, at most; ", between(1, 50)] = 5,
+    as_of: Annotated[
+        str | None,
+        "As it stood at the end of that day, such as 2024-05-31.",
+        Limits(max_length=10),
+    ] = None,
+    element_tokens: Annotated[
+        int, "Tokens of the elements in the context; ", between(0, 100_000)
+    ] = 1500,
+    hierarchy_tokens: Annotated[int, "Tokens of the chains; ", between(0, 100_000)] = 1000,
+    related_tokens: Annotated[int, "Tokens of what is related; ", between(0, 100_000)] = 1000,
+) -> Result:
+    """Values, principles and goals by meaning, each with its chain value ▸ principle ▸ goal, the
+    confidence along it, and what complements it or conflicts with it.
+    """  # noqa: D205
+    budgets = {
+        "elements": element_tokens,
+        "hierarchy": hierarchy_tokens,
+        "related": related_tokens,
+    }
+    return search(call.engine, query, layer=layer, limit=limit, as_of=as_of, budgets=budgets)
+
+
+@operation(
+    "Check a text against a constitution",
+    shape(touches="array", conflicts="array", notes="array"),
+)
+def constitution_check(call: Call, text: Said) -> Result:
+    """The principles and goals that a text touches, those that it may conflict with, and why."""
+    return check(call.engine, text)
+
+
+@operation(
+    "Check and record a conversation",
+    shape(touches="array", conflicts="array", conversation="string"),
+    rights="write",
+    idempotent=True,
+)
+def constitution_record(
+    call: Call,
+    text: Said,
+    title: Annotated[
+        str,
+        "What the conversation is called; one of that title is replaced.",
+        Limits(blank=False),
+    ],
+) -> Result:
+    """constitution_check, and the text kept as a conversation that references what it touches."""
+    return record(call.engine, text, title)
+
+
+@operation("Coverage of a constitution", shape(layers="array", coverage="number"))
+def constitution_coverage(call: Call) -> Result:
+    """Which values, principles and goals no conversation ever referenced."""
+    return coverage(call.engine)
+
+
+TOOLS = (constitution_search, constitution_check, constitution_record, constitution_coverage)

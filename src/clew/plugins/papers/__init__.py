@@ -11,9 +11,3 @@ from clew.hookspecs import hookimpl
 def packs() -> Mapping[str, str]:
     """See `Hooks`."""
     return {"papers": "clew.plugins.papers.pack:PACK"}
-
-
-@hookimpl
-def commands() -> Mapping[str, str]:
-    """See `Hooks`."""
-    return {"papers": "clew.plugins.papers.command:papers"}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from heapq import nlargest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from clew.plugins.papers.reading import PAPER
 from clew.text import entity_key
-from clew.tools.spec import FULL, WHERE, Arguments, Call, Result, Tool, integer, shape, text
+from clew.tools.spec import Call, Result, Where, between, operation, shape
 
 if TYPE_CHECKING:
     from clew.engine import Engine
@@ -95,32 +95,25 @@ def listed(paper: DocumentInfo) -> dict[str, Any]:
     return {"id": paper.id, "title": paper.title, **known, "source": paper.source}
 
 
-def _list(call: Call, arguments: Arguments) -> Result:
-    papers = find_papers(call.engine, arguments["query"], arguments["where"], arguments["limit"])
-    form = arguments["format"]
+@operation("Papers", shape(papers="array", citations="array", bibtex="string"))
+def papers_list(
+    call: Call,
+    query: Annotated[str | None, "What is looked for; without it, the most cited papers."] = None,
+    where: Where = (),
+    limit: Annotated[int, "Papers, at most", between(1, 300)] = 20,
+    format: Annotated[
+        Literal["list", "graph", "bibtex"], "Beside the list: graph or bibtex."
+    ] = "list",
+) -> Result:
+    """The papers that a question finds, or all: as a list, with what they cite of each other, or as
+    BibTeX.
+    """  # noqa: D205
+    papers = find_papers(call.engine, query, where, limit)
     return {
         "papers": [listed(one) for one in papers],
-        "citations": citations(call.engine, papers) if form == "graph" else [],
-        "bibtex": bibtex(papers) if form == "bibtex" else "",
+        "citations": citations(call.engine, papers) if format == "graph" else [],
+        "bibtex": bibtex(papers) if format == "bibtex" else "",
     }
 
 
-TOOLS = (
-    Tool(
-        name="papers_list",
-        title="Papers",
-        description="The papers that a question finds, or all: as a list, with what they cite of"
-        " each other, or as BibTeX.",
-        parameters=(
-            text("query", "What is looked for; without it, the most cited papers."),
-            WHERE,
-            integer("limit", "Papers, at most", 20, 1, 300),
-            text("format", "Beside the list: graph or bibtex.", default="list",
-                 choices=("list", "graph", "bibtex")),
-        ),
-        result=shape(papers="array", citations="array", bibtex="string"),
-        run=_list,
-        scope="read",
-        profiles=FULL,
-    ),
-)  # fmt: skip
+TOOLS = (papers_list,)

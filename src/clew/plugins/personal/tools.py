@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 from operator import attrgetter
 from pathlib import Path
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from clew.errors import InputError, NotFoundError
@@ -33,17 +33,18 @@ from clew.indexing.reading.formats.mail_parts import Person, from_flat
 from clew.text import entity_key, terms
 from clew.times.ranges import KNOWN, Range, ago, read_range, shown
 from clew.times.recurrence import Work, series_of
-from clew.tools.spec import FULL, Tool, array, integer, shape, text
+from clew.tools.spec import Call, Limits, Result, between, operation, shape
 
 if TYPE_CHECKING:
     from clew.engine import Engine
-    from clew.tools.spec import Arguments, Call, Result
     from clew.types import DocumentInfo, Entity
 
 
 # `calendar_query`: what happens within a range, with its people, place and notes.
 
 
+_RANGES = f"{', '.join(KNOWN)}, or one or two dates such as 2024, 2024-03-01..2024-03-31."
+_STATUSES = ", ".join(STATUSES)
 MOST = 100
 """Events of a result."""
 _NOTES = 5
@@ -60,22 +61,29 @@ class Occurrence:
     all_day: bool
 
 
-def calendar_query(call: Call, arguments: Arguments) -> Result:
-    """The events within a range of time."""
+@operation("Calendar", shape(time_range="object", event_count="integer", events="array"))
+def calendar_query(
+    call: Call,
+    time_range: Annotated[str, _RANGES, Limits(blank=False)],
+    event_type: Annotated[
+        str | None, "A category, meeting, recurring, all day, or words of the title."
+    ] = None,
+    attendee: Annotated[str | None, "Name or address of somebody who comes."] = None,
+) -> Result:
+    """Events within a range of time, with people, place, notes and how long ago."""
     engine, now = call.engine, call.engine.state.now()
     work = Work()
-    asked = read_range(arguments["time_range"], now)
-    attendee = arguments["attendee"]
+    asked = read_range(time_range, now)
     people = known_as(engine, attendee) if attendee else frozenset()
     found = [
         one
         for one in occurrences(engine, asked, _events(engine, asked), work)
-        if (not arguments["event_type"] or _is_of_type(one, arguments["event_type"]))
+        if (not event_type or _is_of_type(one, event_type))
         and (not attendee or attends(one.document, people))
     ]
     kept = found[:MOST]
     return {
-        "time_range": {"asked": arguments["time_range"], **shown(asked, now)},
+        "time_range": {"asked": time_range, **shown(asked, now)},
         "event_count": len(found),
         "left_out": len(found) - len(kept),
         "events": list(_shown(engine, kept, now)),
@@ -244,16 +252,24 @@ _LABELS = {kind: label for label, kind in NODE_TYPES.items() if kind}
 _NEIGHBORS = 10
 
 
-def graph_search_nodes(call: Call, arguments: Arguments) -> Result:
-    """Entities that answer a question, by type."""
+@operation("Search nodes", shape(query="string", count="integer", nodes="array"))
+def graph_search_nodes(
+    call: Call,
+    query: Annotated[str, "What is looked for.", Limits(max_length=10_000, blank=False)],
+    limit: Annotated[int, "Nodes", between(1, 100)] = 10,
+    node_types: Annotated[
+        Sequence[str],
+        f"Among {', '.join(NODE_TYPES)}. Default: all.",
+        Limits(max_items=4, choices=tuple(NODE_TYPES)),
+    ] = (),
+) -> Result:
+    """Events, contacts, concepts and other entities that answer a question."""
     from clew.search.strategies.entity_graph import near
 
     engine = call.engine
-    wanted = arguments["node_types"] or ["Entity"]
+    wanted = node_types or ["Entity"]
     kinds = [] if "Entity" in wanted else [NODE_TYPES[name] for name in wanted]
-    hits, notes = engine.entities.search(
-        arguments["query"], limit=arguments["limit"], node_types=kinds
-    )
+    hits, notes = engine.entities.search(query, limit=limit, node_types=kinds)
     properties = _properties(engine, {hit.entity.entity_type for hit in hits})
     nodes = []
     for hit in hits:
@@ -280,7 +296,7 @@ def graph_search_nodes(call: Call, arguments: Arguments) -> Result:
                 ],
             }
         )
-    return {"query": arguments["query"], "count": len(nodes), "nodes": nodes, "notes": list(notes)}
+    return {"query": query, "count": len(nodes), "nodes": nodes, "notes": list(notes)}
 
 
 def _properties(engine: Engine, kinds: set[str]) -> dict[tuple[str, str], dict[str, Any]]:
@@ -303,11 +319,15 @@ _BACK, _AHEAD = timedelta(days=2 * 366), timedelta(days=366)
 _FIRST = datetime(1900, 1, 1)
 
 
-def contacts_search(call: Call, arguments: Arguments) -> Result:
-    """People by name, nickname, address or organisation, contacts first, best first."""
-    engine, limit = call.engine, arguments["limit"]
-    work = Work()
-    query, organisation = arguments["query"], arguments["organisation"]
+@operation("Contacts", shape(count="integer", people="array"))
+def contacts_search(
+    call: Call,
+    query: Annotated[str, "A name, nickname, address or organisation.", Limits(blank=False)],
+    organisation: Annotated[str | None, "Only people of this organisation."] = None,
+    limit: Annotated[int, "People", between(1, 100)] = 10,
+) -> Result:
+    """People with addresses, organisation, last and next meeting."""
+    engine, work = call.engine, Work()
     if not entity_key(query):
         raise InputError(
             f"query {query[:40]!r} has neither letters nor digits; expected a name, a nickname, an"
@@ -432,21 +452,28 @@ class Found(NamedTuple):
     document: DocumentInfo
 
 
-def tasks_query(call: Call, arguments: Arguments) -> Result:
-    """Tasks by status, due date and project, the most urgent first."""
+@operation("Tasks", shape(count="integer", tasks="array"))
+def tasks_query(
+    call: Call,
+    status: Annotated[str | None, f"{_STATUSES}. Default: any.", Limits(choices=STATUSES)] = None,
+    due: Annotated[str | None, f"When due: {OVERDUE}, {_RANGES}"] = None,
+    project: Annotated[str | None, "Only of this project."] = None,
+    limit: Annotated[int, "Tasks", between(1, 200)] = 20,
+    person: Annotated[str | None, "Only those of somebody, by name or address."] = None,
+) -> Result:
+    """Tasks of todo.txt, calendars and notes, the most urgent first."""
     engine, now = call.engine, call.engine.state.now()
-    status, project = arguments["status"], arguments["project"]
-    overdue = (arguments["due"] or "").strip().casefold() == OVERDUE
-    due = _until_today(now) if overdue else None
-    if arguments["due"] and not overdue:
-        due = read_range(arguments["due"], now, also=(OVERDUE,))
+    overdue = (due or "").strip().casefold() == OVERDUE
+    asked = _until_today(now) if overdue else None
+    if due and not overdue:
+        asked = read_range(due, now, also=(OVERDUE,))
     wanted = {status} if status else _UNDONE if overdue else tasks.STATUSES
-    people = known_as(engine, arguments["person"]) if arguments["person"] else None
+    people = known_as(engine, person) if person else None
     found = [
         one
         for one in all_tasks(engine)
         if one.task.status in wanted
-        and (due is None or _is_due(one.task, due.start.date(), due.end.date()))
+        and (asked is None or _is_due(one.task, asked.start.date(), asked.end.date()))
         and (not project or entity_key(project) == entity_key(one.task.project))
         and (
             people is None
@@ -454,12 +481,12 @@ def tasks_query(call: Call, arguments: Arguments) -> Result:
         )
     ]
     found.sort(key=lambda one: (one.task.due or "9", one.task.priority or "~", one.task.title))
-    kept = found[: arguments["limit"]]
+    kept = found[:limit]
     known = _people_among(engine, {name for one in kept for name in one.task.contexts})
     return {
         "count": len(found),
         "left_out": len(found) - len(kept),
-        "due": {"asked": arguments["due"], **shown(due, now)} if due else None,
+        "due": {"asked": due, **shown(asked, now)} if asked else None,
         "tasks": [_shown_todo(one, known) for one in kept],
     }
 
@@ -560,18 +587,39 @@ _OF_STATUS = {OPEN: "NEEDS-ACTION", DOING: "IN-PROCESS", DONE: "COMPLETED", CANC
 _PROPERTY = r"^{name}[;:][^\r\n]*(?:\r?\n[ \t][^\r\n]*)*\r?\n"
 
 
-def tasks_update(call: Call, arguments: Arguments) -> Result:
-    """Change status, due day or priority of a task."""
+@operation(
+    "Change a task",
+    shape(id="string", title="string", changed="array", file="string"),
+    rights="write",
+    idempotent=True,
+    open_world=True,
+)
+def tasks_update(
+    call: Call,
+    id: Annotated[str, "From tasks_query.", Limits(max_length=100)],
+    status: Annotated[
+        str | None, f"{_STATUSES}. Default: as it is.", Limits(choices=STATUSES)
+    ] = None,
+    due: Annotated[
+        str | None, "A day such as 2024-05-01; empty for none. Default: as it is."
+    ] = None,
+    priority: Annotated[
+        str | None,
+        "A (highest) to Z; empty for none. Default: as it is.",
+        Limits(max_length=1),
+    ] = None,
+) -> Result:
+    """Change a task in its file, where the setting access.write allows it."""
     engine = call.engine
-    changes = {name: arguments[name] for name in ("status", "due", "priority")}
-    changes = {name: value for name, value in changes.items() if value is not None}
+    wanted = {"status": status, "due": due, "priority": priority}
+    changes = {name: value for name, value in wanted.items() if value is not None}
     if not changes:
         raise InputError("nothing to change was given; give status, due or priority")
     if changes.get("due"):
         _check_day(changes["due"])
     if changes.get("priority") and changes["priority"].upper() not in ascii_uppercase:
         raise InputError(f"priority {changes['priority']!r} is no letter; expected A to Z")
-    found = find_task(engine, arguments["id"])
+    found = find_task(engine, id)
     path = writable_path(found.document.origin or found.document.source, engine.settings)
     before = _text(path)
     after = _changed(before, found, changes)
@@ -675,89 +723,4 @@ def _with_properties(block: str, changes: dict[str, str]) -> str:
     return block
 
 
-_RANGES = f"{', '.join(KNOWN)}, or one or two dates such as 2024, 2024-03-01..2024-03-31."
-_STATUSES = ", ".join(STATUSES)
-
-TOOLS: tuple[Tool, ...] = (
-    Tool(
-        name="graph_search_nodes",
-        title="Search nodes",
-        description="Events, contacts, concepts and other entities that answer a question.",
-        parameters=(
-            text("query", "What is looked for.", max_length=10_000, required=True, blank=False),
-            integer("limit", "Nodes", 10, 1, 100),
-            array(
-                "node_types",
-                "strings",
-                f"Among {', '.join(NODE_TYPES)}. Default: all.",
-                max_items=4,
-                choices=tuple(NODE_TYPES),
-            ),
-        ),
-        result=shape(query="string", count="integer", nodes="array"),
-        run=graph_search_nodes,
-        scope="read",
-        profiles=FULL,
-    ),
-    Tool(
-        name="calendar_query",
-        title="Calendar",
-        description="Events within a range of time, with people, place, notes and how long ago.",
-        parameters=(
-            text("time_range", _RANGES, required=True, blank=False),
-            text("event_type", "A category, meeting, recurring, all day, or words of the title."),
-            text("attendee", "Name or address of somebody who comes."),
-        ),
-        result=shape(time_range="object", event_count="integer", events="array"),
-        run=calendar_query,
-        scope="read",
-        profiles=FULL,
-    ),
-    Tool(
-        name="contacts_search",
-        title="Contacts",
-        description="People with addresses, organisation, last and next meeting.",
-        parameters=(
-            text("query", "A name, nickname, address or organisation.", required=True, blank=False),
-            text("organisation", "Only people of this organisation."),
-            integer("limit", "People", 10, 1, 100),
-        ),
-        result=shape(count="integer", people="array"),
-        run=contacts_search,
-        scope="read",
-        profiles=FULL,
-    ),
-    Tool(
-        name="tasks_query",
-        title="Tasks",
-        description="Tasks of todo.txt, calendars and notes, the most urgent first.",
-        parameters=(
-            text("status", f"{_STATUSES}. Default: any.", choices=STATUSES),
-            text("due", f"When due: {OVERDUE}, {_RANGES}"),
-            text("project", "Only of this project."),
-            integer("limit", "Tasks", 20, 1, 200),
-            text("person", "Only those of somebody, by name or address."),
-        ),
-        result=shape(count="integer", tasks="array"),
-        run=tasks_query,
-        scope="read",
-        profiles=FULL,
-    ),
-    Tool(
-        name="tasks_update",
-        title="Change a task",
-        description="Change a task in its file, where the setting access.write allows it.",
-        parameters=(
-            text("id", "From tasks_query.", required=True, max_length=100),
-            text("status", f"{_STATUSES}. Default: as it is.", choices=STATUSES),
-            text("due", "A day such as 2024-05-01; empty for none. Default: as it is."),
-            text("priority", "A (highest) to Z; empty for none. Default: as it is.", max_length=1),
-        ),
-        result=shape(id="string", title="string", changed="array", file="string"),
-        run=tasks_update,
-        scope="write",
-        profiles=FULL,
-        idempotent=True,
-        open_world=True,
-    ),
-)
+TOOLS = (graph_search_nodes, calendar_query, contacts_search, tasks_query, tasks_update)

@@ -96,6 +96,9 @@ def analyse(
     rows = snapshot.term_rows(found)
     if len(rows) > MAX_TERMS:
         rows = rows[np.argsort(-snapshot.term_idf[rows], kind="stable")[:MAX_TERMS]]
+    # Words of which the store holds no term.
+    meant = [(place, term_hash(term)) for place, word in enumerate(words) for term in word]
+    _, held = snapshot.find_terms(np.array([hash_ for _, hash_ in meant], np.uint64))
     return Analysis(
         text=question,
         terms=found,
@@ -104,16 +107,11 @@ def analyse(
         seeds=find_seeds(question, snapshot, names, languages),
         vector=vector,
         words=len(words),
-        unknown=_unknown(words, snapshot),
+        unknown=(
+            len(words) - len({place for (place, _), hit in zip(meant, held, strict=True) if hit})
+        ),
         languages=languages,
     )
-
-
-def _unknown(words: Sequence[frozenset[str]], snapshot: Snapshot) -> int:
-    """Words of which the store holds no term."""
-    meant = [(place, term_hash(term)) for place, word in enumerate(words) for term in word]
-    _, held = snapshot.find_terms(np.array([hash_ for _, hash_ in meant], np.uint64))
-    return len(words) - len({place for (place, _), hit in zip(meant, held, strict=True) if hit})
 
 
 def find_seeds(

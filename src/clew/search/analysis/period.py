@@ -1,16 +1,19 @@
-"""What a question says about time: the period that it asks for."""
+"""What a question says about time: the period that it asks for, by its words and in a store."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import combinations
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from clew.times.ranges import FoundRange, find_dates, find_ranges, hull
 from clew.types import Period
+
+if TYPE_CHECKING:
+    from clew.search.session import QuerySession
 
 Bound = Literal["within", "since", "until", "before", "after"]
 
@@ -189,3 +192,42 @@ def _intersection(one: Period, other: Period) -> Period:
         start=max((time for time in (one.start, other.start) if time), default=None),
         end=min((time for time in (one.end, other.end) if time), default=None),
     )
+
+
+# --- in a store ----------------------------------------------------------------------------------
+
+
+_YEARS_BACK = 20
+"""Years in which a month without a year is looked for, at most."""
+
+
+def read_asked_time(session: QuerySession) -> AskedTime:
+    """What the question says about time, for the session to keep.
+
+    A month without a year is the latest of which the store has texts, not that of today: an old
+    archive has none of this year, and one late text has not moved the others.
+    """
+    asked = read_time(session.question, session.options.now)
+    if asked.yearless and session.newest is not None:
+        asked = _of_the_archive(session)
+    session.found_time = asked
+    return asked
+
+
+def _of_the_archive(session: QuerySession) -> AskedTime:
+    """The reading by the latest year in which something was said then, else by the latest."""
+    store, newest = session.resources.store, session.newest
+    latest = None
+    for _ in range(_YEARS_BACK):
+        asked = read_time(session.question, session.options.now, newest)
+        latest = latest or asked
+        start, end = (asked.period.start, asked.period.end) if asked.period else (None, None)
+        if asked.period is None or start is None or end is None:  # "since March"
+            break
+        ids = store.chunks_within(asked.period)
+        ids = ids[session.allows(ids)]
+        if any(start <= said < end for said in store.published_at(ids.tolist()).values()):
+            return asked
+        newest = start - timedelta(days=1)
+    assert latest is not None
+    return latest

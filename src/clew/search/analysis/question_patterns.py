@@ -1,7 +1,4 @@
-"""Patterns of questions: their form, the names in them, and wording that asks for a strategy.
-
-English only; a question in another language matches no pattern and counts as one of fact.
-"""
+"""How questions are worded: their form, the names in them, and what asks for a strategy."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from clew.search.analysis.analyse import UNSPACED
 from clew.text import fold
+from clew.word_lists import read_word_lists
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -89,7 +87,8 @@ def find_names(question: str, keys: Sequence[str]) -> tuple[list[str], list[str]
     known: list[tuple[int, str]] = []
     for key in keys:
         parts = _TOKEN.findall(key)
-        at = _index_of(parts, folded)
+        starts = range(len(folded) - len(parts) + 1)
+        at = next((at for at in starts if folded[at : at + len(parts)] == parts), None)
         if at is None:
             known.append((len(tokens), key))
             continue
@@ -105,11 +104,6 @@ def opens_question(name: str) -> bool:
     """Whether a name begins as questions do, "Give me": its capital says nothing."""
     first = _TOKEN.match(name)
     return first is not None and fold(first.group()) in _OPENERS
-
-
-def _index_of(parts: Sequence[str], words: Sequence[str]) -> int | None:
-    starts = range(len(words) - len(parts) + 1)
-    return next((at for at in starts if words[at : at + len(parts)] == parts), None)
 
 
 def _capitalised_runs(words: Sequence[str], taken: set[int]) -> Iterator[tuple[int, int]]:
@@ -133,44 +127,28 @@ def _is_capitalised(word: str, at: int, of: int) -> bool:
     return at > 0 or of == 1 or _POSSESSIVE.sub("", fold(word)) not in _OPENERS
 
 
-# --- patterns that ask for a strategy ----------------------------------------------------
+# --- wording that asks for a strategy ----------------------------------------------------------
 
 
-def _pattern(text: str) -> re.Pattern[str]:
-    """Blanks of the pattern are those of the layout; a blank to be matched is written `_`."""
-    return re.compile(re.sub(r"\s+", "", text).replace("_", r"\s++"), re.IGNORECASE)
+def _read_wording() -> dict[str, re.Pattern[str]]:
+    """The patterns of `questions.toml`, compiled."""
+    table = read_word_lists(__package__, "questions.toml")
+    parts: dict[str, str] = {}
+
+    def filled(pattern: str) -> str:
+        whole = re.sub(r"\{([a-z_]+)\}", lambda match: parts[match[1]], pattern)
+        return re.sub(r"\s+", "", whole).replace("_", r"\s++")
+
+    for name, part in table["parts"].items():
+        parts[name] = filled(part)
+    return {
+        name: re.compile(filled(pattern), re.IGNORECASE)
+        for name, pattern in table["patterns"].items()
+    }
 
 
-_DOCUMENTS = (
-    "(?:abstracts|articles|books|chapters|chats|conversations|documents|entries|essays|files"
-    "|letters|material|messages|notes|pages|papers|passages|posts|publications|reports|sections"
-    "|sessions|sources|studies|texts|work|writings)"
-)
-_NOT_HELPED = r"(?!_(?:are|did|do|does|had|has|have|is|was|were)\b)"
-"""Not followed by an auxiliary: "what topics did she …" asks for a fact."""
-_STORE = "(?:archive|collection|corpus|data_set|dataset|folder|knowledge_base|library|store)"
-_WHOLES = (
-    f"(?:{_STORE}|abstracts|articles|conversations?|documents|entries|everything|files|notes|pages"
-    "|papers|passages|reports|texts)"
-)
-
-EXACT = _pattern(
-    r"\b(?: exact(?:ly_the)? _ (?:words?|wording|phrase|string|term) | verbatim | word_for_word"
-    r"| literal(?:ly)? _ (?:the_)? (?:words?|phrase|string|text)"
-    rf"| {_DOCUMENTS}_(?:that_|which_)?(?:contain(?:ing)?|with|us(?:e|ing)|mention(?:ing)?)"
-    r"_the_(?:words?|phrase|string|term)"
-    r"| (?:all|each|every)_(?:mentions?|occurrences?|uses?)_of )\b"
-)
-"""Asks for exact words."""
-
-LIKENESS = _pattern(
-    r"^\s*(?:(?:find|give|list|me|more|please|show|some)_)*"
-    rf"(?: (?:anything|something|{_DOCUMENTS})_like"
-    r"| (?:[\w-]+_){1,4}? (?:similar_to | resembl(?:e|es|ing) | in_the_(?:spirit|style|vein)_of"
-    r"| with_an?_(?:feeling|mood|tone)_of | something_like) )\b"
-)
-"""How a search begins for texts that are like something."""
-
+WORDING = _read_wording()
+"""How questions are worded that ask for a strategy, by what they ask for."""
 IDENTIFIER = re.compile(
     r"[\"“„«'`][^\"”“„«»`]+[\"”»'`]"  # a quotation
     r"|(?<![\w./\\-])[\w./\\-]+\.[A-Za-z][A-Za-z0-9]{0,4}"  # a file
@@ -179,155 +157,11 @@ IDENTIFIER = re.compile(
 )
 """A string that is looked up as it stands."""
 
-WHOLE_TEXT = _pattern(
-    r"\b(?: (?:full|whole|entire|complete) _ (?:\w+_)?"
-    r"(?:abstract|account|article|biography|chapter|context|conversation|description|document"
-    r"|entry|exchange|explanation|message|page|paragraph|passage|procedure|recipe|report|section"
-    r"|session|story|text|transcript)"
-    r"| surrounding_(?:context|paragraphs?|passages?|text) | in_(?:detail|full) | step_by_step"
-    r"| (?:paragraph|passage)_(?:about|on|where|in_which) )\b"
-)
-"""A longer stretch of text than a passage."""
-
-ABOUT_ANYTHING = _pattern(
-    r"\s*(?:please_)? (?:(?:can|could)_you_)?"
-    r"(?: tell_me_(?:something_|more_|all_|everything_)?about"
-    r"| introduce(?:_me_to)? | describe | everything_(?:on|about|known_(?:of|about))"
-    r"| what_(?:do_we|do_you|is)_know(?:n)?_(?:of|about)"
-    r"| (?:give_me_)? (?:an?_|some_|the_)? (?:background|profile|portrait)_(?:of|on)"
-    r"| (?:give_me_)? (?:an?_|the_)? (?:summary|overview)_of"
-    r"| summari[sz]e (?:_what_is_known_(?:of|about))? ) _"
-)
-"""How a question begins that wants all about the one thing that follows."""
-ABOUT_NAME = _pattern(r"\s*(?: (?:who|what)_(?:is|was|are|were) | (?:who|what)['’]s ) _")
-"""How one begins that wants the same, if what follows is a name and no more."""
-
-WHOLE = _pattern(
-    rf"^(?:(?:all|entire|the|these|this|whole)_)*{_WHOLES}$ | ^(?:all|everything|it|that|this)\b"
-)
-"""No one thing, but all that there is."""
-
-BREADTH = _pattern(
-    r"\b(?: (?:main|principal|major|central|key|big|overarching|recurring|common)"
-    r"_ (?:\w+_)?(?:ideas|questions|subjects|themes|threads|topics)"
-    r"| (?:an_|general_)overview | big(?:ger)?_picture | overall_picture | broad_picture"
-    r"| overview_of_(?:all|everything|the_(?:entire|whole)|this|these)"
-    rf"| (?:this|the_entire|the_whole)_{_STORE}"
-    rf"| (?:what|which)_(?:are_the_)?(?:subjects|themes|topics){_NOT_HELPED}"
-    rf"| summari[sz]e_(?:the_|this_|these_|all_|everything) | gist_of"
-    rf"| (?:across|throughout)_(?:all|the_whole|the_entire)(?:_the)?_{_WHOLES}"
-    rf"| what_(?:is|are)_(?:this|these|the)_{_WHOLES}_about )\b"
-    r"| (?:what|which)_(?:subjects|themes|topics|areas)_(?:do|does|are)_"
-    rf"(?:the_|these_|this_)?{_WHOLES}"
-    r"| (?:what|which)_(?:subjects|themes|topics|areas)_are_(?:addressed|covered|discussed|there)"
-    rf"(?:_here|_in_(?:here|it|them|(?:the_|these_|this_)?{_WHOLES}))?\W*$"
-    r"| in_broad_(?:strokes|terms|outline)"
-    r"| ^\s*(?:broadly|overall|in_general)\b | \b(?:overall|in_general|as_a_whole)\W*$"
-)
-"""The whole is asked for."""
-
-DETAIL = _pattern(
-    r"\b(?: details? | specifics? | particulars? | in_particular | examples? | stands?_out"
-    r"| and_(?:\w+_)?(?:who|which|what|where) )\b"
-)
-"""Particulars are asked for as well."""
-
-STRUCTURE = _pattern(
-    r"\b(?: hierarch(?:y|ies) | taxonomy | outline_of | table_of_contents | (?:sub)?headings?"
-    r"| structure_of_(?:the|this)_(?:\w+_)?"
-    r"(?:chapter|collection|conversation|document|manual|report|text)"
-    r"| (?:what|which)_(?:chapters?|(?:sub)?sections?)"
-    r"_(?:are|contain|cover|deal|describe|discuss|do|is|mention)(?:es|s)?"
-    r"| (?:what|which)_(?:(?!do_|does_|did_)[\w-]+_){1,3}"
-    r"(?:belongs?_to|(?:come|fall|rank|lie)s?_under)"
-    r"| what_(?:comes|falls|belongs|is)_(?:above|below|under)"
-    r"| what_are_the_parts_of )\b"
-)
-"""What lies within what."""
-
-DOCUMENTS_ON = _pattern(
-    rf"(?: ^\s*(?:find_|show_|list_)?(?:me_)? | \b(?:what|which|any|all)_ ) (?:\w+_)? {_DOCUMENTS}"
-    r"_ (?:(?:are|is)_)?(?:there_)?(?:that_)?"
-    r"(?:about|on|concerning|regarding|dealing_with|deals?_with|covers?|discuss)\b"
-    r"| ^\s*(?:have_we_(?:got_)?|do_we_have_|is_there_)?anything_(?:about|on)\b"
-    r"| \bwhat_(?:have_we|do_we_have|is_there)_(?:got_)?(?:about|on)\b"
-    rf"| \b(?:what|which)_topics{_NOT_HELPED}"
-)
-"""The documents on a topic are asked for."""
-
-NEWS = _pattern(
-    r"^\s*(?:(?:any|are|give|is|me|most|show|tell|the|there|what|what['’]s)_)*"
-    r"(?: new_(?:about|in|on|with)"
-    r"| (?:latest|newest|recent)(?:_(?:changes|developments?|messages?|news|posts?|updates?))?"
-    r"_(?:about|from|in|of|on|with) )\b"
-    r"| \bup_to_lately\b"
-)
-"""What is new is asked for, by the question's beginning."""
-
-NEWEST_OF = _pattern(r"^\s*(?:the_)?(?:latest|newest|most_recent)_\w")
-"""The newest of some things is asked for, by the words that begin a search."""
-
-SUPERLATIVE = _pattern(r"\b(?: latest | newest | most_recent )\b")
-"""The newest of several things is asked for."""
-
-VAGUE = _pattern(r"\b(?: lately | of_late | latest | newest | recent(?:ly)? )\b")
-"""Words of time that keep to no period."""
-
-COURSE = _pattern(
-    r"\b(?: timeline | chronolog(?:y|ical(?:ly)?) | in_(?:the_)?order_of_time"
-    r"| over_(?:time|the_(?:years|months|weeks|decades|centuries)) )\b"
-)
-"""Things in the order of time."""
-HAPPENED = _pattern(
-    r"^\s*(?: (?:list|show)_(?:me_)?(?:all_|the_)*events"
-    r"|(?:what|which)_(?:events|(?:\w{1,30}_)?(?:happened|occurred|took_place|was_going_on|went_on)))\b"
-)
-EVENTS = _pattern(
-    rf"{HAPPENED.pattern}"
-    r"|^\s*what_(?:was|were|has_been|have_been|got)_\w{1,30}?(?:ed|en|wn|ne|lt|ld|nt|ght)\b"
-)
-"""How a question begins that asks for events; with a period, for the course of them."""
-
-CONNECTION = _pattern(
-    r"\b(?: (?:connected|linked|related|tied)_(?:to|with) | (?:connects?|links?|ties)_\w+"
-    r"| (?:connections?|links?|relations?|relationships?|ties)_between"
-    r"| relates?_to | paths?_(?:from|between) | chain_of )\b"
-    r"| \b(?:connected|linked|related)\W*$"
-)
-"""How things hang together."""
-COMPARISON = _pattern(
-    r"\b(?: both | in_common | same | shares?d? | each_other | older | younger | longer | first )\b"
-)
-"""Two things side by side."""
-
-
-# Questions that are no more than a wish for an overview: "the gist of it all", "tl;dr".
-
-
-_OPENING = r"(?:please )?(?:(?:give|show|tell|write) (?:me|us) )?(?:(?:an?|the|some) )?"
-_KIND = r"(?:(?:brief|complete|executive|general|high-level|quick|short) )?"
-_OVERVIEW = r"(?:overview|summary|synopsis|gist|key (?:points|takeaways)|main points|highlights)"
-_THINGS = (
-    r"(?:archive|articles|collection|corpus|documents|files|folder|library|mails?|messages|notes"
-    r"|papers|store|texts)"
-)
-_ALL = (
-    rf"(?:everything|it all|all (?:of )?(?:this|that|it)|all {_THINGS}"
-    rf"|(?:all )?(?:of )?(?:the|these|this|my|our) (?:whole )?{_THINGS})"
-)
-_WISH = re.compile(
-    rf"{_OPENING}{_KIND}{_OVERVIEW} (?:of|from|over) {_ALL}(?: please)?"
-    rf"|(?:please )?(?:summari[sz]e|sum up) {_ALL}(?: please)?"
-    rf"|{_OPENING}(?:big picture|tl;?dr|main points|key (?:points|takeaways))(?:,? please)?"
-    r"|what(?: is|['’]s)? (?:in here|(?:it|this|all (?:of )?this) all about"
-    r"|all (?:of )?this about)",
-    re.IGNORECASE,
-)
-
 
 def wishes_overview(question: str) -> bool:
     """Whether the whole is asked for, and nothing else."""
-    return _WISH.fullmatch(" ".join(question.split()).rstrip(" .?!")) is not None
+    asked = " ".join(question.split()).rstrip(" .?!")
+    return WORDING["overview"].fullmatch(asked) is not None
 
 
 # Sections that a question names: by their number, or by what their heading says.

@@ -13,8 +13,17 @@ from typing import TYPE_CHECKING
 
 from clew.errors import ModelError
 from clew.ports.models import ask
-from clew.search.analysis import question_patterns
-from clew.search.analysis.question_patterns import section_name, wishes_overview
+from clew.search.analysis.question_patterns import (
+    WORDING,
+    Form,
+    count_words,
+    find_names,
+    is_look_up,
+    opens_question,
+    question_form,
+    section_name,
+    wishes_overview,
+)
 from clew.text import entity_key, terms
 
 if TYPE_CHECKING:
@@ -50,7 +59,7 @@ class Features:
     """Names in it that the graph knows, as it writes them, in order."""
     names: tuple[str, ...] = ()
     """Its other capitalised words, run by run."""
-    form: question_patterns.Form = "keywords"
+    form: Form = "keywords"
     words: int = 0
     asked: AskedTime | None = None
     """The time that it speaks of."""
@@ -61,7 +70,7 @@ class Features:
     def named(self) -> tuple[str, ...]:
         """All that look like names: unknown ones, and entities not all in small letters."""
         known = (name for name in self.entities if not name.islower())
-        opens = question_patterns.opens_question
+        opens = opens_question
         return (*(name for name in known if not opens(name)), *self.names)
 
     @property
@@ -70,7 +79,7 @@ class Features:
         if (
             self.asked is None
             or not self.asked.explicit
-            or question_patterns.VAGUE.search(self.asked.phrase)
+            or WORDING["vague"].search(self.asked.phrase)
         ):
             return ""
         return self.asked.phrase
@@ -84,12 +93,12 @@ def read_features(
     dated: bool = False,
 ) -> Features:
     """Features of a question; `entity_keys` are the keys of its seeds (`Seed.key`)."""
-    entities, names = question_patterns.find_names(question, entity_keys)
+    entities, names = find_names(question, entity_keys)
     return Features(
         entities=tuple(entities),
         names=tuple(names),
-        form=question_patterns.question_form(question),
-        words=question_patterns.count_words(question),
+        form=question_form(question),
+        words=count_words(question),
         asked=asked,
         dated=dated,
     )
@@ -140,7 +149,7 @@ def alpha_for(question: str, features: Features) -> float:
 # --- what the rules look for -------------------------------------------------------------
 
 
-def _says(pattern: re.Pattern[str], *forms: question_patterns.Form) -> Test:
+def _says(pattern: re.Pattern[str], *forms: Form) -> Test:
     """A test for a pattern, in questions of these forms or of any."""
 
     def test(question: str, features: Features) -> str:
@@ -150,15 +159,15 @@ def _says(pattern: re.Pattern[str], *forms: question_patterns.Form) -> Test:
     return test
 
 
-_exact = _says(question_patterns.EXACT)
+_exact = _says(WORDING["exact"])
 
 
 def _navigational(question: str, features: Features) -> str:
     """A string to look up: a few words that ask nothing, a file, a name in code, a quotation."""
     history = features.asked is not None and features.asked.evolution
-    newest = features.dated and question_patterns.NEWEST_OF.match(question)
-    is_look_up = question_patterns.is_look_up(question) and not history and not newest
-    return _quoted(question.strip()) if is_look_up else ""
+    newest = features.dated and WORDING["newest_of"].match(question)
+    looks_up = is_look_up(question) and not history and not newest
+    return _quoted(question.strip()) if looks_up else ""
 
 
 def _overview(question: str, _: Features) -> str:
@@ -167,18 +176,18 @@ def _overview(question: str, _: Features) -> str:
 
 def _subject(question: str, features: Features) -> str:
     """The one subject of a question."""
-    anything = question_patterns.ABOUT_ANYTHING.match(question)
-    asked = anything or question_patterns.ABOUT_NAME.match(question)
+    anything = WORDING["about_anything"].match(question)
+    asked = anything or WORDING["about_name"].match(question)
     if not asked:
         return ""
     subject = question[asked.end() :].strip(" \t\n.?!")
     subject = _INDEFINITE.sub("", subject.removesuffix("please").rstrip(" ,"))
-    if not subject or _CLAUSE.search(subject) or question_patterns.WHOLE.search(subject):
+    if not subject or _CLAUSE.search(subject) or WORDING["whole"].search(subject):
         return ""
     key = entity_key(subject)
     if any(key == entity_key(name) for name in features.entities + features.names):
         return subject
-    return subject if anything and question_patterns.count_words(subject) <= SUBJECT_WORDS else ""
+    return subject if anything and count_words(subject) <= SUBJECT_WORDS else ""
 
 
 def _breadth(question: str, features: Features) -> str:
@@ -186,20 +195,20 @@ def _breadth(question: str, features: Features) -> str:
 
     A year is no such thing: "the main themes of 2025".
     """
-    broad = question_patterns.BREADTH.search(question)
+    broad = WORDING["breadth"].search(question)
     named = any(any(map(str.isalpha, name)) for name in features.named)
     return _quoted(broad.group()) if broad and not named else ""
 
 
 def _breadth_and_detail(question: str, _: Features) -> str:
-    broad = question_patterns.BREADTH.search(question)
-    narrow = question_patterns.DETAIL.search(question, broad.end()) if broad else None
+    broad = WORDING["breadth"].search(question)
+    narrow = WORDING["detail"].search(question, broad.end()) if broad else None
     return f"{_quoted(broad.group())} and {_quoted(narrow.group())}" if broad and narrow else ""
 
 
 def _documents_on(question: str, features: Features) -> str:
     """Documents on a topic: a word or two. What takes more words to say is a question of fact."""
-    found = question_patterns.DOCUMENTS_ON.search(question)
+    found = WORDING["documents_on"].search(question)
     if not found or len(terms(question[found.end() :])) > TOPIC_TERMS:
         return ""
     return _quoted(question[found.start() :].rstrip(" .?!"))
@@ -222,12 +231,12 @@ def _newest(_: str, features: Features) -> str:
 
 def _course_of_time(question: str, features: Features) -> str:
     """A course of events is asked for, whatever the passages' dates."""
-    if found := question_patterns.COURSE.search(question):
+    if found := WORDING["course"].search(question):
         return _quoted(found.group())
     asked = features.asked
     if asked is not None and asked.evolution and features.form in _OPEN_FORMS:
         return "how something came to be"
-    events = question_patterns.EVENTS.match(question)
+    events = WORDING["events"].match(question)
     if events and features.period:
         return f"{_quoted(events.group())} and {_quoted(features.period)}"
     return ""
@@ -235,9 +244,9 @@ def _course_of_time(question: str, features: Features) -> str:
 
 def _connection(question: str, features: Features) -> str:
     known, both = features.entities, features.entities + features.names
-    if found := question_patterns.CONNECTION.search(question):
+    if found := WORDING["connection"].search(question):
         return f"{_quoted(found.group())}{_between(known, both)}"
-    found = question_patterns.COMPARISON.search(question)
+    found = WORDING["comparison"].search(question)
     if found and len(features.named) > 1:
         return f"{_quoted(found.group())}{_between(known, both)}"
     return ""
@@ -272,7 +281,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "likeness",
         "vector",
-        _says(question_patterns.LIKENESS, "imperative", "keywords"),
+        _says(WORDING["likeness"], "imperative", "keywords"),
         "texts like another",
     ),
     Rule("overview", "global", _overview, "the whole is asked for"),
@@ -280,16 +289,16 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "whole text",
         "parent_child",
-        _says(question_patterns.WHOLE_TEXT, "what", "how", "imperative", "keywords"),
+        _says(WORDING["whole_text"], "what", "how", "imperative", "keywords"),
         "a whole stretch of text",
     ),
     Rule("section", "parent_child", _section, "a section that the question names"),
     Rule("subject", "local", _subject, "one thing to be told about"),
     Rule("breadth and detail", "drift", _breadth_and_detail, "words of breadth with particulars"),
     Rule("breadth", "global", _breadth, "words of breadth"),
-    Rule("outline", "hierarchical", _says(question_patterns.STRUCTURE), "words of structure"),
+    Rule("outline", "hierarchical", _says(WORDING["structure"]), "words of structure"),
     Rule("documents on", "topic", _documents_on, "documents on a topic"),
-    Rule("news", "weighted", _says(question_patterns.NEWS), "what is new counts, and what is near"),
+    Rule("news", "weighted", _says(WORDING["news"]), "what is new counts, and what is near"),
     Rule("period", "temporal", _period, "dated passages and a period"),
     Rule("newest", "temporal", _newest, "what holds now"),
     Rule("course of time", "temporal", _course_of_time, "the course of events"),

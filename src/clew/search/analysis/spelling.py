@@ -26,7 +26,7 @@ from clew.text import STOP_WORDS, fold, question_terms, terms
 from clew.word_lists import english_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from clew.graph.snapshot import Ints, Snapshot
     from clew.graph.vocabulary import Vocabulary
@@ -53,7 +53,9 @@ def read_as_spelt(session: QuerySession) -> QuerySession:
     if not session.views.in_memory:
         return session  # the words of a store are as many as it is large
     with session.timings.step("spelling"):
-        places = list(_words(session.question))
+        # Words that might be slips, and where each begins.
+        unquoted = _QUOTED.sub(lambda match: " " * len(match.group()), session.question)
+        places = [(match.start(), match.group()) for match in _WORD.finditer(unquoted)]
         meant = _meant(session, list(dict.fromkeys(word for _, word in places)))
     if not meant:
         return session
@@ -88,12 +90,6 @@ def _is_foreign(session: QuerySession) -> bool:
     # Of short texts no language is told: their function words are words like others.
     held = _HeldWords(session.snapshot, frozenset())
     return not any(all(len(held.rows(word)) for word in found[code]) for code in spoken)
-
-
-def _words(question: str) -> Iterator[tuple[int, str]]:
-    """Words that might be slips, and where each begins."""
-    unquoted = _QUOTED.sub(lambda match: " " * len(match.group()), question)
-    return ((match.start(), match.group()) for match in _WORD.finditer(unquoted))
 
 
 def _meant(session: QuerySession, words: Sequence[str]) -> dict[str, str]:

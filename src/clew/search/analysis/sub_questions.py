@@ -1,4 +1,4 @@
-"""Sub-questions: a question that asks for several things is asked in parts, fused by the maximum.
+"""Parts of a question: the several things that it asks for, and the two sides of a comparison.
 
 Splitting goes by the form of the words (English) and is careful: a part that refers back to
 another ("… and when did she die?") cannot be asked alone, and what is in doubt stays one question.
@@ -9,25 +9,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from clew.errors import ModelError
-from clew.ports.models import ask
-from clew.search.ranking.word_features import min_max
-from clew.search.retrieval.channels import Ranking
-from clew.text import one_line, sentences, terms
+from clew.text import one_line, sentences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.ports.models import LanguageModel
 
 MAX_PARTS = 8
 """A question of more parts stays whole."""
 _LEAST_WORDS = 3
 _LONGEST_NAME = 8
-_LONGEST_PART = 500
-"""Characters of a part that a language model may write."""
 
 _ASKING = "who|whom|whose|what|when|where|which|why|how"
 _DOING = "did|does|do"
@@ -71,12 +62,6 @@ _COMPARISONS = tuple(
 _LINKS = frozenset("of in by at for from on".split())
 """What stands before the name that a side ends with."""
 
-_INSTRUCTIONS = f"""\
-Split the question into the questions that must be answered to answer it, as few as possible, at
-most {MAX_PARTS}. Each must be understood without the others: repeat names in place of pronouns, and
-use the question's own words. Answer with nothing but these questions, one a line, each after "- ".
-Where it asks for one thing only, answer with that one line."""
-
 
 def split_question(question: str) -> tuple[str, ...]:
     """The parts of a question that asks for several things; else the question alone.
@@ -90,25 +75,6 @@ def split_question(question: str) -> tuple[str, ...]:
         if 1 < len(parts) <= MAX_PARTS:
             return tuple(parts)
     return (whole,)
-
-
-def split_with_model(
-    model: LanguageModel, question: str
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The parts that a language model names, or those of `split_question`; and notes.
-
-    An answer counts only where it is in the form asked for and every part shares a term with the
-    question.
-    """
-    try:
-        answer = model.reply(ask("route", _INSTRUCTIONS, question, subject=question)).text
-    except ModelError as error:
-        return split_question(question), (f"sub-questions by rule: {error}",)
-    parts = _read_answer(answer, question)
-    if not parts:
-        note = f"sub-questions by rule: {model.name} did not answer with a list of questions"
-        return split_question(question), (note,)
-    return parts, ()
 
 
 def compared_sides(question: str) -> tuple[str, str] | None:
@@ -133,22 +99,6 @@ def compared_sides(question: str) -> tuple[str, str] | None:
     return " ".join([*before, *first, *behind]), " ".join([*before, *second, *behind])
 
 
-def fuse_by_max(rankings: Sequence[Ranking]) -> Ranking:
-    """Each passage by its best score among the rankings, 0 to 1, each ranking scaled by itself.
-
-    The best passage of every ranking has 1, its last one 0. Never the mean: what answers one part
-    need not resemble the others. Ties go to the smaller id; the order of the rankings does
-    not matter.
-    """
-    ids = np.concatenate([np.zeros(0, np.int64), *(ranking.ids for ranking in rankings)])
-    scaled = np.concatenate([np.zeros(0), *(min_max(ranking.scores) for ranking in rankings)])
-    distinct, inverse = np.unique(ids, return_inverse=True)
-    best = np.zeros(len(distinct), np.float32)
-    np.maximum.at(best, inverse, scaled.astype(np.float32))
-    order = np.lexsort((distinct, -best))
-    return Ranking(distinct[order], best[order])
-
-
 def _by_sentence(question: str) -> list[str]:
     """Sentences that all ask."""
     parts = [question[start:end] for start, end in sentences(question)]
@@ -157,7 +107,7 @@ def _by_sentence(question: str) -> list[str]:
 
 
 def _by_clause(question: str) -> list[str]:
-    parts = [_as_question(part) for part in _JOINT.split(question)]
+    parts = [(part.strip().rstrip("?,; ") + "?") for part in _JOINT.split(question)]
     asks = all(_OPENING.match(part) for part in parts)
     return parts if asks and _stand_alone(parts) else []
 
@@ -172,7 +122,15 @@ def _by_both(question: str) -> list[str]:
     """One question of X and one of Y for "Were both X and Y …"."""
     words = question.split()
     at = next((i for i, word in enumerate(words) if word.lower() == "both"), len(words))
-    end = _end_of_names(words, at + 1)
+    # Where the run of names that begins at `start` ends.
+    start = at + 1
+    end = start
+    for place in range(start, len(words)):
+        if _is_capital(words[place]):
+            end = place + 1
+        elif words[place] not in _INNER:
+            break
+    end = end
     names = words[at + 1 : end]
     if names.count("and") != 1 or any(name[-1] in ",;:" for name in names):
         return []
@@ -181,17 +139,6 @@ def _by_both(question: str) -> list[str]:
     if not all(_is_name(" ".join(side)) for side in sides):
         return []
     return [" ".join([*words[:at], *side, *words[end:]]) for side in sides]
-
-
-def _end_of_names(words: Sequence[str], start: int) -> int:
-    """Where the run of names that begins at `start` ends."""
-    end = start
-    for place in range(start, len(words)):
-        if _is_capital(words[place]):
-            end = place + 1
-        elif words[place] not in _INNER:
-            break
-    return end
 
 
 def _by_choice(question: str) -> list[str]:
@@ -220,19 +167,3 @@ def _is_name(text: str) -> bool:
 def _is_capital(word: str) -> bool:
     first = word.lstrip("\"'“‘([")[:1]
     return first.isupper() or first.isdigit()
-
-
-def _as_question(part: str) -> str:
-    return part.strip().rstrip("?,; ") + "?"
-
-
-def _read_answer(answer: str, question: str) -> tuple[str, ...]:
-    """The parts, each once; none where the answer is anything but what was asked for."""
-    lines = [line.strip() for line in answer.splitlines() if line.strip()]
-    if not 0 < len(lines) <= MAX_PARTS or not all(line.startswith("- ") for line in lines):
-        return ()
-    parts = [line.removeprefix("- ").strip() for line in lines]
-    asked = set(terms(question))
-    if not all(len(part) <= _LONGEST_PART and asked & set(terms(part)) for part in parts):
-        return ()
-    return tuple(dict.fromkeys(parts))

@@ -312,9 +312,14 @@ def unsaid_share(session: QuerySession, hits: Sequence[Hit]) -> float:
     for hit in hits:
         if not missing:
             return 0.0
-        said = set(terms(_text(hit), hit.chunk.language))
+        said = set(
+            terms((f"{hit.chunk.title}\n{hit.chunk.context}\n{hit.chunk.text}"), hit.chunk.language)
+        )
         missing = [term for term in missing if not _is_said(term, said)]
-    weights = _rarity_unsaid(session, asked)
+    snapshot = session.snapshot
+    most = math.log(snapshot.size + 1)
+    found = {term: snapshot.term_rows([term]) for term in asked}
+    weights = {t: float(snapshot.term_idf[r[0]]) if len(r) else most for t, r in found.items()}
     return sum(weights[term] for term in missing) / sum(weights.values())
 
 
@@ -339,14 +344,3 @@ def _is_said(term: str, said: set[str]) -> bool:
         word.startswith(start) or (len(word) >= _SHARED_START and term.startswith(word))
         for word in said
     )
-
-
-def _rarity_unsaid(session: QuerySession, asked: Sequence[str]) -> dict[str, float]:
-    snapshot = session.snapshot
-    most = math.log(snapshot.size + 1)
-    found = {term: snapshot.term_rows([term]) for term in asked}
-    return {t: float(snapshot.term_idf[r[0]]) if len(r) else most for t, r in found.items()}
-
-
-def _text(hit: Hit) -> str:
-    return f"{hit.chunk.title}\n{hit.chunk.context}\n{hit.chunk.text}"

@@ -13,7 +13,7 @@ from clew.search.retrieval.channels import RRF_K
 from clew.types import Context, SearchResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from clew.types import ContextPart
 
@@ -44,9 +44,14 @@ def fuse_collections(
     in_order = dict.fromkeys([name for (*_, name), _ in ranked] + list(results))
     best = hits[0].namespace if hits else next(iter(results))
     timings = sum((Counter(result.timings_ms) for result in results.values()), Counter[str]())
+    # What is noted of all collections once, of some with their names.
+    places: dict[str, list[str]] = {}
+    for name, result in results.items():
+        for note in result.notes:
+            places.setdefault(note, []).append(name)
     fused = replace(
         results[best],
-        strategy=_common([result.strategy for result in results.values()]),
+        strategy=" and ".join(dict.fromkeys([result.strategy for result in results.values()])),
         reason="; ".join(f"{name}: {result.reason}" for name, result in results.items()),
         hits=hits,
         context=_fused_context(
@@ -55,25 +60,12 @@ def fuse_collections(
         entities=tuple(dict.fromkeys(chain(*(result.entities for result in results.values())))),
         stated=tuple(dict.fromkeys(chain(*(result.stated for result in results.values())))),
         timings_ms=dict(timings),
-        notes=_notes(results),
+        notes=tuple(
+            note if len(names) == len(results) else f"{', '.join(names)}: {note}"
+            for note, names in places.items()
+        ),
     )
     return replace(fused, answering=answering_line(fused))
-
-
-def _common(names: Sequence[str]) -> str:
-    return " and ".join(dict.fromkeys(names))
-
-
-def _notes(results: Mapping[str, SearchResult]) -> tuple[str, ...]:
-    """What is noted of all collections once, of some with their names."""
-    places: dict[str, list[str]] = {}
-    for name, result in results.items():
-        for note in result.notes:
-            places.setdefault(note, []).append(name)
-    return tuple(
-        note if len(names) == len(results) else f"{', '.join(names)}: {note}"
-        for note, names in places.items()
-    )
 
 
 def _fused_context(

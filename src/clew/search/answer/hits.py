@@ -53,7 +53,13 @@ def build_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, ...]
     ids = found.ranking.ids.tolist()
     scores = dict(zip(ids, found.ranking.scores.tolist(), strict=True))
     channels = _channel_scores(session) | dict(found.scores)
-    matched = _matched(session, found)
+    # Public ids of the children that matched, by the chunk that stands for their parent.
+    shown = {id_: found.matched[id_] for id_ in found.ranking.ids.tolist() if id_ in found.matched}
+    children = [child for matched in shown.values() for child in matched]
+    known = (
+        {c.id: c.public_id for c in session.resources.store.chunks(children)} if children else {}
+    )
+    matched = {id_: tuple(known[c] for c in found if c in known) for id_, found in shown.items()}
     view = _GraphView.of(session, found.ranking.ids)
     records = session.read_records([*ids, *view.passages], view.entity_ids)
     passages = [records.passages[id_] for id_ in ids if id_ in records.passages]
@@ -118,16 +124,6 @@ def _source(channels: Sequence[Channel]) -> Channel | Literal["hybrid"]:
     if not channels:
         return "graph"
     return channels[0] if len(channels) == 1 else "hybrid"
-
-
-def _matched(session: QuerySession, found: RetrievalResult) -> dict[int, tuple[str, ...]]:
-    """Public ids of the children that matched, by the chunk that stands for their parent."""
-    shown = {id_: found.matched[id_] for id_ in found.ranking.ids.tolist() if id_ in found.matched}
-    children = [child for matched in shown.values() for child in matched]
-    known = (
-        {c.id: c.public_id for c in session.resources.store.chunks(children)} if children else {}
-    )
-    return {id_: tuple(known[c] for c in found if c in known) for id_, found in shown.items()}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

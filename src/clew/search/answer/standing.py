@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from clew.search.analysis.asked_time import named_event
 from clew.search.answer.blocks import Block, Form, cite_chunks, statement
 from clew.search.retrieval.channels import Ranking
 from clew.search.retrieval.filters import filtered_relations
@@ -27,6 +26,7 @@ from clew.text import STOP_WORDS, entity_key, one_line, question_terms, terms
 from clew.types import Period, Standing
 from clew.types.relation_types import meaning_of, named_in, without_any
 from clew.types.values import state_at
+from clew.word_lists import read_word_lists
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,60 +54,17 @@ STILL_NEAR = 0.7
 _SHARED = 5
 """Letters of a word that another one holds, at least: "written" and "rewritten"."""
 
-_FORMER = (
-    r"\b(?:previous(?:ly)?|former(?:ly)?|used to|ex|früher\w*|vorher\w*|ehemalig\w*|auparavant"
-    r"|ancien(?:ne)?s?|précédente?s?|anterior(?:es)?)\b"
-)
-_OVER = re.compile(
-    rf"{_FORMER}|\bhad (?:\w+ly |already |once )?(?:been|lived|worked|owned|\w+ed)\b"
-    r"|\b(?<!has )(?<!have )(?:lived|resided|worked|studied|owned|belonged|grew up)\b"
-    r"|\b(?:was|were) (?:\w+ly )?(?:an?|the|at|in|single|married|engaged|\w+ing)\b"
-    r"|\bas an? (?:small |young |little )?(?:child|boy|girl|kid|teenager|student|man|woman)\b"
-    r"|\b(?:back then|in those days|until (?:recently|then)|damals|wohnte|arbeitete|autrefois"
-    r"|habitait|travaillait)\b",
-    re.IGNORECASE,
-)
-"""Words of what is so no more, wherever they stand: of a state, in the past; an event in the past
-("moved") tells what is so now."""
-_PLAN = re.compile(
-    r"\bwill\b(?! not\b)|(?:['’]s|\b(?:is|are|am)) (?:going |about |due )?to\b"
-    r"|\b(?:plan(?:s|ning)?|intend(?:s|ing)?|want(?:s|ing)?|hop(?:es|ing)|aims?|dreams?"
-    r"|decided|agreed|promised|expects?|tempted) (?:\w+ )?(?:to|of)\b"
-    r"|\b(?:consider(?:s|ing)|think(?:s|ing)? (?:of|about)|might|could|would|perhaps|maybe)\b"
-    r"|\b(?:wird|werden|möchte|plant|va|veut|souhaite)\b",
-    re.IGNORECASE,
-)
-"""Words of what is not so yet, and may never be."""
 _SPOKEN = (without_any, named_in)
 _NEVER = datetime.max.replace(tzinfo=UTC)
-_BEFORE = re.compile(
-    r"(?:\b(?:my|his|her|its|our|their)|['’]s) old\b"
-    rf"|{_FORMER}|\b(?:earlier|before|prior|zuvor|avant|antes)\b",
-    re.IGNORECASE,
-)
-_PAST = re.compile(r"\b(?:did|was|were|had|war|hatte)\b", re.IGNORECASE)
-_AFTER = re.compile(
-    r"\b(?:will|going to|next|wants? to|plan(?:s|ning)? to|hop(?:es?|ing) to|dreams? of"
-    r"|künftig\w*|wird|werden|prochaine?s?)\b",
-    re.IGNORECASE,
-)
-_BEGINS = re.compile(
-    r"\b(?:from|as of|effective|will|going to|start(?:s|ing)?|begin(?:s|ning)?|leav(?:es?|ing)"
-    r"|mov(?:es?|ing)|join(?:s|ing)?|quits?|ab|wird|beginnt|verlässt|zieht|wechselt|à partir"
-    r"|commence|quitte|déménage)\b",
-    re.IGNORECASE,
-)
-"""Words of what begins at a time to come; "is due on 3 May" holds already."""
-_CHANGED = re.compile(
-    r"\b(?:now|no longer|any ?more|instead|since|from now on|correction|chang(?:ed|es)|moved|moves"
-    r"|switched|migrated|postponed|rescheduled|replaced|renamed|rewritten|raised|lowered|reduced"
-    r"|increased|stopped|resigned|gave up|gave away|dropped|sold|bought|traded|swapped|exchanged"
-    r"|left|quit|returned|became"
-    r"|jetzt|nun|nicht mehr|keine?n? .{1,60} mehr|statt|seit|umgezogen|gewechselt"
-    r"|maintenant|désormais|depuis|ne .{1,60} plus|déménagé|changé)\b",
-    re.IGNORECASE,
-)
-"""Words that say of something that it is otherwise than it was."""
+_WORDS = {
+    name: re.compile("|".join(forms), re.IGNORECASE)
+    for name, forms in read_word_lists(__package__, "standing.toml").items()
+}
+
+
+def _says(text: str, *kinds: str) -> bool:
+    """Whether a text has words of one of these kinds, see `standing.toml`."""
+    return any(_WORDS[kind].search(text) for kind in kinds)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -141,15 +98,15 @@ def asked_moment(session: QuerySession) -> AskedMoment:
         kind = "course"
     elif period is not None:
         kind = "within"
-    elif _BEFORE.search(session.question):
+    elif _says(session.question, "former", "asked_before"):
         kind = "before"
-    elif _AFTER.search(session.question):
+    elif _says(session.question, "asked_after"):
         kind = "after"
     return AskedMoment(
         moment=moment,
         period=period or Period(start=None, end=None),
         kind=kind,
-        of_the_past=_PAST.search(session.question) is not None,
+        of_the_past=_says(session.question, "asked_past"),
     )
 
 
@@ -329,8 +286,8 @@ class _Told:
         passage = self.passages[place]
         told = passage.provenance.written_at or passage.provenance.indexed_at
         starts = [time.start for time in passage.times if time.start and time.start > told]
-        is_plan = _PLAN.search(passage.chunk.text) is not None
-        if starts and (is_plan or _BEGINS.search(passage.chunk.text)):
+        is_plan = _says(passage.chunk.text, "plan")
+        if starts and (is_plan or _says(passage.chunk.text, "begins")):
             return min(starts)
         return _NEVER if is_plan and passage.chunk.told_of else told
 
@@ -354,14 +311,14 @@ class _Told:
         if self._likeness[other, place] >= ALIKE and share >= AS_NEAR:
             return True
         earlier, later = sorted((place, other), key=self._begins)
-        changed = _CHANGED.search(self.passages[later].chunk.text)
-        return bool(changed) and share >= STILL_NEAR and self._share_a_word(earlier, later)
+        changed = _says(self.passages[later].chunk.text, "changed")
+        return changed and share >= STILL_NEAR and self._share_a_word(earlier, later)
 
     def _is_over(self, place: int) -> bool:
         """Whether an observation itself says that it is so no more."""
         passage = self.passages[place]
-        if _OVER.search(passage.chunk.text):
-            return _CHANGED.search(passage.chunk.text) is None
+        if _says(passage.chunk.text, "former", "over"):
+            return not _says(passage.chunk.text, "changed")
         states = {one.standing(self.asked.moment).state for one in passage.relations}
         return states == {"ended"}
 
@@ -516,16 +473,15 @@ def stated_order(
     )
     if not pairs:
         return []
-    lines = [" precedes ".join(_named(hit, labels) for hit in pair) for pair in pairs]
+    lines = [
+        " precedes ".join((f"{one_line(hit.chunk.title)} ({labels[hit.chunk.id]})") for hit in pair)
+        for pair in pairs
+    ]
     cited = {hit.chunk.id: hit.chunk for pair in pairs for hit in pair}
     form = Form(
         text="\n".join(f"- {line}" for line in lines), citations=cite_chunks(list(cited.values()))
     )
     return [Block(kind="timeline", heading="What precedes what", forms=(form,))]
-
-
-def _named(hit: Hit, labels: Mapping[int, str]) -> str:
-    return f"{one_line(hit.chunk.title)} ({labels[hit.chunk.id]})"
 
 
 # What was stated by hand of a question's entities: relations that no passage says.
@@ -572,10 +528,13 @@ def stated_by_hand(session: QuerySession, in_part: Mapping[int, str]) -> tuple[s
     found = [one for one in known if one.chunk_id is None]
     if not found:
         return ()
-    names = store.entity_names([id_ for one in found for id_ in _ends(one)])
+    names = store.entity_names(
+        [id_ for one in found for id_ in (one.from_entity_id, one.to_entity_id)]
+    )
     when = asked_moment(session)
-    # "Before Oslo" asks for another place.
-    asked = set(question_terms(session.question)) - set(terms(named_event(session.question)))
+    asked = set(question_terms(session.question))
+    if other := _WORDS["beside"].search(session.question):  # "before Oslo" asks for another place
+        asked -= set(terms(other["name"]))
     nearness = _nearness(session, found, in_part.values())
     lines: list[tuple[tuple[bool, int, float, float], str]] = []
     for one in found:
@@ -622,7 +581,3 @@ def stated_block(stated: Sequence[str]) -> list[Block]:
     text = "\n".join(f"- {line}" for line in stated)
     form = Form(text=text, citations=())
     return [Block(kind="subgraph", heading=STATED, forms=(form,))] if stated else []
-
-
-def _ends(relation: Relation) -> tuple[int, int]:
-    return relation.from_entity_id, relation.to_entity_id

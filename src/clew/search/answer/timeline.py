@@ -44,7 +44,42 @@ def read_timeline(
     Of a period, what overlaps it. At most `limit` entries; where there are more, the latest are
     left out. What has no time is not on a timeline.
     """
-    entries = [*_relations(store, entity_id, as_of), *_passages(store, snapshot, entity_id, as_of)]
+    # The entity's dated passages, at the time that each speaks of, else when it was said.
+    ids = store.entity_chunks(entity_id).tolist()
+    if as_of is not None:
+        known = set(store.chunks_as_of(as_of).tolist())
+        ids = [id_ for id_ in ids if id_ in known]
+    times, said, origins = store.chunk_times(ids), store.published_at(ids), store.provenance(ids)
+    sentences = store.sentences(ids)
+    # Ordinals of the sentences that name an entity by chunk id; -1: the title or a heading.
+    row = snapshot.entity_rows([entity_id]).get(entity_id)
+    found: dict[int, set[int]] = {}
+    for sentence in () if row is None else snapshot.entity_sentences.row(row).tolist():
+        chunk = int(snapshot.sentence_chunk[sentence])
+        ordinal = sentence - int(snapshot.sentence_starts[chunk]) - 1
+        found.setdefault(int(snapshot.chunk_ids[chunk]), set()).add(ordinal)
+    naming = found
+    entries = [
+        *_relations(store, entity_id, as_of),
+        *(
+            [
+                TimelineEntry(
+                    period=period,
+                    text=" ".join(text.split()),
+                    reference=chunk.public_id,
+                    provenance=origins.get(chunk.id),
+                )
+                for chunk in store.chunks(ids)
+                for period, text in _told(
+                    chunk,
+                    sentences.get(chunk.id, ()),
+                    naming.get(chunk.id, set()),
+                    times.get(chunk.id, ()),
+                    chunk.id in said,
+                )
+            ]
+        ),
+    ]
     if period is not None:
         entries = [entry for entry in entries if entry.period.overlaps(period)]
     entries.sort(key=lambda entry: (*_place(entry.period), entry.text, entry.reference))
@@ -75,35 +110,6 @@ def _relations(store: Store, entity_id: int, as_of: datetime | None) -> list[Tim
             )
         )
     return entries
-
-
-def _passages(
-    store: Store, snapshot: Snapshot, entity_id: int, as_of: datetime | None
-) -> list[TimelineEntry]:
-    """The entity's dated passages, at the time that each speaks of, else when it was said."""
-    ids = store.entity_chunks(entity_id).tolist()
-    if as_of is not None:
-        known = set(store.chunks_as_of(as_of).tolist())
-        ids = [id_ for id_ in ids if id_ in known]
-    times, said, origins = store.chunk_times(ids), store.published_at(ids), store.provenance(ids)
-    sentences = store.sentences(ids)
-    naming = _naming_sentences(snapshot, entity_id)
-    return [
-        TimelineEntry(
-            period=period,
-            text=" ".join(text.split()),
-            reference=chunk.public_id,
-            provenance=origins.get(chunk.id),
-        )
-        for chunk in store.chunks(ids)
-        for period, text in _told(
-            chunk,
-            sentences.get(chunk.id, ()),
-            naming.get(chunk.id, set()),
-            times.get(chunk.id, ()),
-            chunk.id in said,
-        )
-    ]
 
 
 def _told(
@@ -143,14 +149,3 @@ def _sentences_about(naming: Set[int], sentences: Sequence[str]) -> Collection[i
         if ordinal in naming or (ordinal - 1 in about and _GOES_ON.match(sentence)):
             about.add(ordinal)
     return about
-
-
-def _naming_sentences(snapshot: Snapshot, entity_id: int) -> dict[int, set[int]]:
-    """Ordinals of the sentences that name an entity by chunk id; -1: the title or a heading."""
-    row = snapshot.entity_rows([entity_id]).get(entity_id)
-    found: dict[int, set[int]] = {}
-    for sentence in () if row is None else snapshot.entity_sentences.row(row).tolist():
-        chunk = int(snapshot.sentence_chunk[sentence])
-        ordinal = sentence - int(snapshot.sentence_starts[chunk]) - 1
-        found.setdefault(int(snapshot.chunk_ids[chunk]), set()).add(ordinal)
-    return found

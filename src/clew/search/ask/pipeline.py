@@ -13,7 +13,7 @@ from clew.errors import ModelError
 from clew.search.answer.answering_sentence import header_end
 from clew.search.ask.prompt import AnswerReply, ReplyReader, answer_request, with_stated
 from clew.search.ask.stepwise import ask_reports
-from clew.search.strategies.temporal import lies_within, moment_of
+from clew.search.strategies.periods import lies_within, moment_of
 from clew.text import find_words, sentences
 from clew.types import Period
 from clew.types.results import (
@@ -29,7 +29,7 @@ from clew.types.results import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from clew.ports.models import LanguageModel, Request
+    from clew.ports.models import LanguageModel
     from clew.settings import LlmSettings
     from clew.types import ContextPart, Hit, SearchResult, StoredChunk
 
@@ -101,26 +101,18 @@ def _in_one(
     """What the model states of the passages, told as it is written, and what went wrong."""
     reader = ReplyReader(result.query, result.hits, tell)
     try:
-        return _ask(result, model, settings, reader), []
+        value = None
+        for reply in model.stream(
+            answer_request(result.query, result.hits, settings, result.context.parts)
+        ):
+            if isinstance(reply, str):
+                reader.feed(reply)
+            else:
+                value = reply.value
+        assert isinstance(value, AnswerReply)
+        return reader.finish(value), []
     except ModelError as error:
         return reader.broken_off(), [str(error)]
-
-
-def _ask(
-    result: SearchResult, model: LanguageModel, settings: LlmSettings, reader: ReplyReader
-) -> tuple[AnswerStatement, ...]:
-    value = None
-    for reply in model.stream(_request(result, settings)):
-        if isinstance(reply, str):
-            reader.feed(reply)
-        else:
-            value = reply.value
-    assert isinstance(value, AnswerReply)
-    return reader.finish(value)
-
-
-def _request(result: SearchResult, settings: LlmSettings) -> Request:
-    return answer_request(result.query, result.hits, settings, result.context.parts)
 
 
 def _without_model(result: SearchResult, tell: Tell, began: float, notes: Sequence[str]) -> Answer:
@@ -130,18 +122,18 @@ def _without_model(result: SearchResult, tell: Tell, began: float, notes: Sequen
         statements = tuple(_overview(result))
     elif result.reached:
         least = max(LEAST_LIKELY, _NEAR_BEST * (result.confidence or 0.0))
-        likely = (n for n, hit in enumerate(result.hits, 1) if _may_answer(hit, least))
+        # Whether it is as likely; what was not judged, or is of an earlier text, may be.
+        likely = (
+            n
+            for n, hit in enumerate(result.hits, 1)
+            if (hit.confidence is None or hit.confidence >= least or bool(hit.chunk.version))
+        )
         quoted = (_quoted(number, result.hits[number - 1]) for number in likely)
         statements = tuple(islice(filter(None, quoted), 1))
     if result.reached and not statements:
         notes = [*notes, PASSAGES_ALONE]
     tell("\n".join(s.marked for s in statements) or DO_NOT_SAY)
     return _made(result, statements, began, notes=notes)
-
-
-def _may_answer(hit: Hit, least: float) -> bool:
-    """Whether it is as likely; what was not judged, or is of an earlier text, may be."""
-    return hit.confidence is None or hit.confidence >= least or bool(hit.chunk.version)
 
 
 def _quoted(number: int, hit: Hit, *, or_opening: bool = False) -> AnswerStatement | None:

@@ -230,7 +230,11 @@ class ReplyReader:
         except (ValidationError, KeyError, TypeError):
             return
         if find_quotations(quotes, self._hits):
-            self._tell_up_to(statement_text(_settled(text)))
+            # What more words will not change: neither the last word, nor what may become a
+            # citation.
+            whole = text.rpartition(" ")[0]
+            opened, closed = (max(map(whole.rfind, marks)) for marks in (OPENING, CLOSING))
+            self._tell_up_to(statement_text(whole if closed >= opened else whole[:opened]))
 
     def _end(self, stated: Stated) -> None:
         quotations: tuple[Quotation, ...] = find_quotations(stated.quotes, self._hits)
@@ -245,13 +249,6 @@ class ReplyReader:
         if text.startswith(self._told) and len(text) > len(self._told):
             self._tell(text[len(self._told) :])
             self._told = text
-
-
-def _settled(text: str) -> str:
-    """What more words will not change: neither the last word, nor what may become a citation."""
-    whole = text.rpartition(" ")[0]
-    opened, closed = (max(map(whole.rfind, marks)) for marks in (OPENING, CLOSING))
-    return whole if closed >= opened else whole[:opened]
 
 
 # What was stated by hand as a source of an answer: no passage says it.

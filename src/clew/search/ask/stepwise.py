@@ -126,7 +126,9 @@ def search_in_steps(
         for part in parts[: steps - 1]:
             searches.add(_short(part))
         while model is not None and len(searches.asked) < steps:
-            missing = _missing(question, searches.hits(), model, settings)
+            value = model.reply(_missing_request(question, searches.hits(), settings)).value
+            assert isinstance(value, Missing)
+            missing = value
             if missing.enough or not searches.add(_short(missing.question)):
                 break
     except ModelError as error:
@@ -163,14 +165,6 @@ def _plan_request(question: str) -> Request:
         schema=Plan,
         subject=question,
     )
-
-
-def _missing(
-    question: str, hits: Sequence[Hit], model: LanguageModel, settings: LlmSettings
-) -> Missing:
-    value = model.reply(_missing_request(question, hits, settings)).value
-    assert isinstance(value, Missing)
-    return value
 
 
 def _missing_request(question: str, hits: Sequence[Hit], settings: LlmSettings) -> Request:

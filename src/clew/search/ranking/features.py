@@ -124,17 +124,44 @@ def gather(
     bridges = find_bridges(analysis, snapshot, coverage, signals.prior, channels.allowed)
     walks = personalized_pagerank(analysis, bridges, snapshot, signals.prior, channels.allowed)
     onward = look_onward(analysis, snapshot, coverage, walks)
-    rows = _candidates(signals, walks, _about(onward, snapshot, signals.prior, channels.allowed))
+    # Passages about the best of the entities, and of several about one the best by themselves.
+    entries, owner = snapshot.entity_passages.entries(onward.entities)
+    about = snapshot.entity_about[entries]
+    passages = snapshot.entity_passages.items[entries[about]]
+    values = RowValues.highest(
+        passages, onward.scores[owner[about]] * (1 + signals.prior[passages])
+    )
+    rows = _candidates(signals, walks, values.among(channels.allowed).best(FROM_ONWARD).rows)
     incidence = Incidence(snapshot, rows)
     by_itself = _by_itself(analysis, snapshot, signals, rows, reader)
     by_words = word_features(analysis, snapshot, coverage, rows)
     place = incidence.place(by_itself["vector"] + by_words["cover"])
+    # Shares of what all seeds would weigh if every one of them were trusted.
+    weight = np.zeros(len(snapshot.entity_ids), np.float32)
+    weight[[seed.row for seed in analysis.seeds]] = [seed.weight for seed in analysis.seeds]
+    shares = weight[incidence.entity] / (sum(seed.idf for seed in analysis.seeds) or 1.0)
+    # The best bridge that leads from another passage to the candidate.
+    scores = _led_to(bridges, snapshot, incidence)
+    rare = scores * snapshot.entity_rarity[incidence.entity]
     columns = (
         by_itself
         | by_words
         | _by_walks(walks, snapshot, rows)
-        | _by_seeds(analysis, snapshot, incidence, place)
-        | _by_bridges(bridges, snapshot, incidence, place)
+        | (
+            {
+                "seeds_share": incidence.total(shares),
+                "seeds_about_share": incidence.total(shares * incidence.about),
+                "seeds_best": incidence.highest(shares),
+                "seeds_place": incidence.highest(shares * place),
+            }
+        )
+        | (
+            {
+                "bridge": incidence.highest(scores),
+                "bridge_rare": incidence.highest(rare),
+                "bridge_place": incidence.highest(rare * place),
+            }
+        )
         | _by_onward(onward, snapshot, incidence, place)
         | _by_question(analysis, snapshot, coverage, len(rows))
     )
@@ -149,17 +176,6 @@ def look_onward(
     followed = best(walks.everything, FOLLOWED)
     passages, values = walks.passages[followed.rows], np.sqrt(followed.scores)
     return find_onward(analysis, snapshot, coverage, passages, values)
-
-
-def _about(
-    onward: Bridges, snapshot: Snapshot, prior: RowValues, allowed: NDArray[np.bool_] | None
-) -> Ints:
-    """Passages about the best of the entities, and of several about one the best by themselves."""
-    entries, owner = snapshot.entity_passages.entries(onward.entities)
-    about = snapshot.entity_about[entries]
-    passages = snapshot.entity_passages.items[entries[about]]
-    values = RowValues.highest(passages, onward.scores[owner[about]] * (1 + prior[passages]))
-    return values.among(allowed).best(FROM_ONWARD).rows
 
 
 def _candidates(signals: FirstStageFeatures, walks: PageRankScores, onward: Ints) -> Ints:
@@ -209,16 +225,14 @@ def _by_itself(
     columns: Columns = {"prior": signals.prior[rows]}
     for name, (value, ranking) in values.items():
         columns[name] = value
-        columns[f"{name}_share"] = value / (_first(ranking) or 1.0)
+        columns[f"{name}_share"] = value / (
+            (float(ranking.scores[0]) if len(ranking.scores) else 0.0) or 1.0
+        )
         columns[f"{name}_rank"] = ranking.reciprocal()[rows]
         columns[f"{name}_lead"] = lead(columns[f"{name}_share"])
     for name, fusion in (("hybrid", signals.hybrid), ("fused", signals.fused)):
         columns[f"{name}_rank"] = fusion.best().reciprocal()[rows]
     return columns
-
-
-def _first(ranking: Ranked) -> float:
-    return float(ranking.scores[0]) if len(ranking.scores) else 0.0
 
 
 def _by_walks(walks: PageRankScores, snapshot: Snapshot, rows: Ints) -> Columns:
@@ -236,34 +250,6 @@ def _by_walks(walks: PageRankScores, snapshot: Snapshot, rows: Ints) -> Columns:
             columns[column] = np.zeros(len(rows), np.float32)
             columns[column][visited] = of_passage[places[visited]]
     return columns
-
-
-def _by_seeds(
-    analysis: Analysis, snapshot: Snapshot, incidence: Incidence, place: Floats
-) -> Columns:
-    """Shares of what all seeds would weigh if every one of them were trusted."""
-    weight = np.zeros(len(snapshot.entity_ids), np.float32)
-    weight[[seed.row for seed in analysis.seeds]] = [seed.weight for seed in analysis.seeds]
-    shares = weight[incidence.entity] / (sum(seed.idf for seed in analysis.seeds) or 1.0)
-    return {
-        "seeds_share": incidence.total(shares),
-        "seeds_about_share": incidence.total(shares * incidence.about),
-        "seeds_best": incidence.highest(shares),
-        "seeds_place": incidence.highest(shares * place),
-    }
-
-
-def _by_bridges(
-    bridges: Bridges, snapshot: Snapshot, incidence: Incidence, place: Floats
-) -> Columns:
-    """The best bridge that leads from another passage to the candidate."""
-    scores = _led_to(bridges, snapshot, incidence)
-    rare = scores * snapshot.entity_rarity[incidence.entity]
-    return {
-        "bridge": incidence.highest(scores),
-        "bridge_rare": incidence.highest(rare),
-        "bridge_place": incidence.highest(rare * place),
-    }
 
 
 def _by_onward(onward: Bridges, snapshot: Snapshot, incidence: Incidence, place: Floats) -> Columns:
@@ -329,20 +315,25 @@ def pairwise_features(
     remainders = _by_remainders(evidence, vectors, masks, order)
     ties = _tie(evidence, snapshot, order[:PARTNERS])
     likeness = cosines(vectors, vectors[order[:PARTNERS]])
+    rank = np.empty(len(order), np.float32)
+    rank[order] = np.arange(len(order))
+    # (n,) mean likeness to the three of the best five that are most like the candidate.
+    nearest = np.sort(np.where(ties.other[:, :5], likeness[:, :5], -1), axis=1)[:, ::-1][:, :3]
+    support: Floats = nearest.mean(axis=1).astype(np.float32)
     columns = (
-        _by_first(first_scores, order)
+        (
+            {
+                "first": first_scores,
+                "first_rank": rank,
+                "first_gap": first_scores[order[0]] - first_scores,
+            }
+        )
         | remainders
         | _by_links(ties, remainders["residual_1"] + remainders["open_1"])
         | _by_pairs(evidence, vectors, masks, ties, likeness, first_scores)
-        | {"support": _support(likeness[:, :5], ties.other[:, :5])}
+        | {"support": support}
     )
     return np.stack([columns[name] for name in SECOND_FEATURES], axis=1).astype(np.float32)
-
-
-def _by_first(scores: Floats, order: Ints) -> Columns:
-    rank = np.empty(len(order), np.float32)
-    rank[order] = np.arange(len(order))
-    return {"first": scores, "first_rank": rank, "first_gap": scores[order[0]] - scores}
 
 
 @dataclass(frozen=True, slots=True)
@@ -495,13 +486,6 @@ def remainder(
             cosines(vectors[judged], vectors[used]).max(axis=1),
         ]
     )
-
-
-def _support(likeness: Floats, other: NDArray[np.bool_]) -> Floats:
-    """(n,) mean likeness to the three of the best five that are most like the candidate."""
-    nearest = np.sort(np.where(other, likeness, -1), axis=1)[:, ::-1][:, :3]
-    support: Floats = nearest.mean(axis=1).astype(np.float32)
-    return support
 
 
 # How well each passage answers by itself: by its vector and its words, alone and in its window.

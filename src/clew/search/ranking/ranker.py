@@ -302,7 +302,13 @@ def find_second_hop(
     first = int(evidence.rows[best])
     if _holds_the_asked(evidence, snapshot, first):
         return None
-    fitting = others[_says_the_rest(evidence, vectors, best, others)]
+    # (n,) whether each of the others holds less of the question, and some of what is open.
+    masks = evidence.coverage.passages(evidence.rows)
+    near, words, _ = remainder(evidence, vectors, masks, np.array([best]), others)
+    names = evidence.matrix[:, FEATURES.index("cover_marked")]
+    held, less = (names, FEWER_NAMES) if names[best] else (_cover(evidence), FEWER_WORDS)
+    fewer = held[others] < held[best] - less
+    fitting = others[np.flatnonzero(fewer & ((words >= OPEN_WORDS) | (near >= OPEN_MEANING)))]
     ties = _ties(evidence, snapshot, first) if len(fitting) else {}
     led_to = {p for entity in ties for p in snapshot.entity_passages.row(entity).tolist()} - {first}
     for place in fitting.tolist():
@@ -323,16 +329,6 @@ def _holds_the_asked(evidence: Evidence, snapshot: Snapshot, passage: int) -> bo
     if not words or len(rows) < len(set(words)):
         return False
     return all(passage in snapshot.sentence_chunk[snapshot.postings.row(row)] for row in rows)
-
-
-def _says_the_rest(evidence: Evidence, vectors: Vectors, best: int, others: Ints) -> Ints:
-    """(n,) whether each of the others holds less of the question, and some of what is open."""
-    masks = evidence.coverage.passages(evidence.rows)
-    near, words, _ = remainder(evidence, vectors, masks, np.array([best]), others)
-    names = evidence.matrix[:, FEATURES.index("cover_marked")]
-    held, less = (names, FEWER_NAMES) if names[best] else (_cover(evidence), FEWER_WORDS)
-    fewer = held[others] < held[best] - less
-    return np.flatnonzero(fewer & ((words >= OPEN_WORDS) | (near >= OPEN_MEANING)))
 
 
 def _cover(evidence: Evidence) -> Floats:

@@ -81,7 +81,11 @@ def rerank(
         scores = _score(reranker, question, [texts[i] for i in head.ids.tolist()])
     except (ModelError, MissingExtraError) as error:
         return ranking, (f"not reranked: {error}",)
-    return _mix(head, scores, weight).then(ranking), ()
+    mixed = weight * standard_units(log_odds(scores))
+    mixed += (1 - weight) * standard_units(head.scores)
+    order = np.argsort(-mixed, kind="stable")
+    between_0_and_1 = 1 / (1 + np.exp(-mixed[order]))
+    return Ranking(head.ids[order], between_0_and_1.astype(np.float32)).then(ranking), ()
 
 
 def _score(reranker: Reranker, question: str, texts: Sequence[str]) -> Scores:
@@ -94,14 +98,6 @@ def _score(reranker: Reranker, question: str, texts: Sequence[str]) -> Scores:
             "numbers. Choose another model with the setting rerank.model"
         )
     return scores
-
-
-def _mix(head: Ranking, scores: Scores, weight: float) -> Ranking:
-    mixed = weight * standard_units(log_odds(scores))
-    mixed += (1 - weight) * standard_units(head.scores)
-    order = np.argsort(-mixed, kind="stable")
-    between_0_and_1 = 1 / (1 + np.exp(-mixed[order]))
-    return Ranking(head.ids[order], between_0_and_1.astype(np.float32))
 
 
 # What a language model is shown of the best passages: their texts, and what leads to them.
@@ -321,6 +317,14 @@ def _importance(session: QuerySession, chunks: Sequence[StoredChunk | None]) -> 
 _SECONDS_A_DAY = 86_400.0
 
 
+def by_usage(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
+    """The result with the usage of its passages mixed in, by the settings."""
+    used = session.resources.store.usage(found.ranking.ids.tolist())
+    settings = session.resources.settings.usage
+    ranking = apply_usage(found.ranking, used, session.options.now, settings)
+    return replace(found, ranking=ranking)
+
+
 def apply_usage(
     ranking: Ranking, usage: Mapping[int, Use], now: datetime, settings: UsageSettings
 ) -> Ranking:
@@ -342,15 +346,11 @@ def apply_usage(
         return ranking
     useful = np.zeros(len(ranking.ids))
     uses = [usage[chunk_id] for chunk_id in ranking.ids[used].tolist()]
-    useful[used] = _usefulness(uses, now, settings.half_life_days)
+    # (n,) above 0 to 1: the mean of recency and frequency.
+    ages = np.array([max((now - last).total_seconds(), 0.0) for _, last in uses])
+    recency = 0.5 ** (ages / _SECONDS_A_DAY / settings.half_life_days)
+    counts = np.log1p([count for count, _ in uses])
+    useful[used] = (recency + counts / counts.max()) / 2
     mixed = (1 - settings.weight) * min_max(ranking.scores) + settings.weight * useful
     order = np.argsort(-mixed, kind="stable")
     return Ranking(ranking.ids[order], mixed[order].astype(np.float32))
-
-
-def _usefulness(uses: Sequence[Use], now: datetime, half_life_days: float) -> NDArray[np.float64]:
-    """(n,) above 0 to 1: the mean of recency and frequency."""
-    ages = np.array([max((now - last).total_seconds(), 0.0) for _, last in uses])
-    recency = 0.5 ** (ages / _SECONDS_A_DAY / half_life_days)
-    counts = np.log1p([count for count, _ in uses])
-    return (recency + counts / counts.max()) / 2

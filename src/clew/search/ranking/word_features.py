@@ -131,7 +131,11 @@ def _in_a_row(
     hit &= whole
     held = np.zeros((size, len(runs)), np.float32)
     held[owner[:last][hit], at[hit]] = 1
-    weights = _weights(runs, length, idf)
+    weights = np.zeros(len(runs), np.float32)
+    for _ in range(length):
+        runs, place = np.divmod(runs, max(len(idf), 1))
+        weights += idf[place]
+    weights = weights
     shares[:] = held @ weights / (weights.sum() or 1.0)
     return shares
 
@@ -143,14 +147,6 @@ def _runs(places: Ints, length: int, base: int) -> Ints:
     for step in range(length):
         total = total * base + places[step : last + step]
     return total
-
-
-def _weights(runs: Ints, length: int, idf: Floats) -> Floats:
-    weights = np.zeros(len(runs), np.float32)
-    for _ in range(length):
-        runs, place = np.divmod(runs, max(len(idf), 1))
-        weights += idf[place]
-    return weights
 
 
 # BM25 of the passages around a question, and of their windows.
@@ -177,12 +173,21 @@ def keyword_scores(
     order = np.argsort(sizes, kind="stable")
     is_read = np.zeros(len(order), dtype=bool)
     is_read[order] = np.cumsum(sizes[order]) <= READ
-    rows, counts = _by_postings(analysis, snapshot, is_read)
+    # The passages that hold a term that is read (sorted), and counts (t, n) of these terms.
+    entries, term = snapshot.postings.entries(analysis.term_rows[is_read])
+    rows, place = numbered(snapshot.sentence_chunk[snapshot.postings.items[entries]], snapshot.size)
+    places = np.flatnonzero(is_read)[term] * len(rows) + place
+    rows, counts = rows, _counts(places, snapshot.term_counts[entries], len(is_read), len(rows))
     if not is_read.all():
         words = _words(analysis, snapshot, rows, counts)
         chosen = np.concatenate([words.best(CHOSEN).rows, found])
         rows = _with_neighbours(snapshot, distinct(chosen))
-        counts = _by_words(analysis, snapshot, rows)
+        # (t, n) the same of all terms, from what the passages say.
+        sentences, owner = sentences_by_owner(snapshot, rows)
+        sentence, term = find_terms_in(snapshot, analysis.term_rows, sentences)
+        counts = _counts(
+            term * len(rows) + owner[sentence], None, len(analysis.term_rows), len(rows)
+        )
     words = _words(analysis, snapshot, rows, counts)
     windows = words
     if snapshot.has_neighbours:
@@ -190,23 +195,6 @@ def keyword_scores(
         mean = snapshot.window_words / max(snapshot.chunks, 1)
         windows = RowValues(near, _bm25(total, lengths, mean, analysis.term_idf))
     return words.among(allowed), windows.among(allowed)
-
-
-def _by_postings(
-    analysis: Analysis, snapshot: Snapshot, is_read: NDArray[np.bool_]
-) -> tuple[Ints, Floats]:
-    """The passages that hold a term that is read (sorted), and counts (t, n) of these terms."""
-    entries, term = snapshot.postings.entries(analysis.term_rows[is_read])
-    rows, place = numbered(snapshot.sentence_chunk[snapshot.postings.items[entries]], snapshot.size)
-    places = np.flatnonzero(is_read)[term] * len(rows) + place
-    return rows, _counts(places, snapshot.term_counts[entries], len(is_read), len(rows))
-
-
-def _by_words(analysis: Analysis, snapshot: Snapshot, rows: Ints) -> Floats:
-    """(t, n) the same of all terms, from what the passages say."""
-    sentences, owner = sentences_by_owner(snapshot, rows)
-    sentence, term = find_terms_in(snapshot, analysis.term_rows, sentences)
-    return _counts(term * len(rows) + owner[sentence], None, len(analysis.term_rows), len(rows))
 
 
 def _counts(places: Ints, weights: Floats | None, terms: int, passages: int) -> Floats:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from clew.search.answer.blocks import RetrievalResult
-    from clew.search.retrieval.channels import Ranking
     from clew.search.session import QuerySession
     from clew.types import NamedDocument, StoredChunk
 
@@ -127,9 +126,10 @@ def _identifiers(words: Sequence[str]) -> Iterator[ExactName]:
 
 def exact_first(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
     """The same passages, behind those that the question names exactly (`exact` in the scores)."""
+    places = {id_: place for place, id_ in enumerate(found.ranking.ids.tolist())}
     with session.timings.step("exact"):
-        listed = [*by_author(session, found.ranking)] or [*in_folder(session, found.ranking)]
-        leading = listed or [*_named(session, found.ranking), *_quoting(session, found.ranking)]
+        leading = _listed(session, places)
+        leading = leading or [*_named(session, places), *_quoting(session, places)]
     ids = np.array(list(dict.fromkeys(leading)), dtype=np.int64)
     if not len(ids):
         return found
@@ -140,35 +140,29 @@ def exact_first(session: QuerySession, found: RetrievalResult) -> RetrievalResul
     )
 
 
-def _named(session: QuerySession, ranking: Ranking) -> Iterator[int]:
+def _named(session: QuerySession, places: dict[int, int]) -> Iterator[int]:
     """The best passage of each document that the question names."""
-    names = [*exact_names(session.question), *_titles_with_numbers(session)]
-    if not names:
-        return
-    documents = session.resources.store.named_documents([name.key for name in names])
-    places = {id_: place for place, id_ in enumerate(ranking.ids.tolist())}
-    for name in names if documents else ():
-        said = set(terms(name.text))
-        others = [term for term in question_terms(session.question) if term not in said]
-        bearing = [(d, _allowed(session, d)) for d in documents if name.names(d)]
-        there = [(d, ids) for d, ids in bearing if ids]
-        for _, ids in _meant(there, others, places)[:MAX_LEADING]:
-            yield _best(session, ids, others, places)
-
-
-def _titles_with_numbers(session: QuerySession) -> Iterator[ExactName]:
-    """The titles in which a number of the question stands, where they are few."""
+    names = exact_names(session.question)
+    # The titles in which a number of the question stands, where they are few.
     for number in numbers(session.question):
         chunks = _holding(session, number, {}, in_text=stands_in)
         titles = {c.title for c in chunks if stands_in(fold(c.title), fold(number))}
         if len(titles) <= MAX_LEADING:
-            yield from (ExactName(number, name_key(title), "") for title in sorted(titles))
-
-
-def _allowed(session: QuerySession, document: NamedDocument) -> list[int]:
-    ids = np.array(document.chunk_ids, dtype=np.int64)
-    allowed: list[int] = ids[session.allows(ids)].tolist()
-    return allowed
+            names += [ExactName(number, name_key(title), "") for title in sorted(titles)]
+    documents = (
+        session.resources.store.named_documents([name.key for name in names]) if names else ()
+    )
+    for name in names if documents else ():
+        said = set(terms(name.text))
+        others = [term for term in question_terms(session.question) if term not in said]
+        bearing = []
+        for document in documents:
+            held = np.array(document.chunk_ids, dtype=np.int64)
+            allowed: list[int] = held[session.allows(held)].tolist()
+            if allowed and name.names(document):
+                bearing.append((document, allowed))
+        for _, ids in _meant(bearing, others, places)[:MAX_LEADING]:
+            yield _best(session, ids, others, places)
 
 
 def _meant(
@@ -197,13 +191,12 @@ def _best(
     return int(found[0]) if len(found) else ids[0]
 
 
-def _quoting(session: QuerySession, ranking: Ranking) -> Iterator[int]:
+def _quoting(session: QuerySession, places: dict[int, int]) -> Iterator[int]:
     """Passages that hold what the question quotes: all where it asks for nothing else, else one.
 
     Of those that hold a number the best, where they are few: else it tells nothing apart. Numbers
     of a date are none.
     """
-    places = {id_: place for place, id_ in enumerate(ranking.ids.tolist())}
     phrases = quoted_phrases(session.question)
     said = {term for phrase in phrases for term in terms(phrase)}
     alone = all(term in said for term in question_terms(session.question))
@@ -239,7 +232,52 @@ def stands_in(text: str, number: str) -> bool:
     return re.search(rf"(?<![\w.-]){re.escape(number)}(?![\w-]|\.\w)", text) is not None
 
 
-# Documents by who wrote them: "which files did Marta write?", "papers by Ada Quill".
+# Documents by who wrote them ("which files did Marta write?"), or by the folder that they lie in
+# ("latest minutes"): what a file is (minutes, a recipe, an invoice) is often said by that alone.
+
+
+def _listed(session: QuerySession, places: dict[int, int]) -> list[int]:
+    """The best passage of each document by the author, or in the folder, that is asked for.
+
+    Of the newest of a folder, the first passage of each, the newest first. At most `limit`.
+    """
+    store = session.resources.store
+    for condition, is_meant, newest in _listings(session.question):
+        ids = store.matching_chunks([condition])
+        allowed: list[int] = ids[session.allows(ids)].tolist()
+        if newest:
+            said = store.published_at(allowed)
+            allowed = sorted(said, key=lambda id_: (-said[id_].timestamp(), id_)) or allowed
+        else:
+            allowed.sort(key=lambda id_: (places.get(id_, len(places)), id_))
+        first: dict[str, int] = {}
+        for chunk in store.chunks(allowed):
+            if len(first) < session.options.limit and is_meant(chunk):
+                first.setdefault(chunk.document_id, chunk.id)
+        if first:
+            return list(first.values())
+    return []
+
+
+def _listings(question: str) -> Iterator[tuple[Condition, Callable[[StoredChunk], bool], bool]]:
+    """What finds passages, which of them are meant, and whether the newest of them are."""
+    if author := asked_author(question):
+        by = Condition("author", "~", f"*{literal(author)}*")
+        yield by, lambda chunk: _is_by(author, chunk.metadata["author"]), False
+    if folder := terms(asked_folder(question)):
+        found = _folder_pattern().match(one_line(question))
+        within = Condition("path", "~", f"{literal(folder[0])}*/**")
+        yield within, lambda chunk: _lies_in(chunk.source, folder), bool(found and found["newest"])
+
+
+def _is_by(name: str, author: object) -> bool:
+    """Whether the name's words are whole words of the author, or of one of several."""
+    authors = author if isinstance(author, (list, tuple)) else [author]
+    return any(set(words(name)) <= set(words(str(one))) for one in authors)
+
+
+def _lies_in(source: str, name: list[str]) -> bool:
+    return any(terms(part) == name for part in PurePath(source.split("#")[0]).parts[:-1])
 
 
 MAX_NAME = 4
@@ -265,14 +303,16 @@ _AUXILIARY = re.compile(r"^(?:were|was|are|is|by|written|authored|sent)\b", re.I
 
 
 @cache
-def _asked() -> re.Pattern[str]:
+def _author_pattern() -> re.Pattern[str]:
     return re.compile(_ASKED, re.IGNORECASE)  # which takes longer than to look for a word
 
 
 def asked_author(question: str) -> str:
     """The name of whom the question asks the documents of; empty where it does not."""
     said = one_line(question).lower()
-    matches = _asked().finditer(one_line(question)) if any(w in said for w in _SAYING) else ()
+    matches = (
+        _author_pattern().finditer(one_line(question)) if any(w in said for w in _SAYING) else ()
+    )
     for found in matches:
         name = next(filter(None, found.groups()), "")
         if name and not _AUXILIARY.match(name):
@@ -284,82 +324,24 @@ def asks_author_alone(question: str) -> bool:
     """Whether it asks for the documents of somebody, on whatever they are."""
     if not asked_author(question):
         return False
-    return not question_terms(_asked().sub(" ", one_line(question)))
+    return not question_terms(_author_pattern().sub(" ", one_line(question)))
 
 
-def by_author(session: QuerySession, ranking: Ranking) -> Iterator[int]:
-    """The best passage of each document whose metadata name that author, best first."""
-    name, store = asked_author(session.question), session.resources.store
-    if not name:
-        return
-    ids = store.matching_chunks([Condition("author", "~", f"*{literal(name)}*")])
-    ids = ids[session.allows(ids)]
-    places = {id_: place for place, id_ in enumerate(ranking.ids.tolist())}
-    ordered = sorted(ids.tolist(), key=lambda id_: (places.get(id_, len(places)), id_))
-    yield from first_of_each(session, ordered, lambda c: _is_by(name, c.metadata["author"]))
-
-
-def first_of_each(
-    session: QuerySession, ids: Sequence[int], meant: Callable[[StoredChunk], bool]
-) -> Iterator[int]:
-    """The first passage of each document that is meant, as many as are wanted."""
-    seen: set[str] = set()
-    for chunk in session.resources.store.chunks(ids):
-        if chunk.document_id not in seen and meant(chunk):
-            seen.add(chunk.document_id)
-            yield chunk.id
-        if len(seen) >= session.options.limit:
-            return
-
-
-def _is_by(name: str, author: object) -> bool:
-    """Whether the name's words are whole words of the author, or of one of several."""
-    authors = author if isinstance(author, (list, tuple)) else [author]
-    return any(set(words(name)) <= set(words(str(one))) for one in authors)
-
-
-# Documents by the folder that they lie in: "latest minutes", "overview of the recipes".
-#
-# What a file is (minutes, a recipe, an invoice) is often said by its folder alone.
-
-
-_NAME_ASKED_FOLDER = r"(?P<{}>[^\W\d]\w*(?:[ -]\w+){{0,2}})"
+_FOLDER = r"(?P<{}>[^\W\d]\w*(?:[ -]\w+){{0,2}})"
 _LEADING = r"^\W*(?:(?:please|give|show|tell|list|find|me|us|what|which|is|are|the|our|my) )*"
-_NEWEST = rf"(?:latest|newest|most recent|last) {_NAME_ASKED_FOLDER.format('newest')}"
+_NEWEST = rf"(?:latest|newest|most recent|last) {_FOLDER.format('newest')}"
 _WHOLE = (
     r"(?:(?:an? )?(?:(?:short|brief|quick) )?(?:overview|summary|list) (?:of|over)"
-    rf"|summari[sz]e|list) (?:(?:all|of|the|our|my|these) )*{_NAME_ASKED_FOLDER.format('whole')}"
+    rf"|summari[sz]e|list) (?:(?:all|of|the|our|my|these) )*{_FOLDER.format('whole')}"
 )
 
 
 @cache
-def _asked_asked_folder() -> re.Pattern[str]:
+def _folder_pattern() -> re.Pattern[str]:
     return re.compile(rf"{_LEADING}(?:{_NEWEST}|{_WHOLE})\W*$", re.IGNORECASE)
 
 
 def asked_folder(question: str) -> str:
     """What may be the name of a folder whose documents are asked for; empty where none are."""
-    found = _asked_asked_folder().match(one_line(question))
+    found = _folder_pattern().match(one_line(question))
     return (found["newest"] or found["whole"]) if found else ""
-
-
-def in_folder(session: QuerySession, ranking: Ranking) -> Iterator[int]:
-    """The best passage of each document in the folder of that name, or the first of the newest."""
-    found, store = _asked_asked_folder().match(one_line(session.question)), session.resources.store
-    name = terms(asked_folder(session.question))
-    if not found or not name:
-        return
-    ids = store.matching_chunks([Condition("path", "~", f"{literal(name[0])}*/**")])
-    ids = ids[session.allows(ids)]
-    places = {id_: place for place, id_ in enumerate(ranking.ids.tolist())}
-    if found["newest"]:
-        said = store.published_at(ids.tolist())
-        newest = sorted(said, key=lambda id_: (-said[id_].timestamp(), id_))
-        ordered = newest or ids.tolist()
-    else:
-        ordered = sorted(ids.tolist(), key=lambda id_: (places.get(id_, len(places)), id_))
-    yield from first_of_each(session, ordered, lambda chunk: _lies_in(chunk.source, name))
-
-
-def _lies_in(source: str, name: list[str]) -> bool:
-    return any(terms(part) == name for part in PurePath(source.split("#")[0]).parts[:-1])

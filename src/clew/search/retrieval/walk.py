@@ -161,7 +161,15 @@ def personalized_pagerank(
 ) -> PageRankScores:
     """Personalised PageRank among the passages of seeds and bridges and the best by themselves."""
     seeds = np.array([seed.row for seed in analysis.seeds], dtype=np.int64)
-    passages = _around(np.concatenate([seeds, bridges.entities]), snapshot, prior, allowed)
+    # Rows (sorted) of passages with a prior, and of those that hold the entities.
+    near = [prior.rows[prior.values > 0]]
+    best = prior.best(len(prior.rows)).rows
+    for entity in np.concatenate([seeds, bridges.entities]):
+        there = snapshot.entity_passages.row(entity)
+        if allowed is not None:
+            there = there[allowed[there]]
+        near.append(_best_of(there, best))
+    passages = distinct(np.concatenate(near))
     graph = local_graph(snapshot, passages)
     # Both on one scale: 1 for a trusted seed, or a perfect bridge, of one passage.
     by_weight = np.array([seed.weight for seed in analysis.seeds], np.float32)
@@ -183,20 +191,6 @@ def personalized_pagerank(
     asked = by_seeds + PRIOR_SHARE * by_prior
     values = (asked + BRIDGE_SHARE * by_bridges, by_seeds, by_bridges, asked, visits[:, 3])
     return PageRankScores(passages, *(_relative(value) for value in values))
-
-
-def _around(
-    entities: Ints, snapshot: Snapshot, prior: RowValues, allowed: NDArray[np.bool_] | None
-) -> Ints:
-    """Rows (sorted) of passages with a prior, and of those that hold the entities."""
-    near = [prior.rows[prior.values > 0]]
-    best = prior.best(len(prior.rows)).rows
-    for entity in entities:
-        there = snapshot.entity_passages.row(entity)
-        if allowed is not None:
-            there = there[allowed[there]]
-        near.append(_best_of(there, best))
-    return distinct(np.concatenate(near))
 
 
 def _best_of(passages: Ints, best: Ints) -> Ints:
@@ -254,7 +248,10 @@ class Coverage:
         self._masks: Masks = np.zeros(snapshot.sentences, np.uint64)
         self._is_read = np.zeros(snapshot.sentences, bool)
         self._of_sentences: dict[int, Floats] = {}
-        self.named = _named_terms(analysis, snapshot)
+        keys = (question_terms(seed.key, analysis.languages) for seed in analysis.seeds)
+        named = snapshot.term_rows([term for found in keys for term in found])
+        bits = np.flatnonzero(np.isin(analysis.term_rows, named)).tolist()
+        self.named = np.uint64(sum(1 << bit for bit in bits))
         """The bits of terms that belong to a seed's name."""
         self.named_share = float(self.share(np.array([self.named]))[0])
         """Share of the question's idf that those terms hold, 0 to 1."""
@@ -319,13 +316,6 @@ class Coverage:
         starts = self._snapshot.sentence_starts
         said: Ints = entries[starts[self._snapshot.sentence_chunk[entries]] != entries]
         return said
-
-
-def _named_terms(analysis: Analysis, snapshot: Snapshot) -> np.uint64:
-    keys = (question_terms(seed.key, analysis.languages) for seed in analysis.seeds)
-    named = snapshot.term_rows([term for found in keys for term in found])
-    bits = np.flatnonzero(np.isin(analysis.term_rows, named)).tolist()
-    return np.uint64(sum(1 << bit for bit in bits))
 
 
 def find_bridges(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from clew.search.retrieval.channels import (
 )
 from clew.search.strategies.hierarchy import asked_sections, rank_parents
 from clew.search.strategies.look_up import holding_all_first
-from clew.search.strategies.temporal import in_period
+from clew.search.strategies.periods import in_period
 from clew.text import entity_key, terms
 from clew.types import Fusion
 from clew.types.results import LEAST_LIKELY
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from clew.search.session import QuerySession
     from clew.types import Ids
 
-    Strategy = Callable[[QuerySession], RetrievalResult]
+    Find = Callable[[QuerySession], RetrievalResult]
 
 
 FROM_EACH_SIDE = 2
@@ -133,7 +133,7 @@ def local(session: QuerySession) -> RetrievalResult:
 
 def weighted(session: QuerySession) -> RetrievalResult:
     """Meaning, distance in the graph and time, each with its weight."""
-    from clew.search.strategies.temporal import rank_weighted
+    from clew.search.strategies.periods import rank_weighted
 
     return rank_weighted(session)
 
@@ -145,37 +145,38 @@ def drift(session: QuerySession) -> RetrievalResult:
     return drift(session)
 
 
+EVERYWHERE = frozenset({"passages", "exact", "parents"})
+"""What strategies find among which passages of earlier versions have a place: not overviews."""
+
+
+class Strategy(NamedTuple):
+    """A line of the table."""
+
+    find: Find
+    finds: Literal["passages", "exact", "parents", "overview"]
+    """Passages that answer, those that the question names exactly first (`retrieval.exact`) or not;
+    the parents of such; or what gives an overview."""
+    options: tuple[str, ...] = ()
+    """Those that have an effect on it and not on every strategy."""
+
+
 STRATEGIES: Mapping[str, Strategy] = {
-    "vector": vector,
-    "keyword": keyword,
-    "hybrid": hybrid,
-    "graph": graph,
-    "parent_child": parent_child,
-    "topic": topic,
-    "multi_hop": multi_hop,
-    "hierarchical": hierarchical,
-    "temporal": temporal,
-    "global": global_,
-    "local": local,
-    "weighted": weighted,
-    "drift": drift,
+    "vector": Strategy(vector, "passages"),
+    "keyword": Strategy(keyword, "exact"),
+    "hybrid": Strategy(hybrid, "exact", ("fusion", "alpha")),
+    "graph": Strategy(graph, "exact"),
+    "parent_child": Strategy(parent_child, "parents"),
+    "topic": Strategy(topic, "overview"),
+    "multi_hop": Strategy(multi_hop, "exact", ("max_hops",)),
+    "hierarchical": Strategy(hierarchical, "overview", ("layer", "hierarchy")),
+    "temporal": Strategy(temporal, "exact"),
+    "global": Strategy(global_, "overview", ("level",)),
+    "local": Strategy(local, "exact", ("max_hops",)),
+    "weighted": Strategy(weighted, "passages", ("max_hops", "weights")),
+    "drift": Strategy(drift, "overview", ("max_hops", "level")),
 }
-USED_BY: Mapping[str, frozenset[str]] = {
-    "max_hops": frozenset({"multi_hop", "local", "drift", "weighted"}),
-    "fusion": frozenset({"hybrid"}),
-    "alpha": frozenset({"hybrid"}),
-    "weights": frozenset({"weighted"}),
-    "layer": frozenset({"hierarchical"}),
-    "hierarchy": frozenset({"hierarchical"}),
-    "level": frozenset({"global", "drift"}),
-}
-"""The strategies that an option has an effect on, by the option's name."""
-EXACT_FIRST = frozenset({"keyword", "hybrid", "graph", "multi_hop", "temporal", "local"})
-"""The strategies that put first what the question names exactly (`retrieval.exact`)."""
-FOR_PASSAGES = EXACT_FIRST | {"vector", "weighted"}
-"""The strategies that look for passages which answer, rather than for an overview."""
-WITH_EARLIER = FOR_PASSAGES | {"parent_child"}
-"""The strategies among whose passages those of earlier versions have a place."""
+OPTIONS = ("max_hops", "fusion", "alpha", "weights", "layer", "hierarchy", "level")
+"""Options that only some strategies use, in the order in which they are told of."""
 AUTO = "auto"
 """Lets the router choose one of these."""
 
@@ -201,10 +202,14 @@ def find_strategy(name: str) -> Strategy:
 
 def without_effect(options: Options, strategy: str) -> list[str]:
     """A sentence for each option that the caller gave and the strategy has no use for."""
-    idle = [name for name in USED_BY if name in options.given and strategy not in USED_BY[name]]
+    used_by: dict[str, list[str]] = {}
+    for name, line in sorted(STRATEGIES.items()):
+        for option in line.options:
+            used_by.setdefault(option, []).append(name)
+    own = find_strategy(strategy).options
+    idle = [name for name in OPTIONS if name in options.given and name not in own]
     found = [
-        f"{name} has no effect on the strategy {strategy}; it is for "
-        + ", ".join(sorted(USED_BY[name]))
+        f"{name} has no effect on the strategy {strategy}; it is for {', '.join(used_by[name])}"
         for name in idle
     ]
     if "alpha" in options.given and "alpha" not in idle and options.fusion != "weighted":

@@ -29,7 +29,7 @@ from clew.search.retrieval.filters import filtered_relations
 from clew.text import question_terms, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from clew.search.session import QuerySession
     from clew.types import Hit, Ids, Relation, StoredChunk, StoredSection
@@ -149,7 +149,14 @@ def by_hierarchy(session: QuerySession, hierarchy: Hierarchy) -> RetrievalResult
     lines = _chains_through(session, hierarchy, layer)
     if not lines:
         if "hierarchy" in session.options.given:
-            _check_relation_types(session, hierarchy)
+            # Raises `InputError` that names the types that there are, for one that no relation has.
+            known = [name for name, _, _ in session.resources.store.relation_counts()]
+            for step in hierarchy.steps:
+                if known and step.relation_type not in known:
+                    raise InputError(
+                        f"no relation is of the type {step.relation_type!r}; there are"
+                        f" {', '.join(known[:TYPES_SHOWN])}"
+                    )
         session.note(
             f"no entity of type {hierarchy.types[layer]!r} near the question has the relations of"
             " the hierarchy; passages were found by meaning alone"
@@ -161,17 +168,6 @@ def by_hierarchy(session: QuerySession, hierarchy: Hierarchy) -> RetrievalResult
     return RetrievalResult(
         ranking=ranking.then(session.channels.by_vector()), arrange=after([block])
     )
-
-
-def _check_relation_types(session: QuerySession, hierarchy: Hierarchy) -> None:
-    """Raises `InputError` that names the types that there are, for one that no relation has."""
-    known = [name for name, _, _ in session.resources.store.relation_counts()]
-    for step in hierarchy.steps:
-        if known and step.relation_type not in known:
-            raise InputError(
-                f"no relation is of the type {step.relation_type!r}; there are"
-                f" {', '.join(known[:TYPES_SHOWN])}"
-            )
 
 
 def _layer(session: QuerySession, hierarchy: Hierarchy) -> int:
@@ -255,16 +251,14 @@ def _follow_step(
 
 def _chain_block(session: QuerySession, relations: Sequence[Relation]) -> Block:
     store = session.resources.store
-    names = store.entity_names(_ends(relations))
+    names = store.entity_names(
+        sorted({id_ for r in relations for id_ in (r.from_entity_id, r.to_entity_id)})
+    )
     chunks = store.chunks([r.chunk_id for r in relations if r.chunk_id is not None])
     heading = trail(chunks[0]) if len(chunks) == 1 else "Hierarchy"
     lines = [_line(relation, names) for relation in relations]
     form = Form(text="\n".join(dict.fromkeys(lines)), citations=cite_chunks(chunks))
     return Block(kind="hierarchy", heading=heading, forms=(form,))
-
-
-def _ends(relations: Iterable[Relation]) -> list[int]:
-    return sorted({id_ for r in relations for id_ in (r.from_entity_id, r.to_entity_id)})
 
 
 def _line(relation: Relation, names: Mapping[int, str]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from clew.search.analysis.question_patterns import is_look_up
 from clew.search.retrieval.exact import asked_folder, asks_author_alone
-from clew.search.strategies.temporal import asks_what_happened, dated_within
+from clew.search.strategies.periods import asks_what_happened, dated_within
 from clew.text import terms
 
 if TYPE_CHECKING:

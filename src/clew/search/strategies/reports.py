@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from clew.search.session import QuerySession
     from clew.stores.communities import Communities
-    from clew.types import Community, Ids, Scores, StoredChunk, Topic, Vector, Vectors
+    from clew.types import Community, Ids, Scores, Topic, Vector, Vectors
 
 
 DEEPEST = 5
@@ -52,7 +52,11 @@ def from_reports(session: QuerySession, communities: Sequence[Community]) -> Ret
         return RetrievalResult(ranking=session.channels.by_vector())
     if session.resources.language_model is None:
         session.note("no language model was used: reports are made of the texts' sentences")
-    sources = _sources(session, communities)
+    # The passages of the reports: the first of each in turn, then the second of each.
+    longest = max((len(c.sources) for c in communities), default=0)
+    turns = (c.sources[i] for i in range(longest) for c in communities if i < len(c.sources))
+    ids = np.array(list(turns), dtype=np.int64)
+    sources = Ranking.in_order(ids[session.allows(ids)])
     place = dict(zip(sources.ids.tolist(), sources.scores.tolist(), strict=True))
     return RetrievalResult(
         ranking=sources.then(session.channels.by_vector()),
@@ -114,7 +118,20 @@ def report_blocks(session: QuerySession, communities: Sequence[Community]) -> li
         if session.allowed is not None:
             community = _filtered_report(session, community, [chunk.id for chunk in sources])
         if community.summary:
-            blocks.append(_report_block(community, sources))
+            citations = cite_chunks(sources)
+            titles = [one_line(chunk.title or chunk.source) for chunk in sources]
+            names = f"About {', '.join(community.entities)} ({community.size} entities)."
+            blocks.append(
+                Block(
+                    kind="report",
+                    heading=f"Report: {community.title}",
+                    forms=(
+                        # The numbers of a context are others than those of a report.
+                        Form(text=with_sources(community.summary, titles), citations=citations),
+                        Form(text=names, citations=citations),
+                    ),
+                )
+            )
     return blocks
 
 
@@ -139,29 +156,6 @@ def _filtered_report(
         entities=names,
         size=len(names),
     )
-
-
-def _report_block(community: Community, sources: Sequence[StoredChunk]) -> Block:
-    citations = cite_chunks(sources)
-    titles = [one_line(chunk.title or chunk.source) for chunk in sources]
-    names = f"About {', '.join(community.entities)} ({community.size} entities)."
-    return Block(
-        kind="report",
-        heading=f"Report: {community.title}",
-        forms=(
-            # The numbers of a context are others than those of a report.
-            Form(text=with_sources(community.summary, titles), citations=citations),
-            Form(text=names, citations=citations),
-        ),
-    )
-
-
-def _sources(session: QuerySession, communities: Sequence[Community]) -> Ranking:
-    """The passages of the reports: the first of each in turn, then the second of each."""
-    longest = max((len(c.sources) for c in communities), default=0)
-    turns = (c.sources[i] for i in range(longest) for c in communities if i < len(c.sources))
-    ids = np.array(list(turns), dtype=np.int64)
-    return Ranking.in_order(ids[session.allows(ids)])
 
 
 # --- topics ------------------------------------------------------------------------------
@@ -248,20 +242,15 @@ def drift(session: QuerySession) -> RetrievalResult:
         return search_neighbourhood(session, asked)
     if session.resources.language_model is None:
         session.note("no language model was used: reports are made of the texts' sentences")
-    near = search_neighbourhood(session, _together(asked, entities_of(session, communities)))
-    return replace(near, arrange=after(_within_share(session, communities), near.arrange))
-
-
-def _together(asked: Nearest, found: Nearest) -> Nearest:
-    """Both, each entity at its higher relevance."""
-    relevance = {id_: FOUND_WEIGHT * value for id_, value in found.relevance.items()}
+    # Both, each entity at its higher relevance.
+    relevance = {
+        id_: FOUND_WEIGHT * value
+        for id_, value in entities_of(session, communities).relevance.items()
+    }
     for id_, value in asked.relevance.items():
         relevance[id_] = max(value, relevance.get(id_, 0.0))
-    return Nearest(relevance)
-
-
-def _within_share(session: QuerySession, communities: Sequence[Community]) -> list[Block]:
-    """As many reports as fit their share of the context."""
+    near = search_neighbourhood(session, Nearest(relevance))
+    # As many reports as fit their share of the context.
     room = SHARE * session.options.max_tokens
     chosen: list[Block] = []
     for block in report_blocks(session, communities):
@@ -269,4 +258,4 @@ def _within_share(session: QuerySession, communities: Sequence[Community]) -> li
         if room < 0:
             break
         chosen.append(block)
-    return chosen
+    return replace(near, arrange=after(chosen, near.arrange))

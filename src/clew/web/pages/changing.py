@@ -6,10 +6,11 @@ import os
 import re
 import tomllib
 from base64 import b64encode
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, SecretStr
 from starlette.datastructures import UploadFile
@@ -18,7 +19,7 @@ from starlette.responses import RedirectResponse
 from clew.errors import InputError, NotFoundError
 from clew.settings import SETTINGS_FILE, Settings
 from clew.tools.documents import submit
-from clew.tools.spec import Caller, text
+from clew.tools.spec import Call, Caller, Limits, Result, operation
 from clew.web.endpoints import TOOL_NAMES
 from clew.web.request import render_page
 
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
-    from clew.jobs.kinds import Given
-    from clew.ports import AuditEntry
-    from clew.tools.spec import Arguments, Call, Result
     from clew.web.request import PageRequest
 
 
@@ -92,19 +90,16 @@ def undo(page: PageRequest) -> Response:
     if entry is None or entry.undo is None or number not in allowed:
         raise NotFoundError(f"change {number} is not there to be taken back; look at the log again")
     page.call("undo_change", entry_id=number)
-    return RedirectResponse(_place(page, entry), 303)
-
-
-def _place(page: PageRequest, entry: AuditEntry) -> str:
-    """The page of what a change was about."""
-    known = entry.undo or {}
+    # To the page of what the change was about.
+    known = entry.undo
     if entry.tool == "refuse_merge":
-        return page.url("merges")
-    if entry.tool == "merge_entities":
-        return page.url("entity", name=known["names"][0])
-    if entry.tool == "split_entity":  # what was split off is no entity any more
-        return page.url(f"entities/{known['entity_id']}")
-    return page.url(f"entities/{page.sent('entity') or known.get('entity_id')}")
+        place = page.url("merges")
+    elif entry.tool == "merge_entities":
+        place = page.url("entity", name=known["names"][0])
+    else:  # what was split off is no entity any more
+        own = None if entry.tool == "split_entity" else page.sent("entity")
+        place = page.url(f"entities/{own or known.get('entity_id')}")
+    return RedirectResponse(place, 303)
 
 
 # Putting the graph right: each change through its tool, each page then offers the way back.
@@ -235,18 +230,18 @@ def _take_in(page: PageRequest, file: UploadFile) -> str:
     return str(job["job_id"])
 
 
-def _ingest_file(call: Call, arguments: Arguments) -> Result:
-    return submit(call, cast("Given", dict(arguments)))
+@operation("Add a file", {})
+def _ingest_file(
+    call: Call,
+    name: Annotated[str, "Of the file; its ending says how it is read.", Limits(blank=False)],
+    data: Annotated[str, "Its bytes, in Base64.", Limits(max_length=2**31)],
+    source: Annotated[str, "Identity: the same is replaced."],
+) -> Result:
+    return submit(call, {"name": name, "data": data, "source": source})
 
 
 _INGEST_FILE = replace(
-    TOOL_NAMES["ingest_document"],
-    parameters=(
-        text("name", "Of the file; its ending says how it is read.", required=True, blank=False),
-        text("data", "Its bytes, in Base64.", required=True, max_length=2**31),
-        text("source", "Identity: the same is replaced.", required=True),
-    ),
-    run=_ingest_file,
+    TOOL_NAMES["ingest_document"], parameters=_ingest_file.parameters, run=_ingest_file.run
 )
 """`ingest_document` for files, which the form bounds in size."""
 
@@ -308,8 +303,13 @@ class Shown:
 
 def settings(page: PageRequest) -> Response:
     """All settings by group."""
-    found = list(_flat(page.engine.settings, Settings.model_construct(), _from_file()))
-    if not _runs_the_server(page):
+    said: Mapping[str, Any] = {}
+    with suppress(OSError, ValueError):
+        said = tomllib.loads(Path(SETTINGS_FILE).read_text(encoding="utf-8"))
+    found = list(_flat(page.engine.settings, Settings.model_construct(), said))
+    # Who sits at this machine runs the server; an issuer of tokens names anybody so.
+    is_local = page.scope.caller.name == Caller().name
+    if not is_local or page.engine.settings.serve.oauth.issuer:
         found = [shown for shown in found if shown.name.partition(".")[0] in _TENANTS]
     groups: dict[str, list[Shown]] = {}
     for shown in found:
@@ -317,11 +317,6 @@ def settings(page: PageRequest) -> Response:
         groups.setdefault(group, []).append(shown)
     changed = sum(shown.origin != "default" for shown in found)
     return render_page(page, "settings.html", groups=groups, changed=changed)
-
-
-def _runs_the_server(page: PageRequest) -> bool:
-    """Whether the caller sits at this machine; an issuer of tokens names anybody so."""
-    return page.scope.caller.name == Caller().name and not page.engine.settings.serve.oauth.issuer
 
 
 def _flat(
@@ -356,10 +351,3 @@ def _value(path: str, value: object) -> str:
     if isinstance(value, tuple):
         return ", ".join(_USER.sub("//…@", str(item)) for item in value)
     return _USER.sub("//…@", str(value))
-
-
-def _from_file() -> Mapping[str, Any]:
-    try:
-        return tomllib.loads(Path(SETTINGS_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}

@@ -36,13 +36,11 @@ if TYPE_CHECKING:
     from clew.types import (
         DocumentInfo,
         Entity,
-        Hit,
         Relation,
         RelationEvidence,
         SearchResult,
         Standing,
     )
-    from clew.web.graph_view import View
     from clew.web.request import PageRequest
 
 
@@ -59,7 +57,7 @@ def ask(page: PageRequest) -> Response:
     """The question of the address and its answer, or the page to ask on."""
     question = page.text("q")
     filters = {name: page.text(name) for name in FILTERS}
-    where = [value.strip() for value in page.query.getlist("where") if value.strip()]
+    where = page.texts("where")
     common = {
         "question": question,
         "filters": filters,
@@ -68,8 +66,13 @@ def ask(page: PageRequest) -> Response:
         "any_filter": any(filters.values()) or bool(where),
     }
     if not question:
-        return render_page(page, "ask.html", result=None, **_welcome(page), **common)
-    result = _search(page, question, limit=page.number("limit", 10, 100))
+        there = len(page.engine.store.document_digests())
+        examples = most_important(page, EXAMPLES) if there else []
+        there_is = {"documents": there, "examples": examples}
+        return render_page(page, "ask.html", result=None, **there_is, **common)
+    limit = page.number("limit", 10, 100)
+    result = _search(page, question, limit=limit)
+    times = {name: page.text(name) for name in ("since", "until", "as_of") if page.text(name)}
     hits = shown_hits(page.engine, result.hits)
     knots = {link.entity_id for hit in hits for link in hit.thread if link.entity_id is not None}
     drawn = {"question": question, "alone": sorted(knots), "as_of": page.text("as_of")}
@@ -80,16 +83,10 @@ def ask(page: PageRequest) -> Response:
         hits=hits,
         graph_data=page.url("/api/v1/graph", **drawn),
         graph_page=page.url("graph", **drawn),
-        asking=_asking(page, question, where),
+        # Of the tool `ask`, which chooses its own strategy.
+        asking={"query": question, "top_k": min(limit, 30), "where": where, **times},
         **common,
     )
-
-
-def _asking(page: PageRequest, question: str, where: Sequence[str]) -> dict[str, object]:
-    """The arguments of the tool `ask` for the answer of this page; it chooses its own strategy."""
-    times = {name: page.text(name) for name in ("since", "until", "as_of") if page.text(name)}
-    limit = page.number("limit", 10, 100)
-    return {"query": question, "top_k": min(limit, 30), "where": list(where), **times}
 
 
 def suggest(page: PageRequest) -> Response:
@@ -110,7 +107,11 @@ def compare(page: PageRequest) -> Response:
     """Why a passage was not the first: what the ranker saw of it, beside the first hit."""
     question, wanted = page.text("q"), page.text("passage")
     result = _search(page, question, limit=DEEP)
-    place = next((n for n, hit in enumerate(result.hits) if _is(hit, wanted)), None)
+    # A passage or a document, by id, source or title.
+    names = [
+        (c.public_id, c.document_id, c.source, c.title) for c in (h.chunk for h in result.hits)
+    ]
+    place = next((n for n, known in enumerate(names) if wanted in known), None)
     other, document = None if place is None else result.hits[place], None
     if other is None:
         try:
@@ -141,26 +142,12 @@ def _search(page: PageRequest, question: str, limit: int) -> SearchResult:
         question,
         strategy=page.text("strategy") or None,
         limit=limit,
-        where=[value for value in page.query.getlist("where") if value.strip()],
+        where=page.texts("where"),
         since=page.text("since") or None,
         until=page.text("until") or None,
         as_of=page.text("as_of") or None,
         max_tokens=page.number("max_tokens", 4000, 100_000) if tokens else None,
     )
-
-
-def _welcome(page: PageRequest) -> dict[str, object]:
-    """What there is to ask about; an empty store has nothing."""
-    documents = len(page.engine.store.document_digests())
-    if not documents:
-        return {"documents": 0, "examples": []}
-    return {"documents": documents, "examples": most_important(page, EXAMPLES)}
-
-
-def _is(hit: Hit, wanted: str) -> bool:
-    """Whether a hit is the passage, or of the document, that was named."""
-    chunk = hit.chunk
-    return wanted in (chunk.public_id, chunk.document_id, chunk.source, chunk.title)
 
 
 # Documents: the list, and one with the names marked that the graph knows in it.
@@ -176,7 +163,7 @@ RELATIONS = 200
 
 def documents(page: PageRequest) -> Response:
     """The list, by source, or what of it meets the filters."""
-    where = [value.strip() for value in page.query.getlist("where") if value.strip()]
+    where = page.texts("where")
     wanted = page.text("name").casefold()
     found = [
         info
@@ -476,9 +463,18 @@ def graph(page: PageRequest) -> Response:
     asked = _asked(page)
     given = {parameter.name: asked.get(parameter.name) for parameter in PICTURE}
     if not any(asked.get(name) for name in ("question", "entities", "alone", "community")):
-        return render_page(page, "graph.html", seen=None, given=given, **_beginnings(page))
-    arguments = complete("graph", tuple(PICTURE), asked)
-    seen = view(page.engine, wanted(page.engine, arguments))
+        engine, may_list = page.engine, page.may("list_communities")
+        there = bool(engine.store.document_digests())
+        return render_page(
+            page,
+            "graph.html",
+            seen=None,
+            given=given,
+            documents=there,
+            examples=most_important(page, 12) if there else [],
+            communities=engine.graph.communities(0, LEVELS) if there and may_list else [],
+        )
+    seen = view(page.engine, wanted(page.engine, **complete("graph", PICTURE, asked)))
     state = page.engine.state
     names = {node.id: node.name for node in seen.nodes}
     paths, notes = _paths(page)
@@ -499,7 +495,9 @@ def graph(page: PageRequest) -> Response:
         current=state.kept_communities.generation() == state.store.generation(),
         file=lambda kind: page.url(f"/api/v1/graph.{kind}", **asked),
         data=page.url("/api/v1/graph", **asked),
-        summary=_summary(seen),
+        # What the picture shows, for those who cannot see it.
+        summary=f"{len(seen.nodes)} entities and {len(seen.ties)} ties between them; the tables"
+        " list them",
     )
 
 
@@ -507,7 +505,7 @@ def _asked(page: PageRequest) -> dict[str, Any]:
     """What the address says of the picture; a name is as good as an id."""
     found: dict[str, Any] = {}
     for parameter in PICTURE:
-        values = [v.strip() for v in page.query.getlist(parameter.name) if v.strip()]
+        values = page.texts(parameter.name)
         if not values:
             continue
         if parameter.name == "communities":
@@ -517,18 +515,6 @@ def _asked(page: PageRequest) -> dict[str, Any]:
         else:
             found[parameter.name] = values if parameter.kind == "strings" else values[-1]
     return found
-
-
-def _beginnings(page: PageRequest) -> dict[str, Any]:
-    """Entities and communities to begin from."""
-    engine = page.engine
-    if not engine.store.document_digests():
-        return {"documents": 0, "examples": [], "communities": []}
-    return {
-        "documents": 1,
-        "examples": most_important(page, 12),
-        "communities": engine.graph.communities(0, LEVELS) if page.may("list_communities") else [],
-    }
 
 
 def _titles(page: PageRequest, communities: Sequence[object]) -> list[tuple[int, str]]:
@@ -571,10 +557,3 @@ def _paths(page: PageRequest) -> tuple[list[list[Step]], list[str]]:
     start = page.engine.entities.get(ends[0]).name
     paths = [steps(start, path) for path in found]
     return paths, list(notes) if paths else [*notes, "no path of at most 5 steps ties the two"]
-
-
-def _summary(seen: View) -> str:
-    """What the picture shows, for those who cannot see it."""
-    return (
-        f"{len(seen.nodes)} entities and {len(seen.ties)} ties between them; the tables list them"
-    )

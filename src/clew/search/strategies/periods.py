@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.graph.snapshot import distinct
-from clew.search.analysis.question_patterns import EVENTS, HAPPENED, SUPERLATIVE
+from clew.search.analysis.question_patterns import WORDING
 from clew.search.answer.blocks import (
     Block,
     Form,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from clew.graph.snapshot import Ints, Snapshot
     from clew.search.retrieval.channels import EarlierPassage
     from clew.search.session import QuerySession
-    from clew.types import Hit, Ids, Vector
+    from clew.types import Hit, Ids
 
 
 ANSWERS = 0.75
@@ -96,26 +96,24 @@ def in_period(
 def _insides(session: QuerySession, periods: Sequence[Period]) -> Iterator[QuerySession]:
     """The session limited to each of the periods of which there is anything."""
     for period in periods:
-        inside = session.filtered(_chunks_of(session, period))
+        # Chunks of the period, and those that state what held then of the question's entities.
+        store, seeds = session.resources.store, [seed.entity_id for seed in session.analysis.seeds]
+        relations = store.relations(seeds, RELATIONS, as_of=session.options.as_of) if seeds else []
+        stating = [(one.chunk_id, one) for one in relations if one.chunk_id is not None]
+        said = store.published_at([chunk_id for chunk_id, _ in stating])
+        held = {
+            chunk_id
+            for chunk_id, one in stating
+            if (start := one.valid_from or said.get(chunk_id))
+            and Period(start=start, end=one.valid_until).overlaps(period)
+        }
+        inside = session.filtered(
+            np.union1d(store.chunks_within(period), np.array(sorted(held), dtype=np.int64))
+        )
         if inside.allowed is not None and len(inside.allowed):
             yield inside
         else:
             session.note(f"no passage is of the period {_describe(period)!r}; it was ignored")
-
-
-def _chunks_of(session: QuerySession, period: Period) -> Ids:
-    """Chunks of the period, and those that state what held then of the question's entities."""
-    store, seeds = session.resources.store, [seed.entity_id for seed in session.analysis.seeds]
-    relations = store.relations(seeds, RELATIONS, as_of=session.options.as_of) if seeds else []
-    stating = [(one.chunk_id, one) for one in relations if one.chunk_id is not None]
-    said = store.published_at([chunk_id for chunk_id, _ in stating])
-    held = {
-        chunk_id
-        for chunk_id, one in stating
-        if (start := one.valid_from or said.get(chunk_id))
-        and Period(start=start, end=one.valid_until).overlaps(period)
-    }
-    return np.union1d(store.chunks_within(period), np.array(sorted(held), dtype=np.int64))
 
 
 def _answering(session: QuerySession, inside: QuerySession, found: Ranking, within: Ranking) -> Ids:
@@ -164,7 +162,7 @@ def _newest_first(session: QuerySession, ranking: Ranking) -> Ranking:
     top = ranking.top(NEWEST_AMONG)
     nearness = closeness(session, top.ids)
     order = np.argsort(-top.scores * (1 + NEWER * nearness), kind="stable")
-    if SUPERLATIVE.search(session.question):
+    if WORDING["superlative"].search(session.question):
         alike = _alike(session, session, top.ids)
         if alike[:1].all():
             order = np.lexsort((np.argsort(order), np.where(alike, -nearness, 1), ~alike))
@@ -205,18 +203,14 @@ def by_time(session: QuerySession, hits: Sequence[Hit]) -> list[Block]:
     in_order = sorted(hits, key=_place)
     stated = stated_order(session, in_order, labels)
     if not session.options.context_passages:
-        return [_timeline(in_order, labels), *stated]
+        # A line for each passage: its period, and the sentence that answers.
+        lines = [f"- {labels[hit.chunk.id]}: {_said(hit)} ({trail(hit.chunk)})" for hit in in_order]
+        form = Form(text="\n".join(lines), citations=cite_chunks([hit.chunk for hit in in_order]))
+        return [Block(kind="timeline", heading="In order of time", forms=(form,)), *stated]
     return stated + [
         replace(passage_block(hit.chunk), group=labels[hit.chunk.id], place=_place(hit))
         for hit in hits
     ]
-
-
-def _timeline(hits: Sequence[Hit], labels: Mapping[int, str]) -> Block:
-    """A line for each passage: its period, and the sentence that answers."""
-    lines = [f"- {labels[hit.chunk.id]}: {_said(hit)} ({trail(hit.chunk)})" for hit in hits]
-    form = Form(text="\n".join(lines), citations=cite_chunks([hit.chunk for hit in hits]))
-    return Block(kind="timeline", heading="In order of time", forms=(form,))
 
 
 def _said(hit: Hit) -> str:
@@ -356,7 +350,10 @@ def with_earlier(session: QuerySession, found: RetrievalResult, strategy: str) -
     """
     if not session.earlier:
         return found
-    _note_limits(session)
+    if len(session.earlier) == MOST:
+        session.note(f"only {MOST} passages of earlier versions were read; narrow it by filters")
+    if any(passage.vector is None for passage in session.earlier.values()):
+        session.note("versions that another embedding model has seen were found by words alone")
     channels = [strategy] if strategy in ONE_CHANNEL else [*ONE_CHANNEL]
     own = {name: _rank(session, name) for name in channels}
     merged = [_merged(_held(session, name), own[name]) for name in channels]
@@ -367,13 +364,6 @@ def with_earlier(session: QuerySession, found: RetrievalResult, strategy: str) -
     }
     ranking = _inserted(found.ranking, session.earlier, everything)
     return replace(found, ranking=ranking, scores={**found.scores, **scores})
-
-
-def _note_limits(session: QuerySession) -> None:
-    if len(session.earlier) == MOST:
-        session.note(f"only {MOST} passages of earlier versions were read; narrow it by filters")
-    if any(passage.vector is None for passage in session.earlier.values()):
-        session.note("versions that another embedding model has seen were found by words alone")
 
 
 def _held(session: QuerySession, channel: str) -> Ranking:
@@ -406,23 +396,15 @@ def _inserted(
 def _rank(session: QuerySession, channel: str) -> Ranking:
     passages = list(session.earlier.values())
     if channel == "vector":
-        return _by_vector(passages, session.vector)
-    return _by_keyword(passages, session.channels.terms, session.snapshot)
-
-
-def _by_vector(passages: Sequence[EarlierPassage], question: Vector) -> Ranking:
-    """Cosines, -1 to 1; none for a question whose meaning is not known (yet)."""
-    if not question.any():
-        return Ranking.empty()
-    return _best({p.id: float(p.vector @ question) for p in passages if p.vector is not None})
-
-
-def _by_keyword(
-    passages: Sequence[EarlierPassage], terms: Sequence[str], snapshot: Snapshot
-) -> Ranking:
-    """BM25, above 0; words are as rare as they are in the store."""
-    idf = {term: _idf(snapshot, term) for term in terms}
-    usual = snapshot.words / max(snapshot.chunks, 1)
+        # Cosines, -1 to 1; none for a question whose meaning is not known (yet).
+        if not session.vector.any():
+            return Ranking.empty()
+        return _best(
+            {p.id: float(p.vector @ session.vector) for p in passages if p.vector is not None}
+        )
+    # BM25, above 0; words are as rare as they are in the store.
+    idf = {term: _idf(session.snapshot, term) for term in session.channels.terms}
+    usual = session.snapshot.words / max(session.snapshot.chunks, 1)
     scores = {p.id: _bm25(p.counts, idf, p.counts.total() / (usual or 1.0)) for p in passages}
     return _best({id_: score for id_, score in scores.items() if score > 0})
 
@@ -454,7 +436,7 @@ def asks_of_period(session: QuerySession) -> bool:
     """Whether it asks for what is of its period: "what was repaired in …?", "notes of …"."""
     rest = question_terms(session.question.replace(session.asked_time.phrase, " "))
     few = len(rest) <= 1 and not session.analysis.seeds
-    return few or EVENTS.match(session.question) is not None
+    return few or WORDING["events"].match(session.question) is not None
 
 
 def asks_what_happened(session: QuerySession) -> bool:
@@ -462,7 +444,7 @@ def asks_what_happened(session: QuerySession) -> bool:
     if session.named_period is None:
         return False
     question = session.question.replace(session.asked_time.phrase, " ")
-    asked = HAPPENED.match(question)
+    asked = WORDING["happened"].match(question)
     return asked is not None and not question_terms(question[asked.end() :])
 
 
@@ -533,7 +515,8 @@ def _inverse_hops(session: QuerySession) -> NDArray[np.float64]:
     seen = np.zeros(len(snapshot.entity_ids), dtype=bool)
     for hop in range(1, session.options.max_hops + 1):
         seen[entities] = True
-        reached = _passages_of(snapshot, entities)
+        entries, _ = snapshot.entity_passages.entries(entities)
+        reached = distinct(snapshot.entity_passages.items[entries])
         reached = reached[inverse[reached] == 0]
         inverse[reached] = 1 / hop
         if len(reached) > MAX_FRONTIER:
@@ -543,11 +526,6 @@ def _inverse_hops(session: QuerySession) -> NDArray[np.float64]:
         entities = entities[~seen[entities]]
     inverse[~session.allows(snapshot.chunk_ids)] = 0
     return inverse
-
-
-def _passages_of(snapshot: Snapshot, entities: Ints) -> Ints:
-    entries, _ = snapshot.entity_passages.entries(entities)
-    return distinct(snapshot.entity_passages.items[entries])
 
 
 def _entities_of(snapshot: Snapshot, passages: Ints) -> Ints:

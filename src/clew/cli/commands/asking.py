@@ -1,4 +1,4 @@
-"""`clew ask`."""
+"""`clew search`, `ask`, `chat` and `enrich`: what asks a store, and what a language model adds."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
+from clew.cli.common import Common
 from clew.cli.errors import INCOMPLETE, note
 from clew.cli.options import (
     AsOfOption,
-    Common,
     MaxCostOption,
     MaxHopsOption,
+    MaxTokensOption,
     MaxTokensSpentOption,
     MinConfidenceOption,
     ModelFilterOption,
@@ -31,31 +31,135 @@ from clew.cli.options import (
     read_namespaces,
     read_question,
 )
-from clew.cli.output import shown_source, stdout_console, stdout_page, write_json, write_line
+from clew.cli.output import print_table, shown_source, stdout_page, write_json, write_line
 from clew.cli.progress import reporting
+from clew.cli.searching import run_search
 from clew.errors import NoLanguageModelError, NotFoundError
+from clew.text import counted
 
 if TYPE_CHECKING:
-    from clew.chat import ChatTurn, Conversation
-    from clew.library import Clew
+    from clew.chat import Conversation
     from clew.models.llm.budget import Estimate
-    from clew.ports.graph import Enrichment
     from clew.types import EnrichmentReport
-    from clew.types.results import Answer, AnswerMode, AnswerSource
+    from clew.types.results import Answer, AnswerMode
 
 
-class Mode(StrEnum):
-    """How passages are gathered and read."""
+def search(
+    common: Common,
+    question: QuestionArgument,
+    strategy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="auto, vector, keyword, hybrid, graph, parent_child, topic, multi_hop,"
+            " hierarchical, temporal, global, local, weighted or drift; else the setting"
+            " search.strategy.",
+            show_default=False,
+        ),
+    ] = None,
+    rag_type: Annotated[
+        str | None,
+        typer.Option(
+            "--rag-type",
+            metavar="NAME",
+            help="In place of a strategy: traditional, contextual or graph.",
+            show_default=False,
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit", "--top-k", metavar="N", min=1, help="Passages, at most.", show_default=False
+        ),
+    ] = None,
+    where: WhereOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    as_of: AsOfOption = None,
+    temporal: TemporalOption = None,
+    max_tokens: MaxTokensOption = None,
+    max_hops: MaxHopsOption = None,
+    fusion: Annotated[
+        Literal["rrf", "weighted"] | None,
+        typer.Option(metavar="NAME", help="hybrid: rrf or weighted.", show_default=False),
+    ] = None,
+    alpha: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE", min=0, max=1, help="weighted fusion: of words.", show_default=False
+        ),
+    ] = None,
+    layer: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="hierarchical: document, section, passage, or a type of the hierarchy.",
+            show_default=False,
+        ),
+    ] = None,
+    hierarchy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHAIN",
+            help="hierarchical: 'person -works_at-> organisation'.",
+            show_default=False,
+        ),
+    ] = None,
+    level: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, help="global: level of reports.", show_default=False),
+    ] = None,
+    min_confidence: MinConfidenceOption = None,
+    model_filter: ModelFilterOption = None,
+    namespaces: NamespacesOption = None,
+    context: Annotated[
+        bool,
+        typer.Option("--context", help="Print the assembled context alone, for a language model."),
+    ] = False,
+    citations: Annotated[
+        bool, typer.Option("--citations", help="With --context: end with numbered sources.")
+    ] = False,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain", help="Print where each passage and relation comes from, and why."
+        ),
+    ] = False,
+) -> None:
+    """Find the passages that answer a question, and show the path that leads to each."""
+    if citations and not context:
+        raise typer.BadParameter("--citations goes with --context: clew search --context …")
+    run_search(
+        common,
+        read_question(question),
+        names=read_namespaces(namespaces),
+        context=context,
+        citations=citations,
+        explain=explain,
+        strategy=strategy,
+        rag_type=rag_type,
+        limit=limit,
+        max_tokens=max_tokens,
+        where=where or (),
+        since=since,
+        until=until,
+        as_of=as_of,
+        temporal=temporal,
+        max_hops=max_hops,
+        fusion=fusion,
+        alpha=alpha,
+        layer=layer,
+        hierarchy=hierarchy,
+        level=level,
+        min_confidence=min_confidence,
+        model_filter=model_filter,
+    )
 
-    one_shot = "one-shot"
-    stepwise = "stepwise"
-    overview = "global"
 
-    @property
-    def name_in_library(self) -> AnswerMode:
-        """The same mode as `store.ask` names it."""
-        names: dict[Mode, AnswerMode] = {Mode.stepwise: "stepwise", Mode.overview: "global"}
-        return names.get(self, "one_shot")
+Mode: TypeAlias = Literal["one-shot", "stepwise", "global"]
+"""How passages are gathered and read."""
+MODES: Mapping[Mode, AnswerMode] = {"stepwise": "stepwise", "global": "global"}
+"""As `store.ask` names them; the other is `one_shot`."""
 
 
 def ask(
@@ -68,7 +172,7 @@ def ask(
             help="one-shot: one search; stepwise: the question's parts and what is missing are"
             " searched for, too; global: over all community reports.",
         ),
-    ] = Mode.one_shot,
+    ] = "one-shot",
     steps: Annotated[
         int | None,
         typer.Option(
@@ -113,7 +217,7 @@ def ask(
         if strategy != "keyword":
             engine.state.warm()
         options: dict[str, Any] = {
-            "mode": mode.name_in_library,
+            "mode": MODES.get(mode, "one_shot"),
             "steps": steps,
             "strategy": strategy,
             "limit": limit,
@@ -141,35 +245,33 @@ def ask(
     if common.json:
         write_json(found.to_dict())
     else:
-        _print(found)
+        write_line("")
+        _print_sources(found)
+        for also in found.questions[1:]:
+            note(f"Also searched for: {also}")
+        for remark in found.notes:
+            note(f"Note: {remark}")
+        _print_spent(found)
     if min_confidence is not None and not found.answered:
-        raise typer.Exit(1)
+        raise typer.Exit(INCOMPLETE)
 
 
 def print_estimate(common: Common, found: Estimate) -> None:
     """What work would take; nothing was asked."""
-    if common.json:
-        write_json(found)
-        return
+    common.tell(found, estimated(found))
+    if not common.json:
+        note("Nothing was asked.")
+
+
+def estimated(found: Estimate) -> str:
+    """An estimate in words."""
     cost = "price unknown" if found.cost is None else f"about ${found.cost:.4f}"
     of = f"{found.documents:,} documents, " if found.documents else ""
-    write_line(
+    return (
         f"{of}{found.calls:,} calls ({found.cached:,} known or not"
         f" needed), about {found.input_tokens:,} tokens to read and {found.output_tokens:,} to"
         f" write, {cost}"
     )
-    note("Nothing was asked.")
-
-
-def _print(found: Answer) -> None:
-    """What is known beside the answer itself, which was told."""
-    write_line("")
-    _print_sources(found)
-    for question in found.questions[1:]:
-        note(f"Also searched for: {question}")
-    for remark in found.notes:
-        note(f"Note: {remark}")
-    note(_spent(found))
 
 
 def _write(piece: str) -> None:
@@ -181,7 +283,14 @@ def _print_sources(found: Answer) -> None:
     """The sources with what was quoted of them, and the path to each."""
     quotations = [q for statement in found.statements for q in statement.quotations]
     for source in found.sources:
-        write_line(f"\n{_heading(source)}")
+        heading = f"[{source.number}] {' '.join(source.title.split())}"
+        if source.id:  # else stated by hand
+            of_text = f"characters {source.start}–{source.end}"
+            place = of_text if source.page is None else f"page {source.page}"
+            of = [f"namespace {source.namespace}"] if source.namespace else []
+            of += [shown_source(source.source)] if source.title != source.source else []
+            heading = ", ".join([heading, place, *of])
+        write_line(f"\n{heading}")
         if found.model:
             texts = (q.text for q in quotations if q.source == source.number)
             for text in dict.fromkeys(texts):
@@ -194,35 +303,19 @@ def _print_sources(found: Answer) -> None:
             print_thread(stdout_page(), source.path, f"[{source.number}] {source.title}")
 
 
-def _heading(source: AnswerSource) -> str:
-    if not source.id:  # stated by hand
-        return f"[{source.number}] {source.title}"
-    place = (
-        f"characters {source.start}–{source.end}" if source.page is None else f"page {source.page}"
-    )
-    parts = [f"[{source.number}] {' '.join(source.title.split())}", place]
-    parts += [f"namespace {source.namespace}"] if source.namespace else []
-    parts += [shown_source(source.source)] if source.title != source.source else []
-    return ", ".join(parts)
-
-
-def _spent(found: Answer) -> str:
+def _print_spent(found: Answer) -> None:
     """Who answered, and what it took."""
     seconds = sum(found.timings_ms.values()) / 1000
     if not found.model and not found.calls:
-        return f"Without a language model; {seconds:.1f} s."
-    usage = found.usage
-    requests = (
-        f"{found.calls} request{'s' * (found.calls != 1)}"
-        + f", {found.cached_calls} known" * bool(found.cached_calls)
+        note(f"Without a language model; {seconds:.1f} s.")
+        return
+    known = f", {found.cached_calls} known" if found.cached_calls else ""
+    cost = "" if found.cost is None else f", ${found.cost:.4f}"
+    note(
+        f"{found.model or 'Sentences of the documents'}: {counted(found.calls, 'request')}{known},"
+        f" {found.usage.input_tokens:,} tokens read, {found.usage.output_tokens:,} written{cost},"
+        f" {seconds:.1f} s."
     )
-    parts = [f"{usage.input_tokens:,} tokens read, {usage.output_tokens:,} written"]
-    parts += [] if found.cost is None else [f"${found.cost:.4f}"]
-    who = found.model or "Sentences of the documents"
-    return f"{who}: {requests}, {', '.join(parts)}, {seconds:.1f} s."
-
-
-# `clew chat`.
 
 
 _SHOWN = 120
@@ -285,8 +378,15 @@ def chat(
     if dry_run and not message:
         raise typer.BadParameter("--dry-run needs a message: clew chat --dry-run MESSAGE")
     with common.open() as store:
-        if list_ or forget:
-            _keep(common, store, forget)
+        if forget is not None:
+            if not store.conversations.forget(forget):
+                raise NotFoundError(f"no conversation {forget!r}; `clew chat --list` names all")
+            note(f"Conversation {forget} is forgotten.")
+            return
+        if list_:
+            kept = store.conversations.conversations()
+            rows = [(one.id, one.began_at, one.messages, one.title) for one in kept]
+            common.table(kept, ("id", "began", "messages", "title"), rows)
             return
         store.state.warm()
         talk = store.chat(
@@ -307,23 +407,6 @@ def chat(
             _say(common, talk, text)
         if talk.messages and not common.json:
             note(f"Go on with: clew chat --conversation {talk.id}")
-
-
-def _keep(common: Common, store: Clew, forget: str | None) -> None:
-    """List conversations, or forget one."""
-    if forget is not None:
-        if not store.conversations.forget(forget):
-            raise NotFoundError(f"no conversation {forget!r}; `clew chat --list` names all")
-        note(f"Conversation {forget} is forgotten.")
-        return
-    found = store.conversations.conversations()
-    if common.json:
-        write_json(found)
-    elif found:
-        from clew.cli.render import table
-
-        rows = [(one.id, one.began_at, one.messages, one.title) for one in found]
-        stdout_console().print(table(("id", "began", "messages", "title"), rows))
 
 
 def _lines() -> Iterator[str]:
@@ -352,15 +435,9 @@ def _say(common: Common, talk: Conversation, text: str) -> None:
         note(f"Remembered: {sentence}")
     for remark in turn.notes:
         note(f"Note: {remark}")
-    note(_spent_chat(turn))
-
-
-def _spent_chat(turn: ChatTurn) -> str:
-    if not turn.model:
-        return "Without a language model."
     cost = "" if turn.cost is None else f", ${turn.cost:.4f}"
-    read, written = turn.usage.input_tokens, turn.usage.output_tokens
-    return f"{turn.model}: {read:,} tokens read, {written:,} written{cost}."
+    spent = f"{turn.usage.input_tokens:,} tokens read, {turn.usage.output_tokens:,} written{cost}."
+    note(f"{turn.model}: {spent}" if turn.model else "Without a language model.")
 
 
 def _permit(tool: str, arguments: Mapping[str, Any]) -> bool:
@@ -368,14 +445,8 @@ def _permit(tool: str, arguments: Mapping[str, Any]) -> bool:
     return typer.confirm(f"Let the model call {tool} {shown}?", err=True)
 
 
-# `clew llm check`.
-
-
-def check(common: Common) -> None:
-    """Try the language model on a small known text for each task; no store is needed.
-
-    Exit status 1 where it fails at one. A small model may be wrong and still be of use.
-    """
+def try_model(common: Common) -> None:
+    """`clew check --llm`: exit status 1 where the model fails at a task."""
     import clew
     from clew.models.llm.check import trials
     from clew.models.llm.client import LanguageModelClient, make_provider
@@ -385,70 +456,22 @@ def check(common: Common) -> None:
         raise NoLanguageModelError
     with closing(make_provider(settings)) as provider:
         found = list(trials(LanguageModelClient(provider, settings)))
-    if common.json:
-        write_json({"context_tokens": settings.context_tokens, "trials": found})
-    else:
-        from clew.cli.render import table
-
-        columns = ("task", "model", "", "seconds", "tokens/s", "found")
-        rows = [
+    common.table(
+        {"context_tokens": settings.context_tokens, "trials": found},
+        ("task", "model", "", "seconds", "tokens/s", "found"),
+        [
             (t.what, t.model, "ok" if t.ok else "FAILED", t.seconds, t.tokens_per_second, t.found)
             for t in found
-        ]
-        stdout_console().print(table(columns, rows))
+        ],
+    )
     if not all(trial.ok for trial in found):
         raise typer.Exit(INCOMPLETE)
 
 
-# `clew enrich`.
-
-
-class Kind(StrEnum):
-    """What can be taken back."""
-
-    context = "context"
-    extract = "extract"
-    documents = "documents"
-    entities = "entities"
-    topics = "topics"
-    reports = "reports"
-    links = "links"
-
-    @property
-    def enriched(self) -> Enrichment:
-        """The same, as the library names it."""
-        return self.value
-
-
-DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", help="Say what it would take; ask nothing.")
+Kind: TypeAlias = Literal[
+    "context", "extract", "documents", "entities", "topics", "reports", "links"
 ]
-RetryOption = Annotated[
-    bool, typer.Option("--retry", help="Ask again where the model failed before.")
-]
-GleaningOption = Annotated[
-    bool | None,
-    typer.Option(
-        "--gleaning/--no-gleaning",
-        help="With --extract: ask a second time for what was missed; else llm.gleaning.",
-        show_default=False,
-    ),
-]
-SpentOption = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N",
-        min=0,
-        help="Tokens to spend, at most; else llm.max_tokens_spent.",
-        show_default=False,
-    ),
-]
-CostOption = Annotated[
-    float | None,
-    typer.Option(
-        metavar="USD", min=0, help="Money to spend; else llm.max_cost.", show_default=False
-    ),
-]
+"""What a model can add."""
 
 
 def enrich(
@@ -474,21 +497,32 @@ def enrich(
     links: Annotated[
         bool, typer.Option("--links", help="Whether entities that may be one are one, and why.")
     ] = False,
-    dry_run: DryRunOption = False,
-    retry: RetryOption = False,
-    gleaning: GleaningOption = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it would take; ask nothing.")
+    ] = False,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Ask again where the model failed before.")
+    ] = False,
+    gleaning: Annotated[
+        bool | None,
+        typer.Option(
+            "--gleaning/--no-gleaning",
+            help="With --extract: ask a second time for what was missed; else llm.gleaning.",
+            show_default=False,
+        ),
+    ] = None,
     undo: Annotated[
         Kind | None,
-        typer.Option("--undo", help="Take back what the model added.", show_default=False),
+        typer.Option(metavar="KIND", help="Take back what the model added.", show_default=False),
     ] = None,
-    max_tokens_spent: SpentOption = None,
-    max_cost: CostOption = None,
+    max_tokens_spent: MaxTokensSpentOption = None,
+    max_cost: MaxCostOption = None,
 ) -> None:
     """Let the language model add to what is stored; without one, all stays as it is.
 
     What is done is kept: cut short, it goes on where it was.
     """
-    wanted: dict[Enrichment, bool] = {
+    wanted: dict[Kind, bool] = {
         "context": context,
         "extract": extract,
         "documents": documents,
@@ -507,11 +541,16 @@ def enrich(
         raise typer.BadParameter("--gleaning is a second round of --extract")
     with common.open() as engine, reporting(bars=not common.json) as progress:
         if undo is not None:
-            _print_undone(common, undo, engine.enriching.undo(undo.enriched, progress=progress))
+            count = engine.enriching.undo(undo, progress=progress)
+            line = f"{undo}: taken back in {count:,} {_ENRICHED[undo]}"
+            common.tell({"undone": undo, "count": count}, line)
             return
         if dry_run:
             found = engine.enriching.estimate(*chosen, retry=retry, gleaning=gleaning)
-            _print_estimates(common, found)
+            lines = [f"{kind}: {estimated(one)}" for kind, one in found.items()]
+            common.tell(found, "\n".join(lines))
+            if not common.json:
+                note("Nothing was asked.")
             return
         done = engine.enrich(
             *chosen,
@@ -530,71 +569,27 @@ def enrich(
         raise typer.Exit(INCOMPLETE)
 
 
-def extract(
-    common: Common,
-    dry_run: DryRunOption = False,
-    retry: RetryOption = False,
-    gleaning: GleaningOption = None,
-    max_tokens_spent: SpentOption = None,
-    max_cost: CostOption = None,
-) -> None:
-    """Let the language model list names and facts; the same as `clew enrich --extract`."""
-    enrich(
-        common,
-        extract=True,
-        dry_run=dry_run,
-        retry=retry,
-        gleaning=gleaning,
-        max_tokens_spent=max_tokens_spent,
-        max_cost=max_cost,
-    )
-
-
-def _print_undone(common: Common, kind: Kind, passages: int) -> None:
-    if common.json:
-        write_json({"undone": kind.value, "count": passages})
-    else:
-        write_line(f"{kind.value}: taken back in {passages:,} {_of(kind.value)}")
-
-
-def _print_estimates(common: Common, found: Mapping[Enrichment, Estimate]) -> None:
-    if common.json:
-        write_json(found)
-        return
-    for kind, one in found.items():
-        cost = "price unknown" if one.cost is None else f"about ${one.cost:.4f}"
-        write_line(
-            f"{kind}: {one.documents:,} documents, {one.calls:,} calls ({one.cached:,} more are"
-            f" kept, or the same), about {one.input_tokens:,} tokens to read and"
-            f" {one.output_tokens:,} to write, {cost}"
-        )
-    note("Nothing was asked.")
-
-
-def _of(kind: str) -> str:
-    """What a kind of enrichment is of."""
-    return {
-        "documents": "documents and parts of them",
-        "entities": "entities",
-        "topics": "topics and themes",
-        "reports": "communities",
-        "links": "pairs of entities",
-    }.get(kind, "passages")
+_ENRICHED: Mapping[str, str] = {
+    "context": "passages",
+    "extract": "passages",
+    "documents": "documents and parts of them",
+    "entities": "entities",
+    "topics": "topics and themes",
+    "reports": "communities",
+    "links": "pairs of entities",
+}
+"""What each kind of enrichment is of."""
 
 
 def _print_report(report: EnrichmentReport) -> None:
     dropped = sum(report.dropped.values())
     found = f", {report.facts:,} facts ({report.new_relations:,} new), {dropped:,} dropped"
     found = found if report.kind == "extract" else ""
-    of = _of(report.kind)
+    of = _ENRICHED[report.kind]
     write_line(f"{report.kind}: {report.done:,} {of}{found}, {len(report.failed):,} failed")
     for reason, count in sorted(report.dropped.items(), key=lambda item: -item[1]):
         write_line(f"  {count:,} dropped: {reason}")
-    if report.failed:
-        from clew.cli.render import table
-
-        rows = [(item.source, item.reason) for item in report.failed]
-        stdout_console().print(table(("failed", "reason"), rows))
+    print_table(("failed", "reason"), [(item.source, item.reason) for item in report.failed])
     usage = report.usage
     cost = "" if report.cost is None else f", ${report.cost:.4f}"
     note(
