@@ -97,7 +97,10 @@ def is_outdated(folder: Path, kind: str, generation: int) -> bool:
 def damaged_files(folder: Path) -> Iterator[Path]:
     """Files that are not as they were written; reads all of them."""
     for path in derived_files(folder):
-        if path.suffix == _SUFFIX and not _is_sound(path) and path.exists():
+        is_sound = path.suffix != _SUFFIX
+        with suppress(OSError, ValueError), path.open("rb") as file:
+            is_sound = is_sound or blocks_are_sound(file, read_table(file))
+        if not is_sound and path.exists():
             yield path
 
 
@@ -148,7 +151,13 @@ def write_arrays(
     except OSError:
         remove_files([temporary])
         raise
-    _remove_replaced(path, kind, generation)
+    # Remove what is out of date, and what a process that was killed left half written.
+    files = derived_files(path.parent, kind)
+    remove_files(other for other, of in files.items() if of <= generation and other != path)
+    for left in path.parent.glob(f".{kind}-*"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > _ABANDONED_SECONDS:
+                left.unlink()
     return path
 
 
@@ -167,16 +176,6 @@ def _write_array(file: BinaryIO, name: str, array: Array | Iterator[Array]) -> E
     return Entry(name, dtype, shape, offset, blocks)
 
 
-def _remove_replaced(path: Path, kind: str, generation: int) -> None:
-    """Remove what is out of date, and what a process that was killed left half written."""
-    files = derived_files(path.parent, kind)
-    remove_files(other for other, of in files.items() if of <= generation and other != path)
-    for left in path.parent.glob(f".{kind}-*"):
-        with suppress(OSError):
-            if time.time() - left.stat().st_mtime > _ABANDONED_SECONDS:
-                left.unlink()
-
-
 # --- reading
 
 
@@ -188,12 +187,6 @@ def read_arrays(path: Path) -> Arrays | None:
             return {entry.name: _read_array(file, entry) for entry in entries}
         _log.warning("%s is damaged; what it held is made again from the database", path)
     return None
-
-
-def _is_sound(path: Path) -> bool:
-    with suppress(OSError, ValueError), path.open("rb") as file:
-        return blocks_are_sound(file, read_table(file))
-    return False
 
 
 def read_table(file: BinaryIO) -> list[Entry]:
@@ -256,10 +249,21 @@ class MappedArrays:
         self.path = path
         self._file = path.open("rb")
         self._state = _file_state(self._file)
-        self._sound = _is_noted(path, self._state)
+        self._sound = (
+            self._state[1] >= _NOTED_FROM and _notes(path.parent).get(path.name) == self._state
+        )
         try:
             entries = read_table(self._file)
-            self.arrays = {entry.name: _map_array(self._file, entry) for entry in entries}
+            self.arrays = {
+                entry.name: np.memmap(
+                    self._file,
+                    dtype=entry.dtype,
+                    mode="r",
+                    offset=entry.offset,
+                    shape=tuple(entry.shape),
+                )
+                for entry in entries
+            }
         except BaseException:
             self._file.close()
             raise
@@ -289,10 +293,6 @@ def _file_state(file: BinaryIO) -> list[int]:
     return [found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
 
 
-def _is_noted(path: Path, state: list[int]) -> bool:
-    return state[1] >= _NOTED_FROM and _notes(path.parent).get(path.name) == state
-
-
 def _note(path: Path, state: list[int]) -> None:
     """Others may do so at the same time: what is lost, or cannot be read, is verified again."""
     if state[1] < _NOTED_FROM or not (start := _started()):
@@ -318,12 +318,6 @@ def _started() -> str:
     with suppress(OSError, ValueError):
         return _BOOT_ID.read_text("ascii").strip()
     return ""
-
-
-def _map_array(file: BinaryIO, entry: Entry) -> Array:
-    return np.memmap(
-        file, dtype=entry.dtype, mode="r", offset=entry.offset, shape=tuple(entry.shape)
-    )
 
 
 # Files and folders for the user alone who made them, whatever the umask says.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import cache, lru_cache, wraps
 from heapq import nsmallest
 from itertools import chain, filterfalse, repeat
@@ -15,8 +15,6 @@ from zlib import crc32
 from clew.languages import LanguageWords, language_words, recognise, script_of, spoken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from Stemmer import Stemmer
 
 
@@ -263,7 +261,12 @@ def question_terms(text: str, languages: Iterable[str] = ()) -> list[str]:
     """
     text = _without_indefinite(text)
     others = [code for code in sorted(languages) if language_words(code)]
-    found = _terms_among(text, others) if others else terms(text)
+    # Terms of a question over texts in these languages and in English, word by word.
+    found = (
+        ((term for readings in _readings(text, others) for one in readings for term in one))
+        if others
+        else terms(text)
+    )
     compound = _COMPOUND.findall(text) if _HUMP.search(text) else ()
     return list(dict.fromkeys([*found, *(t for one in compound for t in _part_terms(one))]))
 
@@ -298,11 +301,6 @@ def question_language(text: str, languages: Iterable[str]) -> str:
 def text_language(text: str) -> str:
     """The code of the language of a text; empty where it is too short or nothing tells it."""
     return recognise(text, STOP_WORDS)
-
-
-def _terms_among(text: str, languages: Sequence[str]) -> Iterator[str]:
-    """Terms of a question over texts in these languages and in English, word by word."""
-    return (term for readings in _readings(text, languages) for one in readings for term in one)
 
 
 def _readings(text: str, languages: Sequence[str]) -> Iterator[list[tuple[str, ...]]]:
@@ -352,20 +350,18 @@ def _terms_in(language: str, word: str) -> tuple[str, ...]:
     return (fold(_stemmer(known.stemmer).stemWord(word)).replace("'", "").replace("’", ""),)
 
 
+_STEMMERS = {
+    "russian": range(0x400, 0x530),
+    "greek": range(0x370, 0x400),
+    "arabic": range(0x600, 0x780),
+}
+"""Letters of scripts with a stemmer of their own; Latin and all others have that of English."""
+
+
 def _stem(word: str) -> str:
-    return _stemmer(_algorithm(word[0])).stemWord(word)
-
-
-def _algorithm(letter: str) -> str:
-    """The stemmer for a letter's script; English for Latin and for all that has none of its own."""
-    code = ord(letter)
-    if 0x400 <= code < 0x530:
-        return "russian"
-    if 0x370 <= code < 0x400:
-        return "greek"
-    if 0x600 <= code < 0x780:
-        return "arabic"
-    return "english"
+    code = ord(word[0])
+    algorithm = next((name for name, letters in _STEMMERS.items() if code in letters), "english")
+    return _stemmer(algorithm).stemWord(word)
 
 
 @cache

@@ -7,34 +7,39 @@ import logging
 import os
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError, LimitError, UnreadableError
-from clew.indexing.inputs import DocumentInput, FileInput
-from clew.indexing.isolation.worker import Contents, Extract, Prepare, Prepared
+from clew.indexing.inputs import DocumentInput, FileInput, Input
+from clew.indexing.isolation.worker import Contents, Extract, Prepare, Prepared, Runner
 from clew.indexing.reading.files import permitted_path
 from clew.indexing.reading.formats.common import text_digest
-from clew.types import Chunk, Document, IndexPreview, Piece, Section, Skipped, Split
+from clew.types import (
+    Chunk,
+    Document,
+    DocumentInfo,
+    IndexPreview,
+    Piece,
+    Section,
+    Skipped,
+    Split,
+    StoredChunk,
+    StoredSection,
+)
 from clew.types.values import file_source, source_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    from clew.indexing.inputs import Input
-    from clew.indexing.isolation.worker import Runner
     from clew.indexing.pipeline import IndexingPipeline
     from clew.ports import FoundRelation
     from clew.settings import LimitSettings, QuotaSettings, Settings
     from clew.stores.sqlite.journal import SqliteRefusals
     from clew.stores.store import Store
-    from clew.types import DocumentInfo, StoredChunk, StoredSection
 
     Progress = Callable[[str, int, int | None], None]
 
@@ -318,22 +323,21 @@ def prepare_again(
     exceeds a limit.
     """
     try:
-        found = _prepare(_unchanged_file(info, settings), info, runner, waiting)
+        # The file of a document.
+        file = FileInput(permitted_path(source_path(info.source), settings), settings.read)
+        if info.read_from != file.read_from or file.digest() != info.sha256:
+            raise InputError(f"{info.source!r} has changed since it was indexed")
+        found = _prepare(file, info, runner, waiting)
     except InputError:  # outside the roots, gone, unreadable by now, or no path at all
         found = None
     if found is not None:
         return found
     with store.reading():
-        documents = [_from_store(store, known) for known in store.documents(ids=[info.id])]
+        documents = [
+            _document(known, store.document_sections(known.id), store.document_chunks(known.id))
+            for known in store.documents(ids=[info.id])
+        ]
     return _prepare(DocumentInput(documents[0]), info, runner, waiting) if documents else None
-
-
-def _unchanged_file(info: DocumentInfo, settings: Settings) -> FileInput:
-    """The file of a document. Raises `InputError` where it has changed or may not be read."""
-    file = FileInput(permitted_path(source_path(info.source), settings), settings.read)
-    if info.read_from != file.read_from or file.digest() != info.sha256:
-        raise InputError(f"{info.source!r} has changed since it was indexed")
-    return file
 
 
 def _prepare(
@@ -344,32 +348,24 @@ def _prepare(
     return next((one for one in prepared if one.document.source == info.source), None)
 
 
-def _from_store(store: Store, info: DocumentInfo) -> Document:
-    sections, chunks = store.document_sections(info.id), store.document_chunks(info.id)
-    return _document(info, sections, chunks)
-
-
-def extract_again(
-    info: DocumentInfo,
-    sections: Sequence[StoredSection],
-    chunks: Sequence[StoredChunk],
-    runner: Runner,
-) -> Prepared:
-    """A stored document, split as it is stored and extracted again. Raises `LimitError`."""
-    document = _document(info, sections, chunks)
-    ordinals = {section.id: section.ordinal for section in sections}
-    parts = Split(
-        sections=tuple(_section(section) for section in sections),
-        chunks=tuple(_chunk(chunk, ordinals) for chunk in chunks),
-    )
-    (extraction,) = runner.run(Extract(document=document, chunks=parts.chunks))
-    return Prepared(document, parts, extraction)
-
-
 def _document(
     info: DocumentInfo, sections: Sequence[StoredSection], chunks: Sequence[StoredChunk]
 ) -> Document:
     """The document as it was read, as far as the store knows it."""
+    # Where pages start, as far as chunks tell: where the first chunk on it or after it starts.
+    paged = [
+        (page, start)
+        for chunk in chunks
+        for start, page in chunk.page_starts or ((chunk.start, chunk.page),)
+        if page is not None
+    ]
+    last = max((page for page, _ in paged), default=0)
+    # The pieces of a document that came ready split; a long one is several chunks of its name.
+    pieces = []
+    for key, group in groupby((c for c in chunks if c.key is not None), attrgetter("key")):
+        parts = list(group)
+        own = {k: v for k, v in parts[0].metadata.items() if info.metadata.get(k) != v}
+        pieces.append(Piece(start=parts[0].start, end=parts[-1].end, key=key, metadata=own))
     return Document(
         source=info.source,
         text="".join(section.text for section in sections),
@@ -384,34 +380,12 @@ def _document(
         date_precision=info.date_precision,
         updated_at=info.updated_at,
         metadata=info.metadata,
-        page_starts=_page_starts(chunks),
-        pieces=_pieces(info, chunks),
+        page_starts=tuple(
+            0 if number == 1 else next(start for page, start in paged if page >= number)
+            for number in range(1, last + 1)
+        ),
+        pieces=tuple(pieces),
     )
-
-
-def _page_starts(chunks: Sequence[StoredChunk]) -> tuple[int, ...]:
-    """Where pages start, as far as chunks tell: where the first chunk on it or after it starts."""
-    paged = [
-        (page, start)
-        for chunk in chunks
-        for start, page in chunk.page_starts or ((chunk.start, chunk.page),)
-        if page is not None
-    ]
-    last = max((page for page, _ in paged), default=0)
-    return tuple(
-        0 if number == 1 else next(start for page, start in paged if page >= number)
-        for number in range(1, last + 1)
-    )
-
-
-def _pieces(info: DocumentInfo, chunks: Sequence[StoredChunk]) -> tuple[Piece, ...]:
-    """The pieces of a document that came ready split; a long one is several chunks of its name."""
-    pieces = []
-    for key, group in groupby((c for c in chunks if c.key is not None), attrgetter("key")):
-        parts = list(group)
-        own = {k: v for k, v in parts[0].metadata.items() if info.metadata.get(k) != v}
-        pieces.append(Piece(start=parts[0].start, end=parts[-1].end, key=key, metadata=own))
-    return tuple(pieces)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -466,18 +440,24 @@ def _relations_of(store: Store, runner: Runner, document_id: str) -> list[FoundR
     chunks = store.document_chunks(document_id)
     if not infos or not chunks:
         return []
-    found = extract_again(infos[0], store.document_sections(document_id), chunks, runner)
+    # A stored document, split as it is stored and extracted again.
+    sections = store.document_sections(document_id)
+    document = _document(infos[0], sections, chunks)
+    ordinals = {section.id: section.ordinal for section in sections}
+    parts = Split(
+        sections=tuple(
+            Section(ordinal=one.ordinal, start=one.start, end=one.end, headings=one.headings)
+            for one in sections
+        ),
+        chunks=tuple(_chunk(chunk, ordinals) for chunk in chunks),
+    )
+    (extraction,) = runner.run(Extract(document=document, chunks=parts.chunks))
+    found = Prepared(document, parts, extraction)
     return [
         (stored.id, relation)
         for stored, chunk in zip(chunks, found.extraction.chunks, strict=True)
         for relation in chunk.relations
     ]
-
-
-def _section(stored: StoredSection) -> Section:
-    return Section(
-        ordinal=stored.ordinal, start=stored.start, end=stored.end, headings=stored.headings
-    )
 
 
 def _chunk(stored: StoredChunk, ordinals: Mapping[int, int]) -> Chunk:

@@ -1,12 +1,20 @@
-"""What can be read: a file, bytes, a text, or a document made by the caller."""
+"""What can be read: a file, bytes, a text, or a document made by the caller.
+
+Each is a value that can be sent to another process, and has `source` (what it is called; documents
+within it add a part of their own), `size` (bytes or characters, about), `read_from` (of its
+documents, see `Document`), `digest` (tells one state of it from another; raises `UnreadableError`
+where it cannot be read) and `read` (its documents; `readers` as in `RawFile`; raises
+`UnreadableError` and `LimitError`).
+"""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from clew.errors import InputError, UnreadableError, check_several
 from clew.indexing.reading.files import open_real
@@ -17,15 +25,12 @@ from clew.indexing.reading.reader import (
     read_file,
     read_raw,
 )
-from clew.types import document_id
+from clew.types import Document, document_id
 from clew.types.values import file_source
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from clew.hookspecs import Reader
     from clew.settings import LimitSettings, ReadSettings
-    from clew.types import Document
 
     Readers = Mapping[str, Sequence[Reader]]
 
@@ -43,33 +48,6 @@ def is_in_shard(source: str, shard: int, shards: int) -> bool:
     if not 1 <= shard <= shards:
         raise InputError(f"there is no shard {shard}/{shards}; expected i/n with i from 1 to n")
     return int(document_id(source), 16) % shards == shard - 1
-
-
-class Input(Protocol):
-    """Something to read, as a value that can be sent to another process."""
-
-    @property
-    def source(self) -> str:
-        """Identity of what is read; documents within it add a part of their own."""
-        ...
-
-    @property
-    def size(self) -> int:
-        """Bytes or characters, about."""
-        ...
-
-    @property
-    def read_from(self) -> str:
-        """Of its documents; see `Document`."""
-        ...
-
-    def digest(self) -> str:
-        """Tells one state of it from another. Raises `UnreadableError` where it cannot be read."""
-        ...
-
-    def read(self, limits: LimitSettings, readers: Readers) -> ReadResult:
-        """Its documents; `readers` as in `RawFile`. Raises `UnreadableError`, `LimitError`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +142,11 @@ class RawInput:
 
     def read(self, limits: LimitSettings, readers: Readers) -> ReadResult:
         """See `Input`."""
-        data = self.data if isinstance(self.data, bytes) else _file_bytes(self.data)
+        if isinstance(self.data, bytes):
+            data = self.data
+        else:
+            with open_real(self.data) as file:
+                data = file.read()
         raw = RawFile(
             source=self.source,
             data=data,
@@ -241,6 +223,4 @@ class DocumentInput:
         return ReadResult(documents=(self.document,))
 
 
-def _file_bytes(path: Path) -> bytes:
-    with open_real(path) as file:
-        return file.read()
+Input = FileInput | RawInput | TextInput | DocumentInput

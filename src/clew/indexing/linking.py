@@ -34,7 +34,6 @@ from clew.types import (
     ExtractedRelation,
     Extraction,
     KnownName,
-    LinkCandidates,
     Mention,
 )
 
@@ -94,7 +93,10 @@ class Linker:
             return
         found = self._store.link_candidates(list(blocks), list(dict.fromkeys(blocks.values())))
         within: dict[str, list[tuple[str, str]]] = {}
-        for key, block in _new(blocks, found):
+        for key, block in blocks.items():
+            # Names ruled by hand are left as they are.
+            if key in found.known or key in found.ruled:
+                continue
             name = names[key]
             near = _nearest(key, found.names.get(block, ()), threshold)
             near = near or _nearest(key, within.get(block, ()), threshold)
@@ -107,13 +109,6 @@ class Linker:
 def _link(name: str, score: float, target: str) -> AliasEvidence:
     evidence = f"spelled like {target!r}"
     return AliasEvidence(alias=name, name=target, method="fuzzy", score=score, evidence=evidence)
-
-
-def _new(blocks: Mapping[str, str], found: LinkCandidates) -> Iterator[tuple[str, str]]:
-    """(key, block) of what the store does not know; names ruled by hand are left as they are."""
-    for key, block in blocks.items():
-        if key not in found.known and key not in found.ruled:
-            yield key, block
 
 
 def _nearest(
@@ -180,14 +175,12 @@ def similarity(key: str, other: str, least: float = 0.0) -> float:
 
 def most_alike(name: str, names: Iterable[str], limit: int) -> list[str]:
     """Names that one may have been meant for, as a whole or by a word of theirs, nearest first."""
-    near = {other: score for other in names if (score := _likeness(name, other)) >= NEAR}
-    return sorted(near, key=lambda other: (-near[other], other))[:limit]
-
-
-def _likeness(name: str, other: str) -> float:
-    """Jaro-Winkler similarity, 0 to 1, of a name and another or the nearest word of it."""
-    given, words = name.casefold(), [other, *other.split()]
-    return max(JaroWinkler.normalized_similarity(given, word.casefold()) for word in words)
+    given, near = name.casefold(), dict[str, float]()
+    for other in names:
+        words = (word.casefold() for word in (other, *other.split()))
+        near[other] = max(JaroWinkler.normalized_similarity(given, word) for word in words)
+    alike = (other for other, score in near.items() if score >= NEAR)
+    return sorted(alike, key=lambda other: (-near[other], other))[:limit]
 
 
 def _same_words(words: list[str], others: list[str]) -> bool:
@@ -256,13 +249,7 @@ class StoreTerms:
             _Prose(chunk.text, list(_sentences(chunk.text, found)), found, owner_of(document))
             for chunk, found in zip(chunks, extraction.chunks, strict=True)
         ]
-        terms = self._terms_of(prose)
-        if not terms.types:
-            return extraction
-        return replace(extraction, chunks=tuple(map(terms.within, prose)))
-
-    def _terms_of(self, prose: Iterable[_Prose]) -> _Terms:
-        """The terms whose words stand in some texts."""
+        # The terms whose words stand in some texts.
         asked = dict.fromkeys(
             phrase
             for part in prose
@@ -273,7 +260,9 @@ class StoreTerms:
         while left:
             terms.add(self._store.known_terms(left[:_ASKED_AT_ONCE]))
             left = left[_ASKED_AT_ONCE:]
-        return terms
+        if not terms.types:
+            return extraction
+        return replace(extraction, chunks=tuple(map(terms.within, prose)))
 
 
 class _Prose(NamedTuple):
@@ -339,7 +328,16 @@ class _Terms:
             ends = {n for r in related if r.sentence == ordinal for n in (r.head, r.tail)}
             for span in of_sentence:
                 if span.name in ends:
-                    new.setdefault((ordinal, entity_key(span.name)), _mention(span, ordinal))
+                    new.setdefault(
+                        (ordinal, entity_key(span.name)),
+                        Mention(
+                            name=span.name,
+                            entity_type=span.entity_type,
+                            sentence=ordinal,
+                            start=span.start,
+                            end=span.end,
+                        ),
+                    )
         said = {(mention.sentence, entity_key(mention.name)) for mention in found.mentions}
         added = [mention for key, mention in new.items() if key not in said]
         if not (added or related):
@@ -376,16 +374,6 @@ class _Terms:
                 fact = ordinal, entity_key(one.head), one.relation_type, entity_key(one.tail)
                 if fact not in known and not terms.isdisjoint((one.head, one.tail)):
                     yield one
-
-
-def _mention(span: NameSpan, sentence: int) -> Mention:
-    return Mention(
-        name=span.name,
-        entity_type=span.entity_type,
-        sentence=sentence,
-        start=span.start,
-        end=span.end,
-    )
 
 
 def _sentences(text: str, found: ChunkExtraction) -> Iterator[tuple[int, int, int]]:

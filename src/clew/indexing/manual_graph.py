@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain, islice
@@ -19,18 +21,24 @@ from clew.errors import InputError, NotFoundError, check_several
 from clew.indexing.reading.formats.common import clean_text, text_digest
 from clew.request_end import has_ended
 from clew.text import entity_key
-from clew.types import Document, NewEntity, NewRelation, Skipped, document_id
+from clew.types import (
+    Document,
+    Entity,
+    Metadata,
+    NewEntity,
+    NewRelation,
+    Relation,
+    Skipped,
+    Vectors,
+    document_id,
+)
 from clew.types.values import CARD, OBSERVATION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
-
     from clew.indexing.isolation.worker import Prepared
     from clew.indexing.pipeline import IndexingPipeline
-    from clew.indexing.reading.formats.memory import MemoryEntity, MemoryRecords, MemoryRelation
+    from clew.indexing.reading.formats.memory import MemoryEntity, MemoryRecords
     from clew.stores.store import Store
-    from clew.types import Entity, Metadata, Relation, Vectors
 
     Ready = tuple[Prepared, Vectors]
     """A document that only needs to be saved."""
@@ -502,15 +510,32 @@ class MemoryImportReport:
 
 def import_memory_records(memory: ManualGraphWriter, found: MemoryRecords) -> MemoryImportReport:
     """Write the records of a file; invalid ones are reported and skipped."""
-    skipped = list(found.skipped)
-    _take_rules(memory.store, found, skipped)
+    _take_rules(memory.store, found)
     ends = memory.store.named([one.name for one in found.entities if one.is_end])
-    entities = [
-        one for one in found.entities if one.name not in ends and _is_nameable(one, skipped)
+    entities: list[MemoryEntity] = []
+    told: list[tuple[str, list[str]]] = []
+    for entity in found.entities:
+        texts = [text for text in entity.observations if text.strip()]
+        if not entity_key(entity.name):
+            found.skip(entity.place, f"a name without letters or digits: {entity.name!r}")
+        elif entity.name not in ends:
+            entities.append(entity)
+            told.append((entity.name, texts))
+            if len(texts) < len(entity.observations):
+                found.skip(entity.place, "a blank observation")
+    new = [
+        NewEntity(
+            name=one.name,
+            entity_type=one.entity_type or "name",
+            content=one.content,
+            metadata=one.metadata,
+        )
+        for one in entities
     ]
-    made = [one for batch in _batches(entities) for one in memory.create(list(map(_new, batch)))]
-    for given, one in zip(entities, made, strict=True):
-        skipped += [Skipped(source=given.place, reason=reason) for reason in one.refused]
+    made = [one for batch in _batches(new) for one in memory.create(batch)]
+    for given, created in zip(entities, made, strict=True):
+        for reason in created.refused:
+            found.skip(given.place, reason)
     # A name that a rule ties to an entity finds it from now on, though no text has it.
     rules = memory.store.link_rules()
     others = [
@@ -521,16 +546,15 @@ def import_memory_records(memory: ManualGraphWriter, found: MemoryRecords) -> Me
     ]
     for names in _batches(others):
         memory.store.add_entities(names)
-    told = [(one.name, _visible(one, skipped)) for one in entities]
     told_at = {(one.name, text): at for one in entities for text, at in one.told_at.items()}
     observations = sum(
-        len(new)
+        len(added)
         for batch in _batches(told)
         # Most files have no dates.
-        for new in memory.add_observations(batch, dated=False, at=told_at)
+        for added in memory.add_observations(batch, dated=False, at=told_at)
     )
     # All at once: a file says of one moment what it says, and no line ends another.
-    relations = memory.add_relations(_resolved(memory, found.relations, skipped))
+    relations = memory.add_relations(_resolved(memory, found))
     return MemoryImportReport(
         entities=sum(one.is_new for one in made),
         observations=observations,
@@ -543,12 +567,12 @@ def import_memory_records(memory: ManualGraphWriter, found: MemoryRecords) -> Me
             for given, one in zip(entities, made, strict=True)
             if one.joined
         ),
-        skipped=tuple(skipped),
+        skipped=tuple(found.skipped),
         documents=found.documents,
     )
 
 
-def _take_rules(store: Store, found: MemoryRecords, skipped: list[Skipped]) -> None:
+def _take_rules(store: Store, found: MemoryRecords) -> None:
     """Write what was merged, split or renamed by hand, group by group, where no name is known."""
     held, known = store.link_rules(), store.resolve(list(found.rules))
     groups: dict[str, list[str]] = {}
@@ -560,10 +584,10 @@ def _take_rules(store: Store, found: MemoryRecords, skipped: list[Skipped]) -> N
         if all(held.get(key) == target for key in keys):
             continue
         if target not in keys or not all(key and key == entity_key(key) for key in keys):
-            skipped.append(Skipped(source=names, reason="a rule that no store has"))
+            found.skip(names, "a rule that no store has")
         elif any(key in known or key in held for key in keys):
             reason = "tied by hand and known here already; import before indexing, or merge, split"
-            skipped.append(Skipped(source=names, reason=f"{reason} or rename them by hand"))
+            found.skip(names, f"{reason} or rename them by hand")
         else:
             new |= dict.fromkeys(keys, target)
     if new:
@@ -571,52 +595,23 @@ def _take_rules(store: Store, found: MemoryRecords, skipped: list[Skipped]) -> N
         store.add_link_rules(new, names_of)
 
 
-def _is_nameable(entity: MemoryEntity, skipped: list[Skipped]) -> bool:
-    if entity_key(entity.name):
-        return True
-    skipped.append(
-        Skipped(source=entity.place, reason=f"a name without letters or digits: {entity.name!r}")
-    )
-    return False
-
-
-def _new(entity: MemoryEntity) -> NewEntity:
-    return NewEntity(
-        name=entity.name,
-        entity_type=entity.entity_type or "name",
-        content=entity.content,
-        metadata=entity.metadata,
-    )
-
-
-def _visible(entity: MemoryEntity, skipped: list[Skipped]) -> list[str]:
-    texts = [text for text in entity.observations if text.strip()]
-    if len(texts) < len(entity.observations):
-        skipped.append(Skipped(source=entity.place, reason="a blank observation"))
-    return texts
-
-
-def _resolved(
-    memory: ManualGraphWriter, relations: Sequence[MemoryRelation], skipped: list[Skipped]
-) -> list[NewRelation]:
-    names = [name for one in relations for name in (one.head, one.tail)]
+def _resolved(memory: ManualGraphWriter, found: MemoryRecords) -> list[NewRelation]:
+    names = [name for one in found.relations for name in (one.head, one.tail)]
     ids = {**memory.store.named(names), **memory.find(names)}
     resolved = []
-    for one in relations:
+    for one in found.relations:
         missing = [name for name in (one.head, one.tail) if name not in ids]
         if missing:
-            reason = f"names {missing[0]!r}, which is no entity"
-            skipped.append(Skipped(source=one.place, reason=reason))
+            found.skip(one.place, f"names {missing[0]!r}, which is no entity")
             continue
         try:
             new = written_relation(
                 ids[one.head], ids[one.tail], one.relation_type, weight=one.weight
             )
-            context = {**one.context, **(new.context or {})} or None
             whole = replace(
                 new,
                 is_causal=new.is_causal or one.is_causal,
-                context=context,
+                context={**one.context, **(new.context or {})} or None,
                 valid_from=one.valid_from,
                 valid_until=one.valid_until,
                 recorded_at=one.recorded_at,
@@ -624,7 +619,7 @@ def _resolved(
             check_relation(whole)
             resolved.append(whole)
         except InputError as error:
-            skipped.append(Skipped(source=one.place, reason=str(error)))
+            found.skip(one.place, str(error))
     return resolved
 
 

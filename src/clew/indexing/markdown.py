@@ -85,7 +85,20 @@ def masked(text: str) -> str:
     """
     pieces, at = [], 0
     for match in _marks(text):
-        shown = _shown(match)
+        # The range of a mark that is shown; None where all of it is.
+        if match["tag"]:
+            shown = None
+        elif match["wiki"]:
+            name = next(
+                (n for n in ("alias", "note", "part") if (match[n] or "").strip("# ")), "note"
+            )
+            shown = match.span(name)
+        elif match["link"]:
+            shown = match.span("label")
+        elif match["callout"]:
+            shown = match.end(), match.end()
+        else:
+            shown = match.start(), match.start()
         if shown is not None:
             start, end = shown
             pieces += [text[at : match.start()], _blank(text[match.start() : start])]
@@ -125,20 +138,6 @@ def _marks(text: str) -> Iterator[re.Match[str]]:
         is_code = within >= 0 and match.start() < fenced[within][1]
         if not is_code and not match["code"]:
             yield match
-
-
-def _shown(match: re.Match[str]) -> tuple[int, int] | None:
-    """The range of a mark that is shown; None where all of it is."""
-    if match["tag"]:
-        return None
-    if match["wiki"]:
-        name = next((n for n in ("alias", "note", "part") if (match[n] or "").strip("# ")), "note")
-        return match.span(name)
-    if match["link"]:
-        return match.span("label")
-    if match["callout"]:
-        return match.end(), match.end()
-    return match.start(), match.start()
 
 
 def _blank(text: str) -> str:

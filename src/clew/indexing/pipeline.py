@@ -20,27 +20,30 @@ from __future__ import annotations
 import json
 import time
 from collections import deque
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from clew.errors import ClewError
-from clew.indexing.extension import NoExtension
+from clew.indexing.extension import Extension, NoExtension
 from clew.indexing.inputs import DocumentInput
-from clew.indexing.isolation.worker import Prepare, Prepared
+from clew.indexing.isolation.worker import Prepare, Prepared, Runner
 from clew.indexing.linking import StoreTerms, without_names
-from clew.types import Extraction, IndexedDocument
+from clew.types import (
+    AliasEvidence,
+    ChunkExtraction,
+    Document,
+    Extraction,
+    IndexedDocument,
+    Vectors,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-
-    from clew.indexing.extension import Extension
-    from clew.indexing.isolation.worker import Runner
     from clew.ports import Embedder, Extractor
     from clew.settings import LinkSettings, SplitSettings
     from clew.stores.store import Store
-    from clew.types import AliasEvidence, ChunkExtraction, Document, Vectors
 
 
 GROUP_SECONDS = 0.5
@@ -137,7 +140,17 @@ class IndexingPipeline:
         while batch:
             try:
                 with writing:
-                    done = self._save_some(batch, vectors, keep, together)
+                    done: list[Prepared] = []
+                    until = time.monotonic() + (GROUP_SECONDS if together else 0.0)
+                    with self.store.batch() if together else nullcontext():
+                        for item, rows in _with_vectors(batch, vectors):
+                            if keep:
+                                keep(self._indexed(item, rows))
+                            else:
+                                self.save(item, rows)
+                            done.append(item)
+                            if time.monotonic() >= until:
+                                break
             except ClewError:
                 if not together:
                     raise
@@ -145,27 +158,6 @@ class IndexingPipeline:
                 continue
             for _ in done:
                 yield batch.popleft()
-
-    def _save_some(
-        self,
-        batch: Collection[Prepared],
-        vectors: Vectors,
-        keep: Callable[[IndexedDocument], None] | None,
-        together: bool,
-    ) -> list[Prepared]:
-        """Save the first documents of a batch in one transaction, or the first; which they were."""
-        done: list[Prepared] = []
-        until = time.monotonic() + (GROUP_SECONDS if together else 0.0)
-        with self.store.batch() if together else nullcontext():
-            for item, rows in _with_vectors(batch, vectors):
-                if keep:
-                    keep(self._indexed(item, rows))
-                else:
-                    self.save(item, rows)
-                done.append(item)
-                if time.monotonic() >= until:
-                    break
-        return done
 
     def prepare(self, document: Document) -> Prepared:
         """Split and extract one document. Raises `LimitError`."""

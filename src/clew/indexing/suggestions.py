@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -139,21 +139,16 @@ def _of_acronyms(names: Sequence[KnownName]) -> Iterator[_Pair]:
 
 def _of_joints(names: Sequence[KnownName]) -> Iterator[_Pair]:
     """Names that differ by blanks or a plural alone: "Net Zero" and "Netzero"."""
-    for what, spell in (("blanks", _joined), ("their number", _singular)):
-        first: dict[str, KnownName] = {}
+    first: dict[tuple[str, str], KnownName] = {}
+    for what in ("blanks", "their number"):
         for known in names:
-            spelling = spell(known)
+            if what == "blanks":
+                spelling = entity_key(known.name).replace(" ", "")
+            else:
+                spelling = "" if known.entity_type == "person" else " ".join(term_words(known.name))
             if len(spelling) >= _SHORTEST_JOINED:
-                same = first.setdefault(spelling, known)
+                same = first.setdefault((what, spelling), known)
                 yield _Pair(known, same, 0.7, f"the names differ by {what} alone")
-
-
-def _joined(known: KnownName) -> str:
-    return entity_key(known.name).replace(" ", "")
-
-
-def _singular(known: KnownName) -> str:
-    return "" if known.entity_type == "person" else " ".join(term_words(known.name))
 
 
 def _of_spellings(names: Sequence[KnownName]) -> Iterator[_Pair]:
@@ -165,12 +160,8 @@ def _of_spellings(names: Sequence[KnownName]) -> Iterator[_Pair]:
             blocks[block].append(known)
     for same in blocks.values():
         for i, known in enumerate(same):
-            yield from _alike(known, same[:i])
-
-
-def _alike(known: KnownName, others: Iterable[KnownName]) -> Iterator[_Pair]:
-    key = entity_key(known.name)
-    for other in others:
-        score = similarity(key, entity_key(other.name), _LEAST_ALIKE)
-        if 0 < score < 1:
-            yield _Pair(known, other, score * 0.7, f"spelled alike ({score:.2f})")
+            key = entity_key(known.name)
+            for other in same[:i]:
+                score = similarity(key, entity_key(other.name), _LEAST_ALIKE)
+                if 0 < score < 1:
+                    yield _Pair(known, other, score * 0.7, f"spelled alike ({score:.2f})")

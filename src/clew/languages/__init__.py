@@ -67,7 +67,16 @@ def recognise(text: str, english: frozenset[str]) -> str:
 
     `english` are the function words of English. The same text always gives the same.
     """
-    sample = _sample(text)
+    # The beginning and the middle of a text, without addresses, paths and codes.
+    middle = max(_SAMPLE, len(text) // 2)
+    parts = f"{text[:_SAMPLE]}\n{text[middle : middle + _SAMPLE]}"
+    tokens = (
+        token
+        for token in parts.split()
+        if not ("@" in token or "://" in token or "\\" in token or token.count("/") > 1)
+        and (len(token) < _LONGEST_WORD or not token.isascii())
+    )
+    sample = unicodedata.normalize("NFC", " ".join(tokens))
     words = _WORD.findall(sample.casefold())
     letters = sum(map(len, words))
     dense = 0 if sample.isascii() else len(_DENSE.findall(sample))
@@ -75,18 +84,6 @@ def recognise(text: str, english: frozenset[str]) -> str:
         return ""
     is_spaced = dense < letters // 3
     return (is_spaced and _by_function_words(words, english)) or _by_model(sample)
-
-
-def _sample(text: str) -> str:
-    """The beginning and the middle of a text, without addresses, paths and codes."""
-    middle = max(_SAMPLE, len(text) // 2)
-    parts = f"{text[:_SAMPLE]}\n{text[middle : middle + _SAMPLE]}"
-    return unicodedata.normalize("NFC", " ".join(filter(_may_be_prose, parts.split())))
-
-
-def _may_be_prose(token: str) -> bool:
-    is_address = "@" in token or "://" in token or "\\" in token or token.count("/") > 1
-    return not is_address and (len(token) < _LONGEST_WORD or not token.isascii())
 
 
 def _by_function_words(words: list[str], english: frozenset[str]) -> str:
@@ -182,15 +179,13 @@ def _read(values: Mapping[str, Any]) -> LanguageWords:
         abbreviations=word_list(values["abbreviations"]),
         elision=re.compile(rf"(?:{elided})['’]") if elided else None,
         ordinals=values.get("ordinals", False),
-        nouns=_noun_signs(values) if "articles" in values else None,
-    )
-
-
-def _noun_signs(values: Mapping[str, Any]) -> NounSigns:
-    return NounSigns(
-        articles=word_list(values["articles"]),
-        adjectives=tuple(values["adjective_endings"].split()),
-        endings=tuple(values["noun_endings"].split()),
+        nouns=NounSigns(
+            articles=word_list(values["articles"]),
+            adjectives=tuple(values["adjective_endings"].split()),
+            endings=tuple(values["noun_endings"].split()),
+        )
+        if "articles" in values
+        else None,
     )
 
 

@@ -6,16 +6,12 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from clew.times.names import MONTH, day_comes_first, find_names
 from clew.times.ranges import find_yearless
-from clew.types import PartialDate, Period, in_utc
+from clew.types import DatePrecision, Metadata, PartialDate, Period, in_utc
 from clew.word_lists import read_word_lists
-
-if TYPE_CHECKING:
-    from clew.types import DatePrecision, Metadata
-
 
 _LONGEST = 300
 """Characters of a title, at most."""

@@ -308,15 +308,16 @@ def name_of(period: Period) -> str | None:
     "Q1 2023", "2023": a name that `read_period` reads back as the same period.
     """
     start, end = period.start, period.end
-    if start is None or end is None or start.time() != end.time() or not _is_midnight(start):
+    if (
+        start is None
+        or end is None
+        or start.time() != end.time()
+        or start != _midnight(start.date())
+    ):
         return None
     if not 1000 <= start.year <= 2999:
         return None
     return _name_of_days(start.date(), end.date()) or _name_of_months(start.date(), end.date())
-
-
-def _is_midnight(time: datetime) -> bool:
-    return time == _midnight(time.date())
 
 
 def _name_of_days(first: date, after: date) -> str | None:
@@ -484,39 +485,31 @@ def _days(match: re.Match[str], today: date) -> Days:
         words = " ".join(match["day"].casefold().split())
         return one_day(today + timedelta(days=_DAYS_OFF[words]))
     if match["which"]:
-        return _chosen(match, today)
+        # Last, this or next of a unit, a weekday, a month or a season.
+        step = {"this": 0, "next": 1}.get(match["which"].casefold(), -1)
+        if match["unit"]:
+            return calendar_unit(match["unit"].casefold(), step, today)
+        named = match["named"].casefold()
+        if named[:3] in _WEEKDAYS and named not in SEASONS:
+            day = _first_day("week", today) + timedelta(days=_WEEKDAYS.index(named[:3]))
+            every = [one_day(day + timedelta(weeks=week)) for week in range(-2, 3)]
+        else:
+            month, count = (SEASONS[named], 3) if named in SEASONS else (month_number(named), 1)
+            every = [months_from(today.year + year, month, count) for year in range(-2, 3)]
+        if step < 0:
+            return max(days for days in every if days[1] <= today)
+        if step > 0:
+            return min(days for days in every if days[0] > today)
+        return next((days for days in every if days[0] <= today < days[1]), every[len(every) // 2])
     if match["ago"]:
-        return _calendar(match["back"].casefold(), -_many(match["ago"]), today)
+        return calendar_unit(match["back"].casefold(), -_many(match["ago"]), today)
     if match["hence"]:
-        return _calendar(match["on"].casefold(), _many(match["hence"]), today)
+        return calendar_unit(match["on"].casefold(), _many(match["hence"]), today)
     many = _many(match["many"]) if match["many"] else 1
     return _rolling((match["units"] or match["rolled"]).casefold(), many, today)
 
 
-def _chosen(match: re.Match[str], today: date) -> Days:
-    """Last, this or next of a unit, a weekday, a month or a season."""
-    which = match["which"].casefold()
-    step = {"this": 0, "next": 1}.get(which, -1)
-    if match["unit"]:
-        return _calendar(match["unit"].casefold(), step, today)
-    every = _occurrences(match["named"].casefold(), today)
-    if step < 0:
-        return max(days for days in every if days[1] <= today)
-    if step > 0:
-        return min(days for days in every if days[0] > today)
-    return next((days for days in every if days[0] <= today < days[1]), every[len(every) // 2])
-
-
-def _occurrences(named: str, today: date) -> list[Days]:
-    """A weekday of the weeks around this one, or a month or season of the years around this."""
-    if named[:3] in _WEEKDAYS and named not in SEASONS:
-        day = _first_day("week", today) + timedelta(days=_WEEKDAYS.index(named[:3]))
-        return [one_day(day + timedelta(weeks=week)) for week in range(-2, 3)]
-    month, count = (SEASONS[named], 3) if named in SEASONS else (month_number(named), 1)
-    return [months_from(today.year + year, month, count) for year in range(-2, 3)]
-
-
-def _calendar(unit: str, count: int, today: date) -> Days:
+def calendar_unit(unit: str, count: int, today: date) -> Days:
     """The whole unit of the calendar that lies `count` such units after today's."""
     if unit == "weekend":
         saturday = _first_day("week", today) + timedelta(weeks=count, days=5)

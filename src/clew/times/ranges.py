@@ -18,7 +18,9 @@ from clew.errors import InputError
 from clew.times.names import (
     DAY,
     MONTH,
+    Days,
     FoundPeriod,
+    calendar_unit,
     date_period,
     find_names,
     find_recent,
@@ -27,7 +29,7 @@ from clew.times.names import (
     months_from,
     one_day,
 )
-from clew.times.years import YEAR, Verdict, years
+from clew.times.years import YEAR, years
 from clew.types import Period
 
 _YEARLESS = re.compile(
@@ -62,18 +64,18 @@ def find_periods(text: str, now: datetime) -> list[FoundPeriod]:
 
 
 def _dates(text: str) -> Iterator[FoundPeriod]:
-    no_years = {one.start for one in years(text) if not (one.is_year or _is_asked(text, one))}
+    no_years = {
+        year.start
+        for year in years(text)
+        # A question means a year where a text would not: "the Oscar 1994", "pumps, 2020".
+        if not year.is_year
+        and not (
+            year.reason == "alone" and _ASKED.search(text, max(0, year.start - 40), year.start)
+        )
+    }
     for start, end, period in find_names(text):
         if not (YEAR.fullmatch(text, start, end) and start in no_years):
             yield FoundPeriod(start, end, period, relative=False)
-
-
-def _is_asked(text: str, year: Verdict) -> bool:
-    """Whether a question means a year where a text would not: "the Oscar 1994", "pumps, 2020"."""
-    return (
-        year.reason == "alone"
-        and _ASKED.search(text, max(0, year.start - 40), year.start) is not None
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +176,11 @@ def hull(one: Period, other: Period) -> Period:
 
 def _groups(text: str, now: datetime) -> list[list[_Date]]:
     found = find_periods(text, now)
-    yearless = [y for y in find_yearless(text) if not any(_overlap(y, f) for f in found)]
+    yearless = [
+        y
+        for y in find_yearless(text)
+        if not any((y.start < f.end and f.start < y.end) for f in found)
+    ]
     groups: list[list[_Date]] = []
     dates: list[_Date] = [*found, *yearless]
     for one in sorted(dates, key=lambda one: one.start):
@@ -183,10 +189,6 @@ def _groups(text: str, now: datetime) -> list[list[_Date]]:
         else:
             groups.append([one])
     return groups
-
-
-def _overlap(one: _Date, other: _Date) -> bool:
-    return one.start < other.end and other.start < one.end
 
 
 def _periods(group: Sequence[_Date], today: date) -> Iterator[Period]:
@@ -222,13 +224,9 @@ def _is_sure(text: str, group: Sequence[_Date]) -> bool:
 
 
 UNITS = ("week", "month", "year")
-KNOWN = (
-    "today",
-    "yesterday",
-    "tomorrow",
-    *(f"{which} {unit}" for unit in UNITS for which in ("this", "last", "next")),
-)
-_NEXT = {"this": 0, "last": -1, "next": 1}
+_DAYS = {"today": 0, "yesterday": -1, "tomorrow": 1}
+_STEPS = {"this": 0, "last": -1, "next": 1}
+KNOWN = (*_DAYS, *(f"{which} {unit}" for unit in UNITS for which in _STEPS))
 _DATE = r"\d{4}(?:-\d{2}(?:-\d{2})?)?"
 _DATES = re.compile(rf"({_DATE})(?:(?:\s*(?:\.\.|/|,|–)\s*|\s+(?:to|until|and)\s+)({_DATE}))?")
 
@@ -251,14 +249,12 @@ def read_range(text: str, now: datetime, also: Sequence[str] = ()) -> Range:
     """
     key = " ".join(text.casefold().replace("_", " ").split())
     today = now.date()
-    if key in ("today", "yesterday", "tomorrow"):
-        day = today + timedelta(days={"today": 0, "yesterday": -1, "tomorrow": 1}[key])
-        return _days(day, day + timedelta(days=1), now)
+    if key in _DAYS:
+        return _days(*one_day(today + timedelta(days=_DAYS[key])), now)
     if key in KNOWN:
         which, unit = key.split()
-        return _days(*_unit(unit, today, _NEXT[which]), now)
-    found = _DATES.fullmatch(key)
-    if found:
+        return _days(*calendar_unit(unit, _STEPS[which], today), now)
+    if found := _DATES.fullmatch(key):
         try:
             first, last = _stated(found[1]), _stated(found[2] or found[1])
             # Who asks may look some days around, and the calendar has ends.
@@ -272,28 +268,12 @@ def read_range(text: str, now: datetime, also: Sequence[str] = ()) -> Range:
     )
 
 
-def _unit(unit: str, today: date, step: int) -> tuple[date, date]:
-    if unit == "week":
-        monday = today - timedelta(days=today.weekday()) + timedelta(weeks=step)
-        return monday, monday + timedelta(weeks=1)
-    if unit == "month":
-        return _month(today.year, today.month + step)
-    return date(today.year + step, 1, 1), date(today.year + step + 1, 1, 1)
-
-
-def _month(year: int, month: int) -> tuple[date, date]:
-    """The first day of a month and of the next; month 0 is December of the year before."""
-    first, after = (divmod(year * 12 + month - 1 + more, 12) for more in (0, 1))
-    return date(first[0], first[1] + 1, 1), date(after[0], after[1] + 1, 1)
-
-
-def _stated(text: str) -> tuple[date, date]:
-    if len(text) == 4:
-        return date(int(text), 1, 1), date(int(text) + 1, 1, 1)
-    if len(text) == 7:
-        return _month(int(text[:4]), date.fromisoformat(f"{text}-01").month)
-    day = date.fromisoformat(text)
-    return day, day + timedelta(days=1)
+def _stated(text: str) -> Days:
+    """The days of a year, a month or a day. Raises `ValueError` for what is none."""
+    if len(text) > 7:
+        return one_day(date.fromisoformat(text))
+    first = date.fromisoformat(f"{text}-01-01"[:10])
+    return months_from(first.year, first.month, 1 if len(text) == 7 else 12)
 
 
 def _days(first: date, after: date, now: datetime) -> Range:

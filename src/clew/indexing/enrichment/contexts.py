@@ -9,20 +9,19 @@ the same few stretches are sent.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from clew.errors import ReplyError
-from clew.indexing.enrichment.run import CheckedModel, Counts
+from clew.indexing.enrichment.run import CheckedModel, Counts, EnrichmentTask
 from clew.indexing.markdown import MEDIA_TYPE, masked
 from clew.ports.models import Message, Request
 from clew.text import plain, terms
 from clew.untrusted import NOTICE, untrusted_block
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from clew.ports import Embedder
     from clew.settings import LlmSettings
     from clew.stores.extractions import Enrichments
@@ -98,8 +97,8 @@ def stretch_of(text: str, start: int, end: int, room: int) -> str:
 
 
 @dataclass(slots=True)
-class ModelContexts:
-    """`run.EnrichmentTask` of contexts."""
+class ModelContexts(EnrichmentTask[Work, Outcome]):
+    """The task of contexts."""
 
     store: Store
     log: Enrichments
@@ -138,10 +137,6 @@ class ModelContexts:
         around = len(INSTRUCTIONS) + longest + _AROUND
         return max(tokens * _CHARACTERS_A_TOKEN - around, longest)
 
-    def stage(self, work: Work) -> int:
-        """See `EnrichmentTask`; passages do not wait for each other."""
-        return 0
-
     def requests(self, work: Work) -> Sequence[Request]:
         """See `EnrichmentTask`."""
         return (context_request(work),)
@@ -149,8 +144,16 @@ class ModelContexts:
     def ask(self, work: Work) -> Outcome:
         """See `EnrichmentTask`; a name that the document does not have is no context of it."""
         request = context_request(work)
-        reply = self.model.reply(request)
-        context = first_tokens(plain(reply.text), self.embedder.count_tokens)
+        text = plain(self.model.reply(request).text)
+        if self.embedder.count_tokens(text) <= MOST_TOKENS:
+            context = text
+        else:
+            kept = text.split(" ")[:MOST_TOKENS]
+            while len(kept) > 1 and self.embedder.count_tokens(" ".join(kept)) > MOST_TOKENS:
+                del kept[len(kept) * 9 // 10 :]
+            cut = " ".join(kept)
+            end = max(cut.rfind(mark) for mark in (". ", "! ", "? "))
+            context = cut[: end + 1] if end > 0 else cut
         known = set(terms(f"{work.chunk.context} {work.stretch}", work.chunk.language))
         known.update(terms(f"{work.chunk.title} {work.chunk.text}", work.chunk.language))
         if new := unknown_words(context, known, work.chunk.language):
@@ -181,19 +184,6 @@ class ModelContexts:
                 self.log.fail("context", failed)
         self.total.passages += len(made)
         self.total.failed.update((i, reason) for i, reason in failed.items())
-
-
-def first_tokens(text: str, count: Callable[[str], int]) -> str:
-    """As many whole words as have `MOST_TOKENS`, up to the end of a sentence where there is one."""
-    if count(text) <= MOST_TOKENS:
-        return text
-    words = text.split(" ")
-    kept = words[:MOST_TOKENS]
-    while len(kept) > 1 and count(" ".join(kept)) > MOST_TOKENS:
-        del kept[len(kept) * 9 // 10 :]
-    cut = " ".join(kept)
-    end = max(cut.rfind(mark) for mark in (". ", "! ", "? "))
-    return cut[: end + 1] if end > 0 else cut
 
 
 def unknown_words(context: str, known: set[str], language: str) -> list[str]:

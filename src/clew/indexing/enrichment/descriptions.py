@@ -11,6 +11,7 @@ import html
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,25 +21,21 @@ from pydantic import BaseModel
 
 from clew.errors import ReplyError
 from clew.indexing.enrichment.contexts import unknown_words
-from clew.indexing.enrichment.run import CheckedModel, Counts
+from clew.indexing.enrichment.run import CheckedModel, Counts, EnrichmentTask
 from clew.indexing.enrichment.validation import name_pattern
 from clew.indexing.suggestions import suggest_merges
-from clew.ports.graph import StoredDescription
+from clew.ports.graph import Described, StoredDescription
 from clew.ports.models import Message, Request
 from clew.text import find_words, plain, terms
-from clew.types import Description
+from clew.types import Description, MergeSuggestion, StoredChunk
 from clew.types.results import statement_text
 from clew.types.values import NUMBER
 from clew.untrusted import NOTICE, untrusted_block
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
-    from clew.ports.graph import Described
     from clew.settings import LlmSettings
     from clew.stores.communities import Communities, Descriptions
     from clew.stores.store import Store
-    from clew.types import Community, MergeSuggestion, StoredChunk
 
 
 MOST_STATEMENTS = 8
@@ -61,8 +58,8 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class ModelDescriptions:
-    """`run.EnrichmentTask` of descriptions; its works are subjects."""
+class ModelDescriptions(EnrichmentTask["Subject", Outcome]):
+    """The task of descriptions; its works are subjects."""
 
     store: Store
     communities: Communities
@@ -87,7 +84,12 @@ class ModelDescriptions:
             held = self._held.get(subject.key)
             waits = any(part.key in due for part in subject.parts)
             failed = held is not None and held.reason and retry
-            if held is None or failed or waits or held.basis != self._basis(subject):
+            if (
+                held is None
+                or failed
+                or waits
+                or held.basis != _digest(subject, self._evidence(subject))
+            ):
                 due.add(subject.key)
                 yield subject
 
@@ -109,7 +111,9 @@ class ModelDescriptions:
             term for text in (*(e.text for e in evidence), *work.names) for term in terms(text)
         }
         given = reply.statements[:MOST_STATEMENTS]
-        written = _Written(_cited(work, evidence))
+        # Those of a community are shown, and have their numbers before anything is said.
+        shown = [one.sources[0] for one in evidence if one.is_passage]
+        written = _Written(shown if work.kind == "community" else [])
         kept = [line for one in given if (line := written.statement(one, evidence, known))]
         if not kept:
             reason = f"no statement of the {TASKS[work.kind][0]} has words that stand there"
@@ -199,9 +203,6 @@ class ModelDescriptions:
                 found.append((statement_text(plain(said))[:LONGEST_STATEMENT], chunk.public_id))
         return found
 
-    def _basis(self, work: Subject) -> str:
-        return _digest(work, self._evidence(work))
-
     def _made(
         self,
         work: Subject,
@@ -239,7 +240,10 @@ class _Written:
         quote = html.unescape(one.quote)
         for text in evidence:
             if (place := find_words(quote, text.text)) is not None:
-                source = text.sources[0] if text.is_passage else _source_after(place[1], text)
+                # A description has the numbers of its sources after what it says.
+                number = None if text.is_passage else NUMBER.search(text.text, place[1])
+                at = 1 if text.is_passage else int(number.group(1)) if number else 0
+                source = text.sources[at - 1] if 0 < at <= len(text.sources) else ""
                 return f"{said} [{self._number(source)}]" if source else said
         return ""
 
@@ -253,20 +257,6 @@ def _numbered(said: Sequence[tuple[str, str]]) -> tuple[str, tuple[str, ...]]:
     """Sentences, each with the number of its source; and the sources."""
     text = " ".join(f"{sentence} [{n}]" for n, (sentence, _) in enumerate(said, start=1))
     return text, tuple(source for _, source in said)
-
-
-def _cited(work: Subject, evidence: Sequence[Evidence]) -> list[str]:
-    """Sources that have their numbers before anything is said: those of a community are shown."""
-    if work.kind != "community":
-        return []
-    return [one.sources[0] for one in evidence if one.is_passage]
-
-
-def _source_after(end: int, evidence: Evidence) -> str:
-    """The source whose number follows a place in a description; empty where none does."""
-    number = NUMBER.search(evidence.text, end)
-    place = int(number.group(1)) if number else 0
-    return evidence.sources[place - 1] if 0 < place <= len(evidence.sources) else ""
 
 
 def _digest(work: Subject, evidence: Sequence[Evidence]) -> str:
@@ -534,20 +524,16 @@ def reports(communities: Communities) -> Iterator[Subject]:
     found = sorted(communities.communities(), key=lambda one: (-one.level, one.id))
     made: defaultdict[int | None, list[Subject]] = defaultdict(list)
     for one in found:
-        subject = _community(one, made[one.id])
+        subject = Subject(
+            key=f"community:{one.id}",
+            name=f"community {one.id}: {', '.join(one.entities[:3])}",
+            names=one.entities,
+            chunk_ids=one.sources,
+            parts=tuple(made[one.id]),
+            own=one.summary,
+        )
         made[one.parent].append(subject)
         yield subject
-
-
-def _community(one: Community, parts: Sequence[Subject]) -> Subject:
-    return Subject(
-        key=f"community:{one.id}",
-        name=f"community {one.id}: {', '.join(one.entities[:3])}",
-        names=one.entities,
-        chunk_ids=one.sources,
-        parts=tuple(parts),
-        own=one.summary,
-    )
 
 
 def links(store: Store) -> Iterator[Subject]:

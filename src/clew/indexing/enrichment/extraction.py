@@ -8,14 +8,15 @@ quotation does not stand in a passage, or whose names do not, is dropped and cou
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from pydantic import BaseModel
 
 from clew.errors import ModelError, NotFoundError
-from clew.indexing.enrichment.run import CheckedModel, Counts, is_fatal, reason_of
+from clew.indexing.enrichment.run import CheckedModel, Counts, EnrichmentTask, is_fatal, reason_of
 from clew.indexing.enrichment.validation import AgentRelation, Passage, Validation
 from clew.indexing.extension import Domain
 from clew.indexing.linking import without_names
@@ -26,9 +27,6 @@ from clew.types import ChunkExtraction, Extraction, NewEntity
 from clew.untrusted import NOTICE, untrusted_block
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
-
     from clew.indexing.pipeline import IndexingPipeline
     from clew.settings import LlmSettings
     from clew.stores.extractions import Enrichments
@@ -99,8 +97,8 @@ def works_of(passages: Sequence[Passage], settings: LlmSettings, instructed: int
 
 
 @dataclass(slots=True)
-class ModelExtraction:
-    """`run.EnrichmentTask` of names and facts."""
+class ModelExtraction(EnrichmentTask[Work, Outcome]):
+    """The task of names and facts."""
 
     store: Store
     log: Enrichments
@@ -134,17 +132,16 @@ class ModelExtraction:
                     yield work
             yield from ([Passage(chunk, ranges[chunk.id])] for chunk in again)
 
-    def stage(self, work: Work) -> int:
-        """See `EnrichmentTask`; passages do not wait for each other."""
-        return 0
-
     def requests(self, work: Work) -> Sequence[Request]:
         """See `EnrichmentTask`; what was found first is known once it was asked."""
         first = extraction_request(work, self.domain)
         if not self.settings.gleaning:
             return (first,)
         kept = self.model.kept(first)
-        found = kept.value if kept else _as_long_as_usual(work)
+        # Names and facts that are not found yet are about half as long as their text.
+        text = " ".join(passage.chunk.text for passage in work)
+        usual = ExtractionReply(entities=[Name(name=text[: len(text) // 2])])
+        found = kept.value if kept else usual
         assert isinstance(found, ExtractionReply)
         return first, gleaning_request(first, found)
 
@@ -172,14 +169,21 @@ class ModelExtraction:
         for outcome in outcomes:
             found.add(outcome)
         with self.writing:
-            self._leave_out(found, self.store.pruned_names())
+            # Names that somebody pruned stay out, whoever finds them.
+            pruned = self.store.pruned_names()
+            left = without_names(Extraction(chunks=tuple(found.readings.values())), pruned)
+            found.readings = dict(zip(found.readings, left.chunks, strict=True))
+            found.entities = [one for one in found.entities if entity_key(one.name) not in pruned]
             found.readings, links = self.pipeline().resolved(found.readings)
             try:
                 self.total.new_relations += self.log.record_extraction(
                     found.readings, found.entities, links
                 )
             except NotFoundError:
-                found.readings = self._living(found.readings)
+                living = {chunk.id for chunk in self.store.chunks(list(found.readings))}
+                found.readings = {
+                    id_: reading for id_, reading in found.readings.items() if id_ in living
+                }
                 self.total.new_relations += self.log.record_extraction(
                     found.readings, found.entities, links
                 )
@@ -189,16 +193,6 @@ class ModelExtraction:
         self.total.failed.update((i, reason) for i, reason in found.failed.items())
         self.total.facts += found.facts
         self.total.dropped += found.dropped
-
-    def _leave_out(self, found: Outcome, pruned: Collection[str]) -> None:
-        """Names that somebody pruned stay out, whoever finds them."""
-        left = without_names(Extraction(chunks=tuple(found.readings.values())), pruned)
-        found.readings = dict(zip(found.readings, left.chunks, strict=True))
-        found.entities = [one for one in found.entities if entity_key(one.name) not in pruned]
-
-    def _living(self, readings: dict[int, ChunkExtraction]) -> dict[int, ChunkExtraction]:
-        living = {chunk.id for chunk in self.store.chunks(list(readings))}
-        return {id_: reading for id_, reading in readings.items() if id_ in living}
 
     def _alone(self, passage: Passage) -> Outcome:
         try:
@@ -224,7 +218,16 @@ class ModelExtraction:
         taken = [entity for entity in entities if checked.takes(entity)]
         for reply in replies:
             for fact in reply.facts[:most]:
-                checked.relates(_relation(fact))
+                relation_type = snake_case(fact.relation)
+                relation = AgentRelation(
+                    head=fact.head,
+                    tail=fact.tail,
+                    relation_type=relation_type or fact.relation,
+                    confidence=CONFIDENCE,
+                    is_causal=relation_type == CAUSAL,
+                    quotation=fact.quote,
+                )
+                checked.relates(relation)
         outcome = Outcome(
             readings=checked.extractions(),
             entities=taken,
@@ -266,24 +269,6 @@ def suspicion(passage: Passage) -> str:
     if found < _CAPITALS:
         return ""
     return f"suspicious: no names were found, though {found} words inside sentences have capitals"
-
-
-def _as_long_as_usual(work: Work) -> ExtractionReply:
-    """In place of what is not found yet: names and facts are about half as long as their text."""
-    text = " ".join(passage.chunk.text for passage in work)
-    return ExtractionReply(entities=[Name(name=text[: len(text) // 2])])
-
-
-def _relation(fact: QuotedFact) -> AgentRelation:
-    relation_type = snake_case(fact.relation)
-    return AgentRelation(
-        head=fact.head,
-        tail=fact.tail,
-        relation_type=relation_type or fact.relation,
-        confidence=CONFIDENCE,
-        is_causal=relation_type == CAUSAL,
-        quotation=fact.quote,
-    )
 
 
 # What a model is asked that reads passages for names and facts.

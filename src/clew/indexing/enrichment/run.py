@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from clew.errors import BudgetError, ModelError, ModelUnavailableError, ReplyError
-from clew.ports.models import LanguageModel
+from clew.ports.models import LanguageModel, Reply, Request
 from clew.workers import Workers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
     from concurrent.futures import Future
 
-    from clew.ports.models import Reply, Request
 
 W = TypeVar("W")
 Out = TypeVar("Out")
@@ -54,44 +54,42 @@ class Counts:
     """What the model said and the text does not, by reason."""
 
 
-class EnrichmentTask(Protocol[W, Out]):
+class EnrichmentTask(ABC, Generic[W, Out]):
     """One kind of work that a language model does."""
 
-    @property
-    def total(self) -> Counts:
-        """What came of all works so far."""
-        ...
+    total: Counts
+    """What came of all works so far."""
 
+    @abstractmethod
     def reply_tokens(self, works: Sequence[W]) -> int:
         """Tokens of a reply on average, as far as nothing better is known."""
-        ...
 
+    @abstractmethod
     def works(self, document_ids: Sequence[str], *, retry: bool) -> Iterable[W]:
         """What is left to do in documents; with `retry`, also what failed."""
-        ...
 
     def stage(self, work: W) -> int:
         """Works of an earlier stage are stored before those of a later one begin."""
-        ...
+        return 0
 
+    @abstractmethod
     def requests(self, work: W) -> Sequence[Request]:
         """What the model is asked, as far as it is known beforehand."""
-        ...
 
+    @abstractmethod
     def ask(self, work: W) -> Out:
         """Have the model do one work; called in several threads.
 
         Raises `ModelError` where nothing came of it.
         """
-        ...
 
+    @abstractmethod
     def failed(self, work: W, reason: str) -> Out:
         """The outcome of a work of which nothing came."""
-        ...
 
+    @abstractmethod
     def record(self, outcomes: Sequence[Out]) -> None:
         """Store what came of some works; doing so again changes nothing."""
-        ...
 
 
 class Run(Generic[W, Out]):
@@ -132,19 +130,14 @@ class Run(Generic[W, Out]):
             outcome = future.result()
             self._failures = 0
         except ModelError as error:
-            if self._is_fatal(error):
+            # Whether the next works would fail, too.
+            self._failures += not isinstance(error, ReplyError)
+            if is_fatal(error) or self._failures >= MOST_FAILURES:
                 raise
             outcome = self._task.failed(work, reason_of(error))
         self._unstored.append(outcome)
         if len(self._unstored) >= GROUP:
             self._store()
-
-    def _is_fatal(self, error: ModelError) -> bool:
-        """Whether the next works would fail, too."""
-        if is_fatal(error):
-            return True
-        self._failures += not isinstance(error, ReplyError)
-        return self._failures >= MOST_FAILURES
 
     def _store(self) -> None:
         if self._unstored:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,15 +18,11 @@ from clew.errors import InputError, NotFoundError, check_several
 from clew.indexing.manual_graph import LONGEST_NAME, check_share, check_type, snake_case
 from clew.indexing.ner.other_scripts import has_caseless
 from clew.text import entity_key, find_words, terms
-from clew.types import ChunkExtraction, ExtractedRelation, Mention
+from clew.types import ChunkExtraction, ExtractedRelation, Mention, NewEntity, StoredChunk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from contextlib import AbstractContextManager
-
     from clew.indexing.pipeline import IndexingPipeline
     from clew.stores.store import Store
-    from clew.types import NewEntity, StoredChunk
 
 
 VAGUE = frozenset(

@@ -10,20 +10,26 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from itertools import islice
 from multiprocessing import Pipe
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from clew.errors import LimitError, StoreError, UnreadableError, WorkerError
-from clew.indexing.isolation.worker import InProcess, described_error, unpack
+from clew.indexing.isolation.worker import (
+    InProcess,
+    Kind,
+    Request,
+    Runner,
+    Steps,
+    described_error,
+    unpack,
+)
 from clew.indexing.reading.formats.common import over_limit
 from clew.request_end import go_on
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
-
-    from clew.indexing.isolation.worker import Kind, Request, Runner, Steps
     from clew.settings import LimitSettings
     from clew.types import Vectors
 
@@ -268,7 +274,14 @@ class WorkerProcess:
                 assert isinstance(value, tuple)
                 detail, worn = value
                 self.rests = not worn
-                _raise_failure(kind, detail, limits, source)
+                if kind == "error":
+                    raise described_error(detail)
+                if kind == "memory":
+                    found = f"reading it takes more than {limits.memory_megabytes:,} MB of memory"
+                    raise over_limit(limits, "memory_megabytes", source, found)
+                if kind == "crash":
+                    logger.error("%s cannot be read: %s", source, detail)
+                    raise UnreadableError(source, "failed inside Clew; the log says why")
                 return
 
     def _start(self, request: Request[T], steps: Steps, waiting: Callable[[], None]) -> None:
@@ -339,14 +352,3 @@ def _too_slow(limits: LimitSettings, source: str, allowed: float) -> LimitError:
         f" {limits.document_seconds:g}, and limits.seconds_per_megabyte ="
         f" {limits.seconds_per_megabyte:g}); raise limits.document_seconds or split the document",
     )
-
-
-def _raise_failure(kind: Kind, value: object, limits: LimitSettings, source: str) -> None:
-    if kind == "error":
-        raise described_error(value)
-    if kind == "memory":
-        found = f"reading it takes more than {limits.memory_megabytes:,} MB of memory"
-        raise over_limit(limits, "memory_megabytes", source, found)
-    if kind == "crash":
-        logger.error("%s cannot be read: %s", source, value)
-        raise UnreadableError(source, "failed inside Clew; the log says why")

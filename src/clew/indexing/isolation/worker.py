@@ -20,11 +20,11 @@ import numpy as np
 
 from clew import errors, types
 from clew.errors import ClewError, MissingExtraError, UnreadableError
-from clew.indexing.extension import NoExtension
+from clew.indexing.extension import Extension, NoExtension
 from clew.indexing.markdown import MEDIA_TYPE, masked
 from clew.indexing.reading.formats.common import check_limit
 from clew.indexing.splitting.code import is_code, without_code
-from clew.indexing.splitting.split import split
+from clew.indexing.splitting.split import Tokens, split
 from clew.indexing.structure.enter import add_structure
 from clew.indexing.structure.readers import structure_of
 from clew.languages import language_code
@@ -32,9 +32,7 @@ from clew.request_end import go_on
 from clew.text import text_language
 
 if TYPE_CHECKING:
-    from clew.indexing.extension import Extension
     from clew.indexing.inputs import Input
-    from clew.indexing.splitting.split import Tokens
     from clew.ports import Extractor
     from clew.settings import LimitSettings, SplitSettings
     from clew.types import Chunk, Document, Extraction, Skipped, Split, Vectors
@@ -338,9 +336,25 @@ def main(connection: int, lifeline: int) -> None:
     with suppress(EOFError, BrokenPipeError):  # the parent is gone
         steps = _load(parent)
         if steps is not None:
-            room = _limit_memory(steps.limits.memory_megabytes)
+            import resource
+
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            size = _size()
+            if not size:
+                room = float("inf")
+            else:
+                most = size + steps.limits.memory_megabytes * MEGABYTE
+                _, hard = resource.getrlimit(resource.RLIMIT_AS)
+                if hard == resource.RLIM_INFINITY or hard > most:
+                    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+                room = (size + most) / 2
             parent.send_bytes(pack("ready"))
-            _serve(parent, steps, room)
+            # Answer requests.
+            worn = False
+            while not worn and parent.poll(IDLE_SECONDS):
+                kind, detail = _answer(parent, pickle.loads(parent.recv_bytes()), steps)
+                worn = kind == "memory" or _size() > room
+                parent.send_bytes(pack(kind, (detail, worn)))
 
 
 def _load(parent: Connection) -> Steps | None:
@@ -351,7 +365,6 @@ def _load(parent: Connection) -> Steps | None:
     except Exception as error:  # noqa: BLE001 - whatever keeps a caller's parts from being made
         parent.send_bytes(pack("unusable", f"{type(error).__name__}: {error}"))
         return None
-    import clew.indexing.inputs  # noqa: F401
 
     try:
         steps.tokens.count_tokens("words")
@@ -359,16 +372,6 @@ def _load(parent: Connection) -> Steps | None:
     except ClewError as error:
         parent.send_bytes(pack("error", (describe_error(error), True)))
         return None
-
-
-def _serve(parent: Connection, steps: Steps, room: float) -> None:
-    """Answer requests. What memory a large document leaves behind is not there for the next."""
-    worn = False
-    while not worn and parent.poll(IDLE_SECONDS):
-        request = pickle.loads(parent.recv_bytes())
-        kind, detail = _answer(parent, request, steps)
-        worn = kind == "memory" or _size() > room
-        parent.send_bytes(pack(kind, (detail, worn)))
 
 
 def _answer(parent: Connection, request: Request[object], steps: Steps) -> tuple[Kind, object]:
@@ -414,21 +417,6 @@ def _end_with_parent(lifeline: int) -> None:
     signal.signal(signal.SIGIO, signal.SIG_DFL)
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
-
-
-def _limit_memory(megabytes: int) -> float:
-    """Bound what this process may add to its memory; the size from which on it is half used up."""
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    size = _size()
-    if not size:
-        return float("inf")
-    most = size + megabytes * MEGABYTE
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    if hard == resource.RLIM_INFINITY or hard > most:
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    return (size + most) / 2
 
 
 def _size() -> int:

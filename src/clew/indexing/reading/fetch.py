@@ -11,6 +11,7 @@ import ipaddress
 import socket
 import threading
 import time
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -23,8 +24,6 @@ from clew.errors import InputError, UnreadableError
 from clew.indexing.reading.formats.media_types import media_type_of, suffix_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from clew.settings import AccessSettings
 
 
@@ -53,7 +52,12 @@ def check_url(url: str, settings: AccessSettings) -> None:
             f"url {url!r} cannot be fetched: the setting access.allow_urls is off; give the text"
             " itself, or a path"
         )
-    parsed = _parsed(url)
+    try:
+        parsed = httpx2.URL(url)
+    except httpx2.InvalidURL as error:
+        raise InputError(
+            f"url {url!r} cannot be read ({error}); expected one such as https://example.org/a.html"
+        ) from error
     in_range = parsed.port is None or 0 < parsed.port < 65_536
     if parsed.scheme not in _SCHEMES or not parsed.host or not in_range:
         raise InputError(f"url {url!r} cannot be; expected one such as https://example.org/a.html")
@@ -84,7 +88,22 @@ def fetch(url: str, settings: AccessSettings) -> Fetched:
             # Not followed by the client, which would read all that comes with a redirect.
             with closing(client.send(request, stream=True)) as response:
                 if response.next_request is None:
-                    return _fetched(response, url, settings, deadline)
+                    if response.status_code != httpx2.codes.OK:
+                        raise UnreadableError(url, f"the server answered {response.status_code}")
+                    limit = int(settings.max_url_megabytes * 1_000_000)
+                    data = bytearray()
+                    for block in response.iter_bytes():
+                        data += block
+                        if len(data) > limit:
+                            raise UnreadableError(
+                                url, f"larger than {settings.max_url_megabytes:g} MB"
+                            )
+                    if not deadline.left:  # a body that was hung up on may look whole
+                        raise httpx2.ReadTimeout("the time is up")
+                    kind = (
+                        response.headers.get("content-type", "").partition(";")[0].strip().lower()
+                    )
+                    return Fetched(url=url, data=bytes(data), name=_name(response.url, kind))
                 request = response.next_request
     raise UnreadableError(url, f"more than {MAX_REDIRECTS} redirects")
 
@@ -176,38 +195,12 @@ def _check_address(url: str, address: Address, settings: AccessSettings) -> None
         )
 
 
-def _fetched(
-    response: httpx2.Response, url: str, settings: AccessSettings, deadline: _Deadline
-) -> Fetched:
-    if response.status_code != httpx2.codes.OK:
-        raise UnreadableError(url, f"the server answered {response.status_code}")
-    limit = int(settings.max_url_megabytes * 1_000_000)
-    data = bytearray()
-    for block in response.iter_bytes():
-        data += block
-        if len(data) > limit:
-            raise UnreadableError(url, f"larger than {settings.max_url_megabytes:g} MB")
-    if not deadline.left:  # a body that was hung up on may look whole
-        raise httpx2.ReadTimeout("the time is up")
-    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    return Fetched(url=url, data=bytes(data), name=_name(response.url, kind))
-
-
 def _name(url: httpx2.URL, kind: str) -> str:
     """A file name whose ending says what was sent: what the server says, else what the URL does."""
     path = PurePosixPath(unquote(url.path))
     if kind in _VAGUE or media_type_of(path.suffix.lower()) == kind:
         return path.name
     return f"{path.stem or 'index'}{suffix_of(kind) or path.suffix}"
-
-
-def _parsed(url: str) -> httpx2.URL:
-    try:
-        return httpx2.URL(url)
-    except httpx2.InvalidURL as error:
-        raise InputError(
-            f"url {url!r} cannot be read ({error}); expected one such as https://example.org/a.html"
-        ) from error
 
 
 @contextmanager

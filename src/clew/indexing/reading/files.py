@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from errno import EINVAL
+from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,6 @@ from clew.errors import InputError
 from clew.settings.place import SETTINGS_FILE
 
 if TYPE_CHECKING:
-    from io import BufferedReader
-
     from clew.settings import ReadSettings, Settings
 
 
@@ -234,7 +233,9 @@ def _walk(root: Path, wanted: _Wanted) -> list[str]:
         except OSError:
             names = []
             found.append(folder.path)
-        below = _ignores_below(folder, wanted.settings)
+        below = folder.ignores
+        if not wanted.settings.git_ignored:
+            below += _read_ignores(folder.path, Path(folder.path, ".gitignore"))
         for path in (os.path.join(folder.path, name) for name in names):
             if not wanted.takes(path, top, below):
                 continue
@@ -245,12 +246,6 @@ def _walk(root: Path, wanted: _Wanted) -> list[str]:
             else:
                 folders.append(_Folder(path, below))
     return sorted(found, key=lambda path: path.split(os.sep))
-
-
-def _ignores_below(folder: _Folder, settings: ReadSettings) -> tuple[_Ignores, ...]:
-    if settings.git_ignored:
-        return ()
-    return (*folder.ignores, *_read_ignores(folder.path, Path(folder.path, ".gitignore")))
 
 
 def _read_ignores(folder: str, file: Path) -> tuple[_Ignores, ...]:
@@ -446,8 +441,7 @@ def _open_unlinked(path: Path, flags: int) -> int:
     folder = os.open(path.anchor, os.O_PATH | os.O_DIRECTORY)
     try:
         for name in path.parts[1:-1]:
-            step = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW
-            inner = os.open(name, step, dir_fd=folder)
+            inner = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
             os.close(folder)
             folder = inner
         return os.open(path.name or ".", flags | os.O_NOFOLLOW, dir_fd=folder)

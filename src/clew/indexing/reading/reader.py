@@ -14,11 +14,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from io import BufferedReader
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clew.errors import UnreadableError
+from clew.hookspecs import Reader
 from clew.indexing.markdown import title_from_name
 from clew.indexing.reading.files import open_real
 from clew.indexing.reading.formats.common import SUFFIX as GZIPPED
@@ -43,18 +45,11 @@ from clew.indexing.reading.formats.media_types import WORD_SUFFIXES
 from clew.indexing.reading.formats.records import read_json, read_jsonl, read_table
 from clew.indexing.splitting.code import is_code
 from clew.indexing.splitting.outline import DatedSection, dated_sections, headings
-from clew.settings import LimitSettings
+from clew.settings import LimitSettings, ReadSettings
 from clew.text import one_line
 from clew.times import day_order, is_of_something_else, opening_date, path_date, title_date, to_date
 from clew.types import DateSource, Document, PartialDate, partial_date
 from clew.types.values import file_source
-
-if TYPE_CHECKING:
-    from io import BufferedReader
-
-    from clew.hookspecs import Reader
-    from clew.settings import ReadSettings
-
 
 _BuiltIn = Callable[[RawFile], ReadResult]
 
@@ -229,9 +224,15 @@ def _reader(raw: RawFile) -> _BuiltIn:
 def _complete(document: Document, digest: str, modified: datetime | None) -> Document:
     """The document with what its reader left to the file."""
     is_record = bool(document.origin)
+    # The first line of a plain text where it looks like a title; else empty.
     complete = replace(
         document,
-        title=document.title or ("" if is_record else stated_title(document)),
+        title=document.title
+        or (
+            ""
+            if is_record
+            else (first_line_title(document.text) if document.media_type == "text/plain" else "")
+        ),
         sha256=document.sha256 or digest,
         updated_at=document.updated_at or modified,
         metadata=bounded_metadata(document.metadata),
@@ -273,11 +274,6 @@ _DATE_FIELDS = ("created_at", "created", "date", "published")
 # --- titles ------------------------------------------------------------------------------
 
 
-def stated_title(document: Document) -> str:
-    """The first line of a plain text where it looks like a title; else empty."""
-    return first_line_title(document.text) if document.media_type == "text/plain" else ""
-
-
 def first_line_title(text: str) -> str:
     """The line that stands alone above a text and is no sentence; empty where there is none."""
     blocks = re.split(r"\n[ \t]*\n", text[:_BEGINNING])
@@ -289,19 +285,15 @@ def first_line_title(text: str) -> str:
         centred = len(first) - len(first.lstrip()) >= _CENTRED
         underlined = len(lines) == 2 and not any(map(str.isalnum, lines[1].strip()))
         title = one_line(first)
-        is_title = _looks_like_title(title) and (centred or underlined or len(lines) == 1)
+        is_title = (
+            3 <= len(title) <= _LONGEST_TITLE
+            and len(title.split()) <= _MOST_WORDS
+            and not title[0].islower()
+            and any(map(str.isalpha, title))
+            and not _NO_TITLE.search(title)
+        ) and (centred or underlined or len(lines) == 1)
         return title if is_title and len(blocks) > 1 else ""
     return ""
-
-
-def _looks_like_title(line: str) -> bool:
-    return (
-        3 <= len(line) <= _LONGEST_TITLE
-        and len(line.split()) <= _MOST_WORDS
-        and not line[0].islower()
-        and any(map(str.isalpha, line))
-        and not _NO_TITLE.search(line)
-    )
 
 
 def title_from_path(source: str) -> str:

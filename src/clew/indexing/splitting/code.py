@@ -68,7 +68,11 @@ def code_units(text: str, weigh: Weigh, limit: int) -> list[Unit]:
         first, last = block[0], block[-1]
         units = list(divide(text, first.start, last.end, weigh, limit, _border(block)))
         if len(units) > 1:
-            units = [unit for line in block for unit in _line_units(text, line, weigh, limit)]
+            units = [
+                unit
+                for line in block
+                for unit in divide(text, line.start, line.end, weigh, limit, Break.LINE)
+            ]
             units[0] = replace(units[0], strength=_border(block))
         found.extend(units)
     return list(_kept_whole(found, limit, (Break.HEADING, Break.MEMBER)))
@@ -101,7 +105,7 @@ def code_outline(text: str) -> Outline:
             continue
         open_definitions = [entry for entry in open_definitions if entry[0] < indent]
         if head is not None:
-            open_definitions.append((indent, _signature(head.text)))
+            open_definitions.append((indent, head.text[:_SIGNATURE_CHARACTERS].rstrip(" \t{:(,=")))
         trail = tuple(signature for _, signature in open_definitions)
         if trail != trails[-1]:
             starts.append(block[0].start)
@@ -142,10 +146,6 @@ def _lines(text: str) -> Iterator[_Line]:
         start += len(raw) + 1
 
 
-def _line_units(text: str, line: _Line, weigh: Weigh, limit: int) -> Iterator[Unit]:
-    return divide(text, line.start, line.end, weigh, limit, Break.LINE)
-
-
 def _border(block: list[_Line]) -> Break:
     """How good a place to split the start of a block is: the less nested, the better."""
     first = block[0]
@@ -154,10 +154,6 @@ def _border(block: list[_Line]) -> Break:
     if first.indent == 0:
         return Break.HEADING
     return Break.MEMBER if any(line.defines for line in block) else Break.PARAGRAPH
-
-
-def _signature(line: str) -> str:
-    return line[:_SIGNATURE_CHARACTERS].rstrip(" \t{:(,=")
 
 
 # Source code whose syntax is known, cut where its functions and classes begin and end.
@@ -197,8 +193,7 @@ def source_outline(text: str, syntax: Syntax | None) -> Outline:
 
     def close(until: int) -> None:
         while open_ones and open_ones[-1].end <= until:
-            end = open_ones.pop().end
-            enter(end, open_ones[-1].path if open_ones else ())
+            enter(open_ones.pop().end, open_ones[-1].path if open_ones else ())
 
     for one in _outer(syntax):
         close(one.start)
@@ -216,15 +211,7 @@ def source_units(text: str, syntax: Syntax | None, weigh: Weigh, limit: int) -> 
     """
     if syntax is None:
         return code_units(text, weigh, limit)
-    return list(_Cutter(text, weigh, limit).units(_tree(syntax, len(text))))
-
-
-def _outer(syntax: Syntax) -> list[Definition]:
-    return [one for one in syntax.definitions if not one.is_local]
-
-
-def _tree(syntax: Syntax, end: int) -> _Part:
-    whole = _Part(0, end)
+    whole = _Part(0, len(text))
     open_ones = [whole]
     for one in _outer(syntax):
         while open_ones[-1].end <= one.start:
@@ -232,7 +219,11 @@ def _tree(syntax: Syntax, end: int) -> _Part:
         part = _Part(one.start, one.end)
         open_ones[-1].parts.append(part)
         open_ones.append(part)
-    return whole
+    return list(_Cutter(text, weigh, limit).units(whole))
+
+
+def _outer(syntax: Syntax) -> list[Definition]:
+    return [one for one in syntax.definitions if not one.is_local]
 
 
 class _Cutter:
@@ -263,18 +254,15 @@ class _Cutter:
 
     def _between(self, start: int, end: int, opens: bool) -> Iterator[Unit]:
         """Lines and blocks; the first begins a chunk where it opens a definition or says enough."""
-        units = _within(code_units(self._text[start:end], self._weigh, self._limit), start)
+        # None is as strong as the border of a definition.
+        units = [
+            Unit(u.start + start, u.end + start, u.weight, min(u.strength, Break.MEMBER))
+            for u in code_units(self._text[start:end], self._weigh, self._limit)
+        ]
         if units:
             telling = opens or sum(unit.weight for unit in units) >= _TELLING
             yield replace(units[0], strength=Break.HEADING if telling else Break.GLUE)
             yield from units[1:]
-
-
-def _within(units: Sequence[Unit], start: int) -> list[Unit]:
-    """Units of a part as those of the whole, none as strong as the border of a definition."""
-    return [
-        Unit(u.start + start, u.end + start, u.weight, min(u.strength, Break.MEMBER)) for u in units
-    ]
 
 
 # What of a document is prose: names and relations are read from nothing else.
@@ -338,8 +326,7 @@ def code_ranges(text: str, media_type: str) -> list[tuple[int, int]]:
 
 def _blocks_prose(text: str, lines: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Ranges of lines that follow each other without a blank one between them."""
-    by_blank = groupby(lines, key=lambda line: text[line[0] : line[1]].isspace())
-    for blank, group in by_blank:
+    for blank, group in groupby(lines, key=lambda line: text[line[0] : line[1]].isspace()):
         if blank:
             continue
         (start, end), *rest = group
@@ -350,17 +337,12 @@ def _is_no_prose(block: str) -> bool:
     lines = block.strip().split("\n")
     if lines[0].startswith(_SESSION):
         return True
-    if _is_table(lines):
+    if all(line.lstrip().startswith(("|", "+")) for line in lines) and not any(
+        sign in line for line in lines for sign in ("->", "<-", "+ ")
+    ):
         return False
     drawn = sum(map(_is_drawn, lines))
     return drawn >= 2 and 2 * drawn >= len(lines)
-
-
-def _is_table(lines: Sequence[str]) -> bool:
-    """Whether all lines begin with the bars of a table; boxes have arrows or gaps between them."""
-    return all(line.lstrip().startswith(("|", "+")) for line in lines) and not any(
-        sign in line for line in lines for sign in ("->", "<-", "+ ")
-    )
 
 
 def _is_drawn(line: str) -> bool:

@@ -53,8 +53,7 @@ class Outline:
     def trails_within(self, start: int, end: int) -> list[Trail]:
         """The trails that hold within `[start, end)`, in order."""
         first = bisect_right(self.starts, start) - 1
-        last = max(bisect_left(self.starts, end), first + 1)
-        return list(self.trails[first:last])
+        return list(self.trails[first : max(bisect_left(self.starts, end), first + 1)])
 
 
 def common_trail(trails: Sequence[Trail]) -> Trail:
@@ -70,7 +69,14 @@ def fences(text: str) -> list[tuple[int, int]]:
     opening: re.Match[str] | None = None
     for line in _FENCE.finditer(text) if "```" in text or "~~~" in text else ():
         if opening is None:
-            opening = line if _opens_fence(text, line) else None
+            # Tildes do so after a blank line only: elsewhere they underline a heading.
+            start, end = line.span()
+            ticks = line["mark"][0] == "`"
+            opening = (
+                line
+                if (end < len(text) and (ticks or start == 0 or text.endswith("\n\n", 0, start)))
+                else None
+            )
         elif line["mark"].startswith(opening["mark"]) and not line["rest"].strip("`~ \t"):
             found.append((opening.start(), line.end()))
             opening = None
@@ -97,8 +103,13 @@ def headings(text: str, media_type: str) -> list[Heading]:
     if not found:
         return []
     fenced = [] if media_type in _RESTRUCTURED else fences(text)
-    found = [heading for heading in found if not _within(heading.start, fenced)]
-    return sorted(found, key=lambda heading: heading.start)
+    starts = [start for start, _ in fenced]
+    outside = [
+        one
+        for one in found
+        if not (before := bisect_right(starts, one.start)) or one.start >= fenced[before - 1][1]
+    ]
+    return sorted(outside, key=lambda heading: heading.start)
 
 
 def outline(found: Iterable[Heading]) -> Outline:
@@ -161,18 +172,6 @@ def _plain(title: str) -> str:
     return _ANCHOR.sub("", words).replace("**", "").replace("`", "").strip(" *_")
 
 
-def _opens_fence(text: str, line: re.Match[str]) -> bool:
-    """Tildes do so after a blank line only: elsewhere they underline a heading."""
-    start, end = line.span()
-    ticks = line["mark"][0] == "`"
-    return end < len(text) and (ticks or start == 0 or text.endswith("\n\n", 0, start))
-
-
-def _within(offset: int, ranges: list[tuple[int, int]]) -> bool:
-    index = bisect_right(ranges, offset, key=lambda span: span[0]) - 1
-    return index >= 0 and offset < ranges[index][1]
-
-
 # Parts of a text that have dates of their own: entries of change logs, journals and minutes.
 
 
@@ -211,7 +210,12 @@ def dated_sections(document: Document) -> list[DatedSection]:
     text = document.text
     if document.pieces or not _HAS_YEAR.search(text):
         return []
-    for found in (_by_trailers(text), _by_headings(document), _by_lines(document)):
+    start = 0
+    sections = []
+    for match in _TRAILER.finditer(text) if " -- " in text else ():
+        sections.append(DatedSection(start, find_date(match["date"])))
+        start = match.end()
+    for found in (sections, _by_headings(document), _by_lines(document)):
         if len({section.date for section in found if section.date}) >= _FEWEST:
             return found
     return []
@@ -244,15 +248,6 @@ def _by_lines(document: Document) -> list[DatedSection]:
         and not is_of_something_else(line.group())
         and (date := find_date(line.group()))
     ]
-
-
-def _by_trailers(text: str) -> list[DatedSection]:
-    start = 0
-    sections = []
-    for match in _TRAILER.finditer(text) if " -- " in text else ():
-        sections.append(DatedSection(start, find_date(match["date"])))
-        start = match.end()
-    return sections
 
 
 def date_within(sections: list[DatedSection], start: int, end: int) -> PartialDate | None:

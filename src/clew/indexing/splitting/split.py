@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from clew.errors import InputError
 from clew.indexing.markdown import MEDIA_TYPE, masked
 from clew.indexing.splitting.code import is_code, source_outline, source_units
 from clew.indexing.splitting.outline import (
-    Heading,
     Outline,
     Trail,
     common_trail,
@@ -37,11 +36,7 @@ from clew.indexing.splitting.units import (
 )
 from clew.indexing.syntax.parse import syntax_of
 from clew.settings import SplitSettings
-from clew.types import Chunk, Document, Metadata, Piece, Section, Split
-
-if TYPE_CHECKING:
-    from clew.types import Vectors
-
+from clew.types import Chunk, Document, Metadata, Section, Split, Vectors
 
 _TELLING = re.compile(r"[^\W_]")
 """A letter or a digit."""
@@ -123,7 +118,8 @@ class _Splitter:
             settings.strategy == "recursive" and is_code(document.media_type)
         )
         self._syntax = syntax_of(document) if self._is_code and not document.pieces else None
-        self._headings = self._find_headings()
+        has_headings = not self._is_code and not document.pieces
+        self._headings = headings(self._text, document.media_type) if has_headings else []
         self._dated = [] if self._is_code else dated_sections(document)
         self._outline = (
             source_outline(self._text, self._syntax) if self._is_code else outline(self._headings)
@@ -139,9 +135,16 @@ class _Splitter:
         settings = self._settings
         structured = None if self._is_code or settings.strategy == "fixed" else self._outline
         # Under half a chunk says too little by itself.
-        spans = section_spans(
-            units, structured, settings.section_tokens, tiny=settings.chunk_tokens // 2
+        groups = (
+            _groups(units, structured, settings.section_tokens, settings.chunk_tokens // 2)
+            if structured
+            else [(0, len(units))]
         )
+        spans = [
+            (start + a, start + b)
+            for start, end in groups
+            for a, b in pack(units[start:end], settings.section_tokens)
+        ]
         ranges = [
             (section, start, end)
             for section, (a, b) in enumerate(spans)
@@ -153,11 +156,6 @@ class _Splitter:
             sections=make_sections(self._text, [units[a].start for a, _ in spans], self._outline),
             chunks=tuple(self._chunk(i, *place) for i, place in enumerate(ranges)),
         )
-
-    def _find_headings(self) -> list[Heading]:
-        if self._is_code or self._document.pieces:
-            return []
-        return headings(self._text, self._document.media_type)
 
     # --- the fast path ---
 
@@ -186,49 +184,36 @@ class _Splitter:
     def _units(self) -> list[Unit]:
         text, limit = self._text, self._unit_limit
         if self._document.pieces:
-            return self._piece_units()
+            found: list[Unit] = []
+            for piece in self._document.pieces:
+                start, end = stripped(text, piece.start, piece.end)
+                whole = divide(text, start, end, self._weigh, limit, Break.PIECE)
+                units = list(whole) if start < end else []
+                if len(units) > 1:
+                    first, *rest = self._prose(start, end)
+                    units = [replace(first, strength=Break.PIECE), *rest]
+                found += units
+            return found
         if self._is_code:
             return self._at_pages(source_units(text, self._syntax, self._weigh, limit))
         if self._settings.strategy == "fixed":
-            return self._fixed_units()
-        units = self._at_pages(self._prose_units())
-        if self._settings.strategy == "semantic":
-            pass
-
-            return mark_topics(units, text, self._tokens.embed_documents)
-        return units
-
-    def _piece_units(self) -> list[Unit]:
-        found: list[Unit] = []
-        for piece in self._document.pieces:
-            start, end = stripped(self._text, piece.start, piece.end)
-            if start == end:
-                continue
-            units = list(divide(self._text, start, end, self._weigh, self._unit_limit, Break.PIECE))
-            if len(units) > 1:
-                first, *rest = self._prose(start, end)
-                units = [replace(first, strength=Break.PIECE), *rest]
-            found += units
-        return found
-
-    def _fixed_units(self) -> list[Unit]:
-        units = word_units(self._text, 0, len(self._text), self._weigh, self._unit_limit)
-        return [replace(unit, strength=Break.WORD) for unit in units]
-
-    def _prose(self, start: int, end: int) -> list[Unit]:
-        limit, language = self._unit_limit, self._language
-        return prose_units(self._text, start, end, self._weigh, limit, language)
-
-    def _prose_units(self) -> list[Unit]:
-        """Sentences and blocks; headings (and pages, where asked) begin units of their own."""
-        found: list[Unit] = []
+            groups = word_units(text, 0, len(text), self._weigh, limit)
+            return [replace(unit, strength=Break.WORD) for unit in groups]
+        # Sentences and blocks; headings (and pages, where asked) begin units of their own.
+        found = []
         borders = self._borders()
-        for (start, strength), (end, _) in pairwise([*borders.items(), (len(self._text), None)]):
+        for (start, strength), (end, _) in pairwise([*borders.items(), (len(text), None)]):
             units = self._prose(start, end)
             if units and strength is not None:
                 units[0] = replace(units[0], strength=strength)
             found += units
-        return found
+        found = self._at_pages(found)
+        is_semantic = self._settings.strategy == "semantic"
+        return mark_topics(found, text, self._tokens.embed_documents) if is_semantic else found
+
+    def _prose(self, start: int, end: int) -> list[Unit]:
+        limit, language = self._unit_limit, self._language
+        return prose_units(self._text, start, end, self._weigh, limit, language)
 
     def _borders(self) -> dict[int, Break | None]:
         """Where sentences end whatever they say, in order, and how strongly."""
@@ -250,13 +235,13 @@ class _Splitter:
         for start in self._document.page_starts:
             index = bisect_left(units, start, key=lambda unit: unit.start)
             if 0 < index < len(units) and units[index].strength < Break.PAGE:
-                within = self._is_within_sentence(units[index - 1].end, units[index].start)
+                # Whether what stands before `end` goes on at `start`, on the next page.
+                within = (
+                    self._text[units[index].start].islower()
+                    and self._text[units[index - 1].end - 1] not in ".!?…:"
+                )
                 strengths[units[index].start] = Break.WORD if within else Break.PAGE
         return mark(units, strengths)
-
-    def _is_within_sentence(self, end: int, start: int) -> bool:
-        """Whether what stands before `end` goes on at `start`, on the next page."""
-        return self._text[start].islower() and self._text[end - 1] not in ".!?…:"
 
     # --- chunks ---
 
@@ -284,7 +269,13 @@ class _Splitter:
         pages = self._document.page_starts
         on = bisect_right(pages, start)
         further = pages[on : bisect_left(pages, end)]
-        piece = self._piece_at(start)
+        pieces = self._document.pieces
+        piece = (
+            pieces[bisect_right(pieces, start, key=lambda one: one.start) - 1] if pieces else None
+        )
+        # An entry of a change log, a journal or minutes has its own.
+        date = date_within(self._dated, start, end) if self._dated else None
+        own: Metadata = {"date": date.iso} if date else {}
         if context is None:
             # Code says best where it begins; prose may reach over several small headings.
             trail = self._outline.trail(start, start + 1 if self._is_code else end)
@@ -300,19 +291,8 @@ class _Splitter:
             page=max(1, on) if pages else None,
             page_starts=tuple((at, number) for number, at in enumerate(further, on + 1)),
             key=piece.key if piece else None,
-            metadata=piece.metadata if piece else self._own_date(start, end),
+            metadata=piece.metadata if piece else own,
         )
-
-    def _own_date(self, start: int, end: int) -> Metadata:
-        """The date of an entry of a change log, a journal or minutes."""
-        date = date_within(self._dated, start, end) if self._dated else None
-        return {"date": date.iso} if date else {}
-
-    def _piece_at(self, start: int) -> Piece | None:
-        pieces = self._document.pieces
-        if not pieces:
-            return None
-        return pieces[bisect_right(pieces, start, key=lambda piece: piece.start) - 1]
 
     # --- context ---
 
@@ -349,24 +329,15 @@ class _Group:
         return trail[: len(self.common)] == self.common or trail[:-1] == self.common[:-1]
 
 
-def section_spans(
-    units: Sequence[Unit], outline: Outline | None, limit: int, tiny: int
-) -> list[CharRange]:
-    """Spans of units that cover them all, each of at most `limit` tokens.
-
-    A heading begins a new section, unless the one before has fewer than `tiny` tokens and is its
-    parent or its sibling. No section reaches across a heading of the topmost level. Without an
-    outline, sections are filled up to the limit.
-    """
-    groups = _groups(units, outline, limit, tiny) if outline else [(0, len(units))]
-    return [
-        (start + a, start + b) for start, end in groups for a, b in pack(units[start:end], limit)
-    ]
-
-
 def _groups(units: Sequence[Unit], outline: Outline, limit: int, tiny: int) -> list[CharRange]:
     groups: list[_Group] = []
-    for start, end, trail in _parts(units, outline):
+    # The units under each heading: first, one after the last, trail.
+    firsts = [bisect_left(units, start, key=lambda unit: unit.start) for start in outline.starts]
+    for start, end, trail in [
+        (a, b, trail)
+        for (a, b), trail in zip(pairwise([*firsts, len(units)]), outline.trails, strict=True)
+        if a < b
+    ]:
         weight = sum(unit.weight for unit in units[start:end])
         current = groups[-1] if groups else None
         if (
@@ -381,16 +352,6 @@ def _groups(units: Sequence[Unit], outline: Outline, limit: int, tiny: int) -> l
         else:
             groups.append(_Group(start, end, weight, trail, trail))
     return [(group.start, group.end) for group in groups]
-
-
-def _parts(units: Sequence[Unit], outline: Outline) -> list[tuple[int, int, Trail]]:
-    """The units under each heading: first, one after the last, trail."""
-    firsts = [bisect_left(units, start, key=lambda unit: unit.start) for start in outline.starts]
-    return [
-        (a, b, trail)
-        for (a, b), trail in zip(pairwise([*firsts, len(units)]), outline.trails, strict=True)
-        if a < b
-    ]
 
 
 def make_sections(text: str, starts: Sequence[int], outline: Outline) -> tuple[Section, ...]:
@@ -458,7 +419,14 @@ class _Packer:
         while done < last:
             start, end = self._longest(start, done, last)
             if end < last:
-                end = self._best_border(start, done, end, last)
+                remaining = self._weight(start, last)
+                goal = remaining / max(2, -(-remaining // self._limit))
+                half = bisect_left(self._totals, self._totals[start] + goal / 2)
+                candidates = range(min(max(done + 1, half), end), end + 1)
+                end = max(
+                    candidates,
+                    key=lambda i: (self._units[i].strength, -abs(self._weight(start, i) - goal)),
+                )
             found.append((start, end))
             start, done = self._step_back(start, end), end
         return found
@@ -490,17 +458,6 @@ class _Packer:
         if last.end - first.start > self._limit * CHARACTERS_A_TOKEN:
             return False
         return weight + (end - start) <= self._limit or self._fits(first, last)
-
-    def _best_border(self, start: int, done: int, end: int, last: int) -> int:
-        """The strongest border up to `end`; among equals the one that fills spans evenly."""
-        remaining = self._weight(start, last)
-        goal = remaining / max(2, -(-remaining // self._limit))
-        half = bisect_left(self._totals, self._totals[start] + goal / 2)
-        candidates = range(min(max(done + 1, half), end), end + 1)
-        return max(
-            candidates,
-            key=lambda i: (self._units[i].strength, -abs(self._weight(start, i) - goal)),
-        )
 
     def _step_back(self, start: int, end: int) -> int:
         """Where the span after `[start, end)` begins, so that it repeats about the overlap."""
@@ -557,7 +514,13 @@ def mark_topics(
     """
     if len(units) < _FEWEST:
         return list(units)
-    vectors = embed_documents(_windows(units, text))
+    last = len(units) - 1
+    vectors = embed_documents(
+        [
+            text[units[max(0, i - _REACH)].start : units[min(last, i + _REACH)].end]
+            for i in range(len(units))
+        ]
+    )
     # Rounded: what differs by less is no turn.
     similarities = np.einsum("ij,ij->i", vectors[:-1], vectors[1:]).round(3)
     padded = np.pad(similarities, 1, constant_values=similarities.max())
@@ -569,14 +532,6 @@ def mark_topics(
         units,
         {u.start: Break.TOPIC for u in turns if Break.SENTENCE <= u.strength < Break.TOPIC},
     )
-
-
-def _windows(units: Sequence[Unit], text: str) -> list[str]:
-    last = len(units) - 1
-    return [
-        text[units[max(0, i - _REACH)].start : units[min(last, i + _REACH)].end]
-        for i in range(len(units))
-    ]
 
 
 # Context without a language model: what a passage belongs to, in a few words.

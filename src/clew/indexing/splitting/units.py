@@ -77,7 +77,11 @@ def prose_units(
     for left, right, whole in _blocks(text, start, end):
         parts = [stripped(text, left, right)] if whole else _sentences(text, left, right, language)
         for a, b in parts:
-            strength = _border(text, found[-1].end if found else start, a)
+            strength = (
+                Break.PARAGRAPH
+                if _BLANK_LINE.search(text[found[-1].end if found else start : a])
+                else Break.SENTENCE
+            )
             found.extend(divide(text, a, b, weigh, limit, strength))
     return found
 
@@ -136,8 +140,7 @@ def _halve(
             yield Unit(start, end, weight, strength)
             return
     middle = _cut(text, start, end, between_words)
-    left = stripped(text, start, middle)
-    yield from _halve(text, *left, weigh, limit, strength)
+    yield from _halve(text, *stripped(text, start, middle), weigh, limit, strength)
     yield from _halve(text, middle, end, weigh, limit, Break.WORD)
 
 
@@ -169,7 +172,17 @@ def _blocks(text: str, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
     """Ranges in order, and whether each is a block to be kept whole."""
     part = text[start:end]
     fenced = fences(part)
-    whole = sorted([*fenced, *_outside(tables(part), fenced)])
+    # The spans that overlap none of the others; both in order and without overlap.
+    whole = sorted(
+        [
+            *fenced,
+            *[
+                (a, b)
+                for a, b in tables(part)
+                if not (i := bisect_left(fenced, b, key=itemgetter(0))) or fenced[i - 1][1] <= a
+            ],
+        ]
+    )
     at = 0
     for left, right in whole:
         if at < left:
@@ -178,24 +191,6 @@ def _blocks(text: str, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
         at = right
     if at < len(part):
         yield start + at, end, False
-
-
-def _outside(
-    spans: Sequence[tuple[int, int]], others: Sequence[tuple[int, int]]
-) -> list[tuple[int, int]]:
-    """The spans that overlap none of the others; both in order and without overlap."""
-    return [
-        (a, b)
-        for a, b in spans
-        if not (i := bisect_left(others, b, key=itemgetter(0))) or others[i - 1][1] <= a
-    ]
-
-
-def _border(text: str, before: int, start: int) -> Break:
-    gap = text[before:start]
-    if _BLANK_LINE.search(gap):
-        return Break.PARAGRAPH
-    return Break.SENTENCE
 
 
 def mark(units: Iterable[Unit], strengths: dict[int, Break]) -> list[Unit]:

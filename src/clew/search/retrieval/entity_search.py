@@ -55,34 +55,6 @@ class EntityHit:
     combined_score: float
 
 
-@dataclass(frozen=True, slots=True)
-class _NearEntities:
-    ids: Ints
-    """(n,) entity ids, sorted."""
-    nearness: Floats
-    """(n,) 0 to 1."""
-
-    def among(self, chosen: NDArray[np.bool_]) -> _NearEntities:
-        """Those that are chosen, (n,)."""
-        return _NearEntities(self.ids[chosen], self.nearness[chosen])
-
-
-@dataclass(frozen=True, slots=True)
-class _NearestPassages:
-    """Each candidate's passage that is nearest to the question."""
-
-    rows: Ints
-    """(n,) -1 where an entity has none."""
-    closeness: Values
-    """(n,) cosine, or what stands for it where there is no vector; -1 where there is none."""
-    prominence: Values
-    """(n,) 0 to 1."""
-
-    def among(self, chosen: NDArray[np.bool_]) -> _NearestPassages:
-        """Those of the entities that are chosen, (n,)."""
-        return _NearestPassages(self.rows[chosen], self.closeness[chosen], self.prominence[chosen])
-
-
 def search_entities(
     resources: SearchResources,
     question: str,
@@ -108,28 +80,31 @@ def search_entities(
     )
     allowed = None if period is None else resources.store.chunks_within(period)
     near = _near_passages(resources, question, vector, allowed)
-    found = _candidates(snapshot, graph, near[0][:PASSAGES], seeds, depth)
+    ids, nearness = _candidates(snapshot, graph, near[0][:PASSAGES], seeds, depth)
     if node_types:
-        known = resources.store.entities(found.ids.tolist())
-        wanted = [entity.id for entity in known if entity.entity_type in node_types]
-        found = found.among(np.isin(found.ids, wanted))
-    best = _best_passages(resources.vectors, snapshot, found.ids, vector, near, allowed)
+        known = resources.store.entities(ids.tolist())
+        typed = np.isin(ids, [e.id for e in known if e.entity_type in node_types])
+        ids, nearness = ids[typed], nearness[typed]
+    passages, closeness = _best_passages(resources.vectors, snapshot, ids, vector, near, allowed)
     if allowed is not None:
-        there = best.rows >= 0
-        found, best = found.among(there), best.among(there)
-    cosine = np.clip(best.closeness, 0, 1) if vector is not None else np.zeros(len(found.ids))
-    known_ranks = resources.entity_ranks.of(found.ids.tolist())
-    central = np.array(
-        [known_ranks[id_][0] if id_ in known_ranks else 0.0 for id_ in found.ids.tolist()]
-    )
-    position = found.nearness + (1 - found.nearness) * (2 * best.prominence + central) / 6
+        there = passages >= 0
+        ids, nearness = ids[there], nearness[there]
+        passages, closeness = passages[there], closeness[there]
+    cosine = np.clip(closeness, 0, 1) if vector is not None else np.zeros(len(ids))
+    known_ranks = resources.entity_ranks.of(ids.tolist())
+    central = np.array([known_ranks[id_][0] if id_ in known_ranks else 0.0 for id_ in ids.tolist()])
+    prominence = np.zeros(len(ids))
+    placed = np.flatnonzero(passages >= 0)
+    rows = snapshot.find_entities(ids[placed])[0]
+    prominence[placed] = _prominence(snapshot, rows, passages[placed])
+    position = nearness + (1 - nearness) * (2 * prominence + central) / 6
     combined = vector_weight * cosine + graph_weight * position
-    order = np.lexsort((found.ids, -combined))[:limit]
-    entities = resources.entity_ranks.applied(resources.store.entities(found.ids[order].tolist()))
-    at = {int(found.ids[place]): int(place) for place in order}
+    order = np.lexsort((ids, -combined))[:limit]
+    entities = resources.entity_ranks.applied(resources.store.entities(ids[order].tolist()))
+    at = {int(ids[place]): int(place) for place in order}
     chosen = [at[entity.id] for entity in entities]
     whole = allowed is None  # what a model says of an entity is of all its passages
-    contents = _contents(resources.store, snapshot, entities, best.rows[chosen], described=whole)
+    contents = _contents(resources.store, snapshot, entities, passages[chosen], described=whole)
     return [
         EntityHit(
             entity=entity,
@@ -155,7 +130,8 @@ def _near_passages(
 
 def _candidates(
     snapshot: Snapshot, graph: EntityGraph, nearest: Ids, seeds: Sequence[int], depth: int
-) -> _NearEntities:
+) -> tuple[Ints, Floats]:
+    """Ids of entities (n,), sorted, and how near to the question's they are, 0 to 1."""
     passages = snapshot.rows(nearest[snapshot.known(nearest)])
     entries, _ = snapshot.passage_entities.entries(passages)
     mentioned = snapshot.entity_ids[snapshot.passage_entities.items[entries]]
@@ -166,7 +142,7 @@ def _candidates(
     looked_at = distinct(np.concatenate([rows[known], np.array(near, dtype=np.int64)]))
     nearness = np.zeros(len(looked_at), dtype=np.float32)
     nearness[np.searchsorted(looked_at, near)] = 1 / (1 + np.array(hops, dtype=np.float32))
-    return _NearEntities(graph.entity_ids[looked_at], nearness)
+    return graph.entity_ids[looked_at], nearness
 
 
 def _best_passages(
@@ -176,8 +152,11 @@ def _best_passages(
     vector: Vector | None,
     near: tuple[Ids, Scores],
     allowed: Ids | None,
-) -> _NearestPassages:
-    """The nearest passage of each entity, of those allowed; of equally near ones the first."""
+) -> tuple[Ints, Values]:
+    """The nearest passage of each entity, of those allowed (-1: none), and how near it is, or -1.
+
+    Of equally near ones the first.
+    """
     rows, known = snapshot.find_entities(entity_ids)
     members = np.flatnonzero(known)
     entries, owner = snapshot.entity_passages.entries(rows[members])
@@ -199,10 +178,7 @@ def _best_passages(
     upwards = np.lexsort((-passages, closeness))
     nearest[members[owner[upwards]]] = passages[upwards]
     best[members[owner[upwards]]] = np.maximum(closeness[upwards], -1)
-    prominence = np.zeros(len(entity_ids))
-    placed = members[nearest[members] >= 0]
-    prominence[placed] = _prominence(snapshot, rows[placed], nearest[placed])
-    return _NearestPassages(nearest, best, prominence)
+    return nearest, best
 
 
 def _closeness(chunk_ids: Ints, near: tuple[Ids, Scores]) -> Values:

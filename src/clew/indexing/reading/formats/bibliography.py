@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from html import unescape
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 from clew.indexing.reading.formats.common import arxiv_in, doi_in, year_in
 from clew.text import one_line
@@ -63,11 +63,6 @@ class Paper:
     note: str = ""
     more: Mapping[str, str] = field(default_factory=dict)
     """Further fields, for filters."""
-
-
-def is_count(value: object) -> TypeGuard[int]:
-    """Whether it can be how often a paper is cited."""
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9
 
 
 # Names and LaTeX as bibliographies write them.
@@ -159,6 +154,7 @@ _INHERITED = ("booktitle", "journal", "year", "date", "month", "publisher", "ser
 """Fields that an entry takes from the one that its `crossref` names."""
 _KEPT = ("url", "file", "isbn", "volume", "number", "pages", "publisher", "month")
 _TOPICS = ("keywords", "keyword", "mendeley-tags", "topics")
+_MAY_HOLD_ARXIV = ("eprint", "url", "journal", "note", "volume")
 _NOTES = ("note", "annote", "annotation", "comment")
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 _ENTRY = re.compile(r"@\w{1,30}\s{0,9}[{(]\s{0,9}(?P<key>[^\s,{}()\"=]{1,200})")
@@ -193,8 +189,10 @@ def read_bibtex(text: str) -> tuple[list[Paper], list[Failed]]:
     papers: list[Paper] = []
     for entry in entries.values():
         named = entry.fields.get("crossref", "").lower()
-        parent = entries.get(named) if named else None
-        inherited = _inherited(entry, parent) if parent else {}
+        parent = entries[named].fields if named in entries else {}
+        inherited = {name: parent[name] for name in _INHERITED if name in parent}
+        if "title" in parent and entry.kind in ("inproceedings", "incollection", "inbook"):
+            inherited.setdefault("booktitle", parent["title"])
         paper = _paper(entry, {**inherited, **entry.fields})
         if paper.title:
             papers.append(paper)
@@ -230,7 +228,8 @@ def _parse(text: str) -> tuple[dict[str, _Entry], list[Failed]]:
         )
         found = block.ignore_error_block if is_sound else block  # type: ignore[attr-defined]
         if isinstance(found, ParsingFailedBlock):
-            failed.append(Failed(line, _key(block), _reason(found)))
+            match = _ENTRY.match(block.raw or "")
+            failed.append(Failed(line, match["key"] if match else "", _reason(found)))
         elif isinstance(found, Entry):
             fields = {f.key.lower(): _value(f.value, strings) for f in reversed(found.fields)}
             entry = _Entry(found.key, found.entry_type.lower(), line, fields)
@@ -248,11 +247,6 @@ def _quiet() -> Iterator[None]:
         yield
     finally:
         logger.setLevel(level)
-
-
-def _key(block: Block) -> str:
-    match = _ENTRY.match(block.raw or "")
-    return match["key"] if match else ""
 
 
 def _reason(block: Block) -> str:
@@ -295,61 +289,42 @@ def _parts(value: str) -> Iterator[str]:
     yield value[start:]
 
 
-def _inherited(entry: _Entry, parent: _Entry) -> dict[str, str]:
-    found = {name: parent.fields[name] for name in _INHERITED if name in parent.fields}
-    if "title" in parent.fields and entry.kind in ("inproceedings", "incollection", "inbook"):
-        found.setdefault("booktitle", parent.fields["title"])
-    return found
-
-
 def _paper(entry: _Entry, fields: Mapping[str, str]) -> Paper:
     def first(*names: str) -> str:
         given = (plain(fields[name]) for name in names if name in fields)
         return next(filter(None, given), "")
 
     date = first("date").partition("/")[0]
+    if not date and (year := year_in(first("year"))):
+        # `2019-06` of 2019 and `jun`, `June` or 6.
+        month = first("month")[:3].lower()
+        number = _MONTHS.index(month) + 1 if month in _MONTHS else _number(first("month"))
+        date = f"{year}-{number:02}" if number and 1 <= number <= 12 else ""
+    doi = doi_in(fields.get("doi", "").replace("\\", "")) or doi_in(fields.get("url", ""))
+    is_arxiv = fields.get("archiveprefix", fields.get("eprinttype", "")).lower() == "arxiv"
+    bare = arxiv_in(fields.get("eprint", ""), bare=True) if is_arxiv else ""
+    marked = (arxiv_in(fields.get(name, "")) for name in _MAY_HOLD_ARXIV)
+    # What is cited, by an identifier where it is one, else by its name: a key or a title.
+    cited = [(doi_in(one) or arxiv_in(one, bare=True), one) for one in split_values(first(*_CITED))]
     return Paper(
         key=entry.key,
         kind=entry.kind,
         title=plain(fields.get("title", "")),
         authors=people(fields.get("author", "") or fields.get("editor", "")),
         year=year_in(first("year")) or year_in(date),
-        date=date or _month(first("year"), first("month")),
+        date=date,
         venue=first(*_VENUES),
         abstract=first("abstract"),
         topics=split_values(first(*_TOPICS)),
         methods=split_values(first("methods", "method")),
         datasets=split_values(first("datasets", "dataset")),
         tasks=split_values(first("tasks", "task")),
-        identifiers=_identifiers(fields),
+        identifiers=tuple(filter(None, (doi, bare or next(filter(None, marked), "")))),
         citations=_number(first("citations", "citationcount", "cited_by")),
-        references=tuple(map(_reference, split_values(first(*_CITED)))),
+        references=tuple(Reference(identifier=id_, title="" if id_ else one) for id_, one in cited),
         note=first(*_NOTES),
         more={name: found for name in _KEPT if (found := first(name))},
     )
-
-
-def _month(year: str, month: str) -> str:
-    """`2019-06` of 2019 and `jun`, `June` or 6; the year alone where no month is told."""
-    name = month[:3].lower()
-    number = _MONTHS.index(name) + 1 if name in _MONTHS else _number(month)
-    known = year_in(year)
-    return f"{known}-{number:02}" if known and number and 1 <= number <= 12 else ""
-
-
-def _identifiers(fields: Mapping[str, str]) -> tuple[str, ...]:
-    doi = doi_in(fields.get("doi", "").replace("\\", "")) or doi_in(fields.get("url", ""))
-    is_arxiv = fields.get("archiveprefix", fields.get("eprinttype", "")).lower() == "arxiv"
-    preprint = arxiv_in(fields.get("eprint", ""), bare=True) if is_arxiv else ""
-    names = ("eprint", "url", "journal", "note", "volume")
-    preprint = preprint or next((f for n in names if (f := arxiv_in(fields.get(n, "")))), "")
-    return tuple(one for one in (doi, preprint) if one)
-
-
-def _reference(text: str) -> Reference:
-    """By an identifier where it is one, else by its name: a key or a title."""
-    identifier = doi_in(text) or arxiv_in(text, bare=True)
-    return Reference(identifier=identifier) if identifier else Reference(title=text)
 
 
 def _number(text: str) -> int | None:
@@ -384,8 +359,8 @@ def _first(record: object, *paths: str) -> str:
     return next((found for path in paths if (found := _text(_at(record, path)))), "")
 
 
-def _maps(value: object) -> list[Record]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+def _listed(value: object) -> list[Any]:
+    return value if isinstance(value, list) else [value] if isinstance(value, dict) else []
 
 
 def _names(values: object, *paths: str) -> tuple[str, ...]:
@@ -394,93 +369,8 @@ def _names(values: object, *paths: str) -> tuple[str, ...]:
         # Categories have blanks between them: "hep-ph cs.CL".
         are_codes = all("." in word or "-" in word for word in values.split())
         return tuple(filter(None, map(one_line, values.split(None if are_codes else ","))))
-    listed = values if isinstance(values, list) else [values] if isinstance(values, dict) else []
-    found = (_first(one, *paths) if isinstance(one, dict) else _text(one) for one in listed)
+    found = (_first(o, *paths) if isinstance(o, dict) else _text(o) for o in _listed(values))
     return tuple(dict.fromkeys(filter(None, found)))
-
-
-def _joined(one: Record, *names: str) -> str:
-    return one_line(" ".join(_text(one.get(name)) for name in names))
-
-
-# --- what differs from format to format ----------------------------------------------------
-
-
-def _csl_people(record: Record) -> Iterator[str]:
-    parts = ("given", "dropping-particle", "non-dropping-particle", "family", "suffix")
-    for one in _maps(record.get("author") or record.get("editor")):
-        yield _first(one, "literal") or _joined(one, *parts)
-
-
-def _csl_date(record: Record) -> str:
-    issued = record.get("issued")
-    parts = _at(issued, "date-parts")
-    if isinstance(parts, list) and parts and isinstance(parts[0], list):
-        numbers = [int(str(n)) for n in parts[0] if str(n).isdecimal() and len(str(n)) < 5]
-        return "-".join(f"{n:02}" for n in numbers)
-    return _first(issued, "raw", "literal") or _text(issued)
-
-
-def _crossref_references(record: Record) -> Iterator[Reference]:
-    for one in _maps(record.get("reference")):
-        yield Reference(
-            title=plain(_first(one, "article-title", "title", "volume-title")),
-            year=year_in(_first(one, "year")),
-            identifier=doi_in(_first(one, "DOI")),
-        )
-
-
-def _arxiv_people(record: Record) -> Iterator[str]:
-    parsed = record.get("authors_parsed")
-    for parts in parsed if isinstance(parsed, list) else ():
-        if isinstance(parts, list) and len(parts) > 1:
-            yield plain(" ".join(map(str, [parts[1], parts[0], *parts[2:3]])))
-    if not parsed:
-        yield from map(plain, _names(record.get("authors") or record.get("author"), "name"))
-
-
-def _scholar_references(record: Record) -> Iterator[Reference]:
-    for one in map(_unwrapped, _maps(record.get("references"))):
-        title, year = _first(one, "title"), _first(one, "year")
-        yield Reference(
-            title=title, year=year_in(year), identifier="" if title else _first(one, "paperId")
-        )
-
-
-def _openalex_abstract(record: Record) -> str:
-    """The text of an index from words to their places."""
-    index = record.get("abstract_inverted_index")
-    listed = index.items() if isinstance(index, dict) else ()
-    places = [
-        (place, word)
-        for word, found in listed
-        for place in (found if isinstance(found, list) else ())
-        if isinstance(place, int)
-    ]
-    return one_line(" ".join(word for _, word in sorted(places)))
-
-
-def _openalex_references(record: Record) -> Iterator[Reference]:
-    for one in _names(record.get("referenced_works")):
-        yield Reference(identifier=one.removeprefix(_OPENALEX))
-
-
-def _zotero_people(record: Record) -> Iterator[str]:
-    for one in _maps(record.get("creators")):
-        if one.get("creatorType", "author") == "author":
-            yield _first(one, "name") or _joined(one, "firstName", "lastName")
-
-
-def _mendeley_people(record: Record) -> Iterator[str]:
-    for one in _maps(record.get("authors")):
-        yield _joined(one, "first_name", "last_name")
-
-
-def _of_paths(*paths: str) -> Callable[[Record], str]:
-    return lambda record: _first(record, *paths)
-
-
-_ABSTRACT = _of_paths("abstract")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -489,13 +379,17 @@ class _Format:
 
     known_by: Sequence[tuple[str, ...]]
     """Names that all are in a record of this kind, and in no other's."""
-    people: Callable[[Record], Iterator[str]]
-    date: Callable[[Record], str]
+    people: tuple[str, ...]
+    name: tuple[str, ...] = ("name",)
+    """Of a person, whole."""
+    parts: tuple[str, ...] = ()
+    """Of a person's name, where it is not whole."""
+    date: tuple[str, ...]
     venue: tuple[str, ...]
     key: tuple[str, ...] = ("id",)
     kind: tuple[str, ...] = ("type",)
     title: tuple[str, ...] = ("title",)
-    abstract: Callable[[Record], str] = _ABSTRACT
+    abstract: tuple[str, ...] = ("abstract",)
     topics: tuple[str, ...] = ("keywords", "tags")
     topic: tuple[str, ...] = ("display_name", "tag", "term", "@term", "category", "name")
     doi: tuple[str, ...] = ("DOI", "doi")
@@ -503,46 +397,49 @@ class _Format:
     catalogue: tuple[str, ...] = ()
     citations: tuple[str, ...] = ()
     note: tuple[str, ...] = ("note",)
-    references: Callable[[Record], Iterator[Reference]] = lambda _: iter(())
+    references: str = ""
+    is_latex: bool = False
+    """Whether names and the abstract are LaTeX; titles always may be."""
 
 
 _FORMATS = (
     _Format(  # Semantic Scholar
         known_by=[("paperId", "title")],
-        people=lambda record: iter(_names(record.get("authors"), "name")),
-        date=_of_paths("publicationDate", "year"),
+        people=("authors",),
+        date=("publicationDate", "year"),
         venue=("venue", "journal.name"),
         key=("paperId",),
         kind=("publicationTypes",),
-        abstract=_of_paths("abstract", "tldr.text"),
+        abstract=("abstract", "tldr.text"),
         topics=("fieldsOfStudy", "s2FieldsOfStudy"),
         doi=("externalIds.DOI",),
         arxiv=("externalIds.ArXiv",),
         catalogue=("paperId",),
         citations=("citationCount",),
-        references=_scholar_references,
+        references="references",
     ),
     _Format(  # OpenAlex
         known_by=[("id", "authorships"), ("id", "abstract_inverted_index")],
-        people=lambda record: iter(_names(record.get("authorships"), "author.display_name")),
-        date=_of_paths("publication_date", "publication_year"),
+        people=("authorships",),
+        name=("author.display_name",),
+        date=("publication_date", "publication_year"),
         venue=("primary_location.source.display_name", "host_venue.display_name"),
         title=("display_name", "title"),
-        abstract=_openalex_abstract,
         topics=("topics", "concepts", "keywords"),
         arxiv=("doi", "primary_location.landing_page_url"),
         catalogue=("id",),
         citations=("cited_by_count",),
-        references=_openalex_references,
+        references="referenced_works",
     ),
     _Format(  # Zotero
         known_by=[("itemType", "title")],
-        people=_zotero_people,
-        date=_of_paths("date"),
+        people=("creators",),
+        parts=("firstName", "lastName"),
+        date=("date",),
         venue=("publicationTitle", "proceedingsTitle", "conferenceName", "publisher"),
         key=("citationKey", "citekey", "key", "itemKey"),
         kind=("itemType",),
-        abstract=_of_paths("abstractNote"),
+        abstract=("abstractNote",),
         arxiv=("archiveID", "extra", "url"),
         note=("extra",),
     ),
@@ -553,11 +450,12 @@ _FORMATS = (
             ("id", "title", "summary", "published"),
             ("entry_id", "title", "summary"),
         ],
-        people=_arxiv_people,
-        date=_of_paths("published", "versions.created", "update_date", "updated"),
+        people=("authors_parsed", "authors", "author"),
+        date=("published", "versions.created", "update_date", "updated"),
         venue=("journal-ref", "journal_ref", "arxiv_journal_ref", "arxiv:journal_ref.#text"),
         key=("id", "entry_id"),
-        abstract=lambda record: plain(_first(record, "abstract", "summary")),
+        abstract=("abstract", "summary"),
+        is_latex=True,
         topics=("categories", "tags", "category"),
         doi=("doi", "arxiv_doi", "arxiv:doi.#text"),
         arxiv=("id", "entry_id"),
@@ -565,8 +463,10 @@ _FORMATS = (
     ),
     _Format(  # Mendeley
         known_by=[("title", "type", "identifiers"), ("title", "type", "source", "authors")],
-        people=_mendeley_people,
-        date=_of_paths("year"),
+        people=("authors",),
+        name=(),
+        parts=("first_name", "last_name"),
+        date=("year",),
         venue=("source", "publisher"),
         key=("citation_key", "id"),
         doi=("identifiers.doi",),
@@ -574,13 +474,15 @@ _FORMATS = (
     ),
     _Format(  # CSL, which Crossref answers with, too
         known_by=[("type", "title", "issued"), ("id", "type", "title", "author")],
-        people=_csl_people,
-        date=_csl_date,
+        people=("author", "editor"),
+        name=("literal",),
+        parts=("given", "dropping-particle", "non-dropping-particle", "family", "suffix"),
+        date=("issued.raw", "issued.literal", "issued"),
         venue=("container-title", "event-title", "publisher"),
         key=("id", "citation-key", "DOI"),
         topics=("keyword", "subject"),
         citations=("is-referenced-by-count",),
-        references=_crossref_references,
+        references="reference",
     ),
 )
 
@@ -590,15 +492,13 @@ _FORMATS = (
 
 def papers_in(value: object) -> list[Paper | None] | None:
     """A paper for each record, None for one that is none; None where the file holds no papers."""
-    papers = [_paper_exports(record) for record in _records(value)]
-    return papers if any(papers) else None
-
-
-def _records(value: object) -> list[object]:
     if isinstance(value, dict) and _format(value) is None:
         found = (_at(value, path) for path in _LISTS)
         value = next((one for one in found if isinstance(one, (list, dict)) and one), value)
-    return [_unwrapped(one) for one in (value if isinstance(value, list) else [value])]
+    papers = [
+        _described(_unwrapped(one)) for one in (value if isinstance(value, list) else [value])
+    ]
+    return papers if any(papers) else None
 
 
 def _unwrapped(value: object) -> object:
@@ -613,36 +513,80 @@ def _format(record: object) -> _Format | None:
     return next(fits, None)
 
 
-def _paper_exports(record: object) -> Paper | None:
+def _described(record: object) -> Paper | None:
     """The paper of a record; None for one of no known kind, or without a title."""
     form = _format(record)
     if form is None:
         return None
     assert isinstance(record, dict)
     title = plain(_first(record, *form.title) or next(iter(_names(record.get("title"))), ""))
-    date = form.date(record)
+    if not title:
+        return None
+    parts = _at(record, "issued.date-parts")
+    if isinstance(parts, list) and parts and isinstance(parts[0], list):
+        numbers = [int(str(n)) for n in parts[0] if str(n).isdecimal() and len(str(n)) < 5]
+        date = "-".join(f"{n:02}" for n in numbers)
+    else:
+        date = _first(record, *form.date)
     counts = (_at(record, path) for path in form.citations)
     arxiv = (arxiv_in(_first(record, path), bare=True) for path in form.arxiv)
     venue = _first(record, *form.venue) or next(iter(_names(record.get(form.venue[0]))), "")
     topics = next((found for path in form.topics if (found := record.get(path))), None)
     doi = doi_in(_first(record, *form.doi))
     catalogue = _first(record, *form.catalogue).removeprefix(_OPENALEX)
-    paper = Paper(
+    # The text of an index from words to their places; empty where there is none.
+    index = record.get("abstract_inverted_index")
+    places = [
+        (place, word)
+        for word, found in (index.items() if isinstance(index, dict) else ())
+        for place in _listed(found)
+        if isinstance(place, int)
+    ]
+    abstract = one_line(" ".join(word for _, word in sorted(places))) or _first(
+        record, *form.abstract
+    )
+    return Paper(
         key=_first(record, *form.key).removeprefix(_OPENALEX).rpartition("/abs/")[2],
         kind=_first(record, *form.kind) or next(iter(_names(_at(record, form.kind[0]))), ""),
         title=title,
-        authors=tuple(filter(None, form.people(record))),
+        authors=tuple(dict.fromkeys(filter(None, _people(record, form)))),
         year=year_in(date),
         date=date[:10] if date[:4].isdecimal() else date,
         venue=plain(venue),
-        abstract=form.abstract(record),
+        abstract=plain(abstract) if form.is_latex else abstract,
         topics=_names(topics, *form.topic),
         identifiers=tuple(filter(None, (doi, next(filter(None, arxiv), ""), catalogue))),
-        citations=next((count for count in counts if is_count(count)), None),
-        references=tuple(form.references(record)),
+        # How often it is cited.
+        citations=next((n for n in counts if type(n) is int and 0 <= n < 10**9), None),
+        references=tuple(_references(record, form)),
         note=_first(record, *form.note),
     )
-    return paper if paper.title else None
+
+
+def _people(record: Record, form: _Format) -> Iterator[str]:
+    """The authors: objects, texts, or the parts of arXiv's names in a list, the family first."""
+    given = next(filter(None, map(record.get, form.people)), None)
+    for one in _names(given) if isinstance(given, str) else _listed(given):
+        if isinstance(one, dict):
+            whole = _first(one, *form.name) or " ".join(_text(one.get(name)) for name in form.parts)
+            name = whole if one.get("creatorType", "author") == "author" else ""
+        elif isinstance(one, list):
+            name = " ".join(map(str, [*one[1:2], *one[:1], *one[2:3]])) if len(one) > 1 else ""
+        else:
+            name = _text(one)
+        yield plain(name) if form.is_latex else one_line(name)
+
+
+def _references(record: Record, form: _Format) -> Iterator[Reference]:
+    """What the paper cites: objects with a title or an identifier, or identifiers alone."""
+    for one in map(_unwrapped, _listed(record.get(form.references))):
+        if isinstance(one, dict):
+            title = plain(_first(one, "article-title", "title", "volume-title"))
+            identifier = doi_in(_first(one, "DOI")) or ("" if title else _first(one, "paperId"))
+            year = year_in(_first(one, "year"))
+            yield Reference(title=title, year=year, identifier=identifier)
+        elif identifier := _text(one).removeprefix(_OPENALEX):
+            yield Reference(identifier=identifier)
 
 
 # RIS, which Zotero, Mendeley and EndNote write.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, available_timezones
 
 from clew.indexing.reading.formats.common import (
+    RawFile,
     ReadResult,
     check_limit,
     decode,
@@ -20,6 +21,7 @@ from clew.indexing.reading.formats.common import (
 )
 from clew.indexing.reading.formats.contacts import (
     Block,
+    Component,
     blocks,
     fitting,
     name_of,
@@ -28,13 +30,12 @@ from clew.indexing.reading.formats.contacts import (
     read_blocks,
 )
 from clew.indexing.reading.formats.markup import read_markdown
+from clew.times import to_date
 from clew.times.recurrence import ENDLESS, check_rule, last_day, listed, rule_parts, without_until
-from clew.types import Document, PartialDate
+from clew.types import Document
 
 if TYPE_CHECKING:
-    from clew.indexing.reading.formats.common import RawFile
-    from clew.indexing.reading.formats.contacts import Component
-    from clew.indexing.reading.formats.mail_parts import Person
+    pass
 
 
 MEDIA_TYPE = "text/calendar"
@@ -49,7 +50,10 @@ def read_calendar(raw: RawFile) -> ReadResult | None:
     if "BEGIN:V" not in text.upper():
         raise raw.unreadable("line 1: no iCalendar (BEGIN:VCALENDAR is missing)")
     found = list(blocks(text, (*_KINDS, "VTIMEZONE")))
-    _forget_zones()
+    # Those of the file before: programs give zones of their own the same name in every file.
+    from icalendar.timezone import tzp
+
+    tzp.use_default()
     for block in found:
         if block.name == "VTIMEZONE" and block.closed:
             _learn_zone(block.text)
@@ -59,20 +63,12 @@ def read_calendar(raw: RawFile) -> ReadResult | None:
     def make(component: Component) -> Document:
         if component.name == "VTODO":
             return todo(raw, component)
-        uid = str(component.get("UID", ""))
-        return _event(raw, component, changes.get(uid, Changes()))
+        return _event(raw, component, changes.get(str(component.get("UID", "")), Changes()))
 
     documents, skipped = read_blocks(raw, wanted, make)
     # Of two versions of one event, the later one counts.
     by_source = {document.source: document for document in documents}
     return ReadResult(documents=tuple(by_source.values()), skipped=tuple(skipped))
-
-
-def _forget_zones() -> None:
-    """Those of the file before: programs give zones of their own the same name in every file."""
-    from icalendar.timezone import tzp
-
-    tzp.use_default()
 
 
 def _learn_zone(text: str) -> None:
@@ -90,58 +86,25 @@ def _event(raw: RawFile, component: Component, changes: Changes) -> Document:
     start: date = component["DTSTART"].dt
     end = ends(component, start)
     title = " ".join(str(component.get("SUMMARY", "")).split()) or "(untitled event)"
-    people = [person(one) for one in all_of(component, "ATTENDEE") if _comes(one)]
+    people = [
+        person(one)
+        for one in all_of(component, "ATTENDEE")
+        if str(one.params.get("PARTSTAT", "")).upper() != _DECLINED
+    ]
     organiser = [person(one) for one in all_of(component, "ORGANIZER")[:1]]
     again = as_text(component["RECURRENCE-ID"].dt) if "RECURRENCE-ID" in component else ""
+    found = [str(one) for many in all_of(component, "CATEGORIES") for one in many.cats]
     fields = {
         **when(component, start, end, changes),
         "place": str(component.get("LOCATION", "")).strip(),
         "attendees": fitting(people) or None,
         "attendee_count": len(people) or None,
         "organiser": fitting(organiser) or None,
-        "categories": _categories(component) or None,
+        "categories": [one.strip() for one in found if one.strip()][:20] or None,
         "status": str(component.get("STATUS", "")).lower(),
         "uid": str(component.get("UID", ""))[:200],
     }
     uid = fields["uid"] or f"{title}/{as_text(start)}"
-    return record(
-        raw,
-        f"{uid}/{again}" if again else uid,
-        _words(title, component, fields, people, organiser),
-        title=title,
-        media_type=MEDIA_TYPE,
-        entity_type="event",
-        fields=fields,
-        date=_date(start),
-    )
-
-
-def _date(start: date) -> PartialDate:
-    if isinstance(start, datetime):
-        moment = start if start.tzinfo else start.replace(tzinfo=UTC)
-        return PartialDate(moment.astimezone(UTC), "time")
-    return PartialDate(datetime(start.year, start.month, start.day, tzinfo=UTC), "day")
-
-
-def _comes(attendee: Any) -> bool:  # noqa: ANN401 - icalendar's values have no common type
-    return str(attendee.params.get("PARTSTAT", "")).upper() != _DECLINED
-
-
-def _categories(component: Component) -> list[str]:
-    found = [str(one) for many in all_of(component, "CATEGORIES") for one in many.cats]
-    return [one.strip() for one in found if one.strip()][:20]
-
-
-# --- as words ----------------------------------------------------------------------------
-
-
-def _words(
-    title: str,
-    component: Component,
-    fields: dict[str, Any],
-    people: list[Person],
-    organiser: list[Person],
-) -> str:
     lines = [
         title,
         f"When: {_said(component['DTSTART'].dt, ends(component, component['DTSTART'].dt))}",
@@ -159,7 +122,19 @@ def _words(
     if fields["status"] == "cancelled":
         lines.append("cancelled")
     description = str(component.get("DESCRIPTION", "")).replace("\r\n", "\n").strip()
-    return "\n".join([*lines, *(["", description] if description else [])])
+    return record(
+        raw,
+        f"{uid}/{again}" if again else uid,
+        "\n".join([*lines, *(["", description] if description else [])]),
+        title=title,
+        media_type=MEDIA_TYPE,
+        entity_type="event",
+        fields=fields,
+        date=as_text(start),
+    )
+
+
+# --- as words ----------------------------------------------------------------------------
 
 
 def _said(start: date, end: date) -> str:
@@ -426,20 +401,12 @@ def task_of(words: str, status: str, line: str) -> Task:
     return Task(
         title=" ".join(title.split()) or words,
         status=status,
-        due=due[1] if due and _is_day(due[1]) else "",
+        due=due[1] if due and to_date(due[1]) else "",
         priority=urgent[1] if urgent else "",
         project=project[1] if project else "",
         people=tuple(match[1].strip(".") for match in _WHO.finditer(words)),
         line=line,
     )
-
-
-def _is_day(text: str) -> bool:
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
 
 
 # --- Markdown ----------------------------------------------------------------------------
@@ -526,16 +493,16 @@ def todo(raw: RawFile, component: Component) -> Document:
     status = _OF_TODO.get(str(component.get("STATUS", "")).upper(), OPEN)
     if "COMPLETED" in component:
         status = DONE
-    named = component.get("ATTENDEE", [])
-    people = [person(one) for one in (named if isinstance(named, list) else [named])]
-    projects = [str(one) for many in _categories_tasks(component) for one in many.cats]
+    people = [person(one) for one in all_of(component, "ATTENDEE")]
+    projects = [str(one) for many in all_of(component, "CATEGORIES") for one in many.cats]
     description = str(component.get("DESCRIPTION", "")).strip()
-    due = _day(component["DUE"].dt) if "DUE" in component else ""
+    due = as_text(component["DUE"].dt)[:10] if "DUE" in component else ""
+    urgency = int(component.get("PRIORITY", 0))  # 1 is the highest, 9 the lowest, 0 none
     task = Task(
         title=title,
         status=status,
         due=due,
-        priority=_letter(int(component.get("PRIORITY", 0))),
+        priority="ABCDEFGHI"[urgency - 1 : urgency] if urgency > 0 else "",
         project=projects[0] if projects else "",
     )
     said = [title, *([f"Due: {due}"] if due else []), f"Status: {status.replace('_', ' ')}"]
@@ -544,20 +511,3 @@ def todo(raw: RawFile, component: Component) -> Document:
     text = "\n".join([*said, *(["", description] if description else [])])
     uid = str(component.get("UID", "")) or text_digest(text)[:12]
     return task_record(raw, f"todo/{uid}", task, text, fitting(people))
-
-
-def _categories_tasks(component: Component) -> list[Any]:
-    found = component.get("CATEGORIES", [])
-    return found if isinstance(found, list) else [found]
-
-
-def _day(due: date) -> str:
-    if isinstance(due, datetime):
-        due = due.astimezone(UTC) if due.tzinfo else due
-        return due.date().isoformat()
-    return due.isoformat()
-
-
-def _letter(priority: int) -> str:
-    """ICalendar's 1 (highest) to 9 as a letter; none for 0."""
-    return chr(ord("A") + priority - 1) if 1 <= priority <= 9 else ""

@@ -11,14 +11,14 @@ import json
 import re
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from io import BytesIO
 from itertools import pairwise
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
 
 from clew.errors import UnreadableError
 from clew.indexing.reading.files import open_real
@@ -82,52 +82,55 @@ def read_result(raw: RawFile, found: Sequence[Conversation]) -> ReadResult:
 
 
 def _document(raw: RawFile, conversation: Conversation) -> Document:
+    parts: list[str] = []
+    pieces: list[Piece] = []
+    at = 0
     turns = [turn for turn in conversation.turns if turn.text.strip()]
-    parts = [_text(turn) for turn in turns]
+    for number, turn in enumerate(turns, 1):
+        text = clean_text(turn.text).strip()
+        parts.append(f"{turn.speaker}: {text}" if turn.speaker else text)
+        end = at + len(parts[-1])
+        if turn.speaker:
+            said_at = {"created_at": turn.time.isoformat()} if turn.time is not None else {}
+            known = {"speaker": turn.speaker, **said_at, **turn.metadata}
+            pieces.append(Piece(start=at, end=end, key=str(number), metadata=known))
+        at = end + len(_BETWEEN)
     key = one_line(clean_text(conversation.key))[:200]
-    text = _BETWEEN.join(parts)
-    pieces = tuple(_pieces(turns, parts))
-    title = one_line(clean_text(conversation.title))
-    metadata = {"app": conversation.app, **_people(turns), **conversation.metadata}
+    title, text = one_line(clean_text(conversation.title)), _BETWEEN.join(parts)
+    speakers = list(dict.fromkeys(turn.speaker for turn in turns if turn.speaker))
+    named = {"participants": speakers[:PEOPLE_SHOWN]} if speakers else {}
+    metadata = json_safe({"app": conversation.app, **named, **conversation.metadata})
     times = [turn.time for turn in turns if turn.time is not None]
-    safe = json_safe(metadata)
-    parts_told = [text, title, json_safe([(p.key, p.metadata) for p in pieces]), safe]
+    told = [text, title, json_safe([(p.key, p.metadata) for p in pieces]), metadata]
     return Document(
         source=raw.record(key) if key else raw.source,
         origin=raw.source if key else "",
         text=text,
         title=title,
-        sha256=text_digest(repr(parts_told)) if key else "",
+        sha256=text_digest(repr(told)) if key else "",
         media_type=MEDIA_TYPE,
         created_at=min(times, default=None),
         date_source="message" if times else "",
         date_precision="time" if times else "",
         updated_at=max(times, default=None),
-        metadata=safe,
-        pieces=pieces,
+        metadata=metadata,
+        pieces=tuple(pieces),
     )
 
 
-def _text(turn: Turn) -> str:
-    text = clean_text(turn.text).strip()
-    return f"{turn.speaker}: {text}" if turn.speaker else text
+# What stands in the JSON of an export, where it is of the kind that is expected there.
 
 
-def _pieces(turns: Sequence[Turn], parts: Sequence[str]) -> Iterator[Piece]:
-    at = 0
-    for number, (turn, part) in enumerate(zip(turns, parts, strict=True), 1):
-        if turn.speaker:
-            metadata: dict[str, Any] = {"speaker": turn.speaker}
-            if turn.time is not None:
-                metadata["created_at"] = turn.time.isoformat()
-            metadata |= turn.metadata
-            yield Piece(start=at, end=at + len(part), key=str(number), metadata=metadata)
-        at += len(part) + len(_BETWEEN)
+def _text(value: object) -> str:
+    return value.strip() if isinstance(value, str) else ""
 
 
-def _people(turns: Sequence[Turn]) -> dict[str, Any]:
-    speakers = list(dict.fromkeys(turn.speaker for turn in turns if turn.speaker))
-    return {"participants": speakers[:PEOPLE_SHOWN]} if speakers else {}
+def _map(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _maps(value: object) -> list[Mapping[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 # Conversations with ChatGPT and with Claude, of their `conversations.json`.
@@ -138,42 +141,33 @@ _KINDS = frozenset({"text", "multimodal_text", "code"})
 
 
 def chatgpt(record: Mapping[str, Any], number: int) -> Conversation:
-    """The branch of the tree of messages that was last shown."""
-    key = record.get("conversation_id") or record.get("id") or str(number)
-    turns = [turn for node in _branch(record) if (turn := _chatgpt_turn(node)) is not None]
-    return Conversation(app="chatgpt", key=str(key), title=_title(record.get("title")), turns=turns)
-
-
-def _branch(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Messages from the root to the node shown, or to the last one where none is named."""
-    mapping = record["mapping"]
+    """The branch of the tree of messages that was last shown; the last one where none is named."""
+    nodes = record["mapping"]
     at = record.get("current_node")
-    if not isinstance(at, str) or at not in mapping:
-        at = next(reversed(mapping), None)
-    found: list[Mapping[str, Any]] = []
+    if not isinstance(at, str) or at not in nodes:
+        at = next(reversed(nodes), None)
+    turns: list[Turn | None] = []
     seen: set[str] = set()
-    while isinstance(at, str) and at in mapping and at not in seen:
+    while isinstance(at, str) and at not in seen and isinstance(nodes.get(at), dict):
         seen.add(at)
-        node = mapping[at]
-        if not isinstance(node, dict):
-            break
-        if isinstance(node.get("message"), dict):
-            found.append(node["message"])
-        at = node.get("parent")
-    return found[::-1]
+        turns.append(_chatgpt_turn(_map(nodes[at].get("message"))))
+        at = nodes[at].get("parent")
+    return Conversation(
+        app="chatgpt",
+        key=str(record.get("conversation_id") or record.get("id") or number),
+        title=_text(record.get("title")),
+        turns=[turn for turn in reversed(turns) if turn is not None],
+    )
 
 
 def _chatgpt_turn(message: Mapping[str, Any]) -> Turn | None:
-    author, content = message.get("author"), message.get("content")
-    about = message.get("metadata")
-    hidden = isinstance(about, dict) and about.get("is_visually_hidden_from_conversation")
-    if not isinstance(author, dict) or not isinstance(content, dict) or hidden:
-        return None
-    speaker = {"user": USER, "assistant": "ChatGPT"}.get(str(author.get("role")))
-    if speaker is None or content.get("content_type") not in _KINDS:
-        return None
+    content = _map(message.get("content"))
+    role = str(_map(message.get("author")).get("role"))
+    speaker = {"user": USER, "assistant": "ChatGPT"}.get(role)
+    hidden = _map(message.get("metadata")).get("is_visually_hidden_from_conversation")
     # Code written for a tool is no turn of the conversation.
-    if message.get("recipient", "all") != "all":
+    is_for_a_tool = message.get("recipient", "all") != "all"
+    if speaker is None or hidden or is_for_a_tool or content.get("content_type") not in _KINDS:
         return None
     parts = content.get("parts")
     given = parts if isinstance(parts, list) else [content]
@@ -184,42 +178,27 @@ def _chatgpt_turn(message: Mapping[str, Any]) -> Turn | None:
 
 def claude(record: Mapping[str, Any], number: int) -> Conversation:
     """A conversation with its messages in order."""
-    key = record.get("uuid") or str(number)
-    messages = [m for m in record["chat_messages"] if isinstance(m, dict)]
     return Conversation(
         app="claude",
-        key=str(key),
-        title=_title(record.get("name")),
-        turns=[_claude_turn(message) for message in messages],
+        key=str(record.get("uuid") or number),
+        title=_text(record.get("name")),
+        turns=[_claude_turn(message) for message in _maps(record["chat_messages"])],
     )
 
 
 def _claude_turn(message: Mapping[str, Any]) -> Turn:
-    speaker = USER if message.get("sender") in ("human", "user") else "Claude"
-    texts = [*_claude_texts(message), *_attached(message)]
-    time = to_time(message.get("created_at"))
-    return Turn(speaker=speaker, text="\n\n".join(texts), time=time)
-
-
-def _claude_texts(message: Mapping[str, Any]) -> list[str]:
-    content = message.get("content")
-    parts = content if isinstance(content, list) else []
-    texts = [p["text"] for p in parts if isinstance(p, dict) and isinstance(p.get("text"), str)]
+    parts = (part.get("text") for part in _maps(message.get("content")))
+    texts = [text for text in parts if isinstance(text, str)]
     if not any(text.strip() for text in texts) and isinstance(message.get("text"), str):
-        return [message["text"]]
-    return texts
-
-
-def _attached(message: Mapping[str, Any]) -> Iterator[str]:
+        texts = [message["text"]]
     for name in ("attachments", "files"):
-        items = message.get(name)
-        for item in items if isinstance(items, list) else ():
-            if isinstance(item, dict) and isinstance(item.get("file_name"), str):
-                yield f"[{item['file_name']}]"
-
-
-def _title(value: object) -> str:
-    return value if isinstance(value, str) else ""
+        files = (item.get("file_name") for item in _maps(message.get(name)))
+        texts += [f"[{file}]" for file in files if isinstance(file, str)]
+    return Turn(
+        speaker=USER if message.get("sender") in ("human", "user") else "Claude",
+        text="\n\n".join(texts),
+        time=to_time(message.get("created_at")),
+    )
 
 
 # A channel of Discord, as DiscordChatExporter writes it.
@@ -227,63 +206,44 @@ def _title(value: object) -> str:
 
 _SAID = frozenset({"Default", "Reply", "ThreadStarterMessage", "0", "19"})
 """Types of messages that somebody wrote; others tell of joining, pinning and the like."""
+_ATTACHED = {"attachments": ("fileName",), "embeds": ("title", "description")}
+"""Names of files, and titles and texts of what is shown of links."""
 
 
 def discord(value: Mapping[str, Any]) -> list[Conversation]:
     """The channel as one conversation."""
-    server, channel = (_text_discord(value[part].get("name")) for part in ("guild", "channel"))
-    title = f"#{channel}, {server}" if server and server != "Direct Messages" else channel
-    messages = [m for m in value["messages"] if isinstance(m, dict)]
-    known = {
-        "channel": channel,
-        "server": server,
-        "topic": _text_discord(value["channel"].get("topic")),
-    }
+    server, channel = (_text(value[part].get("name")) for part in ("guild", "channel"))
+    topic = _text(value["channel"].get("topic"))
+    known = {"channel": channel, "server": server, "topic": topic}
+    is_named = server and server != "Direct Messages"
     return [
         Conversation(
             app="discord",
-            title=title,
-            turns=[_turn(message) for message in messages],
+            title=f"#{channel}, {server}" if is_named else channel,
+            turns=[_discord_turn(message) for message in _maps(value["messages"])],
             metadata={name: text for name, text in known.items() if text},
         )
     ]
 
 
-def _turn(message: Mapping[str, Any]) -> Turn:
-    author = message.get("author")
-    author = author if isinstance(author, dict) else {}
-    name = _text_discord(author.get("nickname")) or _text_discord(author.get("name")) or "unknown"
+def _discord_turn(message: Mapping[str, Any]) -> Turn:
+    author = _map(message.get("author"))
+    name = _text(author.get("nickname")) or _text(author.get("name")) or "unknown"
     said = str(message.get("type", "Default")) in _SAID
-    texts = [_text_discord(message.get("content")), *_attached_discord(message)]
+    texts = [_text(message.get("content"))]
+    for field_name, keys in _ATTACHED.items():
+        for item in _maps(message.get(field_name)):
+            shown = " – ".join(filter(None, (_text(item.get(key)) for key in keys)))
+            texts += [f"[{shown}]"] if shown else []
     text = "\n".join(filter(None, texts))
-    metadata: dict[str, Any] = {}
-    reference = message.get("reference")
-    if isinstance(reference, dict) and isinstance(reference.get("messageId"), str):
-        metadata["replies_to"] = reference["messageId"]
-    if isinstance(message.get("id"), str):
-        metadata["message_id"] = message["id"]
+    answered = _map(message.get("reference")).get("messageId")
+    ids = {"replies_to": answered, "message_id": message.get("id")}
     return Turn(
         speaker=name if said else "",
         text=text if said else f"{name}: {text}",
         time=to_time(message.get("timestamp")),
-        metadata=metadata,
+        metadata={name: id_ for name, id_ in ids.items() if isinstance(id_, str)},
     )
-
-
-def _attached_discord(message: Mapping[str, Any]) -> list[str]:
-    """Names of files, and titles and texts of what is shown of links."""
-    found: list[str] = []
-    for name, keys in (("attachments", ("fileName",)), ("embeds", ("title", "description"))):
-        items = message.get(name)
-        for item in items if isinstance(items, list) else ():
-            if isinstance(item, dict):
-                texts = [_text_discord(item.get(key)) for key in keys]
-                found.append(" – ".join(filter(None, texts)))
-    return [f"[{text}]" for text in found if text]
-
-
-def _text_discord(value: object) -> str:
-    return value.strip() if isinstance(value, str) else ""
 
 
 # What `git log` printed to a file: a commit is what its author says at its date.
@@ -292,7 +252,6 @@ def _text_discord(value: object) -> str:
 _COMMIT = re.compile(r"^commit (?P<id>[0-9a-f]{7,64})(?: \([^()\n]{1,500}\))?$", re.MULTILINE)
 _FIELD = re.compile(r"(?P<name>Author|AuthorDate|Date|Merge|Commit|CommitDate): +(?P<value>.*)")
 _ADDRESS = re.compile(r" ?<[^<>]*>$")
-_INDENT = "    "
 _SHORT = 7
 """Digits by which people call a commit."""
 
@@ -305,37 +264,31 @@ def is_git_log(text: str) -> bool:
 
 def git_log(text: str, name: str) -> list[Conversation]:
     """The log as one conversation; `name` is the file's path."""
-    title = f"Git log: {PurePosixPath(name).stem}"
-    return [Conversation(app="git", title=title, turns=list(_turns(text)))]
-
-
-def _turns(text: str) -> Iterator[Turn]:
+    turns: list[Turn] = []
     commits = list(_COMMIT.finditer(text))
-    ends = [*(commit.start() for commit in commits[1:]), len(text)]
-    for commit, end in zip(commits, ends, strict=True):
+    for commit, end in zip(commits, [*(c.start() for c in commits[1:]), len(text)], strict=True):
         head, _, message = text[commit.end() + 1 : end].partition("\n\n")
         found = filter(None, map(_FIELD.fullmatch, head.split("\n")))
         fields = {field["name"]: field["value"] for field in found}
-        words = "\n".join(line.removeprefix(_INDENT) for line in message.split("\n")).strip()
-        yield Turn(
+        words = "\n".join(line.removeprefix("    ") for line in message.split("\n")).strip()
+        turn = Turn(
             speaker=_ADDRESS.sub("", fields.get("Author", "")).strip(),
             text=f"{words}\n\ncommit {commit['id'][:_SHORT]}",
-            time=_time(fields.get("AuthorDate") or fields.get("Date") or ""),
+            time=_git_time(fields.get("AuthorDate") or fields.get("Date") or ""),
             metadata={"commit": commit["id"]},
         )
+        turns.append(turn)
+    return [Conversation(app="git", title=f"Git log: {PurePosixPath(name).stem}", turns=turns)]
 
 
-def _time(value: str) -> datetime | None:
+def _git_time(value: str) -> datetime | None:
     """Git's own form of a date, and ISO's; None for others, and where no zone is told."""
-    for read in (_default, datetime.fromisoformat):
+    for form in ("%a %b %d %H:%M:%S %Y %z", ""):
         with suppress(ValueError):
-            found = read(value.strip())
+            stated = value.strip()
+            found = datetime.strptime(stated, form) if form else datetime.fromisoformat(stated)
             return found.astimezone(UTC) if found.tzinfo else None
     return None
-
-
-def _default(value: str) -> datetime:
-    return datetime.strptime(value, "%a %b %d %H:%M:%S %Y %z")
 
 
 # A day of a channel of Slack, as its export writes it.
@@ -363,67 +316,33 @@ def slack(value: Sequence[Any], name: str, users: object = None) -> list[Convers
 
     `name` is the file's path: its folder names the channel, the file the day.
     """
-    path = PurePosixPath(name)
     messages = [m for m in value if isinstance(m, dict) and isinstance(m.get("ts"), str)]
-    known = {**_names_within(messages), **_names(users)}
-    channel = path.parent.name
-    return [
-        Conversation(
-            app="slack",
-            title=", ".join(filter(None, (f"#{channel}" if channel else "", path.stem))),
-            turns=[_turn_slack(message, known) for message in _by_thread(messages)],
-            metadata={"channel": channel} if channel else {},
-        )
-    ]
-
-
-def _by_thread(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """In order of time, but each reply after the message of that day that opened its thread."""
+    known = _slack_names(messages, users)
     there = {message["ts"] for message in messages}
 
     def place(message: Mapping[str, Any]) -> tuple[float, float]:
         own, opened = message["ts"], message.get("thread_ts")
         return _seconds(opened if opened in there else own), _seconds(own)
 
-    return sorted(messages, key=place)
+    path = PurePosixPath(name)
+    channel = path.parent.name
+    return [
+        Conversation(
+            app="slack",
+            title=", ".join(filter(None, (f"#{channel}" if channel else "", path.stem))),
+            turns=[_slack_turn(message, known) for message in sorted(messages, key=place)],
+            metadata={"channel": channel} if channel else {},
+        )
+    ]
 
 
 def _seconds(ts: object) -> float:
     return float(ts) if isinstance(ts, str) and _TS.fullmatch(ts) else 0.0
 
 
-def _turn_slack(message: Mapping[str, Any], known: Mapping[str, str]) -> Turn:
-    said = str(message.get("subtype") or "") in _SAID_SLACK
-    speaker = _speaker(message, known)
-    texts = [_plain(_text_slack(message.get("text")), known), *_files(message)]
-    metadata: dict[str, Any] = {}
-    thread = message.get("thread_ts")
-    if isinstance(thread, str):
-        metadata["thread"] = thread
-    return Turn(
-        speaker=speaker if said else "",
-        text="\n".join(filter(None, texts)),
-        time=_time_slack(message["ts"]),
-        metadata=metadata,
-    )
-
-
-def _time_slack(ts: str) -> datetime | None:
-    # What follows the seconds tells messages of one second apart.
-    return to_time(int(_seconds(ts))) if _TS.fullmatch(ts) else None
-
-
-def _speaker(message: Mapping[str, Any], known: Mapping[str, str]) -> str:
-    user = _text_slack(message.get("user"))
-    bot = message.get("bot_profile")
-    named = _text_slack(bot.get("name")) if isinstance(bot, dict) else ""
-    return known.get(user) or _text_slack(message.get("username")) or named or user or "unknown"
-
-
-def _plain(text: str, known: Mapping[str, str]) -> str:
-    """The text without Slack's markup for people, channels and links."""
-
+def _slack_turn(message: Mapping[str, Any], known: Mapping[str, str]) -> Turn:
     def shown(match: re.Match[str]) -> str:
+        """What Slack's markup for people, channels and links shows."""
         kind, target, label = match.groups()
         if kind == "@":
             return f"@{known.get(target) or label or target}"
@@ -431,48 +350,33 @@ def _plain(text: str, known: Mapping[str, str]) -> str:
             return f"{'#' if kind == '#' else '@'}{label or target}"
         return f"{label} ({target})" if label and label != target else target
 
-    return html.unescape(_MARKUP.sub(shown, text))
+    user, bot = _text(message.get("user")), _text(_map(message.get("bot_profile")).get("name"))
+    speaker = known.get(user) or _text(message.get("username")) or bot or user or "unknown"
+    files = (_text(f.get("name")) or _text(f.get("title")) for f in _maps(message.get("files")))
+    text = html.unescape(_MARKUP.sub(shown, _text(message.get("text"))))
+    thread, ts = message.get("thread_ts"), message["ts"]
+    return Turn(
+        speaker=speaker if str(message.get("subtype") or "") in _SAID_SLACK else "",
+        text="\n".join(filter(None, (text, *(f"[{file}]" for file in files if file)))),
+        # What follows the seconds tells messages of one second apart.
+        time=to_time(int(_seconds(ts))) if _TS.fullmatch(ts) else None,
+        metadata={"thread": thread} if isinstance(thread, str) else {},
+    )
 
 
-def _files(message: Mapping[str, Any]) -> list[str]:
-    files = message.get("files")
-    named = [f for f in files if isinstance(f, dict)] if isinstance(files, list) else []
-    return [
-        f"[{name}]"
-        for f in named
-        if (name := _text_slack(f.get("name")) or _text_slack(f.get("title")))
+def _slack_names(messages: Sequence[Mapping[str, Any]], users: object) -> dict[str, str]:
+    """Names by user: as `users.json` tells, else as the first message carries them."""
+    told = [(one.get("user"), _map(one.get("user_profile"))) for one in reversed(messages)]
+    told += [
+        (one.get("id"), {"name": one.get("name"), **one, **_map(one.get("profile"))})
+        for one in _maps(users)
     ]
-
-
-def _names_within(messages: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Names by user, as messages carry them."""
     found: dict[str, str] = {}
-    for message in messages:
-        profile, user = message.get("user_profile"), message.get("user")
-        if isinstance(profile, dict) and isinstance(user, str) and (name := _name(profile)):
-            found.setdefault(user, name)
+    for user, profile in told:
+        names = (_text(profile.get(key)) for key in ("real_name", "display_name", "name"))
+        if isinstance(user, str) and (name := next(filter(None, names), "")):
+            found[user] = name
     return found
-
-
-def _names(users: object) -> dict[str, str]:
-    """Names by user, as `users.json` tells."""
-    found: dict[str, str] = {}
-    for user in users if isinstance(users, list) else ():
-        if isinstance(user, dict) and isinstance(user.get("id"), str):
-            profile = user.get("profile")
-            inner = profile if isinstance(profile, dict) else {}
-            if name := _name({"name": user.get("name"), **user, **inner}):
-                found[user["id"]] = name
-    return found
-
-
-def _name(profile: Mapping[str, Any]) -> str:
-    names = (_text_slack(profile.get(key)) for key in ("real_name", "display_name", "name"))
-    return next(filter(None, names), "")
-
-
-def _text_slack(value: object) -> str:
-    return value.strip() if isinstance(value, str) else ""
 
 
 # A chat of WhatsApp, as its app on iOS and on Android exports it.
@@ -483,41 +387,44 @@ _TIME = (
     r"(?P<hour>\d{1,2})[:.](?P<minute>\d\d)(?:[:.](?P<second>\d\d))?"
     r"(?: ?(?P<half>[AaPp])\.? ?[Mm]\b\.?)?"
 )
-_MARKS = "\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff"
-_INVISIBLE = re.compile(f"[{_MARKS}]")
+_INVISIBLE = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 _IOS = re.compile(rf"\[{_DATE},? {_TIME}\] (?P<rest>[^\n]*)")
 _ANDROID = re.compile(rf"{_DATE},? {_TIME} - (?P<rest>[^\n]*)")
 _SPEAKER = re.compile(r"(?P<name>[^:\n]{1,60}): ?(?P<text>[^\n]*)")
 _SPACES = str.maketrans({"\u202f": " ", "\u00a0": " "})
 _LOOKED_AT = 4_000
 _TITLE = re.compile(r"whatsapp[ _-]?chat[ _-]?(?:with|mit|avec|con|com|met)?[ _-]*", re.I)
-_MONTHS, _CENTURY = 12, 100
-
-
-class _Line(NamedTuple):
-    """A line that opens a message, and the lines that go on."""
-
-    match: re.Match[str]
-    more: list[str]
+_MONTHS = 12
 
 
 def is_whatsapp(text: str) -> bool:
     """Whether the text opens with two messages, or one by a named speaker, and no other text."""
-    head = _clean(text[:_LOOKED_AT]).lstrip("\n")
-    found = [match for line in head.split("\n") if (match := _opening(line))]
-    opens = bool(found) and _opening(head.split("\n", 1)[0]) is not None
+    lines = _clean(text[:_LOOKED_AT]).lstrip("\n").split("\n")
+    found = [match for line in lines if (match := _opening(line))]
+    opens = bool(found) and _opening(lines[0]) is not None
     return opens and any(_SPEAKER.match(match["rest"]) for match in found)
 
 
 def whatsapp(text: str, name: str) -> list[Conversation]:
     """The chat as one conversation. `name` is the file's path, which may name the other side."""
-    lines = list(_lines(_clean(text)))
-    order = _order([line.match for line in lines])
-    turns = [_turn_whatsapp(line, order) for line in lines]
+    lines: list[tuple[re.Match[str], list[str]]] = []  # that opens a message, and those that go on
+    for line in _clean(text).split("\n"):
+        if match := _opening(line):
+            lines.append((match, []))
+        elif lines:
+            lines[-1][1].append(line)
+    order = _order([match for match, _ in lines])
+    turns: list[Turn] = []
+    for match, more in lines:
+        spoken = _SPEAKER.match(match["rest"])
+        speaker = spoken["name"].strip().removeprefix("~").strip() if spoken else ""
+        whole = "\n".join((spoken["text"] if spoken else match["rest"], *more)).strip()
+        turns.append(Turn(speaker=speaker, text=whole, time=_whatsapp_time(match, order)))
     path = PurePosixPath(name)
-    stem = _TITLE.sub("", path.stem) if path.stem != "_chat" else _TITLE.sub("", path.parent.name)
+    is_unnamed = path.stem == "_chat"  # as iOS calls each of them
+    stem = _TITLE.sub("", path.parent.name if is_unnamed else path.stem)
     people = list(dict.fromkeys(turn.speaker for turn in turns if turn.speaker))
-    is_named = path.stem != "_chat" or path.parent.name.casefold().startswith("whatsapp")
+    is_named = not is_unnamed or path.parent.name.casefold().startswith("whatsapp")
     title = stem if stem and is_named else ", ".join(people[:3])
     return [Conversation(app="whatsapp", title=f"WhatsApp chat: {title}", turns=turns)]
 
@@ -531,70 +438,35 @@ def _opening(line: str) -> re.Match[str] | None:
     return _IOS.match(line) or _ANDROID.match(line)
 
 
-def _lines(text: str) -> Iterator[_Line]:
-    current: _Line | None = None
-    for line in text.split("\n"):
-        match = _opening(line)
-        if match is not None:
-            if current is not None:
-                yield current
-            current = _Line(match, [])
-        elif current is not None:
-            current.more.append(line)
-    if current is not None:
-        yield current
-
-
-def _turn_whatsapp(line: _Line, order: str) -> Turn:
-    spoken = _SPEAKER.match(line.match["rest"])
-    text = spoken["text"] if spoken else line.match["rest"]
-    return Turn(
-        speaker=spoken["name"].strip().removeprefix("~").strip() if spoken else "",
-        text="\n".join((text, *line.more)).strip(),
-        time=_time_whatsapp(line.match, order),
-    )
-
-
 def _order(found: Sequence[re.Match[str]]) -> str:
     """`ymd`, `dmy` or `mdy`, decided by the chat as a whole.
 
     A number over twelve is a day; else the order in which dates do not run back; else what goes
     with the way of writing: a slash and twelve hours are American.
     """
+    numbers = [(int(match["a"]), int(match["b"]), int(match["c"])) for match in found]
     if any(len(match["a"]) > 2 for match in found):
         return "ymd"
-    numbers = [(int(match["a"]), int(match["b"]), int(match["c"])) for match in found]
     if any(a > _MONTHS for a, _, _ in numbers):
         return "dmy"
     if any(b > _MONTHS for _, b, _ in numbers):
         return "mdy"
     back_dmy = sum(one > other for one, other in pairwise((c, b, a) for a, b, c in numbers))
     back_mdy = sum(one > other for one, other in pairwise((c, a, b) for a, b, c in numbers))
-    if back_dmy != back_mdy:
-        return "dmy" if back_dmy < back_mdy else "mdy"
     is_american = any(match["sign"] == "/" and match["half"] for match in found)
-    return "mdy" if is_american else "dmy"
+    return "mdy" if back_mdy < back_dmy or (back_mdy == back_dmy and is_american) else "dmy"
 
 
-def _time_whatsapp(match: re.Match[str], order: str) -> datetime | None:
+def _whatsapp_time(match: re.Match[str], order: str) -> datetime | None:
     """The time of a message, its zone unknown and taken for UTC; None for what is no date."""
     values = dict(zip(order, (int(match[part]) for part in "abc"), strict=True))
-    year = values["y"] + (2000 if values["y"] < _CENTURY else 0)
-    hour = int(match["hour"])
+    year = values["y"] + (2000 if values["y"] < 100 else 0)
+    hour, minute, second = (int(match[part] or 0) for part in ("hour", "minute", "second"))
     if match["half"]:
         hour = hour % 12 + (12 if match["half"].casefold() == "p" else 0)
-    try:
-        return datetime(
-            year,
-            values["m"],
-            values["d"],
-            hour,
-            int(match["minute"]),
-            int(match["second"] or 0),
-            tzinfo=UTC,
-        )
-    except ValueError:
-        return None
+    with suppress(ValueError):
+        return datetime(year, values["m"], values["d"], hour, minute, second, tzinfo=UTC)
+    return None
 
 
 # Which chat a JSON value is an export of, by its shape.
@@ -663,16 +535,12 @@ def _is_slack_list(raw: RawFile, value: object) -> bool:
 
 def _users_beside(raw: RawFile) -> object:
     """What `users.json` says, which lies above the folders of the channels, with their list."""
-    if raw.path is None:
-        return None
-    export = raw.path.parent.parent
+    export = raw.path.parent.parent if raw.path is not None else None
     # Nothing outside of the file's folder is read but what shows itself as the same export.
-    if not (export / "channels.json").is_file():
+    if export is None or not (export / "channels.json").is_file():
         return None
-    file = export / "users.json"
-    with suppress(OSError, ValueError, RecursionError), open_real(file) as opened:
-        limit = int(raw.settings.max_megabytes * 1_000_000)
-        return json.loads(opened.read(limit))
+    with suppress(OSError, ValueError, RecursionError), open_real(export / "users.json") as opened:
+        return json.loads(opened.read(int(raw.settings.max_megabytes * 1_000_000)))
     return None
 
 
@@ -682,29 +550,22 @@ def conversations(value: object, name: str, users: object = None) -> list[Conver
     `name` is the file's path, `users` what a Slack export's `users.json` holds.
     """
     if isinstance(value, dict):
-        return discord(value) if _is_discord(value) else _assistants([value])
+        shape = {"guild": dict, "channel": dict, "messages": list}
+        if all(isinstance(value.get(part), kind) for part, kind in shape.items()):
+            return discord(value)
+        value = [value]
     if not isinstance(value, list) or not value:
         return None
-    if is_slack(value[:_LOOKED_AT_JSON_EXPORTS]):
+    first = value[:_LOOKED_AT_JSON_EXPORTS]
+    if is_slack(first):
         return slack(value, name, users)
-    return _assistants(value)
-
-
-def _is_discord(value: dict[str, Any]) -> bool:
-    parts = value.get("guild"), value.get("channel"), value.get("messages")
-    return isinstance(parts[0], dict) and isinstance(parts[1], dict) and isinstance(parts[2], list)
-
-
-def _assistants(value: Sequence[object]) -> list[Conversation] | None:
-    """Conversations with an assistant; each of the first items must look like one."""
-    records = [item for item in value if isinstance(item, dict)]
-    first = records[:_LOOKED_AT_JSON_EXPORTS]
-    if len(records) != len(value):
+    # Conversations with an assistant: each of the first items must look like one.
+    if not all(isinstance(item, dict) for item in value):
         return None
     if all(isinstance(one.get("mapping"), dict) and "title" in one for one in first):
-        return [chatgpt(one, i) for i, one in enumerate(records, 1)]
+        return [chatgpt(one, i) for i, one in enumerate(value, 1)]
     if all(isinstance(one.get("chat_messages"), list) for one in first):
-        return [claude(one, i) for i, one in enumerate(records, 1)]
+        return [claude(one, i) for i, one in enumerate(value, 1)]
     return None
 
 
@@ -736,48 +597,30 @@ def _read(raw: RawFile, archive: zipfile.ZipFile) -> ReadResult:
     members = archive.infolist()
     check_limit(raw.limits, "members", len(members), raw.source)
     chats = [m for m in members if _CHATS.fullmatch(m.filename) and not m.is_dir()]
-    users = [m for m in members if m.filename.rpartition("/")[2] == _USERS]
-    unpacked = sum(member.file_size for member in (*chats, *users[:1]))
-    if unpacked > raw.settings.max_megabytes * 1_000_000:
+    users = [m for m in members if m.filename.rpartition("/")[2] == _USERS][:1]
+    if sum(member.file_size for member in (*chats, *users)) > raw.settings.max_megabytes * 1e6:
         raise raw.unreadable(f"unpacks to more than {raw.settings.max_megabytes:g} MB")
-    named = _json(archive, users[0]) if users else None
+    named = json.loads(archive.read(users[0])) if users else None
     skipped: list[Skipped] = []
-    found = list(_conversations(raw, archive, chats, named, skipped))
+    found: list[Conversation] = []
+    for member in chats:
+        name = member.filename
+        try:
+            read = _parsed(raw, name, archive.read(member), named) or ()
+        except (UnreadableError, RecursionError, *_FAULTS) as error:
+            reason = error.reason if isinstance(error, UnreadableError) else "malformed"
+            skipped.append(Skipped(source=raw.record(name), reason=reason))
+            continue
+        found += [replace(one, key=one.key or name.rpartition(".")[0]) for one in read]
     if not found and not skipped:
         raise raw.unreadable("unsupported format (a ZIP archive that is no export of a chat)")
     return replace(read_result(raw, found), skipped=tuple(skipped))
 
 
-def _conversations(
-    raw: RawFile,
-    archive: zipfile.ZipFile,
-    chats: list[zipfile.ZipInfo],
-    users: object,
-    skipped: list[Skipped],
-) -> Iterator[Conversation]:
-    for member in chats:
-        name = member.filename
-        try:
-            found = _parsed(raw, archive, member, users)
-        except (UnreadableError, RecursionError, *_FAULTS) as error:
-            reason = error.reason if isinstance(error, UnreadableError) else "malformed"
-            skipped.append(Skipped(source=raw.record(name), reason=reason))
-            continue
-        stem = name.rpartition(".")[0]
-        for one in found or ():
-            yield replace(one, key=one.key or stem)
-
-
-def _parsed(
-    raw: RawFile, archive: zipfile.ZipFile, member: zipfile.ZipInfo, users: object
-) -> list[Conversation] | None:
-    if member.filename.lower().endswith(".json"):
-        return conversations(_json(archive, member), member.filename, users)
-    name = f"{raw.source.rpartition('.')[0]}/{member.filename}"
-    part = RawFile(source=name, data=archive.read(member), settings=raw.settings, limits=raw.limits)
+def _parsed(raw: RawFile, member: str, data: bytes, users: object) -> list[Conversation] | None:
+    if member.lower().endswith(".json"):
+        return conversations(json.loads(data), member, users)
+    name = f"{raw.source.rpartition('.')[0]}/{member}"
+    part = RawFile(source=name, data=data, settings=raw.settings, limits=raw.limits)
     text = decode(part)
     return whatsapp(text, name) if is_whatsapp(text) else None
-
-
-def _json(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> object:
-    return json.loads(archive.read(member))

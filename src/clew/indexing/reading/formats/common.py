@@ -17,22 +17,18 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from io import BytesIO
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
 from clew.errors import LimitError, UnreadableError
 from clew.hookspecs import Reader, named, there
 from clew.indexing.reading.formats.media_types import media_type_of
-from clew.settings import LimitSettings
+from clew.settings import LimitSettings, ReadSettings
 from clew.text import one_line
 from clew.times import date_of, in_utc, to_date, to_time
 from clew.types import DatePrecision, DateSource, Document, PartialDate, Skipped
 from clew.types.values import record_source
-
-if TYPE_CHECKING:
-    from clew.settings import ReadSettings
-
 
 _UPDATED = ("updated_at", "updated", "modified_at", "modified", "last_modified", "lastmod")
 TEMPLATE_AUTHORS = frozenset({"python-docx", "Steve Canny", "openpyxl", "PHPOffice"})
@@ -209,7 +205,8 @@ def properties(values: Mapping[str, Any]) -> Properties:
     names = {re.sub(r"[\s-]+", "_", name.strip().casefold()): name for name in reversed(safe)}
     title = safe.get(names.get("title", ""))
     date = date_of(safe)
-    updated_at = _first_time(safe, names, _UPDATED)
+    times = (to_time(safe.get(names.get(name, ""))) for name in _UPDATED)
+    updated_at = next((time for time in times if time is not None), None)
     understood = {"title": isinstance(title, (str, int, float)) and not isinstance(title, bool)}
     for name in ("created_at", "updated_at"):
         understood[name] = to_time(safe.get(names.get(name, ""))) is not None
@@ -221,13 +218,6 @@ def properties(values: Mapping[str, Any]) -> Properties:
         updated_at=updated_at,
         metadata={name: value for name, value in safe.items() if name not in taken},
     )
-
-
-def _first_time(
-    values: Mapping[str, Any], names: Mapping[str, str], wanted: Iterable[str]
-) -> datetime | None:
-    times = (to_time(values.get(names.get(name, ""))) for name in wanted)
-    return next((time for time in times if time is not None), None)
 
 
 _FILE_NAME = re.compile(r"[^\s/\\]{1,200}\.[A-Za-z0-9]{2,5}")
@@ -284,20 +274,16 @@ def decode(raw: RawFile, declared: str | None = None) -> str:
 def _decode(raw: RawFile, declared: str | None) -> str:
     for mark, encoding in _MARKS:
         if raw.data.startswith(mark):
-            return _decode_marked(raw, raw.data[len(mark) :], encoding)
+            try:
+                return raw.data[len(mark) :].decode(encoding)
+            except UnicodeDecodeError as error:
+                raise raw.unreadable(f"undecodable (marked as {encoding.upper()})") from error
     if b"\x00" in raw.data:
         raise raw.unreadable("binary")
     try:
         return raw.data.decode("utf-8")
     except UnicodeDecodeError:
         return _declared(raw.data, declared) or _damaged_utf8(raw.data) or _guessed(raw)
-
-
-def _decode_marked(raw: RawFile, data: bytes, encoding: str) -> str:
-    try:
-        return data.decode(encoding)
-    except UnicodeDecodeError as error:
-        raise raw.unreadable(f"undecodable (marked as {encoding.upper()})") from error
 
 
 def _declared(data: bytes, declared: str | None) -> str:
@@ -316,14 +302,10 @@ def _damaged_utf8(data: bytes) -> str:
     return text if text.count("\ufffd") <= _DAMAGED_SHARE * beyond_ascii else ""
 
 
-def _is_sparse(data: bytes) -> bool:
-    """Whether too few bytes beyond ASCII are there to tell an encoding by."""
-    beyond_ascii = sum(byte > 0x7F for byte in data)
-    return beyond_ascii <= _SPARSE_BYTES and beyond_ascii <= _SPARSE_SHARE * len(data)
-
-
 def _guessed(raw: RawFile) -> str:
-    if _is_sparse(raw.data):
+    # Whether too few bytes beyond ASCII are there to tell an encoding by.
+    beyond_ascii = sum(byte > 0x7F for byte in raw.data)
+    if beyond_ascii <= _SPARSE_BYTES and beyond_ascii <= _SPARSE_SHARE * len(raw.data):
         with suppress(UnicodeDecodeError):
             return raw.data.decode("cp1252")  # Western European, the most common by far
     from charset_normalizer import from_bytes  # only the rare file needs it

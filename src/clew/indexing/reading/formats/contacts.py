@@ -8,11 +8,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from clew.indexing.reading.formats.common import (
     LONGEST_VALUE,
     TYPE,
+    RawFile,
     ReadResult,
     check_limit,
     decode,
@@ -25,8 +26,6 @@ from clew.types import Document, Skipped
 
 if TYPE_CHECKING:
     from icalendar import vCalAddress
-
-    from clew.indexing.reading.formats.common import RawFile
 
 
 MEDIA_TYPE = "text/vcard"
@@ -81,19 +80,15 @@ def _modern_line(line: str) -> str:
         return line
     told = {key.upper(): word for key, _, word in (p.partition("=") for p in parameters)}
     if _QUOTED in head.upper():
-        value = _unquoted(value, told.get("CHARSET", "utf-8"))
+        found = quopri.decodestring(value.encode())
+        try:
+            text = found.decode(told.get("CHARSET", "utf-8"), "replace")
+        except LookupError:
+            text = found.decode("utf-8", "replace")
+        value = "\\n".join(text.splitlines())
     types = [told.get("TYPE", ""), *(key for key, word in told.items() if not word)]
     kept = [f"TYPE={one}" for one in types if one and one != _QUOTED]
     return f"{';'.join([name, *kept])}:{value}"
-
-
-def _unquoted(value: str, charset: str) -> str:
-    found = quopri.decodestring(value.encode())
-    try:
-        text = found.decode(charset, "replace")
-    except LookupError:
-        text = found.decode("utf-8", "replace")
-    return "\\n".join(text.splitlines())
 
 
 # --- all versions ------------------------------------------------------------------------
@@ -118,12 +113,14 @@ def _contact(raw: RawFile, card: Component) -> Document:
     name = next(_values(card, "FN"), "") or _assembled(next(_values(card, "N"), "")) or organisation
     if not name:
         raise ValueError("names nobody (FN and N are missing)")
+    # ISO 8601; "--02-29" where the year is not said.
+    found = _BIRTHDAY.match(next(_values(card, "BDAY"), ""))
     fields = {
         "emails": emails[:_MOST] or None,
         "phones": [one.removeprefix("tel:") for one in _values(card, "TEL")][:_MOST] or None,
         "organisation": organisation if organisation != name else "",
         "role": next(_values(card, "TITLE"), "") or next(_values(card, "ROLE"), ""),
-        "birthday": _birthday(next(_values(card, "BDAY"), "")),
+        "birthday": (f"{found[1] or '-'}-{found[2]}-{found[3]}" if found else ""),
         "nicknames": [n for one in _values(card, "NICKNAME") for n in one.split(",")][:_MOST]
         or None,
         "address": ", ".join(p for p in next(_values(card, "ADR"), "").split(";") if p.strip()),
@@ -160,26 +157,16 @@ def _values(card: Component, name: str) -> Iterator[str]:
         if _GROUP.sub("", key.upper()) == name:
             for value in given if isinstance(given, list) else [given]:
                 text = value.to_ical().decode() if hasattr(value, "to_ical") else str(value)
-                yield _unescaped(text).strip()
+                yield _ESCAPED.sub(lambda m: "\n" if m[1] in "nN" else m[1], text).strip()
 
 
 _ESCAPED = re.compile(r"\\([,;\\nN])")
-
-
-def _unescaped(text: str) -> str:
-    return _ESCAPED.sub(lambda m: "\n" if m[1] in "nN" else m[1], text)
 
 
 def _assembled(name: str) -> str:
     """A name from its parts: `Lopez;Maria;;Dr.;` is Dr. Maria Lopez."""
     family, given, more, before, after = [*name.split(";"), *[""] * 5][:5]
     return " ".join(part.strip() for part in (before, given, more, family, after) if part.strip())
-
-
-def _birthday(text: str) -> str:
-    """ISO 8601; "--02-29" where the year is not said."""
-    found = _BIRTHDAY.match(text)
-    return f"{found[1] or '-'}-{found[2]}-{found[3]}" if found else ""
 
 
 # The components of an iCalendar or vCard file, each parsed alone, so that a bad one is one.
@@ -190,15 +177,8 @@ _NEEDED = ("DTSTART", "RECURRENCE-ID")
 _BEGIN = re.compile(r"BEGIN:(\w{1,40})\s*", re.IGNORECASE)
 
 
-class Component(Protocol):
-    """What is used of icalendar's components, whose properties have many types."""
-
-    name: str | None
-
-    def __getitem__(self, name: str) -> Any: ...  # noqa: ANN401
-    def __contains__(self, name: object) -> bool: ...
-    def get(self, name: str, default: object = None) -> Any: ...  # noqa: ANN401, D102
-    def items(self) -> Iterable[tuple[str, Any]]: ...  # noqa: D102
+Component: TypeAlias = Any
+"""One of icalendar's, whose properties have many types."""
 
 
 class Block(NamedTuple):
@@ -242,17 +222,13 @@ def read_blocks(
             skipped += [Skipped(source=raw.source, reason=fault) for fault in faults]
         except (ValueError, KeyError, TypeError, IndexError, OverflowError) as error:
             said = str(error)[:200] or type(error).__name__
-            reason = f"line {block.line}: {block.name} {_called(block)}is left out: {said}"
+            lines = (line.partition(":") for line in block.text.split("\r\n"))
+            names = (one_line(v) for n, _, v in lines if n[:7].upper() in ("SUMMARY", "FN"))
+            called = next((f"{name[:60]!r} " for name in names if name), "")
+            reason = f"line {block.line}: {block.name} {called}is left out: {said}"
             skipped.append(Skipped(source=raw.source, reason=reason))
     check_limit(raw.limits, "elements", len(documents), raw.source)
     return documents, skipped
-
-
-def _called(block: Block) -> str:
-    """What a component calls itself, in quotation marks."""
-    lines = (line.partition(":") for line in block.text.split("\r\n"))
-    names = (one_line(said) for name, _, said in lines if name[:7].upper() in ("SUMMARY", "FN"))
-    return next((f"{name[:60]!r} " for name in names if name), "")
 
 
 def parsed(block: Block) -> tuple[Component, list[str]]:
@@ -267,7 +243,22 @@ def parsed(block: Block) -> tuple[Component, list[str]]:
     try:
         return _component(block.text), []
     except ValueError:
-        return _without_faults(block)
+        # The component of those properties that can be read alone.
+        begin, *properties, end = re.split(r"\r\n(?![ \t])", block.text.removesuffix("\r\n"))
+        kept, faults, line = [begin], list[str](), block.line + 1
+        for stated in properties:
+            name = re.split("[;:]", stated, maxsplit=1)[0].upper()
+            try:
+                if name not in ("BEGIN", "END"):
+                    _component("\r\n".join([begin, stated, end, ""]))
+                kept.append(stated)
+            except ValueError as error:
+                what, why = repr(one_line(stated)[:60]), str(error)[:100]
+                if name in _NEEDED:
+                    raise ValueError(f"line {line}, {what} ({why})") from error
+                faults.append(f"line {line}: {what} is left out ({why})")
+            line += stated.count("\n") + 1
+        return _component("\r\n".join([*kept, end, ""])), faults
 
 
 def _component(text: str) -> Component:
@@ -277,25 +268,6 @@ def _component(text: str) -> Component:
     for name, error in component.errors:
         raise ValueError(f"{name} cannot be read ({error})")
     return cast("Component", component)
-
-
-def _without_faults(block: Block) -> tuple[Component, list[str]]:
-    """The component of those properties that can be read alone."""
-    begin, *properties, end = re.split(r"\r\n(?![ \t])", block.text.removesuffix("\r\n"))
-    kept, faults, line = [begin], list[str](), block.line + 1
-    for stated in properties:
-        name = re.split("[;:]", stated, maxsplit=1)[0].upper()
-        try:
-            if name not in ("BEGIN", "END"):
-                _component("\r\n".join([begin, stated, end, ""]))
-            kept.append(stated)
-        except ValueError as error:
-            what, why = repr(one_line(stated)[:60]), str(error)[:100]
-            if name in _NEEDED:
-                raise ValueError(f"line {line}, {what} ({why})") from error
-            faults.append(f"line {line}: {what} is left out ({why})")
-        line += stated.count("\n") + 1
-    return _component("\r\n".join([*kept, end, ""])), faults
 
 
 # People as calendars and task lists name them.

@@ -100,7 +100,16 @@ def _page_properties(soup: BeautifulSoup) -> Properties:
 
 
 def _markdown(root: Tag, dropped: Collection[int]) -> str:
-    layout = _layout_tables(root)
+    # Ids of the tables that arrange the page rather than data.
+    layout: set[int] = set()
+    stack: list[tuple[Tag, int | None]] = [(root, None)]
+    while stack:
+        tag, table = stack.pop()
+        for child in tag.children:
+            if table is not None and _arranges(tag, child):
+                layout.add(table)
+            if isinstance(child, Tag):
+                stack.append((child, id(child) if child.name == "table" else table))
     writer = _Writer(layout, dropped)
     for kind, item in _events(root, layout, dropped):
         if kind == "text":
@@ -129,24 +138,6 @@ def _events(root: Tag, layout: Collection[int], dropped: Collection[int]) -> Ite
             stack.append((child, iter(() if is_data else child.children)))
         elif type(child) in (NavigableString, CData):  # comments and the like are kinds of strings
             yield "text", str(child)
-
-
-def _layout_tables(root: Tag) -> set[int]:
-    """Ids of the tables that arrange the page rather than data.
-
-    They hold tables or headings, or something outside of their cells, which would be lost.
-    Found in one walk, since looking into each table for itself is quadratic where they are nested.
-    """
-    found: set[int] = set()
-    stack: list[tuple[Tag, int | None]] = [(root, None)]
-    while stack:
-        tag, table = stack.pop()
-        for child in tag.children:
-            if table is not None and _arranges(tag, child):
-                found.add(table)
-            if isinstance(child, Tag):
-                stack.append((child, id(child) if child.name == "table" else table))
-    return found
 
 
 def _arranges(parent: Tag, child: PageElement) -> bool:
@@ -193,7 +184,13 @@ class _Writer:
         elif name == "pre":
             self._preformatted += 1
         elif name == "table" and id(tag) not in self._layout:
-            self._add_table(tag)
+            rows = [self._cells(row) for row in tag.find_all("tr") if id(row) not in self._dropped]
+            rows = [row for row in rows if any(row)]
+            caption = tag.find("caption")
+            if caption and (text := one_line(caption.get_text())):
+                self._add(text, tight=False)
+            if rows:
+                self._add("\n".join(table_lines(rows)), tight=False)
         else:
             self._open_inline(tag)
 
@@ -254,15 +251,6 @@ class _Writer:
         hanging = margin + ("  " if tight else "")
         body = "\n".join([margin + lines[0], *(hanging + line for line in lines[1:])])
         self._blocks.append((joint if self._blocks else "") + body)
-
-    def _add_table(self, table: Tag) -> None:
-        rows = [self._cells(row) for row in table.find_all("tr") if id(row) not in self._dropped]
-        rows = [row for row in rows if any(row)]
-        caption = table.find("caption")
-        if caption and (text := one_line(caption.get_text())):
-            self._add(text, tight=False)
-        if rows:
-            self._add("\n".join(table_lines(rows)), tight=False)
 
     def _cells(self, row: Tag) -> list[str]:
         cells = (cell for cell in row.find_all(["td", "th"]) if id(cell) not in self._dropped)
@@ -385,7 +373,23 @@ def boilerplate(root: Tag, file_name: str = "") -> frozenset[int]:
                 continue
             stack.append(_Open(child, iter(child.children), totals.copy()))
             inside += _is_main(child)
-            _enter(child, totals, file_name)
+            if child.name == "a" and (address := child.get("href")):
+                totals.links += 1
+                own = str(address).removeprefix(file_name) if file_name else str(address)
+                totals.inner_links += own.startswith("#")
+                turns = _TURNS.intersection(child.get_attribute_list("rel")) or child.get(
+                    "accesskey"
+                ) in (
+                    "h",
+                    "n",
+                    "p",
+                    "u",
+                )
+                totals.turns += bool(turns)
+            elif child.name in _CONTENT or child.get("role") == "main":
+                totals.contents += 1
+            if len(child.name) == 2 and child.name[0] == "h" and child.name[1].isdigit():
+                totals.headings += 1
         elif isinstance(child, NavigableString) and type(child) in (NavigableString, CData):
             totals.text += len(child.strip())
             totals.words += any(character.isalnum() for character in child)
@@ -396,24 +400,6 @@ def boilerplate(root: Tag, file_name: str = "") -> frozenset[int]:
 def is_invisible(tag: Tag) -> bool:
     """Whether a reader sees no text of it."""
     return tag.name in _INVISIBLE or tag.has_attr("hidden")
-
-
-def _enter(tag: Tag, totals: _Totals, file_name: str) -> None:
-    if tag.name == "a" and (address := tag.get("href")):
-        totals.links += 1
-        own = str(address).removeprefix(file_name) if file_name else str(address)
-        totals.inner_links += own.startswith("#")
-        turns = _TURNS.intersection(tag.get_attribute_list("rel")) or tag.get("accesskey") in (
-            "h",
-            "n",
-            "p",
-            "u",
-        )
-        totals.turns += bool(turns)
-    elif tag.name in _CONTENT or tag.get("role") == "main":
-        totals.contents += 1
-    if len(tag.name) == 2 and tag.name[0] == "h" and tag.name[1].isdigit():
-        totals.headings += 1
 
 
 def _leave(block: _Open, totals: _Totals, *, is_inside: bool) -> bool:

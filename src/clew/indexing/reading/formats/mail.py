@@ -83,7 +83,8 @@ def _read_mailbox(raw: RawFile) -> ReadResult:
         except UnreadableError as error:
             skipped.append(Skipped(source=raw.record(digest[:16]), reason=error.reason))
             continue
-        key = record_key(dict(document.metadata), digest)
+        # The message's own id; where it has none, the beginning of its digest.
+        key = one_line(str(dict(document.metadata).get("message_id") or digest[:16]))
         if documents.get(raw.record(key), document).sha256 == digest:
             continue  # the same message again
         times[key] += 1
@@ -175,7 +176,13 @@ def message_document(
     parts, attachments = read_parts(raw, message)
     if attachments:
         metadata["attachments"] = attachments
-    is_known = _answers_held(fields, held)
+    # Whether the message answers one that is held.
+    named = fields.get("in-reply-to", ""), fields.get("references", "")
+    answered = [id_ for value in named for id_ in message_ids(value)]
+    if held is None:
+        is_known = bool(answered) or _REPLY.match(text_field(fields.get("subject", ""))) is not None
+    else:
+        is_known = any(id_ in held for id_ in answered)
     by = f"quoted by {metadata.get('author', SOMEONE)}"
     blocks = list(_blocks(raw, parts, by, is_known))
     if opening := _opening(metadata):
@@ -217,15 +224,6 @@ def _metadata(fields: dict[str, str]) -> dict[str, Any]:
     return found
 
 
-def _answers_held(fields: dict[str, str], held: Collection[str] | None) -> bool:
-    """Whether the message answers one that is held."""
-    named = fields.get("in-reply-to", ""), fields.get("references", "")
-    answered = [id_ for value in named for id_ in message_ids(value)]
-    if held is None:
-        return bool(answered) or _REPLY.match(text_field(fields.get("subject", ""))) is not None
-    return any(id_ in held for id_ in answered)
-
-
 def _opening(metadata: dict[str, Any]) -> str:
     """Who wrote to whom and when, as lines."""
     lines = []
@@ -257,19 +255,15 @@ def _blocks(
             opening = f"Attachment {part.name or 'without a name'}:"
             yield _Block(f"{opening}\n{part.text.strip()}", True, {"attachment": part.name})
         elif part.message is None:
-            yield from _body_blocks(part.text, by, is_known)
+            for passage in passages(part.text.strip("\n")):
+                if passage.kind in ("own", "signature"):
+                    yield _Block(passage.text, passage.kind == "own")
+                else:
+                    is_searched = passage.kind == "forward" or not is_known
+                    said = {"quoted": True, "author": [passage.author or SOMEONE, by]}
+                    yield _Block(passage.text, is_searched, said)
         elif depth < _DEEPEST:
             yield from _attached_message(raw, part.message, by, depth)
-
-
-def _body_blocks(text: str, by: str, is_known: bool) -> Iterator[_Block]:
-    for passage in passages(text.strip("\n")):
-        if passage.kind in ("own", "signature"):
-            yield _Block(passage.text, passage.kind == "own")
-        else:
-            is_searched = passage.kind == "forward" or not is_known
-            said = {"quoted": True, "author": [passage.author or SOMEONE, by]}
-            yield _Block(passage.text, is_searched, said)
 
 
 def _attached_message(raw: RawFile, message: Message, by: str, depth: int) -> Iterator[_Block]:
@@ -311,11 +305,6 @@ def _joined(blocks: Sequence[_Block]) -> tuple[str, tuple[Piece, ...]]:
         at += len(text) + 2
     whole = len(runs) == 1 and runs[0].is_own
     return "\n\n".join(parts), () if whole else tuple(pieces)
-
-
-def record_key(metadata: dict[str, Any], digest: str) -> str:
-    """The message's own id; where it has none, the beginning of its digest."""
-    return one_line(str(metadata.get("message_id") or digest[:16]))
 
 
 # Mail known by its content: mailboxes without an ending, the files of a Maildir.

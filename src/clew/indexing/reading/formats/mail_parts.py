@@ -69,19 +69,15 @@ def text_field(value: str) -> str:
     text = value
     if "=?" in value:
         with suppress(LookupError):  # no such encoding
-            text = _decoded(value)
+            parts = decode_header(value)
+            try:
+                text = str(make_header(parts))
+            except ValueError:  # not all of it is encoded so
+                text = "".join(
+                    part if isinstance(part, str) else part.decode(charset or "latin-1", "replace")
+                    for part, charset in parts
+                )
     return one_line(clean_text(text))
-
-
-def _decoded(value: str) -> str:
-    parts = decode_header(value)
-    try:
-        return str(make_header(parts))
-    except ValueError:  # not all of it is encoded so
-        return "".join(
-            part if isinstance(part, str) else part.decode(charset or "latin-1", "replace")
-            for part, charset in parts
-        )
 
 
 def people(value: str) -> list[Person]:
@@ -235,14 +231,10 @@ def _leaves(raw: RawFile, message: Message) -> Iterator[Message]:
             continue
         inner = cast("list[Message]", children)
         if part.get_content_subtype() == "alternative" and inner:
-            inner = [_best(inner)]
+            # The plain text where it says something, else the richest, which stands last.
+            plain = (p for p in inner if p.get_content_type() == "text/plain")
+            inner = [next((p for p in plain if _bytes(p).strip()), inner[-1])]
         stack.extend(reversed(inner))
-
-
-def _best(alternatives: list[Message]) -> Message:
-    """The plain text where it says something, else the richest, which stands last."""
-    plain = (p for p in alternatives if p.get_content_type() == "text/plain")
-    return next((p for p in plain if _bytes(p).strip()), alternatives[-1])
 
 
 def _bytes(part: Message) -> bytes:
@@ -253,7 +245,15 @@ def _bytes(part: Message) -> bytes:
 def _text(raw: RawFile, part: Message, kind: str) -> str:
     """A part's text; empty where it is none."""
     data = _bytes(part)
-    text = _declared(data, part.get_content_charset())
+    # The text in the encoding that the part declares, which UTF-8 must not be taken for.
+    charset = part.get_content_charset()
+    try:
+        if not charset or codecs.lookup(charset).name in _SLOW_CODECS:
+            text = None
+        else:
+            text = data.decode(charset)
+    except (LookupError, ValueError):
+        text = None
     if text is None:
         whole = RawFile(source=raw.source, data=data, settings=raw.settings, limits=raw.limits)
         with suppress(UnreadableError):
@@ -261,16 +261,6 @@ def _text(raw: RawFile, part: Message, kind: str) -> str:
     if text is None or "\x00" in text:
         return ""
     return html_document(text, raw.source).text if kind == "text/html" else clean_text(text)
-
-
-def _declared(data: bytes, charset: str | None) -> str | None:
-    """The text in the encoding that the part declares, which UTF-8 must not be taken for."""
-    try:
-        if not charset or codecs.lookup(charset).name in _SLOW_CODECS:
-            return None
-        return data.decode(charset)
-    except (LookupError, ValueError):
-        return None
 
 
 # What of a message's text is the sender's own, what is quoted, and what is a signature.
@@ -341,7 +331,28 @@ def _mark(lines: Sequence[str], kinds: list[tuple[Kind, str]], at: int) -> int:
     """Say what the line at `at` is, and those that belong to it; the first line after them."""
     line = lines[at].strip()[:_LONGEST_LINE]
     if line.startswith(">"):
-        return _mark_quote(lines, kinds, at)
+        # Lines with `>` before them, and the line above that says whose they are.
+        end = at
+        while end < len(lines) and lines[end].lstrip().startswith(">"):
+            end += 1
+        # Where "On 2 January, Ada wrote:" starts above a quotation, and who wrote.
+        last = at - 1
+        while last >= max(at - 2, 0) and not lines[last].strip():
+            last -= 1
+        if last < 0 or not _is_attribution(lines[last]) or kinds[last][0] != "own":
+            start, author = at, ""
+        else:
+            above = range(last, max(last - _ATTRIBUTION_LINES, -1), -1)
+            first = next((i for i in above if _opens(lines[i]) and kinds[i][0] == "own"), last)
+            if first == last > 0 and lines[last - 1].rstrip().endswith((",", "<")):
+                first = last - 1
+            start, author = first, _author(" ".join(lines[first : last + 1]))
+        if not author:
+            inner = [line.lstrip().removeprefix(">").lstrip() for line in lines[at:end]]
+            # Unless what is named there is quoted in turn.
+            author = "" if any(line.startswith(">") for line in inner) else _author_below(inner, 0)
+        kinds[start:end] = [("reply", author)] * (end - start)
+        return end
     if (kind := _separator(lines, at, line)) is not None:
         author = _author_below(lines, at)
         end = next((i for i in range(at + 1, len(lines)) if _is_separator(lines, i)), len(lines))
@@ -352,36 +363,6 @@ def _mark(lines: Sequence[str], kinds: list[tuple[Kind, str]], at: int) -> int:
         kinds[at:end] = [("signature", "")] * (end - at)
         return max(end, at + 1)
     return at + 1
-
-
-def _mark_quote(lines: Sequence[str], kinds: list[tuple[Kind, str]], at: int) -> int:
-    """Lines with `>` before them, and the line above that says whose they are."""
-    end = at
-    while end < len(lines) and lines[end].lstrip().startswith(">"):
-        end += 1
-    start, author = _attribution(lines, kinds, at)
-    if not author:
-        inner = [line.lstrip().removeprefix(">").lstrip() for line in lines[at:end]]
-        # Unless what is named there is quoted in turn.
-        author = "" if any(line.startswith(">") for line in inner) else _author_below(inner, 0)
-    kinds[start:end] = [("reply", author)] * (end - start)
-    return end
-
-
-def _attribution(
-    lines: Sequence[str], kinds: Sequence[tuple[Kind, str]], at: int
-) -> tuple[int, str]:
-    """Where "On 2 January, Ada wrote:" starts above a quotation, and who wrote."""
-    last = at - 1
-    while last >= max(at - 2, 0) and not lines[last].strip():
-        last -= 1
-    if last < 0 or not _is_attribution(lines[last]) or kinds[last][0] != "own":
-        return at, ""
-    above = range(last, max(last - _ATTRIBUTION_LINES, -1), -1)
-    first = next((i for i in above if _opens(lines[i]) and kinds[i][0] == "own"), last)
-    if first == last > 0 and lines[last - 1].rstrip().endswith((",", "<")):
-        first = last - 1  # the line goes on
-    return first, _author(" ".join(lines[first : last + 1]))
 
 
 def _opens(line: str) -> bool:
@@ -441,8 +422,7 @@ def _author_below(lines: Sequence[str], at: int) -> str:
     if _is_attribution(lines[at]):
         return _author(lines[at])
     for line in lines[at : at + _HEADER_LINES]:
-        low = line.strip().strip("*").casefold()
-        if low.startswith(_FROM):
+        if line.strip().strip("*").casefold().startswith(_FROM):
             value = line.partition(":")[2].partition("[mailto:")[0].strip(" *")[:_LONGEST_LINE]
             named = next(iter(people(value)), None)
             return (named.name or named.address) if named else ""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
 
 from clew.indexing.markdown import MEDIA_TYPE, with_tags
 from clew.indexing.reading.formats.common import (
@@ -17,16 +16,13 @@ from clew.indexing.reading.formats.common import (
     decode,
     marked_fields,
     properties,
+    split_front_matter,
 )
 from clew.indexing.reading.formats.media_types import is_source_code, media_type_of
 from clew.indexing.reading.formats.pdf import mended
 from clew.indexing.splitting.outline import headings
 from clew.text import one_line
 from clew.types import Document
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 # Blank lines, comments and indented lines may stand before the title.
 _RST_TITLE = re.compile(
@@ -45,7 +41,12 @@ _BEGINNING = 4000
 def read_text(raw: RawFile) -> ReadResult:
     """A file of source code as it is, one of plain text as its words."""
     media_type = media_type_of(raw.suffix)
-    title = _code_title(raw.source) if is_source_code(raw.source) else ""
+    # A file's name with its folder's: `httpx/_client.py`, since many files share a name.
+    title = (
+        "/".join(part for part in PurePosixPath(raw.source).parts[-2:] if part != "/")
+        if is_source_code(raw.source)
+        else ""
+    )
     text = decode(raw)
     if text.startswith("{\\rtf"):
         raise raw.unreadable("unsupported format (RTF)")
@@ -71,11 +72,6 @@ def _marked_up(text: str) -> Callable[[str, str], Document] | None:
     return None
 
 
-def _code_title(source: str) -> str:
-    """A file's name with its folder's: `httpx/_client.py`, since many files share a name."""
-    return "/".join(part for part in PurePosixPath(source).parts[-2:] if part != "/")
-
-
 def read_markdown(raw: RawFile) -> ReadResult:
     """Markdown as it is, without its front matter."""
     return ReadResult(documents=(markdown_document(decode(raw), raw.source),))
@@ -88,20 +84,15 @@ def read_rst(raw: RawFile) -> ReadResult:
 
 def markdown_document(text: str, source: str) -> Document:
     """The text without its front matter, which becomes title, times and metadata."""
-    values, body = _split_front_matter(text)
+    values, body = split_front_matter(text)
     found = headings(body[:_BEGINNING], MEDIA_TYPE)
     top = _after_blanks(body, found[0].end if found else 0)
     fields = bold_fields(body, top) or bare_fields(body, top)
-    values = with_tags({**fields, **values}, body)
-    return properties(values).document(source, body, MEDIA_TYPE, title=_markdown_title(body))
-
-
-def _split_front_matter(text: str) -> tuple[dict[str, Any], str]:
-    if not text.startswith(("---", "+++", "\ufeff")):
-        return {}, text
-    from clew.indexing.reading.formats.common import split_front_matter  # loads PyYAML
-
-    return split_front_matter(text)
+    # The first heading of the first level outside code, without its markup.
+    levels = (one_line(h.title) for h in headings(body, MEDIA_TYPE) if h.level == 1)
+    title = next(levels, "")
+    known = properties(with_tags({**fields, **values}, body))
+    return known.document(source, body, MEDIA_TYPE, title=title)
 
 
 def rst_document(text: str, source: str) -> Document:
@@ -117,12 +108,6 @@ def rst_document(text: str, source: str) -> Document:
 def _after_blanks(text: str, position: int) -> int:
     blank = _BLANK.match(text, position)
     return blank.end() if blank else position
-
-
-def _markdown_title(text: str) -> str:
-    """The first heading of the first level outside code, without its markup."""
-    top = (one_line(h.title) for h in headings(text, "text/markdown") if h.level == 1)
-    return next(top, "")
 
 
 def _rst_title(heading: re.Match[str] | None) -> str:
@@ -198,17 +183,13 @@ def _marked(code: re.Match[str]) -> str:
     if kind == "E":
         return html.unescape(f"&{said};")
     if kind == "L":
-        return _link(said)
+        # What a link shows: its text, else the page that it leads to, else the section.
+        shown, bar, _ = said.partition("|")
+        if bar or "://" in said:
+            return shown
+        page, _, section = said.partition("/")
+        return f"`{page}`" if _IDENTIFIER.fullmatch(page) else page or section.strip('"')
     if kind in "XZ":
         return ""
     mark = _MARKS.get(kind, "")
     return f"{mark}{said}{mark}" if said.strip() else said
-
-
-def _link(said: str) -> str:
-    """What a link shows: its text, else the page that it leads to, else the section."""
-    shown, bar, _ = said.partition("|")
-    if bar or "://" in said:
-        return shown
-    page, _, section = said.partition("/")
-    return f"`{page}`" if _IDENTIFIER.fullmatch(page) else page or section.strip('"')

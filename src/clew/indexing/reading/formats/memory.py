@@ -12,14 +12,14 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from clew.errors import InputError, UnreadableError
 from clew.indexing.reading.formats.common import json_safe
 from clew.text import entity_key
-from clew.types import Metadata, Skipped
+from clew.types import Metadata, Skipped, in_utc
 from clew.types.values import CARD, OBSERVATION
 
 _SQLITE_MAGIC = b"SQLite format 3\x00"
@@ -79,6 +79,10 @@ class MemoryRecords:
     """Documents that were read and not stated by hand; nothing of them is taken."""
     skipped: list[Skipped] = field(default_factory=list)
 
+    def skip(self, place: str, reason: str) -> None:
+        """Say what was not taken, and why."""
+        self.skipped.append(Skipped(source=place, reason=reason))
+
 
 def read_memory(path: Path) -> MemoryRecords:
     """Read a memory's file; what it is, its first bytes say.
@@ -114,50 +118,39 @@ def _read_lines(path: Path) -> MemoryRecords:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError):  # a JSONDecodeError is a ValueError
-            found.skipped.append(Skipped(source=place, reason="malformed JSON"))
+            found.skip(place, "malformed JSON")
             continue
         if isinstance(record, dict) and "kind" in record and "type" not in record:
             exported.add(record, place)
-        else:
-            _add_record(found, record, place)
+        elif reason := _add_record(found, record, place):
+            found.skip(place, reason)
     exported.finish()
     return found
 
 
-def _add_record(found: MemoryRecords, record: object, place: str) -> None:
-    kind = record.get("type") if isinstance(record, dict) else None
-    if isinstance(record, dict) and kind == "entity":
-        reason = _add_entity(found, record, place)
-    elif isinstance(record, dict) and kind == "relation":
-        reason = _add_relation(found, record, place)
+def _add_record(found: MemoryRecords, record: object, place: str) -> str:
+    """Add an entity or a relation of the reference memory server; else the reason why not."""
+    told = record if isinstance(record, dict) else {}
+    if told.get("type") == "entity":
+        name, kind, said = (told.get(n) for n in ("name", "entityType", "observations"))
+        if not isinstance(name, str) or not name.strip():
+            return "an entity without a name"
+        if "entityType" in told and not isinstance(kind, str):
+            return "an entityType that is no text"
+        texts = said if "observations" in told else []
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            return "observations that are no list of texts"
+        found.entities.append(
+            MemoryEntity(name=name, entity_type=kind or "", observations=tuple(texts), place=place)
+        )
+    elif told.get("type") == "relation":
+        head, tail, kind = (told.get(name) for name in ("from", "to", "relationType"))
+        if not isinstance(head, str) or not isinstance(tail, str) or not isinstance(kind, str):
+            return "a relation without from, to or relationType"
+        relation = MemoryRelation(head=head, tail=tail, relation_type=kind, place=place)
+        found.relations.append(relation)
     else:
-        reason = 'neither {"type": "entity", …} nor {"type": "relation", …}'
-    if reason:
-        found.skipped.append(Skipped(source=place, reason=reason))
-
-
-def _add_entity(found: MemoryRecords, record: Mapping[str, object], place: str) -> str:
-    """Add an entity; else the reason why not."""
-    name, kind = record.get("name"), record.get("entityType", "")
-    told = record.get("observations", [])
-    if not isinstance(name, str) or not name.strip():
-        return "an entity without a name"
-    if not isinstance(kind, str):
-        return "an entityType that is no text"
-    if not isinstance(told, list) or not all(isinstance(text, str) for text in told):
-        return "observations that are no list of texts"
-    found.entities.append(
-        MemoryEntity(name=name, entity_type=kind, observations=tuple(told), place=place)
-    )
-    return ""
-
-
-def _add_relation(found: MemoryRecords, record: Mapping[str, object], place: str) -> str:
-    """Add a relation; else the reason why not."""
-    head, tail, kind = (record.get(name) for name in ("from", "to", "relationType"))
-    if not isinstance(head, str) or not isinstance(tail, str) or not isinstance(kind, str):
-        return "a relation without from, to or relationType"
-    found.relations.append(MemoryRelation(head=head, tail=tail, relation_type=kind, place=place))
+        return 'neither {"type": "entity", …} nor {"type": "relation", …}'
     return ""
 
 
@@ -201,31 +194,46 @@ class _Exported:
         """Take a line in, or say why not."""
         shape = _LINES.get(str(line["kind"]))
         if shape is None:
-            self._skip(place, f"a line of the kind {str(line['kind'])[:40]!r}")
+            self._found.skip(place, f"a line of the kind {str(line['kind'])[:40]!r}")
         elif wrong := [name for name, of in shape.items() if not isinstance(line.get(name), of)]:
-            self._skip(place, f"a line of clew export without a sound {wrong[0]}")
+            self._found.skip(place, f"a line of clew export without a sound {wrong[0]}")
         else:
             try:
                 self._take(line, place)
             except ValueError as error:  # a time that is none
-                self._skip(place, f"a line of clew export: {error}")
+                self._found.skip(place, f"a line of clew export: {error}")
 
     def _take(self, line: Mapping[str, Any], place: str) -> None:
         kind = line["kind"]
         if kind == "entity":
             self._add_entity(line, place)
         elif kind == "document":
-            self._add_document(line, place)
+            if line["source"].startswith(CARD):
+                self._cards[line["source"].removeprefix(CARD)] = line["metadata"]
+            elif line["origin"].startswith(OBSERVATION):
+                key = line["origin"].removeprefix(OBSERVATION)
+                self._told.append((key, line["text"], _moment(line["created_at"]), place))
+            else:
+                self._found.documents += 1
         elif kind == "relation":
             if line["extractor"] == "manual" and line["retracted_at"] is None:
-                self._add_relation(line, place)
+                relation = MemoryRelation(
+                    head="",
+                    tail="",
+                    relation_type=line["relation_type"],
+                    weight=line["weight"],
+                    is_causal=line["is_causal"],
+                    context=line["context"],
+                    valid_from=_moment(line["valid_from"]),
+                    valid_until=_moment(line["stated_until"]),
+                    recorded_at=_moment(line["recorded_at"]),
+                    place=place,
+                )
+                self._relations.append((line["from_entity_id"], line["to_entity_id"], relation))
         elif kind == "rule":
             self._found.rules[line["key"]] = line["target"]
             if line["name"]:
                 self._found.given_names[line["key"]] = line["name"]
-
-    def _skip(self, place: str, reason: str) -> None:
-        self._found.skipped.append(Skipped(source=place, reason=reason))
 
     def _add_entity(self, line: Mapping[str, Any], place: str) -> None:
         number, names = line["id"], [line["name"], *map(str, line["aliases"])]
@@ -240,37 +248,13 @@ class _Exported:
             place=place,
         )
 
-    def _add_document(self, line: Mapping[str, Any], place: str) -> None:
-        if line["source"].startswith(CARD):
-            self._cards[line["source"].removeprefix(CARD)] = line["metadata"]
-        elif line["origin"].startswith(OBSERVATION):
-            key = line["origin"].removeprefix(OBSERVATION)
-            self._told.append((key, line["text"], _moment(line["created_at"]), place))
-        else:
-            self._found.documents += 1
-
-    def _add_relation(self, line: Mapping[str, Any], place: str) -> None:
-        relation = MemoryRelation(
-            head="",
-            tail="",
-            relation_type=line["relation_type"],
-            weight=line["weight"],
-            is_causal=line["is_causal"],
-            context=line["context"],
-            valid_from=_moment(line["valid_from"]),
-            valid_until=_moment(line["stated_until"]),
-            recorded_at=_moment(line["recorded_at"]),
-            place=place,
-        )
-        self._relations.append((line["from_entity_id"], line["to_entity_id"], relation))
-
     def finish(self) -> None:
         """Add what the lines say together."""
         told: dict[int, dict[str, datetime | None]] = {}
         for key, text, moment, place in self._told:
             owner = self._by_key.get(key)
             if owner is None:
-                self._skip(place, "an observation of no entity in the file")
+                self._found.skip(place, "an observation of no entity in the file")
             else:
                 told.setdefault(owner, {})[text] = moment
         ends: set[int] = set()
@@ -280,32 +264,25 @@ class _Exported:
                 from_, to = self._entities[head].name, self._entities[tail].name
                 self._found.relations.append(replace(relation, head=from_, tail=to))
             else:
-                self._skip(relation.place, "a relation of an entity that the file lacks")
-        for number in sorted(self._by_hand | told.keys() | ends):
-            is_end = number not in self._by_hand | told.keys()
-            self._found.entities.append(self._whole(number, told.get(number, {}), is_end=is_end))
-
-    def _whole(
-        self, number: int, told: Mapping[str, datetime | None], *, is_end: bool
-    ) -> MemoryEntity:
-        entity = self._entities[number]
-        cards = (self._cards.get(entity_key(name)) for name in (entity.name, *entity.aliases))
-        given = [name for name in entity.aliases if entity_key(name) in self._found.rules]
-        return replace(
-            entity,
-            observations=tuple(told),
-            told_at={text: moment for text, moment in told.items() if moment},
-            aliases=() if is_end else tuple(given),
-            is_end=is_end,
-            metadata=next(filter(None, cards), {}),
-        )
+                self._found.skip(relation.place, "a relation of an entity that the file lacks")
+        stated = self._by_hand | told.keys()
+        for number in sorted(stated | ends):
+            entity, texts = self._entities[number], told.get(number, {})
+            cards = (self._cards.get(entity_key(name)) for name in (entity.name, *entity.aliases))
+            given = [name for name in entity.aliases if entity_key(name) in self._found.rules]
+            whole = replace(
+                entity,
+                observations=tuple(texts),
+                told_at={text: moment for text, moment in texts.items() if moment},
+                aliases=tuple(given) if number in stated else (),
+                is_end=number not in stated,
+                metadata=next(filter(None, cards), {}),
+            )
+            self._found.entities.append(whole)
 
 
 def _moment(text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    found = datetime.fromisoformat(text)
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return None if text is None else in_utc(datetime.fromisoformat(text))
 
 
 # --- SQLite ------------------------------------------------------------------------------
@@ -314,10 +291,8 @@ def _moment(text: str | None) -> datetime | None:
 def _read_database(path: Path) -> MemoryRecords:
     uri = f"{path.resolve().as_uri()}?mode=ro"
     with closing(sqlite3.connect(uri, uri=True)) as connection:
-        tables = {
-            row[0].lower(): row[0]
-            for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        }
+        named = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        tables = {name.lower(): name for (name,) in named}
         for needed in ("entities", "relations"):
             if needed not in tables:
                 shown = ", ".join(sorted(tables.values())) or "none"
@@ -325,101 +300,86 @@ def _read_database(path: Path) -> MemoryRecords:
                     f"{path.name!r} has no table {needed}; expected the tables entities and"
                     f" relations, found {shown}"
                 )
-        rows = {name: list(_rows(connection, tables[name])) for name in tables if name in _READ}
-    return _Database(path.name, rows).read()
-
-
-_READ = ("entities", "relations", "observations")
-
-
-def _rows(connection: sqlite3.Connection, table: str) -> Iterator[Row]:
-    cursor = connection.execute(f'SELECT * FROM "{table}" ORDER BY rowid')
-    names = [column[0].lower() for column in cursor.description]
-    return (dict(zip(names, row, strict=True)) for row in cursor)
+        return _Database(path.name, connection, tables).read()
 
 
 class _Database:
     """The tables of one memory on their way."""
 
-    def __init__(self, name: str, rows: Mapping[str, Sequence[Row]]) -> None:
-        self._name = name
-        self._rows = rows
+    def __init__(
+        self, name: str, connection: sqlite3.Connection, tables: Mapping[str, str]
+    ) -> None:
+        self._name, self._connection, self._tables = name, connection, tables
         self._found = MemoryRecords()
         self._names: dict[str, str] = {}  # by id, and by itself
 
     def read(self) -> MemoryRecords:
-        told = self._told()
-        for place, row in self._numbered("entities"):
-            self._entity(place, row, told)
-        for place, row in self._numbered("relations"):
-            self._relation(place, row)
-        return self._found
-
-    def _numbered(self, table: str) -> Iterator[tuple[str, Row]]:
-        for number, row in enumerate(self._rows.get(table, ()), 1):
-            yield f"{self._name}: {table} {number}", row
-
-    def _told(self) -> dict[str, list[str]]:
-        """Texts of the table of observations, by what names their entity."""
-        told: dict[str, list[str]] = {}
-        for place, row in self._numbered("observations"):
+        told: dict[str, list[str]] = {}  # by what names their entity
+        for place, row in self._rows("observations"):
             text = row[self._column("observations", row, TEXT)]
             if isinstance(text, str) and text.strip():
                 owner = row[self._column("observations", row, OWNER)]
                 told.setdefault(str(owner), []).append(text)
             else:
-                self._skip(place, "an observation without a text")
-        return told
+                self._found.skip(place, "an observation without a text")
+        for place, row in self._rows("entities"):
+            self._entity(place, row, told)
+        for place, row in self._rows("relations"):
+            self._relation(place, row)
+        return self._found
+
+    def _rows(self, table: str) -> Iterator[tuple[str, Row]]:
+        """Each row of a table, if there is one, by the names of its columns; and its place."""
+        if table not in self._tables:
+            return
+        cursor = self._connection.execute(f'SELECT * FROM "{self._tables[table]}" ORDER BY rowid')
+        names = [column[0].lower() for column in cursor.description]
+        for number, row in enumerate(cursor, 1):
+            yield f"{self._name}: {table} {number}", dict(zip(names, row, strict=True))
 
     def _entity(self, place: str, row: Row, told: Mapping[str, Sequence[str]]) -> None:
         name = row[self._column("entities", row, NAME)]
         if not isinstance(name, str) or not name.strip():
-            self._skip(place, "an entity without a name")
+            self._found.skip(place, "an entity without a name")
             return
         ids = [str(row[column]) for column in ENTITY_ID if column in row]
         self._names |= dict.fromkeys((*ids, name), name)
         texts = [text for key in (*ids, name) for text in told.get(key, ())]
-        self._found.entities.append(
-            MemoryEntity(
-                name=name,
-                entity_type=text_of(row, TYPE),
-                content=text_of(row, CONTENT),
-                observations=(*listed(text_of(row, TOLD)), *texts),
-                metadata=kept(row, ENTITY_KEPT),
-                place=place,
-            )
+        entity = MemoryEntity(
+            name=name,
+            entity_type=text_of(row, TYPE),
+            content=text_of(row, CONTENT),
+            observations=(*listed(text_of(row, TOLD)), *texts),
+            metadata=kept(row, ENTITY_KEPT),
+            place=place,
         )
+        self._found.entities.append(entity)
 
     def _relation(self, place: str, row: Row) -> None:
         ends = [str(row[self._column("relations", row, names)]) for names in (FROM, TO)]
         kind = row[self._column("relations", row, RELATION_TYPE)]
         if not isinstance(kind, str) or not kind.strip():
-            self._skip(place, "a relation without a type")
+            self._found.skip(place, "a relation without a type")
             return
         head, tail = (self._names.get(end, end) for end in ends)
-        self._found.relations.append(
-            MemoryRelation(
-                head=head,
-                tail=tail,
-                relation_type=kind,
-                weight=share_of(row),
-                is_causal=any(row.get(name) in TRUE for name in CAUSAL),
-                context=kept(row, RELATION_KEPT),
-                place=place,
-            )
+        relation = MemoryRelation(
+            head=head,
+            tail=tail,
+            relation_type=kind,
+            weight=share_of(row),
+            is_causal=any(row.get(name) in (1, True, "1", "true") for name in CAUSAL),
+            context=kept(row, RELATION_KEPT),
+            place=place,
         )
+        self._found.relations.append(relation)
 
     def _column(self, table: str, row: Row, names: Sequence[str]) -> str:
-        for name in names:
-            if name in row:
-                return name
+        if found := next((name for name in names if name in row), ""):
+            return found
         raise InputError(
             f"the table {table} of {self._name!r} has the columns {', '.join(row)}; expected one"
             f" of {', '.join(names)} among them"
         )
-
-    def _skip(self, place: str, reason: str) -> None:
-        self._found.skipped.append(Skipped(source=place, reason=reason))
 
 
 # Which columns of another memory's tables mean what, and the values that they hold.
@@ -443,7 +403,6 @@ TO = (
 RELATION_TYPE = ("relation_type", "relationtype", "type", "relation", "predicate", "name")
 WEIGHT = ("weight", "strength", "confidence")
 CAUSAL = ("is_causal", "causal")
-TRUE = (1, True, "1", "true")
 IDS = {"id": "imported_id", "uuid": "imported_id"}
 ENTITY_KEPT = {
     **IDS,

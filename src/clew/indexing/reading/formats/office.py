@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from io import BytesIO
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, BinaryIO
 from xml.parsers import expat
 
 import docx
@@ -36,8 +36,6 @@ from clew.text import one_line
 from clew.times import in_utc
 
 if TYPE_CHECKING:
-    from typing import BinaryIO
-
     from markitdown import DocumentConverter, MarkItDown, StreamInfo
 
 
@@ -138,21 +136,7 @@ def read_office(raw: RawFile) -> ReadResult:
         check_archive(raw)
     elif not raw.data.startswith(OLE_MAGIC):
         raise raw.unreadable(f"malformed {raw.suffix} file")
-    markdown, title = _convert(raw)
-    text, page_starts = _pages(clean_text(markdown))
-    known = Properties() if raw.suffix in _OLE_SUFFIXES else package_properties(raw)
-    document = known.document(
-        raw.source,
-        text,
-        media_type_of(raw.suffix),
-        title=stated_property_title(clean_text(title)),
-        page_starts=page_starts,
-    )
-    return ReadResult(documents=(document,))
-
-
-def _convert(raw: RawFile) -> tuple[str, str]:
-    """Markdown and title."""
+    # Markdown and title.
     try:
         from markitdown import MarkItDownException, MissingDependencyException, StreamInfo
 
@@ -167,7 +151,17 @@ def _convert(raw: RawFile) -> tuple[str, str]:
         raise raw.unreadable(_NEEDS_EXTRA) from error
     except MarkItDownException as error:
         raise raw.unreadable(f"malformed {raw.suffix} file") from error
-    return result.markdown, result.title or ""
+    markdown, title = result.markdown, result.title or ""
+    text, page_starts = _pages(clean_text(markdown))
+    known = Properties() if raw.suffix in _OLE_SUFFIXES else package_properties(raw)
+    document = known.document(
+        raw.source,
+        text,
+        media_type_of(raw.suffix),
+        title=stated_property_title(clean_text(title)),
+        page_starts=page_starts,
+    )
+    return ReadResult(documents=(document,))
 
 
 @lru_cache(maxsize=1)
@@ -336,9 +330,27 @@ def read_word(raw: RawFile) -> ReadResult:
         blocks = [block for block in _Body(word).blocks(word.element.body) if block[1].strip()]
     except _FAULTS_WORD as error:
         raise raw.unreadable("malformed DOCX") from error
-    known = _core_properties(word)
+    related = word.part.package.rels.values()
+    if all(relation.reltype != RELATIONSHIP_TYPE.CORE_PROPERTIES for relation in related):
+        known = Properties()
+    else:
+        core = word.core_properties
+        given = {"author": core.author, "subject": core.subject, "keywords": core.keywords}
+        metadata: dict[str, Any] = {
+            name: one_line(clean_text(value))
+            for name, value in given.items()
+            if value and value not in TEMPLATE_AUTHORS
+        }
+        known = Properties(
+            title=stated_property_title(clean_text(core.title or "")),
+            created_at=None if given["author"] in TEMPLATE_AUTHORS else _time(core.created),
+            date_source="properties",
+            updated_at=_time(core.modified),
+            metadata=metadata,
+        )
     text, media_type = clean_text(_join(blocks)), media_type_of(raw.suffix)
-    document = known.document(raw.source, text, media_type, title=_first_heading(blocks))
+    heading = next((one_line(text) for mark, text in blocks if mark == "# "), "")
+    document = known.document(raw.source, text, media_type, title=heading)
     return ReadResult(documents=(document,))
 
 
@@ -366,7 +378,11 @@ class _Body:
                 for box in _text_boxes(child):
                     yield from self.blocks(box)
             elif name == "tbl":
-                yield "", self._table(child)
+                rows = [
+                    [self._cell(cell) for cell in _inside(row, "tc")]
+                    for row in _inside(child, "tr")
+                ]
+                yield "", "\n".join(table_lines([row for row in rows if any(row)]))
             elif name in _WRAPPERS:
                 yield from self.blocks(child)
 
@@ -376,12 +392,10 @@ class _Body:
             return "# "
         if heading := _HEADING.fullmatch(name):
             return "#" * min(int(heading[1]), 6) + " "
-        listed = name.lower().startswith("list ") or _has_property(paragraph, "numPr")
+        listed = name.lower().startswith("list ") or any(
+            _local(item) == "numPr" for item in _properties_of(paragraph)
+        )
         return "- " if listed else ""
-
-    def _table(self, table: Element) -> str:
-        rows = [[self._cell(cell) for cell in _inside(row, "tc")] for row in _inside(table, "tr")]
-        return "\n".join(table_lines([row for row in rows if any(row)]))
 
     def _cell(self, cell: Element) -> str:
         return one_line(" ".join(text for _, text in self.blocks(cell)))
@@ -437,10 +451,6 @@ def _property(paragraph: Element, name: str) -> str:
     return ""
 
 
-def _has_property(paragraph: Element, name: str) -> bool:
-    return any(_local(item) == name for item in _properties_of(paragraph))
-
-
 def _join(blocks: list[tuple[str, str]]) -> str:
     """Blocks apart by a blank line, items of a list by a line break."""
     parts: list[str] = []
@@ -451,30 +461,6 @@ def _join(blocks: list[tuple[str, str]]) -> str:
         parts.append(mark + (one_line(text) if mark.startswith("#") else text))
         before = mark
     return "".join(parts)
-
-
-def _first_heading(blocks: list[tuple[str, str]]) -> str:
-    return next((one_line(text) for mark, text in blocks if mark == "# "), "")
-
-
-def _core_properties(word: Word) -> Properties:
-    related = word.part.package.rels.values()
-    if all(relation.reltype != RELATIONSHIP_TYPE.CORE_PROPERTIES for relation in related):
-        return Properties()  # python-docx would make some up: a title, and this moment
-    core = word.core_properties
-    given = {"author": core.author, "subject": core.subject, "keywords": core.keywords}
-    metadata: dict[str, Any] = {
-        name: one_line(clean_text(value))
-        for name, value in given.items()
-        if value and value not in TEMPLATE_AUTHORS
-    }
-    return Properties(
-        title=stated_property_title(clean_text(core.title or "")),
-        created_at=None if given["author"] in TEMPLATE_AUTHORS else _time(core.created),
-        date_source="properties",
-        updated_at=_time(core.modified),
-        metadata=metadata,
-    )
 
 
 def _time(value: datetime | None) -> datetime | None:

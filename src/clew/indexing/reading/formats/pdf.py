@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from io import BytesIO
 from itertools import takewhile
 from textwrap import dedent
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pypdf import PdfReader
+from pypdf import PageObject, PdfReader
 from pypdf.errors import FileNotDecryptedError, PyPdfError
 from pypdf.generic import ArrayObject, NumberObject
 
@@ -32,10 +32,6 @@ from clew.indexing.reading.formats.common import (
 from clew.text import one_line
 from clew.times import in_utc
 from clew.types import CharRange, Document, Skipped
-
-if TYPE_CHECKING:
-    from pypdf import PageObject
-
 
 _PAGE_BREAK = "\n\n"
 _LIGATURES = str.maketrans(
@@ -63,7 +59,12 @@ _FAULTS: tuple[type[Exception], ...] = (
 def read_pdf(raw: RawFile) -> ReadResult:
     """The text of all pages; a page that cannot be read is reported and left empty."""
     with _pdf_errors(raw):
-        reader = _open(raw)
+        logger = logging.getLogger("pypdf")
+        if logger.level == logging.NOTSET:
+            logger.setLevel(logging.CRITICAL)
+        reader = PdfReader(BytesIO(raw.data))
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise raw.unreadable("encrypted")
         texts, skipped = _page_texts(raw, reader)
         known = _information(reader)
     texts = [joined_lines(page) for page in without_running_lines(texts)]
@@ -84,35 +85,35 @@ def _pdf_errors(raw: RawFile) -> Iterator[None]:
         raise raw.unreadable("malformed PDF") from error
 
 
-def _open(raw: RawFile) -> PdfReader:
-    # pypdf logs every oddity of a file as a warning; who wants them sets a level of their own.
-    logger = logging.getLogger("pypdf")
-    if logger.level == logging.NOTSET:
-        logger.setLevel(logging.CRITICAL)
-    reader = PdfReader(BytesIO(raw.data))
-    if reader.is_encrypted and not reader.decrypt(""):
-        raise raw.unreadable("encrypted")
-    return reader
-
-
 def _page_texts(raw: RawFile, reader: PdfReader) -> tuple[list[str], list[Skipped]]:
     texts: list[str] = []
     skipped: list[Skipped] = []
     seen: set[int] = set()
     for number, page in enumerate(reader.pages, 1):
         with suppress(*_FAULTS):
-            forget_false_spaces(page, seen)
+            # Take the width from glyphs 32 that are no space; fonts `seen` are looked at once.
+            for font in _fonts(page):
+                if id(font) in seen:
+                    continue
+                seen.add(id(font))
+                if "/ToUnicode" in font and _is_other(font["/ToUnicode"].get_object().get_data()):
+                    for one in font["/DescendantFonts"].get_object():
+                        widths = one.get_object().get("/W")
+                        if widths is not None:
+                            widths.get_object().extend(
+                                (NumberObject(_SPACE), ArrayObject([NumberObject(0)]))
+                            )
         try:
-            texts.append(_tidy(page.extract_text(space_width=SPACE_WIDTH)))
+            # Words that a soft hyphen or a ligature took apart made whole again.
+            texts.append(
+                _SOFT_HYPHEN.sub(
+                    "", clean_text(page.extract_text(space_width=SPACE_WIDTH)).translate(_LIGATURES)
+                ).strip()
+            )
         except _FAULTS:
             texts.append("")
             skipped.append(Skipped(source=f"{raw.source}#page={number}", reason="malformed page"))
     return texts, skipped
-
-
-def _tidy(text: str) -> str:
-    """Words that a soft hyphen or a ligature took apart made whole again."""
-    return _SOFT_HYPHEN.sub("", clean_text(text).translate(_LIGATURES)).strip()
 
 
 def _join_pages(texts: Sequence[str]) -> tuple[str, tuple[int, ...]]:
@@ -190,8 +191,7 @@ def without_running_lines(pages: Sequence[str]) -> list[str]:
     lines = [page.split("\n") for page in pages]
     edges = [{_alike(line) for line in _edges(page)} for page in lines]
     counts = Counter(line for page in edges for line in page if line)
-    held = sum(map(bool, edges))
-    enough = max(_LEAST_PAGES, _REPEATED_SHARE * held)
+    enough = max(_LEAST_PAGES, _REPEATED_SHARE * sum(map(bool, edges)))
     repeated = {line for line, count in counts.items() if count >= enough}
     numbered = sum(any(_PAGE_NUMBER.fullmatch(line) for line in _edges(page)) for page in lines)
     return [_trimmed(page, repeated, numbered >= enough) for page in lines]
@@ -233,7 +233,11 @@ def joined_lines(page: str) -> str:
     parts: list[str] = []
     before = ""
     for line in lines:
-        if before and line and _is_cut(before, line):
+        if (
+            before
+            and line
+            and (before[-1] in _HYPHENS and before[-2:-1].isalpha() and line[0].isalpha())
+        ):
             parts[-1] = parts[-1][:-1]
             parts.append(line)
         elif line:
@@ -265,11 +269,6 @@ def _gap(before: str, after: str, width: float) -> str:
     return "\n\n"
 
 
-def _is_cut(line: str, after: str) -> bool:
-    """Whether a word is cut between two lines."""
-    return line[-1] in _HYPHENS and line[-2:-1].isalpha() and after[0].isalpha()
-
-
 # Fonts whose glyph 32 is no space: where words end is told by the gaps between them.
 #
 # Subsets that XeTeX and dvipdfmx embed number their glyphs as they come, and have none for the
@@ -280,21 +279,6 @@ SPACE_WIDTH = 250.0
 """Thousandths of an em that a space has in a font that does not say."""
 _SPACE = 0x20
 _HEX = re.compile(rb"<([0-9A-Fa-f]{1,16})>")
-
-
-def forget_false_spaces(page: PageObject, seen: set[int]) -> None:
-    """Take the width from glyphs 32 that are no space; fonts `seen` are looked at once."""
-    for font in _fonts(page):
-        if id(font) in seen:
-            continue
-        seen.add(id(font))
-        if "/ToUnicode" in font and _is_other(font["/ToUnicode"].get_object().get_data()):
-            for one in font["/DescendantFonts"].get_object():
-                widths = one.get_object().get("/W")
-                if widths is not None:
-                    widths.get_object().extend(
-                        (NumberObject(_SPACE), ArrayObject([NumberObject(0)]))
-                    )
 
 
 def _fonts(page: PageObject) -> Iterator[Any]:
@@ -342,7 +326,11 @@ def mended(text: str) -> str:
     """
     pages = text.split("\f")
     if len(pages) >= _LEAST_PAGES:
-        text = _continued(without_running_lines(pages))
+        # The pages in one; a sentence that goes on has no empty line in it.
+        text = ""
+        for page in filter(None, without_running_lines(pages)):
+            gap = "\n" if page[0].islower() else "\n\n"
+            text = f"{text}{gap}{page}" if text else page
     cuts = len(_CUT.findall(text))
     if not cuts:
         return text
@@ -365,15 +353,6 @@ def _unjustified(text: str) -> str:
     """No margin, and one blank between words that were set apart; wider gaps are of tables."""
     lines = dedent(text).split("\n")
     return "\n".join(line if _WIDE.search(line) else _GAP.sub(" ", line) for line in lines)
-
-
-def _continued(pages: list[str]) -> str:
-    """The pages in one; a sentence that goes on has no empty line in it."""
-    text = ""
-    for page in filter(None, pages):
-        gap = "\n" if page[0].islower() else "\n\n"
-        text = f"{text}{gap}{page}" if text else page
-    return text
 
 
 # Articles as PDF: what layout and wording tell of title, authors, abstract and references.

@@ -43,7 +43,8 @@ def read_json(raw: RawFile) -> ReadResult:
         raise raw.unreadable(reason) from error
     except ValueError as error:  # a number of thousands of digits
         raise raw.unreadable("malformed JSON") from error
-    if _is_list_of_records(value):
+    is_records = isinstance(value, list) and all(isinstance(item, dict) for item in value)
+    if is_records and any(_text_name(item) is not None for item in value):
         return _read_records(raw, enumerate(value, 1))
     return ReadResult(documents=(_document(value, raw.source, "application/json"),))
 
@@ -86,12 +87,6 @@ def _read_records(raw: RawFile, records: Iterator[tuple[int, Any]]) -> ReadResul
     return ReadResult(documents=tuple(documents.values()), skipped=tuple(skipped))
 
 
-def _is_list_of_records(value: object) -> bool:
-    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        return False
-    return any(_text_name(item) is not None for item in value)
-
-
 def _key(record: object, number: int) -> str:
     if isinstance(record, dict):
         for name in _ID_NAMES:
@@ -112,15 +107,15 @@ def _document(value: object, source: str, media_type: str, origin: str = "") -> 
     text_name = _text_name(safe) if isinstance(safe, dict) else None
     if text_name is None:
         text = "\n".join(readable_lines(safe))
-        known = properties({"title": safe["title"]} if _has_title(safe) else {})
+        known = properties(
+            {"title": safe["title"]}
+            if (isinstance(safe, dict) and isinstance(safe.get("title"), str))
+            else {}
+        )
     else:
         text = safe[text_name]
         known = properties(_metadata(safe, text_name))
     return replace(known.document(source, text, media_type), origin=origin, sha256=digest)
-
-
-def _has_title(value: object) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("title"), str)
 
 
 def _metadata(record: Mapping[str, Any], text_name: str) -> dict[str, Any]:
@@ -227,7 +222,13 @@ def _parse(raw: RawFile) -> tuple[list[str], list[dict[str, str]]]:
     # The process-wide limit (131,072 characters a cell) is only ever raised: cells may hold texts.
     csv.field_size_limit(max(csv.field_size_limit(), len(text)))
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(raw, text))
-    names = _column_names(next(lines, []))
+    # The header's names, each made unique and none empty or long: rows repeat them.
+    names: list[str] = []
+    seen: set[str] = set()
+    for number, cell in enumerate(next(lines, []), 1):
+        name = one_line(cell)[:_LONGEST_NAME] or f"column {number}"
+        names.append(name if name not in seen else f"{name} ({number})")
+        seen.add(names[-1])
     return names, [row for cells in _counted(raw, lines) if (row := dict(_cells(names, cells)))]
 
 
@@ -248,17 +249,6 @@ def _delimiter(raw: RawFile, text: str) -> str:
     return max(
         _DELIMITERS, key=lambda delimiter: len(next(csv.reader(header, delimiter=delimiter)))
     )
-
-
-def _column_names(header: Sequence[str]) -> list[str]:
-    """The header's names, each made unique and none empty or long: rows repeat them."""
-    names: list[str] = []
-    seen: set[str] = set()
-    for number, cell in enumerate(header, 1):
-        name = one_line(cell)[:_LONGEST_NAME] or f"column {number}"
-        names.append(name if name not in seen else f"{name} ({number})")
-        seen.add(names[-1])
-    return names
 
 
 def _cells(names: Sequence[str], cells: Sequence[str]) -> Iterator[tuple[str, str]]:
