@@ -90,5 +90,5 @@ class Named:
 
         if name != self.own and name not in (brought := named(self.hook)):
             known = ", ".join(map(repr, (self.own, *brought)))
-            raise ValueError(f"{name!r} is none that there is; expected one of {known}")
+            raise ValueError(f"expected one of {known}")
         return name
