@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -15,6 +16,7 @@ VALUES = frozenset(
         "types",
         "errors",
         "filters",
+        "hookspecs",
         "text",
         "languages",
         "sentences",
@@ -47,10 +49,10 @@ ALLOWED: dict[str, frozenset[str]] = {
     "search": PORTS | {"graph", "stores"},
     # Shipped fakes and conformance suites stand beside the steps: they know the store alone.
     "testing": PORTS | {"stores"},
-    # Declaring, finding and enabling packs. What the engine sees of one it loads by name.
+    # Finding and enabling packs, which plugins declare.
     "packs": PORTS | {"indexing"},
-    # A pack itself: nothing imports it, and its tools stand where all tools do.
-    "packs.*": LIBRARY | {"packs"},
+    # No part may import these: the hooks lead to them.
+    "plugins": LIBRARY | {"cli"},
     "wiring": STEPS | {"packs"},
     "engine": STEPS | {"wiring", "packs", "attach"},
     # What it embeds with is handed to it.
@@ -66,7 +68,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "mcp": LIBRARY,
     # The explorer is served by the same server, with the same rights.
     "web": LIBRARY | {"mcp"},
-    "cli": LIBRARY | {"attach", "evaluation", "mcp", "packs.*", "web"},
+    "cli": LIBRARY | {"attach", "evaluation", "mcp", "web"},
     "__main__": frozenset({"cli"}),
 }
 
@@ -109,10 +111,7 @@ def circle(modules: Mapping[str, str]) -> list[str] | None:
 
 
 def part_of(module: str) -> str:
-    """The part of the package that a module belongs to; each folder of `packs` is a pack."""
-    inside = module.removeprefix("clew.packs.").partition(".")[0]
-    if module.startswith("clew.packs.") and (PACKAGE / "packs" / inside).is_dir():
-        return "packs.*"
+    """The part of the package that a module belongs to."""
     return module.split(".")[1] if "." in module else "clew"
 
 
@@ -128,6 +127,36 @@ def test_imports_point_one_way(module: str) -> None:
     ]
 
     assert not wrong
+
+
+def plugin_of(module: str) -> str:
+    """The plugin that a module belongs to; empty for the core."""
+    return module.split(".")[2] if module.startswith("clew.plugins.") else ""
+
+
+def named_plugins(source: str) -> list[str]:
+    """Plugins that a module names in a text, as it may for `import_module`."""
+    texts = (node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant))
+    return [name for text in texts for name in re.findall(r"clew\.plugins\.(\w+)", str(text))]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_only_a_plugin_names_itself(module: str) -> None:
+    imported = [plugin_of(found) for _, found in imports(MODULES[module], MODULES)]
+    named = {name for name in (*imported, *named_plugins(MODULES[module])) if name}
+
+    assert named <= {plugin_of(module)}
+
+
+@pytest.mark.parametrize(
+    "arrow",
+    ["from a.plugins.b import c", "from clew.plugins.mail import x", 'f("clew.plugins.mail:x")'],
+)
+def test_an_arrow_to_a_plugin_is_seen(arrow: str) -> None:
+    modules = {"clew.plugins.mail": "", "clew.store": arrow}
+    imported = [plugin_of(found) for _, found in imports(arrow, modules)]
+
+    assert ("mail" in [*imported, *named_plugins(arrow)]) == ("clew" in arrow)
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:

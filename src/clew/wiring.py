@@ -7,18 +7,20 @@ question loads nothing of indexing.
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING, Literal
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
-from clew.errors import SettingsError
+from clew.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from clew.hookspecs import StoreKind, VectorIndexKind
     from clew.indexing.extension import Extension
     from clew.indexing.isolation.worker import Runner
     from clew.indexing.pipeline import IndexingPipeline
     from clew.models.llm.client import LanguageModelClient
-    from clew.packs.pack import EnabledPacks
+    from clew.packs import EnabledPacks
     from clew.ports import Embedder, Extractor, Reranker, SyncedVectorIndex
     from clew.ports.models import LanguageModel
     from clew.settings import Settings
@@ -30,9 +32,6 @@ if TYPE_CHECKING:
     from clew.stores.state import Replies
     from clew.stores.store import Store
     from clew.stores.vectors.matrix import TextVectors
-
-TEXTS_ALONE: Literal["traditional"] = "traditional"
-"""The kind of collection in Chroma that holds vectors of texts without their context."""
 
 
 def make_store(settings: Settings) -> Store:
@@ -48,7 +47,7 @@ def make_store(settings: Settings) -> Store:
 
 def enabled_packs(settings: Settings, store: Store) -> EnabledPacks:
     """The packs that a store has enabled; one that is not to be found here is left out."""
-    from clew.packs.pack import EnabledPacks
+    from clew.packs import EnabledPacks
 
     return EnabledPacks(store.packs(), settings.packs.folders)
 
@@ -61,20 +60,41 @@ def declare_functional(settings: Settings, store: Store) -> None:
     store.declare_functional({*settings.relations.functional, *packs.functional})
 
 
-def _open_store(settings: Settings) -> Store:
-    keep_versions = settings.versions.keep
-    if isinstance(settings.store, str):
-        from clew.stores.neo4j.store import Neo4jStore
+def _server(settings: Settings) -> StoreKind:
+    """What reaches the server that the settings name."""
+    from clew.hookspecs import named, there
 
-        place = (settings.store, settings.neo4j, settings.namespace, settings.folder)
-        return Neo4jStore(*place, keep_versions=keep_versions)
-    from clew.stores.large import keywords_from
+    kind: StoreKind = there(named("stores")[str(settings.store).partition("://")[0]][0])
+    return kind
+
+
+def _open_store(settings: Settings) -> Store:
+    if settings.on_server:
+        opened: Store = _server(settings).open(settings)
+        return opened
     from clew.stores.sqlite.store import SqliteStore
 
-    busy, rows = settings.busy_seconds, keywords_from(settings.large)
     return SqliteStore(
-        settings.folder, busy_seconds=busy, keep_versions=keep_versions, indexed_from=rows
+        settings.folder,
+        busy_seconds=settings.busy_seconds,
+        keep_versions=settings.versions.keep,
+        indexed_from=used_from("keywords", settings.large.keywords, "tantivy"),
     )
+
+
+LARGE = 100_000
+"""Passages from which an index that an optional package makes is faster than the store itself;
+docs/scale.md has the figures."""
+
+
+def used_from(setting: str, wanted: str, package: str) -> int | None:
+    """Passages from which a store has such an index beside it; None for never."""
+    installed = find_spec(package) is not None
+    if wanted == "always" and not installed:
+        raise MissingExtraError(f"large.{setting} = 'always'", "large")
+    if wanted == "never" or not installed:
+        return None
+    return LARGE if wanted == "auto" else 1
 
 
 def file_store(store: Store) -> SqliteStore | None:
@@ -86,13 +106,9 @@ def file_store(store: Store) -> SqliteStore | None:
 
 def store_exists(settings: Settings) -> bool:
     """Whether the namespace has a store; none is made."""
-    if not isinstance(settings.store, str):
-        return (settings.folder / "clew.db").is_file()
-    from clew.stores.neo4j.connection import Neo4jDatabase
-    from clew.stores.neo4j.schema import holds_namespace
-
-    with closing(Neo4jDatabase(settings.store, settings.neo4j, settings.namespace)) as database:
-        return holds_namespace(database)
+    if settings.on_server:
+        return _server(settings).exists(settings)
+    return (settings.folder / "clew.db").is_file()
 
 
 def open_for_copying(settings: Settings, *, make: bool) -> StoreCopy:
@@ -102,11 +118,8 @@ def open_for_copying(settings: Settings, *, make: bool) -> StoreCopy:
     """
     from clew.stores.copy import StoreCopy
 
-    if isinstance(settings.store, str):
-        from clew.stores.neo4j import store as on_server
-
-        place = (settings.store, settings.neo4j, settings.namespace, settings.folder)
-        return StoreCopy(on_server.open_for_copying(*place, make=make))
+    if settings.on_server:
+        return StoreCopy(_server(settings).open_for_copying(settings, make=make))
     from clew.stores.sqlite import store as in_file
 
     busy_seconds = settings.busy_seconds
@@ -114,31 +127,30 @@ def open_for_copying(settings: Settings, *, make: bool) -> StoreCopy:
     return StoreCopy(backend)
 
 
+def _beside(settings: Settings) -> VectorIndexKind:
+    """What searches vectors beside the store."""
+    from clew.hookspecs import named, there
+
+    kind: VectorIndexKind = there(named("vector_indexes")[settings.vectors][0])
+    return kind
+
+
 def make_vectors(settings: Settings, store: Store) -> SyncedVectorIndex:
     """The vector index of a store."""
-    if settings.vectors == "qdrant":
-        from clew.stores.vectors.qdrant import QdrantRemote
-        from clew.stores.vectors.remote import SyncedIndex
+    found: SyncedVectorIndex
+    if settings.vectors != "store":
+        found = _beside(settings).passages(settings, store)
+    elif settings.on_server:
+        found = _server(settings).vectors(settings, store)
+    else:
+        from clew.stores.vectors.matrix import VectorMatrix
 
-        return SyncedIndex(
-            store, QdrantRemote(store, settings.qdrant, settings.namespace, settings.folder)
-        )
-    if settings.vectors == "chroma":
-        from clew.stores.vectors.chroma import ChromaRemote
-        from clew.stores.vectors.remote import SyncedIndex
+        found = VectorMatrix(store, settings.folder, coded_from=_coded_from(settings))
+    return found
 
-        return SyncedIndex(
-            store, ChromaRemote(settings.chroma, settings.namespace, settings.folder)
-        )
-    if settings.on_server:
-        from clew.stores.neo4j.store import Neo4jStore, Neo4jVectors
 
-        assert isinstance(store, Neo4jStore)
-        return Neo4jVectors(store, settings.folder)
-    from clew.stores.large import codes_from
-    from clew.stores.vectors.matrix import VectorMatrix
-
-    return VectorMatrix(store, settings.folder, coded_from=codes_from(settings.large))
+def _coded_from(settings: Settings) -> int | None:
+    return used_from("vectors", settings.large.vectors, "turbovec")
 
 
 def make_text_vectors(settings: Settings, store: Store, embedder: Embedder) -> TextVectors | None:
@@ -148,7 +160,6 @@ def make_text_vectors(settings: Settings, store: Store, embedder: Embedder) -> T
     """
     if settings.embed.vectors != "both":
         return None
-    from clew.stores.large import codes_from
     from clew.stores.vectors.matrix import (
         TextEmbeddings,
         TextVectors,
@@ -156,22 +167,12 @@ def make_text_vectors(settings: Settings, store: Store, embedder: Embedder) -> T
         kept_embeddings,
     )
 
-    read = TextEmbeddings(store, embedder).embeddings
-    rows = codes_from(settings.large)
+    read, rows = TextEmbeddings(store, embedder).embeddings, _coded_from(settings)
     own = VectorMatrix(store, store.folder, "textvectors", coded_from=rows, embeddings=read)
-    if settings.vectors != "chroma":
-        return TextVectors(own, own)
-    if settings.chroma.kind == TEXTS_ALONE:
-        raise SettingsError(
-            f"chroma.kind {TEXTS_ALONE!r} and embed.vectors 'both' cannot go together: the"
-            " collection of that kind holds the texts alone; set chroma.kind to 'contextual'"
-        )
-    from clew.stores.vectors.chroma import ChromaRemote
-    from clew.stores.vectors.remote import SyncedIndex
-
-    of_texts = settings.chroma.model_copy(update={"kind": TEXTS_ALONE})
-    remote = ChromaRemote(of_texts, settings.namespace, settings.folder)
-    return TextVectors(own, SyncedIndex(store, remote, kept_embeddings(store, own)))
+    beside = None
+    if settings.vectors != "store":
+        beside = _beside(settings).texts(settings, store, kept_embeddings(store, own))
+    return TextVectors(own, beside or own)
 
 
 def make_spare_vectors(store: Store) -> SyncedVectorIndex:

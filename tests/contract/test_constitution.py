@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-import clew.packs.constitution
+import clew.plugins.constitution
 from clew import Clew
 from tests.contract.pack_stores import open_with, pack_settings
 
-CORPUS = Path(clew.packs.constitution.__file__).parent / "corpus"
+CORPUS = Path(clew.plugins.constitution.__file__).parent / "corpus"
 GOAL = "Delete raw interviews after a year"
 
 

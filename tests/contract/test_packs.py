@@ -11,7 +11,7 @@ import pytest
 
 from clew import Clew
 from clew.errors import InputError, NotFoundError, SettingsError
-from clew.packs.pack import EnabledPacks
+from clew.packs import EnabledPacks
 from clew.settings import Settings, load_settings
 from tests.contract.pack_stores import open_with, pack_settings
 

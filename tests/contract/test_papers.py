@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from fpdf import FPDF
 
-import clew.packs.papers
+import clew.plugins.papers
 from clew import Clew
 from clew.indexing.reading.formats.bibliography import read_bibtex
 from tests.contract.pack_stores import each_back_end, open_with, pack_settings
 
-CORPUS = Path(clew.packs.papers.__file__).parent / "corpus"
+CORPUS = Path(clew.plugins.papers.__file__).parent / "corpus"
 BERT = "BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding"
 ATTENTION = "Attention Is All You Need"
 QUESTIONS = [

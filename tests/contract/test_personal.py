@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-import clew.packs.personal
+import clew.plugins.personal
 from clew import Clew
 from clew.settings import Settings
 from clew.stores.neo4j.schema import entity_index, entity_label
@@ -22,7 +22,7 @@ from tests.contract.pack_stores import each_back_end, open_with, pack_settings
 if TYPE_CHECKING:
     from clew.types import Vector
 
-CORPUS = Path(clew.packs.personal.__file__).parent / "corpus"
+CORPUS = Path(clew.plugins.personal.__file__).parent / "corpus"
 NOW = datetime(2024, 5, 22, 8, 0, tzinfo=ZoneInfo("Europe/Berlin"))
 TOOLS = ("graph_search_nodes", "calendar_query", "contacts_search", "tasks_query", "tasks_update")
 

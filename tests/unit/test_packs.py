@@ -12,9 +12,9 @@ import yaml
 from clew.errors import UnreadableError
 from clew.indexing.reading.formats.common import RawFile, ReadResult
 from clew.mcp.engines import Engines
-from clew.packs.constitution import PACK
-from clew.packs.constitution.reading import constitution_structure
-from clew.packs.personal.tools import TOOLS as PERSONAL
+from clew.plugins.constitution.pack import PACK
+from clew.plugins.constitution.reading import constitution_structure
+from clew.plugins.personal.tools import TOOLS as PERSONAL
 from clew.settings import LimitSettings, ReadSettings
 from clew.tools.spec import Caller
 from clew.tools.toolbox import TOOLS

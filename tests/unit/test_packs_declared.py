@@ -57,7 +57,7 @@ def forgotten() -> Iterator[None]:
 def pack(folder: Path, declared: str) -> None:
     (folder / "packs" / "mine").mkdir(parents=True)
     (folder / "packs" / "mine" / "__init__.py").write_text(
-        "from clew.packs.pack import Pack, RelationType\n"
+        "from clew.hookspecs import Pack, RelationType\n"
         f"PACK = Pack(name='mine', title='Mine', {declared})\n"
     )
 

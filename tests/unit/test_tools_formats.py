@@ -26,7 +26,7 @@ from pydantic import TypeAdapter
 import clew
 from clew import Clew
 from clew.errors import InputError
-from clew.packs.pack import available, load
+from clew.packs import available, load
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.tools.spec import (

@@ -18,19 +18,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import clew.stores.large as codes_module
+import clew.wiring as codes_module
 from clew.derived_files import derived_path, read_arrays, write_arrays
 from clew.engine import Engine
 from clew.engine.state import VectorIndexWithFallback
 from clew.errors import MissingExtraError, StoreError, StoreUnavailableError
 from clew.models.vector_cache import VectorCache
 from clew.settings import LargeSettings, load_settings
-from clew.stores.large import LARGE, codes_from
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors import matrix as module
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
 from clew.testing.fakes import HashEmbedder
+from clew.wiring import LARGE, used_from
 
 if TYPE_CHECKING:
     from clew.stores.store import Store
@@ -507,12 +507,15 @@ def test_a_file_gets_codes_once_it_is_large_or_they_are_asked_for(
 
 
 def test_when_codes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = [codes_from(LargeSettings(vectors=wanted)) for wanted in ("auto", "always", "never")]
+    found = [
+        used_from("vectors", LargeSettings(vectors=wanted).vectors, "turbovec")
+        for wanted in ("auto", "always", "never")
+    ]
     assert found == [LARGE, 1, None]
     monkeypatch.setattr(codes_module, "find_spec", lambda name: None)
-    assert codes_from(LargeSettings()) is None
+    assert used_from("vectors", LargeSettings().vectors, "turbovec") is None
     with pytest.raises(MissingExtraError, match=r"large.vectors.*clew\[large\]"):
-        codes_from(LargeSettings(vectors="always"))
+        used_from("vectors", LargeSettings(vectors="always").vectors, "turbovec")
 
 
 # --- A vector index that is kept apart from the store and cannot be reached for a while.

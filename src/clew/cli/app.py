@@ -5,8 +5,9 @@ To start quickly, only the command that is asked for is imported.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
+from pkgutil import resolve_name
 from typing import Annotated, Any
 
 import typer
@@ -44,10 +45,6 @@ COMMANDS = {
     "backup": "inspect.backup",
     "restore": "inspect.restore",
     "copy": "inspect.copy",
-    "schema": "attach.schema",
-    "attach": "attach.attach",
-    "cypher": "attach.cypher",
-    "eval": "inspect.evaluate",
     "export": "inspect.export",
     "import": "inspect.import_memory",
     "pack": "packs.pack",
@@ -88,23 +85,30 @@ class _Commands(Mapping[str, Any]):
         if name in self._groups:
             text, places = self._groups[name]
             return _Group(name=name, help=text, commands=_Commands(places, {}))
-        module, _, function = self._places[name].rpartition(".")
-        if module:
+        if name not in self._places:
+            run = resolve_name(self._further()[name][0])
+        elif "." in self._places[name]:
+            module, function = self._places[name].split(".")
             run = getattr(import_module(f"clew.cli.commands.{module}"), function)
         else:
             from clew.cli.commands.tools import made_from
 
-            run = made_from(function)
+            run = made_from(self._places[name])
         alone = typer.Typer(rich_markup_mode=None, add_completion=False)
         alone.command(name)(command(run))
         return get_command(alone)
 
+    def _further(self) -> Mapping[str, Sequence[Any]]:
+        """The commands of plugins, none of which is in a group."""
+        from clew.hookspecs import named  # the core's own commands need no plugin
+
+        return named("commands") if self._groups else {}
+
     def __iter__(self) -> Iterator[str]:
-        yield from self._places
-        yield from self._groups
+        yield from dict.fromkeys((*self._places, *self._further(), *self._groups))
 
     def __len__(self) -> int:
-        return len(self._places) + len(self._groups)
+        return len(list(iter(self)))
 
 
 class _Group(TyperGroup):

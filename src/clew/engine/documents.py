@@ -84,7 +84,7 @@ class Documents:
         done = self.add_inputs(inputs, prune=gone, retry=retry, worker=worker, progress=progress)
         if not done.added + done.changed:
             return done
-        from clew.packs.pack import unread_formats
+        from clew.packs import unread_formats
 
         # Packs that would read files that were read as plain text.
         names = (item.path.name.lower() for item in inputs)

@@ -33,9 +33,9 @@ from clew.wiring import (
 )
 
 if TYPE_CHECKING:
+    from clew.hookspecs import Pack
     from clew.indexing.isolation.worker import Prepared
     from clew.indexing.pipeline import IndexCounts
-    from clew.packs.pack import Pack
     from clew.stores.copy import StoreCopy
     from clew.stores.sqlite.reindex import Staging
     from clew.stores.sqlite.store import SqliteStore
@@ -539,7 +539,7 @@ class Packs:
 
     def available(self) -> list[str]:
         """Names of all packs that can be enabled, sorted."""
-        from clew.packs.pack import available
+        from clew.packs import available
 
         return available(self._state.settings.packs.folders)
 
@@ -549,7 +549,7 @@ class Packs:
 
     def get(self, name: str) -> Pack:
         """A pack by its name. Raises `NotFoundError`, `InputError`."""
-        from clew.packs.pack import load
+        from clew.packs import load
 
         return load(name, self._state.settings.packs.folders)
 
@@ -582,12 +582,12 @@ class Packs:
 def _check(pack: Pack) -> None:
     """Raise `InputError` for a pack that declares what the engine does not know."""
     from clew.search.analysis.route import RULES
-    from clew.search.strategies import STRATEGIES
+    from clew.search.strategies import known_strategies
 
     kinds = (*(rule.name for rule in RULES), "fact")
     for what, given, known in (
         ("kind of question", pack.strategies, kinds),
-        ("strategy", pack.strategies.values(), STRATEGIES),
+        ("strategy", pack.strategies.values(), known_strategies()),
         ("task of a prompt", pack.prompts, ("extract",)),
     ):
         for one in given:

@@ -13,7 +13,7 @@ from clew.errors import InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from clew.packs.pack import Pack
+    from clew.hookspecs import Pack
     from clew.settings import Settings
     from clew.types import Hit
 

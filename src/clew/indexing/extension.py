@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from clew.indexing.reading.formats.common import Reader
+    from clew.hookspecs import Reader
     from clew.types import Document, Extraction, Structure
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from clew.errors import InputError, UnreadableError, check_several
 from clew.indexing.reading.files import open_real
-from clew.indexing.reading.formats.common import RawFile, Reader, ReadResult, json_safe, text_digest
+from clew.indexing.reading.formats.common import RawFile, ReadResult, json_safe, text_digest
 from clew.indexing.reading.reader import (
     document_from_text,
     file_digest,
@@ -29,6 +29,7 @@ from clew.types import Document, document_id
 from clew.types.values import file_source
 
 if TYPE_CHECKING:
+    from clew.hookspecs import Reader
     from clew.settings import LimitSettings, ReadSettings
 
     Readers = Mapping[str, Sequence[Reader]]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         SplitStrategy,
         VersionSettings,
     )
-    from clew.settings.llm import LlmProvider, LlmSettings, LlmTaskSettings
+    from clew.settings.llm import LlmSettings, LlmTaskSettings
     from clew.settings.load import Settings, load_settings
     from clew.settings.place import NAMESPACE, SETTINGS_FILE
     from clew.settings.search import BoostSettings, RerankSettings, SearchSettings, UsageSettings
@@ -49,7 +49,6 @@ __all__ = [
     "LargeSettings",
     "LimitSettings",
     "LinkSettings",
-    "LlmProvider",
     "LlmSettings",
     "LlmTaskSettings",
     "Neo4jSettings",

@@ -1,9 +1,19 @@
 """What every group of settings is."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, SecretStr, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    SecretStr,
+    model_validator,
+)
+from pydantic_core import CoreSchema
+from pydantic_core.core_schema import no_info_after_validator_function
 
 from clew.errors import keep_secret
 
@@ -52,3 +62,33 @@ def merged(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
             value = merged(below, value)
         both[name] = value
     return both
+
+
+@dataclass(frozen=True)
+class Named:
+    """Marks a setting as the name of what plugins bring by a hook, or one of the core's `own`."""
+
+    hook: str
+    own: str
+
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """A text that is checked where it is given."""
+        return no_info_after_validator_function(self._checked, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """With the names that there are, which the documentation lists."""
+        from clew.hookspecs import named
+
+        return {**handler(schema), "enum": [self.own, *named(self.hook)]}
+
+    def _checked(self, name: str) -> str:
+        from clew.hookspecs import named  # what is the core's own needs no plugin
+
+        if name != self.own and name not in (brought := named(self.hook)):
+            known = ", ".join(map(repr, (self.own, *brought)))
+            raise ValueError(f"expected one of {known}")
+        return name

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Literal
+from typing import Annotated
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from clew.errors import keep_secret
-from clew.settings.group import SettingsGroup
+from clew.settings.group import Named, SettingsGroup
 
-LlmProvider = Literal["", "ollama", "openai", "anthropic", "openai-compatible"]
 LOCAL_KEY = "CLEW_LLM_API_KEY"
 """Holds the key of the server that `llm.base_url` names."""
 _KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
@@ -35,7 +34,7 @@ class LlmTaskSettings(SettingsGroup):
 class LlmSettings(SettingsGroup):
     """The language model; nothing depends on one. Keys are read from the environment alone."""
 
-    provider: LlmProvider = Field(
+    provider: Annotated[str, Named("language_models", "")] = Field(
         default="",
         description="`ollama`, `openai`, `anthropic`, or `openai-compatible` for a server of that"
         " interface (LM Studio, vLLM, llama.cpp); empty: no language model.",

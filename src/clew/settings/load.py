@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_origin
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from clew.errors import SettingsError
-from clew.settings.group import SettingsGroup, merged
+from clew.settings.group import Named, SettingsGroup, merged
 from clew.settings.indexing import (
     EmbedSettings,
     LimitSettings,
@@ -37,7 +37,6 @@ from clew.settings.stores import (
     LargeSettings,
     Neo4jSettings,
     QdrantSettings,
-    VectorBackend,
     store_place,
 )
 
@@ -49,7 +48,7 @@ class Settings(StorePlace, SettingsGroup):
         default=Path(".clew"),
         description="Folder that holds the stores, one a namespace, or neo4j://HOST:7687.",
     )
-    vectors: VectorBackend = Field(
+    vectors: Annotated[str, Named("vector_indexes", "store")] = Field(
         default="store", description="Where vectors are searched: the store itself, or beside it."
     )
     namespace: str = Field(

@@ -10,10 +10,8 @@ from pydantic import Field, SecretStr
 
 from clew.settings.group import SettingsGroup
 
-VectorBackend = Literal["store", "qdrant", "chroma"]
 ChromaKind = Literal["traditional", "contextual", "graph"]
 LargeIndex = Literal["auto", "always", "never"]
-_SCHEMES = ("neo4j", "neo4j+s", "neo4j+ssc", "bolt", "bolt+s", "bolt+ssc")
 
 
 def store_place(value: object) -> object:
@@ -22,16 +20,19 @@ def store_place(value: object) -> object:
         raise ValueError("expected a folder, or the address of a server")
     if isinstance(value, Path) or "://" not in value:
         return Path(value)
+    from clew.hookspecs import named  # a store in a folder needs no plugin
+
     scheme, _, rest = value.partition("://")
-    if scheme not in _SCHEMES:
-        raise ValueError(f"expected a folder, or an address that begins with {_SCHEMES[0]}://")
+    schemes = list(named("stores"))
+    if scheme not in schemes:
+        raise ValueError(f"expected a folder, or an address that begins with {schemes[0]}://")
     if "@" in rest:
         raise ValueError(
             "an address must not hold a password, since addresses are logged; set neo4j.user and"
             " CLEW_NEO4J__PASSWORD"
         )
     if not _is_address(value):
-        raise ValueError(f"expected an address such as {_SCHEMES[0]}://localhost:7687")
+        raise ValueError(f"expected an address such as {schemes[0]}://localhost:7687")
     return value
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,11 +21,10 @@ from tantivy import (
 )
 
 from clew.derived_files import checksum, make_folder
-from clew.errors import MissingExtraError
-from clew.stores.bm25 import Floats, Phrase, tokens
+from clew.stores.bm25 import tokens
 
 if TYPE_CHECKING:
-    from clew.settings import LargeSettings
+    from clew.stores.bm25 import Floats, Phrase
     from clew.types import Ids
 
     Files = Mapping[str, list[int]]
@@ -136,29 +134,3 @@ def _schema() -> Schema:
     builder.add_integer_field("chunk", indexed=True, fast=True)
     builder.add_text_field("terms", tokenizer_name=_TOKENIZER, index_option="position")
     return builder.build()
-
-
-# From which size on a store has an index beside it that an optional package makes.
-
-
-LARGE = 100_000
-"""Passages from which an index is faster than the store itself; docs/scale.md has the figures."""
-
-
-def keywords_from(settings: LargeSettings) -> int | None:
-    """Passages from which words are searched by tantivy; None for never."""
-    return _used_from("keywords", settings.keywords, "tantivy")
-
-
-def codes_from(settings: LargeSettings) -> int | None:
-    """Passages from which codes of vectors are kept; None for never."""
-    return _used_from("vectors", settings.vectors, "turbovec")
-
-
-def _used_from(setting: str, wanted: str, package: str) -> int | None:
-    installed = find_spec(package) is not None
-    if wanted == "always" and not installed:
-        raise MissingExtraError(f"large.{setting} = 'always'", "large")
-    if wanted == "never" or not installed:
-        return None
-    return LARGE if wanted == "auto" else 1

@@ -253,23 +253,23 @@ TOOLS: tuple[Tool, ...] = (
 """Those of every profile; a `Toolbox` picks the ones of its own."""
 
 
-def pack_tools(engine: Engine) -> list[Tool]:
-    """The tools of the packs that the engine's store has enabled.
+def further_tools(engine: Engine) -> list[Tool]:
+    """The tools of plugins, and of the packs that the engine's store has enabled.
 
     Raises `InputError` for what is no tool, and for a name that another tool has.
     """
+    from clew.hookspecs import listed
     from clew.tools.spec import Tool
 
     found: dict[str, Tool] = {}
-    for pack in engine.state.packs.packs:
-        for tool in pack.tools():
-            if not isinstance(tool, Tool):
-                raise InputError(f"the pack {pack.name!r} gives {tool!r:.80} as a tool, not a Tool")
-            if tool.name in found or any(tool.name == known.name for known in TOOLS):
-                raise InputError(
-                    f"the pack {pack.name!r} gives a tool {tool.name!r} anew; rename it"
-                )
-            found[tool.name] = tool
+    packs = engine.state.packs.packs
+    given = [(f"the pack {pack.name!r}", tool) for pack in packs for tool in pack.tools()]
+    for giver, tool in (*given, *(("a plugin", tool) for tool in listed("tools"))):
+        if not isinstance(tool, Tool):
+            raise InputError(f"{giver} gives {tool!r:.80} as a tool, not a Tool")
+        if tool.name in found or any(tool.name == known.name for known in TOOLS):
+            raise InputError(f"{giver} gives a tool {tool.name!r} anew; rename it")
+        found[tool.name] = tool
     return list(found.values())
 
 
@@ -282,7 +282,7 @@ def make_toolbox(
 ) -> Toolbox:
     """Tools on one engine, with its audit log and with its jobs, or with a runner given.
 
-    With `packs`, those of the packs that are enabled come with them.
+    With `packs`, those of plugins and of the packs that are enabled come with them.
     """
     from clew.jobs.runner import make_runner
     from clew.wiring import make_audit
@@ -294,7 +294,7 @@ def make_toolbox(
         services={"jobs": jobs or make_runner(engine)},
         audit=audit_to(make_audit(engine.state.journal)),
         known=TOOLS,
-        further=partial(pack_tools, engine) if packs else None,
+        further=partial(further_tools, engine) if packs else None,
     )
 
 

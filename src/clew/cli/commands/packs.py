@@ -10,7 +10,7 @@ from clew.cli.common import Common
 from clew.cli.errors import INCOMPLETE
 
 if TYPE_CHECKING:
-    from clew.packs.pack import Pack
+    from clew.hookspecs import Pack
     from clew.settings import Settings
 
 
@@ -44,7 +44,7 @@ def pack(
 ) -> None:
     """List what domains add to a store (types, formats, tools), enable it, or take it back."""
     import clew
-    from clew.packs.pack import available, load
+    from clew.packs import available, load
     from clew.wiring import store_exists
 
     if enable + disable + test > (name is not None):

@@ -107,14 +107,14 @@ def tools(
     """
     import clew
     from clew.tools.spec import definitions
-    from clew.tools.toolbox import pack_tools
+    from clew.tools.toolbox import further_tools
     from clew.wiring import store_exists
 
     chosen: list[Tool] = [tool for tool in TOOLS if profile in tool.profiles]
     settings = clew.load_settings(store=common.store, namespace=common.namespace)
     if profile == "full" and store_exists(settings):
         with common.open() as engine:
-            chosen += pack_tools(engine)
+            chosen += further_tools(engine)
     write_json(definitions(chosen, format))
 
 

@@ -20,12 +20,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from clew.errors import UnreadableError
+from clew.hookspecs import Reader
 from clew.indexing.markdown import title_from_name
 from clew.indexing.reading.files import open_real
 from clew.indexing.reading.formats.common import SUFFIX as GZIPPED
 from clew.indexing.reading.formats.common import (
     RawFile,
-    Reader,
     ReadResult,
     bounded_metadata,
     clean_text,
@@ -33,7 +33,6 @@ from clew.indexing.reading.formats.common import (
     text_digest,
     unpacked,
 )
-from clew.indexing.reading.formats.mail import may_be_mail
 from clew.indexing.reading.formats.markup import (
     markdown_document,
     read_markdown,
@@ -42,7 +41,7 @@ from clew.indexing.reading.formats.markup import (
     read_text,
     rst_document,
 )
-from clew.indexing.reading.formats.media_types import OFFICE_SUFFIXES, WORD_SUFFIXES, media_type_of
+from clew.indexing.reading.formats.media_types import WORD_SUFFIXES
 from clew.indexing.reading.formats.records import read_json, read_jsonl, read_table
 from clew.indexing.splitting.code import is_code
 from clew.indexing.splitting.outline import DatedSection, dated_sections, headings
@@ -54,7 +53,6 @@ from clew.types.values import file_source
 
 _BuiltIn = Callable[[RawFile], ReadResult]
 
-_MAIL = frozenset({"message/rfc822", "application/mbox"})
 _TEXT_READERS: Mapping[str, _BuiltIn] = {
     "text/markdown": read_markdown,
     "text/x-rst": read_rst,
@@ -208,8 +206,7 @@ def _load(path: Path, settings: ReadSettings) -> tuple[bytes, datetime]:
 
 def _reader(raw: RawFile) -> _BuiltIn:
     """The reader of a file, by its ending; its library loads only now that it is needed."""
-    media_type = media_type_of(raw.suffix)
-    if media_type == "application/pdf" or raw.data.startswith(b"%PDF-"):
+    if raw.media_type == "application/pdf":
         from clew.indexing.reading.formats.pdf import read_pdf
 
         return read_pdf
@@ -217,23 +214,11 @@ def _reader(raw: RawFile) -> _BuiltIn:
         from clew.indexing.reading.formats.office import read_word
 
         return read_word
-    if raw.suffix in OFFICE_SUFFIXES:
-        from clew.indexing.reading.formats.office import read_office
-
-        return read_office
-    if media_type == "text/html":
+    if raw.media_type == "text/html":
         from clew.indexing.reading.formats.html import read_html
 
         return read_html
-    if media_type == "application/zip":
-        from clew.indexing.reading.formats.chats import read_zip_export
-
-        return read_zip_export
-    if media_type in _MAIL or (media_type == "text/plain" and may_be_mail(raw.data)):
-        from clew.indexing.reading.formats.mail import read_mail
-
-        return read_mail
-    return _TEXT_READERS.get(media_type, read_text)
+    return _TEXT_READERS.get(raw.media_type, read_text)
 
 
 def _complete(document: Document, digest: str, modified: datetime | None) -> Document:

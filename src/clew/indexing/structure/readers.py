@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clew.hookspecs import listed
 from clew.indexing.structure.code import code_structure
 from clew.indexing.structure.document import (
     described,
@@ -18,9 +19,7 @@ from clew.indexing.structure.document import (
     tables,
 )
 from clew.indexing.structure.people import (
-    chat_structure,
     credited,
-    mail_structure,
     minutes_structure,
 )
 from clew.indexing.structure.terms import citations, code_names, definitions
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
 
 
 READERS: tuple[Callable[[Document], Structure], ...] = (
-    mail_structure,
-    chat_structure,
     minutes_structure,
     fields,
     labels,
@@ -53,8 +50,8 @@ READERS: tuple[Callable[[Document], Structure], ...] = (
 def structure_of(
     document: Document, further: Sequence[Callable[[Document], Structure]] = ()
 ) -> Structure:
-    """What all kinds of structure state, those of `further` readers among them."""
-    found = [read(document) for read in (*further, *READERS)]
+    """What all kinds of structure state, those of `further` readers and of plugins among them."""
+    found = [read(document) for read in (*further, *listed("structures"), *READERS)]
     return Structure(
         entities=tuple(e for one in found for e in one.entities),
         statements=tuple(s for one in found for s in one.statements),

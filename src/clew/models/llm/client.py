@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
 from pydantic import ValidationError
@@ -26,9 +26,18 @@ from clew.errors import (
     redacted,
     redacted_pieces,
 )
+from clew.hookspecs import named, there
 from clew.models.llm.budget import Budget, prompt_text
 from clew.models.llm.ollama import AWAY_SECONDS
-from clew.ports.models import LoggedReply, Message, Parameters, Reply, Request, ToolCall
+from clew.ports.models import (
+    LanguageModel,
+    LoggedReply,
+    Message,
+    Parameters,
+    Reply,
+    Request,
+    ToolCall,
+)
 from clew.text import encodable, one_line
 from clew.types.results import Usage
 from clew.untrusted import escaped
@@ -36,9 +45,7 @@ from clew.untrusted import escaped
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from clew.models.llm.hosted import Hosted
-    from clew.models.llm.ollama import Ollama
-    from clew.ports.models import LanguageModel, Task
+    from clew.ports.models import Task
     from clew.settings import LlmSettings
     from clew.stores.state import Replies
 
@@ -517,12 +524,14 @@ def with_retries(
 # From settings to the provider of a language model; each is imported where it is chosen.
 
 
-def make_provider(settings: LlmSettings) -> Ollama | Hosted:
+class Provider(LanguageModel, Protocol):
+    """A language model that holds a connection."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+def make_provider(settings: LlmSettings) -> Provider:
     """The provider that is configured; nothing is asked before the first request."""
-    if settings.provider == "ollama":
-        from clew.models.llm.ollama import Ollama
-
-        return Ollama(settings)
-    from clew.models.llm.hosted import Hosted
-
-    return Hosted(settings)
+    provider: Provider = there(named("language_models")[settings.provider][0])(settings)
+    return provider

@@ -181,12 +181,23 @@ AUTO = "auto"
 """Lets the router choose one of these."""
 
 
+def known_strategies() -> list[str]:
+    """Names of all strategies, those of plugins at the end."""
+    from clew.hookspecs import named  # the core's own need no plugin
+
+    return list(dict.fromkeys((*STRATEGIES, *named("strategies"))))
+
+
 def find_strategy(name: str) -> Strategy:
     """The strategy of that name; raises `InputError` that lists them all for any other."""
-    if name not in STRATEGIES:
-        known = ", ".join([*STRATEGIES, AUTO])
-        raise InputError(f"unknown strategy {name!r}; expected one of {known}")
-    return STRATEGIES[name]
+    if name in STRATEGIES:
+        return STRATEGIES[name]
+    if name not in (known := known_strategies()):
+        raise InputError(f"unknown strategy {name!r}; expected one of {', '.join([*known, AUTO])}")
+    from clew.hookspecs import named, there
+
+    found: Strategy = there(named("strategies")[name][0])
+    return found
 
 
 def without_effect(options: Options, strategy: str) -> list[str]:
@@ -195,7 +206,8 @@ def without_effect(options: Options, strategy: str) -> list[str]:
     for name, line in sorted(STRATEGIES.items()):
         for option in line.options:
             used_by.setdefault(option, []).append(name)
-    idle = [name for name in OPTIONS if name in options.given and strategy not in used_by[name]]
+    own = find_strategy(strategy).options
+    idle = [name for name in OPTIONS if name in options.given and name not in own]
     found = [
         f"{name} has no effect on the strategy {strategy}; it is for {', '.join(used_by[name])}"
         for name in idle

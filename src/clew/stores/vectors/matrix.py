@@ -59,7 +59,7 @@ class VectorMatrix:
     ) -> None:
         """Nothing is read before it is needed; `kind` names the file in the store's `folder`.
 
-        A file of `coded_from` rows or more holds their codes, too (`large.codes_from`). The
+        A file of `coded_from` rows or more holds their codes, too (`wiring.used_from`). The
         vectors are the store's own, or those that `embeddings` gives.
         """
         self._store = store

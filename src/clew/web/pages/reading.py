@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse
 
 from clew.errors import NotFoundError
 from clew.search.answer.hits import read_relations
-from clew.search.strategies import STRATEGIES
+from clew.search.strategies import known_strategies
 from clew.text import whole_number
 from clew.tools.spec import complete
 from clew.types import current_first
@@ -62,7 +62,7 @@ def ask(page: PageRequest) -> Response:
         "question": question,
         "filters": filters,
         "where": where,
-        "strategies": ["auto", *STRATEGIES],
+        "strategies": ["auto", *known_strategies()],
         "any_filter": any(filters.values()) or bool(where),
     }
     if not question:

@@ -477,7 +477,33 @@ _LOOKED_AT_JSON_EXPORTS = 20
 """Items of a list by which it is recognised."""
 
 
-def read_chat(raw: RawFile, value: object) -> ReadResult | None:
+_MARKS_OF_JSON = re.compile(rb'"(?:mapping|chat_messages|guild|ts)"')
+_MARKS_OF_TEXT = re.compile(rb"commit [0-9a-f]{7}|\d[./-]\d{1,2}[./-]\d")
+
+
+def read_json_export(raw: RawFile) -> ReadResult | None:
+    """The conversations of an export in JSON; None for JSON of anything else."""
+    name = PurePosixPath(raw.source).name
+    if name not in _SLACK_LISTS and not _MARKS_OF_JSON.search(raw.data):
+        return None
+    try:
+        return _read_chat(raw, json.loads(decode(raw)))
+    except ValueError:  # malformed, as the core's own reader says
+        return None
+
+
+def read_text_export(raw: RawFile) -> ReadResult | None:
+    """A chat of WhatsApp or the log of git; None for any other text."""
+    if not _MARKS_OF_TEXT.search(raw.data[:_LOOKED_AT].replace(b"\0", b"")):
+        return None
+    text = decode(raw)
+    for is_one, conversation in ((is_whatsapp, whatsapp), (is_git_log, git_log)):
+        if is_one(text):
+            return read_result(raw, conversation(text, raw.source))
+    return None
+
+
+def _read_chat(raw: RawFile, value: object) -> ReadResult | None:
     """The documents of an export; None where the value is none.
 
     Raises `UnreadableError` for the lists of people and channels of an unpacked Slack export: they

@@ -11,17 +11,19 @@ import math
 import re
 import tomllib
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from io import BytesIO
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeAlias
+from typing import Any
 
 import yaml
 
 from clew.errors import LimitError, UnreadableError
+from clew.hookspecs import Reader, named, there
+from clew.indexing.reading.formats.media_types import media_type_of
 from clew.settings import LimitSettings, ReadSettings
 from clew.text import one_line
 from clew.times import date_of, in_utc, to_date, to_time
@@ -46,10 +48,6 @@ class ReadResult:
     documents: tuple[Document, ...]
     skipped: tuple[Skipped, ...] = ()
     """Records or pages that could not be read, while others of the same file could."""
-
-
-Reader: TypeAlias = "Callable[[RawFile], ReadResult | None]"
-"""Makes documents of a file; None where the file is of another kind after all."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,11 +75,21 @@ class RawFile:
         return PurePosixPath(self.name or self.source).suffix.lower()
 
     @property
+    def media_type(self) -> str:
+        """By its ending, or that of PDF, which shows by its first bytes."""
+        is_pdf = self.data.startswith(b"%PDF-")
+        return "application/pdf" if is_pdf else media_type_of(self.suffix)
+
+    @property
     def own_readers(self) -> Iterator[Reader]:
-        """Those of `readers` that are for a file of this name."""
+        """Those of `readers` for a file of this name, then those of plugins for it or its type."""
         name = PurePosixPath(self.name or self.source).name.lower()
-        for key in dict.fromkeys((name, self.suffix)):
+        keys = dict.fromkeys((name, self.suffix))
+        for key in keys:
             yield from self.readers.get(key, ())
+        brought = named("readers")
+        for key in (*keys, self.media_type):
+            yield from map(there, brought.get(key, ()))
 
     def record(self, key: object) -> str:
         """The source of a record in it."""

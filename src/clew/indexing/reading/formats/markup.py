@@ -8,13 +8,6 @@ from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 
 from clew.indexing.markdown import MEDIA_TYPE, with_tags
-from clew.indexing.reading.formats.chats import (
-    git_log,
-    is_git_log,
-    is_whatsapp,
-    read_result,
-    whatsapp,
-)
 from clew.indexing.reading.formats.common import (
     RawFile,
     ReadResult,
@@ -46,7 +39,7 @@ _BEGINNING = 4000
 
 
 def read_text(raw: RawFile) -> ReadResult:
-    """A file of source code as it is, one of plain text as its words; a chat or a log by turns."""
+    """A file of source code as it is, one of plain text as its words."""
     media_type = media_type_of(raw.suffix)
     # A file's name with its folder's: `httpx/_client.py`, since many files share a name.
     title = (
@@ -57,9 +50,6 @@ def read_text(raw: RawFile) -> ReadResult:
     text = decode(raw)
     if text.startswith("{\\rtf"):
         raise raw.unreadable("unsupported format (RTF)")
-    for is_one, conversation in ((is_whatsapp, whatsapp), (is_git_log, git_log)):
-        if media_type == "text/plain" and is_one(text):
-            return read_result(raw, conversation(text, raw.source))
     if media_type == "text/plain" and (of_markup := _marked_up(text)):
         return ReadResult(documents=(of_markup(text, raw.source),))
     text = mended(text) if media_type == "text/plain" else text

@@ -108,9 +108,6 @@ _SOURCE_NAMES = frozenset({"Makefile", "Dockerfile", "Jenkinsfile", "Rakefile", 
 WORD_SUFFIXES = frozenset({".docx", ".docm"})
 """Formats that python-docx reads."""
 
-OFFICE_SUFFIXES = frozenset({".pptx", ".xlsx", ".xls", ".msg", ".epub"})
-"""Formats that markitdown reads."""
-
 
 def media_type_of(suffix: str) -> str:
     """The media type of files that end so (lower case, with the dot); `text/plain` by default."""

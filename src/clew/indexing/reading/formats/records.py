@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from clew.indexing.reading.formats.chats import read_chat
 from clew.indexing.reading.formats.common import (
     DEEPEST,
     LONGEST_VALUE,
@@ -33,10 +32,7 @@ _SHORT_LIST = 200
 
 
 def read_json(raw: RawFile) -> ReadResult:
-    """An object as one document, a list of objects with a text as a document each.
-
-    A chat that was exported is a document for each conversation.
-    """
+    """An object as one document, a list of objects with a text as a document each."""
     text = decode(raw)
     try:
         value = json.loads(text)
@@ -47,8 +43,6 @@ def read_json(raw: RawFile) -> ReadResult:
         raise raw.unreadable(reason) from error
     except ValueError as error:  # a number of thousands of digits
         raise raw.unreadable("malformed JSON") from error
-    if (chat := read_chat(raw, value)) is not None:
-        return chat
     is_records = isinstance(value, list) and all(isinstance(item, dict) for item in value)
     if is_records and any(_text_name(item) is not None for item in value):
         return _read_records(raw, enumerate(value, 1))

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from clew.hookspecs import EntityType, Field, RelationType
 from clew.indexing.reading.formats.common import (
     RawFile,
     ReadResult,
@@ -28,7 +29,6 @@ from clew.indexing.reading.formats.records import (
     outline,
     read_lined_yaml,
 )
-from clew.packs.pack import EntityType, Field, RelationType
 from clew.text import entity_key, one_line, sentence_groups
 from clew.times import to_date
 from clew.types import DeclaredEntity, Document, Piece, Skipped, Statement, Structure

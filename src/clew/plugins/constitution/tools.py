@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from clew.graph.export import fitting
-from clew.packs.constitution.reading import (
+from clew.plugins.constitution.reading import (
     BETWEEN,
     FIELDS,
     KINDS,

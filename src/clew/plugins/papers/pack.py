@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from clew.packs.pack import EntityType, Field, Pack, RelationType
-from clew.packs.papers.reading import (
+from clew.hookspecs import EntityType, Field, Pack, RelationType
+from clew.plugins.papers.reading import (
     PAPER,
     paper_structure,
     read_bib,
@@ -19,7 +19,7 @@ from clew.packs.papers.reading import (
 
 def tools() -> Sequence[object]:
     """The tools, imported when the first is asked for."""
-    from clew.packs.papers.tools import TOOLS
+    from clew.plugins.papers.tools import TOOLS
 
     return TOOLS
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from clew.packs.constitution.reading import (
+from clew.hookspecs import Pack
+from clew.plugins.constitution.reading import (
     ENTITY_TYPES,
     RELATION_TYPES,
     constitution_structure,
@@ -14,12 +15,11 @@ from clew.packs.constitution.reading import (
     read_markdown,
     read_yaml,
 )
-from clew.packs.pack import Pack
 
 
 def tools() -> Sequence[object]:
     """The tools, imported when the first is asked for."""
-    from clew.packs.constitution.tools import TOOLS
+    from clew.plugins.constitution.tools import TOOLS
 
     return TOOLS
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from clew.hookspecs import EntityType, Field, Pack, RelationType
 from clew.indexing.reading.formats.calendar import (
     STATUSES,
     read_calendar,
@@ -12,13 +13,12 @@ from clew.indexing.reading.formats.calendar import (
     read_todo_txt,
 )
 from clew.indexing.reading.formats.contacts import read_contacts
-from clew.packs.pack import EntityType, Field, Pack, RelationType
-from clew.packs.personal.structure import personal_structure
+from clew.plugins.personal.structure import personal_structure
 
 
 def tools() -> Sequence[object]:
     """See `Pack.tools`."""
-    from clew.packs.personal.tools import TOOLS
+    from clew.plugins.personal.tools import TOOLS
 
     return TOOLS
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from heapq import nlargest
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from clew.packs.papers.reading import PAPER
+from clew.plugins.papers.reading import PAPER
 from clew.text import entity_key
 from clew.tools.spec import Call, Result, Where, between, operation, shape
 

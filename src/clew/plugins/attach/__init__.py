@@ -1,0 +1,13 @@
+"""Graphs on a Neo4j server that Clew did not make: searched, and asked by queries of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from clew.hookspecs import hookimpl
+
+
+@hookimpl
+def commands() -> Mapping[str, str]:
+    """See `Hooks`."""
+    return {name: f"clew.cli.commands.attach:{name}" for name in ("schema", "attach", "cypher")}
