@@ -119,8 +119,8 @@ def test_what_takes_a_while_is_shown_until_it_is_done(library: Library, tmp_path
 
     assert "…" in _STYLE.sub("", first).splitlines()[0]
     assert "…" not in again
-    assert _STYLE.sub("", again).startswith("id ")
-    assert data.startswith("[\n")
+    assert _STYLE.sub("", again).startswith("# ")
+    assert data.startswith("{\n")
     assert "\x1b" not in data
 
 
