@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from clew.engine import Engine
-from clew.jobs import kinds
+from clew.jobs import runner as kinds
 from clew.jobs.runner import Ingestion, make_runner
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder

@@ -19,7 +19,7 @@ import pytest
 import clew
 from clew.engine import Engine
 from clew.errors import StoreBusyError, StoreError
-from clew.jobs import kinds
+from clew.jobs import runner as kinds
 from clew.jobs.runner import Ingestion
 from clew.mcp import engines as pool
 from clew.mcp.engines import Engines, Opened
