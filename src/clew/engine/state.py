@@ -348,7 +348,7 @@ class EngineState:
         terms.
         """
         store, settings, folder = self.store, self.settings, self.store.folder
-        if settings.on_server and self.packs.packs:
+        if settings.on_server and (self.packs.packs or self.packs.entity_types):
             types = self.packs.entity_types
             labels = {
                 name: one.label or "".join(part.capitalize() for part in name.split("_"))
