@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self, Unpack
+from typing import TYPE_CHECKING, Self, Unpack
 
 from clew.engine.documents import Documents
 from clew.engine.enriching import Enriching
@@ -11,7 +11,9 @@ from clew.engine.graph import NEIGHBOR_DEPTH, Graph, Neighbor
 from clew.engine.maintenance import Maintenance, Packs
 from clew.engine.search import Ask, Search, SearchOptions
 from clew.engine.state import EngineState, Models
-from clew.settings import Settings
+
+if TYPE_CHECKING:
+    from clew.settings import Settings
 
 __all__ = ["NEIGHBOR_DEPTH", "Engine", "EngineState", "Neighbor", "SearchOptions"]
 

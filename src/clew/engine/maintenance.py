@@ -19,7 +19,6 @@ from clew.errors import InputError, NotFoundError, StoreError, check_several
 from clew.ports import AuditEntry
 from clew.ports.models import LoggedReply
 from clew.search.options import parse_hierarchy
-from clew.settings import Settings
 from clew.stores.backend import SHAPES, CopyReport, Header, Key, Mark, Progress, Table, TableCopy
 from clew.stores.backend import WholeRow as Row
 from clew.types import CheckReport, Document, IndexedDocument, IndexReport, document_id
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from clew.hookspecs import Pack
     from clew.indexing.isolation.worker import Prepared
     from clew.indexing.pipeline import IndexCounts
+    from clew.settings import Settings
     from clew.stores.copy import StoreCopy
     from clew.stores.sqlite.reindex import Staging
     from clew.stores.sqlite.store import SqliteStore

@@ -24,7 +24,6 @@ from clew.ports import Embedder, Extractor, Reranker, SyncedVectorIndex
 from clew.ports.models import LanguageModel
 from clew.search.ranking.ranker import Ranker, shipped
 from clew.search.session import Preferences, RecentlyUsed, keeps_snapshot
-from clew.settings import Settings
 from clew.stores.backend import Progress as Progress
 from clew.stores.communities import Communities
 from clew.stores.sqlite.connection import Database
@@ -56,6 +55,7 @@ if TYPE_CHECKING:
     from clew.indexing.pipeline import IndexingPipeline
     from clew.models.llm.client import LanguageModelClient
     from clew.packs import EnabledPacks
+    from clew.settings import Settings
     from clew.stores.store import Store
 
 
