@@ -228,7 +228,7 @@ class InProcess:
         """See `Runner`. One step at a time: a caller's extractor need not bear several threads."""
         with closing(request.run(self._steps)) as items:
             while True:
-                (waiting or go_on)()
+                go_on()
                 with self._lock:
                     found = list(islice(items, 1))
                 if not found:
