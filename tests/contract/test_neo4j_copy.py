@@ -18,8 +18,7 @@ from clew.errors import InputError, StoreError, StoreMismatchError
 from clew.settings import Neo4jSettings, load_settings
 from clew.stores.backend import SHAPES, CopyReport
 from clew.stores.communities import Communities
-from clew.stores.neo4j.backend import page_query
-from clew.stores.neo4j.connection import Neo4jDatabase
+from clew.stores.neo4j.backend import Neo4jBackend, page_query
 from clew.stores.neo4j.schema import SCHEMA_VERSION
 from clew.stores.sqlite.journal import SqliteAudit
 from clew.stores.sqlite.store import open_journal
@@ -268,11 +267,11 @@ def test_a_beginning_that_was_interrupted_begins_anew(
 ) -> None:
     interrupt(source, place)
 
-    def fail(database: Neo4jDatabase) -> None:
+    def fail(backend: Neo4jBackend) -> None:
         raise Interrupted
 
     with monkeypatch.context() as patch, sqlite_copy(source) as read:
-        patch.setattr("clew.stores.neo4j.backend.clear", fail)
+        patch.setattr(Neo4jBackend, "clear", fail)
         with place.copy(tmp_path / "here") as written, pytest.raises(Interrupted):
             copy_store(read, written, anew=True)
     assert not to_server(source, place).resumed
