@@ -14,6 +14,7 @@ def read_word_lists(package: str, *path: str) -> dict[str, Any]:
     return tomllib.loads(files(package).joinpath(*path).read_text("utf-8"))
 
 
+@cache
 def read_patterns(package: str, *path: str) -> dict[str, dict[str, re.Pattern[str]]]:
     """The regular expressions of a TOML file by table and name; a long one is a list of pieces."""
     tables = read_word_lists(package, *path).items()

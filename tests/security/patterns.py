@@ -11,7 +11,7 @@ import pkgutil
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -65,9 +65,11 @@ def expressions() -> list[Expression]:
     found: list[Expression] = []
     for module, compiled in made:
         if module in uses:
-            name = next((n for n, v in vars(sys.modules[module]).items() if v is compiled), "")
-            users = [uses[module]] if name.startswith("_") else uses.values()
-            scans = not name or any(name in use.scanned for use in users)
+            named = [(m, name) for m in uses for name in _names_of(compiled, vars(sys.modules[m]))]
+            name = next((n for m, n in named if m == module), named[0][1] if named else "")
+            private = name.startswith("_")
+            users = [uses[m] for m, _ in named] if private else list(uses.values())
+            scans = not name or any(n in use.scanned for use in users for _, n in named)
             unnamed = f"#{len(found)} {compiled.pattern[:40]}"
             found.append(Expression(f"{module}.{name or unnamed}", compiled, scans))
     for module, use in uses.items():
@@ -75,6 +77,15 @@ def expressions() -> list[Expression]:
             name = f"{module}:{line}"
             found.append(Expression(name, compile_(pattern, flags), method in _SCANS))
     return found
+
+
+def _names_of(compiled: re.Pattern[Any], variables: Mapping[str, Any]) -> Iterator[str]:
+    """What a module calls an expression: a name, or the place in a table of expressions."""
+    for name, value in list(variables.items()):
+        if value is compiled:
+            yield name
+        elif isinstance(value, dict):
+            yield from (f"{name}[{key!r}]" for key, one in value.items() if one == compiled)
 
 
 def _module_names() -> Iterator[str]:
@@ -104,6 +115,11 @@ class _Uses(ast.NodeVisitor):
                     self.literals.append((node.lineno, first.value, 0, method))
             if method in ("match", "fullmatch") and len(node.args) == 1:
                 self._tried.add(id(owner))
+        self.generic_visit(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        if isinstance(node.slice, ast.Constant) and id(node) not in self._tried:
+            self.scanned.add(f"{ast.unparse(node.value)}[{node.slice.value!r}]")
         self.generic_visit(node)
 
     def visit_Name(self, node: ast.Name) -> None:
