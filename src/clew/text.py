@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import unicodedata
@@ -369,6 +370,11 @@ def _stemmer(algorithm: str) -> Stemmer:
     from Stemmer import Stemmer
 
     return Stemmer(algorithm, 0)  # without its cache: what was stemmed is kept by word here
+
+
+def text_digest(text: str) -> str:
+    """SHA-256 of the text in UTF-8, as hex."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def encodable(text: str) -> str:

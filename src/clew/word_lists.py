@@ -9,8 +9,12 @@ from importlib.resources import files
 from typing import Any
 
 
+@cache
 def read_word_lists(package: str, *path: str) -> dict[str, Any]:
-    """The content of a TOML file; a list of words is a string, see `word_list`."""
+    """The content of a TOML file, read once and shared: nobody may change it.
+
+    A list of words is a string, see `word_list`.
+    """
     return tomllib.loads(files(package).joinpath(*path).read_text("utf-8"))
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,10 @@ class Common:
     namespace: str | None = None
     json: bool = False
     verbose: bool = False
+
+    def first_of(self, namespaces: Sequence[str]) -> Common:
+        """These options for the first of several namespaces; the default one need not exist."""
+        return replace(self, namespace=namespaces[0]) if namespaces else self
 
     def open(
         self,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from clew.cli.common import Common, silence_driver
@@ -27,9 +26,7 @@ def run_search(
     **options: Any,  # noqa: ANN401 - those of `Search.__call__`
 ) -> None:
     """Ask, and print what is found; raises `SystemExit` where it does not answer the question."""
-    # The first of them is opened: it need not be the default, which may not exist.
-    opened = replace(common, namespace=names[0]) if names else common
-    with opened.open(light=True) as engine:
+    with common.first_of(names).open(light=True) as engine:
         if strategy != "keyword":
             engine.state.warm()
         with steps(shown=not common.json) as progress:

@@ -425,8 +425,7 @@ def _weak_relations(store: Store, ids: Ids) -> Iterator[PrunedRelation]:
 
 
 def _fact(found: tuple[Relation, RelationEvidence]) -> tuple[int, str, int]:
-    relation, _ = found
-    return relation.from_entity_id, relation.relation_type, relation.to_entity_id
+    return found[0].fact
 
 
 def _reason(statements: Sequence[Relation], documents: int) -> str:

@@ -348,8 +348,9 @@ class EngineState:
         terms.
         """
         store, settings, folder = self.store, self.settings, self.store.folder
-        if settings.on_server and (self.packs.packs or self.packs.entity_types):
-            types = self.packs.entity_types
+        packs = self.packs if settings.on_server else None
+        if packs and (packs.packs or packs.entity_types):
+            types = packs.entity_types
             labels = {
                 name: one.label or "".join(part.capitalize() for part in name.split("_"))
                 for name, one in types.items()

@@ -19,7 +19,7 @@ from clew.errors import InputError, LimitError, UnreadableError
 from clew.indexing.inputs import DocumentInput, FileInput, Input
 from clew.indexing.isolation.worker import Contents, Extract, Prepare, Prepared, Runner
 from clew.indexing.reading.files import permitted_path
-from clew.indexing.reading.formats.common import text_digest
+from clew.text import text_digest
 from clew.types import (
     Chunk,
     Document,

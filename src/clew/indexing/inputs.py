@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from clew.errors import InputError, UnreadableError, check_several
 from clew.indexing.reading.files import open_real
-from clew.indexing.reading.formats.common import RawFile, ReadResult, json_safe, text_digest
+from clew.indexing.reading.formats.common import RawFile, ReadResult, json_safe
 from clew.indexing.reading.reader import (
     document_from_text,
     file_digest,
     read_file,
     read_raw,
 )
+from clew.text import text_digest
 from clew.types import Document, document_id
 from clew.types.values import file_source
 

@@ -18,9 +18,9 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeVar
 
 from clew.errors import InputError, NotFoundError, check_several
-from clew.indexing.reading.formats.common import clean_text, text_digest
+from clew.indexing.reading.formats.common import clean_text
 from clew.request_end import has_ended
-from clew.text import entity_key
+from clew.text import entity_key, text_digest
 from clew.types import (
     Document,
     Entity,

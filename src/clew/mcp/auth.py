@@ -20,6 +20,7 @@ from mcp_types import INVALID_PARAMS
 
 from clew.errors import NotFoundError, SettingsError
 from clew.settings import NAMESPACE, Right, TokenSettings, load_settings
+from clew.text import text_digest
 from clew.tools.spec import Caller
 
 if TYPE_CHECKING:
@@ -242,7 +243,7 @@ def new_token() -> tuple[str, str]:
 
 def token_hash(token: str) -> str:
     """SHA-256 in hex. The token is random and long: nothing slower than that is needed."""
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+    return text_digest(token)
 
 
 def token_settings(name: str, digest: str, namespace: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 from collections import OrderedDict
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from pydantic import Field
 from clew.errors import ClewError, NotFoundError
 from clew.mcp.auth import COMPLETED, may_read
 from clew.mcp.http.callers import SESSION
-from clew.text import one_line, quoted, whole_number
+from clew.text import one_line, quoted, text_digest, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -515,7 +514,7 @@ def _digest(scope: RequestScope, uri: str) -> str:
         text = _list(scope) if uri == LIST else read(scope, uri)
     except (ResourceNotFoundError, ClewError):
         return ""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return text_digest(text)
 
 
 def _list(scope: RequestScope) -> str:

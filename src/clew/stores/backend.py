@@ -399,11 +399,6 @@ def pairs(rows: Found) -> dict[Any, Any]:
     return {row[0]: row[1] for row in rows}
 
 
-def values_of(record: object) -> dict[str, Any]:
-    """The fields of a dataclass with slots, by name; `dataclasses.asdict` copies each value."""
-    return {name: getattr(record, name) for name in type(record).__slots__}  # type: ignore[attr-defined]
-
-
 # --- values as they are kept -------------------------------------------------------------
 
 

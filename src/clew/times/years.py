@@ -68,6 +68,10 @@ _OPEN_RIGHT = re.compile(r"-(?:present|today|now|heute|auj)\b|[-–](?=[\s,;)\]]
 _QUOTE = r"[\"'“”‘’„«*_]{0,3}"
 
 
+_NO_LANGUAGES = ("units", "small")
+"""Tables of `years.toml` that are of no language alone."""
+
+
 def _plural(endings: str) -> re.Pattern[str]:
     """What several things are called that are counted."""
     small = "|".join(read_word_lists("clew.times", "years.toml")["small"]["words"].split())
@@ -125,8 +129,9 @@ class _Words(NamedTuple):
 @cache
 def _words() -> _Words:
     """Compiled where the first number is read, for it takes time."""
-    lists = read_word_lists("clew.times", "years.toml")
-    units, _ = lists.pop("units"), lists.pop("small")
+    tables = read_word_lists("clew.times", "years.toml")
+    units = tables["units"]
+    lists = {language: one for language, one in tables.items() if language not in _NO_LANGUAGES}
 
     def every(name: str) -> str:
         words = dict.fromkeys(

@@ -147,7 +147,8 @@ def identity(engine: Engine, given: Given) -> tuple[str, str | None]:
     Raises `InputError` now for what could only fail later.
     """
     # Here, since a list of tools needs no reader.
-    from clew.indexing.reading.formats.common import clean_text, text_digest
+    from clew.indexing.reading.formats.common import clean_text
+    from clew.text import text_digest
 
     named = given.get("source")
     check_given(named or "")

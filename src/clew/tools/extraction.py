@@ -180,10 +180,7 @@ def _ids(call: Call, names: Sequence[str], relations: Sequence[_Relation]) -> Re
     keys = list(map(entity_key, {*names, *chain.from_iterable(ends)}))
     known = store.resolve(keys)
     heads = sorted({known[entity_key(head)] for head, _ in ends if entity_key(head) in known})
-    stated = {
-        (one.from_entity_id, one.relation_type, one.to_entity_id): one.id
-        for one in store.relations(heads, _RELATIONS)
-    }
+    stated = {one.fact: one.id for one in store.relations(heads, _RELATIONS)}
     wanted = (
         (known.get(entity_key(head)), snake_case(one["relation_type"]), known.get(entity_key(tail)))
         for one, (head, tail) in zip(relations, ends, strict=True)

@@ -30,7 +30,6 @@ from clew.wiring import make_audit
 
 if TYPE_CHECKING:
     from clew.engine import Engine
-    from clew.types import Relation
 
 
 ALL = 2**31
@@ -86,12 +85,8 @@ def _by_hand(engine: Engine, head: int, kind: str, tail: int) -> list[Result]:
             "recorded_at": one.recorded_at.isoformat(),
         }
         for one in engine.store.unstated_relations([head])
-        if _is_fact(one, head, kind, tail)
+        if one.fact == (head, kind, tail)
     ]
-
-
-def _is_fact(one: Relation, head: int, kind: str, tail: int) -> bool:
-    return (one.from_entity_id, one.relation_type, one.to_entity_id) == (head, kind, tail)
 
 
 def _stated_before(call: Call, arguments: Arguments) -> Result:
@@ -115,7 +110,7 @@ def _deleted_before(call: Call, arguments: Arguments) -> Result:
     if not found:
         return {}
     head, kind, tail = found[0].from_entity_id, found[0].relation_type, found[0].to_entity_id
-    same = [r for r in store.relations([head], ALL) if _is_fact(r, head, kind, tail)]
+    same = [r for r in store.relations([head], ALL) if r.fact == (head, kind, tail)]
     return {
         "source_id": head,
         "relation_type": kind,

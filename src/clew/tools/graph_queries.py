@@ -647,8 +647,7 @@ def _edges(engine: Engine, known: Set[int]) -> list[Result]:
     )
     facts: dict[tuple[int, str, int], list[Relation]] = {}
     for one in relations:
-        fact = one.from_entity_id, one.relation_type, one.to_entity_id
-        facts.setdefault(fact, []).append(one)
+        facts.setdefault(one.fact, []).append(one)
     chunks = [one.chunk_id for one in relations if one.chunk_id is not None]
     origins = engine.store.provenance(chunks)
     edges = []

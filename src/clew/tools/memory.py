@@ -12,11 +12,11 @@ from clew.indexing.reading.formats.common import clean_text
 from clew.text import fold, terms
 from clew.tools.budget import fitting_length, no_room, shortened, tokens_of
 from clew.tools.spec import (
-    LEAST_TOKENS,
     MEMORY,
     Call,
     Cursor,
     Limits,
+    MaxTokens,
     Result,
     between,
     operation,
@@ -80,12 +80,11 @@ _AROUND_TOKENS = 60
 
 _GRAPH = shape(entities="array", relations="array", next_cursor="string", left_out="integer")
 Limit = Annotated[int, "Entities", between(1, 1000)]
-Room = Annotated[int, between(LEAST_TOKENS, 100_000)]
 
 
 @operation("Read the graph", _GRAPH, profiles=MEMORY)
 def read_graph(
-    call: Call, limit: Limit = 100, cursor: Cursor = None, max_tokens: Room = 10_000
+    call: Call, limit: Limit = 100, cursor: Cursor = None, max_tokens: MaxTokens = 10_000
 ) -> Result:
     """Read the graph that was told by hand: entities, their observations and relations.
     next_cursor: there is more.
@@ -99,7 +98,7 @@ def search_nodes(
     query: Annotated[str, "Up to 2048 characters.", Limits(max_length=2048)],
     limit: Limit = 100,
     cursor: Cursor = None,
-    max_tokens: Room = 10_000,
+    max_tokens: MaxTokens = 10_000,
 ) -> Result:
     """Find entities told by hand by a part of their name, type or observations. next_cursor: there
     is more.
@@ -124,7 +123,7 @@ def open_nodes(
     names: Names,
     limit: Limit = 100,
     cursor: Cursor = None,
-    max_tokens: Room = 10_000,
+    max_tokens: MaxTokens = 10_000,
 ) -> Result:
     """Read entities by name, with all relations that start or end at them. next_cursor: there is
     more.
@@ -317,11 +316,8 @@ def delete_entities(call: Call, entityNames: Names) -> Result:
     deleted = call.engine.entities.memory.delete_entities(names)
     missing = [name for name in names if name not in deleted]
     told = {**_said(not_found=[shortened(name, NAMED // 5) for name in missing]), **_joined(shown)}
-    if not missing:
-        return {"message": "Entities deleted successfully", **told}
-    found = len(names) - len(missing)
-    message = f"Deleted {found} of {len(names)} entities. Not found: {_not_found(call, missing)}"
-    return {"message": message, **told}
+    why = f" Not found: {_not_found(call, missing)}" if missing else ""
+    return {"message": _deleted("entities", len(names), len(missing), why), **told}
 
 
 @operation(
@@ -348,13 +344,11 @@ def delete_observations(
         if (kept := [text for text in texts if clean_text(text) not in there.get(name, ())])
     ]
     more = {**_said(not_found=left), **_joined(_shown(call, known))}
-    if not left:
-        return {"message": "Observations deleted successfully", **more}
     wanted = sum(len(texts) for _, texts in given)
-    found = wanted - sum(len(one["observations"]) for one in left)
+    lost = sum(len(one["observations"]) for one in left)
     missing = [name for name, _ in given if name not in known]
     unknown = f" Entities not found: {_not_found(call, missing)}" if missing else ""
-    return {"message": f"Deleted {found} of {wanted} observations.{unknown}", **more}
+    return {"message": _deleted("observations", wanted, lost, unknown), **more}
 
 
 @operation(
@@ -371,24 +365,25 @@ def delete_relations(
     """Delete relations of the knowledge graph."""
     memory = call.engine.entities.memory
     known = memory.named([name for one in relations for name in (one["from"], one["to"])])
-    stated: dict[tuple[int, int, str], list[int]] = {}
+    stated: dict[tuple[int, str, int], list[int]] = {}
     for one in call.engine.store.unstated_relations(sorted(known.values())):
-        fact = one.from_entity_id, one.to_entity_id, one.relation_type
-        stated.setdefault(fact, []).append(one.id)
+        stated.setdefault(one.fact, []).append(one.id)
     wanted = [
-        (known.get(one["from"], 0), known.get(one["to"], 0), snake_case(one["relationType"]))
+        (known.get(one["from"], 0), snake_case(one["relationType"]), known.get(one["to"], 0))
         for one in relations
     ]
     memory.delete_relations([id_ for fact in set(wanted) for id_ in stated.get(fact, ())])
     left = [dict(one) for one, fact in zip(relations, wanted, strict=True) if fact not in stated]
     told = {**_said(not_found=left), **_joined(_shown(call, known))}
+    why = " The rest matched nothing."
+    return {"message": _deleted("relations", len(relations), len(left), why), **told}
+
+
+def _deleted(what: str, wanted: int, left: int, why: str) -> str:
+    """How many of what was named are gone, and why the others are not."""
     if not left:
-        return {"message": "Relations deleted successfully", **told}
-    found = len(relations) - len(left)
-    return {
-        "message": f"Deleted {found} of {len(relations)} relations. The rest matched nothing.",
-        **told,
-    }
+        return f"{what.capitalize()} deleted successfully"
+    return f"Deleted {wanted - left} of {wanted} {what}.{why}"
 
 
 def _said(**lists: Sequence[object]) -> Result:

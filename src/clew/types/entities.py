@@ -126,6 +126,11 @@ class Relation:
     stated_until: datetime | None = None
     """The end that was said; `valid_until` is an earlier one where a later fact ends this."""
 
+    @property
+    def fact(self) -> tuple[int, str, int]:
+        """What it states, whenever and by whom: ids of both ends around its type."""
+        return self.from_entity_id, self.relation_type, self.to_entity_id
+
     def standing(self, moment: datetime) -> Standing:
         """Whether it holds at a moment, and since when, until when and when it was told."""
         return Standing(

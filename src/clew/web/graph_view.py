@@ -205,7 +205,7 @@ def _ties(engine: Engine, graph: EntityGraph, ids: set[int], as_of: datetime | N
     found = engine.store.relations(sorted(ids), RELATIONS, as_of=as_of, among=True)
     facts: dict[tuple[int, str, int], Tie] = {}
     for one in current_first(found, as_of or engine.state.now()):
-        fact = one.from_entity_id, one.relation_type, one.to_entity_id
+        fact = one.fact
         told = {name: getattr(one, name) for name in _OF_RELATIONS}
         tie = Tie(source=fact[0], relation=fact[1], target=fact[2], **told)
         facts.setdefault(fact, tie)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import math
 import secrets
@@ -14,6 +13,8 @@ from typing import TYPE_CHECKING
 from mcp.server.auth.middleware.auth_context import get_access_token
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
+
+from clew.mcp.auth import token_hash
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -57,12 +58,12 @@ class Sessions:
     def invite(self, bearer: str) -> str:
         """A key for an address, good for one login with a token."""
         key = secrets.token_urlsafe(32)
-        self._keys[_digest(key)] = _Session(bearer, self._clock() + KEY_SECONDS)
+        self._keys[token_hash(key)] = _Session(bearer, self._clock() + KEY_SECONDS)
         return key
 
     def redeem(self, key: str) -> str | None:
         """The id of a session for a key, which is good no more; None for any other."""
-        invited = self._keys.pop(_digest(key), None)
+        invited = self._keys.pop(token_hash(key), None)
         if invited is None or self._clock() >= invited.ends:
             return None
         return self.open(invited.bearer)
@@ -71,7 +72,7 @@ class Sessions:
         """The id of a new session of the token's owner."""
         session_id = secrets.token_urlsafe(32)
         now = self._clock()
-        self._sessions[_digest(session_id)] = _Session(
+        self._sessions[token_hash(session_id)] = _Session(
             bearer, now + self._seconds, now + self._idle_seconds
         )
         if len(self._sessions) > KNOWN:
@@ -80,18 +81,20 @@ class Sessions:
 
     def bearer(self, session_id: str) -> str | None:
         """The token that a session stands for, used by this; None where it is over or was never."""
-        session, now = self._sessions.get(_digest(session_id)), self._clock()
+        session, now = self._sessions.get(token_hash(session_id)), self._clock()
         if session is None:
             return None
         if now >= min(session.ends, session.idle_ends):
             self.end(session_id)
             return None
-        self._sessions[_digest(session_id)] = replace(session, idle_ends=now + self._idle_seconds)
+        self._sessions[token_hash(session_id)] = replace(
+            session, idle_ends=now + self._idle_seconds
+        )
         return session.bearer
 
     def end(self, session_id: str) -> None:
         """Log out."""
-        self._sessions.pop(_digest(session_id), None)
+        self._sessions.pop(token_hash(session_id), None)
 
     def form_token(self, session_id: str) -> str:
         """What a form of this session must carry, so that no other site can send it."""
@@ -101,10 +104,6 @@ class Sessions:
         """Whether a form came from a page of this session."""
         sent = given.encode("utf-8", "replace")
         return hmac.compare_digest(self.form_token(session_id).encode(), sent)
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 PREFIXES = ("/ui", "/api/")

@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
@@ -213,7 +212,7 @@ def ask(
     Without a language model, or where it fails, the answer is quoted from the documents.
     """
     names = read_namespaces(namespaces)
-    with (replace(common, namespace=names[0]) if names else common).open() as engine:
+    with common.first_of(names).open() as engine:
         if strategy != "keyword":
             engine.state.warm()
         options: dict[str, Any] = {

@@ -30,7 +30,6 @@ from clew.indexing.reading.formats.common import (
     bounded_metadata,
     clean_text,
     json_safe,
-    text_digest,
     unpacked,
 )
 from clew.indexing.reading.formats.markup import (
@@ -46,7 +45,7 @@ from clew.indexing.reading.formats.records import read_json, read_jsonl, read_ta
 from clew.indexing.splitting.code import is_code
 from clew.indexing.splitting.outline import DatedSection, dated_sections, headings
 from clew.settings import LimitSettings, ReadSettings
-from clew.text import one_line
+from clew.text import one_line, text_digest
 from clew.times import day_order, is_of_something_else, opening_date, path_date, title_date, to_date
 from clew.types import DateSource, Document, PartialDate, partial_date
 from clew.types.values import file_source

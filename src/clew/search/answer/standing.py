@@ -185,7 +185,7 @@ class _Told:
         known = known_relations(session, sorted(set(owners.values())), RELATIONS)
         statements: dict[Fact, dict[int, Relation]] = {}
         for one in (*known, *(r for p in passages for r in p.relations)):
-            statements.setdefault(_fact(one), {})[one.id] = one
+            statements.setdefault(one.fact, {})[one.id] = one
         ends = {end for head, _, tail in statements for end in (head, tail)}
         return cls(
             asked=asked_moment(session),
@@ -266,7 +266,7 @@ class _Told:
         if place not in self.facts_of:
             passage = self.passages[place]
             owner, text = self._owner(place), f" {entity_key(passage.chunk.text)} "
-            stated = {_fact(relation) for relation in passage.relations}
+            stated = {relation.fact for relation in passage.relations}
             about = (fact for fact in self.relations if owner and owner in (fact[0], fact[2]))
             self.facts_of[place] = stated | {
                 fact
@@ -433,10 +433,6 @@ def _under_one_name(
         for place, at in zip(own, order, strict=True):
             passages[place] = told[at]
     return vectors
-
-
-def _fact(relation: Relation) -> Fact:
-    return relation.from_entity_id, relation.relation_type, relation.to_entity_id
 
 
 # Which of the things that passages are about precedes which, as relations state it.

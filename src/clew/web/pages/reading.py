@@ -291,10 +291,6 @@ def entity(page: PageRequest) -> Response:
     )
 
 
-def _fact(relation: Relation) -> tuple[int, str, int]:
-    return relation.from_entity_id, relation.relation_type, relation.to_entity_id
-
-
 def shown_relations(page: PageRequest, entity: Entity) -> list[ShownRelation]:
     """An entity's relations: those that hold, then the others, the heaviest of each first.
 
@@ -302,11 +298,11 @@ def shown_relations(page: PageRequest, entity: Entity) -> list[ShownRelation]:
     """
     store, now = page.engine.store, page.engine.state.now()
     found = store.relations([entity.id], RELATIONS_ENTITIES)
-    by_hand = {_fact(one) for one in found if one.extractor == "manual"}
+    by_hand = {one.fact for one in found if one.extractor == "manual"}
     periods: dict[object, Relation] = {}
     for one in found:
-        if one.extractor == "manual" or _fact(one) not in by_hand:
-            periods.setdefault((_fact(one), one.valid_from, one.valid_until), one)
+        if one.extractor == "manual" or one.fact not in by_hand:
+            periods.setdefault((one.fact, one.valid_from, one.valid_until), one)
     relations = current_first(list(periods.values()), now)
     ends = {e for r in relations for e in (r.from_entity_id, r.to_entity_id)}
     names = store.entity_names(sorted(ends))

@@ -17,7 +17,6 @@ from clew.indexing.reading.formats.common import (
     check_limit,
     decode,
     record,
-    text_digest,
 )
 from clew.indexing.reading.formats.contacts import (
     Block,
@@ -30,6 +29,7 @@ from clew.indexing.reading.formats.contacts import (
     read_blocks,
 )
 from clew.indexing.reading.formats.markup import read_markdown
+from clew.text import text_digest
 from clew.times import to_date
 from clew.times.recurrence import ENDLESS, check_rule, last_day, listed, rule_parts, without_until
 from clew.types import Document

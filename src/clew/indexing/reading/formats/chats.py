@@ -29,9 +29,8 @@ from clew.indexing.reading.formats.common import (
     clean_text,
     decode,
     json_safe,
-    text_digest,
 )
-from clew.text import one_line
+from clew.text import one_line, text_digest
 from clew.times import to_time
 from clew.types import Document, Piece, Skipped
 

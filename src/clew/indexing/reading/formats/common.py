@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import gzip
-import hashlib
 import json
 import logging
 import math
@@ -25,7 +24,7 @@ from clew.errors import LimitError, UnreadableError
 from clew.hookspecs import Reader, named, there
 from clew.indexing.reading.formats.media_types import media_type_of
 from clew.settings import LimitSettings, ReadSettings
-from clew.text import one_line
+from clew.text import one_line, text_digest
 from clew.times import date_of, in_utc, to_date, to_time
 from clew.types import DatePrecision, DateSource, Document, PartialDate, Skipped
 from clew.types.values import record_source
@@ -148,11 +147,6 @@ def over_limit(limits: LimitSettings, name: str, source: str, found: str) -> Lim
     return LimitError(
         source, f"{found}, limit {allowed:,}; raise limits.{name} or split the document"
     )
-
-
-def text_digest(text: str) -> str:
-    """SHA-256 of the text in UTF-8, as hex."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def clean_text(text: str) -> str:

@@ -18,10 +18,9 @@ from clew.indexing.reading.formats.common import (
     check_limit,
     decode,
     record,
-    text_digest,
 )
 from clew.indexing.reading.formats.mail_parts import Person, flat
-from clew.text import entity_key, one_line
+from clew.text import entity_key, one_line, text_digest
 from clew.types import Document, Skipped
 
 if TYPE_CHECKING:

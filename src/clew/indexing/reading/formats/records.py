@@ -20,10 +20,9 @@ from clew.indexing.reading.formats.common import (
     decode,
     json_safe,
     properties,
-    text_digest,
 )
 from clew.indexing.reading.formats.media_types import media_type_of
-from clew.text import one_line
+from clew.text import one_line, text_digest
 from clew.types import Document, Piece, Skipped
 
 _TEXT_NAMES = ("text", "content", "body")
