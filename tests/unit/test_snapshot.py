@@ -211,7 +211,7 @@ def _seen(snapshot: Snapshot, chunk_ids: Ids) -> dict[str, object]:
         held = [sentence[i] for i in snapshot.postings.items[entries].tolist()]
         counts = snapshot.term_counts[entries].tolist()
         figures = snapshot.term_frequency[found].tolist(), snapshot.term_idf[found].tolist()
-        return figures, list(zip(held, counts, strict=True))
+        return figures, sorted(zip(held, counts, strict=True))
 
     def entity(row: int) -> object:
         entries, _ = snapshot.entity_passages.entries(np.array([row]))
@@ -221,8 +221,8 @@ def _seen(snapshot: Snapshot, chunk_ids: Ids) -> dict[str, object]:
             float(snapshot.entity_idf[row]),
             float(snapshot.entity_rarity[row]),
             snapshot.entity_totals(np.array([row])).tolist(),
-            list(zip(passages, snapshot.entity_about[entries].tolist(), strict=True)),
-            [sentence[i] for i in snapshot.entity_sentences.row(row).tolist()],
+            sorted(zip(passages, snapshot.entity_about[entries].tolist(), strict=True)),
+            sorted(sentence[i] for i in snapshot.entity_sentences.row(row).tolist()),
         )
 
     return {
