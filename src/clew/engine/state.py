@@ -299,23 +299,23 @@ class EngineState:
     @property
     def entity_graph(self) -> EntityGraph:
         """The graph of entities alone, brought up to the store's generation."""
-        from clew.graph.entity_graph import current_entity_graph
+        from clew.graph.entity_graph import EntityGraph, current
 
         snapshot = self.snapshot
         with self._refreshing:
-            self._entity_graph = current_entity_graph(
-                self.store, snapshot, self.store.folder, self._entity_graph
+            self._entity_graph = current(
+                EntityGraph, self.store, snapshot, self.store.folder, self._entity_graph
             )
             return self._entity_graph
 
     @property
     def entity_ranks(self) -> EntityRanks:
         """How much each entity matters, brought up to the store's generation."""
-        from clew.graph.entity_graph import current_entity_ranks
+        from clew.graph.entity_graph import EntityRanks, current
 
         with self._refreshing:
-            self._entity_ranks = current_entity_ranks(
-                self.store, self._snapshot, self.store.folder, self._entity_ranks
+            self._entity_ranks = current(
+                EntityRanks, self.store, self._snapshot, self.store.folder, self._entity_ranks
             )
             return self._entity_ranks
 
