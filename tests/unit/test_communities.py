@@ -20,7 +20,7 @@ from clew.graph import partition as clustering
 from clew.graph.communities import MIN_SIZE, Changed, refresh_communities
 from clew.graph.entity_graph import EntityGraph
 from clew.graph.partition import MAX_SIZE, changed_entities, partition, touched, weighted
-from clew.graph.phrases import LONGEST, Phrases, find_phrases
+from clew.graph.phrases import LONGEST, Phrases
 from clew.graph.topics import PER_PASSAGE, make_topics, mean_direction
 from clew.ports import CommunityChanges, Partition, TopicSet
 from clew.stores.communities import Communities
@@ -663,7 +663,7 @@ def counted(texts: list[str]) -> dict[str, dict[int, int]]:
 
 @given(SENTENCES)
 def test_phrases_are_those_that_counting_finds(texts: list[str]) -> None:
-    phrases = find_phrases(texts)
+    phrases = Phrases(texts)
     assert by_key(phrases) == counted(texts)
     lengths = [len(phrases.key(i).split()) for i in range(len(phrases.lengths))]
     assert phrases.lengths.tolist() == lengths
@@ -673,7 +673,7 @@ def test_phrases_are_those_that_counting_finds(texts: list[str]) -> None:
 
 def test_words_of_one_stem_make_one_phrase_named_as_most_word_it() -> None:
     texts = ["A neural network.", "Neural networks learn.", "Two neural networks."]
-    phrases = find_phrases(texts)
+    phrases = Phrases(texts)
     assert [phrases.name(i) for i in range(len(phrases.lengths))] == ["neural network"]
     assert phrases.occurrences.tolist() == [[0, 0, 1], [0, 1, 1], [0, 2, 1]]
 
@@ -692,7 +692,7 @@ def test_words_of_one_stem_make_one_phrase_named_as_most_word_it() -> None:
     ],
 )
 def test_what_is_no_phrase_is_none(text: str) -> None:
-    assert len(find_phrases([text, text]).lengths) == 0
+    assert len(Phrases([text, text]).lengths) == 0
 
 
 def test_what_stands_only_inside_a_longer_phrase_counts_nothing() -> None:
@@ -705,7 +705,7 @@ def test_what_stands_only_inside_a_longer_phrase_counts_nothing() -> None:
         "gas turbine",
         "gas turbine",
     ]
-    phrases = find_phrases(texts)
+    phrases = Phrases(texts)
     shares = {phrases.key(i): phrases.independence[i] for i in range(len(phrases.lengths))}
     assert shares["turbin engin"] == 0  # 1 - 2 / (1 · 2)
     assert shares["gas turbin"] == pytest.approx(1 - 4 / (2 * 6))
@@ -714,7 +714,7 @@ def test_what_stands_only_inside_a_longer_phrase_counts_nothing() -> None:
 
 def test_no_texts_have_no_phrases() -> None:
     for texts in ([], [""], ["", "harp"]):
-        phrases = find_phrases(texts)
+        phrases = Phrases(texts)
         assert (len(phrases.lengths), phrases.occurrences.shape) == (0, (0, 3))
         assert phrases.independence.dtype == np.float64
 
@@ -723,9 +723,9 @@ def test_parts_of_longer_phrases_and_copies_are_not_varied() -> None:
     grown = ["A rare harp maker sang.", "No rare harp maker wept.", "The rare harp maker slept."]
     copied = ["He met the oil painter there."] * 3
     free = ["The wood frame broke.", "A wood frame held."]
-    phrases = find_phrases([*grown, *copied, *free])
+    phrases = Phrases([*grown, *copied, *free])
     varied = {
-        phrases.name(number): bool(phrases.is_varied[number])
+        phrases.name(number): bool(phrases.is_varied()[number])
         for number in range(len(phrases.lengths))
     }
     assert varied["rare harp maker"]
@@ -755,7 +755,7 @@ NOUNS_AND_VERBS = [
 )
 def test_what_is_done_is_no_phrase(text: str, is_nominal: bool) -> None:
     texts = [*NOUNS_AND_VERBS, text, text]
-    phrases = find_phrases(texts)
+    phrases = Phrases(texts)
     held = phrases.occurrences[phrases.occurrences[:, 1] == len(texts) - 1, 0]
     longest = held[np.argmax(phrases.lengths[held])]
     assert bool(phrases.is_nominal(np.ones(len(texts), dtype=bool))[longest]) == is_nominal
@@ -763,7 +763,7 @@ def test_what_is_done_is_no_phrase(text: str, is_nominal: bool) -> None:
 
 def test_words_are_judged_by_the_texts_that_are_read() -> None:
     texts = [*NOUNS_AND_VERBS, "install tree", "install tree"]
-    phrases = find_phrases(texts)
+    phrases = Phrases(texts)
     number = [phrases.name(i) for i in range(len(phrases.lengths))].index("install tree")
     assert not phrases.is_nominal(np.ones(len(texts), dtype=bool))[number]
     assert phrases.is_nominal(np.zeros(len(texts), dtype=bool))[number]
@@ -773,6 +773,8 @@ def test_words_that_meet_by_chance_are_no_phrase() -> None:
     """`gas turbine` always stands together; `file name` as often as the words of the text meet."""
     texts = ["gas turbine here"] * 3
     texts += ["file name", "file name", *["file of a name, file or file, name"] * 40]
-    phrases = find_phrases(texts)
-    together = {phrases.name(i): bool(phrases.is_together[i]) for i in range(len(phrases.lengths))}
+    phrases = Phrases(texts)
+    together = {
+        phrases.name(i): bool(phrases.is_together()[i]) for i in range(len(phrases.lengths))
+    }
     assert together == {"gas turbine": True, "file name": False}
