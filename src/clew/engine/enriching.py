@@ -27,8 +27,9 @@ from clew.ports.models import Task as LlmTask
 from clew.stores.backend import Progress
 from clew.stores.communities import Descriptions
 from clew.stores.extractions import Enrichments
+from clew.stores.state import Replies
 from clew.types import EnrichmentReport, Skipped
-from clew.wiring import make_language_model, make_replies
+from clew.wiring import make_language_model
 
 if TYPE_CHECKING:
     from clew.indexing.enrichment.run import EnrichmentTask
@@ -118,7 +119,7 @@ class Enriching:
         check_several(documents=documents)
         check_kinds(kinds)
         ids = [document.id for document in self._state.store.documents(ids=documents)]
-        model, past = self._model(None, None), make_replies(self._state.store).entries()
+        model, past = self._model(None, None), Replies(self._state.store.backend).entries()
         found = {}
         for kind in kinds:
             task = self._task(kind, model, gleaning)

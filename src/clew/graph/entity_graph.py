@@ -414,7 +414,7 @@ def _built(
 
 def _kept(kind: type[_Kept], folder: Path, generation: int) -> _Kept | None:
     """What the file of the generation holds; None where there is none that can be read."""
-    names = _arrays(kind)
+    names: list[str] = _arrays(kind)
     arrays = read_arrays(derived_path(folder, _KIND, generation))
     if arrays is None or not {"format", *names}.issubset(arrays) or arrays["format"] != FORMAT:
         return None
