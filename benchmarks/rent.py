@@ -44,7 +44,7 @@ from benchmarks.real.labels import (
     stating_sentences,
 )
 from benchmarks.real.questions import Question, read_questions
-from clew.indexing.isolation.worker import Prepared, with_language
+from clew.indexing.processes import Prepared, with_language
 from clew.indexing.splitting.code import without_code
 from clew.indexing.splitting.split import split
 from clew.indexing.structure import readers

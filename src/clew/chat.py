@@ -18,7 +18,7 @@ from clew.errors import (
     NotFoundError,
     check_several,
 )
-from clew.indexing.enrichment.validation import AgentRelation
+from clew.indexing.validation import AgentRelation
 from clew.models.llm.budget import most_tokens, most_tokens_of_passages, prompt_text
 from clew.ports.models import Message, Reply, Request, ToolDefinition
 from clew.stores.backend import check_characters

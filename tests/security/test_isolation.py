@@ -34,9 +34,17 @@ from clew.indexing.inputs import (
     RawInput,
     TextInput,
 )
-from clew.indexing.isolation.pool import WorkerPool
-from clew.indexing.isolation.worker import Extract, InProcess, Prepare, Runner, Steps, pack, unpack
 from clew.indexing.ner.pattern_extractor import PatternExtractor
+from clew.indexing.processes import (
+    Extract,
+    InProcess,
+    Prepare,
+    Runner,
+    Steps,
+    WorkerPool,
+    pack,
+    unpack,
+)
 from clew.indexing.reading.formats.common import RawFile
 from clew.indexing.reading.reader import read_raw
 from clew.jobs.runner import make_runner

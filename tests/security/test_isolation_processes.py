@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.indexing.isolation.pool import WorkerProcess
+from clew.indexing.processes import WorkerProcess
 from clew.jobs.runner import make_runner
 from clew.testing.fakes import HashEmbedder
 from clew.wiring import make_jobs

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 import clew
 from clew import Clew
 from clew.errors import ClewError, InputError, NotFoundError
+from clew.indexing.linking import suggest_merges
 from clew.indexing.manual_graph import check_type, snake_case, written_relation
-from clew.indexing.suggestions import suggest_merges
 from clew.search.strategies import STRATEGIES
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.tools.spec import Caller

@@ -23,7 +23,7 @@ from clew.indexing.enrichment.extraction import (
     Outcome,
     Work,
 )
-from clew.indexing.enrichment.validation import NO_TYPE, TOO_VAGUE, UNNAMED, UNQUOTED
+from clew.indexing.validation import NO_TYPE, TOO_VAGUE, UNNAMED, UNQUOTED
 from clew.jobs.runner import JobRunner, make_runner
 from clew.library import Clew
 from clew.ports.models import LanguageModel, Reply, Request

@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 
 from clew.errors import InputError
 from clew.indexing.splitting.code import code_outline, is_code
-from clew.indexing.splitting.outline import headings, outline, tables
+from clew.indexing.splitting.outline import Break, Unit, headings, outline, tables
 from clew.indexing.splitting.split import context_of, mark_topics, pack, split
-from clew.indexing.splitting.units import Break, Unit
 from clew.models.onnx import OnnxEmbedder
 from clew.settings import EmbedSettings, SplitSettings, SplitStrategy
 from clew.types import Chunk, Document, Piece, Split

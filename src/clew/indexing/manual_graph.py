@@ -35,8 +35,8 @@ from clew.types import (
 from clew.types.values import CARD, OBSERVATION
 
 if TYPE_CHECKING:
-    from clew.indexing.isolation.worker import Prepared
     from clew.indexing.pipeline import IndexingPipeline
+    from clew.indexing.processes import Prepared
     from clew.indexing.reading.formats.memory import MemoryEntity, MemoryRecords
     from clew.stores.store import Store
 

@@ -136,7 +136,7 @@ def graph_upsert(
     """Add entities and relations of passages (see extraction_next); without passage_ids, what you
     know.
     """
-    from clew.indexing.enrichment.validation import AgentRelation
+    from clew.indexing.validation import AgentRelation
 
     made = [
         NewEntity(

@@ -22,8 +22,8 @@ from pydantic import BaseModel
 from clew.errors import ReplyError
 from clew.indexing.enrichment.contexts import unknown_words
 from clew.indexing.enrichment.run import CheckedModel, Counts, EnrichmentTask
-from clew.indexing.enrichment.validation import name_pattern
-from clew.indexing.suggestions import suggest_merges
+from clew.indexing.linking import suggest_merges
+from clew.indexing.validation import name_pattern
 from clew.ports.graph import Described, StoredDescription
 from clew.ports.models import Message, Request
 from clew.text import find_words, plain, terms

@@ -17,10 +17,10 @@ from pydantic import BaseModel
 
 from clew.errors import ModelError, NotFoundError
 from clew.indexing.enrichment.run import CheckedModel, Counts, EnrichmentTask, is_fatal, reason_of
-from clew.indexing.enrichment.validation import AgentRelation, Passage, Validation
-from clew.indexing.extension import Domain
+from clew.indexing.inputs import Domain
 from clew.indexing.linking import without_names
 from clew.indexing.manual_graph import CAUSAL, snake_case
+from clew.indexing.validation import AgentRelation, Passage, Validation
 from clew.ports.models import Message, Request
 from clew.text import entity_key
 from clew.types import ChunkExtraction, Extraction, NewEntity

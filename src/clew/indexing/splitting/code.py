@@ -7,8 +7,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise, takewhile
 
-from clew.indexing.splitting.outline import Outline, Trail, fences, headings
-from clew.indexing.splitting.units import CHARACTERS_A_TOKEN, Break, Unit, Weigh, divide, stripped
+from clew.indexing.splitting.outline import (
+    CHARACTERS_A_TOKEN,
+    Break,
+    Outline,
+    Trail,
+    Unit,
+    Weigh,
+    divide,
+    fences,
+    headings,
+    stripped,
+)
 from clew.indexing.syntax.parse import Definition, Syntax
 from clew.types import Chunk, Document
 
