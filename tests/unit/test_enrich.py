@@ -15,17 +15,16 @@ import pytest
 
 import clew
 from clew.errors import InputError, ModelUnavailableError, NotFoundError, ReplyError, SettingsError
-from clew.indexing.enrichment.contexts import stretch_of
-from clew.indexing.enrichment.extraction import (
-    MOST_STATED,
-    TOO_MANY,
-    ModelExtraction,
-    Outcome,
-    Work,
-)
 from clew.indexing.validation import NO_TYPE, TOO_VAGUE, UNNAMED, UNQUOTED
 from clew.jobs.runner import JobRunner, make_runner
 from clew.library import Clew
+from clew.plugins.llm.contexts import stretch_of
+from clew.plugins.llm.extraction import (
+    MOST_STATED,
+    TOO_MANY,
+    Outcome,
+    Work,
+)
 from clew.ports.models import LanguageModel, Reply, Request
 from clew.settings import load_settings
 from clew.stores.extractions import Enrichments
@@ -370,15 +369,10 @@ def test_malformed_replies_lose_nothing_and_change_nothing(folder: Path, replies
     with opened(folder, model, cache=False) as store:
         before, client = content(store), store.state.language_model
         assert client is not None
-        task = ModelExtraction(
-            store.store,
-            Enrichments(store.store.backend),
-            client,
-            store.settings.llm,
-            store.state.bound_ingest,
-            store.state.writing,
+        task = store.enriching._task("extract", client, None)
+        works: Sequence[Work] = list(
+            task.works([d.id for d in store.documents.list()], retry=False)
         )
-        works: Sequence[Work] = list(task.works([d.id for d in store.documents.list()]))
         failed, unrecorded = 0, list[Outcome]()
         while model.made < replies:
             work = works[model.made % len(works)]

@@ -15,9 +15,9 @@ import pytest
 
 import clew
 from clew.errors import ReplyError
-from clew.indexing.enrichment import descriptions as subjects
-from clew.indexing.enrichment.descriptions import UNSUPPORTED
 from clew.library import Clew
+from clew.plugins.llm import descriptions as subjects
+from clew.plugins.llm.descriptions import UNSUPPORTED
 from clew.ports.graph import Described
 from clew.ports.models import LanguageModel, Reply, Request
 from clew.settings import load_settings

@@ -22,8 +22,8 @@ from werkzeug import Response
 
 from clew.errors import ModelError, ModelUnavailableError, ReplyError
 from clew.models.llm.client import LanguageModelClient
-from clew.models.llm.hosted import Hosted
-from clew.models.llm.ollama import Ollama
+from clew.plugins.llm.hosted import Hosted
+from clew.plugins.llm.ollama import Ollama
 from clew.ports.models import Message, Reply, Request, ToolCall, ToolDefinition
 from tests.unit.llm import ADA, PARAMETERS, Person, request, settings
 

@@ -226,7 +226,7 @@ class Entities:
         Those come first that a language model takes for one, and those last that it does not.
         `merge` makes them one, `refuse` keeps them apart; neither is suggested again.
         """
-        from clew.indexing.enrichment.descriptions import with_verdicts
+        from clew.engine.enriching import with_verdicts
         from clew.indexing.linking import suggest_merges
 
         store = self._state.store

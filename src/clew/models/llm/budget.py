@@ -203,8 +203,6 @@ _IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _OTHER_LETTER = re.compile(r"[^\W\d_A-Za-z\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _MOST_PER_BYTE = 0.5
 """Tokens of a byte of UTF-8, at most, but for digits and noise."""
-_SHORTEST = 2048
-"""Tokens of a context, at least."""
 _INSTRUCTIONS = 1024
 """Tokens of what is said beside passages, at most."""
 _AROUND = 64
@@ -254,16 +252,6 @@ def fewest_tokens(request: Request) -> int:
 def most_tokens_of_passages(count: int, tokens: int) -> int:
     """The same for a prompt of some passages, of so many tokens each in truth."""
     return int(count * tokens / PER_CHARACTER * _MOST_PER_BYTE) + _INSTRUCTIONS
-
-
-def context_length(tokens: int) -> int:
-    """The context to load a model with for so many tokens: 2,048, 3,072, 4,096, 6,144 and so on.
-
-    Few lengths, since whatever serves models loads one again for each other length.
-    """
-    power = max(_SHORTEST, 1 << (tokens - 1).bit_length())
-    shorter = power // 4 * 3
-    return shorter if _SHORTEST < shorter >= tokens else power
 
 
 # What language models were asked so far, in figures.

@@ -28,7 +28,6 @@ from clew.errors import (
 )
 from clew.hookspecs import named, there
 from clew.models.llm.budget import Budget, prompt_text
-from clew.models.llm.ollama import AWAY_SECONDS
 from clew.ports.models import (
     LanguageModel,
     LoggedReply,
@@ -54,6 +53,9 @@ T = TypeVar("T")
 Ask: TypeAlias = Callable[[Request], Iterator["str | Reply"]]
 
 logger = logging.getLogger("clew")
+
+AWAY_SECONDS = 30.0
+"""How long a model that could not be reached is not asked again."""
 
 _OF_A_QUESTION: tuple[Task, ...] = ("route", "judge", "answer")
 """Tasks that one question may take."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,7 +27,8 @@ from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
-from clew.models.llm.bounds import bound
+from clew.errors import ReplyError
+from clew.plugins.llm.ollama import MOST_BYTES, too_long
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -36,6 +37,35 @@ if TYPE_CHECKING:
     from clew.settings import LlmSettings
 
 _AS_JSON = "\n\nAnswer with one JSON object and nothing else, of this JSON Schema: "
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """The bytes of a response, as long as they keep to the size of a reply."""
+
+    def __init__(self, response: httpx2.Response) -> None:
+        stream = response.stream
+        assert isinstance(stream, httpx2.AsyncByteStream)
+        self._stream, self._name = stream, response.url.netloc.decode()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for piece in self._stream:
+            size += len(piece)
+            if size > MOST_BYTES:
+                raise too_long(self._name)
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+async def bound(response: httpx2.Response) -> None:
+    """Bound what is read of a response; a hook of clients that ask for nothing packed."""
+    if response.headers.get("content-encoding", "identity") != "identity":
+        # A few bytes could unpack to any number.
+        name = response.url.netloc.decode()
+        raise ReplyError(f"{name} answers packed, which was not asked for", "malformed")
+    response.stream = _Bounded(response)
 
 
 class Sent(NamedTuple):

@@ -16,7 +16,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import MissingExtraError, ModelError, ModelUnavailableError, ReplyError
-from clew.models.llm.ollama import FirstContact
+from clew.plugins.llm.ollama import FirstContact
 from clew.ports.models import Reply, ToolCall
 from clew.types.results import Usage
 
@@ -78,7 +78,7 @@ class Hosted:
 
     def _whole(self, request: Request) -> Reply:
         loop = self._started()
-        from clew.models.llm import pydantic_messages
+        from clew.plugins.llm import pydantic_messages
 
         began = time.monotonic()
         with self._errors(request):
@@ -92,7 +92,7 @@ class Hosted:
 
     def _pieces(self, request: Request) -> Iterator[str | Reply]:
         loop = self._started()
-        from clew.models.llm import pydantic_messages
+        from clew.plugins.llm import pydantic_messages
 
         began = time.monotonic()
         arrived: SimpleQueue[object] = SimpleQueue()
