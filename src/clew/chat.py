@@ -271,9 +271,7 @@ class Conversation:
 
 
 def _said(reply: Reply) -> Message:
-    return Message(
-        role="assistant", text=reply.text, calls=reply.calls, response_id=reply.response_id
-    )
+    return Message(role="assistant", text=reply.text, calls=reply.calls)
 
 
 def _difference(after: Usage, before: Usage) -> Usage:

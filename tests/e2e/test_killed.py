@@ -388,16 +388,6 @@ def test_a_job_is_gone_on_with_by_the_next_process(reindex_root: Path) -> None:
         assert (ended.status, ended.completed, ended.total) == ("completed", DOCUMENTS, DOCUMENTS)
 
 
-def test_a_job_and_a_command_share_the_work(reindex_root: Path) -> None:
-    old, new = contents(reindex_root), contents(reindex_root, "fresh")
-    with reindex_opened(reindex_root, "store") as engine:
-        job = make_jobs(engine.state.journal).submit("reindex", {}, description="")[0].id
-    with reindex_start(reindex_root, job) as server, reindex_start(reindex_root) as command:
-        assert (server.wait(), command.wait()) == (0, 0)
-    assert check_whole(reindex_root, old, new)
-    assert embedded(reindex_root) == len(new["chunks"])
-
-
 # --- Several real processes on one store: nothing is lost, and a killed one leaves it sound.
 
 
@@ -450,51 +440,6 @@ def test_two_writing_processes_lose_nothing_and_a_reader_sees_their_commits(tmp_
     assert (vienna.mentions, len(reader.relations([vienna.id]))) == (80, 80)
     assert reader.check().problems == ()
     reader.close()
-
-
-def test_a_process_killed_at_any_moment_leaves_a_sound_store_that_can_be_completed(
-    tmp_path: Path,
-) -> None:
-    killed, whole = tmp_path / "killed", tmp_path / "whole"
-    undisturbed = store_start(whole, "k", 40)
-    chance = random.Random(11)
-    for attempt in range(5):
-        writer = store_start(killed, "k", 100_000)
-        assert writer.stdout is not None
-        writer.stdout.readline()
-        time.sleep(chance.uniform(0, 0.15))
-        writer.kill()
-        output, _ = writer.communicate()
-        store = SqliteStore(killed)
-        assert store.check().problems == (), f"after kill {attempt}"
-        documents = len(store.documents())
-        assert documents >= min(1 + len(output.splitlines()), 40)
-        ids, _ = VectorMatrix(store, killed).search_vector(make_vector("q"), 100)
-        assert len(ids) == documents
-        store.close()
-    for last in (undisturbed, store_start(killed, "k", 40)):
-        _, errors = last.communicate()
-        assert (last.returncode, errors) == (0, "")
-    first, second = (SqliteStore(folder) for folder in (killed, whole))
-    assert _store_content(first) == _store_content(second)
-    first.close()
-    second.close()
-
-
-def _store_content(store: SqliteStore) -> object:
-    """All that a store holds, without ids and times of its own."""
-    names = {alias.entity_id: alias.key for alias in store.aliases()}
-    documents = {
-        d.source: (d.id, d.sha256, [c.text for c in store.document_chunks(d.id)])
-        for d in store.documents()
-    }
-    public = {c.id: c.public_id for c in store.chunks(store.chunk_ids().tolist())}
-    mentions = sorted((public[c], s, names[e], n) for c, s, e, n in store.mention_rows().tolist())
-    relations = sorted(
-        (public[r.chunk_id or 0], r.sentence, names[r.from_entity_id], names[r.to_entity_id])
-        for r in store.relations(list(names), limit=10_000)
-    )
-    return documents, mentions, relations
 
 
 def test_a_busy_store_waits_and_then_names_the_setting(tmp_path: Path) -> None:

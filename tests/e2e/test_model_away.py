@@ -11,8 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -21,10 +20,7 @@ from typing import Any
 
 import pytest
 
-from clew.models.llm.client import LanguageModelClient
-from clew.plugins.llm.ollama import Ollama, check_reachable
-from clew.ports.models import ask
-from clew.settings import load_settings
+from clew.plugins.llm.ollama import check_reachable
 from tests.e2e.conftest import Library, Run
 
 # --- A language model that is away costs a command one attempt, of less than a second.
@@ -269,7 +265,6 @@ def test_whoever_interrupts_does_not_wait_for_one_that_hangs(
 # early.
 
 
-ANSWERED = "Mara Lind lives in Tarnholm"
 STATEMENT = {"quotes": [{"passage": 1, "words": "Mara Lind"}], "statement": "Mara Lind lives."}
 
 
@@ -398,15 +393,6 @@ def test_it_is_loaded_once(
     assert length <= int(context)
 
 
-def test_a_longer_context_than_the_model_was_made_for_is_not_loaded(
-    ollama: Fake, copied: Path, in_process: Run
-) -> None:
-    ollama.length = 3000
-
-    assert in_process("ask", WHERE, "--store", copied).returncode == 0
-    assert ollama.loads == [("small", 3000)]
-
-
 @pytest.mark.parametrize("status", [404, 500, 503])
 def test_where_loading_fails_the_request_itself_says_so(
     status: int, ollama: Fake, copied: Path, in_process: Run
@@ -419,27 +405,6 @@ def test_where_loading_fails_the_request_itself_says_so(
     assert "out of memory" not in done.stderr + done.stdout
     assert "Mara Lind lives. [1]" in done.stdout
     assert sum(not body["messages"] for body in ollama.asked) == 1, "loading is not tried again"
-
-
-@pytest.mark.parametrize("name", ["ask", "chat"])
-def test_one_that_never_loads_is_waited_for_as_long_as_a_request(
-    name: str,
-    ollama: Fake,
-    copied: Path,
-    in_process: Run,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    ollama.load_seconds = 60
-    monkeypatch.setenv("CLEW_LLM__ANSWER__SECONDS", "1")
-    began = time.monotonic()
-
-    done = in_process(name, WHERE, "--store", copied)
-
-    assert done.returncode == 0, done.stderr
-    assert ANSWERED in done.stdout
-    assert (done.stdout + done.stderr).count("did not answer within 1 s") == 1
-    assert "Exception" not in done.stderr
-    assert time.monotonic() - began < 30
 
 
 def test_nothing_is_loaded_that_is_not_going_to_be_asked(
@@ -459,21 +424,3 @@ def test_nothing_is_loaded_that_is_not_going_to_be_asked(
     monkeypatch.setenv("CLEW_LLM__ROUTE__MODEL", "tiny")
     in_process("ask", WHERE, "--mode", "stepwise", "--store", copied)
     assert [bool(body["messages"]) for body in ollama.asked] == [True] * 3
-
-
-def test_of_several_at_a_time_the_longest_context_counts(ollama: Fake) -> None:
-    settings = load_settings(llm={"context_tokens": 50_000}).llm
-    with (
-        closing(LanguageModelClient(Ollama(settings), settings)) as model,
-        ThreadPoolExecutor(1) as pool,
-    ):
-        first = pool.submit(model.reply, ask("route", "Answer.", "slowly"))
-        while not ollama.asked:
-            time.sleep(0.01)
-        model.reply(ask("route", "Answer.", "word " * 3000))
-        ollama.ended.set()
-        first.result()
-        model.reply(ask("route", "Answer.", "Who else?"))
-
-    short, long, third = (body["options"]["num_ctx"] for body in ollama.asked)
-    assert short < long == third

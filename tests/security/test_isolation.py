@@ -36,7 +36,6 @@ from clew.indexing.inputs import (
 )
 from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.indexing.processes import (
-    Extract,
     InProcess,
     Prepare,
     Runner,
@@ -257,16 +256,6 @@ def test_a_document_whose_worker_is_killed_twice_is_refused(bench: Bench) -> Non
     assert bench.extractor.attempts("b.md") == 2
 
 
-def test_an_idle_worker_that_was_killed_is_replaced(bench: Bench) -> None:
-    engine = bench.open()
-    engine.add(GOOD, source="one")
-    os.kill(bench.extractor.processes("one")[0], signal.SIGKILL)
-    engine.add(f"{GOOD} Twice.", source="two")
-    first, second = bench.extractor.processes()
-    assert first != second
-    assert len(engine.documents.list()) == 2
-
-
 # --- who else uses the store
 
 
@@ -308,14 +297,6 @@ def test_closing_the_engine_ends_what_is_read(bench: Bench) -> None:
     assert not reading.is_alive()
     assert "the engine is closed" in str(failures[0])
     until(lambda: not any(map(is_running, bench.extractor.processes())))
-
-
-def test_closing_an_engine_leaves_no_worker(bench: Bench) -> None:
-    bench.open().index([bench.files])
-    (worker,) = set(bench.extractor.processes())
-    assert is_running(worker)
-    bench.close()
-    assert not is_running(worker)
 
 
 # --- jobs
@@ -417,14 +398,6 @@ def test_an_extractor_that_only_this_process_has_runs_here(
         engine.add(f"{GOOD} Twice.")
     assert set(extractor.processes()) == {os.getpid()}
     assert caplog.text.count("No module named 'only_here'") == 1
-
-
-def test_a_document_of_the_caller_comes_back_as_it_was_given(bench: Bench) -> None:
-    document = Document(source="given", text=GOOD, metadata={"year": 1999, "tags": ["a", None]})
-    engine = bench.open()
-    engine.add_documents([document])
-    (info,) = engine.documents.list()
-    assert info.metadata == document.metadata
 
 
 # --- What comes out of a worker is what this process would have made of the same input.
@@ -539,29 +512,6 @@ def test_files(pool: WorkerPool, tmp_path: Path, name: str, data: bytes) -> None
         check_same(pool, raw)
 
 
-def test_files_that_are_not_there(pool: WorkerPool, tmp_path: Path) -> None:
-    check_same(pool, FileInput(tmp_path / "none.md", ReadSettings()))
-
-
-@pytest.mark.parametrize("strategy", ["recursive", "semantic", "page", "code", "fixed"])
-def test_strategies(strategy: str) -> None:
-    chosen = SplitSettings(strategy=strategy, chunk_tokens=40, section_tokens=120)  # type: ignore[arg-type]
-    steps = replace(STEPS, split_settings=chosen)
-    request = Prepare(input=TextInput(source="t", text=STORY, media_type="text/markdown"))
-    pool = WorkerPool(steps, lambda: None)
-    try:
-        assert list(pool.run(request)) == list(InProcess(steps).run(request))
-    finally:
-        pool.close()
-
-
-def test_extraction_alone(pool: WorkerPool) -> None:
-    document = Document(source="d", text=STORY)
-    chunks = STEPS.prepare(document).split.chunks
-    request = Extract(document=document, chunks=chunks)
-    assert list(pool.run(request)) == list(InProcess(STEPS).run(request))
-
-
 def test_records_that_are_known_are_left_out(pool: WorkerPool, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(dict(files())["a.jsonl"])
@@ -651,9 +601,3 @@ def test_depth_does_not_multiply(name: str, data: bytes) -> None:
     (document,) = read_raw(raw).documents
     assert len(document.text) < 6 * len(data)
     assert document.text.count("x") == data.count(b"x")
-
-
-def test_a_file_that_is_no_archive_says_so() -> None:
-    raw = RawFile(source="a.docx", data=b"PK\x03\x04junk", settings=ReadSettings(), name="a.docx")
-    with pytest.raises(UnreadableError, match="not a ZIP archive"):
-        read_raw(raw)

@@ -218,19 +218,6 @@ def clew_report(out: str) -> dict[str, float]:
     return report
 
 
-def test_ctrl_c_ends_the_command_while_a_document_is_read(tmp_path: Path) -> None:
-    path = write_large(tmp_path)
-    with clew_command("index", path, "--store", tmp_path / "store") as process:
-        until(lambda: is_reading(process.pid))
-        workers = workers_of(process.pid)
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130
-    assert "Interrupted; the store is consistent." in err
-    assert "Traceback" not in err
-    until(lambda: not any(map(is_running, workers)))
-
-
 def test_a_search_starts_no_worker(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text(GOOD)
     with clew_command("index", tmp_path / "a.md", "--store", tmp_path / "store") as process:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import clew
-from clew.errors import InputError, ModelUnavailableError, NotFoundError, ReplyError, SettingsError
+from clew.errors import InputError, ModelUnavailableError, ReplyError, SettingsError
 from clew.indexing.validation import NO_TYPE, TOO_VAGUE, UNNAMED, UNQUOTED
 from clew.jobs.runner import JobRunner, make_runner
 from clew.library import Clew
@@ -35,7 +35,7 @@ from clew.testing.entries import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.testing.recorded import RecordedExtraction, RecordedLanguageModel
 from clew.tools.toolbox import TOOLS, Toolbox
-from clew.types import ChunkExtraction, Document, ExtractedRelation, Mention, NewEntity
+from clew.types import ChunkExtraction, Document, ExtractedRelation, Mention
 from clew.types.results import Usage
 
 # --- A language model adds facts to a store that was indexed without one, and nothing that it
@@ -148,53 +148,6 @@ def test_facts_are_kept_whose_words_stand_there_and_no_others(folder: Path) -> N
         assert store.maintenance.check().problems == ()
 
 
-def test_generated_facts_are_kept_whose_words_stand_there_and_no_others(tmp_path: Path) -> None:
-    """In each round a sound fact, and two whose quotation has a word more or another."""
-    chance, found = random.Random(7), {}
-    first, missed = set[tuple[str, str, str]](), set[tuple[str, str, str]]()
-    names = [f"{one} {last}" for one in ("Ada", "Bo", "Cy") for last in ("Ohm", "Pell", "Quist")]
-    with opened(tmp_path) as store:
-        for number in range(20):
-            head, tail, other = chance.sample(names, 3)
-            verb = chance.choice(["praised", "taught", "hired"])
-            text = f"In the year {number} {head} {verb} {tail} and met {other} in Vell."
-            store.add(text, source=str(number))
-            first.add((head, verb, tail))
-            missed.add((head, "met", other))
-            wrong = f"{head} never {verb} {tail}", f"{tail} {verb} {head} in Rome"
-            quotation = chance.choice([text, f"{head}  {verb.upper()} {tail}"])
-            found[text] = RecordedExtraction(
-                facts=[
-                    (head, verb, tail, quotation),
-                    *((head, f"un{verb}", tail, quote) for quote in wrong),
-                ],
-                missed=[
-                    (head, "met", other, f"met {other} in Vell"),
-                    *((head, f"un{verb}", other, quote) for quote in wrong),
-                ],
-            )
-    with opened(tmp_path, RecordedLanguageModel(found)) as store:
-        (report,) = store.enrich("extract")
-        assert facts(store) == first
-        assert (report.facts, report.dropped) == (20, {UNQUOTED: 40})
-        store.enriching.undo("extract")
-        (report,) = store.enrich("extract", gleaning=True)
-        assert facts(store) == first | missed
-        assert (report.facts, report.dropped) == (40, {UNQUOTED: 80})
-
-
-def test_a_second_run_has_nothing_to_do(folder: Path) -> None:
-    model = Watched(recorded())
-    with opened(folder, model) as store:
-        store.enrich("extract")
-        asked = len(model.asked)
-        (again,) = store.enrich("extract")
-        store.add("Bo Pell came to Vell.", source="new")
-        assert store.enriching.estimate("extract")["extract"].calls == 1
-
-    assert (again.done, again.requests, again.cached, len(model.asked)) == (0, 0, 0, asked)
-
-
 def test_it_is_taken_back_whole_and_made_again_for_nothing(folder: Path) -> None:
     model = Watched(recorded())
     with opened(folder, model) as store:
@@ -297,20 +250,6 @@ def test_a_dry_run_says_what_is_used(tmp_path: Path) -> None:
     assert said.documents == said.calls == rest.requests + 0 == 60 - part.requests
     assert said.input_tokens == pytest.approx(rest.usage.input_tokens, rel=0.15)
     assert said.output_tokens == pytest.approx(rest.usage.output_tokens, rel=0.15)
-
-
-def test_a_dry_run_counts_what_is_asked_twice_once(tmp_path: Path) -> None:
-    """Of passages that are the same, in the same document, one is asked about."""
-    text = "\n\n".join(["Ada Morn told the tale of the old mill to Tobias Fenn in Vell."] * 12)
-    found = {"entities": [{"name": "Ada Morn", "type": "person"}], "facts": []}
-    model = ScriptedLanguageModel([json.dumps(found)] * 99)
-    with opened(tmp_path, model, 16, concurrency=1, extract={"max_output_tokens": 80}) as store:
-        store.add(text, title="Tales")
-        said = store.enriching.estimate("extract")["extract"]
-        (done,) = store.enrich("extract")
-
-    assert 1 <= said.calls == done.requests < 12
-    assert said.cached == done.cached
 
 
 def test_a_model_that_is_away_changes_nothing_and_says_so_at_once(folder: Path) -> None:
@@ -436,19 +375,6 @@ def test_a_second_round_that_fails_costs_nothing_of_the_first(folder: Path, seco
     with opened(folder, Gleaning(second), gleaning=True) as store:
         (report,) = store.enrich("extract")
         assert (report.facts, len(facts(store)), report.failed) == (2, 2, ())
-
-
-def test_a_dry_run_counts_both_rounds(tmp_path: Path) -> None:
-    with opened(tmp_path, Gleaning()) as store:
-        for number in range(8):
-            store.add(f"{CLOCK} Round {number}.", source=f"clock {number}")
-        store.enrich("extract", documents=[store.documents.list()[0].id], gleaning=True)
-        assert store.enriching.estimate("extract")["extract"].calls == 7
-        said = store.enriching.estimate("extract", gleaning=True)["extract"]
-        (report,) = store.enrich("extract", gleaning=True)
-    assert said.calls == report.requests == 14
-    assert said.input_tokens == pytest.approx(report.usage.input_tokens, rel=0.15)
-    assert said.output_tokens == pytest.approx(report.usage.output_tokens, rel=0.15)
 
 
 def test_a_reply_of_ten_thousand_facts_does_not_flood_the_graph(tmp_path: Path) -> None:
@@ -588,22 +514,6 @@ def test_it_is_taken_back_and_all_that_hangs_on_passages_stays(contexts_folder: 
         assert store.maintenance.check().problems == ()
 
 
-def test_a_second_run_and_a_second_process_see_nothing_left(contexts_folder: Path) -> None:
-    model = Situating()
-    with (
-        contexts_opened(contexts_folder, model) as store,
-        contexts_opened(contexts_folder) as other,
-    ):
-        other.search("mill", strategy="vector")
-        store.enrich("context")
-        again = store.enrich("context")
-        hits = other.search("mill of Gouda", strategy="vector").hits
-        contexts = [chunk.context for chunk in other.documents.chunks("diary.md")]
-    assert (again[0].done, len(model.asked)) == (0, 3)
-    assert any(SITUATED in context for context in contexts)
-    assert hits
-
-
 def test_documents_come_first_and_are_the_same_for_all_their_passages(
     contexts_folder: Path,
 ) -> None:
@@ -709,15 +619,6 @@ def patient() -> Iterator[Patient]:
     model = Patient(20)
     yield model
     model.go_on.set()
-
-
-def test_a_dry_run_asks_nothing(jobs_folder: Path, patient: Patient) -> None:
-    with Desk(jobs_folder, patient) as desk:
-        said = desk.call(dry_run=True)
-    assert said["job"] == {}
-    (estimate,) = said["estimates"]
-    assert (estimate["kind"], estimate["calls"], estimate["documents"]) == ("extract", 40, 40)
-    assert patient.asked == []
 
 
 def test_a_job_that_is_cancelled_is_gone_on_with(jobs_folder: Path, patient: Patient) -> None:
@@ -827,23 +728,6 @@ def test_a_fact_that_both_state_is_as_sure_as_both_together(store: SqliteStore) 
     assert store.check().problems == ()
 
 
-def test_what_a_model_found_is_taken_back_whole(store: SqliteStore) -> None:
-    (chunk,) = chunk_ids_of(store, "a")
-    before, log = log_content(store), Enrichments(store.backend)
-    found = reading(("Anna", "met", "smith"), ("the smith", "greeted", "Anna"))
-    smith = NewEntity(name="the smith", entity_type="person")
-
-    assert log.record_extraction({chunk: found}, [smith]) == 1
-    assert log.record_extraction({chunk: found}, [smith]) == 0
-    assert log_content(store) != before
-    assert log.done("extract") == {chunk: ""}
-    log.undo_extraction([chunk])
-
-    assert log_content(store) == before
-    assert log.done("extract") == {}
-    assert store.check().problems == ()
-
-
 def test_what_an_assistant_said_since_stays(store: SqliteStore) -> None:
     (chunk,) = chunk_ids_of(store, "a")
     log, fact = Enrichments(store.backend), reading(("Anna", "met", "smith"))
@@ -866,12 +750,3 @@ def test_failures_are_remembered_with_their_passages(store: SqliteStore) -> None
     assert log.done("extract") == {first: "malformed", second: ""}
     store.delete([document.id for document in store.documents() if document.source == "a"])
     assert log.done("extract") == {second: ""}
-
-
-def test_a_passage_that_is_gone_is_refused(store: SqliteStore) -> None:
-    before = log_content(store)
-
-    with pytest.raises(NotFoundError):
-        Enrichments(store.backend).record_extraction({999: reading()})
-
-    assert log_content(store) == before

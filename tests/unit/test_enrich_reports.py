@@ -6,7 +6,7 @@ import json
 import random
 import re
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +22,6 @@ from clew.ports.graph import Described
 from clew.ports.models import LanguageModel, Reply, Request
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
-from clew.testing.recorded import RecordedDescription, RecordedLanguageModel
 from clew.types import Community, Description
 
 # --- A model writes reports on communities: what rests on nothing is dropped, all is taken
@@ -127,15 +126,6 @@ def test_each_number_has_its_source_wherever_a_report_is_shown(folder: Path) -> 
         assert {int(n) for n in re.findall(r"\[(\d+)\]", context.text)} <= numbers
 
 
-def test_a_number_in_a_text_is_no_citation_of_a_report(tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
-        for number, text in enumerate(CLOCKS):
-            store.add(text.replace(". ", " [1]. "), source=str(number))
-        said = [one.summary for one in store.graph.communities()]
-    assert "(1)" in "".join(said)
-    assert "[1]" not in "".join(said)
-
-
 def test_they_are_taken_back_and_only_what_changed_is_written_again(folder: Path) -> None:
     model = Writing()
     with opened(folder, model) as store:
@@ -153,18 +143,6 @@ def test_they_are_taken_back_and_only_what_changed_is_written_again(folder: Path
 
     assert 0 < again.requests < asked
     assert all("Gouda" in request.messages[0].text for request in model.asked[asked:])
-
-
-def test_a_report_that_rests_on_nothing_leaves_the_texts_own(folder: Path) -> None:
-    wrong = {"title": "T", "statements": [{"quote": "Nobody said so.", "text": "Nobody said so."}]}
-    with opened(folder, Writing(lambda _: wrong)) as store:
-        before = reports(store)
-        (report,) = store.enrich("reports")
-        assert reports(store) == before
-        assert len(store.enriching.failures("reports")) == len(report.failed) == len(before)
-        assert "no statement of the report has words that stand there" in report.failed[0].reason
-        assert store.enrich("reports")[0].requests == 0
-        assert store.enrich("reports", retry=True)[0].requests == len(before)
 
 
 def test_a_coarser_report_is_told_what_was_said_of_its_parts(folder: Path) -> None:
@@ -273,46 +251,6 @@ def test_each_statement_ends_with_the_passage_that_says_it(description_folder: P
         assert [report.requests for report in store.enrich(*KINDS)] == [0] * 4
 
 
-def test_recorded_statements_are_kept_whose_words_stand_there_and_no_others(
-    description_folder: Path,
-) -> None:
-    """Of each passage, and then of what was said of topics, one sound statement and another."""
-    described, sound, other = dict[str, RecordedDescription](), set[str](), set[str]()
-
-    def record(text: str) -> None:
-        said = f"{sentence(text).partition(' [')[0]}."
-        wrong = [
-            (f"{said} Nobody knew.", f"{said} Nobody knew."),
-            (said.replace(" ", " not ", 1), f"{said} But never."),
-            ("", f"So it was, {said}"),
-            (said, f"{said[:-1]}, said Napoleon."),
-            (said, f"{said[:-1]}, {len(described) + 9000} times."),
-        ][len(described) % 5]
-        described[text] = RecordedDescription(statements=[(said, said), wrong])
-        sound.add(said)
-        other.add(wrong[1])
-
-    with description_opened(description_folder) as store:
-        for info in store.documents.list():
-            for chunk in store.documents.chunks(info.id):
-                record(chunk.text)
-    with description_opened(description_folder, RecordedLanguageModel({}, described)) as store:
-        first = store.enrich(*KINDS)
-        for topic in store.state.communities.topics():
-            if topic.description and topic.description.text not in described:
-                record(topic.description.text)
-    with description_opened(description_folder, RecordedLanguageModel({}, described)) as store:
-        again = store.enrich("topics", retry=True)
-        said = [one.text for _, one in shown(store).values() if one]
-    stated = {part.strip() for text in said for part in re.split(r"\[\d+\]|\n", text)}
-
-    assert [report.failed for report in (*first, *again) if report.kind != "topics"] == [()] * 3
-    assert again[0].failed == ()
-    assert sound <= stated
-    assert not any(one in text for text in said for one in other)
-    assert all(report.dropped[UNSUPPORTED] >= report.done for report in (*first, *again))
-
-
 def test_a_long_document_is_summarised_by_its_parts(tmp_path: Path) -> None:
     model = Writing()
     limits = {"context_tokens": 1024, "summarise": {"max_output_tokens": 256}}
@@ -376,15 +314,6 @@ def test_what_is_said_of_a_document_goes_with_it(description_folder: Path) -> No
         rows = connection.execute("SELECT text, documents FROM descriptions").fetchall()
     assert rows
     assert not any("round 7" in text or "lighthouse" in text for text, _ in rows)
-
-
-def test_a_text_written_anew_drops_what_was_said_of_it(description_folder: Path) -> None:
-    with description_opened(description_folder, Writing()) as store:
-        store.enrich("documents", "entities")
-        store.add(text_of(8), source="log 0")
-        (info,) = (one for one in store.documents.list() if one.source == "log 0")
-        assert info.summary is None
-        assert store.enrich("documents")[0].done == 1
 
 
 def test_sentences_of_the_texts_stand_where_the_model_fails(description_folder: Path) -> None:
@@ -476,69 +405,6 @@ def test_a_description_by_hand_is_never_replaced(description_folder: Path) -> No
         assert found.content == hit.content == "A clock maker."
         store.enriching.undo("entities")
         assert store.entities.get("Ada Morn").content == "A clock maker."
-
-
-class Counting(Writing):
-    """Takes a token for four characters."""
-
-    def reply(self, request: Request) -> Reply:
-        reply = super().reply(request)
-        read = len(request.instructions) + sum(len(m.text) for m in request.messages)
-        usage = clew.ports.models.Usage(input_tokens=read // 4, output_tokens=len(reply.text) // 4)
-        return Reply(text=reply.text, finish="stop", model="m", usage=usage)
-
-    def stream(self, request: Request) -> Iterator[str | Reply]:
-        yield self.reply(request)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_dry_run_says_what_is_used(description_folder: Path, kind: Described) -> None:
-    """Judged by a first run, what a new half takes is within 15 % of what was said."""
-    model = Counting()
-    with description_opened(description_folder, model) as store:
-        store.enrich(kind)
-        for number in range(20, 24):
-            text = text_of(number)
-            for old, new in (("Ada", "Hal"), ("Tobias", "Ute"), ("Brida", "Piet")):
-                text = text.replace(old, new)
-            store.add(text, source=f"more {number}")
-        for number, text in enumerate(NOTES):
-            store.add(f"{text} So they say.", source=f"another note {number}")
-        store.state.update_communities()
-        said = store.enriching.estimate(kind)[kind]
-        (report,) = store.enrich(kind)
-    assert said.calls == report.requests > 0
-    assert said.input_tokens == pytest.approx(report.usage.input_tokens, rel=0.15)
-    assert said.output_tokens == pytest.approx(report.usage.output_tokens, rel=0.15)
-
-
-def malformed(number: int) -> Callable[[list[str]], object]:
-    shapes: list[object] = [
-        [], {}, None, "", {"title": 7, "statements": {}}, {"title": "x", "statements": [[]]},
-        {"title": "x", "statements": [{"quote": None, "text": "y"}]},
-    ]  # fmt: skip
-    return lambda _: shapes[number % len(shapes)]
-
-
-def test_malformed_replies_lose_nothing(description_folder: Path) -> None:
-    with description_opened(description_folder, Writing()) as store:
-        before = shown(store)
-    for number in range(7):
-        with description_opened(description_folder, Writing(malformed(number))) as store:
-            done = store.enrich(*KINDS, retry=True)
-            assert [report.done for report in done] == [0] * 4
-            for kind in KINDS:
-                store.enriching.undo(kind)
-            assert shown(store) == before
-
-
-def test_json_of_it_can_be_written(description_folder: Path) -> None:
-    from clew.cli.output import to_json
-
-    with description_opened(description_folder, Writing()) as store:
-        store.enrich(*KINDS)
-        entity = json.loads(to_json(store.entities.get("Ada Morn")))
-    assert entity["description"]["sources"][0].endswith("#0")
 
 
 def decided(verdict: str) -> Callable[[list[str]], object]:

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import BudgetError, ModelError, ModelUnavailableError, ReplyError
-from clew.models.llm.budget import Budget, estimate, prompt_text, statistics, usual_tokens
+from clew.models.llm.budget import Budget, estimate, statistics, usual_tokens
 from clew.models.llm.check import trials
 from clew.models.llm.client import LONGEST_WAIT, parse, with_retries
 from clew.ports.models import LoggedReply, Reply, Request, ToolCall, ToolDefinition
@@ -83,31 +83,6 @@ def test_one_call_serves_all_that_ask_the_same_at_the_same_time(store: SqliteSto
     assert (asking.budget.spent.requests, asking.budget.spent.cached) == (2, 3)
 
 
-def test_whoever_waited_for_a_reply_that_failed_asks_again(store: SqliteStore) -> None:
-    model = _Slow([ModelError("no"), ADA])
-    asking = client(model, store, concurrency=4)
-
-    def answer(_: int) -> str:
-        try:
-            return asking.reply(request(schema=Person)).text
-        except ModelError:
-            return ""
-
-    with ThreadPoolExecutor(3) as pool:
-        assert sorted(pool.map(answer, range(3))) == ["", ADA, ADA]
-    assert model.calls == 2
-
-
-def test_without_kept_replies_each_is_asked(store: SqliteStore) -> None:
-    model = _Slow({"Who?": "Ada"})
-    asking = client(model, store, concurrency=4, cache=False)
-    with ThreadPoolExecutor(3) as pool:
-        began = time.monotonic()
-        list(pool.map(lambda _: asking.reply(request()), range(3)))
-    assert model.calls == 3
-    assert time.monotonic() - began < 0.5  # none waited for another
-
-
 @pytest.mark.parametrize(
     "other",
     [
@@ -132,23 +107,6 @@ def test_another_request_is_asked_by_itself(store: SqliteStore, other: object) -
     assert model.calls == 2
 
 
-def test_another_model_is_asked_by_itself(store: SqliteStore) -> None:
-    model = ScriptedLanguageModel([ADA, ADA])
-    client(model, store).reply(request())
-
-    client(model, store, model="large").reply(request())
-
-    assert model.calls == 2
-
-
-def test_a_store_does_not_change_by_what_was_asked(store: SqliteStore) -> None:
-    before = store.generation()
-
-    client(ScriptedLanguageModel([ADA]), store).reply(request())
-
-    assert store.generation() == before
-
-
 def test_what_was_said_of_a_document_goes_with_it(store: SqliteStore) -> None:
     store.save(make_entry("diary", "Ada kept bees."))
     (document,) = store.documents()
@@ -160,13 +118,6 @@ def test_what_was_said_of_a_document_goes_with_it(store: SqliteStore) -> None:
     store.delete([document.id])
 
     assert [entry.subject for entry in Replies(store.backend).entries()] == ["of another"]
-
-
-def test_kept_replies_can_be_forgotten(store: SqliteStore) -> None:
-    client(ScriptedLanguageModel([ADA]), store).reply(request())
-    replies = Replies(store.backend)
-
-    assert (replies.clear(), replies.clear(), replies.entries()) == (1, 0, [])
 
 
 def test_a_failure_is_kept_with_its_reason_and_asked_again(store: SqliteStore) -> None:
@@ -315,10 +266,6 @@ def test_waits_double_with_a_jitter() -> None:
     assert len(set(waited)) == 5
 
 
-def test_the_provider_says_how_long_to_wait() -> None:
-    assert _tries([_busy(2.0), _busy(3.0)]) == ([2.0, 3.0], "done")
-
-
 @pytest.mark.parametrize(
     ("errors", "given"),
     [
@@ -398,15 +345,6 @@ def test_numbers_and_code_take_more_tokens_of_a_character_than_prose() -> None:
     assert usual_tokens(prose + code) == pytest.approx(usual_tokens(prose) + usual_tokens(code))
     assert rate("時計は町の広場に立っている。") > 2 * rate(prose)
     assert (usual_tokens(""), usual_tokens("  \t ")) == (0, 0)
-
-
-def test_a_first_estimate_is_of_all_requests_though_few_are_read() -> None:
-    prose, numbers = "The keeper wrote every ship down. " * 20, "17 04 2024 880 3.14 " * 20
-    asked = [request(text) for text in [prose, numbers] * 400]
-    told = estimate(asked, 0, [], 10)
-    true = sum(usual_tokens(prompt_text(one)) for one in asked)
-    assert told.input_tokens == pytest.approx(true, rel=0.1)
-    assert told.output_tokens == 8000
 
 
 def test_an_estimate_goes_by_what_was_asked_before(store: SqliteStore) -> None:
@@ -510,13 +448,6 @@ def test_a_server_that_cuts_prompts_is_found(context: int, ok: bool) -> None:
         assert "read 2,000 tokens of" in length.found
         assert "llm.context_tokens" in length.found
     assert found["extract"].ok
-
-
-def test_one_that_is_away_is_asked_once() -> None:
-    model = ScriptedLanguageModel([ModelUnavailableError("away")])
-
-    assert {trial.found for trial in trials(client(model))} == {"away"}
-    assert model.calls == 1
 
 
 def test_figures_are_those_of_the_requests() -> None:

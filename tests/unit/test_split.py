@@ -54,13 +54,6 @@ class WordPieces:
         return 1 if len(word) > 100 else sum(-(-len(p) // 4) for p in _WORD_PIECE.findall(word))
 
 
-class BorderPieces(WordPieces):
-    """Finds one more token wherever a sentence follows another."""
-
-    def count_tokens(self, text: str) -> int:
-        return super().count_tokens(text) + text.count(". ")
-
-
 def _direction(text: str) -> np.ndarray:
     digest = hashlib.sha256(text.encode("utf-8", "replace")).digest()
     vector = np.frombuffer(digest, dtype=np.uint8).astype(np.float64) - 127.5
@@ -210,19 +203,6 @@ def test_pieces_are_chunks_and_keep_key_and_metadata(
     assert uncovered(text, result.chunks) == ""
 
 
-def test_piece_that_fits_is_one_chunk() -> None:
-    text = "Ann: Hello there. How are you?\nBob: Fine."
-    at = text.index("Bob")
-    pieces = (Piece(start=0, end=at - 1, key="1"), Piece(start=at, end=len(text), key="2"))
-    document = Document(source="log", text=text, title="Chat", pieces=pieces)
-    result = split(document, SMALL, WordPieces())
-    assert [(c.key, c.text, c.context) for c in result.chunks] == [
-        ("1", "Ann: Hello there. How are you?", "Chat"),
-        ("2", "Bob: Fine.", "Chat"),
-    ]
-    assert len(result.sections) == 1
-
-
 def test_text_between_pieces_is_in_sections_only() -> None:
     text = "head [one] gap [two] tail"
     pieces = tuple(
@@ -248,16 +228,6 @@ def test_pieces_that_cannot_be(ranges: list[tuple[int, int]], match: str) -> Non
 
 
 # --- short and empty texts ---------------------------------------------------------------
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_short_document_costs_one_count(strategy: SplitStrategy) -> None:
-    tokens = WordPieces()
-    document = of("  A short text.\n", "Title")
-    result = split(document, SplitSettings(strategy=strategy), tokens)
-    assert len(tokens.counted) == 1
-    assert [(c.start, c.end, c.context) for c in result.chunks] == [(2, 15, "Title")]
-    assert [(s.start, s.end) for s in result.sections] == [(0, 16)]
 
 
 def test_blank_text_has_a_section_and_no_chunk() -> None:
@@ -314,19 +284,6 @@ def test_small_siblings_share_a_section_but_never_two_top_headings() -> None:
     assert sections[1].headings[0] == "B"
 
 
-def test_tiny_sections_under_different_top_headings_stay_apart() -> None:
-    text = "Preface.\n\n# A\n\na.\n\n# B\n\nb.\n\n## C\n\nc.\n\n" + sentences_of("Z", 9)
-    sections = split(of(text), SMALL, WordPieces()).sections
-    assert [s.headings for s in sections][:3] == [(), ("B",), ("B", "C")]
-    assert text[: sections[0].end] == text[: text.index("# B")]
-
-
-def test_heading_stays_with_its_text() -> None:
-    text = sentences_of("Before", 4) + "\n\n## Next\n\n" + sentences_of("After", 4)
-    for chunk in split(of(text), SMALL, WordPieces()).chunks:
-        assert not chunk.text.endswith("Next")
-
-
 def test_fence_and_table_are_kept_whole_where_they_fit() -> None:
     fence = "```\n# no heading\n\nx = 1\n```"
     table = "| a | b |\n|---|---|\n| 1 | 2 |"
@@ -352,32 +309,11 @@ def test_number_of_a_list_item_stays_with_it() -> None:
         assert not re.search(r"\d\.$", chunk.text)
 
 
-def test_text_without_sentences_is_cut_between_words() -> None:
-    text = " ".join(f"word{i}" for i in range(300))
-    chunks = split(of(text), SMALL, WordPieces()).chunks
-    words = set(text.split())
-    assert all(set(c.text.split()) <= words for c in chunks)
-    assert all(b.start < a.end for a, b in pairwise(chunks) if a.section == b.section)
-
-
-def test_word_that_fits_is_never_cut() -> None:
-    url = "https://example.org/" + "/".join(f"p{i}" for i in range(8))
-    text = " ".join(f"{url}-{i}" for i in range(20))
-    settings = SplitSettings(chunk_tokens=64, section_tokens=200)
-    for chunk in split(of(text), settings, WordPieces()).chunks:
-        assert set(chunk.text.split()) <= set(text.split())
-
-
 def test_blob_is_cut_hard_even_where_the_tokenizer_calls_it_one_token() -> None:
     blob = "QUJD" * 2500
     chunks = split(of(f"Before. {blob} After."), SMALL, WordPieces()).chunks
     assert max(len(c.text) for c in chunks) <= 12 * SMALL.chunk_tokens + 11
     assert uncovered(f"Before. {blob} After.", chunks) == ""
-
-
-def test_long_blank_run_ends_a_chunk() -> None:
-    text = "Before." + "\n" * 5000 + "After."
-    assert [c.text for c in split(of(text), SMALL, WordPieces()).chunks] == ["Before.", "After."]
 
 
 def test_real_tokenizer_agrees() -> None:
@@ -404,14 +340,6 @@ def test_unspaced_scripts_are_cut_at_sentences_in_code_points() -> None:
     chunks = split(of(text), SMALL, WordPieces()).chunks
     assert len(chunks) > 10
     assert all(c.text.startswith("𠮷") and c.text.endswith("。") for c in chunks)
-
-
-def test_tokenizer_that_counts_borders_has_the_last_word() -> None:
-    text = " ".join(f"Line {i} says so." for i in range(60))
-    settings = SplitSettings(chunk_tokens=40, section_tokens=200)
-    tokens = BorderPieces()
-    for chunk in split(of(text), settings, tokens).chunks:
-        assert tokens.count_tokens(chunk.text) <= 40
 
 
 # --- context -----------------------------------------------------------------------------
@@ -579,21 +507,6 @@ def test_braces_close_with_their_function_and_comments_open_it() -> None:
     assert texts[1].endswith("return b;\n}")
 
 
-def test_a_closing_brace_after_a_blank_line_stays_with_its_function() -> None:
-    call = "  call(first, second, third);\n"
-    chunks = chunks_of(f"function one() {{\n{call * 7}\n}}\n\n{call * 3}", "text/javascript")
-    assert not any(c.text.startswith("}") for c in chunks)
-
-
-def test_long_function_is_cut_at_lines() -> None:
-    body = "\n".join(f"    value_{i} = compute({i})" for i in range(60))
-    lines = set(map(str.strip, body.splitlines())) | {"def long():"}
-    chunks = chunks_of(f"def long():\n{body}\n", "text/x-python")
-    assert len(chunks) > 5
-    assert {line.strip() for c in chunks for line in c.text.splitlines()} == lines
-    assert all(c.context == "a.py › long" for c in chunks)
-
-
 def test_trail_ends_where_the_definition_does() -> None:
     found = code_outline(PYTHON)
     trails = dict(zip(found.trails, (PYTHON[s : s + 5] for s in found.starts), strict=True))
@@ -670,10 +583,6 @@ def test_hostile_code_keeps_every_visible_character(text: str) -> None:
     chunks = chunks_of(text, "text/x-python", tokens=200)
     kept = "".join("".join(chunk.text.split()) for chunk in chunks)
     assert kept == "".join(text.split())
-
-
-def test_code_without_a_name_is_one_chunk() -> None:
-    assert len(chunks_of("(" * 100_000, "text/x-python", tokens=200)) == 1
 
 
 # --- split outline
@@ -788,14 +697,6 @@ def test_spans_cover_all_within_the_limit(
         assert not any(units[i].strength >= Break.HEADING for i in range(c + 1, b + 1) if c < b)
 
 
-@given(weights=WEIGHTS, limit=st.integers(10, 40))
-def test_without_overlap_spans_are_a_partition(
-    weights: list[tuple[int, Break]], limit: int
-) -> None:
-    spans = pack(line_up(weights), limit)
-    assert all(b == c for (_, b), (c, _) in pairwise(spans))
-
-
 @given(weights=WEIGHTS, always=st.sampled_from(Break))
 def test_a_border_of_the_strength_asked_for_always_ends_a_span(
     weights: list[tuple[int, Break]], always: Break
@@ -831,19 +732,6 @@ def test_what_fits_has_the_last_word() -> None:
     assert pack(units[:1], 10, fits=lambda *_: False) == [(0, 1)]
 
 
-def test_overlap_gives_way_to_what_fits() -> None:
-    units = line_up([(w, Break.SENTENCE) for w in (3, 3, 3, 3, 3, 3, 12, 12)])
-    units[6] = Unit(6, 7, 12, Break.PARAGRAPH)
-    assert pack(units, 18, overlap=0.3) == [(0, 6), (4, 7), (7, 8)]
-    spans = pack(units, 18, overlap=0.3, fits=lambda first, last: last.end - first.start != 3)
-    assert spans == [(0, 6), (5, 7), (7, 8)]
-
-
-def test_a_unit_over_the_limit_makes_a_span_of_its_own() -> None:
-    units = line_up([(3, Break.SENTENCE), (30, Break.SENTENCE), (3, Break.SENTENCE)])
-    assert pack(units, 10, overlap=0.5) == [(0, 1), (1, 2), (2, 3)]
-
-
 # --- split semantic
 
 
@@ -874,13 +762,6 @@ def test_chunks_end_where_the_topic_turns() -> None:
     assert [c.text for c in chunks] == [about(topic, 5) for topic in TOPICS]
 
 
-def test_recursive_fills_chunks_across_topics() -> None:
-    text = " ".join(about(topic, 5) for topic in TOPICS)
-    settings = SplitSettings(chunk_tokens=64, section_tokens=400)
-    chunks = split(Document(source="s", text=text), settings, TopicWords()).chunks
-    assert len(chunks) == 2
-
-
 def units(text: str) -> list[Unit]:
     starts = [i for i in range(len(text)) if i == 0 or text[i - 1] == " "]
     return [Unit(s, s + text[s:].find("."), 1, Break.SENTENCE) for s in starts]
@@ -893,14 +774,3 @@ def test_even_text_and_few_sentences_have_no_turns() -> None:
     text = "cheese. " * 10
     found = mark_topics(units(text.strip()), text, TopicWords().embed_documents)
     assert all(unit.strength is Break.SENTENCE for unit in found)
-
-
-def test_headings_keep_their_strength() -> None:
-    text = " ".join([about("cheese", 3), "# Heading", about("rocket", 3)])
-    at = text.index("# Heading")
-    sentences = [Unit(i, i + 5, 1, Break.SENTENCE) for i in range(0, at - 5, 10)]
-    rest = [Unit(i, i + 5, 1, Break.SENTENCE) for i in range(at + 12, len(text) - 5, 10)]
-    marked = mark_topics(
-        [*sentences, Unit(at, at + 9, 2, Break.HEADING), *rest], text, TopicWords().embed_documents
-    )
-    assert [u.strength for u in marked if u.start == at] == [Break.HEADING]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
 from pydantic import ValidationError
@@ -362,18 +362,11 @@ def request_key(provider: str, request: Request) -> str:
         provider,
         [asked.model, asked.temperature, asked.max_output_tokens],
         request.instructions,
-        [_said(message) for message in request.messages],
+        [asdict(message) for message in request.messages],
         schema,
         [[tool.name, tool.description, dict(tool.parameters)] for tool in request.tools],
     ]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-
-
-def _said(message: Message) -> dict[str, Any]:
-    """What is said; where a provider keeps it makes no other request."""
-    said = asdict(message)
-    del said["response_id"]
-    return said
 
 
 def answered(key: str, request: Request, reply: Reply) -> LoggedReply:

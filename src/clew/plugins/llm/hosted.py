@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -30,10 +29,6 @@ _FINISHED: dict[str | None, FinishReason] = {
     "content_filter": "refused",
     "tool_call": "tool_calls",
 }
-
-
-class _ForgottenError(ModelError):
-    """The provider does not have the reply that the request follows."""
 
 
 class Hosted:
@@ -64,19 +59,6 @@ class Hosted:
 
     def reply(self, request: Request) -> Reply:
         """See `LanguageModel`."""
-        try:
-            return self._whole(request)
-        except _ForgottenError:
-            return self._whole(_with_all_told(request))
-
-    def stream(self, request: Request) -> Iterator[str | Reply]:
-        """See `LanguageModel`."""
-        try:
-            yield from self._pieces(request)
-        except _ForgottenError:
-            yield from self._pieces(_with_all_told(request))
-
-    def _whole(self, request: Request) -> Reply:
         loop = self._started()
         from clew.plugins.llm import pydantic_messages
 
@@ -90,7 +72,8 @@ class Hosted:
                 done.cancel()
         return self._reply(response, time.monotonic() - began)
 
-    def _pieces(self, request: Request) -> Iterator[str | Reply]:
+    def stream(self, request: Request) -> Iterator[str | Reply]:
+        """See `LanguageModel`."""
         loop = self._started()
         from clew.plugins.llm import pydantic_messages
 
@@ -162,8 +145,6 @@ class Hosted:
         except theirs.ModelServerError as error:
             raise self._busy(error) from error
         except theirs.ModelAPIError as error:
-            if isinstance(error.body, dict) and error.body.get("param") == "previous_response_id":
-                raise _ForgottenError(_short(error)) from error
             raise ModelError(f"{self.name} refused the request: {_short(error)}") from error
         # What is JSON of another shape fails wherever it is looked into.
         except (theirs.AgentRunError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -182,7 +163,6 @@ class Hosted:
             ),
             cost=None if self._settings.base_url else _cost(response),
             seconds=seconds,
-            response_id=response.provider_response_id or "",
             calls=tuple(
                 ToolCall(
                     id=call.tool_call_id, name=call.tool_name, arguments=call.args_as_json_str()
@@ -204,12 +184,6 @@ class Hosted:
             reached=True,
             retry_after=error.retry_after,
         )
-
-
-def _with_all_told(request: Request) -> Request:
-    """The same, which follows no reply that the provider keeps."""
-    told = tuple(replace(message, response_id="") for message in request.messages)
-    return replace(request, messages=told)
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:

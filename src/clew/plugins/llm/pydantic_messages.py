@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import httpx2
 from pydantic_ai.direct import model_request, model_request_stream
@@ -36,6 +36,11 @@ if TYPE_CHECKING:
     from clew.ports.models import Message, Request
     from clew.settings import LlmSettings
 
+_OF_PROVIDER = {
+    "openai": {"openai_store": False},
+    "anthropic": {"anthropic_cache_instructions": True, "anthropic_cache_messages": True},
+}
+"""OpenAI is to keep nothing; what Anthropic was sent before is cheap to send again."""
 _AS_JSON = "\n\nAnswer with one JSON object and nothing else, of this JSON Schema: "
 
 
@@ -95,15 +100,12 @@ def prepare(settings: LlmSettings, address: str, request: Request) -> Sent:
     # Models that think take no temperature; 0 is what is meant where nothing is said.
     if asked.temperature or settings.provider == "openai-compatible":
         common["temperature"] = asked.temperature
-    stored = settings.store and bool(request.tools)
-    before = _stored_before(request.messages) if stored else 0
-    known = request.messages[before - 1].response_id if before else ""
     named = {call.id: call.name for message in request.messages for call in message.calls}
     return Sent(
         client=client,
         model=model,
-        messages=_messages(_marked(settings, request.messages[before:]), instructions, named),
-        settings={**common, **_of_provider(settings, stored, known)},  # type: ignore[typeddict-item]
+        messages=_messages(_marked(settings, request.messages), instructions, named),
+        settings={**common, **_OF_PROVIDER.get(settings.provider, {})},  # type: ignore[typeddict-item]
         parameters=parameters,
     )
 
@@ -168,25 +170,6 @@ def _make_model(
         "openai-compatible", base_url=address, api_key=key, http_client=client
     )
     return OpenAIChatModel(name, provider=server)
-
-
-def _stored_before(messages: Sequence[Message]) -> int:
-    """How many of the first messages the provider keeps: up to the last reply that it knows."""
-    places = [place for place, message in enumerate(messages, 1) if message.response_id]
-    return max(places, default=0)
-
-
-def _of_provider(settings: LlmSettings, stored: bool, known: str) -> dict[str, Any]:
-    """OpenAI keeps what it is asked to; what Anthropic was sent before is cheap to send again.
-
-    `known` is the reply that the messages follow, where it is kept.
-    """
-    if settings.provider == "openai":
-        follows = {"openai_previous_response_id": known} if known else {}
-        return {"openai_store": stored, **follows}
-    if settings.provider == "anthropic":
-        return {"anthropic_cache_instructions": True, "anthropic_cache_messages": True}
-    return {}
 
 
 def _output(model: Model, request: Request) -> tuple[str, ModelRequestParameters]:
