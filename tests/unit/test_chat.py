@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,6 @@ from clew.ports.models import Message, Reply, ToolCall
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.text import words
-from clew.tools.toolbox import Toolbox
 from clew.types.results import Usage
 from tests.unit.test_ask import BORN, BUILT
 
@@ -200,15 +198,6 @@ def test_a_reply_cannot_ask_for_any_number_of_calls(talks: Start) -> None:
     assert len(talk.told(1)) == 50, "each call has its answer"
 
 
-def test_a_conversation_takes_no_more_than_it_may(talks: Start) -> None:
-    talk = talks(calls(("search", {"query": "a"})), "Never.")
-    turn = talk.store.chat(max_tokens_spent=10).say("Go on")
-
-    assert talk.model.calls == 1
-    assert any("of 10 tokens are spent" in note for note in turn.notes)
-    assert turn.usage.total == 15
-
-
 # --- what is kept
 
 
@@ -308,11 +297,6 @@ def test_the_earliest_turns_give_way(talks: Start) -> None:
     assert sent[-1].text.startswith("third")
     assert "first" not in "".join(message.text for message in sent)
     assert len(chat.messages) == 6, "all are kept"
-
-
-def test_no_reply_is_kept_for_others(talks: Start) -> None:
-    talk = talks("One.", "Two.")
-    assert [talk.store.chat().say("Hello").text for _ in range(2)] == ["One.", "Two."]
 
 
 # --- without a model
@@ -683,36 +667,3 @@ def test_two_calls_their_answers_and_the_answer(
     assert "<document tool=" not in first
     assert second.count("<document tool=") == 2
     assert "Ada Morn" in second
-
-
-@pytest.fixture
-def at_a_time(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many tools were being called as each was; each waits a moment for another."""
-    found: list[int] = []
-    under_way: set[object] = set()
-    two, call = threading.Event(), Toolbox.call
-
-    def noted(self: Toolbox, *given: Any, **named: Any) -> Any:  # noqa: ANN401 - as it is passed on
-        mark = object()
-        under_way.add(mark)
-        if len(under_way) == 2:
-            two.set()
-        two.wait(0.5)
-        found.append(len(under_way))
-        try:
-            return call(self, *given, **named)
-        finally:
-            under_way.discard(mark)
-
-    monkeypatch.setattr(Toolbox, "call", noted)
-    return found
-
-
-@pytest.mark.parametrize("provider", WIRES)
-def test_calls_of_one_reply_run_at_the_same_time_but_for_ollama(
-    talk: Callable[..., list[ChatTurn]], at_a_time: list[int], provider: str
-) -> None:
-    (turn,) = talk(provider, "Who built the clock?")
-
-    assert [call.arguments for call in turn.calls] == [{"query": q} for q in CALLS.values()]
-    assert max(at_a_time) == (1 if provider == "ollama" else 2)

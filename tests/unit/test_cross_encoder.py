@@ -173,15 +173,6 @@ def test_odd_texts_and_questions_have_scores(model: Path, text: str) -> None:
         assert ((scores > 0) & (scores < 1)).all()
 
 
-def test_a_model_that_reads_no_types(tmp_path: Path) -> None:
-    folder = write_model(tmp_path / "two", types=False)
-
-    scores = opened(folder).score(QUESTION, TEXTS)
-
-    logits = [numbers()[pair(QUESTION, text)[0], 0].sum() for text in TEXTS]
-    np.testing.assert_allclose(scores, expit(logits), atol=1e-5)
-
-
 # --- what cannot be ------------------------------------------------------------------------------
 
 
@@ -347,20 +338,6 @@ def test_an_incomplete_directory_says_what_it_lacks(tmp_path: Path) -> None:
         ModelError, match=r"incomplete: it lacks tokenizer\.json, onnx/model\.onnx or model\.onnx"
     ):
         locate_model(str(tmp_path / "mine"))
-
-
-@pytest.mark.parametrize("model", [BUNDLED_MODEL, f"sentence-transformers/{BUNDLED_MODEL}"])
-def test_the_package_is_found_without_importing_it(
-    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-
-    files = locate_model(model)
-
-    assert files.name == f"{BUNDLED_MODEL}/int8"
-    assert files.weights.name == "model.onnx"
-    assert not files.private
-    assert "clew_models" not in sys.modules
 
 
 @pytest.mark.parametrize("model", ["./nothing", "/nothing/here", "~/nothing", "a/b/c", "~nobody/x"])

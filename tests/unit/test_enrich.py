@@ -216,23 +216,11 @@ def test_no_names_among_capitals_is_a_suspicion(tmp_path: Path) -> None:
     assert report.done == 1
 
 
-def test_a_budget_stops_it_and_nothing_is_asked_twice(folder: Path) -> None:
-    model = Watched(recorded())
-    with opened(folder, model, concurrency=1) as store:
-        (first,) = store.enrich("extract", max_tokens=1)
-        assert "tokens are spent" in first.stopped
-        assert 0 < first.done < 3
-        (rest,) = store.enrich("extract")
-        assert first.done + rest.done == 3
-    prompts = [request.messages[0].text for request in model.asked]
-    assert len(prompts) == len(set(prompts)) == 3
-
-
 def test_a_dry_run_says_what_is_used(tmp_path: Path) -> None:
     """Judged by a part that was done, the rest takes what is said within 15 %."""
     chance, found = random.Random(3), {}
     words = "the old mill stood by a river where people came to trade and rest awhile".split()
-    for number in range(60):
+    for number in range(40):
         text = f"Ada Morn told tale {number}: {' '.join(chance.choices(words, k=60))}."
         found[text] = RecordedExtraction(
             entities=[("Ada Morn", "person")],
@@ -241,13 +229,13 @@ def test_a_dry_run_says_what_is_used(tmp_path: Path) -> None:
     with opened(tmp_path, chunk_tokens=150) as store:
         store.add_documents([Document(source=text[:30], text=text) for text in found])
     with opened(tmp_path, RecordedLanguageModel(found), 150) as store:
-        assert store.enriching.estimate("extract")["extract"].calls == 60
-        (part,) = store.enrich("extract", max_tokens=5_000)
+        assert store.enriching.estimate("extract")["extract"].calls == 40
+        (part,) = store.enrich("extract", max_tokens=4_000)
         said = store.enriching.estimate("extract")["extract"]
         (rest,) = store.enrich("extract")
 
     assert part.stopped
-    assert said.documents == said.calls == rest.requests + 0 == 60 - part.requests
+    assert said.documents == said.calls == rest.requests + 0 == 40 - part.requests
     assert said.input_tokens == pytest.approx(rest.usage.input_tokens, rel=0.15)
     assert said.output_tokens == pytest.approx(rest.usage.output_tokens, rel=0.15)
 
@@ -377,21 +365,21 @@ def test_a_second_round_that_fails_costs_nothing_of_the_first(folder: Path, seco
         assert (report.facts, len(facts(store)), report.failed) == (2, 2, ())
 
 
-def test_a_reply_of_ten_thousand_facts_does_not_flood_the_graph(tmp_path: Path) -> None:
+def test_a_reply_of_many_facts_does_not_flood_the_graph(tmp_path: Path) -> None:
     """A model that repeats itself, without an end or a measure."""
     quote = "Ada Morn built the great clock of Vell."
     said = {
-        "entities": [{"name": f"Ada {'x' * n}", "type": "person"} for n in range(10_000)],
+        "entities": [{"name": f"Ada {'x' * (n % 300)}{n}", "type": "person"} for n in range(1_000)],
         "facts": [
             {"head": "Ada Morn", "relation": f"built_{n}", "tail": "great clock", "quote": quote}
-            for n in range(10_000)
+            for n in range(1_000)
         ],
     }
     with opened(tmp_path, ScriptedLanguageModel([json.dumps(said)])) as store:
         store.add(CLOCK, source="clock")
         (report,) = store.enrich("extract")
         assert report.facts == len(facts(store)) == MOST_STATED
-        assert report.dropped[TOO_MANY] == 2 * (10_000 - MOST_STATED)
+        assert report.dropped[TOO_MANY] == 2 * (1_000 - MOST_STATED)
         assert store.maintenance.check().problems == ()
 
 
@@ -514,19 +502,6 @@ def test_it_is_taken_back_and_all_that_hangs_on_passages_stays(contexts_folder: 
         assert store.maintenance.check().problems == ()
 
 
-def test_documents_come_first_and_are_the_same_for_all_their_passages(
-    contexts_folder: Path,
-) -> None:
-    model = Situating()
-    with contexts_opened(contexts_folder, model) as store:
-        store.enrich("context")
-    first, second = (r.messages[0] for r in model.asked if "Diary" in r.messages[0].text)
-    assert 0 < first.shared == second.shared
-    assert first.text[: first.shared] == second.text[: second.shared]
-    assert "burnt down" in first.text[: first.shared]
-    assert first.text != second.text
-
-
 def test_a_name_that_the_document_lacks_is_no_context(contexts_folder: Path) -> None:
     with contexts_opened(
         contexts_folder, Situating("The mill of Gouda was built by Napoleon in 1799.")
@@ -537,16 +512,6 @@ def test_a_name_that_the_document_lacks_is_no_context(contexts_folder: Path) -> 
         assert "Napoleon, 1799" in report.failed[0].reason
         assert report.done == 0
         assert len(store.enriching.failures("context")) == 3
-
-
-def test_a_long_context_is_cut_at_a_sentence(contexts_folder: Path) -> None:
-    with contexts_opened(
-        contexts_folder, Situating(" ".join(["The mill was sold."] * 60))
-    ) as store:
-        store.enrich("context")
-        context = store.documents.chunks("diary.md")[0].context.splitlines()[-1]
-    assert 50 < len(context.split()) <= 100
-    assert context.endswith("sold.")
 
 
 @pytest.mark.parametrize("size", [90, 1_000, 5_003])
@@ -664,14 +629,6 @@ def test_what_failed_is_told_by_document(jobs_folder: Path) -> None:
     assert "1 of its passages failed (retry asks again); the first: malformed" in failed.error
 
 
-def test_a_model_that_is_away_fails_the_job(jobs_folder: Path) -> None:
-    away = ScriptedLanguageModel([ModelUnavailableError("the model is away")] * 99)
-    with Desk(jobs_folder, away) as desk:
-        job = desk.runner.wait(desk.call()["job"]["job_id"], 20)
-    assert job.status == "failed"
-    assert "the model is away" in job.error
-
-
 def test_a_budget_holds_over_all_groups_of_a_job(jobs_folder: Path) -> None:
     with Desk(jobs_folder, ScriptedLanguageModel([NOTHING] * 99)) as desk:
         job = desk.runner.wait(desk.call(max_tokens_spent=2_000)["job"]["job_id"], 20)
@@ -707,12 +664,6 @@ def reading(*facts: tuple[str, str, str]) -> ChunkExtraction:
             for h, t, o in facts
         ),
     )
-
-
-def log_content(store: Store) -> list[object]:
-    """All that the store says of names and relations."""
-    rows = [store.relations_by_id([int(i)])[0] for i in store.relation_rows().ids]
-    return [store.mention_rows().tolist(), store.aliases(), rows]
 
 
 def test_a_fact_that_both_state_is_as_sure_as_both_together(store: SqliteStore) -> None:

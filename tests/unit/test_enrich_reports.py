@@ -90,26 +90,6 @@ def reports(store: Clew) -> dict[int, Community]:
     return {one.id: one for one in store.state.communities.communities()}
 
 
-def test_statements_rest_on_words_of_passages(folder: Path) -> None:
-    with opened(folder, Writing()) as store:
-        before = reports(store)
-        (report,) = store.enrich("reports")
-        after = reports(store)
-
-        assert (report.done, report.failed) == (len(before), ())
-        for id_, one in after.items():
-            first, *relations = one.summary.splitlines()
-            assert first.endswith(" [1]")
-            assert "Napoleon" not in first
-            assert "flew" not in first
-            cited = store.store.chunks(one.sources)[0].text
-            assert sentence(first) == sentence(cited)
-            assert one.title == "Who built it"
-            assert relations == [x for x in before[id_].summary.splitlines() if x[:2] == "- "]
-        assert report.dropped == {UNSUPPORTED: 2 * len(before)}
-        assert store.maintenance.check().problems == ()
-
-
 def test_each_number_has_its_source_wherever_a_report_is_shown(folder: Path) -> None:
     with opened(folder, Writing()) as store:
         store.enrich("reports")
@@ -287,20 +267,6 @@ def test_parts_of_a_very_long_document_are_joined_step_by_step(
     assert info.summary.sources[0].endswith("#0")
 
 
-def test_only_what_changed_is_described_again(description_folder: Path) -> None:
-    model = Writing()
-    with description_opened(description_folder, model) as store:
-        store.enrich(*KINDS)
-        store.add(text_of(9), source="another log")
-        estimated = store.enriching.estimate("documents")["documents"]
-        model.asked.clear()
-        (documents,) = store.enrich("documents")
-
-        assert (estimated.calls, estimated.documents) == (1, 1)
-        assert [request.subject for request in model.asked] == ["document another log"]
-        assert documents.done == 1
-
-
 def test_what_is_said_of_a_document_goes_with_it(description_folder: Path) -> None:
     with description_opened(description_folder, Writing()) as store:
         store.add("The secret lighthouse burnt. Zed Orlo saw it.\n\n" + text_of(7), source="secret")
@@ -349,15 +315,12 @@ def hostile(texts: list[str]) -> object:
     """A sound statement among what no reader should see."""
     said = sentence(texts[0])
     return {
-        "title": "\x1b[2J\u202etower " + "tower " * 100_000,
+        "title": "\x1b[2J\u202etower " + "tower " * 2_000,
         "statements": [
             {"quote": said, "text": f"{said} [7]\x00\x1b[31m\u202e."},
-            {"quote": said, "text": f"{said} " + "clock " * 200_000},
-            {"quote": "clock " * 200_000, "text": said},
-            *(
-                {"quote": said, "text": f"the tower {'so ' * (n % 50)}stood."}
-                for n in range(10_000)
-            ),
+            {"quote": said, "text": f"{said} " + "clock " * 4_000},
+            {"quote": "clock " * 4_000, "text": said},
+            *({"quote": said, "text": f"the tower {'so ' * (n % 50)}stood."} for n in range(300)),
         ],
     }
 
@@ -457,15 +420,6 @@ def test_what_is_one_comes_first_and_what_is_not_last(pair: Path) -> None:
         assert found[-1].target == "Ada Keller"
         store.entities.merge("A. Keller", "Ada Keller")
         assert all(one.verdict == "yes" for one in store.entities.suggest())
-
-
-@pytest.mark.parametrize("verdict", ["", "perhaps", "Yes, since both are Kellers", "ja"])
-def test_neither_yes_nor_no_is_no_verdict(pair: Path, verdict: str) -> None:
-    with description_opened(pair, Writing(decided(verdict))) as store:
-        before = store.entities.suggest()
-        (report,) = store.enrich("links")
-        assert (report.done, len(report.failed)) == (0, len(before))
-        assert store.entities.suggest() == before
 
 
 def test_no_tenant_sees_what_another_one_asked(tmp_path: Path) -> None:

@@ -202,13 +202,6 @@ def test_the_document_that_always_ends_the_process_is_given_up(
     )
 
 
-def test_what_is_left_is_done_once_at_the_end(runner: JobRunner, kind: Scripted) -> None:
-    kind.at_end = lambda: kind.done.append("end")
-    job = submit(runner, *range(GROUP + 1), at_once=True)
-    assert (job.status, job.completed, job.total) == ("completed", GROUP + 1, GROUP + 1)
-    assert (kind.finished, kind.done[-1]) == (1, "end")
-
-
 def test_cancelling_stops_between_documents(runner: JobRunner, kind: Scripted) -> None:
     reached, go = threading.Event(), threading.Event()
 
@@ -253,14 +246,6 @@ def test_closing_waits_for_the_document_under_way_and_leaves_the_rest(
     assert ended(other, job).status == "completed"
     other.close()
     assert set(kind.done) == {"a", "b"}
-
-
-def test_a_document_longer_than_a_lease_stays_ours(jobs: SqliteJobs, kind: Scripted) -> None:
-    runner = JobRunner(jobs, {"read": kind}, JobSettings(concurrency=3), lease_seconds=0.15)
-    kind.act = lambda name: time.sleep(0.6)
-    job = ended(runner, submit(runner, "a"))
-    runner.close()
-    assert (job.status, kind.done) == ("completed", ["a"])
 
 
 def test_no_more_jobs_run_at_once_than_the_settings_say(jobs: SqliteJobs, kind: Scripted) -> None:

@@ -406,12 +406,6 @@ def embedder(tmp_path_factory: pytest.TempPathFactory) -> OnnxEmbedder:
     return OnnxEmbedder(EmbedSettings(cache=cache))
 
 
-def test_identity(embedder: OnnxEmbedder) -> None:
-    assert embedder.name == "all-MiniLM-L6-v2/int8"
-    assert embedder.dimension == 384
-    assert embedder.max_tokens == 256
-
-
 def test_similarities_are_close_to_the_published_ones(
     embedder: OnnxEmbedder,
 ) -> None:
@@ -427,14 +421,6 @@ def test_tokens_past_the_128_of_the_bundled_tokenizer_are_read(embedder: OnnxEmb
     filler = "word " * 150
 
     assert embedder.embed_query(filler) @ embedder.embed_query(filler + "volcano " * 50) < 0.9
-
-
-def test_tokens_past_the_limit_are_not_read(embedder: OnnxEmbedder) -> None:
-    filler = "word " * 254
-
-    np.testing.assert_allclose(
-        embedder.embed_query(filler), embedder.embed_query(filler + "volcano"), atol=1e-6
-    )
 
 
 @pytest.mark.parametrize("text", ["", "😀🎉", "word " * 10_000, "Где находится Эрмитаж?", "東京"])
@@ -470,13 +456,6 @@ class Short(HashEmbedder):
 LONG = " ".join(f"word{n}" for n in range(95))
 
 
-@pytest.mark.parametrize("text", [LONG, "x" * 900, f"{'y' * 300} end", f" {LONG}\n\n{LONG} "])
-def test_each_part_is_read_and_the_vector_has_unit_length(text: str) -> None:
-    made = LongTexts(Short(), 80).embed_documents(["before", text, "after"])
-    assert np.allclose(np.linalg.norm(made, axis=1), 1, atol=1e-5)
-    assert np.array_equal(made[[0, 2]], Short().embed_documents(["before", "after"]))
-
-
 def test_parts_hold_the_whole_text_in_order() -> None:
     parts = list(LongTexts(Short(), 80)._parts(LONG))
     assert "".join(part for part, _ in parts) == LONG
@@ -493,7 +472,7 @@ def test_the_mean_is_weighed_by_length() -> None:
 
 def test_a_passage_may_be_as_long_as_it_is_asked_for(tmp_path: Path) -> None:
     """By the model that ships, which reads 256 tokens."""
-    days = (f"On day {n} the keeper of the lighthouse saw {n % 7} ships." for n in range(300))
+    days = (f"On day {n} the keeper of the lighthouse saw {n % 7} ships." for n in range(120))
     text = " ".join(days)
     sizes = {}
     for tokens in (200, 800):

@@ -156,30 +156,6 @@ def test_the_outcome_is_that_of_indexing_afresh(
         assert found(engine, strategy)
 
 
-def test_an_empty_store_takes_another_model(library: Library) -> None:
-    engine = library.open()
-    engine.delete([engine.add("Ada Morn wrote.")])
-    other = library.open(embedder=Watched(128))
-    with pytest.raises(StoreMismatchError):
-        other.add("Piet Oss wrote.")
-    assert other.maintenance.reindex().changed == 0
-    assert other.add("Piet Oss wrote.")
-
-
-def test_the_tool_does_it_as_a_job(library: Library) -> None:
-    indexed(library)
-    engine = library.open(split=SMALLER)
-    status = engine.tools.call("reindex", {}).content
-    deadline = time.monotonic() + PATIENCE
-    while status["status"] in ("queued", "running") and time.monotonic() < deadline:
-        time.sleep(0.02)
-        status = engine.tools.call("query_job_status", {"job_id": status["job_id"]}).content
-    shown = [status[name] for name in ("status", "completed", "total", "progress")]
-    assert shown == ["completed", DOCUMENTS + 1, DOCUMENTS + 1, 1.0]
-    assert engine.maintenance.outdated() == []
-    assert not (engine.store.folder / ".reindex").exists()
-
-
 # --- others meanwhile
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from clew.errors import InputError
 from clew.indexing.splitting.code import code_outline, is_code
 from clew.indexing.splitting.outline import Break, Unit, headings, outline, tables
-from clew.indexing.splitting.split import context_of, mark_topics, pack, split
+from clew.indexing.splitting.split import context_of, pack, split
 from clew.models.onnx import OnnxEmbedder
 from clew.settings import EmbedSettings, SplitSettings, SplitStrategy
 from clew.types import Chunk, Document, Piece, Split
@@ -276,14 +276,6 @@ def test_headings_begin_sections_and_make_the_context() -> None:
         assert all(s == subject for s in re.findall(r"(\w+) number", chunk.text) if s != "Preface")
 
 
-def test_small_siblings_share_a_section_but_never_two_top_headings() -> None:
-    text = "# A\n\n## One\n\nx.\n\n## Two\n\ny.\n\n# B\n\n## Three\n\nz.\n" + sentences_of("Z", 9)
-    sections = split(of(text), SMALL, WordPieces()).sections
-    assert sections[0].headings == ("A",)
-    assert text[sections[0].start : sections[0].end] == text[: text.index("# B")]
-    assert sections[1].headings[0] == "B"
-
-
 def test_fence_and_table_are_kept_whole_where_they_fit() -> None:
     fence = "```\n# no heading\n\nx = 1\n```"
     table = "| a | b |\n|---|---|\n| 1 | 2 |"
@@ -301,12 +293,6 @@ def test_chunks_begin_at_sentences_and_overlap_by_whole_ones() -> None:
     assert all(c.text.startswith("Sentence") and c.text.endswith(".") for c in chunks)
     repeated = [text[b.start : a.end] for a, b in pairwise(chunks)]
     assert all(len(re.findall("Sentence", part)) == 1 for part in repeated)
-
-
-def test_number_of_a_list_item_stays_with_it() -> None:
-    text = "\n".join(f"{i}. Item number {i} says this. And then that." for i in range(1, 30))
-    for chunk in split(of(text), SMALL, WordPieces()).chunks:
-        assert not re.search(r"\d\.$", chunk.text)
 
 
 def test_blob_is_cut_hard_even_where_the_tokenizer_calls_it_one_token() -> None:
@@ -335,13 +321,6 @@ def test_visible_characters_are_not_cut(cluster: str) -> None:
         assert not chunk.text.endswith("\u200d")
 
 
-def test_unspaced_scripts_are_cut_at_sentences_in_code_points() -> None:
-    text = "𠮷野家で食べた。" * 40
-    chunks = split(of(text), SMALL, WordPieces()).chunks
-    assert len(chunks) > 10
-    assert all(c.text.startswith("𠮷") and c.text.endswith("。") for c in chunks)
-
-
 # --- context -----------------------------------------------------------------------------
 
 
@@ -353,15 +332,6 @@ def test_long_context_takes_at_most_a_quarter_and_keeps_title_and_last_heading()
     assert deep
     assert {c.context for c in deep} == {"Title › Inner"}
     assert all(tokens.count_tokens(c.context) <= 25 for c in chunks)
-
-
-def test_long_title_is_cut_between_words() -> None:
-    tokens = WordPieces(max_tokens=102)
-    title = "every word stays whole " * 20
-    (chunk,) = split(of("Text.", title), SplitSettings(), tokens).chunks
-    assert chunk.context == "every word stays whole " * 3 + "every word"
-    (chunk,) = split(of("Text.", "z" * 5000), SplitSettings(), tokens).chunks
-    assert 0 < len(chunk.context) <= 300
 
 
 # --- pages -------------------------------------------------------------------------------
@@ -395,13 +365,6 @@ def test_page_strategy_ends_chunks_at_pages_even_within_a_sentence() -> None:
     assert [c.text for c in chunks[:2]] == ["Short.", "Ends in the middle of"]
     for start in document.page_starts[1:]:
         assert not any(c.start < start < c.end for c in chunks)
-
-
-def test_short_paged_document_is_one_chunk_unless_pages_are_asked_for() -> None:
-    document = paged("One.", "Two.")
-    assert [c.page for c in split(document, SplitSettings(), WordPieces()).chunks] == [1]
-    by_page = split(document, SplitSettings(strategy="page"), WordPieces())
-    assert [(c.page, c.text) for c in by_page.chunks] == [(1, "One."), (2, "Two.")]
 
 
 # --- fixed -------------------------------------------------------------------------------
@@ -452,19 +415,6 @@ def last() -> None:
     return None
 '''
 
-JAVASCRIPT = """const limit = 3;
-// Adds one.
-export async function add(a) {
-  const b = a + 1;
-
-  return b;
-}
-/* Takes one. */
-function take(a) {
-  return a - 1;
-}
-"""
-
 
 class Words:
     max_tokens = 256
@@ -495,25 +445,6 @@ def test_context_names_the_enclosing_definitions() -> None:
     assert contexts["class Store:"] == "a.py › Store"
     delete = contexts["# Comment that belongs to delete."]
     assert delete == "a.py › Store › delete"
-
-
-def test_braces_close_with_their_function_and_comments_open_it() -> None:
-    texts = [c.text for c in chunks_of(JAVASCRIPT, "text/javascript", tokens=20)]
-    assert [text.splitlines()[0] for text in texts] == [
-        "const limit = 3;",
-        "// Adds one.",
-        "/* Takes one. */",
-    ]
-    assert texts[1].endswith("return b;\n}")
-
-
-def test_trail_ends_where_the_definition_does() -> None:
-    found = code_outline(PYTHON)
-    trails = dict(zip(found.trails, (PYTHON[s : s + 5] for s in found.starts), strict=True))
-    assert ("class Store", "def save(self, thing: str) -> None") in trails
-    assert trails["def last() -> None",] == "def l"
-    closed = code_outline("x = 1\n\ndef f():\n    return 1\n\n\nf()\n")
-    assert closed.trails == ((), ("def f()",), ())
 
 
 @pytest.mark.parametrize(
@@ -559,23 +490,10 @@ def test_media_types_of_code(media_type: str, expected: bool) -> None:
     assert is_code(media_type) == expected
 
 
-def test_code_strategy_and_media_type_agree() -> None:
-    by_type = chunks_of(PYTHON, "text/x-ruby")
-    settings = SplitSettings(strategy="code", chunk_tokens=16, section_tokens=60)
-    document = Document(source="s", text=PYTHON, title="a.py", media_type="text/plain")
-    assert split(document, settings, Words()).chunks == by_type
-
-
 def test_small_functions_are_chunks_of_their_own() -> None:
     text = "import os\n\ndef one():\n    return 1\n\ndef two():\n    return 2\n"
     chunks = chunks_of(text, "text/x-python", tokens=100)
     assert [chunk.context for chunk in chunks] == ["a.py", "a.py › one", "a.py › two"]
-
-
-def test_a_class_that_fits_is_one_chunk() -> None:
-    text = "class Box:\n    def one(self):\n        pass\n\n    def two(self):\n        pass\n"
-    (chunk,) = chunks_of(f"x = 1\n{text}", "text/x-python", tokens=100)[-1:]
-    assert (chunk.context, chunk.text) == ("a.py › Box", text.strip())
 
 
 @pytest.mark.parametrize("text", ["class A:\n" * 5000, "def f(:\n  )))\n" * 500, "x = '" * 3000])
@@ -760,17 +678,3 @@ def test_chunks_end_where_the_topic_turns() -> None:
     settings = SplitSettings(strategy="semantic", chunk_tokens=64, section_tokens=400)
     chunks = split(Document(source="s", text=text), settings, TopicWords()).chunks
     assert [c.text for c in chunks] == [about(topic, 5) for topic in TOPICS]
-
-
-def units(text: str) -> list[Unit]:
-    starts = [i for i in range(len(text)) if i == 0 or text[i - 1] == " "]
-    return [Unit(s, s + text[s:].find("."), 1, Break.SENTENCE) for s in starts]
-
-
-def test_even_text_and_few_sentences_have_no_turns() -> None:
-    for count in (0, 1, 3):
-        few = [Unit(i, i + 1, 1, Break.SENTENCE) for i in range(count)]
-        assert mark_topics(few, "abc", TopicWords().embed_documents) == few
-    text = "cheese. " * 10
-    found = mark_topics(units(text.strip()), text, TopicWords().embed_documents)
-    assert all(unit.strength is Break.SENTENCE for unit in found)

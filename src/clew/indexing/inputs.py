@@ -41,21 +41,17 @@ class Extension(Protocol):
     @property
     def fingerprint(self) -> str:
         """Changes where documents have to be indexed again; empty for nothing added."""
-        ...
 
     @property
     def readers(self) -> Mapping[str, Sequence[Reader]]:
         """As in `RawFile`."""
-        ...
 
     @property
     def structures(self) -> Sequence[Callable[[Document], Structure]]:
         """As `indexing.structure.READERS`."""
-        ...
 
     def normalised(self, extraction: Extraction) -> Extraction:
         """The extraction with relations in the direction and with the marks of their types."""
-        ...
 
 
 class NoExtension:

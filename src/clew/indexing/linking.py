@@ -68,50 +68,37 @@ class Linker:
     def links(self, extraction: Extraction) -> tuple[AliasEvidence, ...]:
         """The document's own aliases, then its new names that are spelled like a known one."""
         stated = [a for a in extraction.aliases if entity_key(a.alias) != entity_key(a.name)]
-        if not self._settings.fuzzy:
-            return tuple(stated)
         taken = {entity_key(a.alias) for a in stated}
-        return (*stated, *self._fuzzy(_names(extraction), taken))
+        names = {key: name for key, name in _names(extraction).items() if key not in taken}
+        return (*stated, *self._near(names, stored=False))
 
     def late_links(self, names: Mapping[str, str]) -> Iterator[AliasEvidence]:
         """Names that are stored, given with their types, and are spelled like another one.
 
         For those that came at the same time as the other: `links` ties a name as it comes.
         """
-        blocks = {
-            key: (block, name)
-            for name, entity_type in names.items()
-            if entity_type not in _SPELLED_EXACTLY and (block := block_of(key := entity_key(name)))
-        }
-        if not (self._settings.fuzzy and blocks):
-            return
-        wanted = list(dict.fromkeys(block for block, _ in blocks.values()))
-        found = self._store.link_candidates(list(blocks), wanted)
-        for key, (block, name) in blocks.items():
-            others = [other for other in found.names.get(block, ()) if other[0] != key]
-            near = _nearest(key, others, self._settings.fuzzy_threshold)
-            if near and key not in found.ruled:
-                yield _link(name, *near)
+        keys = {entity_key(n): n for n, kind in names.items() if kind not in _SPELLED_EXACTLY}
+        return self._near(keys, stored=True)
 
-    def _fuzzy(self, names: Mapping[str, str], taken: Collection[str]) -> Iterator[AliasEvidence]:
-        """Each new name against those known, then against the document's new names before it."""
+    def _near(self, names: Mapping[str, str], *, stored: bool) -> Iterator[AliasEvidence]:
+        """Each name, by key, against those known, then against the new names before it."""
         threshold = self._settings.fuzzy_threshold
-        blocks = {key: block for key in names if (block := block_of(key)) and key not in taken}
-        if not blocks:
+        blocks = {key: block for key in names if (block := block_of(key))}
+        if not (self._settings.fuzzy and blocks):
             return
         found = self._store.link_candidates(list(blocks), list(dict.fromkeys(blocks.values())))
         within: dict[str, list[tuple[str, str]]] = {}
         for key, block in blocks.items():
             # Names ruled by hand are left as they are.
-            if key in found.known or key in found.ruled:
+            if key in found.ruled or (key in found.known and not stored):
                 continue
-            name = names[key]
-            near = _nearest(key, found.names.get(block, ()), threshold)
+            others = [other for other in found.names.get(block, ()) if other[0] != key]
+            near = _nearest(key, others, threshold)
             near = near or _nearest(key, within.get(block, ()), threshold)
-            if near is None:
-                within.setdefault(block, []).append((key, name))
-                continue
-            yield _link(name, *near)
+            if near:
+                yield _link(names[key], *near)
+            elif not stored:
+                within.setdefault(block, []).append((key, names[key]))
 
 
 def _link(name: str, score: float, target: str) -> AliasEvidence:

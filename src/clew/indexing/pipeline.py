@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import ClewError, InputError, LimitError, UnreadableError
 from clew.indexing.inputs import DocumentInput, Extension, FileInput, Input, NoExtension
-from clew.indexing.linking import StoreTerms, without_names
+from clew.indexing.linking import Linker, StoreTerms, without_names
 from clew.indexing.processes import Contents, Extract, Prepare, Prepared, Runner
 from clew.indexing.reading.files import permitted_path
 from clew.text import text_digest
@@ -53,6 +53,7 @@ from clew.types import (
     StoredChunk,
     StoredSection,
     Vectors,
+    document_id,
 )
 from clew.types.values import file_source, source_path
 
@@ -196,26 +197,21 @@ class IndexingPipeline:
         counts.embedding_seconds += time.perf_counter() - started
         return vectors
 
-    def links(self, extraction: Extraction) -> tuple[AliasEvidence, ...]:
-        """Names of an extraction that mean one that the store knows, or each other."""
-        from clew.indexing.linking import Linker
-
-        return Linker(self.store, self.link_settings).links(extraction)
+    @property
+    def _linker(self) -> Linker:
+        return Linker(self.store, self.link_settings)
 
     def resolved(
         self, readings: Mapping[int, ChunkExtraction]
     ) -> tuple[dict[int, ChunkExtraction], tuple[AliasEvidence, ...]]:
         """What a model read in stored passages, in the terms of declared relations; its links."""
         found = self.extension.normalised(Extraction(chunks=tuple(readings.values())))
-        return dict(zip(readings, found.chunks, strict=True)), self.links(found)
+        return dict(zip(readings, found.chunks, strict=True)), self._linker.links(found)
 
     def settle(self, worker: int, writing: AbstractContextManager[object]) -> None:
         """Tie what workers saved at the same time, as if they had saved in turn."""
-        from clew.indexing.linking import Linker
-
-        linker = Linker(self.store, self.link_settings)
         while unsettled := self.store.unsettled(worker):
-            links = tuple(linker.late_links(unsettled.names))
+            links = tuple(self._linker.late_links(unsettled.names))
             with writing:
                 self.store.settle(unsettled, links)
 
@@ -224,7 +220,7 @@ class IndexingPipeline:
         terms = StoreTerms(self.store)
         found = terms.found(entry.document, entry.split.chunks, entry.extraction)
         found = without_names(found, self.store.pruned_names())
-        return replace(entry, extraction=found, links=self.links(found))
+        return replace(entry, extraction=found, links=self._linker.links(found))
 
     def save(self, item: Prepared, vectors: Vectors) -> None:
         """Link and store one document."""
@@ -497,8 +493,6 @@ class IncrementalIndexer:
         return True
 
     def _drop(self, sources: Iterable[str]) -> None:
-        from clew.types import document_id
-
         if ids := [document_id(source) for source in sorted(sources)]:
             self.pruned += self._store.delete(ids)
 
@@ -642,11 +636,11 @@ def extract_relations_again(
     left = Counter(id_ for ids in documents.values() for id_ in ids)
     facts: dict[int, set[tuple[int, str, int]]] = {id_: set() for id_ in entity_ids}
     among, added = frozenset(entity_ids), 0
-    for done, (document_id, mentioned) in enumerate(documents.items()):
+    for done, (document, mentioned) in enumerate(documents.items()):
         if not proceed(done, len(documents)):
             break
         try:
-            found = _relations_of(store, runner, document_id)
+            found = _relations_of(store, runner, document)
         except UnreadableError as error:
             logger.warning("%s", error)
             continue
@@ -661,14 +655,14 @@ def extract_relations_again(
     return RelationReport(found=counts, added=added)
 
 
-def _relations_of(store: Store, runner: Runner, document_id: str) -> list[FoundRelation]:
+def _relations_of(store: Store, runner: Runner, id_: str) -> list[FoundRelation]:
     """(chunk id, relation) of what a stored document states; none where it is gone by now."""
-    infos = store.documents(ids=[document_id])
-    chunks = store.document_chunks(document_id)
+    infos = store.documents(ids=[id_])
+    chunks = store.document_chunks(id_)
     if not infos or not chunks:
         return []
     # A stored document, split as it is stored and extracted again.
-    sections = store.document_sections(document_id)
+    sections = store.document_sections(id_)
     document = _document(infos[0], sections, chunks)
     ordinals = {section.id: section.ordinal for section in sections}
     parts = Split(
@@ -678,11 +672,10 @@ def _relations_of(store: Store, runner: Runner, document_id: str) -> list[FoundR
         ),
         chunks=tuple(_chunk(chunk, ordinals) for chunk in chunks),
     )
-    (extraction,) = runner.run(Extract(document=document, chunks=parts.chunks))
-    found = Prepared(document, parts, extraction)
+    (found,) = runner.run(Extract(input=DocumentInput(document), chunks=parts.chunks))
     return [
         (stored.id, relation)
-        for stored, chunk in zip(chunks, found.extraction.chunks, strict=True)
+        for stored, chunk in zip(chunks, found.chunks, strict=True)
         for relation in chunk.relations
     ]
 

@@ -48,7 +48,7 @@ from clew.request_end import go_on
 from clew.text import text_language
 
 if TYPE_CHECKING:
-    from clew.indexing.inputs import Input
+    from clew.indexing.inputs import DocumentInput, Input
     from clew.ports import Extractor
     from clew.settings import LimitSettings, SplitSettings
     from clew.types import Chunk, Document, Extraction, Skipped, Split, Vectors
@@ -130,18 +130,11 @@ class Request(Protocol[T_co]):
     """One unit of work: what is ended alone where it takes too much."""
 
     @property
-    def source(self) -> str:
-        """What errors name."""
-        ...
-
-    @property
-    def size(self) -> int:
-        """Bytes or characters to read; the time allowed grows with them."""
-        ...
+    def input(self) -> Input:
+        """What errors name, and by whose size the time allowed grows."""
 
     def run(self, steps: Steps) -> Generator[T_co, None, None]:
         """Do it; the same again gives the same."""
-        ...
 
 
 class Runner(Protocol):
@@ -156,11 +149,9 @@ class Runner(Protocol):
         what it raises ends the work. Raises `LimitError` where a limit is exceeded, and what the
         request raises.
         """
-        ...
 
     def close(self) -> None:
         """End what is being run."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -182,21 +173,11 @@ class Prepare:
     known: Mapping[str, str] = field(default_factory=dict)
     """Digests by source; documents that have them are left out."""
 
-    @property
-    def source(self) -> str:
-        """See `Request`."""
-        return self.input.source
-
-    @property
-    def size(self) -> int:
-        """See `Request`."""
-        return self.input.size
-
     def run(self, steps: Steps) -> Generator[Contents | Prepared, None, None]:
         """See `Request`."""
         found = self.input.read(steps.limits, steps.extension.readers)
         characters = sum(len(document.text) for document in found.documents)
-        check_limit(steps.limits, "characters", characters, self.source)
+        check_limit(steps.limits, "characters", characters, self.input.source)
         changed = [
             d for d in found.documents if not d.sha256 or self.known.get(d.source) != d.sha256
         ]
@@ -213,22 +194,12 @@ class Prepare:
 class Extract:
     """Extract the chunks of a document again. Gives one `Extraction`."""
 
-    document: Document
+    input: DocumentInput
     chunks: Sequence[Chunk]
-
-    @property
-    def source(self) -> str:
-        """See `Request`."""
-        return self.document.source
-
-    @property
-    def size(self) -> int:
-        """See `Request`."""
-        return len(self.document.text)
 
     def run(self, steps: Steps) -> Generator[Extraction, None, None]:
         """See `Request`."""
-        yield steps.extract(self.document, self.chunks)
+        yield steps.extract(self.input.document, self.chunks)
 
 
 class InProcess:
@@ -509,7 +480,7 @@ class WorkerPool:
             except WorkerEnded as ended:
                 if attempt == ATTEMPTS:
                     raise LimitError(
-                        request.source,
+                        request.input.source,
                         f"the process that read it ended {ATTEMPTS} times ({ended}); raise"
                         " limits.memory_megabytes or split the document",
                     ) from ended
@@ -667,8 +638,8 @@ class WorkerProcess:
         if not self._ready:
             self._start(request, steps, waiting)
         self._send(pickle.dumps(request, pickle.HIGHEST_PROTOCOL))
-        limits, source = steps.limits, request.source
-        left = limits.document_seconds + limits.seconds_per_megabyte * request.size / 1e6
+        limits, source = steps.limits, request.input.source
+        left = limits.document_seconds + limits.seconds_per_megabyte * request.input.size / 1e6
         allowed = left
         while True:
             started = time.monotonic()
@@ -686,7 +657,8 @@ class WorkerProcess:
             if kind == "item":
                 yield cast("T", value)
             elif kind == "embed":
-                self._embed(steps, cast("Sequence[str]", value))
+                vectors = steps.tokens.embed_documents(cast("Sequence[str]", value))
+                self._send(pickle.dumps(vectors, pickle.HIGHEST_PROTOCOL))
             else:
                 assert isinstance(value, tuple)
                 detail, worn = value
@@ -708,7 +680,7 @@ class WorkerProcess:
                 f"the process that reads documents did not start within {START_SECONDS:g} s; try"
                 " again when the machine has less to do"
             )
-        kind, value = self._receive(steps.limits, request.source)
+        kind, value = self._receive(steps.limits, request.input.source)
         if kind == "unusable":
             raise StepsUnusable(str(value))
         if kind == "error":
@@ -749,10 +721,6 @@ class WorkerProcess:
             self._connection.send_bytes(data)
         except OSError as error:
             raise WorkerEnded(self._status()) from error
-
-    def _embed(self, steps: Steps, texts: Sequence[str]) -> None:
-        vectors: Vectors = steps.tokens.embed_documents(texts)
-        self._send(pickle.dumps(vectors, pickle.HIGHEST_PROTOCOL))
 
     def _status(self) -> str:
         """How the process ended, in words."""

@@ -296,7 +296,6 @@ class Kind(Protocol):
 
     def plan(self, arguments: Mapping[str, Any]) -> Sequence[str]:
         """Names of the documents to do. Raises `InputError` where there are none."""
-        ...
 
     def run(
         self, arguments: Mapping[str, Any], names: Sequence[str], advance: Callable[[int], None]
@@ -306,14 +305,12 @@ class Kind(Protocol):
         Doing one again that was done must change nothing. Calls `advance` between two
         documents with how many are done; `advance` may raise `JobStopped`.
         """
-        ...
 
     def finish(self, arguments: Mapping[str, Any], go_on: Callable[[], None]) -> None:
         """Do what is left once every document is done; again where it was cut short.
 
         `go_on` is to be called now and then, and may raise `JobStopped`.
         """
-        ...
 
 
 class JobStopped(Exception):

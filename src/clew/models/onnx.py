@@ -62,12 +62,7 @@ class OnnxEmbedder:
     def __init__(self, settings: EmbedSettings) -> None:
         self._settings = settings
         self._cache = settings.cache or default_folder()
-        self._lock = threading.RLock()
-        # Loading the session takes seconds; the name and the tokens are to be had meanwhile.
         self._opening = threading.Lock()
-        self._model: tuple[ModelFiles, ModelConfig] | None = None
-        self._tokenizer: Tokenizer | None = None
-        self._session: InferenceSession | None = None
         self._count_part = cached(_KNOWN_WORDS)(lambda part: len(self._encode([part])[0]))
         self._count_word = cached(_KNOWN_WORDS)(self._count_parts)
 
@@ -90,13 +85,10 @@ class OnnxEmbedder:
         """Tokens of a text that the model reads, special tokens among them; the rest is cut."""
         return self._located[1].max_tokens
 
-    @property
+    @cached_property
     def tokenizer(self) -> Tokenizer:
         """The model's tokenizer, which neither cuts nor pads. Not to be changed."""
-        with self._lock:
-            if self._tokenizer is None:
-                self._tokenizer = load_tokenizer(self._located[0].tokenizer)
-            return self._tokenizer
+        return load_tokenizer(self._located[0].tokenizer)
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """(len(texts), dimension) float32, unit length, in the order given.
@@ -150,13 +142,10 @@ class OnnxEmbedder:
     def _counts_words(self) -> bool:
         return type(self.tokenizer.model).__name__ == "WordPiece"
 
-    @property
+    @cached_property
     def _located(self) -> tuple[ModelFiles, ModelConfig]:
-        with self._lock:
-            if self._model is None:
-                files = locate_model(self._settings.model, self._settings.cache)
-                self._model = files, read_model_config(files.folder, files.name)
-            return self._model
+        files = locate_model(self._settings.model, self._settings.cache)
+        return files, read_model_config(files.folder, files.name)
 
     def _encode(self, texts: Sequence[str]) -> list[Encoding]:
         """Without special tokens and whole."""
@@ -180,7 +169,8 @@ class OnnxEmbedder:
 
     def _run(self, tokens: Sequence[TokenIds]) -> Vectors:
         """(len(tokens), dimension); padded to the longest."""
-        session = self._load_session()
+        with self._opening:  # which takes seconds, and much memory: once
+            session = self._session
         inputs = {
             "input_ids": padded(tokens, self._located[1].pad_id),
             "attention_mask": padded([np.ones_like(text) for text in tokens], 0),
@@ -199,14 +189,12 @@ class OnnxEmbedder:
             )
         return vectors
 
-    def _load_session(self) -> InferenceSession:
-        with self._opening:
-            if self._session is None:
-                settings = self._settings
-                self._session = open_session(
-                    self._located[0].weights, settings.threads, _SETTING, settings.providers
-                )
-            return self._session
+    @cached_property
+    def _session(self) -> InferenceSession:
+        settings = self._settings
+        return open_session(
+            self._located[0].weights, settings.threads, _SETTING, settings.providers
+        )
 
 
 def _output_name(session: InferenceSession) -> str:

@@ -53,15 +53,12 @@ class Tokens(Protocol):
     @property
     def max_tokens(self) -> int:
         """Tokens of a text that the model reads, special tokens among them."""
-        ...
 
     def count_tokens(self, text: str) -> int:
         """Tokens of the text, special tokens not counted, nothing cut."""
-        ...
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """(len(texts), dimension) float32, unit length. Only the `semantic` strategy asks."""
-        ...
 
 
 def split(document: Document, settings: SplitSettings, tokens: Tokens) -> Split:
