@@ -355,7 +355,14 @@ def remember(
     """
     value = model.reply(remember_request(text, source)).value
     assert isinstance(value, StatedFacts)
-    stated = [fact for fact in value.facts if _stands(fact, text)]
+    # The message has the sentence, and the sentence both names.
+    stated = [
+        fact
+        for fact in value.facts
+        if find_words(fact.sentence, text) is not None
+        and find_words(fact.source, fact.sentence) is not None
+        and find_words(fact.target, fact.sentence) is not None
+    ]
     if not stated:
         return ()
     dated = {"date": now.isoformat(timespec="seconds"), "kind": "conversation"}
@@ -390,14 +397,6 @@ def remember_request(text: str, source: str) -> Request:
         messages=(Message(role="user", text=untrusted_block(text)),),
         schema=StatedFacts,
         subject=source,
-    )
-
-
-def _stands(fact: StatedFact, text: str) -> bool:
-    """Whether the message has the sentence, and the sentence both names."""
-    names = (fact.source, fact.target)
-    return find_words(fact.sentence, text) is not None and all(
-        find_words(name, fact.sentence) is not None for name in names
     )
 
 

@@ -25,11 +25,11 @@ from clew.testing.fakes import HashEmbedder
 from clew.wiring import make_jobs
 from tests.content import content
 
-# --- Indexing is killed at twenty random moments: the store is sound and can be completed.
+# --- Indexing is killed at a dozen random moments: the store is sound and can be completed.
 
 
-MOMENTS = 20
-DOCUMENTS = 120
+MOMENTS = 12
+DOCUMENTS = 60
 INDEX = """
 import sys, clew
 from clew.testing.fakes import HashEmbedder
@@ -65,7 +65,7 @@ def contents(root: Path, store: str = "store") -> dict[str, list[Any]]:
     return content(root / store / "default" / "clew.db")
 
 
-def test_killed_at_twenty_moments_then_completed(tmp_path: Path) -> None:
+def test_killed_at_a_dozen_moments_then_completed(tmp_path: Path) -> None:
     folder, undisturbed, killed = tmp_path / "letters", tmp_path / "whole", tmp_path / "killed"
     _write_corpus(folder)
     started = time.perf_counter()
@@ -74,7 +74,7 @@ def test_killed_at_twenty_moments_then_completed(tmp_path: Path) -> None:
     length = time.perf_counter() - started
     chance = random.Random(7)
     for _ in range(MOMENTS):
-        # Short runs: each of the twenty goes on where the one before was cut.
+        # Short runs: each of the dozen goes on where the one before was cut.
         with start(INDEX, killed, folder) as process:
             time.sleep(chance.uniform(0, length / 6))
             process.send_signal(signal.SIGKILL)
@@ -106,7 +106,7 @@ def test_two_processes_index_into_one_store(tmp_path: Path) -> None:
 # twice.
 
 
-JOBS_MOMENTS = 4
+JOBS_MOMENTS = 3
 JOBS_DOCUMENTS = 60
 # A lease of a moment: the next process need not wait for the dead one's.
 WORK = """
@@ -194,7 +194,7 @@ def test_several_processes_share_the_work_and_one_is_killed(tmp_path: Path, root
 # new.
 
 
-REINDEX_MOMENTS = 6
+REINDEX_MOMENTS = 4
 SPLIT = {"chunk_tokens": 20, "section_tokens": 40}
 # `how` is `reindex`, or the id of a job, whose lease is one of a moment.
 REINDEX_WORK = """
@@ -221,15 +221,7 @@ with clew.open(settings=settings, embedder=HashEmbedder(64)) as engine:
 @pytest.fixture
 def reindex_root(tmp_path: Path) -> Path:
     """Letters, indexed as they were once into `store`, and as they are to be into `fresh`."""
-    (tmp_path / "letters").mkdir()
-    people = ["Ada Morn", "Piet Oss", "Brida Kall", "Tobias Fenn", "Edda Rowe", "Muhammad Ali"]
-    for number in range(DOCUMENTS):
-        first, second = people[number % 6], people[(number * 5 + 1) % 6]
-        (tmp_path / "letters" / f"{number:03}.md").write_text(
-            f"# Letter {number}\n\n{first} was taught by {second}. In {1800 + number} they met at"
-            f" the Guild of Lisse (GOL), where {first} lived. Barges went up to Harrow Ford."
-            f"\n\n## Answer\n\n{second} wrote back from Delft."
-        )
+    _write_corpus(tmp_path / "letters")
     with reindex_opened(tmp_path, "store") as engine:
         engine.index([tmp_path / "letters"])
     with reindex_opened(tmp_path, "fresh", **SPLIT) as engine:
@@ -265,7 +257,7 @@ def check_whole(root: Path, old: dict[str, list[Any]], new: dict[str, list[Any]]
 def test_killed_at_every_stage_then_completed(reindex_root: Path) -> None:
     old, new, ready = contents(reindex_root), contents(reindex_root, "fresh"), 0
     last = DOCUMENTS - 1
-    stages = ["reindex 0", "reindex 20", "reindex 90", "switch 0", "switch 60", f"switch {last}"]
+    stages = ["reindex 0", "reindex 20", "reindex 45", "switch 0", "switch 30", f"switch {last}"]
     for stage in stages:
         with start(REINDEX_WORK, reindex_root, "reindex") as process:
             said = read_until(process, f"{stage} ")
@@ -315,7 +307,7 @@ def test_a_job_is_gone_on_with_by_the_next_process(reindex_root: Path) -> None:
     old, new = contents(reindex_root), contents(reindex_root, "fresh")
     with reindex_opened(reindex_root, "store") as engine:
         job = make_jobs(engine.state.journal).submit("reindex", {}, description="")[0].id
-    for stage in ("reindex 16", "reindex 64"):
+    for stage in ("reindex 16", "reindex 32"):
         with start(REINDEX_WORK, reindex_root, job) as process:
             read_until(process, stage)
             process.send_signal(signal.SIGKILL)

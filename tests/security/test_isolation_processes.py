@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from clew.testing.fakes import HashEmbedder
 from clew.wiring import make_jobs
 from tests.security import hostile
 from tests.security.hostile import Hostile
+from tests.security.test_isolation import is_running, until
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 60.0
@@ -34,6 +34,7 @@ import sys, pathlib, clew
 from clew.jobs.runner import make_runner
 from clew.testing.fakes import HashEmbedder
 from tests.security.hostile import Hostile
+from tests.security.test_isolation import is_running, until
 folder, seconds, *rest = sys.argv[1:]
 folder = pathlib.Path(folder)
 limits = {"document_seconds": float(seconds), "seconds_per_megabyte": 0}
@@ -81,21 +82,6 @@ def start(code: str, *arguments: object) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
-
-
-def until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.05)
-
-
-def is_running(process: int) -> bool:
-    try:
-        status = Path(f"/proc/{process}/stat").read_text("ascii")
-    except FileNotFoundError:
-        return False
-    return status.rpartition(")")[2].split()[0] != "Z"
 
 
 def workers_of(process: int) -> list[int]:

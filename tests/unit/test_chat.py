@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from anthropic.types import RawMessageStreamEvent
+from ollama import ChatResponse
+from openai.types.chat import ChatCompletionChunk
 from openai.types.responses import ResponseStreamEvent
 from pydantic import TypeAdapter
 from pytest_httpserver import HTTPServer
@@ -431,185 +433,23 @@ def test_what_cannot_be_said_is_refused_and_not_kept(talks: Start, text: str) ->
 CALLS = {"call_a": "clock of Vell", "call_b": "Ada Morn"}
 """Queries of the tool `search`, by the ids of the calls."""
 ANSWER = "It was Ada Morn."
-USAGE = {
-    "input_tokens": 12,
-    "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
-    "output_tokens": 5,
-    "output_tokens_details": {"reasoning_tokens": 0},
-    "total_tokens": 17,
+WIRES = {
+    "openai": ("/v1", "/v1/responses", ResponseStreamEvent),
+    "anthropic": ("", "/v1/messages", RawMessageStreamEvent),
+    "openai-compatible": ("/v1", "/v1/chat/completions", ChatCompletionChunk),
+    "ollama": ("", "/api/chat", ChatResponse),
 }
+"""Where each provider is asked, and the vendor's own type of what it sends."""
 
 
-def sse(events: Iterable[dict[str, Any]], types: TypeAdapter[Any]) -> str:
-    """Server-sent events, each held to the vendor's types."""
-    found = list(events)
-    for event in found:
-        types.validate_python(event)
-    return "".join(f"event: {e['type']}\ndata: {json.dumps(e)}\n\n" for e in found)
-
-
-# --- each provider's way to ask for two calls, then to answer
-
-
-def openai_events(number: int) -> Iterator[dict[str, Any]]:
-    """The Responses API."""
-    output: list[dict[str, Any]] = []
-    whole = {
-        "id": f"resp_{number}",
-        "object": "response",
-        "created_at": 1.0,
-        "model": "gpt-4o-mini",
-        "parallel_tool_calls": True,
-        "tool_choice": "auto",
-        "tools": [],
-    }
-    count = iter(range(100))
-    begun = {**whole, "status": "in_progress", "output": []}
-    yield {"type": "response.created", "sequence_number": next(count), "response": begun}
-    if number == 1:
-        for place, (id_, query) in enumerate(CALLS.items()):
-            arguments = json.dumps({"query": query})
-            item = {
-                "type": "function_call",
-                "id": f"fc_{place}",
-                "call_id": id_,
-                "name": "search",
-                "arguments": "",
-                "status": "in_progress",
-            }
-            about = {"output_index": place, "item_id": f"fc_{place}"}
-            yield {
-                "type": "response.output_item.added",
-                "sequence_number": next(count),
-                "output_index": place,
-                "item": item,
-            }
-            for part in (arguments[:5], arguments[5:]):
-                yield {
-                    "type": "response.function_call_arguments.delta",
-                    "sequence_number": next(count),
-                    "delta": part,
-                    **about,
-                }
-            output.append({**item, "arguments": arguments, "status": "completed"})
-            yield {
-                "type": "response.output_item.done",
-                "sequence_number": next(count),
-                "output_index": place,
-                "item": output[-1],
-            }
-    else:
-        item = {"type": "message", "id": "m1", "role": "assistant", "status": "in_progress"}
-        yield {
-            "type": "response.output_item.added",
-            "sequence_number": next(count),
-            "output_index": 0,
-            "item": {**item, "content": []},
-        }
-        for part in (ANSWER[:6], ANSWER[6:]):
-            yield {
-                "type": "response.output_text.delta",
-                "sequence_number": next(count),
-                "output_index": 0,
-                "content_index": 0,
-                "item_id": "m1",
-                "delta": part,
-                "logprobs": [],
-            }
-        said = {"type": "output_text", "text": ANSWER, "annotations": []}
-        output.append({**item, "status": "completed", "content": [said]})
-    done = {**whole, "status": "completed", "output": output, "usage": USAGE}
-    yield {"type": "response.completed", "sequence_number": next(count), "response": done}
-
-
-def anthropic_events(number: int) -> Iterator[dict[str, Any]]:
-    """Messages."""
-    usage = {"input_tokens": 12, "output_tokens": 1}
-    message: dict[str, Any] = {
-        "id": f"msg_{number}",
-        "type": "message",
-        "role": "assistant",
-        "model": "claude-haiku-4-5",
-        "content": [],
-        "stop_reason": None,
-        "stop_sequence": None,
-        "usage": usage,
-    }
-    yield {"type": "message_start", "message": message}
-    blocks: list[tuple[dict[str, Any], list[dict[str, Any]]]] = [
-        (
-            {"type": "tool_use", "id": id_, "name": "search", "input": {}},
-            [{"type": "input_json_delta", "partial_json": json.dumps({"query": query})}],
-        )
-        for id_, query in CALLS.items()
-    ]
-    if number > 1:
-        parts = (ANSWER[:6], ANSWER[6:])
-        deltas = [{"type": "text_delta", "text": part} for part in parts]
-        blocks = [({"type": "text", "text": ""}, deltas)]
-    for place, (block, deltas) in enumerate(blocks):
-        yield {"type": "content_block_start", "index": place, "content_block": block}
-        for delta in deltas:
-            yield {"type": "content_block_delta", "index": place, "delta": delta}
-        yield {"type": "content_block_stop", "index": place}
-    stop = {"stop_reason": "tool_use" if number == 1 else "end_turn", "stop_sequence": None}
-    yield {"type": "message_delta", "delta": stop, "usage": {"output_tokens": 5}}
-    yield {"type": "message_stop"}
-
-
-def compatible_events(number: int) -> str:
-    """Chat completions."""
-    whole = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "small"}
-    asked = [
-        {
-            "index": place,
-            "id": id_,
-            "type": "function",
-            "function": {"name": "search", "arguments": json.dumps({"query": query})},
-        }
-        for place, (id_, query) in enumerate(CALLS.items())
-    ]
-    deltas: list[dict[str, Any]] = [{"role": "assistant", "tool_calls": asked}]
-    if number > 1:
-        deltas = [{"role": "assistant", "content": part} for part in (ANSWER[:6], ANSWER[6:])]
-    ends = "tool_calls" if number == 1 else "stop"
-    choices: list[dict[str, Any]] = [
-        {"index": 0, "delta": delta, "finish_reason": None} for delta in deltas
-    ]
-    choices.append({"index": 0, "delta": {}, "finish_reason": ends})
-    lines = [f"data: {json.dumps({**whole, 'choices': [choice]})}\n\n" for choice in choices]
-    return "".join(lines) + "data: [DONE]\n\n"
-
-
-def ollama_lines(number: int) -> str:
-    """Its own interface."""
-    asked = [{"function": {"name": "search", "arguments": {"query": q}}} for q in CALLS.values()]
-    said: dict[str, Any] = {"content": ANSWER} if number > 1 else {"tool_calls": asked}
-    message: dict[str, Any] = {
-        "model": "small",
-        "message": {"role": "assistant", "content": "", **said},
-    }
-    end = {"done": True, "done_reason": "stop", "prompt_eval_count": 4000, "eval_count": 5}
-    return f"{json.dumps(message)}\n{json.dumps({**message, 'message': {}, **end})}\n"
-
-
-EVENTS = "text/event-stream"
-WIRES: dict[str, tuple[str, str, str, Callable[[int], str]]] = {
-    "openai": (
-        "/v1",
-        "/v1/responses",
-        EVENTS,
-        lambda number: sse(openai_events(number), TypeAdapter(ResponseStreamEvent)),
-    ),
-    "anthropic": (
-        "",
-        "/v1/messages",
-        EVENTS,
-        lambda number: sse(anthropic_events(number), TypeAdapter(RawMessageStreamEvent)),
-    ),
-    "openai-compatible": ("/v1", "/v1/chat/completions", EVENTS, compatible_events),
-    "ollama": ("", "/api/chat", "application/x-ndjson", ollama_lines),
-}
+def sent(provider: str, number: int) -> str:
+    """What a provider sends: two calls at first, then the answer, in files beside this one."""
+    text = (Path(__file__).parent / "wires" / f"{provider}.{min(number, 2)}.txt").read_text("utf-8")
+    lines = [line.removeprefix("data: ") for line in text.splitlines()]
+    for line in lines:
+        if line.startswith("{"):
+            TypeAdapter(WIRES[provider][2]).validate_json(line)
+    return text
 
 
 @pytest.fixture
@@ -628,11 +468,12 @@ def talk(
     monkeypatch.setenv("CLEW_LLM_API_KEY", "any")
 
     def start(provider: str, *said: str) -> list[ChatTurn]:
-        base, path, kind, write = WIRES[provider]
+        base, path, _ = WIRES[provider]
+        kind = "application/x-ndjson" if provider == "ollama" else "text/event-stream"
 
         def answer(asked: Asked) -> Response:
             bodies.append(asked.get_json())
-            return Response(write(len(bodies)), mimetype=kind)
+            return Response(sent(provider, len(bodies)), mimetype=kind)
 
         httpserver.expect_request("/api/show").respond_with_json({"model_info": {}})
         httpserver.expect_request(path).respond_with_handler(answer)

@@ -96,14 +96,16 @@ class Linker:
             near = _nearest(key, others, threshold)
             near = near or _nearest(key, within.get(block, ()), threshold)
             if near:
-                yield _link(names[key], *near)
+                score, name = near
+                yield AliasEvidence(
+                    alias=names[key],
+                    name=name,
+                    method="fuzzy",
+                    score=score,
+                    evidence=f"spelled like {name!r}",
+                )
             elif not stored:
                 within.setdefault(block, []).append((key, names[key]))
-
-
-def _link(name: str, score: float, target: str) -> AliasEvidence:
-    evidence = f"spelled like {target!r}"
-    return AliasEvidence(alias=name, name=target, method="fuzzy", score=score, evidence=evidence)
 
 
 def _nearest(
@@ -401,23 +403,22 @@ def without_names(extraction: Extraction, keys: Collection[str]) -> Extraction:
     pruned = set(keys) - {entity_key(name) for name, _ in extraction.about}
     return replace(
         extraction,
-        chunks=tuple(_without(chunk, pruned) for chunk in extraction.chunks),
+        chunks=tuple(
+            replace(
+                chunk,
+                mentions=tuple(one for one in chunk.mentions if entity_key(one.name) not in pruned),
+                relations=tuple(
+                    one
+                    for one in chunk.relations
+                    if pruned.isdisjoint((entity_key(one.head), entity_key(one.tail)))
+                ),
+            )
+            for chunk in extraction.chunks
+        ),
         aliases=tuple(
             one
             for one in extraction.aliases
             if pruned.isdisjoint((entity_key(one.alias), entity_key(one.name)))
-        ),
-    )
-
-
-def _without(chunk: ChunkExtraction, pruned: set[str]) -> ChunkExtraction:
-    return replace(
-        chunk,
-        mentions=tuple(one for one in chunk.mentions if entity_key(one.name) not in pruned),
-        relations=tuple(
-            one
-            for one in chunk.relations
-            if pruned.isdisjoint((entity_key(one.head), entity_key(one.tail)))
         ),
     )
 

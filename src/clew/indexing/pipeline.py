@@ -47,9 +47,7 @@ from clew.types import (
     IndexedDocument,
     IndexPreview,
     Piece,
-    Section,
     Skipped,
-    Split,
     StoredChunk,
     StoredSection,
     Vectors,
@@ -665,34 +663,27 @@ def _relations_of(store: Store, runner: Runner, id_: str) -> list[FoundRelation]
     sections = store.document_sections(id_)
     document = _document(infos[0], sections, chunks)
     ordinals = {section.id: section.ordinal for section in sections}
-    parts = Split(
-        sections=tuple(
-            Section(ordinal=one.ordinal, start=one.start, end=one.end, headings=one.headings)
-            for one in sections
-        ),
-        chunks=tuple(_chunk(chunk, ordinals) for chunk in chunks),
-    )
-    (found,) = runner.run(Extract(input=DocumentInput(document), chunks=parts.chunks))
+    parts = [
+        Chunk(
+            ordinal=stored.ordinal,
+            section=ordinals.get(stored.section_id, 0),
+            start=stored.start,
+            end=stored.end,
+            text=stored.text,
+            context=stored.context,
+            page=stored.page,
+            page_starts=stored.page_starts[1:],
+            key=stored.key,
+            metadata=stored.metadata,
+        )
+        for stored in chunks
+    ]
+    (found,) = runner.run(Extract(input=DocumentInput(document), chunks=parts))
     return [
         (stored.id, relation)
         for stored, chunk in zip(chunks, found.chunks, strict=True)
         for relation in chunk.relations
     ]
-
-
-def _chunk(stored: StoredChunk, ordinals: Mapping[int, int]) -> Chunk:
-    return Chunk(
-        ordinal=stored.ordinal,
-        section=ordinals.get(stored.section_id, 0),
-        start=stored.start,
-        end=stored.end,
-        text=stored.text,
-        context=stored.context,
-        page=stored.page,
-        page_starts=stored.page_starts[1:],
-        key=stored.key,
-        metadata=stored.metadata,
-    )
 
 
 # How much a namespace may hold: it is measured no oftener than what is left demands.

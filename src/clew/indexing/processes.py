@@ -37,9 +37,8 @@ from clew.errors import (
     WorkerError,
 )
 from clew.indexing.inputs import Extension, NoExtension
-from clew.indexing.markdown import MEDIA_TYPE, masked
 from clew.indexing.reading.formats.common import check_limit, over_limit
-from clew.indexing.splitting.code import is_code, without_code
+from clew.indexing.splitting.code import as_prose, is_code
 from clew.indexing.splitting.split import Tokens, split
 from clew.indexing.structure.enter import add_structure
 from clew.indexing.structure.readers import structure_of
@@ -100,7 +99,7 @@ class Steps:
 
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
         """What the chunks of a document name and state. Raises `LimitError`."""
-        found = self.extractor.extract(*without_code(*_as_shown(document, chunks)))
+        found = self.extractor.extract(*as_prose(document, chunks))
         structure = structure_of(document, self.extension.structures)
         found = self.extension.normalised(add_structure(found, structure, chunks))
         sentences = sum(len(chunk.sentences) for chunk in found.chunks)
@@ -108,15 +107,6 @@ class Steps:
         check_limit(self.limits, "sentences", sentences, document.source)
         check_limit(self.limits, "names", names, document.source)
         return found
-
-
-def _as_shown(document: Document, chunks: Sequence[Chunk]) -> tuple[Document, Sequence[Chunk]]:
-    """A document and its chunks with blanks for what no reader is shown; all places stay."""
-    if document.media_type != MEDIA_TYPE or (shown := masked(document.text)) is document.text:
-        return document, chunks
-    return replace(document, text=shown), [
-        replace(chunk, text=shown[chunk.start : chunk.end]) for chunk in chunks
-    ]
 
 
 # What can be asked of the steps that see text; a request can be sent to another process.

@@ -443,6 +443,12 @@ def make_runner(engine: Engine, *, lease_seconds: float = LEASE_SECONDS) -> JobR
     It begins with the first job that is submitted; call `start` to take over what other processes
     left.
     """
+
+    def forget_audits() -> None:
+        """Forget the entries of the audit log that are too old."""
+        kept = timedelta(days=engine.settings.serve.audit_days)
+        make_audit(engine.state.journal).forget(datetime.now(UTC) - kept)
+
     runner = JobRunner(
         make_jobs(engine.state.journal),
         {
@@ -453,16 +459,10 @@ def make_runner(engine: Engine, *, lease_seconds: float = LEASE_SECONDS) -> JobR
         engine.settings.jobs,
         lease_seconds=lease_seconds,
         most=engine.settings.quota.jobs,
-        upkeep=partial(_forget_audits, engine),
+        upkeep=forget_audits,
     )
     engine.state.before_close(runner.close)
     return runner
-
-
-def _forget_audits(engine: Engine) -> None:
-    """Forget the entries of the audit log that are too old."""
-    kept = timedelta(days=engine.settings.serve.audit_days)
-    make_audit(engine.state.journal).forget(datetime.now(UTC) - kept)
 
 
 # What a job of enriching does: a language model reads what is left, document by document.

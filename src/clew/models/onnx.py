@@ -178,7 +178,9 @@ class OnnxEmbedder:
         if any(given.name == "token_type_ids" for given in session.get_inputs()):
             inputs["token_type_ids"] = np.zeros_like(inputs["input_ids"])
         with onnxruntime_errors(f"cannot run the model {self.name!r}", _SETTING):
-            output = session.run([_output_name(session)], inputs)[0]
+            names = [output.name for output in session.get_outputs()]
+            chosen = next((name for name in _OUTPUTS if name in names), names[0])
+            output = session.run([chosen], inputs)[0]
         pooling = self._located[1].pooling
         vectors = unit_vectors(output, inputs["attention_mask"], pooling)
         if vectors.shape != (len(tokens), self.dimension):
@@ -195,12 +197,6 @@ class OnnxEmbedder:
         return open_session(
             self._located[0].weights, settings.threads, _SETTING, settings.providers
         )
-
-
-def _output_name(session: InferenceSession) -> str:
-    """The output that holds the texts' vectors, or else their tokens'."""
-    names = [output.name for output in session.get_outputs()]
-    return next((name for name in _OUTPUTS if name in names), names[0])
 
 
 def unit_vectors(output: NDArray[np.float32], mask: TokenIds, pooling: Pooling) -> Vectors:

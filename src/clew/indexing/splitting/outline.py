@@ -133,17 +133,14 @@ def outline(found: Iterable[Heading]) -> Outline:
 
 
 def _atx(text: str) -> list[Heading]:
-    if "#" not in text:
-        return []
-    return [
-        Heading(
-            start=match.start(),
-            end=match.end(),
-            level=len(match["marks"]),
-            title=_plain(_unclosed(match["title"].rstrip())),
-        )
-        for match in _ATX.finditer(text)
-    ]
+    found = []
+    for match in _ATX.finditer(text) if "#" in text else ():
+        # Without the marks that may close it; the `#` of a word stays.
+        whole, level = match["title"].rstrip(), len(match["marks"])
+        title = whole.rstrip("#")
+        title = _plain(title.rstrip() if title[-1:] in {"", " ", "\t"} else whole)
+        found.append(Heading(start=match.start(), end=match.end(), level=level, title=title))
+    return found
 
 
 def _underlined(text: str, media_type: str) -> list[Heading]:
@@ -162,12 +159,6 @@ def _underlined(text: str, media_type: str) -> list[Heading]:
         title = _plain(match["title"].rstrip())
         found.append(Heading(start=match.start(), end=match.end(), level=level, title=title))
     return found
-
-
-def _unclosed(title: str) -> str:
-    """A Markdown heading without the marks that may close it; the `#` of a word stays."""
-    open_title = title.rstrip("#")
-    return open_title.rstrip() if open_title[-1:] in {"", " ", "\t"} else title
 
 
 def _plain(title: str) -> str:
@@ -414,19 +405,14 @@ def _cut(text: str, start: int, end: int, between_words: Sequence[int]) -> int:
     if borders:
         return min(borders, key=lambda border: abs(border - middle))
     cut = middle
-    while cut < end and _continues(text, cut):
+    # A character that is drawn as one with the character before it stays with that.
+    while cut < end and (
+        unicodedata.category(text[cut]) in {"Mn", "Mc", "Me"}
+        or "\U0001f3fb" <= text[cut] <= "\U0001f3ff"
+        or _ZERO_WIDTH_JOINER in text[cut - 1 : cut + 1]
+    ):
         cut += 1
     return cut if cut < end else middle
-
-
-def _continues(text: str, offset: int) -> bool:
-    """Whether the character at `offset` is drawn as one with the character before it."""
-    character = text[offset]
-    return (
-        unicodedata.category(character) in {"Mn", "Mc", "Me"}
-        or "\U0001f3fb" <= character <= "\U0001f3ff"
-        or _ZERO_WIDTH_JOINER in (character, text[offset - 1])
-    )
 
 
 def _blocks(text: str, start: int, end: int) -> Iterator[tuple[int, int, bool]]:

@@ -156,7 +156,10 @@ def estimate(
         tokens = sum(entry.usage.total for entry in done if entry.cost is not None)
         price = sum(costs) / tokens if tokens else None
     else:
-        rate = _usual_rate(requests)
+        # By requests from all over, the same ones each time.
+        sampled = random.Random(0).sample(requests, min(_SAMPLED, len(requests)))
+        texts = [prompt_text(request) for request in sampled]
+        rate = sum(map(usual_tokens, texts)) / max(sum(map(len, texts)), 1)
     read = round(rate * sum(len(prompt_text(request)) for request in requests))
     written = round(reply * len(requests))
     return Estimate(
@@ -167,13 +170,6 @@ def estimate(
         output_tokens=written,
         cost=None if price is None else price * (read + written),
     )
-
-
-def _usual_rate(requests: Sequence[Request]) -> float:
-    """Tokens of a character, by requests from all over, the same ones each time."""
-    sampled = random.Random(0).sample(requests, min(_SAMPLED, len(requests)))
-    texts = [prompt_text(request) for request in sampled]
-    return sum(map(usual_tokens, texts)) / max(sum(map(len, texts)), 1)
 
 
 def total(found: Sequence[Estimate]) -> Estimate:

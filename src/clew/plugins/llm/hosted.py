@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -100,21 +101,18 @@ class Hosted:
             )
         with self._lock:
             if self._loop is None:
-                _check_installed()
-                self._check_reachable()
+                if find_spec("pydantic_ai") is None:
+                    raise MissingExtraError("a hosted language model", "llm")
+                try:
+                    self._contact.check()
+                except OSError as error:
+                    raise self._away(error) from error
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(
                     target=_run, args=(self._loop,), name="clew-llm", daemon=True
                 )
                 self._thread.start()
             return self._loop
-
-    def _check_reachable(self) -> None:
-        """Raise `ModelUnavailableError` where nobody answers at the address itself."""
-        try:
-            self._contact.check()
-        except OSError as error:
-            raise self._away(error) from error
 
     def _away(self, error: object) -> ModelUnavailableError:
         return ModelUnavailableError(
@@ -201,13 +199,6 @@ async def _end_all() -> None:
     for task in under_way:
         task.cancel()
     await asyncio.gather(*under_way, return_exceptions=True)
-
-
-def _check_installed() -> None:
-    from importlib.util import find_spec
-
-    if find_spec("pydantic_ai") is None:
-        raise MissingExtraError("a hosted language model", "llm")
 
 
 def _bound_passed(error: BaseException) -> ReplyError | None:

@@ -262,7 +262,9 @@ class Ollama:
             )
         said = f"{self.name} answered {status}: {_short(body)}"
         if status in _BUSY:
-            return ModelUnavailableError(said, reached=True, retry_after=_retry_after(response))
+            after = response.headers.get("retry-after", "")
+            wait = float(after) if after.isdecimal() else None
+            return ModelUnavailableError(said, reached=True, retry_after=wait)
         return ModelError(said)
 
 
@@ -287,11 +289,6 @@ def _broken(name: str, error: object) -> ModelUnavailableError:
 
 def _too_slow(name: str, seconds: float) -> ModelUnavailableError:
     return ModelUnavailableError(f"{name} did not answer within {seconds:g} s", reached=True)
-
-
-def _retry_after(response: httpx2.Response) -> float | None:
-    value = response.headers.get("retry-after", "")
-    return float(value) if value.isdecimal() else None
 
 
 def _short(value: object) -> str:

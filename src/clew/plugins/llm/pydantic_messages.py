@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -104,7 +103,7 @@ def prepare(settings: LlmSettings, address: str, request: Request) -> Sent:
     return Sent(
         client=client,
         model=model,
-        messages=_messages(_marked(settings, request.messages), instructions, named),
+        messages=_messages(settings, request.messages, instructions, named),
         settings={**common, **_OF_PROVIDER.get(settings.provider, {})},  # type: ignore[typeddict-item]
         parameters=parameters,
     )
@@ -198,45 +197,34 @@ def _output(model: Model, request: Request) -> tuple[str, ModelRequestParameters
 
 
 def _messages(
-    messages: Sequence[Message], instructions: str, named: Mapping[str, str]
+    settings: LlmSettings, messages: Sequence[Message], instructions: str, named: Mapping[str, str]
 ) -> list[ModelMessage]:
     """`named` are the tools called, by the ids of the calls."""
     found: list[ModelMessage] = []
     for role, group in groupby(messages, key=lambda message: message.role):
         if role == "tool":
             # The answers to calls of one reply belong together.
-            parts = [_returned(message, named) for message in group]
+            parts = [
+                ToolReturnPart(
+                    tool_name=named.get(message.answers, ""),
+                    content=message.text,
+                    tool_call_id=message.answers,
+                )
+                for message in group
+            ]
             found.append(ModelRequest(parts=parts, instructions=instructions))
         else:
-            found += [_message(message, instructions) for message in group]
+            found += [_message(settings, message, instructions) for message in group]
     return found
 
 
-def _marked(settings: LlmSettings, messages: Sequence[Message]) -> Sequence[Message]:
-    """What only Anthropic has to be told; others keep prompts by themselves, or not at all."""
-    if settings.provider == "anthropic":
-        return messages
-    return [replace(message, shared=0) for message in messages]
-
-
-def _content(message: Message) -> str | list[str | CachePoint]:
-    """The text, with a mark behind what is to be kept."""
-    if not message.shared:
-        return message.text
-    return [message.text[: message.shared], CachePoint(), message.text[message.shared :]]
-
-
-def _returned(message: Message, named: Mapping[str, str]) -> ToolReturnPart:
-    return ToolReturnPart(
-        tool_name=named.get(message.answers, ""),
-        content=message.text,
-        tool_call_id=message.answers,
-    )
-
-
-def _message(message: Message, instructions: str) -> ModelMessage:
+def _message(settings: LlmSettings, message: Message, instructions: str) -> ModelMessage:
     if message.role == "user":
-        return ModelRequest(parts=[UserPromptPart(_content(message))], instructions=instructions)
+        content: str | list[str | CachePoint] = message.text
+        # Others keep prompts by themselves, or not at all.
+        if settings.provider == "anthropic" and message.shared:
+            content = [message.text[: message.shared], CachePoint(), message.text[message.shared :]]
+        return ModelRequest(parts=[UserPromptPart(content)], instructions=instructions)
     calls = [
         ToolCallPart(tool_name=call.name, args=call.arguments, tool_call_id=call.id)
         for call in message.calls
