@@ -110,7 +110,7 @@ def is_running(process: int) -> bool:
     return status.rpartition(")")[2].split()[0] != "Z"
 
 
-def until(condition: Callable[[], bool]) -> None:
+def until(condition: Callable[[], object]) -> None:
     deadline = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"

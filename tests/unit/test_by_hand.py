@@ -504,19 +504,6 @@ def test_what_is_taken_back_leaves_no_trace(undo_engine: Clew, change: str) -> N
     assert picture(undo_engine) == before
 
 
-def test_what_no_text_states_any_more_is_told(undo_engine: Clew) -> None:
-    relation = stated(undo_engine)
-    undo_engine.tools.call("delete_relation", {"relation_id": relation.id, "confirm": True})
-    entry = undo_engine.maintenance.audit(limit=1)[0].id
-    undo_engine.add("Another text altogether.", source="mill")
-
-    told = undo_engine.tools.call("undo_change", {"entry_id": entry})
-
-    assert told.is_error
-    assert "state the relation by hand" in told.text
-    assert "no change 99999" in undo_engine.tools.call("undo_change", {"entry_id": 99999}).text
-
-
 def test_whoever_may_not_do_it_may_not_undo_it(undo_engine: Clew) -> None:
     tool, arguments = CHANGES["rename"](undo_engine)
     undo_engine.tools.call(tool, arguments)
@@ -652,16 +639,6 @@ def pairs(*names: tuple[str, str]) -> set[tuple[str, str]]:
 )
 def test_what_may_be_one(names: list[tuple[str, str]], expected: set[tuple[str, str]]) -> None:
     assert pairs(*names) == expected
-
-
-def test_one_candidate_is_surer_than_two() -> None:
-    (alone,) = suggest_merges(known(("Ada Keller", "person"), ("A. Keller", "person")), {})
-    both = suggest_merges(
-        known(("Ada Keller", "person"), ("Ann Keller", "person"), ("A. Keller", "person")), {}
-    )
-
-    assert {s.target for s in both} == {"Ada Keller", "Ann Keller"}
-    assert all(0 < s.confidence < alone.confidence <= 1 and s.reason for s in both)
 
 
 @pytest.fixture

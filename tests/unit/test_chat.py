@@ -433,7 +433,7 @@ def test_what_cannot_be_said_is_refused_and_not_kept(talks: Start, text: str) ->
 CALLS = {"call_a": "clock of Vell", "call_b": "Ada Morn"}
 """Queries of the tool `search`, by the ids of the calls."""
 ANSWER = "It was Ada Morn."
-WIRES = {
+WIRES: dict[str, tuple[str, str, Any]] = {
     "openai": ("/v1", "/v1/responses", ResponseStreamEvent),
     "anthropic": ("", "/v1/messages", RawMessageStreamEvent),
     "openai-compatible": ("/v1", "/v1/chat/completions", ChatCompletionChunk),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import numpy as np
 import pytest
 
 import clew
-from clew.errors import InputError, ModelUnavailableError, ReplyError, SettingsError
+from clew.errors import InputError, ReplyError, SettingsError
 from clew.indexing.validation import NO_TYPE, TOO_VAGUE, UNNAMED, UNQUOTED
 from clew.jobs.runner import JobRunner, make_runner
 from clew.library import Clew
@@ -35,7 +34,7 @@ from clew.testing.entries import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.testing.recorded import RecordedExtraction, RecordedLanguageModel
 from clew.tools.toolbox import TOOLS, Toolbox
-from clew.types import ChunkExtraction, Document, ExtractedRelation, Mention
+from clew.types import ChunkExtraction, ExtractedRelation, Mention
 from clew.types.results import Usage
 
 # --- A language model adds facts to a store that was indexed without one, and nothing that it
@@ -214,42 +213,6 @@ def test_no_names_among_capitals_is_a_suspicion(tmp_path: Path) -> None:
     (failed,) = report.failed
     assert "suspicious: no names were found, though 5 words" in failed.reason
     assert report.done == 1
-
-
-def test_a_dry_run_says_what_is_used(tmp_path: Path) -> None:
-    """Judged by a part that was done, the rest takes what is said within 15 %."""
-    chance, found = random.Random(3), {}
-    words = "the old mill stood by a river where people came to trade and rest awhile".split()
-    for number in range(40):
-        text = f"Ada Morn told tale {number}: {' '.join(chance.choices(words, k=60))}."
-        found[text] = RecordedExtraction(
-            entities=[("Ada Morn", "person")],
-            facts=[("Ada Morn", "told", "tale", text)] * chance.randint(1, 3),
-        )
-    with opened(tmp_path, chunk_tokens=150) as store:
-        store.add_documents([Document(source=text[:30], text=text) for text in found])
-    with opened(tmp_path, RecordedLanguageModel(found), 150) as store:
-        assert store.enriching.estimate("extract")["extract"].calls == 40
-        (part,) = store.enrich("extract", max_tokens=4_000)
-        said = store.enriching.estimate("extract")["extract"]
-        (rest,) = store.enrich("extract")
-
-    assert part.stopped
-    assert said.documents == said.calls == rest.requests + 0 == 40 - part.requests
-    assert said.input_tokens == pytest.approx(rest.usage.input_tokens, rel=0.15)
-    assert said.output_tokens == pytest.approx(rest.usage.output_tokens, rel=0.15)
-
-
-def test_a_model_that_is_away_changes_nothing_and_says_so_at_once(folder: Path) -> None:
-    away = ScriptedLanguageModel([ModelUnavailableError("the model is away")] * 99)
-    with opened(folder, away) as store:
-        before, began = content(store), time.monotonic()
-        (report,) = store.enrich("extract")
-        seconds = time.monotonic() - began
-        assert content(store) == before
-    assert "the model is away" in report.stopped
-    assert (report.done, report.failed) == (0, ())
-    assert seconds < 1
 
 
 def test_without_a_model_it_says_what_to_set(folder: Path) -> None:

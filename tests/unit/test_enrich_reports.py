@@ -125,21 +125,6 @@ def test_they_are_taken_back_and_only_what_changed_is_written_again(folder: Path
     assert all("Gouda" in request.messages[0].text for request in model.asked[asked:])
 
 
-def test_a_coarser_report_is_told_what_was_said_of_its_parts(folder: Path) -> None:
-    model = Writing()
-    with opened(folder, model) as store:
-        store.enrich("reports")
-        found = reports(store)
-        parents = {one.parent for one in found.values() if one.parent in found}
-        subjects = [request.subject for request in model.asked]
-        for parent in parents:
-            place = subjects.index(
-                next(s for s in subjects if s.startswith(f"community {parent}:"))
-            )
-            parts = [one for one in found.values() if one.parent == parent]
-            assert all(one.summary in model.asked[place].messages[0].text for one in parts)
-
-
 # --- A model summarises documents, describes entities and names topics: what rests on nothing
 # is dropped, sentences of the texts stand where it fails, and all is taken back.
 

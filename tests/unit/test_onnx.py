@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -331,21 +331,11 @@ def test_a_provider_that_is_not_there(opened: Open) -> None:
 
 def test_threads_share_one_embedder(opened: Open) -> None:
     embedder = opened()
-    vectors: list[Array] = []
-
-    def embed() -> None:
-        vectors.append(embedder.embed_documents(TEXTS))
-
-    threads = [threading.Thread(target=embed) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(embedder.embed_documents, [TEXTS] * 4))
 
     expected = np.stack([reference(text) for text in TEXTS])
-    assert len(vectors) == 4
-    for found in vectors:
-        np.testing.assert_allclose(found, expected, atol=1e-5)
+    np.testing.assert_allclose(found, [expected] * 4, atol=1e-5)
 
 
 # --- identity ----------------------------------------------------------------------------------

@@ -432,13 +432,6 @@ def chunks_of(text: str, media_type: str, tokens: int = 16) -> tuple[Chunk, ...]
     return split(document, settings, Words()).chunks
 
 
-def test_functions_and_classes_begin_chunks() -> None:
-    first_lines = [c.text.splitlines()[0].strip() for c in chunks_of(PYTHON, "text/x-python")]
-    assert {"@cache", "class Store:", "# Comment that belongs to delete."} <= set(first_lines)
-    assert "def first(a: int) -> int:" not in first_lines
-    assert "def delete(self, thing: str) -> None:" not in first_lines
-
-
 def test_context_names_the_enclosing_definitions() -> None:
     chunks = chunks_of(PYTHON, "text/x-python")
     contexts = {c.text.splitlines()[0].strip(): c.context for c in chunks}

@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
 
@@ -36,10 +35,10 @@ from clew.stores.communities import Descriptions
 from clew.stores.extractions import Enrichments
 from clew.types import Description, EnrichmentReport, MergeSuggestion, Skipped
 from clew.wiring import make_language_model, make_replies
-from clew.workers import Workers
+from clew.workers import workers
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
+    from multiprocessing.pool import AsyncResult
 
     from clew.models.llm.budget import Estimate
     from clew.models.llm.client import LanguageModelClient
@@ -137,12 +136,13 @@ class Run(Generic[W, Out]):
     """One run of a task over its works."""
 
     def __init__(
-        self, task: EnrichmentTask[W, Out], workers: int, advance: Callable[[int], None]
+        self, task: EnrichmentTask[W, Out], count: int, advance: Callable[[int], None]
     ) -> None:
-        """`advance` is told how many works are stored; it may raise to end the run."""
-        self._task = task
-        self._workers = workers
-        self._advance = advance
+        """`count` works are done at a time; `advance` is told how many are stored.
+
+        It may raise to end the run.
+        """
+        self._task, self._count, self._advance = task, count, advance
         self._unstored: list[Out] = []
         self._done = self._failures = 0
 
@@ -152,23 +152,21 @@ class Run(Generic[W, Out]):
         Raises `BudgetError` where a limit is reached, `ModelUnavailableError` where the model is
         away, and the error of the last work where none succeeds.
         """
-        under_way: deque[tuple[W, Future[Out]]] = deque()
-        with Workers(self._workers, "clew-enrich") as pool:
-            try:
+        under_way: deque[tuple[W, AsyncResult[Out]]] = deque()
+        try:
+            with workers(self._count) as pool:
                 for work in works:
-                    under_way.append((work, pool.submit(partial(self._task.ask, work))))
-                    if len(under_way) >= 2 * self._workers:
+                    under_way.append((work, pool.apply_async(self._task.ask, (work,))))
+                    if len(under_way) >= 2 * self._count:
                         self._settle(*under_way.popleft())
                 while under_way:
                     self._settle(*under_way.popleft())
-            finally:
-                for _, future in under_way:
-                    future.cancel()
-                self._store()
+        finally:
+            self._store()
 
-    def _settle(self, work: W, future: Future[Out]) -> None:
+    def _settle(self, work: W, asked: AsyncResult[Out]) -> None:
         try:
-            outcome = future.result()
+            outcome = asked.get()
             self._failures = 0
         except ModelError as error:
             # Whether the next works would fail, too.
