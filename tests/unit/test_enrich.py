@@ -6,6 +6,7 @@ import json
 import random
 import threading
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +106,7 @@ def folder(tmp_path: Path) -> Path:
 def opened(
     folder: Path, model: LanguageModel | None = None, chunk_tokens: int = 24, **llm: object
 ) -> Clew:
-    split = {"chunk_tokens": chunk_tokens, "section_tokens": 200}
+    split = {"chunk_tokens": chunk_tokens, "section_tokens": 200, "overlap": 0}
     settings = load_settings(store=folder, llm=llm, split=split)
     return clew.open(settings=settings, embedder=HashEmbedder(), language_model=model)
 
@@ -371,10 +372,7 @@ It burnt down two years later and nobody was hurt.
 SITUATED = "A diary of the mill of Gouda: the mill burnt down two years after the sale of 1820."
 
 
-def contexts_opened(folder: Path, model: LanguageModel | None = None, **llm: object) -> Clew:
-    split = {"chunk_tokens": 30, "section_tokens": 200, "overlap": 0}
-    settings = load_settings(store=folder, split=split, llm={"concurrency": 1, **llm})
-    return clew.open(settings=settings, embedder=HashEmbedder(), language_model=model)
+contexts_opened = partial(opened, chunk_tokens=30, concurrency=1)
 
 
 class Situating(ScriptedLanguageModel):

@@ -72,8 +72,9 @@ class Writing(ScriptedLanguageModel):
         return Reply(text=json.dumps(self.write(texts)), finish="stop", model="m")
 
 
-def opened(folder: Path, model: ScriptedLanguageModel | None = None) -> Clew:
-    settings = load_settings(store=folder)
+def opened(folder: Path, model: LanguageModel | None = None, **llm: object) -> Clew:
+    split = {"chunk_tokens": 40, "section_tokens": 200}
+    settings = load_settings(store=folder, split=split, llm=llm)
     return clew.open(settings=settings, embedder=HashEmbedder(), language_model=model)
 
 
@@ -152,15 +153,9 @@ def text_of(number: int, sentences: int = 12) -> str:
     return "\n\n".join(lines)
 
 
-def description_opened(folder: Path, model: LanguageModel | None = None, **llm: object) -> Clew:
-    split = {"chunk_tokens": 40, "section_tokens": 200}
-    settings = load_settings(store=folder, split=split, llm=llm)
-    return clew.open(settings=settings, embedder=HashEmbedder(), language_model=model)
-
-
 @pytest.fixture
 def description_folder(tmp_path: Path) -> Path:
-    with description_opened(tmp_path) as store:
+    with opened(tmp_path) as store:
         for number in range(4):
             store.add(text_of(number), source=f"log {number}")
         for number, text in enumerate(NOTES):
@@ -191,7 +186,7 @@ def passage(store: Clew, public_id: str) -> str:
 
 
 def test_each_statement_ends_with_the_passage_that_says_it(description_folder: Path) -> None:
-    with description_opened(description_folder, Writing()) as store:
+    with opened(description_folder, Writing()) as store:
         before = shown(store)
         done = store.enrich(*KINDS)
         after = shown(store)
@@ -219,7 +214,7 @@ def test_each_statement_ends_with_the_passage_that_says_it(description_folder: P
 def test_a_long_document_is_summarised_by_its_parts(tmp_path: Path) -> None:
     model = Writing()
     limits = {"context_tokens": 1024, "summarise": {"max_output_tokens": 256}}
-    with description_opened(tmp_path, model, **limits) as store:
+    with opened(tmp_path, model, **limits) as store:
         store.add(text_of(1, 60), source="log")
         (report,) = store.enrich("documents")
         (info,) = store.documents.list()
@@ -241,7 +236,7 @@ def test_parts_of_a_very_long_document_are_joined_step_by_step(
     monkeypatch.setattr(subjects, "MOST_PARTS", 2)
     model = Writing()
     limits = {"context_tokens": 1024, "summarise": {"max_output_tokens": 256}}
-    with description_opened(tmp_path, model, **limits) as store:
+    with opened(tmp_path, model, **limits) as store:
         store.add(text_of(1, 100), source="log")
         (report,) = store.enrich("documents")
         (info,) = store.documents.list()
@@ -253,7 +248,7 @@ def test_parts_of_a_very_long_document_are_joined_step_by_step(
 
 
 def test_what_is_said_of_a_document_goes_with_it(description_folder: Path) -> None:
-    with description_opened(description_folder, Writing()) as store:
+    with opened(description_folder, Writing()) as store:
         store.add("The secret lighthouse burnt. Zed Orlo saw it.\n\n" + text_of(7), source="secret")
         store.state.update_communities()
         store.enrich(*KINDS)
@@ -270,7 +265,7 @@ def test_what_is_said_of_a_document_goes_with_it(description_folder: Path) -> No
 def test_sentences_of_the_texts_stand_where_the_model_fails(description_folder: Path) -> None:
     wrong = {"title": "T", "statements": [{"quote": "Nobody said so.", "text": "Nobody said so."}]}
     model = Writing(lambda _: wrong)
-    with description_opened(description_folder, model) as store:
+    with opened(description_folder, model) as store:
         before = shown(store)
         done = store.enrich(*KINDS)
         after = shown(store)
@@ -311,7 +306,7 @@ def hostile(texts: list[str]) -> object:
 
 
 def test_what_steers_screens_and_what_is_too_long_is_not_shown(description_folder: Path) -> None:
-    with description_opened(description_folder, Writing(hostile)) as store:
+    with opened(description_folder, Writing(hostile)) as store:
         store.enrich(*KINDS)
         for title, said in shown(store).values():
             text = f"{title}{said.text if said else ''}"
@@ -324,7 +319,7 @@ def test_what_steers_screens_and_what_is_too_long_is_not_shown(description_folde
 def test_search_shows_names_and_descriptions_and_filters_hide_them(
     description_folder: Path,
 ) -> None:
-    with description_opened(description_folder, Writing()) as store:
+    with opened(description_folder, Writing()) as store:
         store.enrich("topics", "entities")
         found = store.search("Who mends the harbour wall?", strategy="topic").context.text
         assert "Who built it" in found
@@ -343,7 +338,7 @@ def test_search_shows_names_and_descriptions_and_filters_hide_them(
 
 
 def test_a_description_by_hand_is_never_replaced(description_folder: Path) -> None:
-    with description_opened(description_folder, Writing()) as store:
+    with opened(description_folder, Writing()) as store:
         store.enrich("entities")
         ada = store.entities.get("Ada Morn").id
         store.store.update_entity(ada, content="A clock maker.")
@@ -365,7 +360,7 @@ def decided(verdict: str) -> Callable[[list[str]], object]:
 
 @pytest.fixture
 def pair(tmp_path: Path) -> Path:
-    with description_opened(tmp_path) as store:
+    with opened(tmp_path) as store:
         store.add("We heard that Ada Keller said no.", source="1")
         store.add("They met A. Keller there.", source="2")
         store.add("Piet Osterman met Ana Osterman. Osterman left.", source="3")
@@ -376,7 +371,7 @@ def pair(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("verdict", ["yes", "no"])
 def test_a_doubtful_link_is_put_to_the_model_with_both_contexts(pair: Path, verdict: str) -> None:
     model = Writing(decided(verdict))
-    with description_opened(pair, model) as store:
+    with opened(pair, model) as store:
         before = store.entities.suggest()
         (report,) = store.enrich("links")
         after = store.entities.suggest()
@@ -398,7 +393,7 @@ def test_what_is_one_comes_first_and_what_is_not_last(pair: Path) -> None:
     def write(texts: list[str]) -> object:
         return decided("no" if any("Keller" in text for text in texts) else "yes")(texts)
 
-    with description_opened(pair, Writing(write)) as store:
+    with opened(pair, Writing(write)) as store:
         store.enrich("links")
         found = store.entities.suggest()
         assert [one.verdict for one in found] == ["yes"] * (len(found) - 1) + ["no"]
@@ -459,7 +454,7 @@ def test_malformed_replies_cite_what_is_there(description_folder: Path, replies:
             return Reply(text=mutated(chance, texts), finish="stop", model="m")
 
     model = Malformed()
-    with description_opened(description_folder, model, cache=False) as store:
+    with opened(description_folder, model, cache=False) as store:
         before, client, failed = shown(store), store.state.language_model, 0
         assert client is not None
         ids = [info.id for info in store.documents.list()]
