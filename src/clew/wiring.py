@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from clew.hookspecs import StoreKind, VectorIndexKind
-    from clew.indexing.extension import Extension
-    from clew.indexing.isolation.worker import Runner
+    from clew.indexing.inputs import Extension
     from clew.indexing.pipeline import IndexingPipeline
+    from clew.indexing.processes import Runner
     from clew.models.llm.client import LanguageModelClient
     from clew.packs import EnabledPacks
     from clew.ports import Embedder, Extractor, Reranker, SyncedVectorIndex
@@ -330,8 +330,8 @@ def make_workers(
 
     `on_start` is called when a worker starts, which takes a moment.
     """
-    from clew.indexing.isolation import pool
-    from clew.indexing.isolation.worker import Steps
+    from clew.indexing import processes as pool
+    from clew.indexing.processes import Steps
 
     steps = Steps(
         tokens=embedder,

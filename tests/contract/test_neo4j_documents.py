@@ -42,7 +42,6 @@ from tests.contract.suites.times import TimeIndexSuite, UsageLogSuite
 from tests.contract.suites.validity import RelationTimesSuite
 from tests.contract.suites.writing import ExtractionLogSuite, ManualGraphSuite
 from tests.unit.test_enrich import fill, reading
-from tests.unit.test_enrich import log_content as content
 from tests.unit.vector_stores import qdrant_index
 
 # --- neo4j documents
@@ -73,6 +72,12 @@ class TestUsage(OnNeo4j, UsageLogSuite):
 
 
 # --- what the two stores show of the same documents ---------------------------------------
+
+
+def content(store: Store) -> list[object]:
+    """All that a store says of names and relations."""
+    rows = [store.relations_by_id([int(i)])[0] for i in store.relation_rows().ids]
+    return [store.mention_rows().tolist(), store.aliases(), rows]
 
 
 def some_entry(chance: random.Random) -> IndexedDocument:
