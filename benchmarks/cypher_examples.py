@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from clew.attach.cypher import Example, nearest_examples
+from clew.plugins.neo4j.cypher import Example, nearest_examples
 from clew.settings import load_settings
 from clew.wiring import make_embedder
 from tests.e2e.film_graph import make_films, make_golds

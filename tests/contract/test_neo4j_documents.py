@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given, settings
 
 from clew.errors import InputError, StoreMismatchError
+from clew.plugins.neo4j.store import Neo4jStore
 from clew.ports import VectorIndex
 from clew.ports.graph import StoredDescription
 from clew.ports.models import LoggedReply
 from clew.settings import Neo4jSettings, QdrantSettings, load_settings
 from clew.stores.communities import Communities, Descriptions
 from clew.stores.extractions import Enrichments
-from clew.stores.neo4j.store import Neo4jStore
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.state import Replies
 from clew.stores.store import Store

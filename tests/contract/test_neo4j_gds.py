@@ -12,10 +12,10 @@ from benchmarks.gds import Neo4jGds
 from clew.errors import StoreError
 from clew.graph.partition import WeightedGraph, leiden
 from clew.graph.snapshot import Snapshot, read_columns
+from clew.plugins.neo4j.connection import Neo4jDatabase
 from clew.ports import PassageRow
 from clew.search.retrieval.walk import local_graph, walk
 from clew.settings import Neo4jSettings
-from clew.stores.neo4j.connection import Neo4jDatabase
 from tests.unit.graphs import modularity
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from clew.errors import StoreError
+from clew.plugins.neo4j import store as search
+from clew.plugins.neo4j.store import Neo4jStore, Neo4jVectors
 from clew.ports import HybridIndex, VectorIndex
 from clew.stores import snapshot
 from clew.stores.communities import Communities
-from clew.stores.neo4j import store as search
-from clew.stores.neo4j.store import Neo4jStore, Neo4jVectors
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.store import Store
 from clew.stores.vectors.matrix import VectorMatrix

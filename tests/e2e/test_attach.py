@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from clew.attach.graph import LIMITS, AttachedGraph
-from clew.attach.schema import GraphMapping, check_mapping, read_schema
 from clew.errors import InputError, ModelError, StoreError
+from clew.plugins.neo4j.attached import LIMITS, AttachedGraph
+from clew.plugins.neo4j.connection import Neo4jDatabase, Row
+from clew.plugins.neo4j.mapping import GraphMapping, check_mapping, read_schema
 from clew.settings import Neo4jSettings
-from clew.stores.neo4j.connection import Neo4jDatabase, Row
 from clew.testing.fakes import HashEmbedder
 from tests.e2e.attached_graph import (
     EMBEDDER,

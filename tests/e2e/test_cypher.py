@@ -13,9 +13,12 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.attach.cypher import (
+from clew.errors import InputError, StoreError
+from clew.library import Clew
+from clew.models.llm.client import LanguageModelClient
+from clew.plugins.neo4j.connection import Neo4jDatabase
+from clew.plugins.neo4j.cypher import (
     NEAREST,
-    CypherAnswer,
     Example,
     ask_by_cypher,
     check_plan,
@@ -23,14 +26,11 @@ from clew.attach.cypher import (
     nearest_examples,
     own_examples,
 )
-from clew.errors import InputError, StoreError
-from clew.library import Clew
-from clew.models.llm.client import LanguageModelClient
 from clew.ports.models import Reply, Request
 from clew.settings import LlmSettings, Neo4jSettings, Settings
-from clew.stores.neo4j.connection import Neo4jDatabase
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.tools.spec import Caller
+from clew.types.results import CypherAnswer
 from tests.contract.neo4j_stores import new_place
 from tests.e2e.attached_graph import Town, make_world, town
 from tests.e2e.film_graph import Cinema, Gold, cinema, make_films, make_golds

@@ -17,7 +17,7 @@ from benchmarks.real.fetch import read_corpora
 from benchmarks.real.labels import judged_entities, judged_relations, marked_sentences
 from benchmarks.real.questions import Gold, Question, read_questions
 from benchmarks.set_filter import Asked, by_candidate, by_reply, learn_weight, mean_recall, recall
-from clew.evaluation.beir import load_beir
+from clew.plugins.evaluation.beir import load_beir
 from clew.search.ranking.ranker import load_ranker
 from clew.testing.fakes import HashEmbedder
 from training.confidence import calibrate

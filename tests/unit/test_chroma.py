@@ -28,12 +28,12 @@ from clew.errors import (
     StoreError,
     StoreUnavailableError,
 )
+from clew.plugins.chroma import remote as module
+from clew.plugins.chroma.remote import DATABASE, ChromaCollection, ChromaRemote
 from clew.settings import ChromaSettings
 from clew.stores.file_lock import FileLock
 from clew.stores.sqlite.backup import back_up, restore
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.vectors import chroma as module
-from clew.stores.vectors.chroma import DATABASE, ChromaCollection, ChromaRemote
 from clew.stores.vectors.remote import SyncedIndex
 from clew.testing.entries import DIMENSION, EMBEDDER, make_entry, make_vector
 from tests.unit.vector_stores import (
@@ -482,7 +482,7 @@ import sys
 from pathlib import Path
 from clew.settings import ChromaSettings
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.vectors.chroma import ChromaRemote
+from clew.plugins.chroma.remote import ChromaRemote
 from clew.stores.vectors.remote import SyncedIndex
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
 
@@ -697,7 +697,7 @@ def test_without_the_client_the_extra_is_named(
 def test_the_client_is_imported_when_it_is_first_needed(store: SqliteStore) -> None:
     script = (
         "import sys; from pathlib import Path; from clew.stores.vectors.remote import SyncedIndex;"
-        "from clew.stores.vectors.chroma import ChromaRemote;"
+        "from clew.plugins.chroma.remote import ChromaRemote;"
         "from clew.settings import ChromaSettings;"
         "from clew.stores.sqlite.store import SqliteStore;"
         "store = SqliteStore(Path(sys.argv[1]));"

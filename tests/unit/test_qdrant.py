@@ -18,11 +18,11 @@ from qdrant_client import QdrantClient
 from qdrant_client.http import models
 
 from clew.errors import MissingExtraError, StoreBusyError, StoreError, StoreUnavailableError
+from clew.plugins.qdrant import remote as qdrant_points
+from clew.plugins.qdrant.remote import NamespacePoints, QdrantConnection, collection_name
 from clew.settings import QdrantSettings
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.vectors import qdrant as qdrant_points
 from clew.stores.vectors import remote as module
-from clew.stores.vectors.qdrant import NamespacePoints, QdrantConnection, collection_name
 from clew.stores.vectors.remote import SyncedIndex
 from clew.testing.entries import DIMENSION, EMBEDDER, make_entry, make_vector
 from tests.unit.qdrant_server import QdrantStandIn, stand_in
@@ -641,7 +641,7 @@ import sys
 from pathlib import Path
 from clew.settings import QdrantSettings
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.vectors.qdrant import QdrantRemote
+from clew.plugins.qdrant.remote import QdrantRemote
 from clew.stores.vectors.remote import SyncedIndex
 folder = Path(sys.argv[1])
 store = SqliteStore(folder)

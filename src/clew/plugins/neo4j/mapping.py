@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from clew.errors import InputError
+from clew.wiring import server_kind
 
 if TYPE_CHECKING:
+    from clew.plugins.neo4j.connection import Neo4jDatabase, Row
     from clew.settings import Settings
-    from clew.stores.neo4j.connection import Neo4jDatabase, Row
 
 
 IndexKind = Literal["vector", "fulltext"]
@@ -463,12 +464,10 @@ def _type_check(
 @contextmanager
 def open_database(settings: Settings) -> Iterator[Neo4jDatabase]:
     """The database; raises `InputError` where the store is a folder."""
-    from clew.stores.neo4j.connection import Neo4jDatabase
+    from clew.plugins.neo4j.connection import Neo4jDatabase
 
-    if not isinstance(settings.store, str):
-        raise InputError(
-            f"the store {str(settings.store)!r} is a folder; give the address of a Neo4j server,"
-            " such as --store neo4j://localhost:7687"
-        )
-    with closing(Neo4jDatabase(settings.store, settings.neo4j, settings.namespace)) as database:
+    server_kind(settings)
+    with closing(
+        Neo4jDatabase(str(settings.store), settings.neo4j, settings.namespace)
+    ) as database:
         yield database

@@ -32,7 +32,7 @@ from clew.errors import (
 from clew.settings import ChromaSettings
 from clew.settings.place import NAMESPACE
 from clew.stores.file_lock import FileLock
-from clew.stores.vectors.remote import LostError, SearchTraits
+from clew.stores.vectors.remote import LostError, SearchTraits, SyncedIndex
 from clew.types import Ids, Scores, Vector, Vectors
 
 if TYPE_CHECKING:
@@ -43,6 +43,10 @@ if TYPE_CHECKING:
     from chromadb.api.rust import RustBindingsAPI
     from chromadb.config import System
     from chromadb.types import Collection as Model
+
+    from clew.settings import Settings
+    from clew.stores.store import Store
+    from clew.stores.vectors.matrix import Embeddings
 
 
 DATABASE = "clew"
@@ -583,3 +587,27 @@ def _checked_token(token: str) -> str:
             "CLEW_CHROMA__TOKEN holds a character that cannot be sent; expected printable ASCII"
         )
     return token
+
+
+# The plugin's `clew.hookspecs.VectorIndexKind`.
+
+
+TEXTS_ALONE = "traditional"
+"""The kind of collection that holds vectors of texts without their context."""
+
+
+def passages(settings: Settings, store: Store) -> SyncedIndex:
+    """See `VectorIndexKind`."""
+    return SyncedIndex(store, ChromaRemote(settings.chroma, settings.namespace, settings.folder))
+
+
+def texts(settings: Settings, store: Store, kept: Embeddings) -> SyncedIndex:
+    """See `VectorIndexKind`. Raises `SettingsError` where `passages` has that collection."""
+    if settings.chroma.kind == TEXTS_ALONE:
+        raise SettingsError(
+            f"chroma.kind {TEXTS_ALONE!r} and embed.vectors 'both' cannot go together: the"
+            " collection of that kind holds the texts alone; set chroma.kind to 'contextual'"
+        )
+    of_texts = settings.chroma.model_copy(update={"kind": TEXTS_ALONE})
+    remote = ChromaRemote(of_texts, settings.namespace, settings.folder)
+    return SyncedIndex(store, remote, kept)

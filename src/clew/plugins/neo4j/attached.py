@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.attach.schema import quoted, read_names, shown_names
 from clew.errors import InputError, ModelError
+from clew.plugins.neo4j.mapping import quoted, read_names, shown_names
 from clew.search.retrieval.channels import RRF_K, Ranking, reciprocal_rank_fusion
 from clew.text import STOP_WORDS, fold
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from clew.attach.schema import Direction, GraphMapping, IndexInfo, IndexKind, Names
+    from clew.plugins.neo4j.connection import Neo4jDatabase, Row
+    from clew.plugins.neo4j.mapping import Direction, GraphMapping, IndexInfo, IndexKind, Names
     from clew.ports import Embedder
-    from clew.stores.neo4j.connection import Neo4jDatabase, Row
 
 
 STRATEGIES = ("hybrid", "local", "multi_hop")

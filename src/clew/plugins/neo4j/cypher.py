@@ -13,25 +13,26 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from clew.attach.schema import read_schema
 from clew.errors import InputError, ModelError, StoreError
+from clew.plugins.neo4j.mapping import read_schema
 from clew.ports.models import Message, Request
 from clew.text import terms
+from clew.types.results import CypherAnswer
 from clew.untrusted import NOTICE, untrusted_block
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from clew.attach.schema import GraphSchema, LabelInfo, TypeInfo
+    from clew.plugins.neo4j.connection import Neo4jDatabase
+    from clew.plugins.neo4j.mapping import GraphSchema, LabelInfo, TypeInfo
     from clew.ports import Embedder
     from clew.ports.models import LanguageModel
-    from clew.stores.neo4j.connection import Neo4jDatabase
 
 
 SHOWN = 40
@@ -62,20 +63,6 @@ class WrittenQuery(BaseModel):
     query: str = Field(description="One Cypher query; empty where the schema has no answer.")
     parameters: list[Parameter] = Field(default_factory=list)
     reason: str = Field(default="", description="Why there is no query, in one sentence.")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CypherAnswer:
-    """What a written query found. Nodes carry their `element_id`, by which they are cited."""
-
-    question: str
-    query: str
-    """The query that ran, or would run; empty where none was written."""
-    parameters: Mapping[str, object]
-    columns: tuple[str, ...] = ()
-    rows: tuple[tuple[object, ...], ...] = ()
-    notes: tuple[str, ...] = ()
-    model: str = ""
 
 
 def ask_by_cypher(
@@ -354,7 +341,7 @@ def read_examples(path: Path) -> list[Example]:
 
 def own_examples() -> list[Example]:
     """Those about the graph that Clew itself keeps."""
-    return _read(files("clew.attach").joinpath("own_examples.toml").read_text(encoding="utf-8"))
+    return _read((files("clew.plugins.neo4j") / "own_examples.toml").read_text("utf-8"))
 
 
 def _read(text: str) -> list[Example]:
