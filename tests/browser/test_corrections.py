@@ -66,22 +66,6 @@ def test_renaming_and_retyping_and_taking_it_back(page: Page, mills: Site) -> No
     expect(page.locator(".head .type")).to_have_text(before.entity_type)
 
 
-def test_a_wrong_relation_is_deleted_and_stated_again(page: Page, mills: Site) -> None:
-    entity_page(page, mills, "Jonas Reed")
-    stated = page.get_by_role("button", name="Delete works_for Tarn Abbey")
-    before = mills.engine.graph.relations("Jonas Reed")
-    kinds = [r.relation for r in before]
-    name = next(kind for kind in kinds if stated.count() == 0 or kind == "works_for")
-    page.get_by_role("button", name=f"Delete {name}").first.click()
-    expect(page.locator(".done")).to_contain_text(name)
-    left = [r.relation for r in mills.engine.graph.relations("Jonas Reed")]
-    assert len(left) < len(kinds)
-    page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Jonas Reed")
-    after = mills.engine.graph.relations("Jonas Reed")
-    assert sorted(after, key=str) == sorted(before, key=str)
-
-
 def test_suggestions_are_accepted_or_refused(page: Page, mills: Site) -> None:
     expected = mills.engine.entities.suggest()
     page.goto(mills.door())
@@ -185,17 +169,6 @@ def test_the_versions_of_a_document_are_compared(page: Page, mills: Site) -> Non
     page.get_by_label("to", exact=True).select_option("1")
     page.get_by_role("button", name="Compare").click()
     expect(page.get_by_text("Their texts are the same")).to_be_visible()
-
-
-def test_a_document_is_deleted(page: Page, mills: Site) -> None:
-    page.goto(mills.door())
-    page.goto(f"{mills.url}/ui/documents")
-    page.get_by_role("link", name="The guild").click()
-    page.get_by_text("Delete this document").click()
-    page.get_by_role("button", name="Delete").click()
-    page.wait_for_url("**/ui/documents*")
-    assert {d.source for d in mills.engine.documents.list()} == set(TEXTS) - {"guild"}
-    expect(page.get_by_role("link", name="The guild")).to_have_count(0)
 
 
 def test_the_demo_fills_an_empty_store(page: Page, mills: Site) -> None:

@@ -192,26 +192,6 @@ def test_a_path_is_picked_in_the_picture(page: Page, lights: Site) -> None:
     assert steps.all_text_contents()[-1] == "Tobias Fenn"
 
 
-def test_the_usual_types_have_colours_of_their_own(page: Page, lights: Site) -> None:
-    page.goto(lights.door())
-    page.goto(f"{lights.url}/ui/graph?question={QUESTION}")
-    drawn(page)
-    colours = page.evaluate("KINDS.map((kind) => colour(kind))")
-
-    assert {"code", "name", "person"} <= set(page.evaluate("KINDS"))
-    assert len(set(colours)) == len(colours)
-
-
-def test_what_is_searched_within_is_lit(page: Page, lights: Site) -> None:
-    page.goto(lights.door())
-    page.goto(f"{lights.url}/ui/graph?entities=Ilse Marrable")
-    drawn(page)
-    page.get_by_label("Search within").fill("tobias")
-
-    assert names_in(page) == {"Tobias Fenn"}
-    assert page.evaluate("clewPictures[0].lit.size") == 1
-
-
 def test_the_picture_is_used_by_keyboard(page: Page, lights: Site) -> None:
     page.goto(lights.door())
     page.goto(f"{lights.url}/ui/graph?entities=Ilse Marrable")
@@ -251,17 +231,6 @@ def test_a_graph_is_saved(page: Page, lights: Site, tmp_path: Path) -> None:
     graphml = ElementTree.parse(saved["GRAPHML"]).getroot()
     assert len(graphml.findall(".//{http://graphml.graphdrawing.org/xmlns}node")) == count
     assert len(json.loads(saved["JSON"].read_text("utf-8"))["nodes"]) == count
-
-
-def test_positions_are_the_same_at_the_next_visit(page: Page, lights: Site) -> None:
-    page.goto(lights.door())
-    seen = []
-    for _ in range(2):
-        page.goto(f"{lights.url}/ui/graph?entities=Ilse Marrable")
-        drawn(page)
-        seen.append(page.evaluate("clewPictures[0].graph.mapNodes((_, n) => [n.x, n.y])"))
-
-    assert seen[0] == seen[1]
 
 
 def test_what_belongs_together_stands_together(page: Page, lights: Site) -> None:

@@ -130,13 +130,6 @@ def test_spans_are_all_runs_of_words_that_may_be_names() -> None:
     assert not [text for text in found if "'s" in text]
 
 
-def test_spans_say_where_they_are() -> None:
-    ada, morn = (next(s for s in spans("Is Ada Morn in?") if s.text == t) for t in ("Ada", "Morn"))
-
-    assert (ada.start, ada.end, morn.start, morn.end) == (1, 2, 2, 3)
-    assert ada.as_parameter() == {"text": "Ada", "folded": "ada", "start": 1, "end": 2, "words": 1}
-
-
 @pytest.mark.parametrize("name", ["O'Neill", "Jean-Luc", "AT&T", "U.S", "3M", "Zoë"])
 def test_marks_within_names_stay(name: str) -> None:
     assert name in texts(f"Where is {name} now?")
@@ -272,12 +265,6 @@ def test_texts_become_parameters(query: str, expected: str, texts: list[str]) ->
     found, values = with_parameters(query, {})
     assert found == expected
     assert list(values.values()) == texts
-
-
-def test_names_that_are_taken_stay() -> None:
-    found, values = with_parameters("RETURN $text1, 'a'", {"text1": "b"})
-    assert found == "RETURN $text1, $text2"
-    assert values == {"text1": "b", "text2": "a"}
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8"), max_size=20), max_size=5))

@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,6 @@ from pydantic import SecretStr
 from benchmarks.chroma import fill, make_rows, recall
 from clew.errors import (
     InputError,
-    MissingExtraError,
     SettingsError,
     StoreBusyError,
     StoreError,
@@ -32,10 +30,9 @@ from clew.plugins.chroma import remote as module
 from clew.plugins.chroma.remote import DATABASE, ChromaCollection, ChromaRemote
 from clew.settings import ChromaSettings
 from clew.stores.file_lock import FileLock
-from clew.stores.sqlite.backup import back_up, restore
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.remote import SyncedIndex
-from clew.testing.entries import DIMENSION, EMBEDDER, make_entry, make_vector
+from clew.testing.entries import EMBEDDER, make_entry, make_vector
 from tests.unit.vector_stores import (
     add,
     chroma_index,
@@ -130,14 +127,6 @@ def test_of_ten_thousand_vectors_hardly_any_is_missed(tmp_path: Path, url: str) 
     store.close()
 
 
-def test_any_number_of_ties_goes_to_the_smaller_ids(store: SqliteStore, open_index: Open) -> None:
-    store.save(make_entry("same", *["one and the same"] * 400))
-    index = open_index()
-    query = make_vector("one and the same")
-    for limit in (3, 100, 401):
-        assert index.search_vector(query, limit)[0].tolist() == nearest(store, query, limit)
-
-
 def test_what_hnsw_does_not_reach_is_found_by_comparing(
     store: SqliteStore, open_index: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,25 +142,6 @@ def test_what_hnsw_does_not_reach_is_found_by_comparing(
     query = make_vector("q")
     assert index.search_vector(query, 10)[0].tolist() == nearest(store, query, 10)
     assert index.search_vector(query, 3)[0].tolist() == nearest(store, query, 3)
-
-
-def test_allowed_chunks_that_are_not_in_the_store_are_left_out(
-    store: SqliteStore, open_index: Open
-) -> None:
-    index = open_index()
-    allowed = np.array([3, 5, 999_999], dtype=np.int64)
-    query = make_vector("q")
-    assert index.search_vector(query, 5, allowed)[0].tolist() == nearest(store, query, 5, allowed)
-    assert index.search_vector(query, 0)[0].tolist() == []
-
-
-def test_vectors_come_as_asked_even_twice(store: SqliteStore, open_index: Open) -> None:
-    index = open_index()
-    ids, held = store.embeddings()
-    wanted = np.array([7, 2, 7, 19])
-    expected = held[np.searchsorted(ids, wanted)]
-    assert index.vectors(wanted) == pytest.approx(expected, rel=0, abs=1e-6)
-    assert index.vectors([]).shape == (0, DIMENSION)
 
 
 def test_a_store_without_an_embedder_has_nothing_and_asks_for_nothing(
@@ -264,157 +234,14 @@ def test_another_recipe_makes_the_collection_again(store: SqliteStore, open_inde
 # --- keeping up with the store
 
 
-def test_what_changed_meanwhile_is_caught_up_with(store: SqliteStore, open_index: Open) -> None:
-    first = open_index()
-    assert found(store, first)
-    before = collection_id(first)
-    first.close()
-    add(store, 20, 60)
-    drop(store, 0, 7, 30)
-    second = open_index()
-    second.persist()
-    assert found(store, second)
-    assert second.state()["points"] == 57
-    assert collection_id(second) == before
-    drop(store, *range(60))
-    assert found(store, second)
-    assert second.state()["points"] == 0
-    add(store, 60, 62)
-    assert found(store, second)
-
-
-def test_only_the_difference_is_sent(
-    store: SqliteStore, open_index: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    done: list[tuple[str, list[int]]] = []
-    for name in ("upsert", "delete", "chunk_ids", "set_generation"):
-        original = getattr(ChromaCollection, name)
-
-        def noted(
-            self: ChromaCollection,
-            *given: Any,  # noqa: ANN401
-            name: str = name,
-            original: Callable[..., Any] = original,
-        ) -> Any:  # noqa: ANN401
-            ids = given[0] if given else []
-            done.append((name, np.atleast_1d(ids).tolist()))
-            return original(self, *given)
-
-        monkeypatch.setattr(ChromaCollection, name, noted)
-    index = open_index()
-    index.refresh()
-    done.clear()
-    add(store, 20, 22)
-    drop(store, 4)
-    index.refresh()
-    sent = [(name, ids) for name, ids in done if ids]
-    assert sent == [("delete", [5]), ("upsert", [21, 22]), ("set_generation", [store.generation()])]
-    assert "chunk_ids" not in dict(done)  # nobody else has written: what there is is known
-    done.clear()
-    index.refresh()
-    open_index().refresh()  # another process
-    assert done == []
-
-
-def test_what_was_broken_off_is_finished_later(
-    store: SqliteStore, open_index: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_BATCH", 4)
-    whole = ChromaCollection.upsert
-
-    def broken_off(self: ChromaCollection, ids: Ids, vectors: Vectors) -> None:
-        whole(self, ids[:9], vectors[:9])
-        raise KeyboardInterrupt
-
-    index = open_index()
-    with monkeypatch.context() as patched:
-        patched.setattr(ChromaCollection, "upsert", broken_off)
-        with pytest.raises(KeyboardInterrupt):
-            index.refresh()
-    assert open_index().state()["points"] == 9
-    drop(store, 1)
-    assert found(store, open_index())
-
-
-def test_after_a_backup_was_brought_back_the_rest_is_kept(
-    tmp_path: Path, store: SqliteStore, open_index: Open
-) -> None:
-    back_up(store, tmp_path / "backup.db")
-    add(store, 20, 25)
-    index = open_index()
-    assert found(store, index)
-    before = collection_id(index)
-    restore(store, tmp_path / "backup.db")
-    add(store, 100, 107)
-    assert found(store, index)
-    restore(store, tmp_path / "backup.db")
-    assert found(store, open_index())
-    assert collection_id(index) == before
-
-
-def test_another_life_of_the_store_makes_the_collection_again(
-    tmp_path: Path, url: str, namespace: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    folder, copy = tmp_path / "store", tmp_path / "copy"
-    with closing(SqliteStore(folder, embedder=EMBEDDER)) as store:
-        add(store, 0, 20)
-    shutil.copytree(folder, copy)
-    with closing(SqliteStore(folder)) as store, opening(store, url, namespace) as open_index:
-        add(store, 20, 30)
-        assert found(store, open_index(path=tmp_path / "chroma"))
-    with closing(SqliteStore(copy)) as store, opening(store, url, namespace) as open_index:
-        add(store, 50, 60)  # as many commits, and the same ids
-        assert caplog.text == ""
-        assert found(store, open_index(path=tmp_path / "chroma"))
-        assert "a backup was brought back" in caplog.text
-
-
-def test_two_stores_of_one_namespace_take_it_from_each_other_and_find_their_own(
-    tmp_path: Path, store: SqliteStore, open_index: Open
-) -> None:
-    other = SqliteStore(tmp_path / "other", embedder=EMBEDDER)
-    add(other, 300, 330)
-    one, two = (open_index(each, path=tmp_path / "chroma") for each in (store, other))
-    for _ in range(2):
-        assert found(store, one)
-        assert found(other, two)
-    other.close()
-
-
-@pytest.mark.parametrize("loss", ["collection", "database", "records"])
-def test_what_chroma_loses_is_made_again_unasked(
-    store: SqliteStore, open_index: Open, namespace: str, loss: str
+def test_a_database_that_chroma_loses_is_made_again_unasked(
+    store: SqliteStore, open_index: Open, namespace: str
 ) -> None:
     index = open_index()
     assert found(store, index)
     with client_of(index) as client:
-        collection = index._remote.find(EMBEDDER)
-        assert collection is not None
-        if loss == "database":
-            client.delete_database(DATABASE, f"clew-{namespace}")
-        elif loss == "collection":
-            index._remote.remove(EMBEDDER)
-        else:
-            collection.delete(np.array([2, 3, 4]))
+        client.delete_database(DATABASE, f"clew-{namespace}")
     assert found(store, index)
-    assert index.vectors([3]).shape == (1, DIMENSION)
-
-
-def test_a_record_that_another_process_deleted_fails_no_filtered_search(
-    store: SqliteStore, open_index: Open
-) -> None:
-    store.save(make_entry("many", *(f"passage {i}" for i in range(400))))
-    index = open_index()
-    index.refresh()
-    before = collection_id(index)
-    with client_of(index):
-        collection = index._remote.find(EMBEDDER)
-        assert collection is not None
-        collection.delete(np.array([30]))
-    allowed = store.chunk_ids()[10:300]
-    query = make_vector("q")
-    assert index.search_vector(query, 5, allowed)[0].tolist() == nearest(store, query, 5, allowed)
-    assert collection_id(index) == before  # one record was missing, and no more was sent
 
 
 # --- folders and processes
@@ -670,44 +497,6 @@ def test_settings_that_cannot_be_are_refused(
 # --- the rest
 
 
-def test_state_says_what_is_there(store: SqliteStore, open_index: Open) -> None:
-    index = open_index()
-    assert index.state()["points"] == 0
-    index.refresh()
-    state = index.state()
-    assert state.pop("version")
-    assert state.pop("problem") == ""
-    assert state == {"backend": "chroma", "available": True, "connected": True, "points": 20}
-
-
-def test_without_the_client_the_extra_is_named(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in [name for name in sys.modules if name.partition(".")[0] == "chromadb"]:
-        monkeypatch.setitem(sys.modules, name, None)
-    for url in ("", "http://127.0.0.1:1"):
-        with opening(store, url, "default") as open_index:
-            index = open_index()
-            with pytest.raises(MissingExtraError, match=r"vectors in Chroma .*clew\[chroma\]"):
-                index.refresh()
-            state = index.state()
-            assert (state["available"], state["connected"]) == (False, False)
-
-
-def test_the_client_is_imported_when_it_is_first_needed(store: SqliteStore) -> None:
-    script = (
-        "import sys; from pathlib import Path; from clew.stores.vectors.remote import SyncedIndex;"
-        "from clew.plugins.chroma.remote import ChromaRemote;"
-        "from clew.settings import ChromaSettings;"
-        "from clew.stores.sqlite.store import SqliteStore;"
-        "store = SqliteStore(Path(sys.argv[1]));"
-        "SyncedIndex(store, ChromaRemote(ChromaSettings(), 'default', store.folder)).close();"
-        "print('chromadb' in sys.modules)"
-    )
-    command = [sys.executable, "-c", script, str(store.folder)]
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "False\n"
-
-
 def test_nothing_is_printed_or_logged(
     store: SqliteStore,
     open_index: Open,
@@ -723,15 +512,3 @@ def test_nothing_is_printed_or_logged(
         index.close()
     assert capfd.readouterr() == ("", "")
     assert [record.name for record in caplog.records if record.name != "httpx"] == []
-
-
-def test_rows_of_other_lengths_are_left_to_the_next_look(
-    store: SqliteStore, open_index: Open
-) -> None:
-    """Another embedder may come between two reads of the store."""
-    index = open_index()
-    ids, rows = index._embeddings(store.chunk_ids(), DIMENSION + 1)
-    assert (len(ids), rows.shape) == (0, (0, DIMENSION + 1))
-    entry = make_entry("more", "one", "two")
-    store.save(replace(entry, vectors=entry.vectors))
-    assert found(store, index)
