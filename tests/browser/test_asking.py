@@ -26,8 +26,14 @@ from tests.browser.payloads import PAYLOADS
 QUESTION = "Who taught the builder of the Skerrow Rock light?"
 
 
-def test_a_question_is_followed_to_the_entity_and_back(page: Page, lights: Site) -> None:
+@pytest.fixture
+def page(page: Page, lights: Site) -> Page:
+    """A tab that is logged in."""
     page.goto(lights.door())
+    return page
+
+
+def test_a_question_is_followed_to_the_entity_and_back(page: Page, lights: Site) -> None:
     page.get_by_role("combobox", name="Question").fill(QUESTION)
     page.keyboard.press("Enter")
     page.wait_for_url("**/ui/?q=*")
@@ -47,7 +53,6 @@ def test_a_question_is_followed_to_the_entity_and_back(page: Page, lights: Site)
 
 
 def test_the_answering_sentence_is_marked(page: Page, lights: Site) -> None:
-    page.goto(lights.door())
     page.goto(f"{lights.url}/ui/?q={QUESTION}")
     for number, hit in enumerate(lights.engine.search(QUESTION).hits, 1):
         start, end = hit.answer or (0, 0)
@@ -57,7 +62,6 @@ def test_the_answering_sentence_is_marked(page: Page, lights: Site) -> None:
 
 
 def test_an_answer_is_written_with_its_sources(page: Page, lights: Site) -> None:
-    page.goto(lights.door())
     page.goto(f"{lights.url}/ui/?q={QUESTION}")
     page.get_by_role("button", name="Answer in sentences").click()
     expect(page.locator("#answer a").first).to_be_visible()
@@ -72,7 +76,6 @@ def test_an_answer_is_written_with_its_sources(page: Page, lights: Site) -> None
 
 
 def test_names_are_offered_while_typing(page: Page, lights: Site) -> None:
-    page.goto(lights.door())
     page.get_by_role("combobox", name="Question").press_sequentially("Who was Ilse")
     offered = page.locator('datalist option[value="Who was Ilse Marrable"]')
 
@@ -80,7 +83,6 @@ def test_names_are_offered_while_typing(page: Page, lights: Site) -> None:
 
 
 def test_a_passage_that_was_not_first_is_compared(page: Page, lights: Site) -> None:
-    page.goto(lights.door())
     page.goto(f"{lights.url}/ui/?q={QUESTION}")
     page.get_by_label("A passage or document").fill("Tobias Fenn")
     page.get_by_role("button", name="Compare").click()
@@ -93,7 +95,6 @@ def test_a_passage_that_was_not_first_is_compared(page: Page, lights: Site) -> N
 
 
 def test_all_is_done_by_keyboard(page: Page, lights: Site) -> None:
-    page.goto(lights.door())
     page.keyboard.type("Tobias Fenn")
     page.keyboard.press("Enter")
     page.wait_for_url("**/ui/?q=*")
@@ -115,7 +116,6 @@ def test_what_takes_long_shows_its_frame_at_once(
         go_on.wait(60)
         return search(*args, **options)  # type: ignore[arg-type]
 
-    page.goto(lights.door())
     monkeypatch.setattr(lights.engine, "search", slow)
     page.goto(f"{lights.url}/ui/?q={QUESTION}", wait_until="commit")
     waiting = page.locator(".waiting")
@@ -139,7 +139,6 @@ def test_what_fails_late_says_what_to_do(
         go_on.wait(60)
         raise StoreUnavailableError("the database does not answer; start it, then ask again")
 
-    page.goto(lights.door())
     monkeypatch.setattr(lights.engine, "search", away)
     page.goto(f"{lights.url}/ui/?q={QUESTION}", wait_until="commit")
     expect(page.locator(".waiting")).to_be_visible()
@@ -218,8 +217,7 @@ def test_an_answer_shows_as_it_is_written_and_leads_to_its_sources(
 ) -> None:
     model = Slow()
     with asked_of(tmp_path, model) as site:
-        page.goto(site.door())
-        page.goto(f"{site.url}/ui/?q={ANSWERING_QUESTION}")
+        page.goto(site.door(f"/ui/?q={ANSWERING_QUESTION}"))
         answer = page.locator("#answer .passage")
         expect(answer).to_contain_text("It was Ada")
         expect(answer).not_to_contain_text("taught")
@@ -236,8 +234,7 @@ def test_an_answer_shows_as_it_is_written_and_leads_to_its_sources(
 
 def test_markup_of_a_model_stays_text(page: Page, tmp_path: Path) -> None:
     with asked_of(tmp_path, Hostile({})) as site:
-        page.goto(site.door())
-        page.goto(f"{site.url}/ui/?q={ANSWERING_QUESTION}")
+        page.goto(site.door(f"/ui/?q={ANSWERING_QUESTION}"))
         statements = page.locator("#answer .passage p")
         expect(statements.first).to_be_visible()
         shown = " ".join(statements.all_text_contents())
@@ -249,8 +246,7 @@ def test_markup_of_a_model_stays_text(page: Page, tmp_path: Path) -> None:
 
 def test_without_the_model_the_documents_answer(page: Page, tmp_path: Path) -> None:
     with asked_of(tmp_path, Away({})) as site:
-        page.goto(site.door())
-        page.goto(f"{site.url}/ui/?q={ANSWERING_QUESTION}")
+        page.goto(site.door(f"/ui/?q={ANSWERING_QUESTION}"))
         expect(page.locator("#answer .passage")).to_contain_text("Ada Morn built the great clock")
         expect(page.locator("#answer")).to_contain_text("does not answer")
 
@@ -258,8 +254,7 @@ def test_without_the_model_the_documents_answer(page: Page, tmp_path: Path) -> N
 def test_a_model_that_is_too_slow_is_given_up(page: Page, tmp_path: Path) -> None:
     model = Slow()
     with asked_of(tmp_path, model, seconds=3) as site:
-        page.goto(site.door())
-        page.goto(f"{site.url}/ui/?q={ANSWERING_QUESTION}")
+        page.goto(site.door(f"/ui/?q={ANSWERING_QUESTION}"))
         expect(page.locator("#answer")).to_contain_text("took longer than the 3 seconds")
         expect(page.get_by_role("button", name="Answer in sentences")).to_be_visible()
         expect(page.locator(".hit")).to_have_count(2)
@@ -267,7 +262,6 @@ def test_a_model_that_is_too_slow_is_given_up(page: Page, tmp_path: Path) -> Non
 
 
 def test_the_answer_heeds_the_filters_of_the_page(page: Page, lights: Site) -> None:
-    page.goto(lights.door())
     page.goto(f"{lights.url}/ui/?q=the harbour&limit=2&as_of=2100")
     with page.expect_request("**/api/v1/ask") as asked:
         page.get_by_role("button", name="Answer in sentences").click()

@@ -110,23 +110,6 @@ def test_filters_and_exactness_are_asked_of_the_server(
 # --- keeping up with the store
 
 
-def test_what_one_process_sends_another_need_not(
-    store: SqliteStore, server: QdrantStandIn, open_index: Open
-) -> None:
-    first, second = open_index(), open_index()
-    first.refresh()
-    second.refresh()
-    for i in range(20, 26):
-        add(store, i, i + 1)
-        drop(store, i - 20)
-        quick, slow = (first, second) if i % 2 else (second, first)
-        quick.refresh()
-        server.requests.clear()
-        assert found(store, slow)
-        assert server.calls("PUT", "/points") == []
-        assert found(store, quick)
-
-
 def test_another_embedder_has_a_collection_of_its_own_and_leaves_the_old_one(
     store: SqliteStore, server: QdrantStandIn, open_index: Open
 ) -> None:
@@ -186,16 +169,6 @@ def test_a_folder_that_holds_another_namespace_is_searched_for_ones_own(
         assert set(ids.tolist()) == set(of.chunk_ids().tolist())
         index.close()
     other.close()
-
-
-def test_namespaces_of_one_path_can_be_open_at_once(tmp_path: Path, store: SqliteStore) -> None:
-    settings = QdrantSettings(path=tmp_path / "vectors")
-    first, second = (qdrant_index(store, settings, name, store.folder) for name in ("a", "b"))
-    assert found(store, first)
-    assert found(store, second)
-    assert sorted(path.name for path in (tmp_path / "vectors").iterdir()) == ["a", "b"]
-    first.close()
-    second.close()
 
 
 # --- collections

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -80,7 +80,7 @@ class ChromaRemote:
         self.namespace = namespace
         self._settings = settings
         self._address = (f"documents_{settings.kind}_v1", f"clew-{namespace}", DATABASE)
-        self._connection: ChromaConnection
+        self._connection: ChromaFolder | ChromaServer
         if settings.url:
             self._connection = ChromaServer(settings, folder)
         else:
@@ -102,11 +102,6 @@ class ChromaRemote:
     def version(self) -> str:
         """See `Remote`."""
         return self._connection.client.get_version()
-
-    def count(self, embedder: tuple[str, int]) -> int:
-        """See `Remote`."""
-        collection = self.find(embedder)
-        return collection.count() if collection else 0
 
     def find(self, embedder: tuple[str, int]) -> ChromaCollection | None:
         """See `Remote`."""
@@ -163,7 +158,7 @@ class ChromaRemote:
 class ChromaCollection:
     """`RemoteCollection` in Chroma."""
 
-    def __init__(self, connection: ChromaConnection, model: Model) -> None:
+    def __init__(self, connection: ChromaFolder | ChromaServer, model: Model) -> None:
         self._connection = connection
         self._model = model
         self.key = str(model.id)
@@ -272,27 +267,6 @@ def _numbers(names: list[str]) -> Ids:
 _SHOWN = 200
 
 
-class ChromaConnection(Protocol):
-    """A Chroma, opened when it is first needed; threads may share one. Errors are `Remote`'s."""
-
-    @property
-    def client(self) -> ServerAPI:
-        """The client, within `reading` and `writing` alone."""
-        ...
-
-    def reading(self) -> AbstractContextManager[None]:
-        """While something is asked."""
-        ...
-
-    def writing(self) -> AbstractContextManager[None]:
-        """While no other process on this machine writes for the same store."""
-        ...
-
-    def close(self) -> None:
-        """Let go of files and connections; may be called twice."""
-        ...
-
-
 def client_parts(**options: Any) -> System:  # noqa: ANN401 - as the client's settings ask
     """The parts of a client that nobody else uses.
 
@@ -330,7 +304,7 @@ def shown(error: Exception) -> str:
 
 
 class ChromaFolder:
-    """`ChromaConnection` to a folder; processes take turns with it.
+    """A Chroma in a folder, opened when it is first needed; processes take turns with it.
 
     Chroma expects to be alone in its folder: it keeps indexes in memory, so that a process does not
     find what another has written since, and writes its own outdated ones over theirs. Here each
@@ -357,20 +331,20 @@ class ChromaFolder:
 
     @property
     def client(self) -> ServerAPI:
-        """See `ChromaConnection`."""
+        """The client, within `reading` and `writing` alone."""
         assert self._client is not None
         return self._client
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """See `ChromaConnection`; nobody else is in the folder meanwhile."""
+        """While something is asked; nobody else is in the folder meanwhile."""
         with self._threads, self._lock.held(), translated(self._translate):
             self._open_as_written()
             yield
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """See `ChromaConnection`."""
+        """While something is changed."""
         with self.reading():
             self._note_change(*self._collection)
             try:
@@ -379,7 +353,7 @@ class ChromaFolder:
                 self._note_change()
 
     def close(self) -> None:
-        """See `ChromaConnection`."""
+        """Let go of the folder; may be called twice."""
         with self._threads:
             self._closed = True
             self._let_go()
@@ -445,7 +419,7 @@ class ChromaFolder:
 
 
 class ChromaServer:
-    """`ChromaConnection` to a server."""
+    """A Chroma on a server, as `ChromaFolder`."""
 
     def __init__(self, settings: ChromaSettings, folder: Path) -> None:
         """Nothing is sent yet; `folder` is the store's.
@@ -466,24 +440,24 @@ class ChromaServer:
 
     @property
     def client(self) -> ServerAPI:
-        """See `ChromaConnection`."""
+        """See `ChromaFolder`."""
         return self._opened()
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """See `ChromaConnection`."""
+        """See `ChromaFolder`."""
         with translated(self._translate):
             self._opened()
             yield
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """See `ChromaConnection`."""
+        """While no other process on this machine writes for the same store."""
         with self._lock.held(), self.reading():
             yield
 
     def close(self) -> None:
-        """See `ChromaConnection`."""
+        """See `ChromaFolder`."""
         with self._opening:
             self._closed = True
             if self._client is not None:

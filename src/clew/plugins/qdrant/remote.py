@@ -83,11 +83,6 @@ class QdrantRemote:
         with self._connection.client() as client:
             return client.info().version
 
-    def count(self, embedder: tuple[str, int]) -> int:
-        """See `Remote`."""
-        points = self._points(embedder)
-        return points.count() if self._exists(points.key) else 0
-
     def find(self, embedder: tuple[str, int]) -> NamespacePoints | None:
         """See `Remote`; what the settings ask of a collection is changed at the first look."""
         points = self._points(embedder)
