@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from itertools import combinations, pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
-from clew.types import NewEntity
-from tests.browser.conftest import Site, site_in
+from tests.browser.conftest import Site
 
 QUESTION = "Who taught the builder of the Skerrow Rock light?"
 
@@ -102,39 +100,6 @@ def test_filters_keep_what_they_name(page: Page, lights: Site) -> None:
 
     assert 0 < len(types) < everything
     assert "place" in types
-
-
-def test_no_name_is_written_over_another(browser: Browser, tmp_path: Path) -> None:
-    """Long names, many of them near each other; only what is drawn last counts."""
-    with site_in(tmp_path, "long") as site:
-        names = [f"The {n}th Honourable Company of Wardens and Harbour Keepers" for n in range(40)]
-        site.engine.entities.memory.add_entities([NewEntity(name=name) for name in names])
-        ids = [site.engine.entities.get(name).id for name in names]
-        for one, other in pairwise(ids):
-            site.engine.entities.add_relation(one, other, "knows")
-            site.engine.entities.add_relation(ids[0], other, "knows")
-        context = browser.new_context(viewport={"width": 1280, "height": 860})
-        page = context.new_page()
-        page.add_init_script(
-            """const {fillText, clearRect} = CanvasRenderingContext2D.prototype;
-            CanvasRenderingContext2D.prototype.clearRect = function (...box) {
-              this.texts = []; clearRect.apply(this, box);
-            };
-            CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
-              this.texts?.push([x, y - 9, x + this.measureText(text).width, y + 3]);
-              fillText.call(this, text, x, y);
-            };"""
-        )
-        page.goto(site.door())
-        page.goto(f"{site.url}/ui/graph?entities={ids[0]}")
-        drawn(page)
-        page.evaluate("clewPictures[0].sigma.refresh()")
-        page.wait_for_timeout(300)
-        boxes = page.evaluate("clewPictures[0].sigma.getCanvases().labels.getContext('2d').texts")
-        context.close()
-    assert len(boxes) > 5
-    for (left, top, right, low), (left_, top_, right_, low_) in combinations(boxes, 2):
-        assert right <= left_ or right_ <= left or low <= top_ or low_ <= top
 
 
 def test_communities_are_kept_or_left_out(page: Page, lights: Site) -> None:

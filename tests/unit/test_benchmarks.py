@@ -16,17 +16,14 @@ from benchmarks.real.extraction import Found, relations_judged
 from benchmarks.real.fetch import read_corpora
 from benchmarks.real.labels import judged_entities, judged_relations, marked_sentences
 from benchmarks.real.questions import Gold, Question, read_questions
-from clew.plugins.evaluation.beir import load_beir
 from clew.search.ranking.ranker import load_ranker
 from clew.testing.fakes import HashEmbedder
 from training.confidence import calibrate
-from training.enriched import WITH, WITHOUT, ask_both, compare
-from training.enriched import to_markdown as enriched_markdown
 from training.forest import save_ranker
 from training.groups import Group
 from training.prepare import prepare
 from training.regime import fit
-from training.sources import Source, read_sources
+from training.sources import read_sources
 
 # --- benchmark graph
 
@@ -217,30 +214,3 @@ def test_calibration_is_the_nearest_rising_line(seed: int) -> None:
         for i in range(40)
     ]
     np.testing.assert_allclose(share, np.unique(np.round(fitted, 5)), atol=1e-4)
-
-
-@pytest.mark.nightly
-def test_a_models_facts_reach_the_graph_and_what_is_learned(tmp_path: Path) -> None:
-    """The facts tie each town to a name that no pattern takes for one."""
-    folder = tmp_path / "towns"
-    write_set(folder, "bell")
-    records = []
-    for line in (folder / "corpus.jsonl").read_text("utf-8").splitlines():
-        passage = json.loads(line)
-        names = [town for town in TOWNS if town in passage["text"]]
-        triples = [[town, "had", "bell"] for town in names]
-        records.append({"_id": passage["_id"], "entities": names, "triples": triples})
-    triples_file = folder / "llm_triples.jsonl"
-    triples_file.write_text("\n".join(map(json.dumps, records)), "utf-8")
-    source = Source("towns", load_beir(folder))
-
-    asked = ask_both(source, triples_file, HashEmbedder())
-    figures = compare(asked, [])
-
-    without, with_ = (asked[name] for name in (WITHOUT, WITH))
-    assert [group.question for group in without] == [group.question for group in with_]
-    entities = [len(groups[0].shelf.snapshot.entity_ids) for groups in (without, with_)]
-    assert entities[1] == entities[0] + 1
-    assert len(figures) == 6
-    assert all(0 <= row["recall@5"] <= 1 for row in figures.values())
-    assert "with the model's facts | both" in enriched_markdown(figures)

@@ -28,9 +28,10 @@ from clew.settings import LargeSettings, load_settings
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors import matrix as module
 from clew.stores.vectors.matrix import VectorMatrix
-from clew.testing.entries import EMBEDDER, make_entry, make_vector
+from clew.testing.entries import EMBEDDER, make_vector
 from clew.testing.fakes import HashEmbedder
 from clew.wiring import LARGE, used_from
+from tests.unit.vector_stores import add, drop, nearest
 
 if TYPE_CHECKING:
     from clew.stores.store import Store
@@ -48,16 +49,6 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     store.close()
 
 
-def add(store: SqliteStore, start: int, end: int) -> None:
-    with store.batch():
-        for i in range(start, end):
-            store.save(make_entry(f"{i:03}", f"text {i}"))
-
-
-def drop(store: SqliteStore, *numbers: int) -> None:
-    store.delete([make_entry(f"{i:03}", "").document.id for i in numbers])
-
-
 def files(store: SqliteStore) -> list[str]:
     return sorted(path.name for path in store.folder.glob("vectors-*"))
 
@@ -69,10 +60,7 @@ def newest(store: SqliteStore) -> Path:
 
 def found(store: SqliteStore, matrix: VectorMatrix, query: Vector) -> bool:
     """Whether the matrix finds all that the store holds, in the right order."""
-    ids, held = store.embeddings()
-    cosine = (held.astype(np.float64) * query).sum(axis=1).astype(np.float32)
-    expected = ids[np.lexsort((ids, -cosine))]
-    return np.array_equal(matrix.search_vector(query, 10_000)[0], expected)
+    return matrix.search_vector(query, 10_000)[0].tolist() == nearest(store, query, 10_000)
 
 
 def test_a_file_is_mapped_by_the_next_matrix_and_extended_from_the_store(
