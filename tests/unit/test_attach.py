@@ -119,7 +119,7 @@ OPERATORS = set('+-!(){}[]^"~*?:\\/&|')
 
 
 def texts(question: str) -> list[str]:
-    return [span.text for span in spans(question)]
+    return [span["text"] for span in spans(question)]
 
 
 def test_spans_are_all_runs_of_words_that_may_be_names() -> None:
@@ -144,7 +144,8 @@ def test_spans_are_bounded(question: str) -> None:
     found = spans(question)
 
     assert len(found) <= MAX_WORDS * LONGEST_NAME
-    assert all(span.text and span.start < span.end <= MAX_WORDS for span in found)
+    assert all(span["text"] and span["start"] < span["end"] <= MAX_WORDS for span in found)
+    assert all(span["words"] == span["end"] - span["start"] for span in found)
 
 
 @pytest.mark.parametrize(
