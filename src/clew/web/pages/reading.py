@@ -300,13 +300,13 @@ def shown_relations(page: PageRequest, entity: Entity) -> list[dict[str, Any]]:
     relations = current_first(list(periods.values()), now)
     ends = {e for r in relations for e in (r.from_entity_id, r.to_entity_id)}
     names = store.entity_names(sorted(ends))
-    found = []
+    shown: list[dict[str, Any]] = []
     for relation, evidence in zip(relations, read_relations(store, relations), strict=True):
         outward = relation.from_entity_id == entity.id
         other = relation.to_entity_id if outward else relation.from_entity_id
-        shown = {"relation": relation, "evidence": evidence, "standing": relation.standing(now)}
-        found.append({**shown, "outward": outward, "other": names.get(other, "?"), "id": other})
-    return found
+        told = {"relation": relation, "evidence": evidence, "standing": relation.standing(now)}
+        shown.append({**told, "outward": outward, "other": names.get(other, "?"), "id": other})
+    return shown
 
 
 def most_important(page: PageRequest, limit: int) -> list[Entity]:
