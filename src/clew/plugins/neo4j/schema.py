@@ -74,7 +74,8 @@ from clew.errors import StoreError
 from clew.stores.backend import other_schema
 
 if TYPE_CHECKING:
-    from clew.stores.neo4j.connection import Neo4jDatabase
+    from clew.plugins.neo4j.connection import Neo4jDatabase
+
 
 _NAMESPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 SCHEMA_VERSION = 1
