@@ -112,7 +112,6 @@ def shown(store: Store) -> object:
         [store.document_chunks(d.id) for d in documents],
         {chunk: replace(origin, indexed_at=moment) for chunk, origin in origins.items()},
         store.sentence_ranges(chunks),
-        store.sketches(chunks),
         store.chunk_times(chunks),
         store.published_at(chunks),
         store.matching_chunks(where).tolist(),

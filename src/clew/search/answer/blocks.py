@@ -325,10 +325,6 @@ class RetrievalResult:
     """By chunk id: the chunks by which it was found, where these are others."""
     scores: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
     """By name and chunk id: what was weighed beside the channels, 0 to 1."""
-    also_in: Mapping[int, tuple[StoredChunk, ...]] = field(default_factory=dict)
-    """By chunk id: passages left out because this one says the same."""
-    first: tuple[int, ...] = ()
-    """Chunk ids that no boost moves from the front: what says who or what is asked for."""
 
 
 def after(parts: Sequence[Block], arrange: Arrangement = by_section) -> Arrangement:

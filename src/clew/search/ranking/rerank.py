@@ -288,7 +288,6 @@ def boosted(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
     mixed = mixed + sum(weights[name] * part for name, part in parts.items())
     order = np.argsort(-mixed, kind="stable")
     ranking = Ranking(best.ids[order], mixed[order].astype(np.float32)).then(found.ranking)
-    ranking = ranking.led_by(np.array(found.first, np.int64))
     ids = best.ids.tolist()
     shown = {name: dict(zip(ids, part.tolist(), strict=True)) for name, part in parts.items()}
     return replace(found, ranking=ranking, scores={**found.scores, **shown})
