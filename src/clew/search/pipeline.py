@@ -36,7 +36,7 @@ from clew.types import SearchResult
 if TYPE_CHECKING:
     from clew.search.options import Options
     from clew.search.session import SearchResources
-    from clew.search.strategies import Find, Strategy
+    from clew.search.strategies import Strategy
     from clew.types import Hit
 
 logger = logging.getLogger("clew")
@@ -61,15 +61,20 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
     strategy = find_strategy(name)
     found = RetrievalResult(ranking=Ranking.empty())
     if there_is:
-        found = _rank(session, name, _retrieve(session, strategy.find))
+        moment = options.as_of
+        if moment and (first := resources.store.first_recorded()) and moment < first:
+            session.note(
+                f"the store knows nothing from before {first:%Y-%m-%d}; it says what it knows now"
+                f" of {moment:%Y-%m-%d}"
+            )
+        found = _rank(session, name, strategy.find(session))
     hits = _judge(session, strategy, found, there_is)
     if not hits and not len(resources.store.chunk_ids()):
         session.note(
             "the store is empty; index something first: `clew index PATH` or ingest_document"
         )
-    result = _answer(session, found, hits, there_is)
     result = replace(
-        result,
+        _answer(session, found, hits, there_is),
         query=question,
         strategy=name,
         reason=reason,
@@ -136,20 +141,6 @@ def _choose(session: QuerySession, there_is: bool) -> tuple[str, str]:
     return chosen.strategy, chosen.reason
 
 
-# --- retrieve --------------------------------------------------------------------------------
-
-
-def _retrieve(session: QuerySession, find: Find) -> RetrievalResult:
-    """What the strategy finds."""
-    moment, store = session.options.as_of, session.resources.store
-    if moment is not None and (first := store.first_recorded()) and moment < first:
-        session.note(
-            f"the store knows nothing from before {first:%Y-%m-%d}; it says what it knows now of"
-            f" {moment:%Y-%m-%d}"
-        )
-    return find(session)
-
-
 # --- rank ------------------------------------------------------------------------------------
 
 
@@ -159,56 +150,22 @@ def _rank(session: QuerySession, name: str, found: RetrievalResult) -> Retrieval
     Behind what the question names exactly; with the passages of earlier versions.
     """
     options, settings = session.options, session.resources.settings
-    if options.rerank and session.resources.reranker is not None:
-        found = _reranked(session, found)
     by_setting = options.rerank and settings.llm.filter
-    if by_setting if options.model_filter is None else options.model_filter:
-        found = _filtered(session, found)
-    if settings.usage.weight or settings.boost.any:
-        from clew.search.ranking.rerank import boosted, by_usage
+    steps = {
+        "reranked": options.rerank and session.resources.reranker is not None,
+        "filtered": by_setting if options.model_filter is None else options.model_filter,
+        "by_usage": bool(settings.usage.weight),
+        "boosted": settings.boost.any,
+    }
+    if any(steps.values()):
+        from clew.search.ranking import rerank
 
-        found = by_usage(session, found) if settings.usage.weight else found
-        found = boosted(session, found) if settings.boost.any else found
+        for step, wanted in steps.items():
+            found = getattr(rerank, step)(session, found) if wanted else found
     finds = find_strategy(name).finds
     if finds == "exact":
         found = exact_first(session, found)
     return with_earlier(session, found, name) if finds in EVERYWHERE else found
-
-
-def _reranked(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
-    from clew.search.ranking.rerank import rerank
-
-    settings, resources = session.resources.settings.rerank, session.resources
-    with session.timings.step("rerank"):
-        chunks = resources.store.chunks(found.ranking.top(settings.depth).ids.tolist())
-        ranking, notes = rerank(
-            resources.reranker,
-            session.question,
-            found.ranking,
-            {chunk.id: f"{chunk.context}\n{chunk.text}".strip() for chunk in chunks},
-            depth=settings.depth,
-            weight=settings.weight,
-        )
-    session.note(*notes)
-    return replace(found, ranking=ranking)
-
-
-def _filtered(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
-    from clew.search.ranking.rerank import filter_by_model, read_candidates
-
-    model, settings = session.model, session.resources.settings.llm
-    if model is None:
-        session.note("not filtered: no language model is configured (setting llm.provider)")
-        return found
-    with session.timings.step("filter"):
-        candidates = read_candidates(session, found.ranking.ids[: settings.filter_depth])
-        if not candidates:
-            return found
-        ranking, notes = filter_by_model(
-            model, session.question, found.ranking, candidates, settings.filter_weight
-        )
-    session.note(*notes)
-    return replace(found, ranking=ranking)
 
 
 # --- answer ----------------------------------------------------------------------------------
