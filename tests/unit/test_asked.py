@@ -11,7 +11,7 @@ import pytest
 import clew
 from clew.errors import InputError
 from clew.indexing.reading.reader import document_from_text
-from clew.search.analysis.question_patterns import section_name
+from clew.search.analysis.question import section_name
 from clew.search.retrieval.exact import (
     exact_names,
     holding_all_first,

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_files import build
-from clew.search.analysis.analyse import Analysis, analyse
+from clew.search.analysis.question import Analysis, analyse
 from clew.search.ranking import word_features as keyword_scores
 from clew.search.ranking.features import (
     FEATURES,

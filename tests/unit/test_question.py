@@ -18,9 +18,16 @@ from clew.errors import ModelError
 from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_files import build
 from clew.ports.models import LanguageModel, Reply, ask
-from clew.search.analysis.analyse import MAX_TERMS, analyse, find_seeds
 from clew.search.analysis.period import AskedTime
-from clew.search.analysis.question_patterns import Form, count_words, find_names, question_form
+from clew.search.analysis.question import (
+    MAX_TERMS,
+    Form,
+    analyse,
+    count_words,
+    find_names,
+    find_seeds,
+    question_form,
+)
 from clew.search.analysis.route import (
     EXPLORATORY_ALPHA,
     NAVIGATIONAL_ALPHA,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import ModelError
 from clew.ports.models import ask
-from clew.search.analysis.question_patterns import (
+from clew.search.analysis.question import (
     WORDING,
     Form,
     count_words,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.search.analysis.question_patterns import find_names
+from clew.search.analysis.question import find_names
 from clew.text import question_language, question_terms, terms
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.graph.snapshot import distinct, find_sorted, numbered, term_hash
-from clew.search.analysis.analyse import MAX_TERMS, MAX_WORDS
+from clew.search.analysis.question import MAX_TERMS, MAX_WORDS
 from clew.search.retrieval.channels import RowValues
 from clew.search.retrieval.walk import find_few, find_terms_in, sentences_by_owner
 from clew.text import terms
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.graph.snapshot import Floats, Ints, Snapshot
-    from clew.search.analysis.analyse import Analysis
+    from clew.search.analysis.question import Analysis
     from clew.search.retrieval.walk import Coverage
 
     Columns = dict[str, Floats]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 import numpy as np
 
 from clew.errors import InputError
-from clew.search.analysis.question_patterns import is_look_up
+from clew.search.analysis.question import is_look_up
 from clew.search.answer.blocks import RetrievalResult, after
 from clew.search.retrieval.channels import (
     Ranking,

@@ -13,7 +13,7 @@ from clew.graph.snapshot import find_sorted
 from clew.search.answer.blocks import Block, Form, RetrievalResult, after, cite_chunks, statement
 from clew.search.answer.hits import read_relations, stating_sentences
 from clew.search.retrieval.channels import Ranking
-from clew.search.retrieval.filters import filtered_entities, filtered_graph, filtered_relations
+from clew.search.session import filtered_entities, filtered_graph, filtered_relations
 from clew.text import entity_key
 from clew.types import RelationEvidence, current_first
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import InputError
-from clew.search.analysis.question_patterns import SECTION_KIND, section_name
+from clew.search.analysis.question import SECTION_KIND, section_name
 from clew.search.answer.blocks import (
     Block,
     Form,
@@ -25,7 +25,7 @@ from clew.search.answer.blocks import (
 from clew.search.options import Hierarchy, parse_hierarchy
 from clew.search.ranking.word_features import min_max
 from clew.search.retrieval.channels import Ranking
-from clew.search.retrieval.filters import filtered_relations
+from clew.search.session import filtered_relations
 from clew.text import question_terms, terms
 
 if TYPE_CHECKING:

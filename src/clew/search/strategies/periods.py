@@ -11,7 +11,7 @@ import numpy as np
 
 from clew.graph.snapshot import distinct
 from clew.search.analysis.period import AskedTime, read_time
-from clew.search.analysis.question_patterns import WORDING
+from clew.search.analysis.question import WORDING
 from clew.search.answer.blocks import (
     Block,
     Form,
