@@ -76,13 +76,6 @@ def test_sections_come_whole_and_name_the_chunks_found_in_them() -> None:
     assert (context.left_out, context.tokenizer) == (0, "words")
 
 
-def test_a_section_too_large_gives_way_to_its_chunk() -> None:
-    section = _section(1, "the answer is here " + "filler " * 50)
-    context = assemble([section_block(section, [_chunk(1, section, 0, 18)])], 11, _words)
-    assert context.text == "[1] Notes\n> the answer is here"
-    assert (context.citations[0].start, context.citations[0].end) == (0, 18)
-
-
 @pytest.mark.parametrize("budget", range(1, 60))
 def test_of_the_best_part_as_much_is_kept_as_fits(budget: int) -> None:
     best = _section(1, " ".join(f"word{n}" for n in range(50)))
@@ -102,13 +95,6 @@ def test_of_the_best_part_as_much_is_kept_as_fits(budget: int) -> None:
         shown = unquoted(first.text.partition("\n")[2]).removesuffix("…")
         assert f"{best.text} ".startswith(f"{shown} ")
         assert len(first.text.split()) == min(budget, 53)
-
-
-def test_what_does_not_fit_is_counted() -> None:
-    sections = [_section(n, "word " * 20) for n in range(1, 4)]
-    parts = [section_block(section, [_chunk(1, section, 0, 99)]) for section in sections]
-    context = assemble(parts, 30, _words)
-    assert (len(context.citations), context.left_out) == (1, 2)
 
 
 def test_the_best_are_chosen_and_then_stand_in_their_places_under_their_groups() -> None:
@@ -252,15 +238,6 @@ def test_numbers_are_those_of_the_context(engine: clew.Clew) -> None:
         listed = re.findall(r"^\[(\d+)\] ", format_citations(result), re.MULTILINE)
         assert set(listed) == set(numbers)
         assert listed == sorted(listed, key=int)
-
-
-def test_a_source_of_one_part_is_listed_once(engine: clew.Clew) -> None:
-    lines = format_citations(engine.search("Vell", strategy="local")).splitlines()
-    assert len(lines) == len(set(lines))
-
-
-def test_nothing_found_has_no_sources(engine: clew.Clew) -> None:
-    assert format_citations(engine.search("", strategy="keyword")) == ""
 
 
 # --- pages -------------------------------------------------------------------------------
@@ -511,13 +488,6 @@ def test_a_passage_comes_with_the_outline_above_and_below_it(books: clew.Clew) -
     assert "In 2012 the bell was cast again." in text
 
 
-def test_an_outline_names_no_section_that_a_filter_forbids(books: clew.Clew) -> None:
-    text = context(books, "bell", layer="passage", since="2012", until="2013")
-    assert "→ The book of Vell › Bells" in text
-    for forbidden in ("Towers", "Eels", "2019"):
-        assert forbidden not in text
-
-
 def test_where_the_outline_does_not_fit_the_passage_stands_alone(books: clew.Clew) -> None:
     text = context(books, "the bell that was cast again", layer="passage", max_tokens=25)
     assert "Outline of" not in text
@@ -589,21 +559,6 @@ def test_and_up_and_down_from_one_within(register: clew.Clew) -> None:
     assert set(lines) == {
         "- Ilse Marn — works_for → Torvald Shipping Company",
         "- Jorid Falk — works_for → Torvald Shipping Company",
-        "- Torvald Shipping Company — part_of → Northgate Group",
-    }
-
-
-def test_a_question_that_names_none_starts_from_near_passages(register: clew.Clew) -> None:
-    _, lines = chain(register, "an insurance company", layer="person")
-    assert "- Brida Kall — works_for → Kestrel Insurance Company" in lines
-
-
-def test_relations_that_a_filter_forbids_are_not_followed(register: clew.Clew) -> None:
-    _, lines = chain(
-        register, "Torvald Shipping Company", layer="organisation", until=day("2020-06-01")
-    )
-    assert set(lines) == {
-        "- Ilse Marn — works_for → Torvald Shipping Company",
         "- Torvald Shipping Company — part_of → Northgate Group",
     }
 
