@@ -56,12 +56,12 @@ GROUPS: Mapping[str, Off] = {
     "what no passage says": {"pipeline:without_unsaid": lambda _, hits: hits},
     "passages that say the same": {"answer.hits:_alike": lambda *_: {}},
     "the newest of things alike": {"strategies.periods:_newest_first": lambda _, found: found},
-    "all kinds of questions": {"analysis.route:RULES": ()},
+    "all kinds of questions": {"analysis.route:RULES": {}},
     **{
-        f"kind of question: {rule.name}": {
-            "analysis.route:RULES": tuple(other for other in RULES if other is not rule)
+        f"kind of question: {kind}": {
+            "analysis.route:RULES": {k: rule for k, rule in RULES.items() if k != kind}
         }
-        for rule in RULES
+        for kind in RULES
     },
 }
 
