@@ -41,7 +41,6 @@ from tests.contract.suites.times import TimeIndexSuite, UsageLogSuite
 from tests.contract.suites.validity import RelationTimesSuite
 from tests.contract.suites.writing import ExtractionLogSuite, ManualGraphSuite
 from tests.unit.test_enrich import fill, reading
-from tests.unit.vector_stores import qdrant_index
 
 # --- neo4j documents
 
@@ -116,7 +115,6 @@ def shown(store: Store) -> object:
         [store.document_chunks(d.id) for d in documents],
         {chunk: replace(origin, indexed_at=moment) for chunk, origin in origins.items()},
         store.sentence_ranges(chunks),
-        store.sketches(chunks),
         store.chunk_times(chunks),
         store.published_at(chunks),
         store.matching_chunks(where).tolist(),

@@ -584,7 +584,7 @@ def _check(pack: Pack) -> None:
     from clew.search.analysis.route import RULES
     from clew.search.strategies import known_strategies
 
-    kinds = (*(rule.name for rule in RULES), "fact")
+    kinds = (*RULES, "fact")
     for what, given, known in (
         ("kind of question", pack.strategies, kinds),
         ("strategy", pack.strategies.values(), known_strategies()),

@@ -144,7 +144,7 @@ class Search:
         check_several(namespaces=namespaces)
         if not namespaces:
             return self._answer(question, checked)
-        from clew.search.answer.collections import fuse_collections
+        from clew.search.answer.blocks import fuse_collections
 
         found = {}
         for name in dict.fromkeys(namespaces):
@@ -182,7 +182,7 @@ class Search:
 
     def _answer(self, question: str, options: Options) -> SearchResult:
         """The answer that is still known, or a new one."""
-        from clew.search.retrieval.keyword_only import answer_by_keywords
+        from clew.search.pipeline import answer_by_keywords
 
         state, usage = self._state, self._state.settings.usage
         with state.store.pinned_generation():
