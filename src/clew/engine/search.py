@@ -29,9 +29,10 @@ from clew.search.options import Moment, Options, rag_defaults, read_end, read_la
 from clew.search.session import RecentlyUsed
 from clew.settings.place import NAMESPACE
 from clew.stores.backend import check_characters
+from clew.stores.state import Replies
 from clew.types import Fusion, SearchResult
 from clew.types.results import Answer, AnswerMode, CypherAnswer
-from clew.wiring import make_replies, server_kind, store_exists
+from clew.wiring import server_kind, store_exists
 
 if TYPE_CHECKING:
     from clew.models.llm.budget import Estimate
@@ -393,7 +394,7 @@ class Ask:
         from clew.search.ask.prompt import REPLY_TOKENS
 
         new = [request for request in asked if model.kept(request) is None]
-        past = make_replies(self._state.store).entries()
+        past = Replies(self._state.store.backend).entries()
         found = []
         for task in dict.fromkeys(["answer", *(request.task for request in new)]):
             same = [e for e in past if e.task == task and e.model == model.model_of(task)]
