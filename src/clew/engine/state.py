@@ -387,8 +387,8 @@ class EngineState:
 
     def make_ingest(self, store: Store) -> IndexingPipeline:
         """The steps of indexing into a store, with this engine's models and workers."""
-        from clew.indexing.processes import Steps, make_runner
         from clew.indexing.pipeline import IndexingPipeline
+        from clew.indexing.processes import Steps, make_runner
 
         packs, settings = self.packs, self.settings
         self._extractor = self._extractor or make_extractor()
