@@ -15,9 +15,9 @@ import clew
 from clew.errors import UnreadableError
 from clew.indexing.inputs import RawInput
 from clew.indexing.reading.files import find_files
-from clew.indexing.reading.formats.common import ReadResult
-from clew.indexing.reading.formats.mail_parts import Person, flat, from_flat, passages
+from clew.indexing.reading.formats.common import Person, ReadResult, flat, from_flat
 from clew.indexing.reading.reader import read_file
+from clew.plugins.mail.parts import passages
 from clew.settings import LimitSettings, ReadSettings
 from clew.tools.toolbox import TOOLS, Toolbox
 from clew.types import Document

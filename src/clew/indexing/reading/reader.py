@@ -210,7 +210,7 @@ def _reader(raw: RawFile) -> _BuiltIn:
 
         return read_pdf
     if raw.suffix in WORD_SUFFIXES:
-        from clew.indexing.reading.formats.office import read_word
+        from clew.indexing.reading.formats.word import read_word
 
         return read_word
     if raw.media_type == "text/html":

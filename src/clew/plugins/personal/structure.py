@@ -7,12 +7,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from clew.indexing.ner.entity_types import is_person_shaped
-from clew.indexing.reading.formats import calendar, contacts
-from clew.indexing.reading.formats import calendar as tasks
-from clew.indexing.reading.formats.common import TYPE
-from clew.indexing.reading.formats.contacts import name_of
-from clew.indexing.reading.formats.mail_parts import Person, from_flat
+from clew.indexing.reading.formats.common import TYPE, Person, from_flat
 from clew.indexing.structure.document import TAGGED
+from clew.plugins.personal import calendar, contacts
+from clew.plugins.personal import calendar as tasks
+from clew.plugins.personal.contacts import name_of
 from clew.types import AliasEvidence, DeclaredEntity, Statement, Structure
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from io import BytesIO
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -459,40 +459,6 @@ def unpacked(raw: RawFile) -> RawFile:
     return replace(raw, data=data, path=None, name=PurePosixPath(raw.name or raw.source).stem)
 
 
-# Identifiers and years of publications in a text.
-
-
-_DOI = re.compile(r"\b10\.\d{4,9}/[^\s\"<>{}|\\^`,;]{1,200}")
-_ARXIV = re.compile(
-    r"(?:arxiv[.:/\s]{1,3}(?:org/)?(?:abs/|pdf/)?|\Aabs/)"
-    r"(?P<id>\d{4}\.\d{4,5}|[a-z][a-z-]{1,15}(?:\.[A-Z]{2})?/\d{7})",
-    re.IGNORECASE,
-)
-_BARE_ARXIV = re.compile(
-    r"(?P<id>\d{4}\.\d{4,5}|[a-z][a-z-]{1,15}(?:\.[A-Z]{2})?/\d{7})(?:v\d{1,3})?"
-)
-_YEAR = re.compile(r"(?<!\d)(1[5-9]\d\d|20\d\d)(?!\d)")
-
-
-def doi_in(text: str) -> str:
-    """The first DOI of a text, in lower case; empty where there is none."""
-    match = _DOI.search(text)
-    return match.group().rstrip(".)]").lower() if match else ""
-
-
-def arxiv_in(text: str, *, bare: bool = False) -> str:
-    """The first arXiv id of a text as `arXiv:…`; `bare` where the text is nothing else."""
-    match = _BARE_ARXIV.fullmatch(text.strip()) if bare else None
-    match = match or _ARXIV.search(text)
-    return f"arXiv:{match['id']}" if match else ""
-
-
-def year_in(text: str) -> int | None:
-    """The first year of a text, 1500 to 2099; the digits of identifiers are none."""
-    match = _YEAR.search(_ARXIV.sub(" ", _DOI.sub(" ", text)))
-    return int(match.group()) if match else None
-
-
 # One record of a file as a document: what it tells, and the entity that it describes.
 
 
@@ -549,3 +515,32 @@ def table_lines(rows: Sequence[Sequence[str]]) -> Iterator[str]:
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
         if number == 0:
             yield "|" + " --- |" * len(row)
+
+
+# The people of a message, as its metadata keeps them.
+
+
+class Person(NamedTuple):
+    """One of the people of a field; either may be empty."""
+
+    name: str
+    address: str
+    """In lower case."""
+
+
+def flat(found: Iterable[Person]) -> list[str]:
+    """Names and addresses as one list, each address after its name: what filters compare with."""
+    return [part for person in found for part in person if part]
+
+
+def from_flat(values: object) -> list[Person]:
+    """The people of a list made by `flat`."""
+    found: list[Person] = []
+    for value in values if isinstance(values, list) else []:
+        if "@" not in str(value):
+            found.append(Person(str(value), ""))
+        elif found and not found[-1].address:
+            found[-1] = Person(found[-1].name, str(value))
+        else:
+            found.append(Person("", str(value)))
+    return found

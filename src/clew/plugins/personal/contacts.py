@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 from clew.indexing.reading.formats.common import (
     LONGEST_VALUE,
     TYPE,
+    Person,
     RawFile,
     ReadResult,
     check_limit,
     decode,
+    flat,
     record,
 )
-from clew.indexing.reading.formats.mail_parts import Person, flat
 from clew.text import entity_key, one_line, text_digest
 from clew.types import Document, Skipped
 

@@ -11,7 +11,7 @@ import json
 import re
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -21,6 +21,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from clew.errors import UnreadableError
+from clew.indexing.ner.known_terms import WITH_ASSISTANTS
 from clew.indexing.reading.files import open_real
 from clew.indexing.reading.formats.common import (
     RawFile,
@@ -30,9 +31,10 @@ from clew.indexing.reading.formats.common import (
     decode,
     json_safe,
 )
+from clew.indexing.structure.enter import structure
 from clew.text import one_line, text_digest
 from clew.times import to_time
-from clew.types import Document, Piece, Skipped
+from clew.types import Document, Piece, Skipped, Statement
 
 # A conversation as a document: `Ada: hello` a turn, each turn a piece.
 
@@ -623,3 +625,26 @@ def _parsed(raw: RawFile, member: str, data: bytes, users: object) -> list[Conve
     part = RawFile(source=name, data=data, settings=raw.settings, limits=raw.limits)
     text = decode(part)
     return whatsapp(text, name) if is_whatsapp(text) else None
+
+
+# Who spoke in a conversation.
+
+
+@structure(most=1_000)
+def chat_structure(document: Document) -> Iterator[Statement]:
+    """Each speaker `spoke_in` the conversation, from the first turn on."""
+    if document.media_type != MEDIA_TYPE or document.metadata.get("app") in WITH_ASSISTANTS:
+        return
+    for piece in document.pieces:
+        speaker = piece.metadata.get("speaker")
+        if isinstance(speaker, str):
+            at = to_time(piece.metadata.get("created_at"))
+            yield Statement(
+                head=speaker,
+                head_type="person",
+                relation_type="spoke_in",
+                tail=document.title,
+                start=piece.start,
+                end=piece.start + len(speaker),
+                valid_from=at,
+            )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,11 +18,12 @@ from email.utils import getaddresses, parsedate_to_datetime
 from typing import Literal, NamedTuple, cast
 
 from clew.errors import UnreadableError
-from clew.indexing.reading.formats.common import RawFile, check_limit, clean_text, decode
+from clew.indexing.reading.formats.common import Person, RawFile, check_limit, clean_text, decode
 from clew.indexing.reading.formats.html import html_document
 from clew.text import one_line
 from clew.times import in_utc
 
+MEDIA_TYPE = "message/rfc822"
 LONGEST_FIELD = 16_000
 """Characters of a field that are read: some three hundred recipients."""
 _MAILBOX_DATE = "mailbox date"
@@ -134,38 +135,6 @@ def date_field(fields: Mapping[str, str]) -> datetime | None:
             continue
         return date if date.tzinfo else in_utc(date)
     return None
-
-
-# The people of a message, as its metadata keeps them.
-
-
-MEDIA_TYPE = "message/rfc822"
-
-
-class Person(NamedTuple):
-    """One of the people of a field; either may be empty."""
-
-    name: str
-    address: str
-    """In lower case."""
-
-
-def flat(found: Iterable[Person]) -> list[str]:
-    """Names and addresses as one list, each address after its name: what filters compare with."""
-    return [part for person in found for part in person if part]
-
-
-def from_flat(values: object) -> list[Person]:
-    """The people of a list made by `flat`."""
-    found: list[Person] = []
-    for value in values if isinstance(values, list) else []:
-        if "@" not in str(value):
-            found.append(Person(str(value), ""))
-        elif found and not found[-1].address:
-            found[-1] = Person(found[-1].name, str(value))
-        else:
-            found.append(Person("", str(value)))
-    return found
 
 
 # The parts of a message: what is to be read of it, and the names of what is attached.

@@ -18,7 +18,8 @@ from clew.indexing.reading.formats.common import (
     decode,
     record,
 )
-from clew.indexing.reading.formats.contacts import (
+from clew.indexing.reading.formats.markup import read_markdown
+from clew.plugins.personal.contacts import (
     Block,
     Component,
     blocks,
@@ -28,7 +29,6 @@ from clew.indexing.reading.formats.contacts import (
     person,
     read_blocks,
 )
-from clew.indexing.reading.formats.markup import read_markdown
 from clew.text import text_digest
 from clew.times import to_date
 from clew.times.recurrence import ENDLESS, check_rule, last_day, listed, rule_parts, without_until

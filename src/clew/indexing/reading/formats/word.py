@@ -6,11 +6,9 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime
-from functools import lru_cache
 from io import BytesIO
-from typing import IO, TYPE_CHECKING, Any, BinaryIO
+from typing import IO, TYPE_CHECKING, Any
 from xml.parsers import expat
 
 import docx
@@ -18,7 +16,6 @@ from docx.document import Document as Word
 from docx.opc.constants import RELATIONSHIP_TYPE
 from docx.opc.exceptions import OpcError
 from docx.oxml.xmlchemy import BaseOxmlElement as Element
-from lxml import etree  # type: ignore[import-untyped]
 
 from clew.indexing.reading.formats.common import (
     TEMPLATE_AUTHORS,
@@ -27,7 +24,6 @@ from clew.indexing.reading.formats.common import (
     ReadResult,
     check_limit,
     clean_text,
-    properties,
     stated_property_title,
     table_lines,
 )
@@ -36,7 +32,7 @@ from clew.text import one_line
 from clew.times import in_utc
 
 if TYPE_CHECKING:
-    from markitdown import DocumentConverter, MarkItDown, StreamInfo
+    pass
 
 
 OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -119,182 +115,6 @@ def _column(letters: str) -> int:
     for letter in letters:
         number = 26 * number + ord(letter) - ord("A") + 1
     return number
-
-
-# Slides, spreadsheets, mail and e-books through markitdown, an optional dependency.
-
-
-_SLIDE = re.compile(r"<!-- Slide number: \d+ -->\n")
-_SLIDE_BREAK = "\n\n"
-_NEEDS_EXTRA = "needs pip install 'clew[office]'"
-_OLE_SUFFIXES = frozenset({".xls", ".msg"})
-
-
-def read_office(raw: RawFile) -> ReadResult:
-    """The file as Markdown; slides are pages."""
-    if raw.suffix not in _OLE_SUFFIXES:
-        check_archive(raw)
-    elif not raw.data.startswith(OLE_MAGIC):
-        raise raw.unreadable(f"malformed {raw.suffix} file")
-    # Markdown and title.
-    try:
-        from markitdown import MarkItDownException, MissingDependencyException, StreamInfo
-
-        converter = _converter()
-    except ImportError as error:
-        raise raw.unreadable(_NEEDS_EXTRA) from error
-    try:
-        result = converter.convert_stream(
-            BytesIO(raw.data), stream_info=StreamInfo(extension=raw.suffix)
-        )
-    except MissingDependencyException as error:
-        raise raw.unreadable(_NEEDS_EXTRA) from error
-    except MarkItDownException as error:
-        raise raw.unreadable(f"malformed {raw.suffix} file") from error
-    markdown, title = result.markdown, result.title or ""
-    text, page_starts = _pages(clean_text(markdown))
-    known = Properties() if raw.suffix in _OLE_SUFFIXES else package_properties(raw)
-    document = known.document(
-        raw.source,
-        text,
-        media_type_of(raw.suffix),
-        title=stated_property_title(clean_text(title)),
-        page_starts=page_starts,
-    )
-    return ReadResult(documents=(document,))
-
-
-@lru_cache(maxsize=1)
-def _converter() -> MarkItDown:
-    """A markitdown that knows these formats alone: no fallback to text, no audio, no network."""
-    from markitdown import MarkItDown, converters
-
-    converter = MarkItDown(enable_builtins=False, enable_plugins=False)
-    for kind in (
-        converters.PptxConverter,
-        converters.XlsxConverter,
-        converters.XlsConverter,
-        converters.OutlookMsgConverter,
-        _book_converter(),
-    ):
-        converter.register_converter(kind())
-    return converter
-
-
-def _book_converter() -> type[DocumentConverter]:
-    """Of books, each of whose parts is read once, however often its order names it."""
-    from markitdown import DocumentConverterResult, converters
-
-    class Part(converters.HtmlConverter):
-        def __init__(self) -> None:
-            super().__init__()
-            self._seen: set[str] = set()
-
-        def convert(
-            self, file_stream: BinaryIO, stream_info: StreamInfo, **options: object
-        ) -> DocumentConverterResult:
-            if file_stream.name in self._seen:
-                return DocumentConverterResult(markdown="")
-            self._seen.add(file_stream.name)
-            return super().convert(file_stream, stream_info, **options)
-
-    class Book(converters.EpubConverter):
-        def convert(
-            self, file_stream: BinaryIO, stream_info: StreamInfo, **options: object
-        ) -> DocumentConverterResult:
-            book = converters.EpubConverter()  # type: ignore[no-untyped-call]
-            book._html_converter = Part()
-            return book.convert(file_stream, stream_info, **options)
-
-    return Book
-
-
-def _pages(markdown: str) -> tuple[str, tuple[int, ...]]:
-    """The text without the marks between slides, and the offset of each slide."""
-    if not _SLIDE.match(markdown.lstrip()):
-        return markdown, ()
-    slides = [slide.strip() for slide in _SLIDE.split(markdown)[1:]]
-    starts = [0]
-    for slide in slides[:-1]:
-        starts.append(starts[-1] + len(slide) + len(_SLIDE_BREAK))
-    return _SLIDE_BREAK.join(slides), tuple(starts)
-
-
-# What EPUB, PPTX and XLSX say of themselves: the properties in their archives.
-
-
-_CONTAINER = "META-INF/container.xml"
-_CORE = "docProps/core.xml"
-_LARGEST = 1_000_000
-"""Bytes of the part that holds the properties, at most."""
-_LISTS = frozenset({"author", "subject"})
-_NAMES = {
-    "title": "title",
-    "creator": "author",
-    "subject": "subject",
-    "description": "description",
-    "keywords": "keywords",
-    "publisher": "publisher",
-    "language": "language",
-    "date": "date",
-    "created": "created_at",
-    "modified": "updated_at",
-}
-_FAULTS_PROPERTIES = (
-    SyntaxError,
-    KeyError,
-    ValueError,
-    OSError,
-    RuntimeError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
-
-
-def package_properties(raw: RawFile) -> Properties:
-    """Title, authors, subjects, language and dates; nothing where they are missing or damaged.
-
-    `raw` has passed `check_archive`.
-    """
-    values: dict[str, list[str]] = {}
-    try:
-        for name, value in _elements(raw.data):
-            values.setdefault(name, []).append(value)
-    except _FAULTS_PROPERTIES:
-        return Properties()
-    if TEMPLATE_AUTHORS.intersection(values.get("author", ())):
-        values.pop("created_at", None)  # that of the library's template
-        values.pop("author")
-    known = {
-        name: found if name in _LISTS and len(found) > 1 else found[0]
-        for name, found in values.items()
-    }
-    title = stated_property_title(str(known.pop("title", "")))
-    found = properties({**known, "title": title} if title else known)
-    # The date of a book is the publisher's, that of an office document its program's.
-    return found if "date" in values else replace(found, date_source="properties")
-
-
-def _elements(data: bytes) -> Iterator[tuple[str, str]]:
-    """(name, text) of each property, in order."""
-    with zipfile.ZipFile(BytesIO(data)) as archive:
-        part = _CORE
-        if _CONTAINER in archive.namelist():
-            container = _parsed(archive, _CONTAINER)
-            paths = (str(e.get("full-path")) for e in container.iter() if e.get("full-path"))
-            part = next(paths, part)
-        for element in _parsed(archive, part).iter():
-            name = _NAMES.get(str(element.tag).rpartition("}")[2])
-            text = one_line(clean_text(element.text or ""))
-            if name and text:
-                yield name, text
-
-
-def _parsed(archive: zipfile.ZipFile, name: str) -> etree._Element:
-    """A part, no entity of which is resolved."""
-    with archive.open(name) as part:
-        data = part.read(_LARGEST)
-    return etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True))
 
 
 # DOCX: headings, lists, paragraphs and tables in order, as Markdown.

@@ -19,16 +19,15 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from clew.errors import UnreadableError
-from clew.indexing.reading.formats.common import RawFile, ReadResult
-from clew.indexing.reading.formats.mail_parts import (
+from clew.indexing.ner.entity_types import is_person_shaped
+from clew.indexing.reading.formats.common import Person, RawFile, ReadResult, flat, from_flat
+from clew.indexing.structure.enter import structure
+from clew.plugins.mail.parts import (
     MEDIA_TYPE,
     BoundedFields,
     Part,
-    Person,
     date_field,
     fields_of,
-    flat,
-    from_flat,
     message_ids,
     passages,
     people,
@@ -37,7 +36,7 @@ from clew.indexing.reading.formats.mail_parts import (
 )
 from clew.text import one_line
 from clew.times import in_utc
-from clew.types import Document, Piece, Skipped
+from clew.types import AliasEvidence, Document, Piece, Skipped, Statement
 
 # The messages of a file: one, or those of a mailbox, each a document.
 
@@ -325,9 +324,9 @@ _LOOKED_AT = 64_000
 """Bytes by which a file is recognised."""
 
 
-def may_be_mail(data: bytes) -> bool:
-    """Whether a file without an ending that says so is mail."""
-    return is_mailbox(data) or is_message(data)
+def read_unnamed(raw: RawFile) -> ReadResult | None:
+    """Mail in a file without an ending that says so."""
+    return read_mail(raw) if is_mailbox(raw.data) or is_message(raw.data) else None
 
 
 def is_mailbox(data: bytes) -> bool:
@@ -343,3 +342,79 @@ def is_message(data: bytes) -> bool:
         at = field.end()
     is_ended = at > 0 and (at == len(data) or head[at : at + 2].lstrip(b"\r").startswith(b"\n"))
     return is_ended and b"from" in names and len(names & _TELLING) > 2
+
+
+# What the header of a message states: who sent it to whom, and what it answers.
+
+
+_MOST_RECIPIENTS = 20
+"""A message to more is an announcement and ties nobody to anybody."""
+_ALIAS_SCORE = 0.95
+_ROLES = frozenset(
+    {
+        *("admin", "alerts", "bounce", "bounces", "bugs", "contact", "daemon", "digest", "do"),
+        *("donotreply", "help", "info", "list", "mailer", "mailman", "news", "newsletter", "no"),
+        *("noreply", "notification", "notifications", "office", "owner", "postmaster", "reply"),
+        *("request", "root", "sales", "service", "support", "system", "team", "updates"),
+    }
+)
+"""What the part before the `@` says of addresses behind which there is nobody."""
+_ANSWER = "re: "
+
+
+@structure(titled=False, prose=False, most=1_000)
+def mail_structure(document: Document) -> Iterator[Statement | AliasEvidence]:
+    """`sent`, `wrote_to` and `replies_to` of a message; its people's addresses as aliases."""
+    if document.media_type != MEDIA_TYPE:
+        return
+    people = {name: from_flat(document.metadata.get(name)) for name in ("from", "to", "cc")}
+    sender, title = next(iter(people["from"]), None), document.title
+    recipients = list(dict.fromkeys([*people["to"], *people["cc"]]))
+    if sender:
+        told = [(one.name or one.address, _type(one)) for one in recipients if one != sender]
+        sent = [("sent", title, "name")]
+        sent += [("wrote_to", *one) for one in told if len(recipients) <= _MOST_RECIPIENTS]
+        for relation, tail, tail_type in sent:
+            start, end = _header_line(document.text, tail)
+            yield Statement(
+                head=sender.name or sender.address,
+                head_type=_type(sender),
+                relation_type=relation,
+                tail=tail,
+                tail_type=tail_type,
+                start=start,
+                end=end,
+                valid_from=document.created_at,
+            )
+    # The subject that a message answers is its own without the mark of an answer.
+    if "in_reply_to" in document.metadata and title.casefold().startswith(_ANSWER):
+        yield Statement(
+            head=title,
+            relation_type="replies_to",
+            tail=title[len(_ANSWER) :].strip(),
+            valid_from=document.created_at,
+        )
+    for person in [*([sender] if sender else []), *recipients[:_MOST_RECIPIENTS]]:
+        if person.name and person.address:
+            yield AliasEvidence(
+                alias=person.address,
+                name=person.name,
+                method="exact",
+                score=_ALIAS_SCORE,
+                evidence=f'"{person.name}" <{person.address}>',
+            )
+
+
+def _header_line(text: str, name: str) -> tuple[int, int]:
+    """The range of the line of the opening that names somebody; that of its first line else."""
+    opening = text.partition("\n\n")[0]
+    at = max(opening.find(name), 0)
+    start = opening.rfind("\n", 0, at) + 1
+    end = opening.find("\n", at)
+    return start, end if end >= 0 else len(opening)
+
+
+def _type(person: Person) -> str:
+    """A person where the name has the shape of one's and the address is none of a role."""
+    words = person.address.partition("@")[0].replace("-", ".").replace("_", ".").split(".")
+    return "person" if is_person_shaped(person.name) and _ROLES.isdisjoint(words) else "name"
