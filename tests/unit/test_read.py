@@ -30,9 +30,9 @@ from clew.indexing.reading.formats.common import (
     clean_text,
     json_safe,
 )
+from clew.indexing.reading.formats.word import package_properties
 from clew.indexing.reading.reader import document_from_text, file_digest, read_file
 from clew.plugins.constitution.reading import circles
-from clew.plugins.office.reading import package_properties
 from clew.settings import ReadSettings
 from clew.times import to_time
 from clew.types import Document, Skipped

@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from io import BytesIO
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 from xml.parsers import expat
 
 import docx
-from docx.document import Document as Word
-from docx.opc.constants import RELATIONSHIP_TYPE
 from docx.opc.exceptions import OpcError
 from docx.oxml.xmlchemy import BaseOxmlElement as Element
+from lxml import etree  # type: ignore[import-untyped]
 
 from clew.indexing.reading.formats.common import (
     TEMPLATE_AUTHORS,
@@ -24,12 +23,12 @@ from clew.indexing.reading.formats.common import (
     ReadResult,
     check_limit,
     clean_text,
+    properties,
     stated_property_title,
     table_lines,
 )
 from clew.indexing.reading.formats.media_types import media_type_of
 from clew.text import one_line
-from clew.times import in_utc
 
 if TYPE_CHECKING:
     pass
@@ -117,29 +116,87 @@ def _column(letters: str) -> int:
     return number
 
 
+# What DOCX, EPUB, PPTX and XLSX say of themselves: the properties in their archives.
+
+
+_CONTAINER = "META-INF/container.xml"
+_CORE = "docProps/core.xml"
+_LARGEST = 1_000_000
+"""Bytes of the part that holds the properties, at most."""
+_LISTS = frozenset({"author", "subject"})
+_NAMES = {
+    "title": "title",
+    "creator": "author",
+    "subject": "subject",
+    "description": "description",
+    "keywords": "keywords",
+    "publisher": "publisher",
+    "language": "language",
+    "date": "date",
+    "created": "created_at",
+    "modified": "updated_at",
+}
+
+
+def package_properties(raw: RawFile) -> Properties:
+    """Title, authors, subjects, language and dates; nothing where they are missing or damaged.
+
+    `raw` has passed `check_archive`.
+    """
+    values: dict[str, list[str]] = {}
+    try:
+        for name, value in _elements(raw.data):
+            values.setdefault(name, []).append(value)
+    except (SyntaxError, KeyError, *_FAULTS):
+        return Properties()
+    if TEMPLATE_AUTHORS.intersection(values.get("author", ())):
+        for name in ("author", "created_at", "description"):  # those of the library's template
+            values.pop(name, None)
+    known = {
+        name: found if name in _LISTS and len(found) > 1 else found[0]
+        for name, found in values.items()
+    }
+    title = stated_property_title(str(known.pop("title", "")))
+    found = properties({**known, "title": title} if title else known)
+    # The date of a book is the publisher's, that of an office document its program's.
+    return found if "date" in values else replace(found, date_source="properties")
+
+
+def _elements(data: bytes) -> Iterator[tuple[str, str]]:
+    """(name, text) of each property, in order."""
+    with zipfile.ZipFile(BytesIO(data)) as archive:
+        part = _CORE
+        if _CONTAINER in archive.namelist():
+            paths = (element.get("full-path") for element in _parsed(archive, _CONTAINER).iter())
+            part = next(filter(None, paths), part)
+        for element in _parsed(archive, part).iter():
+            name = _NAMES.get(str(element.tag).rpartition("}")[2])
+            text = one_line(clean_text(element.text or ""))
+            if name and text:
+                yield name, text
+
+
+def _parsed(archive: zipfile.ZipFile, name: str) -> etree._Element:
+    """A part, no entity of which is resolved."""
+    with archive.open(name) as part:
+        data = part.read(_LARGEST)
+    return etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True))
+
+
 # DOCX: headings, lists, paragraphs and tables in order, as Markdown.
 #
 # Not by mammoth (1.13.0): its Markdown has no tables and escapes plain text, and it fails on 100
-# nested tables.
+# nested tables. The XML itself is walked: python-docx leaves out content controls and tracked
+# insertions.
 
 
-# What python-docx lets through; lxml's errors of syntax are kinds of Python's.
-_FAULTS_WORD: tuple[type[Exception], ...] = (
-    OpcError,
-    SyntaxError,
-    AttributeError,
-    LookupError,
-    OSError,
-    TypeError,
-    ValueError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 _HEADING = re.compile(r"heading ([1-9])", re.I)
 _SIGNS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 # A content control or a tracked insertion stands around what it holds.
 _WRAPPERS = frozenset({"sdt", "sdtContent", "customXml", "ins", "moveTo", "smartTag"})
 _NOT_TEXT = frozenset({"pPr", "txbxContent", "Fallback", "del", "moveFrom"})
+_Block = tuple[str, str]
+"""Mark and text of a paragraph or a table; the mark is `# `, `- ` or empty."""
 
 
 def read_word(raw: RawFile) -> ReadResult:
@@ -147,116 +204,11 @@ def read_word(raw: RawFile) -> ReadResult:
     check_archive(raw)
     try:
         word = docx.Document(BytesIO(raw.data))
-        blocks = [block for block in _Body(word).blocks(word.element.body) if block[1].strip()]
-    except _FAULTS_WORD as error:
+        styles = {style.style_id: style.name or "" for style in word.styles}
+        blocks = [block for block in _blocks(word.element.body, styles) if block[1].strip()]
+    # What python-docx lets through; lxml's errors of syntax are kinds of Python's.
+    except (OpcError, SyntaxError, AttributeError, LookupError, TypeError, *_FAULTS) as error:
         raise raw.unreadable("malformed DOCX") from error
-    related = word.part.package.rels.values()
-    if all(relation.reltype != RELATIONSHIP_TYPE.CORE_PROPERTIES for relation in related):
-        known = Properties()
-    else:
-        core = word.core_properties
-        given = {"author": core.author, "subject": core.subject, "keywords": core.keywords}
-        metadata: dict[str, Any] = {
-            name: one_line(clean_text(value))
-            for name, value in given.items()
-            if value and value not in TEMPLATE_AUTHORS
-        }
-        known = Properties(
-            title=stated_property_title(clean_text(core.title or "")),
-            created_at=None if given["author"] in TEMPLATE_AUTHORS else _time(core.created),
-            date_source="properties",
-            updated_at=_time(core.modified),
-            metadata=metadata,
-        )
-    text, media_type = clean_text(_join(blocks)), media_type_of(raw.suffix)
-    heading = next((one_line(text) for mark, text in blocks if mark == "# "), "")
-    document = known.document(raw.source, text, media_type, title=heading)
-    return ReadResult(documents=(document,))
-
-
-class _Body:
-    """Walks the XML itself: python-docx leaves out content controls and tracked insertions."""
-
-    def __init__(self, word: Word) -> None:
-        self._styles = {
-            style.style_id: style.name or "" for style in word.styles if style.style_id is not None
-        }
-
-    def blocks(self, parent: Element) -> Iterator[tuple[str, str]]:
-        """(mark, text) of each paragraph and table; the mark is `# `, `- ` or empty."""
-        for child in parent.iterchildren("*"):
-            name = _local(child)
-            if name == "p":
-                yield self._mark(child), _run_text(child).strip()
-                for box in _text_boxes(child):
-                    yield from self.blocks(box)
-            elif name == "tbl":
-                rows = [
-                    [self._cell(cell) for cell in _inside(row, "tc")]
-                    for row in _inside(child, "tr")
-                ]
-                yield "", "\n".join(table_lines([row for row in rows if any(row)]))
-            elif name in _WRAPPERS:
-                yield from self.blocks(child)
-
-    def _mark(self, paragraph: Element) -> str:
-        held = {_local(one): next(map(str, one.values()), "") for one in _properties_of(paragraph)}
-        name = self._styles.get(held.get("pStyle", ""), "")
-        if name.lower() == "title":
-            return "# "
-        if heading := _HEADING.fullmatch(name):
-            return "#" * min(int(heading[1]), 6) + " "
-        return "- " if name.lower().startswith("list ") or "numPr" in held else ""
-
-    def _cell(self, cell: Element) -> str:
-        return one_line(" ".join(text for _, text in self.blocks(cell)))
-
-
-def _local(element: Element) -> str:
-    """The element's name without its namespace."""
-    return str(element.tag).rpartition("}")[2]
-
-
-def _inside(parent: Element, name: str) -> Iterator[Element]:
-    """Children of that name, those in wrappers among them."""
-    for child in parent.iterchildren("*"):
-        if _local(child) == name:
-            yield child
-        elif _local(child) in _WRAPPERS:
-            yield from _inside(child, name)
-
-
-def _run_text(element: Element) -> str:
-    """The text of a paragraph, without that of its text boxes and what was deleted."""
-    parts: list[str] = []
-    for child in element.iterchildren("*"):
-        name = _local(child)
-        if name == "t":
-            parts.append(child.text or "")
-        elif name in _SIGNS:
-            parts.append(_SIGNS[name])
-        elif name not in _NOT_TEXT:
-            parts.append(_run_text(child))
-    return "".join(parts)
-
-
-def _text_boxes(element: Element) -> Iterator[Element]:
-    """Text boxes anchored in a paragraph; the copies kept for old versions of Word apart."""
-    for child in element.iterchildren("*"):
-        if _local(child) == "txbxContent":
-            yield child
-        elif _local(child) != "Fallback":
-            yield from _text_boxes(child)
-
-
-def _properties_of(paragraph: Element) -> Iterator[Element]:
-    for child in paragraph.iterchildren("*"):
-        if _local(child) == "pPr":
-            yield from child.iterchildren("*")
-
-
-def _join(blocks: list[tuple[str, str]]) -> str:
-    """Blocks apart by a blank line, items of a list by a line break."""
     parts: list[str] = []
     before = ""
     for mark, text in blocks:
@@ -264,8 +216,59 @@ def _join(blocks: list[tuple[str, str]]) -> str:
             parts.append("\n" if mark == before == "- " else "\n\n")
         parts.append(mark + (one_line(text) if mark.startswith("#") else text))
         before = mark
-    return "".join(parts)
+    document = package_properties(raw).document(
+        raw.source,
+        clean_text("".join(parts)),
+        media_type_of(raw.suffix),
+        title=next((one_line(text) for mark, text in blocks if mark == "# "), ""),
+    )
+    return ReadResult(documents=(document,))
 
 
-def _time(value: datetime | None) -> datetime | None:
-    return None if value is None else in_utc(value)
+def _blocks(parent: Element, styles: Mapping[str | None, str]) -> Iterator[_Block]:
+    for child in parent.iterchildren("*"):
+        name = _local(child)
+        if name == "p":
+            signs = (
+                child.text if _local(child) == "t" else _SIGNS[_local(child)]
+                for child in _within(child, {"t", *_SIGNS}, _NOT_TEXT)
+            )
+            yield _mark(child, styles), "".join(sign or "" for sign in signs).strip()
+            # The copies of its text boxes that are kept for old versions of Word apart.
+            for box in _within(child, {"txbxContent"}, {"Fallback"}):
+                yield from _blocks(box, styles)
+        elif name == "tbl":
+            rows = [
+                [
+                    one_line(" ".join(text for _, text in _blocks(cell, styles)))
+                    for cell in _within(row, {"tc"}, {"tbl"})
+                ]
+                for row in _within(child, {"tr"}, {"tbl"})
+            ]
+            yield "", "\n".join(table_lines([row for row in rows if any(row)]))
+        elif name in _WRAPPERS:
+            yield from _blocks(child, styles)
+
+
+def _mark(paragraph: Element, styles: Mapping[str | None, str]) -> str:
+    style = styles.get(paragraph.style, "").lower()
+    if style == "title":
+        return "# "
+    if heading := _HEADING.fullmatch(style):
+        return "#" * min(int(heading[1]), 6) + " "
+    is_item = paragraph.pPr is not None and paragraph.pPr.numPr is not None
+    return "- " if is_item or style.startswith("list ") else ""
+
+
+def _local(element: Element) -> str:
+    """The element's name without its namespace."""
+    return str(element.tag).rpartition("}")[2]
+
+
+def _within(parent: Element, names: Collection[str], apart: Collection[str]) -> Iterator[Element]:
+    """The elements of those names, the outermost ones, and none within those that are apart."""
+    for child in parent.iterchildren("*"):
+        if _local(child) in names:
+            yield child
+        elif _local(child) not in apart:
+            yield from _within(child, names, apart)
