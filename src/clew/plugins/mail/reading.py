@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from email.message import Message
 from email.parser import BytesParser
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -55,22 +55,29 @@ def read_mail(raw: RawFile) -> ReadResult:
         return _read_mailbox(raw)
     if not raw.data.strip():
         raise raw.unreadable("empty")
-    message = _parsed(raw, raw.source, raw.data)
-    if not fields_of(message):
-        raise raw.unreadable("malformed (no header of a message)")
-    folder = PurePosixPath(raw.source).parent.name
-    held = None if folder in ("cur", "new") else ()
-    return ReadResult(documents=(_document(raw, message, raw.source, held),))
+    with _broken(raw.source):
+        message = parse(raw.data)
+        if not fields_of(message):
+            raise raw.unreadable("malformed (no header of a message)")
+        folder = PurePosixPath(raw.source).parent.name
+        held = None if folder in ("cur", "new") else ()
+        return ReadResult(documents=(message_document(raw, message, raw.source, held),))
 
 
 def _read_mailbox(raw: RawFile) -> ReadResult:
     found: list[tuple[str, Message]] = []
     skipped: list[Skipped] = []
-    for number, data in enumerate(_messages(raw.data), 1):
+    # The messages, each with the line before it.
+    data = raw.data.lstrip(b"\r\n")
+    breaks = (match.end() for match in _NEXT.finditer(data))
+    starts = [0, *(at for at in breaks if FROM_LINE.match(data, at))]
+    for number, (start, end) in enumerate(pairwise([*starts, len(data)]), 1):
+        one = _ESCAPED.sub(rb"\1", data[start:end])
         # Programs write the first line as they like.
-        digest = hashlib.sha256(data.partition(b"\n")[2]).hexdigest()
+        digest = hashlib.sha256(one.partition(b"\n")[2]).hexdigest()
         try:
-            found.append((digest, _parsed(raw, raw.record(number), data)))
+            with _broken(raw.record(number)):
+                found.append((digest, parse(one)))
         except UnreadableError as error:
             skipped.append(Skipped(source=error.source, reason=error.reason))
     held = {id_ for _, m in found for id_ in message_ids(fields_of(m).get("message-id", ""))}
@@ -78,7 +85,8 @@ def _read_mailbox(raw: RawFile) -> ReadResult:
     times: Counter[str] = Counter()
     for digest, message in found:
         try:
-            document = _document(raw, message, raw.source, held)
+            with _broken(raw.source):
+                document = message_document(raw, message, raw.source, held)
         except UnreadableError as error:
             skipped.append(Skipped(source=raw.record(digest[:16]), reason=error.reason))
             continue
@@ -90,27 +98,6 @@ def _read_mailbox(raw: RawFile) -> ReadResult:
         source = raw.record(key) + (f"~{times[key]}" if times[key] > 1 else "")
         documents[source] = replace(document, source=source, origin=raw.source, sha256=digest)
     return ReadResult(documents=tuple(documents.values()), skipped=tuple(skipped))
-
-
-def _messages(data: bytes) -> Iterator[bytes]:
-    """The messages of a mailbox, each with the line before it."""
-    data = data.lstrip(b"\r\n")
-    breaks = (match.end() for match in _NEXT.finditer(data))
-    starts = [0, *(at for at in breaks if FROM_LINE.match(data, at))]
-    for start, end in pairwise([*starts, len(data)]):
-        yield _ESCAPED.sub(rb"\1", data[start:end])
-
-
-def _parsed(raw: RawFile, source: str, data: bytes) -> Message:
-    with _broken(source):
-        return parse(data)
-
-
-def _document(
-    raw: RawFile, message: Message, source: str, held: Collection[str] | None
-) -> Document:
-    with _broken(source):
-        return message_document(raw, message, source, held)
 
 
 @contextmanager
@@ -170,8 +157,6 @@ def message_document(
     fields = fields_of(message)
     metadata = _metadata(fields)
     date = date_field(fields)
-    if date is not None:
-        metadata["date"] = date.isoformat()
     parts, attachments = read_parts(raw, message)
     if attachments:
         metadata["attachments"] = attachments
@@ -220,6 +205,8 @@ def _metadata(fields: dict[str, str]) -> dict[str, Any]:
         found["thread"] = (before or own)[0]
     if lists := message_ids(fields.get("list-id", "")):
         found["list"] = lists[0]
+    if date := date_field(fields):
+        found["date"] = date.isoformat()
     return found
 
 
@@ -227,22 +214,18 @@ def _opening(metadata: dict[str, Any]) -> str:
     """Who wrote to whom and when, as lines."""
     lines = []
     for name in ("from", "to", "cc"):
-        if shown := _shown(from_flat(metadata.get(name)), with_address=name == "from"):
-            lines.append(f"{name.capitalize()}: {shown}")
+        named = from_flat(metadata.get(name))
+        shown = [one.name or one.address for one in named[:_SHOWN]]
+        if name == "from" and named and named[0].name and named[0].address:
+            shown[0] = f"{named[0].name} <{named[0].address}>"
+        more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
+        if shown:
+            lines.append(f"{name.capitalize()}: {', '.join(shown)}{more}")
     if date := metadata.get("date"):
         lines.append(f"Date: {date[:16].replace('T', ' ')}")
     if names := metadata.get("attachments"):
         lines.append(f"Attachments: {', '.join(names)}")
     return "\n".join(lines)
-
-
-def _shown(named: Sequence[Person], *, with_address: bool) -> str:
-    shown = [
-        f"{p.name} <{p.address}>" if with_address and p.name and p.address else p.name or p.address
-        for p in named[:_SHOWN]
-    ]
-    more = len(named) - _SHOWN
-    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
 def _blocks(
@@ -269,13 +252,10 @@ def _attached_message(raw: RawFile, message: Message, by: str, depth: int) -> It
     """A message that is attached, as one that is quoted."""
     fields = fields_of(message)
     metadata = _metadata(fields)
-    if date := date_field(fields):
-        metadata["date"] = date.isoformat()
-    subject = text_field(fields.get("subject", ""))
     own = {"quoted": True, "author": [metadata.get("author", SOMEONE), by]}
-    if date:
+    if "date" in metadata:
         own["date"] = metadata["date"]
-    opening = "\n".join(filter(None, (_opening(metadata), subject)))
+    opening = "\n".join(filter(None, (_opening(metadata), text_field(fields.get("subject", "")))))
     parts, _ = read_parts(raw, message)
     yield _Block(f"Attached message:\n{opening}", True, own)
     for block in _blocks(raw, parts, by, False, depth + 1):
@@ -284,25 +264,15 @@ def _attached_message(raw: RawFile, message: Message, by: str, depth: int) -> It
 
 def _joined(blocks: Sequence[_Block]) -> tuple[str, tuple[Piece, ...]]:
     """The text of all blocks, and its pieces; none where all of it is the sender's own."""
-    runs: list[_Block] = []
-    for block in blocks:
-        same = runs and (runs[-1].is_searched, runs[-1].metadata) == (
-            block.is_searched,
-            block.metadata,
-        )
-        if same:
-            runs[-1] = _Block(f"{runs[-1].text}\n\n{block.text}", block.is_searched, block.metadata)
-        else:
-            runs.append(block)
     parts, pieces, at = [], [], 0
-    for number, run in enumerate(runs, 1):
-        text = run.text.strip("\n")
-        if run.is_searched and text.strip():
-            end = at + len(text)
-            pieces.append(Piece(start=at, end=end, key=str(number), metadata=run.metadata))
+    runs = groupby(blocks, key=lambda block: (block.is_searched, block.metadata))
+    for number, ((is_searched, metadata), run) in enumerate(runs, 1):
+        text = "\n\n".join(block.text for block in run).strip("\n")
+        if is_searched and text.strip():
+            pieces.append(Piece(start=at, end=at + len(text), key=str(number), metadata=metadata))
         parts.append(text)
         at += len(text) + 2
-    whole = len(runs) == 1 and runs[0].is_own
+    whole = all(block.is_own for block in blocks)
     return "\n\n".join(parts), () if whole else tuple(pieces)
 
 

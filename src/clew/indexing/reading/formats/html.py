@@ -70,12 +70,12 @@ def read_html(raw: RawFile) -> ReadResult:
     return ReadResult(documents=(html_document(text, raw.source),))
 
 
-def html_document(markup: str, source: str) -> Document:
+def html_document(text: str, source: str) -> Document:
     """A page as a document; its text may turn out empty."""
-    if "<" not in markup:
-        return Document(source=source, text=markup, media_type="text/html")
+    if "<" not in text:
+        return Document(source=source, text=text, media_type="text/html")
     # The declaration tells nothing here, and makes bs4 warn that this is no XML parser.
-    soup = BeautifulSoup(_XML_DECLARATION.sub("<?", markup), "lxml")
+    soup = BeautifulSoup(_XML_DECLARATION.sub("<?", text), "lxml")
     nodes = list(soup.descendants)
     dropped = _invisible(nodes) | boilerplate(nodes, source.rsplit("/", 1)[-1])
     text = clean_text(_Writer(_layouts(nodes), dropped).write(soup))

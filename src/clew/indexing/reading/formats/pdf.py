@@ -8,7 +8,7 @@ import struct
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from io import BytesIO
 from itertools import takewhile
 from textwrap import dedent
@@ -55,7 +55,7 @@ _FAULTS: tuple[type[Exception], ...] = (
 
 def read_pdf(raw: RawFile) -> ReadResult:
     """The text of all pages; a page that cannot be read is reported and left empty."""
-    with _pdf_errors(raw):
+    try:
         logger = logging.getLogger("pypdf")
         if logger.level == logging.NOTSET:
             logger.setLevel(logging.CRITICAL)
@@ -64,6 +64,10 @@ def read_pdf(raw: RawFile) -> ReadResult:
             raise raw.unreadable("encrypted")
         texts, skipped = _page_texts(raw, reader)
         known = _information(reader)
+    except FileNotDecryptedError as error:
+        raise raw.unreadable("encrypted") from error
+    except _FAULTS as error:
+        raise raw.unreadable("malformed PDF") from error
     texts = [joined_lines(page) for page in without_running_lines(texts)]
     if not any(texts):
         raise raw.unreadable("malformed PDF" if skipped else "no text (scanned?)")
@@ -72,41 +76,17 @@ def read_pdf(raw: RawFile) -> ReadResult:
     return ReadResult(documents=(document,), skipped=tuple(skipped))
 
 
-@contextmanager
-def _pdf_errors(raw: RawFile) -> Iterator[None]:
-    try:
-        yield
-    except FileNotDecryptedError as error:
-        raise raw.unreadable("encrypted") from error
-    except _FAULTS as error:
-        raise raw.unreadable("malformed PDF") from error
-
-
 def _page_texts(raw: RawFile, reader: PdfReader) -> tuple[list[str], list[Skipped]]:
     texts: list[str] = []
     skipped: list[Skipped] = []
     seen: set[int] = set()
     for number, page in enumerate(reader.pages, 1):
         with suppress(*_FAULTS):
-            # Take the width from glyphs 32 that are no space; fonts `seen` are looked at once.
-            for font in _fonts(page):
-                if id(font) in seen:
-                    continue
-                seen.add(id(font))
-                if "/ToUnicode" in font and _is_other(font["/ToUnicode"].get_object().get_data()):
-                    for one in font["/DescendantFonts"].get_object():
-                        widths = one.get_object().get("/W")
-                        if widths is not None:
-                            widths.get_object().extend(
-                                (NumberObject(_SPACE), ArrayObject([NumberObject(0)]))
-                            )
+            _narrow_other_glyphs(page, seen)
         try:
-            # Words that a soft hyphen or a ligature took apart made whole again.
-            texts.append(
-                _SOFT_HYPHEN.sub(
-                    "", clean_text(page.extract_text(space_width=SPACE_WIDTH)).translate(_LIGATURES)
-                ).strip()
-            )
+            text = clean_text(page.extract_text(space_width=SPACE_WIDTH)).translate(_LIGATURES)
+            # Words that a soft hyphen took apart made whole again.
+            texts.append(_SOFT_HYPHEN.sub("", text).strip())
         except _FAULTS:
             texts.append("")
             skipped.append(Skipped(source=f"{raw.source}#page={number}", reason="malformed page"))
@@ -115,20 +95,12 @@ def _page_texts(raw: RawFile, reader: PdfReader) -> tuple[list[str], list[Skippe
 
 def _join_pages(texts: Sequence[str]) -> tuple[str, tuple[int, ...]]:
     """One text, and where each page starts in it; an empty page starts where the last one ends."""
-    joined = ""
-    parts: list[str] = []
     starts: list[int] = []
     length = 0
     for text in texts:
-        if text and parts:
-            parts.append(_PAGE_BREAK)
-            length += len(_PAGE_BREAK)
-        starts.append(length)
-        if text:
-            parts.append(text)
-            length += len(text)
-    joined = "".join(parts)
-    return joined, tuple(starts)
+        starts.append(length + len(_PAGE_BREAK) if text and length else length)
+        length = starts[-1] + len(text)
+    return _PAGE_BREAK.join(filter(None, texts)), tuple(starts)
 
 
 def _information(reader: PdfReader) -> Properties:
@@ -278,13 +250,20 @@ _SPACE = 0x20
 _HEX = re.compile(rb"<([0-9A-Fa-f]{1,16})>")
 
 
-def _fonts(page: PageObject) -> Iterator[Any]:
-    """The fonts of a page whose glyphs are numbered by the font itself."""
+def _narrow_other_glyphs(page: PageObject, seen: set[int]) -> None:
+    """Take the width from glyphs 32 that are no space; fonts that were `seen` are left."""
     resources = page.get("/Resources")
     fonts = resources.get_object().get("/Font") if resources else None
-    for font in (fonts.get_object() if fonts else {}).values():
-        if font.get_object().get("/Encoding") == "/Identity-H":
-            yield font.get_object()
+    for held in (fonts.get_object() if fonts else {}).values():
+        font = held.get_object()
+        if font.get("/Encoding") != "/Identity-H" or "/ToUnicode" not in font or id(font) in seen:
+            continue
+        seen.add(id(font))
+        if _is_other(font["/ToUnicode"].get_object().get_data()):
+            for one in font["/DescendantFonts"].get_object():
+                if (widths := one.get_object().get("/W")) is not None:
+                    none = (NumberObject(_SPACE), ArrayObject([NumberObject(0)]))
+                    widths.get_object().extend(none)
 
 
 def _is_other(unicode_map: bytes) -> bool:
@@ -343,10 +322,8 @@ def mended(text: str) -> str:
         return f"{first}{hyphen}{second}{cut['rest']}\n{'' if cut['end'] else cut['indent']}"
 
     text = _CUT.sub(join, text)
-    return _unjustified(text) if cuts >= _SET_BY_PROGRAM else text
-
-
-def _unjustified(text: str) -> str:
-    """No margin, and one blank between words that were set apart; wider gaps are of tables."""
+    if cuts < _SET_BY_PROGRAM:
+        return text
+    # No margin, and one blank between words that were set apart; wider gaps are of tables.
     lines = dedent(text).split("\n")
     return "\n".join(line if _WIDE.search(line) else _GAP.sub(" ", line) for line in lines)
