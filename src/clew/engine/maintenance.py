@@ -28,8 +28,8 @@ from clew.wiring import declare_functional, file_store, forget_undos, open_for_c
 
 if TYPE_CHECKING:
     from clew.hookspecs import Pack
-    from clew.indexing.isolation.worker import Prepared
     from clew.indexing.pipeline import IndexCounts
+    from clew.indexing.processes import Prepared
     from clew.settings import Settings
     from clew.stores.copy import StoreCopy
     from clew.stores.sqlite.reindex import Staging
@@ -494,7 +494,7 @@ class Reindexing:
         self, ids: Sequence[str], written: dict[str, str], count: _Count
     ) -> Iterator[Prepared]:
         """The documents of those that are still there; `written` learns when each was written."""
-        from clew.indexing.incremental import prepare_again
+        from clew.indexing.pipeline import prepare_again
 
         store, settings, runner = self.state.store, self.state.settings, self.state.ingest.runner
         for id_ in ids:
@@ -579,7 +579,7 @@ def _check(pack: Pack) -> None:
     from clew.search.analysis.route import RULES
     from clew.search.strategies import known_strategies
 
-    kinds = (*(rule.name for rule in RULES), "fact")
+    kinds = (*RULES, "fact")
     for what, given, known in (
         ("kind of question", pack.strategies, kinds),
         ("strategy", pack.strategies.values(), known_strategies()),

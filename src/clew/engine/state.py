@@ -47,8 +47,8 @@ from clew.wiring import (
 if TYPE_CHECKING:
     from clew.graph.entity_graph import EntityGraph, EntityRanks
     from clew.hookspecs import EntityType, FieldKind
-    from clew.indexing.isolation.worker import Runner
     from clew.indexing.pipeline import IndexingPipeline
+    from clew.indexing.processes import Runner
     from clew.models.llm.client import LanguageModelClient
     from clew.packs import EnabledPacks
     from clew.settings import Settings
@@ -387,9 +387,8 @@ class EngineState:
 
     def make_ingest(self, store: Store) -> IndexingPipeline:
         """The steps of indexing into a store, with this engine's models and workers."""
-        from clew.indexing.isolation.pool import make_runner
-        from clew.indexing.isolation.worker import Steps
         from clew.indexing.pipeline import IndexingPipeline
+        from clew.indexing.processes import Steps, make_runner
 
         packs, settings = self.packs, self.settings
         self._extractor = self._extractor or make_extractor()
