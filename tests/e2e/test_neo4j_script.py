@@ -60,6 +60,8 @@ def test_a_server_is_started_stopped_and_run_and_keeps_its_password_and_data(hom
     with pytest.raises(AuthError):
         answer(port, "RETURN 1")
     answer(port, "CREATE (n:Kept {value: 42}) RETURN n.value", PASSWORD)
+    files = [home / "server.json", home / "console.log", home / "conf" / "neo4j.conf"]
+    written = "".join(file.read_text("utf-8") for file in files)
     stopped, gone = neo4j_script("stop", "--home", home), is_listening(port)
     stopped_again = neo4j_script("stop", "--home", home)
     status = neo4j_script("status", "--home", home)
@@ -81,8 +83,7 @@ def test_a_server_is_started_stopped_and_run_and_keeps_its_password_and_data(hom
     assert (stopped_again.returncode, stopped_again.stdout) == (0, "was not running\n")
     assert (status.returncode, status.stdout) == (1, "not running\n")
     assert wrong.stderr == "Error: the server's home was made with another password\n"
-    written = [home / "server.json", home / "console.log", home / "conf" / "neo4j.conf"]
-    assert not [file for file in written if PASSWORD in file.read_text("utf-8")]
+    assert PASSWORD not in written
     assert "is running at" in line
     assert (kept, process.returncode, is_listening(port)) == (42, 0, False)
 
