@@ -212,6 +212,13 @@ class Hooks(Protocol):
         """By the value of `llm.provider`, a function of these settings that gives the model."""
 
     @_hookspec
+    def enrichments(self) -> Mapping[str, Callable[..., Any] | str]:
+        """By kind ("extract"), what a language model adds to a store.
+
+        Each is a subclass of `clew.engine.enriching.EnrichmentTask`.
+        """
+
+    @_hookspec
     def commands(self) -> Mapping[str, str]:
         """By name, places of functions that become commands, as those in `clew.cli.commands`."""
 

@@ -41,7 +41,6 @@ from tests.contract.suites.times import TimeIndexSuite, UsageLogSuite
 from tests.contract.suites.validity import RelationTimesSuite
 from tests.contract.suites.writing import ExtractionLogSuite, ManualGraphSuite
 from tests.unit.test_enrich import fill, reading
-from tests.unit.test_enrich import log_content as content
 
 # --- neo4j documents
 
@@ -71,6 +70,12 @@ class TestUsage(OnNeo4j, UsageLogSuite):
 
 
 # --- what the two stores show of the same documents ---------------------------------------
+
+
+def content(store: Store) -> list[object]:
+    """All that a store says of names and relations."""
+    rows = [store.relations_by_id([int(i)])[0] for i in store.relation_rows().ids]
+    return [store.mention_rows().tolist(), store.aliases(), rows]
 
 
 def some_entry(chance: random.Random) -> IndexedDocument:
@@ -110,7 +115,6 @@ def shown(store: Store) -> object:
         [store.document_chunks(d.id) for d in documents],
         {chunk: replace(origin, indexed_at=moment) for chunk, origin in origins.items()},
         store.sentence_ranges(chunks),
-        store.sketches(chunks),
         store.chunk_times(chunks),
         store.published_at(chunks),
         store.matching_chunks(where).tolist(),

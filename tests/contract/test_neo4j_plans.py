@@ -102,7 +102,7 @@ def read(store: Neo4jStore) -> None:
     store.document_sections(document)
     store.lineage(document)
     store.sections([section.section_id for section in store.chunks(chunks)])
-    for look in (store.sentences, store.sentence_ranges, store.sketches, store.provenance):
+    for look in (store.sentences, store.sentence_ranges, store.provenance):
         look(chunks)
     store.chunks_within(Period(start=NOW, end=None))
     store.chunks_as_of(datetime.now(UTC))

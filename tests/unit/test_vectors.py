@@ -23,7 +23,7 @@ from clew.derived_files import derived_path, read_arrays, write_arrays
 from clew.engine import Engine
 from clew.engine.state import VectorIndexWithFallback
 from clew.errors import MissingExtraError, StoreError, StoreUnavailableError
-from clew.models.vector_cache import VectorCache
+from clew.models.onnx import VectorCache
 from clew.settings import LargeSettings, load_settings
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors import matrix as module

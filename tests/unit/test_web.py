@@ -26,6 +26,7 @@ from clew.mcp.auth import new_token
 from clew.mcp.engines import Engines
 from clew.mcp.http.serve import http_app, http_server, served_settings
 from clew.settings import load_settings
+from clew.stores.sqlite.journal import SqliteAudit
 from clew.testing.fakes import HashEmbedder
 from clew.tools.toolbox import TOOLS
 from clew.types import RelationEvidence
@@ -45,7 +46,6 @@ from clew.web.passages import (
 )
 from clew.web.request import PageRequest
 from clew.web.sessions import KEY_SECONDS, POLICY, Sessions
-from clew.wiring import make_audit
 
 # --- Who gets into the explorer, and what its forms must carry.
 
@@ -521,7 +521,7 @@ def test_a_file_that_was_sent_outlives_the_server_and_leaves_an_audit_row(tmp_pa
         runner.start()
         ended = runner.wait(job, 30)
         text = engine.documents.text("upload/quay.txt")
-        entries = make_audit(engine.state.journal).entries(limit=10)
+        entries = SqliteAudit(engine.state.journal).entries(limit=10)
 
     assert (ended.status, ended.failed, ended.arguments) == ("completed", 0, {})
     assert "Jörn built the quay." in text

@@ -29,9 +29,10 @@ from clew.search.options import Moment, Options, rag_defaults, read_end, read_la
 from clew.search.session import RecentlyUsed
 from clew.settings.place import NAMESPACE
 from clew.stores.backend import check_characters
+from clew.stores.state import Replies
 from clew.types import Fusion, SearchResult
 from clew.types.results import Answer, AnswerMode, CypherAnswer
-from clew.wiring import make_replies, server_kind, store_exists
+from clew.wiring import server_kind, store_exists
 
 if TYPE_CHECKING:
     from clew.models.llm.budget import Estimate
@@ -144,7 +145,7 @@ class Search:
         check_several(namespaces=namespaces)
         if not namespaces:
             return self._answer(question, checked)
-        from clew.search.answer.collections import fuse_collections
+        from clew.search.answer.blocks import fuse_collections
 
         found = {}
         for name in dict.fromkeys(namespaces):
@@ -182,7 +183,7 @@ class Search:
 
     def _answer(self, question: str, options: Options) -> SearchResult:
         """The answer that is still known, or a new one."""
-        from clew.search.retrieval.keyword_only import answer_by_keywords
+        from clew.search.pipeline import answer_by_keywords
 
         state, usage = self._state, self._state.settings.usage
         with state.store.pinned_generation():
@@ -393,7 +394,7 @@ class Ask:
         from clew.search.ask.prompt import REPLY_TOKENS
 
         new = [request for request in asked if model.kept(request) is None]
-        past = make_replies(self._state.store).entries()
+        past = Replies(self._state.store.backend).entries()
         found = []
         for task in dict.fromkeys(["answer", *(request.task for request in new)]):
             same = [e for e in past if e.task == task and e.model == model.model_of(task)]

@@ -8,29 +8,26 @@ quotation does not stand in a passage, or whose names do not, is dropped and cou
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from pydantic import BaseModel
 
-from clew.errors import ModelError, NotFoundError
-from clew.indexing.enrichment.run import CheckedModel, Counts, EnrichmentTask, is_fatal, reason_of
-from clew.indexing.enrichment.validation import AgentRelation, Passage, Validation
-from clew.indexing.extension import Domain
+from clew.engine.enriching import EnrichmentTask, is_fatal, reason_of
+from clew.errors import ModelError
+from clew.indexing.inputs import Domain
 from clew.indexing.linking import without_names
 from clew.indexing.manual_graph import CAUSAL, snake_case
+from clew.indexing.validation import AgentRelation, Passage, Validation
 from clew.ports.models import Message, Request
+from clew.stores.extractions import Enrichments
 from clew.text import entity_key
 from clew.types import ChunkExtraction, Extraction, NewEntity
 from clew.untrusted import NOTICE, untrusted_block
 
 if TYPE_CHECKING:
-    from clew.indexing.pipeline import IndexingPipeline
     from clew.settings import LlmSettings
-    from clew.stores.extractions import Enrichments
-    from clew.stores.store import Store
 
 
 CONFIDENCE = 0.7
@@ -100,14 +97,15 @@ def works_of(passages: Sequence[Passage], settings: LlmSettings, instructed: int
 class ModelExtraction(EnrichmentTask[Work, Outcome]):
     """The task of names and facts."""
 
-    store: Store
-    log: Enrichments
-    model: CheckedModel
-    settings: LlmSettings
-    pipeline: Callable[[], IndexingPipeline]
-    writing: AbstractContextManager[object]
-    domain: Domain = field(default_factory=Domain)
-    total: Counts = field(default_factory=Counts)
+    @property
+    def log(self) -> Enrichments:
+        """What was read already."""
+        return Enrichments(self.state.store.backend)
+
+    @property
+    def domain(self) -> Domain:
+        """What the store's packs tell the model."""
+        return self.state.packs.domain
 
     def reply_tokens(self, works: Sequence[Work]) -> int:
         """See `EnrichmentTask`."""
@@ -120,12 +118,12 @@ class ModelExtraction(EnrichmentTask[Work, Outcome]):
         done = self.log.done("extract")
         instructed = len(instructions(self.domain)) + self.settings.gleaning * MOST_LISTED
         for document_id in document_ids:
-            chunks = self.store.document_chunks(document_id)
+            chunks = self.state.store.document_chunks(document_id)
             left = {chunk.id for chunk in chunks if chunk.id not in done}
             again = [chunk for chunk in chunks if retry and done.get(chunk.id)]
             if not left and not again:
                 continue
-            ranges = self.store.sentence_ranges([chunk.id for chunk in chunks])
+            ranges = self.state.store.sentence_ranges([chunk.id for chunk in chunks])
             passages = [Passage(chunk, ranges[chunk.id]) for chunk in chunks]
             for work in works_of(passages, self.settings, instructed):
                 if any(passage.chunk.id in left for passage in work):
@@ -168,25 +166,18 @@ class ModelExtraction(EnrichmentTask[Work, Outcome]):
         found = Outcome()
         for outcome in outcomes:
             found.add(outcome)
-        with self.writing:
+        with self.state.writing:
             # Names that somebody pruned stay out, whoever finds them.
-            pruned = self.store.pruned_names()
+            pruned = self.state.store.pruned_names()
             left = without_names(Extraction(chunks=tuple(found.readings.values())), pruned)
             found.readings = dict(zip(found.readings, left.chunks, strict=True))
             found.entities = [one for one in found.entities if entity_key(one.name) not in pruned]
-            found.readings, links = self.pipeline().resolved(found.readings)
-            try:
-                self.total.new_relations += self.log.record_extraction(
-                    found.readings, found.entities, links
-                )
-            except NotFoundError:
-                living = {chunk.id for chunk in self.store.chunks(list(found.readings))}
-                found.readings = {
-                    id_: reading for id_, reading in found.readings.items() if id_ in living
-                }
-                self.total.new_relations += self.log.record_extraction(
-                    found.readings, found.entities, links
-                )
+            found.readings, links = self.state.bound_ingest().resolved(found.readings)
+            living = {chunk.id for chunk in self.state.store.chunks(list(found.readings))}
+            found.readings = {i: one for i, one in found.readings.items() if i in living}
+            self.total.new_relations += self.log.record_extraction(
+                found.readings, found.entities, links
+            )
             if found.failed:
                 self.log.fail("extract", found.failed)
         self.total.passages += len(found.readings)

@@ -259,11 +259,7 @@ def _shown(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"
 
 
-# Entities and relations that an assistant extracted from passages: validated against the text.
-#
-# A name must occur in one of the passages or in the store; a relation is assigned to the passage
-# and
-# the sentence that names its ends. Whatever fails is reported, the rest is stored.
+# What an assistant extracted: whatever is not valid is reported, the rest is stored.
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -286,14 +282,6 @@ class AgentExtraction:
     store: Store
     pipeline: Callable[[], IndexingPipeline]
     writing: AbstractContextManager[object]
-
-    def unread(self, *, after: int = 0, limit: int = 10) -> list[StoredChunk]:
-        """Passages that no assistant has processed, with an id above `after`, by id."""
-        return self.store.chunks(self.store.unread(after, limit))
-
-    def count_unread(self) -> int:
-        """How many passages no assistant has processed."""
-        return self.store.count_unread()
 
     def record(
         self,

@@ -21,8 +21,8 @@ from urllib.parse import urlsplit
 import httpx2
 
 from clew.errors import ModelError, ModelUnavailableError, ReplyError
-from clew.models.llm.bounds import MOST_BYTES, too_long
-from clew.models.llm.budget import context_length, fewest_tokens, most_tokens
+from clew.models.llm.budget import fewest_tokens, most_tokens
+from clew.models.llm.client import AWAY_SECONDS
 from clew.ports.models import Reply, ToolCall
 from clew.types.results import Usage
 
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 
 
 ADDRESS = "http://localhost:11434"
+MOST_BYTES = 16_000_000
+"""Of a reply; more is no reply: a server that sends without an end is cut off."""
+_SHORTEST = 2048
+"""Tokens of a context, at least."""
 _BUSY = (408, 425, 429, 500, 502, 503, 504)
 
 
@@ -258,8 +262,25 @@ class Ollama:
             )
         said = f"{self.name} answered {status}: {_short(body)}"
         if status in _BUSY:
-            return ModelUnavailableError(said, reached=True, retry_after=_retry_after(response))
+            after = response.headers.get("retry-after", "")
+            wait = float(after) if after.isdecimal() else None
+            return ModelUnavailableError(said, reached=True, retry_after=wait)
         return ModelError(said)
+
+
+def too_long(name: str) -> ReplyError:
+    """The error of a server that sends without an end."""
+    return ReplyError(f"{name} answers with more than {MOST_BYTES:,} bytes", "malformed")
+
+
+def context_length(tokens: int) -> int:
+    """The context to load a model with for so many tokens: 2,048, 3,072, 4,096, 6,144 and so on.
+
+    Few lengths, since whatever serves models loads one again for each other length.
+    """
+    power = max(_SHORTEST, 1 << (tokens - 1).bit_length())
+    shorter = power // 4 * 3
+    return shorter if _SHORTEST < shorter >= tokens else power
 
 
 def _broken(name: str, error: object) -> ModelUnavailableError:
@@ -268,11 +289,6 @@ def _broken(name: str, error: object) -> ModelUnavailableError:
 
 def _too_slow(name: str, seconds: float) -> ModelUnavailableError:
     return ModelUnavailableError(f"{name} did not answer within {seconds:g} s", reached=True)
-
-
-def _retry_after(response: httpx2.Response) -> float | None:
-    value = response.headers.get("retry-after", "")
-    return float(value) if value.isdecimal() else None
 
 
 def _short(value: object) -> str:
@@ -349,8 +365,6 @@ def tool_of(tool: ToolDefinition) -> dict[str, Any]:
 # Whether anybody answers at a provider's address, told in time.
 
 
-AWAY_SECONDS = 30.0
-"""How long a model that could not be reached is not asked again."""
 _PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
 
 

@@ -11,12 +11,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from importlib.util import find_spec
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import MissingExtraError, ModelError, ModelUnavailableError, ReplyError
-from clew.models.llm.ollama import FirstContact
+from clew.plugins.llm.ollama import FirstContact
 from clew.ports.models import Reply, ToolCall
 from clew.types.results import Usage
 
@@ -30,10 +30,6 @@ _FINISHED: dict[str | None, FinishReason] = {
     "content_filter": "refused",
     "tool_call": "tool_calls",
 }
-
-
-class _ForgottenError(ModelError):
-    """The provider does not have the reply that the request follows."""
 
 
 class Hosted:
@@ -64,21 +60,8 @@ class Hosted:
 
     def reply(self, request: Request) -> Reply:
         """See `LanguageModel`."""
-        try:
-            return self._whole(request)
-        except _ForgottenError:
-            return self._whole(_with_all_told(request))
-
-    def stream(self, request: Request) -> Iterator[str | Reply]:
-        """See `LanguageModel`."""
-        try:
-            yield from self._pieces(request)
-        except _ForgottenError:
-            yield from self._pieces(_with_all_told(request))
-
-    def _whole(self, request: Request) -> Reply:
         loop = self._started()
-        from clew.models.llm import pydantic_messages
+        from clew.plugins.llm import pydantic_messages
 
         began = time.monotonic()
         with self._errors(request):
@@ -90,9 +73,10 @@ class Hosted:
                 done.cancel()
         return self._reply(response, time.monotonic() - began)
 
-    def _pieces(self, request: Request) -> Iterator[str | Reply]:
+    def stream(self, request: Request) -> Iterator[str | Reply]:
+        """See `LanguageModel`."""
         loop = self._started()
-        from clew.models.llm import pydantic_messages
+        from clew.plugins.llm import pydantic_messages
 
         began = time.monotonic()
         arrived: SimpleQueue[object] = SimpleQueue()
@@ -117,21 +101,18 @@ class Hosted:
             )
         with self._lock:
             if self._loop is None:
-                _check_installed()
-                self._check_reachable()
+                if find_spec("pydantic_ai") is None:
+                    raise MissingExtraError("a hosted language model", "llm")
+                try:
+                    self._contact.check()
+                except OSError as error:
+                    raise self._away(error) from error
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(
                     target=_run, args=(self._loop,), name="clew-llm", daemon=True
                 )
                 self._thread.start()
             return self._loop
-
-    def _check_reachable(self) -> None:
-        """Raise `ModelUnavailableError` where nobody answers at the address itself."""
-        try:
-            self._contact.check()
-        except OSError as error:
-            raise self._away(error) from error
 
     def _away(self, error: object) -> ModelUnavailableError:
         return ModelUnavailableError(
@@ -162,8 +143,6 @@ class Hosted:
         except theirs.ModelServerError as error:
             raise self._busy(error) from error
         except theirs.ModelAPIError as error:
-            if isinstance(error.body, dict) and error.body.get("param") == "previous_response_id":
-                raise _ForgottenError(_short(error)) from error
             raise ModelError(f"{self.name} refused the request: {_short(error)}") from error
         # What is JSON of another shape fails wherever it is looked into.
         except (theirs.AgentRunError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -182,7 +161,6 @@ class Hosted:
             ),
             cost=None if self._settings.base_url else _cost(response),
             seconds=seconds,
-            response_id=response.provider_response_id or "",
             calls=tuple(
                 ToolCall(
                     id=call.tool_call_id, name=call.tool_name, arguments=call.args_as_json_str()
@@ -206,12 +184,6 @@ class Hosted:
         )
 
 
-def _with_all_told(request: Request) -> Request:
-    """The same, which follows no reply that the provider keeps."""
-    told = tuple(replace(message, response_id="") for message in request.messages)
-    return replace(request, messages=told)
-
-
 def _run(loop: asyncio.AbstractEventLoop) -> None:
     """Run until somebody stops it, then end what is under way."""
     try:
@@ -227,13 +199,6 @@ async def _end_all() -> None:
     for task in under_way:
         task.cancel()
     await asyncio.gather(*under_way, return_exceptions=True)
-
-
-def _check_installed() -> None:
-    from importlib.util import find_spec
-
-    if find_spec("pydantic_ai") is None:
-        raise MissingExtraError("a hosted language model", "llm")
 
 
 def _bound_passed(error: BaseException) -> ReplyError | None:

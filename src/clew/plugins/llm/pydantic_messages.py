@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import httpx2
 from pydantic_ai.direct import model_request, model_request_stream
@@ -27,7 +26,8 @@ from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
-from clew.models.llm.bounds import bound
+from clew.errors import ReplyError
+from clew.plugins.llm.ollama import MOST_BYTES, too_long
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -35,7 +35,41 @@ if TYPE_CHECKING:
     from clew.ports.models import Message, Request
     from clew.settings import LlmSettings
 
+_OF_PROVIDER = {
+    "openai": {"openai_store": False},
+    "anthropic": {"anthropic_cache_instructions": True, "anthropic_cache_messages": True},
+}
+"""OpenAI is to keep nothing; what Anthropic was sent before is cheap to send again."""
 _AS_JSON = "\n\nAnswer with one JSON object and nothing else, of this JSON Schema: "
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """The bytes of a response, as long as they keep to the size of a reply."""
+
+    def __init__(self, response: httpx2.Response) -> None:
+        stream = response.stream
+        assert isinstance(stream, httpx2.AsyncByteStream)
+        self._stream, self._name = stream, response.url.netloc.decode()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for piece in self._stream:
+            size += len(piece)
+            if size > MOST_BYTES:
+                raise too_long(self._name)
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+async def bound(response: httpx2.Response) -> None:
+    """Bound what is read of a response; a hook of clients that ask for nothing packed."""
+    if response.headers.get("content-encoding", "identity") != "identity":
+        # A few bytes could unpack to any number.
+        name = response.url.netloc.decode()
+        raise ReplyError(f"{name} answers packed, which was not asked for", "malformed")
+    response.stream = _Bounded(response)
 
 
 class Sent(NamedTuple):
@@ -65,15 +99,12 @@ def prepare(settings: LlmSettings, address: str, request: Request) -> Sent:
     # Models that think take no temperature; 0 is what is meant where nothing is said.
     if asked.temperature or settings.provider == "openai-compatible":
         common["temperature"] = asked.temperature
-    stored = settings.store and bool(request.tools)
-    before = _stored_before(request.messages) if stored else 0
-    known = request.messages[before - 1].response_id if before else ""
     named = {call.id: call.name for message in request.messages for call in message.calls}
     return Sent(
         client=client,
         model=model,
-        messages=_messages(_marked(settings, request.messages[before:]), instructions, named),
-        settings={**common, **_of_provider(settings, stored, known)},  # type: ignore[typeddict-item]
+        messages=_messages(settings, request.messages, instructions, named),
+        settings={**common, **_OF_PROVIDER.get(settings.provider, {})},  # type: ignore[typeddict-item]
         parameters=parameters,
     )
 
@@ -140,25 +171,6 @@ def _make_model(
     return OpenAIChatModel(name, provider=server)
 
 
-def _stored_before(messages: Sequence[Message]) -> int:
-    """How many of the first messages the provider keeps: up to the last reply that it knows."""
-    places = [place for place, message in enumerate(messages, 1) if message.response_id]
-    return max(places, default=0)
-
-
-def _of_provider(settings: LlmSettings, stored: bool, known: str) -> dict[str, Any]:
-    """OpenAI keeps what it is asked to; what Anthropic was sent before is cheap to send again.
-
-    `known` is the reply that the messages follow, where it is kept.
-    """
-    if settings.provider == "openai":
-        follows = {"openai_previous_response_id": known} if known else {}
-        return {"openai_store": stored, **follows}
-    if settings.provider == "anthropic":
-        return {"anthropic_cache_instructions": True, "anthropic_cache_messages": True}
-    return {}
-
-
 def _output(model: Model, request: Request) -> tuple[str, ModelRequestParameters]:
     """The instructions, and how the reply is held to the schema: by the provider, or by asking."""
     tools = [
@@ -185,45 +197,34 @@ def _output(model: Model, request: Request) -> tuple[str, ModelRequestParameters
 
 
 def _messages(
-    messages: Sequence[Message], instructions: str, named: Mapping[str, str]
+    settings: LlmSettings, messages: Sequence[Message], instructions: str, named: Mapping[str, str]
 ) -> list[ModelMessage]:
     """`named` are the tools called, by the ids of the calls."""
     found: list[ModelMessage] = []
     for role, group in groupby(messages, key=lambda message: message.role):
         if role == "tool":
             # The answers to calls of one reply belong together.
-            parts = [_returned(message, named) for message in group]
+            parts = [
+                ToolReturnPart(
+                    tool_name=named.get(message.answers, ""),
+                    content=message.text,
+                    tool_call_id=message.answers,
+                )
+                for message in group
+            ]
             found.append(ModelRequest(parts=parts, instructions=instructions))
         else:
-            found += [_message(message, instructions) for message in group]
+            found += [_message(settings, message, instructions) for message in group]
     return found
 
 
-def _marked(settings: LlmSettings, messages: Sequence[Message]) -> Sequence[Message]:
-    """What only Anthropic has to be told; others keep prompts by themselves, or not at all."""
-    if settings.provider == "anthropic":
-        return messages
-    return [replace(message, shared=0) for message in messages]
-
-
-def _content(message: Message) -> str | list[str | CachePoint]:
-    """The text, with a mark behind what is to be kept."""
-    if not message.shared:
-        return message.text
-    return [message.text[: message.shared], CachePoint(), message.text[message.shared :]]
-
-
-def _returned(message: Message, named: Mapping[str, str]) -> ToolReturnPart:
-    return ToolReturnPart(
-        tool_name=named.get(message.answers, ""),
-        content=message.text,
-        tool_call_id=message.answers,
-    )
-
-
-def _message(message: Message, instructions: str) -> ModelMessage:
+def _message(settings: LlmSettings, message: Message, instructions: str) -> ModelMessage:
     if message.role == "user":
-        return ModelRequest(parts=[UserPromptPart(_content(message))], instructions=instructions)
+        content: str | list[str | CachePoint] = message.text
+        # Others keep prompts by themselves, or not at all.
+        if settings.provider == "anthropic" and message.shared:
+            content = [message.text[: message.shared], CachePoint(), message.text[message.shared :]]
+        return ModelRequest(parts=[UserPromptPart(content)], instructions=instructions)
     calls = [
         ToolCallPart(tool_name=call.name, args=call.arguments, tool_call_id=call.id)
         for call in message.calls

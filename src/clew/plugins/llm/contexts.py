@@ -10,22 +10,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clew.engine.enriching import EnrichmentTask
 from clew.errors import ReplyError
-from clew.indexing.enrichment.run import CheckedModel, Counts, EnrichmentTask
 from clew.indexing.markdown import MEDIA_TYPE, masked
 from clew.ports.models import Message, Request
+from clew.stores.extractions import Enrichments
 from clew.text import plain, terms
 from clew.untrusted import NOTICE, untrusted_block
 
 if TYPE_CHECKING:
-    from clew.ports import Embedder
-    from clew.settings import LlmSettings
-    from clew.stores.extractions import Enrichments
-    from clew.stores.store import Store
     from clew.types import StoredChunk
 
 VERSION = 1
@@ -100,13 +96,10 @@ def stretch_of(text: str, start: int, end: int, room: int) -> str:
 class ModelContexts(EnrichmentTask[Work, Outcome]):
     """The task of contexts."""
 
-    store: Store
-    log: Enrichments
-    model: CheckedModel
-    settings: LlmSettings
-    embedder: Embedder
-    writing: AbstractContextManager[object]
-    total: Counts = field(default_factory=Counts)
+    @property
+    def log(self) -> Enrichments:
+        """What was situated already."""
+        return Enrichments(self.state.store.backend)
 
     def reply_tokens(self, works: Sequence[Work]) -> int:
         """See `EnrichmentTask`."""
@@ -114,13 +107,14 @@ class ModelContexts(EnrichmentTask[Work, Outcome]):
 
     def works(self, document_ids: Sequence[str], *, retry: bool = False) -> Iterator[Work]:
         """What is left to do in documents; with `retry`, also what failed."""
+        self.state.bind_embedder()
         done = self.log.done("context")
         skipped = {i for i, reason in done.items() if not (retry and reason)}
-        for info in self.store.documents(ids=document_ids):
-            chunks = [c for c in self.store.document_chunks(info.id) if c.id not in skipped]
+        for info in self.state.store.documents(ids=document_ids):
+            chunks = [c for c in self.state.store.document_chunks(info.id) if c.id not in skipped]
             if not chunks:
                 continue
-            text = "".join(section.text for section in self.store.document_sections(info.id))
+            text = "".join(section.text for section in self.state.store.document_sections(info.id))
             room = self._room(max(len(chunk.text) for chunk in chunks))
             shown = masked(text) if info.media_type == MEDIA_TYPE else text
             for chunk in chunks:
@@ -145,11 +139,12 @@ class ModelContexts(EnrichmentTask[Work, Outcome]):
         """See `EnrichmentTask`; a name that the document does not have is no context of it."""
         request = context_request(work)
         text = plain(self.model.reply(request).text)
-        if self.embedder.count_tokens(text) <= MOST_TOKENS:
+        tokens = self.state.embedder.count_tokens
+        if tokens(text) <= MOST_TOKENS:
             context = text
         else:
             kept = text.split(" ")[:MOST_TOKENS]
-            while len(kept) > 1 and self.embedder.count_tokens(" ".join(kept)) > MOST_TOKENS:
+            while len(kept) > 1 and tokens(" ".join(kept)) > MOST_TOKENS:
                 del kept[len(kept) * 9 // 10 :]
             cut = " ".join(kept)
             end = max(cut.rfind(mark) for mark in (". ", "! ", "? "))
@@ -176,8 +171,8 @@ class ModelContexts(EnrichmentTask[Work, Outcome]):
             f"{context}\n{one.work.shown}"
             for context, one in zip(contexts.values(), made, strict=True)
         ]
-        vectors = self.embedder.embed_documents(texts) if texts else None
-        with self.writing:
+        vectors = self.state.embedder.embed_documents(texts) if texts else None
+        with self.state.writing:
             if vectors is not None:
                 self.log.record_contexts(contexts, vectors)
             if failed:

@@ -10,8 +10,7 @@ import hashlib
 import html
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,22 +18,22 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from pydantic import BaseModel
 
+from clew.engine.enriching import KEYS, EnrichmentTask, link_key
 from clew.errors import ReplyError
-from clew.indexing.enrichment.contexts import unknown_words
-from clew.indexing.enrichment.run import CheckedModel, Counts, EnrichmentTask
-from clew.indexing.enrichment.validation import name_pattern
-from clew.indexing.suggestions import suggest_merges
-from clew.ports.graph import Described, StoredDescription
+from clew.indexing.linking import suggest_merges
+from clew.indexing.validation import name_pattern
+from clew.plugins.llm.contexts import unknown_words
+from clew.ports.graph import StoredDescription
 from clew.ports.models import Message, Request
+from clew.stores.communities import Descriptions
 from clew.text import find_words, plain, terms
-from clew.types import Description, MergeSuggestion, StoredChunk
+from clew.types import StoredChunk
 from clew.types.results import statement_text
 from clew.types.values import NUMBER
 from clew.untrusted import NOTICE, untrusted_block
 
 if TYPE_CHECKING:
-    from clew.settings import LlmSettings
-    from clew.stores.communities import Communities, Descriptions
+    from clew.stores.communities import Communities
     from clew.stores.store import Store
 
 
@@ -61,16 +60,13 @@ class Outcome:
 class ModelDescriptions(EnrichmentTask["Subject", Outcome]):
     """The task of descriptions; its works are subjects."""
 
-    store: Store
-    communities: Communities
-    log: Descriptions
-    model: CheckedModel
-    settings: LlmSettings
-    writing: AbstractContextManager[object]
-    kind: Described
-    total: Counts = field(default_factory=Counts)
-    _held: dict[str, StoredDescription] = field(default_factory=dict)
+    _held: dict[str, StoredDescription] = field(default_factory=dict, init=False)
     """What there is, by key."""
+
+    @property
+    def log(self) -> Descriptions:
+        """What was described already."""
+        return Descriptions(self.state.store.backend)
 
     def reply_tokens(self, works: Sequence[Subject]) -> int:
         """See `EnrichmentTask`."""
@@ -138,14 +134,14 @@ class ModelDescriptions(EnrichmentTask["Subject", Outcome]):
 
     def failed(self, work: Subject, reason: str) -> Outcome:
         """See `EnrichmentTask`; the texts' own sentences stand in the model's place."""
-        evidence, chunks = self._evidence(work), self.store.chunks(work.chunk_ids)
+        evidence, chunks = self._evidence(work), self.state.store.chunks(work.chunk_ids)
         text, sources = _numbered([] if work.own else self._sentences(work, chunks))
         return Outcome(self._made(work, evidence, text=text, sources=sources, reason=reason))
 
     def record(self, outcomes: Sequence[Outcome]) -> None:
         """See `EnrichmentTask`."""
         made = [one.made for one in outcomes]
-        with self.writing:
+        with self.state.writing:
             self.log.describe(made)
         self._held |= {one.key: one for one in made}
         failed: dict[int | str, str] = {one.name: one.reason for one in made if one.reason}
@@ -159,14 +155,14 @@ class ModelDescriptions(EnrichmentTask["Subject", Outcome]):
     def _subjects(self, document_ids: Sequence[str]) -> Iterable[Subject]:
         match self.kind:
             case "documents":
-                return documents(self.store, document_ids, self._room("document"))
+                return documents(self.state.store, document_ids, self._room("document"))
             case "entities":
-                return entities(self.store)
+                return entities(self.state.store)
             case "topics":
-                return topics(self.communities)
+                return topics(self.state.communities)
             case "links":
-                return links(self.store)
-        return reports(self.communities)
+                return links(self.state.store)
+        return reports(self.state.communities)
 
     def _room(self, kind: str) -> int:
         """Characters of texts that fit into a request."""
@@ -175,7 +171,7 @@ class ModelDescriptions(EnrichmentTask["Subject", Outcome]):
 
     def _evidence(self, work: Subject) -> list[Evidence]:
         """Its passages, then what is said of its parts, as far as they fit."""
-        chunks = self.store.chunks(work.chunk_ids)
+        chunks = self.state.store.chunks(work.chunk_ids)
         found = [Evidence(c.text, (c.public_id,), (c.document_id,), True) for c in chunks]
         found += [self._of_part(part) for part in work.parts]
         room, ends = self._room(work.kind), accumulate(len(one.text) for one in found)
@@ -183,7 +179,7 @@ class ModelDescriptions(EnrichmentTask["Subject", Outcome]):
 
     def _of_part(self, part: Subject) -> Evidence:
         """What is said of a part, be it that no model said it yet."""
-        held, chunks = self._held.get(part.key), self.store.chunks(part.chunk_ids)
+        held, chunks = self._held.get(part.key), self.state.store.chunks(part.chunk_ids)
         documents = tuple(dict.fromkeys(chunk.document_id for chunk in chunks))
         if part.own:  # whose numbers are of passages that are not shown with the whole
             return Evidence(held.text if held and held.text else part.own, (), documents, False)
@@ -195,7 +191,7 @@ class ModelDescriptions(EnrichmentTask["Subject", Outcome]):
     def _sentences(self, work: Subject, chunks: Sequence[StoredChunk]) -> list[tuple[str, str]]:
         """The first sentences that name it, else that there are, with their passages."""
         naming = name_pattern(work.names[0]) if work.kind == "entity" else re.compile("")
-        sentences = self.store.sentences([chunk.id for chunk in chunks])
+        sentences = self.state.store.sentences([chunk.id for chunk in chunks])
         found: list[tuple[str, str]] = []
         for chunk in chunks:
             said = next((s for s in sentences.get(chunk.id, ()) if naming.search(s)), "")
@@ -387,14 +383,6 @@ LEAST_PASSAGES = 3
 """Of an entity: what stands in fewer is read there."""
 _UNNAMED = ("date", "code")
 """Types of entities that are no things to be described."""
-KEYS: dict[Described, tuple[str, ...]] = {
-    "documents": ("document", "part"),
-    "entities": ("entity",),
-    "topics": ("topic", "theme"),
-    "reports": ("community",),
-    "links": ("link",),
-}
-"""Kinds of keys, by what is asked for."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -548,26 +536,6 @@ def links(store: Store) -> Iterator[Subject]:
             names=(pair.source, pair.target),
             chunk_ids=tuple(dict.fromkeys(chunks)),
         )
-
-
-def with_verdicts(
-    suggestions: Sequence[MergeSuggestion], made: Mapping[str, StoredDescription]
-) -> list[MergeSuggestion]:
-    """Pairs with what a language model says of them: those that are one first, the others last."""
-    found = []
-    for pair in suggestions:
-        said = made.get(link_key(pair.source_id, pair.target_id))
-        if said is None or not said.title:
-            found.append(pair)
-            continue
-        why = Description(text=said.text, sources=said.sources)
-        found.append(replace(pair, verdict=said.title.casefold(), description=why))
-    return sorted(found, key=lambda pair: ("yes", "", "no").index(pair.verdict))
-
-
-def link_key(one: int, other: int) -> str:
-    """The key of two entities that may be one."""
-    return f"link:{min(one, other)}-{max(one, other)}"
 
 
 def _spread(chunk_ids: Sequence[int], most: int = MOST_PASSAGES) -> tuple[int, ...]:
