@@ -48,7 +48,7 @@ def library(tmp_path: Path) -> Iterator[Library]:
 
 def reports(library: Library) -> list[CommunityReport]:
     graph = library.graph()
-    maker = ReportMaker.of(library.store, library.vectors, library.snapshot(), graph)
+    maker = ReportMaker(library.store, library.vectors, library.snapshot(), graph)
     found = partition(graph)
     return list(maker.reports(found, found.ids))
 
@@ -92,7 +92,7 @@ def test_a_community_without_a_text_has_no_report(library: Library) -> None:
     graph, snapshot = library.graph(), library.snapshot()
     found = partition(graph)
     library.store.delete([document.id for document in library.store.documents()])
-    maker = ReportMaker.of(library.store, library.vectors, snapshot, graph)
+    maker = ReportMaker(library.store, library.vectors, snapshot, graph)
     assert list(maker.reports(found, found.ids)) == []
 
 
