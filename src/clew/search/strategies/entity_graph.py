@@ -437,7 +437,8 @@ def read_paths(
         passage = records.passages.get(chunk_of[edge])
         if relation := stated.get(int(graph.relations[edge])):
             return evidence_of(relation, records.names, passage)
-        origin, said, at = passage and passage.provenance, "", int(graph.sentences[edge])
+        said, at = "", int(graph.sentences[edge])
+        origin = None if passage is None else passage.provenance
         if passage is not None and 0 <= at < len(passage.sentences):
             said = passage.sentences[at]
             origin = passage.provenance.narrowed(*passage.sentence_ranges[at])
