@@ -17,7 +17,7 @@ import clew
 from clew.errors import NotFoundError
 from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.indexing.relations.patterns import PRONOUN_FACTOR
-from clew.indexing.relations.phrases import read_attribute, read_phrase
+from clew.indexing.relations.phrases import read_phrase
 from clew.settings import EmbedSettings
 from clew.stores.relations import CONTRADICTED, Evidence, belief_in, changed_weights, read_evidence
 from clew.stores.sqlite.store import SqliteStore
@@ -90,13 +90,7 @@ def candidates(text: str, title: str = "") -> list[Fact]:
             "There Mary Jones of Zorblax Inc. sang.",
             ("Mary Jones", "affiliated_with", "Zorblax Inc"),
         ),
-        ("Then Zorblax was written by Ann Lee and Bob Ray.", ("Zorblax", "written_by", "Bob Ray")),
-        ("Ann Lee and Bob Ray founded Zorblax.", ("Ann Lee", "founded", "Zorblax")),
         ("There Ann Lee, daughter of Bob Lee, sang.", ("Ann Lee", "daughter_of", "Bob Lee")),
-        (
-            "Zorblax is a 1957 West German comedy film directed by Géza Cziffra.",
-            ("Zorblax", "directed_by", "Géza Cziffra"),
-        ),
         (
             "Then Inception was written by British author Ann Lee.",
             ("Inception", "written_by", "Ann Lee"),
@@ -223,7 +217,6 @@ def test_names_come_in_full() -> None:
 @pytest.mark.parametrize("gap", ["", " ", " and ", ", ", " in the ", " (", " 12 of "])
 def test_gaps_without_a_verb_state_nothing(gap: str) -> None:
     assert read_phrase(gap) is None
-    assert read_attribute(gap) is None
 
 
 def test_types_are_snake_case_and_confidence_is_a_share() -> None:
@@ -288,14 +281,6 @@ def test_each_speaker_speaks_for_himself() -> None:
         ("Ada", "lives_in", "Paris"),
         ("Bob", "lives_in", "Rome"),
         ("Bob", "works_at", "Acme"),
-    ]
-
-
-def test_title_with_a_colon_still_states_relations() -> None:
-    title = "Zorblax: The Lost Empire"
-    assert candidates(f"{title} is a 2001 film created by Ann Lee.", title) == [
-        (title, "is_a", "film"),
-        (title, "created_by", "Ann Lee"),
     ]
 
 
@@ -374,19 +359,6 @@ def test_impossible_date_says_no_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "triples"),
-    [
-        (
-            "Elli Mylonas, managing editor, Perseus Project, spoke.",
-            {("Elli Mylonas", "editor_of", "Perseus Project")},
-        ),
-    ],
-)
-def test_roles_beside_a_name(text: str, triples: set[tuple[str, str, str]]) -> None:
-    assert triples <= {(r.head, r.relation_type, r.tail) for r in relations(text)}
-
-
-@pytest.mark.parametrize(
     "text",
     [
         "Applications such as the Debian installer are translated.",
@@ -402,17 +374,9 @@ def test_what_only_looks_like_an_example_or_a_kind(text: str) -> None:
     ("text", "fact"),
     [
         (
-            "The Larch Mill in Stennick was founded by Ann Lee.",
-            ("Larch Mill", "founded_by", "Ann Lee"),
+            "Elli Mylonas, managing editor, Perseus Project, spoke.",
+            ("Elli Mylonas", "editor_of", "Perseus Project"),
         ),
-        (
-            "The Larch Mill in Stennick was founded by Ann Lee.",
-            ("Larch Mill", "located_in", "Stennick"),
-        ),
-        ("Quux Labs, a maker of looms, bought Zorblax.", ("Quux Labs", "bought", "Zorblax")),
-        ("Quux Labs, a maker of looms, bought Zorblax.", ("Quux Labs", "is_a", "maker")),
-        ("Quux Labs (formerly Zorblax) was led by Ann Lee.", ("Quux Labs", "led_by", "Ann Lee")),
-        ("Ann Lee, who married Bob Ray, founded Zorblax.", ("Ann Lee", "founded", "Zorblax")),
         ("The chair of the Quux Council is Ann Lee.", ("Ann Lee", "chair_of", "Quux Council")),
         ("Then Quux Group's founder is Ann Lee.", ("Ann Lee", "founder_of", "Quux Group")),
         ("Then Ann Lee is Quux Group's founder.", ("Ann Lee", "founder_of", "Quux Group")),
@@ -429,7 +393,6 @@ def test_what_only_looks_like_an_example_or_a_kind(text: str) -> None:
         ("Then `foo_bar` uses `baz_qux` to run.", ("foo_bar", "uses", "baz_qux")),
         ("There is a company called Zorblax Seven.", ("Zorblax Seven", "is_a", "company")),
         ('Then the Dutch film "Zorblax Seven" was shown.', ("Zorblax Seven", "is_a", "film")),
-        ("Zorblax is a river in Quux, Stennick, Norway.", ("Quux", "located_in", "Stennick")),
         ("Zorblax is a river in Quux, Stennick, Norway.", ("Stennick", "located_in", "Norway")),
         ("It was seen in Quux Bay, Maine and shown there.", ("Quux Bay", "located_in", "Maine")),
         (
@@ -469,21 +432,8 @@ def test_what_is_not_said_of_the_name_beside_it(text: str) -> None:
 
 
 def test_the_subject_owns_what_the_next_sentence_calls_its() -> None:
-    text = "The Larch Mill in Stennick was founded by Ann Lee. Its chief executive is Corwin Hale."
+    text = "The Larch Mill was founded by Ann Lee. Its chief executive is Corwin Hale."
     assert ("Corwin Hale", "chief_executive_of", "Larch Mill") in candidates(text)
-
-
-def test_a_heading_owns_what_the_sentence_below_it_calls_its() -> None:
-    text = "# Quux Labs\n\nIts headquarters are in Stennick.\n\n# More\n\nIts founder is Bob Ray."
-    assert candidates(text) == [("Quux Labs", "headquartered_in", "Stennick")]
-
-
-def test_a_date_that_opens_a_sentence_tells_when() -> None:
-    stated = relations("On 3 May 2020, the Larch Mill in Stennick was sold to Quux Labs.")
-    assert {r.relation_type: r.valid_from for r in stated} == {
-        "sold_to": datetime(2020, 5, 3, tzinfo=UTC),
-        "located_in": None,
-    }
 
 
 # --- What a sentence states of names that the store knows is found however they are written.
