@@ -73,7 +73,8 @@ FIELD_NAMES = frozenset(FIELDS) | word_list(
     "role job occupation position title date time when where born died email phone address website"
     " url contact team department budget deadline priority start end duration version language"
     " notes note attendees present apologies agenda goal goals summary type kind name"
-    " reports_to location city country employer company manager chair minutes lead founder client customer"
+    " reports_to location city country employer company manager chair minutes lead founder client"
+    " customer"
 )
 """Labels of fields: what a list defines is none of them."""
 _SERIES = ("pep", "rfc", "bip", "eip", "xep", "jep", "dep")
