@@ -53,7 +53,7 @@ def minutes_structure(document: Document) -> Iterator[Statement]:
                     short.setdefault(part, set()).add(name)
     for match in _RE["said"].finditer(text):
         if len(meant := short.get(match["name"], ())) == 1:
-            yield _by_person(*meant, match.span("name"), "spoke_in", title, at)
+            yield _by_person(next(iter(meant)), match.span("name"), "spoke_in", title, at)
 
 
 def _by_person(
