@@ -102,10 +102,10 @@ def find_names(text: str, start: int, end: int) -> list[NameSpan]:
         left = _with_prefix(text, start, left)
         if left < 0:
             continue
-        whole, position = position, _end_of_name(text, left, position)
-        if position == left:
-            position = whole
-            continue
+        # The name really ends with its line, or with its company.
+        position = wrapped_end(text, left, position)
+        company = _RE["company_end"].search(text, left, position)
+        position = company.end() if company else position
         if is_in_identifier(text, start, left, position):
             continue
         heading = max(heading, heading_end(text, start, left, end))
@@ -122,13 +122,6 @@ def _with_sign(text: str, span: NameSpan, end: int) -> NameSpan:
         span = span._replace(start=span.start - 1, name=f".{span.name}")
     sign = _RE["signs"].match(text, span.end, end)
     return span._replace(end=sign.end(), name=span.name + sign[0]) if sign else span
-
-
-def _end_of_name(text: str, left: int, right: int) -> int:
-    """Where the name really ends: with its line, or with its company."""
-    right = wrapped_end(text, left, right)
-    company = _RE["company_end"].search(text, left, right)
-    return company.end() if company else right
 
 
 def is_one_name(text: str) -> bool:
