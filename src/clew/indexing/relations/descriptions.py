@@ -1,4 +1,4 @@
-"""What the words before, between and behind names say of them, by the rows of `phrases.toml`.
+"""What the words before, between and behind names say of them, by the rows of `around.toml`.
 
 "X is a lighthouse", "the engineer X", "A's brother B", "Rome, Italy", "the founder of X is Y".
 Hearst, "Automatic acquisition of hyponyms" (1992), for the copula.
@@ -52,7 +52,7 @@ _LONGEST_BESIDE = 80
 
 
 class _Row(NamedTuple):
-    """What the words beside a name, or around two neighbours, say; see `phrases.toml`."""
+    """What the words beside a name, or around two neighbours, say; see `around.toml`."""
 
     relation_type: str
     left: tuple[str, ...]
@@ -97,8 +97,9 @@ def _read_row(row: dict[str, Any]) -> _Row:
     return _Row(**read)
 
 
-_OF_ONE = tuple(map(_read_row, _LISTS["beside"]))
-_OF_TWO = tuple(map(_read_row, _LISTS["between"]))
+_ROWS = read_word_lists("clew.indexing.relations", "around.toml")
+_OF_ONE = tuple(map(_read_row, _ROWS["beside"]))
+_OF_TWO = tuple(map(_read_row, _ROWS["between"]))
 
 
 def find_descriptions(
