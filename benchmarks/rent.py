@@ -105,7 +105,8 @@ without a row is not measured yet, and a row stays as it was until its group is 
 """
 GONE = """## Groups that went
 
-Measured in the same way before they went.
+Measured in the same way before they went. What stands beside names (`trade_before` to
+`offices_of_pronouns`) are rows of `around.toml` now, but for `apposed`.
 """
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta, timezone
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import docx
 import pytest
@@ -72,66 +73,46 @@ def test_the_header_of_a_standard_becomes_title_date_and_fields(tmp_path: Path) 
     assert document.text == STANDARD
 
 
-def test_plain_text_may_begin_with_fields(tmp_path: Path) -> None:
-    document = read(tmp_path / "a.txt", "Title: On Rivers\nAuthor: Ann\nDate: May 2020\n\nText.\n")
-    assert (document.title, document.metadata["author"]) == ("On Rivers", "Ann")
-    assert dated(document) == ("2020-05", "metadata")
-
-
-def test_a_dialogue_has_no_fields(tmp_path: Path) -> None:
-    document = read(tmp_path / "talk.txt", "Ann: Hello, Bob.\nBob: Hello, Ann.\n\nThey left.\n")
-    assert (document.title, document.metadata) == ("talk", {})
-
-
 def test_fields_of_a_field_list_may_be_empty_and_go_on(tmp_path: Path) -> None:
     text = "Title\n=====\n\n:Author: Ann\n:Empty:\n:Abstract: One\n   two.\n:Date: 2020\n\nText.\n"
     document = read(tmp_path / "a.rst", text)
     assert document.metadata["abstract"] == "One two."
-    assert dated(document) == ("2020", "metadata")
     assert document.date_precision == "year"
+    talk = read(tmp_path / "talk.txt", "Ann: Hello, Bob.\nBob: Hello, Ann.\n\nThey left.\n")
+    assert (talk.title, talk.metadata) == ("talk", {}), "a dialogue has no fields"
 
 
-def test_minutes_are_dated_by_their_heading(tmp_path: Path) -> None:
-    document = read(tmp_path / "notes.md", "# March 2, 2019 Meeting Notes\n\nAttendees: Ann\n")
-    assert document.title == "March 2, 2019 Meeting Notes"
-    assert dated(document) == ("2019-03-02", "title")
-
-
-def test_bold_fields_below_a_heading_say_the_date(tmp_path: Path) -> None:
-    text = "# Weekly\n\n**Date:** 2 March 2019\n**Attendees:** Ann, Bob\n\nText.\n"
-    document = read(tmp_path / "notes.md", text)
-    assert dated(document) == ("2019-03-02", "metadata")
-    assert document.metadata["attendees"] == "Ann, Bob"
-
-
-def test_trust_goes_from_metadata_to_title_to_path(tmp_path: Path) -> None:
-    path = tmp_path / "2017-01-01.md"
-    heading = "# Notes of 2 March 2018\n\nText.\n"
-    assert dated(read(path, f"---\ndate: 2019-05-06\n---\n{heading}")) == ("2019-05-06", "metadata")
-    assert dated(read(path, f"---\ntitle: Notes\n---\n{heading}")) == ("2018-03-02", "title")
-    assert dated(read(path, "# Notes\n\nText.\n")) == ("2017-01-01", "path")
-    assert dated(read(tmp_path / "plain.md", "# Notes\n\nText.\n")) == ("", "")
-
-
-def test_the_time_of_a_file_is_no_date_of_its_document(tmp_path: Path) -> None:
-    document = read(tmp_path / "notes.md", "Text.\n")
-    assert document.date is None
-    assert document.updated_at is not None
+HEADED = "# Notes of 2 March 2018\n\nText.\n"
+AMBIGUOUS = "---\ndate: 03/04/2019\n---\n"
+CHARTER = "Charter\n\nRatified on 3 May 2011.\n\nText.\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("name", "text", "expected"),
     [
-        ("Text.", ("", "")),
-        ("Sent 25/04/2019.", ("2019-04-03", "metadata")),
-        ("Sent 04/25/2019.", ("2019-03-04", "metadata")),
-        ("Sent 25/04/2019 and 04/25/2019.", ("", "")),
+        ("a.txt", "Title: On Rivers\nDate: May 2020\n\nText.\n", ("2020-05", "metadata")),
+        ("a.rst", "Title\n=====\n\n:Empty:\n:Date: 2020\n\nText.\n", ("2020", "metadata")),
+        ("a.md", "# March 2, 2019 Meeting\n\nAttendees: Ann\n", ("2019-03-02", "title")),
+        ("a.md", "# Weekly\n\n**Date:** 2 March 2019\n**Who:** Ann\n\nText.\n",
+         ("2019-03-02", "metadata")),
+        # Trust goes from metadata to title to path to the first lines.
+        ("2017-01-01.md", f"---\ndate: 2019-05-06\n---\n{HEADED}", ("2019-05-06", "metadata")),
+        ("2017-01-01.md", f"---\ntitle: Notes\n---\n{HEADED}", ("2018-03-02", "title")),
+        ("2017-01-01.md", "# Notes\n\nText.\n", ("2017-01-01", "path")),
+        ("2012-01-02.txt", CHARTER, ("2012-01-02", "path")),
+        ("charter.txt", CHARTER, ("2011-05-03", "text")),
+        ("charter.py", CHARTER, ("", "")),
+        # The time of a file is no date of its document.
+        ("plain.md", "# Notes\n\nText.\n", ("", "")),
+        # An ambiguous date counts where the document resolves it.
+        ("a.md", f"{AMBIGUOUS}Text.", ("", "")),
+        ("a.md", f"{AMBIGUOUS}Sent 25/04/2019.", ("2019-04-03", "metadata")),
+        ("a.md", f"{AMBIGUOUS}Sent 04/25/2019.", ("2019-03-04", "metadata")),
+        ("a.md", f"{AMBIGUOUS}Sent 25/04/2019 and 04/25/2019.", ("", "")),
     ],
-)
-def test_an_ambiguous_date_counts_where_the_document_resolves_it(
-    tmp_path: Path, text: str, expected: tuple[str, str]
-) -> None:
-    assert dated(read(tmp_path / "a.md", f"---\ndate: 03/04/2019\n---\n{text}\n")) == expected
+)  # fmt: skip
+def test_what_dates_a_file(tmp_path: Path, name: str, text: str, expected: tuple[str, str]) -> None:
+    assert dated(read(tmp_path / name, text)) == expected
 
 
 @pytest.mark.parametrize(
@@ -238,6 +219,7 @@ def test_a_text_in_hand_is_dated_by_its_title_and_its_name() -> None:
     )
     assert dated(document_from_text("Text.", source="journal/2019-03-02")) == ("2019-03-02", "path")
     assert dated(document_from_text("Text.")) == ("", "")
+    assert dated(document_from_text(CHARTER)) == ("2011-05-03", "text")
 
 
 @pytest.mark.parametrize(
@@ -279,14 +261,6 @@ def test_a_text_in_hand_is_dated_by_its_title_and_its_name() -> None:
 def test_the_first_lines_may_state_the_date_of_the_text(text: str, date: str) -> None:
     found = opening_date(text)
     assert (found.iso if found else "") == date
-
-
-def test_the_first_lines_are_the_last_to_be_believed(tmp_path: Path) -> None:
-    text = "Charter\n\nRatified on 3 May 2011.\n\nText.\n"
-    assert dated(read(tmp_path / "charter.txt", text)) == ("2011-05-03", "text")
-    assert dated(read(tmp_path / "2012-01-02.txt", text)) == ("2012-01-02", "path")
-    assert dated(read(tmp_path / "charter.py", text)) == ("", "")
-    assert dated(document_from_text(text)) == ("2011-05-03", "text")
 
 
 # --- When a document was written: what it states of itself, entry by entry where they have
@@ -721,39 +695,39 @@ def test_relative_date_has_the_name_of_the_full_one(
     assert all(read_period(mention.name) for mention in found)
 
 
-def test_name_is_that_of_the_date_written_out() -> None:
-    (said, *_), (full, *_) = dates("We met yesterday.", WRITTEN), dates("We met on 7 May 2023.")
-    assert said.name == full.name
+EARLY = datetime(2023, 5, 8, 1, tzinfo=timezone(timedelta(hours=9)))
 
 
-@pytest.mark.parametrize("text", ["We met recently.", "It rained for the past ten days."])
-def test_what_is_no_unit_of_the_calendar_has_no_name(text: str) -> None:
-    assert dates(text, WRITTEN) == []
-
-
-def test_document_without_a_date_says_no_relative_dates() -> None:
-    assert dates("We met yesterday.") == []
-    assert dates("We met yesterday.", updated_at=WRITTEN) == []
-
-
-def test_piece_goes_by_its_own_date() -> None:
-    found = dates("We met yesterday.", WRITTEN, {"created_at": "2024-03-01T08:00:00+00:00"})
-    assert [mention.name for mention in found] == ["29 February 2024", "2024"]
-
-
-def test_day_is_that_of_utc() -> None:
-    early = datetime(2023, 5, 8, 1, tzinfo=timezone(timedelta(hours=9)))
-    assert dates("We met today.", early)[0].name == "7 May 2023"
-    assert dates("We met today.", datetime(2023, 5, 8))[0].name == "8 May 2023"
-
-
-def test_year_of_a_full_date_is_not_told_twice() -> None:
-    found = dates("We met yesterday and on 7 May 2023.", WRITTEN)
-    assert [(mention.name, mention.count) for mention in found] == [("7 May 2023", 2), ("2023", 2)]
-
-
-def test_code_has_no_relative_dates() -> None:
-    assert dates("x = last week", WRITTEN, media_type="text/x-python") == []
+@pytest.mark.parametrize(
+    ("text", "given", "names"),
+    [
+        # What is no unit of the calendar has no name.
+        ("We met recently.", {"created_at": WRITTEN}, []),
+        ("It rained for the past ten days.", {"created_at": WRITTEN}, []),
+        # Without a date of its own a document, and code, says no relative dates.
+        ("We met yesterday.", {}, []),
+        ("We met yesterday.", {"updated_at": WRITTEN}, []),
+        ("x = last week", {"created_at": WRITTEN, "media_type": "text/x-python"}, []),
+        # A piece goes by its own date, and the day is that of UTC.
+        (
+            "We met yesterday.",
+            {"created_at": WRITTEN, "metadata": {"created_at": "2024-03-01T08:00:00+00:00"}},
+            ["29 February 2024", "2024"],
+        ),
+        ("We met today.", {"created_at": EARLY}, ["7 May 2023", "2023"]),
+        ("We met today.", {"created_at": datetime(2023, 5, 8)}, ["8 May 2023", "2023"]),
+        # The year of a full date is not told twice.
+        (
+            "We met yesterday and on 7 May 2023.",
+            {"created_at": WRITTEN},
+            ["7 May 2023", "2023"],
+        ),
+    ],
+)
+def test_a_relative_date_goes_by_when_the_text_was_written(
+    text: str, given: dict[str, Any], names: list[str]
+) -> None:
+    assert [mention.name for mention in dates(text, **given)] == names
 
 
 def test_only_the_range_given_is_read() -> None:

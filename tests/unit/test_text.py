@@ -441,9 +441,9 @@ def test_short_passages_are_never_left_out(engine: clew.Clew) -> None:
 
 
 PACKAGE = Path(clew.__file__).parent
-EXPRESSIONS = {"patterns.toml", "questions.toml", "standing.toml", "relation_types.toml"}
-OTHERS = {*(PACKAGE / "attach").iterdir(), PACKAGE / "times" / "years.toml"}
-OTHERS |= {file for file in PACKAGE.rglob("*.toml") if file.name in EXPRESSIONS}
+EXPRESSIONS = {"patterns.toml", "around.toml", "questions.toml", "standing.toml"}
+EXAMPLES = {"own_examples.toml", "relation_types.toml", "years.toml"}
+OTHERS = {file for file in PACKAGE.rglob("*.toml") if file.name in EXPRESSIONS | EXAMPLES}
 """Examples of questions; units ("MW" and "mw" are not the same); regular expressions."""
 FILES = sorted(set(PACKAGE.rglob("*.toml")) - OTHERS)
 """Lists of words that are looked up in small letters."""

@@ -13,7 +13,6 @@ from clew.indexing.ner.entity_types import (
     COURTESY,
     DEMONYMS,
     OPENING_VERBS,
-    ORGANISATION_PREFIXES,
     ROLES,
     SECTION_WORDS,
     STARTERS,
@@ -81,13 +80,9 @@ NAME = re.compile(
 
 
 _SMALL_PREFIX = re.compile(rf"(?<!{W})(?:[a-z]{{1,2}}|(?:{PREFIXES})[-‐’'])$")
-_JOINT = re.compile(rf"(?: for(?: the)?|,? and) (?=[{UPPER}])")
 
 _MOST_SHOUTED = 3
 """Ordinary words in capitals that may be a name; more are shouted."""
-_GROUP_HEADS = ORGANISATION_PREFIXES | word_list(
-    "center centre foundation campaign fund prize agency movement coalition alliance award"
-)
 
 
 def find_names(text: str, start: int, end: int) -> list[NameSpan]:
@@ -107,11 +102,11 @@ def find_names(text: str, start: int, end: int) -> list[NameSpan]:
         left = _with_prefix(text, start, left)
         if left < 0:
             continue
-        whole, position = position, _end_of_name(text, left, position, end)
-        if position == left:
-            position = whole
-            continue
-        if is_in_identifier(text, start, left, position, end):
+        # The name really ends with its line, or with its company.
+        position = wrapped_end(text, left, position)
+        company = _RE["company_end"].search(text, left, position)
+        position = company.end() if company else position
+        if is_in_identifier(text, start, left, position):
             continue
         heading = max(heading, heading_end(text, start, left, end))
         opens = opens_line(text, start, left)
@@ -127,15 +122,6 @@ def _with_sign(text: str, span: NameSpan, end: int) -> NameSpan:
         span = span._replace(start=span.start - 1, name=f".{span.name}")
     sign = _RE["signs"].match(text, span.end, end)
     return span._replace(end=sign.end(), name=span.name + sign[0]) if sign else span
-
-
-def _end_of_name(text: str, left: int, right: int, end: int) -> int:
-    """Where the name really ends: with its line, with its company, or with a second group."""
-    right = wrapped_end(text, left, right)
-    if _RE["broken"].match(text, right):  # the last word goes on: "Acme De-\nvelopment"
-        right = max(text.rfind(" ", left, right), left)
-    company = _RE["company_end"].search(text, left, right)
-    return company.end() if company else _with_joint(text, left, right, end)
 
 
 def is_one_name(text: str) -> bool:
@@ -163,21 +149,6 @@ def _with_prefix(text: str, start: int, left: int) -> int:
     return left
 
 
-def _with_joint(text: str, left: int, right: int, end: int) -> int:
-    """The end of a group's name that goes on: "Department of Health | and Human Services"."""
-    joint = _JOINT.match(text, right, end)
-    if joint is None:
-        return right
-    head, _, rest = text[left:right].partition(" ")
-    tail = text[left:right].rpartition(" ")[2].casefold()
-    is_for = text.startswith(" for", right)
-    named = head.casefold() in _GROUP_HEADS and rest.startswith(("of ", "for "))
-    if not ((named and not is_for) or (is_for and tail in _GROUP_HEADS)):
-        return right
-    more = NAME.match(text, joint.end(), end)
-    return more.end() if more else right
-
-
 def _read_span(text: str, left: int, right: int, opens: bool) -> Sequence[NameSpan]:
     raw = text[left:right]
     if raw.casefold() in SECTION_WORDS and _RE["number_after"].match(text, right):
@@ -185,10 +156,6 @@ def _read_span(text: str, left: int, right: int, opens: bool) -> Sequence[NameSp
     if raw.isalnum():
         return _single(left, raw, opens)
     tokens = [(m.start(), m.group()) for m in _RE["token"].finditer(text, left, right)]
-    # A letter may number an entry that begins with a verb ("B. Use") or end a sentence.
-    is_letter = len(tokens) > 1 and _RE["letter"].fullmatch(tokens[0][1])
-    if is_letter and tokens[1][1].casefold() in STARTERS | (OPENING_VERBS if opens else set()):
-        tokens, opens = tokens[1:], True
     is_dated = _RE["year_after"].match(text, right) is not None
     first, last = trim_name(tokens, opens, is_dated=is_dated)
     while last - first > 1 and tokens[last - 1][1] == "of":  # a date stood behind it
@@ -196,9 +163,6 @@ def _read_span(text: str, left: int, right: int, opens: bool) -> Sequence[NameSp
     if last - first == 1:
         return _single(*tokens[first], opens and first == 0)
     kept = tokens[first:last]
-    half = len(kept) // 2
-    if half and [t for _, t in kept[:half]] == [t for _, t in kept[half:]]:  # a name said twice
-        return [*_several(kept[:half]), *_several(kept[half:])]
     return _several(kept) if kept else ()
 
 
@@ -239,10 +203,10 @@ def _several(tokens: Sequence[Token]) -> Sequence[NameSpan]:
     if at := _person_of(tokens):
         return [*_several(tokens[:at]), *_several(_without_article(tokens[at + 1 :]))]
     whole = _span(tokens)
-    found = [] if _is_owned(tokens, whole.entity_type) else [whole]
+    found = [whole]
     for part in _parts(tokens, whole.entity_type):
         if len(part) > 1 or _names_alone(part[0][1]):
-            found.append(_span(part, nested=bool(found) and found[0] is whole))
+            found.append(_span(part, nested=True))
     return [*found, *_before_of(tokens)]
 
 
@@ -254,21 +218,11 @@ def _before_of(tokens: Sequence[Token]) -> Iterator[NameSpan]:
             yield span._replace(initial=span.entity_type != "person")
 
 
-def _is_owned(tokens: Sequence[Token], kind: str) -> bool:
-    """Whether one name only has another: "Debian's Qt"; no "Moore's Law"."""
-    owners = [i for i, (_, token) in enumerate(tokens[:-1]) if token.endswith(("'s", "’s"))]
-    if len(owners) != 1 or kind not in ("name", "person"):
-        return False
-    return not any(is_ordinary(token) for _, token in tokens[owners[0] + 1 :])
-
-
 def _person_of(tokens: Sequence[Token]) -> int:
     """Where "of" stands behind a full name ("Ann Lee of the Manuscript Division"), or 0."""
     words = [token for _, token in tokens]
     at = words.index("of") if "of" in words else 0
-    if not 1 < at < len(words) - 1 or not is_first_name(words[0]):
-        return 0
-    is_person = words[at + 1] == "the" or not is_ordinary(words[at - 1])
+    is_person = 1 < at < len(words) - 1 and is_first_name(words[0])
     return at if is_person and is_person_shaped(" ".join(words[:at])) else 0
 
 
@@ -328,9 +282,6 @@ def _bare(token: str) -> str:
 
 
 _AMBIGUOUS_CALENDAR = word_list("may april june august march sun sat mon est am pm")
-_ASKING = word_list("did does do who what why how when where which whose is are was were can")
-"""What opens a question: no name begins with it, wherever it stands."""
-_OFFICES = word_list("ceo cto cfo coo cio")
 _ELISION = re.compile(r"(?:l|d|j|c|n|s|qu)'", re.IGNORECASE)  # French "L'écrivain"
 Token = tuple[int, str]
 """A word and where it starts."""
@@ -366,18 +317,6 @@ def _is_filler(tokens: Sequence[Token], i: int, opens: bool) -> bool:
         return True
     if opens and _ELISION.match(lower) and token.rpartition("’")[2].rpartition("'")[2].islower():
         return True
-    if (
-        i == 0
-        and len(tokens) > 1
-        and (lower == "see" or (token == "A" and tokens[1][1][:3].isupper()))
-    ):
-        return True  # "¹See Debian Policy", "(1) A PTE"
-    if lower in _ASKING and not token.isupper():  # "25 Did the Russian revolution …"
-        return True
-    if lower in _OFFICES:  # "CEO of Acme"
-        return token.isupper() and i + 1 < len(tokens)
-    if opens and token.partition("-")[2].islower() and is_ordinary(token):
-        return len(tokens) > 1  # "Platform-agnostic MM"
     if opens and lower in STARTERS:
         return len(token) == 1 or not token.isupper()
     if opens and len(tokens) - i > 1 and _is_imperative(lower, tokens[i + 1][1]):
@@ -430,12 +369,11 @@ _SMALL_IN_HEADINGS = STOP_WORDS | word_list(
 )
 _COLUMNS = " " * 3
 """What stands between the cells of a line of a table, at least."""
-_SPACE = " \n\t\u00a0"
 _OPENERS = frozenset('"“„«‘`([*_•><|+#-–—→=:!?…¿¡\n')
 _LONGEST_ORDINAL = 40
 """Characters of a list's or a heading's number, blanks and marks before it among them."""
 _LONGEST_ADDRESS = 200
-"""Characters on either side of a name in which the ends of an address are looked for."""
+"""Characters before a name in which the start of an address is looked for."""
 
 
 def opens_line(text: str, start: int, position: int) -> bool:
@@ -525,26 +463,12 @@ def is_label(text: str, right: int) -> bool:
     return _RE["label"].match(text, right) is not None
 
 
-def is_in_identifier(text: str, start: int, left: int, right: int, end: int) -> bool:
+def is_in_identifier(text: str, start: int, left: int, right: int) -> bool:
     """Whether a capitalised word is part of an address, a path, a variable or an option."""
     before, after = text[left - 1 : left] if left > start else "", text[right : right + 1]
     if (before and before in "_@$\\~=%") or (after and after in "_@\\="):
         return True
-    if before not in ("/", ".", "?", "&") and after != "/":
-        return False
-    first = left
-    while first > max(start, left - _LONGEST_ADDRESS) and text[first - 1] not in _SPACE:
-        first -= 1
-    last = right
-    while last < min(end, right + _LONGEST_ADDRESS) and text[last] not in _SPACE:
-        last += 1
-    token = text[first:last].strip("()[]<>\"'`,;")
-    if _RE["names_between_slashes"].fullmatch(token):
-        return False
-    is_dotted = before == "." and first < left - 1 and text[left - 2].islower()
-    return (
-        is_dotted
-        or "://" in token
-        or token.startswith(("/", "./", "../", "www."))
-        or token.count("/") > 1
+    is_joined = before in ("/", ".", "?", "&")
+    return is_joined and bool(
+        _RE["address"].search(text, max(start, left - _LONGEST_ADDRESS), left)
     )

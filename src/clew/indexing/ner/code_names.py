@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from clew.indexing.ner.cased_ner import find_names, is_compound
+from clew.indexing.ner.cased_ner import is_compound
 from clew.indexing.ner.entity_types import NameSpan, is_ordinary
 from clew.indexing.structure.code import CODE, Entities, entities_of, module_name
 from clew.indexing.syntax.parse import Syntax, syntax_of
@@ -182,21 +182,17 @@ def _is_glued(name: str) -> bool:
 
 # Names in source code.
 #
-# In code, names are those of what it defines; what it imports, extends and calls comes with the
-# relations (`clew.indexing.structure.code`). Comments and docstrings are prose, read with care:
-# of
-# the capitalised words in them most are none.
+# They are those of what it defines; what it imports, extends and calls comes with the relations
+# (`clew.indexing.structure.code`).
 
 
 _CLASS = 5
 """Letters of a class's name that stands for it alone, at least."""
-_TOLD = frozenset({"person", "organisation", "place", "work"})
-"""Types of names that count in a comment."""
 _SCORE = 0.9
 
 
 def extract_code(document: Document, chunks: Sequence[Chunk]) -> Extraction:
-    """The definitions of a source file with their short names, and names in its comments."""
+    """The definitions of a source file with their short names."""
     syntax = syntax_of(document)
     module = module_name(document)
     about = ((module, CODE),) if entity_key(module) else ()
@@ -205,7 +201,7 @@ def extract_code(document: Document, chunks: Sequence[Chunk]) -> Extraction:
         return Extraction(chunks=tuple(found), about=about)
     entities = entities_of(document, syntax)
     aliases = tuple(_aliases(syntax, entities))
-    spans = sorted([*_definitions(syntax, entities, aliases), *_in_comments(document, syntax)])
+    spans = sorted(_definitions(syntax, entities, aliases))
     starts = [span.start for span in spans]
     placed = [
         [
@@ -284,16 +280,6 @@ def _aliases(syntax: Syntax, entities: Entities) -> Iterator[AliasEvidence]:
                 )
 
 
-def _in_comments(document: Document, syntax: Syntax) -> Iterator[NameSpan]:
-    """Names of several words in comments whose type is known, and standards by their number."""
-    for start, end in syntax.comments:
-        for span in find_names(document.text, start, end):
-            if _RE["standard"].fullmatch(span.name):
-                yield span._replace(entity_type="work")
-            elif span.entity_type in _TOLD and " " in span.name and "\n" not in span.name:
-                yield span
-
-
 # Words that addresses, paths and identifiers of a document are made of: `pytest`, `dpkg`.
 
 
@@ -350,23 +336,3 @@ def is_telling(part: str) -> bool:
 def _is_english(text: str) -> bool:
     words = _RE["small_word"].findall(text, 0, _SAMPLE)
     return sum(map(is_ordinary, words)) >= _LEAST_ORDINARY * len(words)
-
-
-# Standards by their number: "RFC 2822", "ISO/IEC 9899:1999", "CVE-2021-44228", "PEP8".
-
-
-_BODIES = (
-    "ANSI|ASTM|BCP|BIP|CVE|CWE|DIN|ECMA|EIP|ERC|ETSI|FIPS|GHSA|IEC|IEEE|ISO|ITU|JEP|JSR|NIST|PEP"
-    "|RFC|W3C|XEP"
-)
-_STANDARD_STANDARDS = re.compile(
-    rf"(?<![\w/.-])(?P<body>(?:{_BODIES})(?:/(?:{_BODIES}))?)"
-    r"(?P<joint>[ \u00a0-]| SP |-[A-Z] )?(?P<number>[A-Z]?\.?\d{1,6}(?:[.:-]\d{1,6}){0,3})(?!\w)"
-)
-
-
-def find_standards(text: str, start: int, end: int) -> Iterator[NameSpan]:
-    """Each with a blank between letters and number where the text has none."""
-    for match in _STANDARD_STANDARDS.finditer(text, start, end):
-        name = match.group() if match["joint"] else f"{match['body']} {match['number']}"
-        yield NameSpan(*match.span(), name.replace("\u00a0", " "), "work")

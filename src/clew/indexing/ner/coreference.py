@@ -28,8 +28,6 @@ _RE = read_patterns("clew.indexing.ner", "patterns.toml")["coreference"]
 
 # Endings of ordinary derived words, which no list could hold: "Practicing", "Congratulations".
 _GENERATION = frozenset(("jr", "sr", "ii", "iii", "iv", "v", "vi"))
-_SHORTEST_NICKNAME = 3
-_NICKNAME_SCORE = 0.8
 _NEVER_A_PERSON = PLACES | DEMONYMS | STARTERS
 
 
@@ -40,9 +38,7 @@ class Coreference:
     full: Mapping[str, str]
     """The name in full by the short name that stands for it ("Nolan", "Mel", "WHO")."""
     short: frozenset[str]
-    """First names, surnames and nicknames among them."""
-    nicknames: tuple[AliasEvidence, ...]
-    """Short names that mean the same person outside this document, too."""
+    """First names and surnames among them."""
     types: Mapping[str, str]
     """Entity type by key, where any place of the document shows one."""
     told: frozenset[str]
@@ -111,16 +107,13 @@ def resolve_coreference(
     is_doubtful = any(span.initial or _is_plain_word(span) for span in spans)
     words = Counter(_RE["word"].findall(text) if is_doubtful else ())
     told = speakers.union(s.name for s in spans if not (s.initial or _is_mostly_small(s, words)))
-    nicknames = tuple(_nicknames(spans, speakers))
     # Full names, the document's own subject first.
     full = dict.fromkeys([*(name for name, _ in about), *(s.name for s in spans if not s.nested)])
     persons = [n for n in full if is_person_shaped(n) and types.get(entity_key(n)) == "person"]
-    short = {a.alias: a.name for a in nicknames} | _parts_of_persons(persons)
-    short |= _initialled(spans, persons)
+    short = _parts_of_persons(persons)
     return Coreference(
         full=short | {a.alias: a.name for a in aliases if a.method == "acronym"},
         short=frozenset(short),
-        nicknames=nicknames,
         types=types,
         told=told,
         words=words,
@@ -159,39 +152,10 @@ def _parts_of_persons(persons: Sequence[str]) -> dict[str, str]:
     }
 
 
-def _initialled(spans: Sequence[NameSpan], persons: Sequence[str]) -> dict[str, str]:
-    """Names with initials ("J. Smith") that may be one person's of the document only."""
-    found: dict[str, str] = {}
-    for name in dict.fromkeys(s.name for s in spans if _RE["initialled"].fullmatch(s.name)):
-        owners = [p for p in persons if p[0] == name[0] and p.split()[-1] == name.split()[-1]]
-        owners = [p for p in owners if not _RE["initialled"].fullmatch(p)]
-        if owners and all(_same_person(owners[0], other) for other in owners[1:]):
-            found[name] = owners[0]
-    return found
-
-
 def _same_person(name: str, other: str) -> bool:
     """Whether two full names may be one person's: one has all words of the other."""
     first, second = set(name.split()), set(other.split())
     return first <= second or second <= first
-
-
-def _nicknames(spans: Sequence[NameSpan], speakers: frozenset[str]) -> Iterator[AliasEvidence]:
-    """Short names: "Mel" for the speaker "Melanie", where no other speaker's name begins so."""
-    if not speakers:
-        return
-    names = {span.name for span in spans if not span.nested} - speakers
-    for name in sorted(names):
-        if len(name) >= _SHORTEST_NICKNAME and name.isalpha() and name.casefold() not in STARTERS:
-            meant = [s for s in speakers if s.startswith(name) and " " not in s]
-            if len(meant) == 1:
-                yield AliasEvidence(
-                    alias=name,
-                    name=meant[0],
-                    method="exact",
-                    score=_NICKNAME_SCORE,
-                    evidence=f"short for {meant[0]}, who speaks here",
-                )
 
 
 # Names that a text ties together itself: short forms in parentheses, "also known as".

@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import accumulate, groupby, repeat
 
 from clew.indexing.ner.cased_ner import find_fences, find_names, is_code_line, is_one_name
-from clew.indexing.ner.code_names import extract_code, find_code_names, find_standards, find_ticked
+from clew.indexing.ner.code_names import extract_code, find_code_names, find_ticked
 from clew.indexing.ner.coreference import (
     Coreference,
     find_definitions,
@@ -74,7 +74,7 @@ _SHORTEST_SHARED = 3
 class PatternExtractor:
     """Reads names by their capitals, quotation marks, repetition and neighbours, in any script."""
 
-    name = "pattern/13"
+    name = "pattern/14"
 
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
         """One `ChunkExtraction` a chunk, in order; the same text gives the same result."""
@@ -96,7 +96,6 @@ class PatternExtractor:
             found = [without_roles(*one, roles) for one in zip(texts, found, strict=True)]
         speakers = [] if roles else find_speakers(chunks)
         names = resolve_coreference(document.text, found, about, aliases, speakers)
-        aliases += names.nicknames
         subject = about[-1][0] if about else None
         return Extraction(
             chunks=tuple(
@@ -360,9 +359,7 @@ class CandidateFinder:
             whole += find_ticked(text, start, end)
         if self.members:
             whole += _outside(list(find_mentioned(self.members, text, start, end)), whole)
-        whole += _outside(
-            [*find_code_names(text, start, end), *find_standards(text, start, end)], whole
-        )
+        whole += _outside(list(find_code_names(text, start, end)), whole)
         if self.phrase:
             whole += [
                 NameSpan(*match.span(), match.group(), type_of_name(match.group()))

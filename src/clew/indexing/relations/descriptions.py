@@ -1,6 +1,7 @@
-"""What a name is said to be: "X is a lighthouse", "the engineer X", "A's brother B", "Rome, Italy".
+"""What the words before, between and behind names say of them, by the rows of `around.toml`.
 
-Hearst, "Automatic acquisition of hyponyms" (1992), for the copula and the apposition.
+"X is a lighthouse", "the engineer X", "A's brother B", "Rome, Italy", "the founder of X is Y".
+Hearst, "Automatic acquisition of hyponyms" (1992), for the copula.
 """
 
 from __future__ import annotations
@@ -14,16 +15,15 @@ from clew.indexing.ner.entity_types import (
     AFTER_NAME,
     DEMONYMS,
     PERSON_NOUNS,
-    PLACES,
     ROLES,
     WORK_NOUNS,
     NameSpan,
 )
-from clew.indexing.relations.phrases import KINDS, RELATIONAL
+from clew.indexing.relations.phrases import KINDS, OFFICES, RELATIONAL, SEATS, THINGS
 from clew.indexing.relations.sentences import (
     CODE_KINDS,
     MAY_FOLLOW,
-    find_places,
+    REGIONS,
     is_person,
     is_whole,
 )
@@ -42,56 +42,64 @@ Description: TypeAlias = tuple[NameSpan, str, NameSpan, float]
 
 _LISTS = read_word_lists("clew.indexing.relations", "phrases.toml")
 _NO_NOUNS = word_list(_LISTS["vague_nouns"]) | DEMONYMS | word_list(_LISTS["participles"])
-_ENDS_PHRASE = (
-    "of in by from who which that at on for with based located founded born to set directed"
-    " written produced developed created released published starring used designed made formed"
-    " known owned where whose as near between built held run over than when while aimed intended"
-    " allowing using enabling providing offering handling containing running living working"
-    " serving specializing specialising consisting featuring"
-)
 _IS_A = re.compile(
     rf"{AFTER_NAME}(?:is|was) an? (?P<what>(?:[\w'’-]+[ \n]){{0,7}}?[a-z]{{3,}})"
     r"(?=(?P<joined>,|[ \n](?:and|or)\b)|[.;:(]|$"
-    rf"|[ \n](?:{_ENDS_PHRASE.replace(' ', '|')})\b)"
+    rf"|[ \n](?:{'|'.join(_LISTS['ends_phrase'].split())})\b)"
 )
-_LONGEST_APPOSITION = 90
-_LONGEST_KIND = 80
-_LONGEST_GAP = 100
-_NAMED_KINDS = word_list(_LISTS["named_kinds"])
-_SHOUTED_KINDS = word_list(_LISTS["shouted_kinds"])
-_THINGS = KINDS - PERSON_NOUNS - {"order", "state", "party", "court", "force", "record"}
-_APPOSABLE = KINDS | ROLES | word_list(_LISTS["apposed_nouns"])
+_LONGEST_BESIDE = 80
+"""Characters before a name that say what it is, and of what stands between two names."""
 
 
-class _Between(NamedTuple):
-    """What two neighbours are to each other by the words between them; see `phrases.toml`."""
+class _Row(NamedTuple):
+    """What the words beside a name, or around two neighbours, say; see `around.toml`."""
 
-    pattern: re.Pattern[str]
     relation_type: str
     left: tuple[str, ...]
-    right: tuple[str, ...]
-    confidence: float = 0.7
+    right: tuple[str, ...] = ()
+    confidence: float = 0.75
     inverse: bool = False
+    before: re.Pattern[str] = re.compile("")
+    between: re.Pattern[str] = re.compile("")
+    after: re.Pattern[str] = re.compile("")
 
 
 _NOUNS = {
     "work": WORK_NOUNS | {"paper", "article", "pamphlet"},
     "part": CODE_KINDS | word_list(_LISTS["part_nouns"]),
     "role": RELATIONAL | PERSON_NOUNS | ROLES,
-    "office": RELATIONAL,
+    "office": RELATIONAL | OFFICES,
+    "shared": THINGS,
+    "seat": SEATS,
+    "trade": PERSON_NOUNS - RELATIONAL,
+    "thing": KINDS - PERSON_NOUNS - {"order", "state", "party", "court", "force", "record"},
+    "demonym": DEMONYMS,
+    "tool": CODE_KINDS,
+    "known": word_list(_LISTS["named_kinds"]),
+    "shouted": word_list(_LISTS["named_kinds"]) | word_list(_LISTS["shouted_kinds"]),
+    "follows": MAY_FOLLOW,
 }
-_EXPANDED = {f"<{name}>": "|".join(map(re.escape, sorted(nouns))) for name, nouns in _NOUNS.items()}
+_EXPANDED = {
+    f"<{name}>": "|".join(re.escape(n).replace("\\-", "[ -]") for n in sorted(nouns, key=len)[::-1])
+    for name, nouns in _NOUNS.items()
+}
 
 
-def _read_between(row: dict[str, Any]) -> _Between:
-    pattern = row["pattern"].replace("\n", "")
-    for name, nouns in _EXPANDED.items():
-        pattern = pattern.replace(name, nouns)
-    ends = {end: tuple(row[end].split()) for end in ("left", "right")}
-    return _Between(**{**row, **ends, "pattern": re.compile(pattern)})
+def _read_row(row: dict[str, Any]) -> _Row:
+    read = dict(row)
+    for part in {"before", "between", "after"} & row.keys():
+        pattern = row[part].replace("\n", "")
+        for name, nouns in _EXPANDED.items():
+            pattern = pattern.replace(name, nouns)
+        read[part] = re.compile(pattern)
+    for end in {"left", "right"} & row.keys():
+        read[end] = tuple(row[end].split())
+    return _Row(**read)
 
 
-_BETWEEN = tuple(map(_read_between, _LISTS["between"]))
+_ROWS = read_word_lists("clew.indexing.relations", "around.toml")
+_OF_ONE = tuple(map(_read_row, _ROWS["beside"]))
+_OF_TWO = tuple(map(_read_row, _ROWS["between"]))
 
 
 def find_descriptions(
@@ -99,13 +107,7 @@ def find_descriptions(
 ) -> Iterator[Description]:
     """What the sentence `text[start:end]` says that its names are."""
     for name in names:
-        if found := _trade_before(text, start, name):
-            yield name, IS_A, found, 0.75
-        elif noun := (
-            _kind_before(text, start, name)
-            or _apposed(text, start, end, name)
-            or _kind_after(text, start, end, name)
-        ):
+        if noun := _noun_beside(text, start, end, name):
             yield name, IS_A, NameSpan(name.end, name.end, noun, CONCEPT), 0.75
     first = names[0]
     if text[start : first.start].casefold().strip(' "“‘*_') in ("", "the") and (
@@ -113,9 +115,8 @@ def find_descriptions(
     ):
         yield first, IS_A, NameSpan(first.end, first.end, concept, CONCEPT), 0.8
     for left, right in pairwise(names):
-        yield from _between(text, end, left, right)
-    for place, region in find_places(text, start, end, names):
-        yield place, "located_in", region, 0.75
+        if right.start - left.end <= _LONGEST_BESIDE:
+            yield from said_of_two(text, start, end, left, right)
 
 
 def concept_of(text: str, position: int = 0, is_person: bool = False) -> str | None:
@@ -123,96 +124,66 @@ def concept_of(text: str, position: int = 0, is_person: bool = False) -> str | N
     said = _IS_A.match(text, position)
     if said is None:
         return None
-    words = said["what"].split()
-    noun = words[-1]
+    *others, noun = said["what"].split()
     if noun in _NO_NOUNS or noun.endswith(("ed", "ing", "ly", "ous", "ful")):
         return None
-    if not STOP_WORDS.isdisjoint(words) or (
-        said["joined"] and noun not in (PERSON_NOUNS if is_person else KINDS)
-    ):
+    is_listed = said["joined"] and noun not in (PERSON_NOUNS if is_person else KINDS)
+    if is_listed or not STOP_WORDS.isdisjoint((*others, noun)):
         return None
-    modifier = words[-2] if len(words) > 1 else ""
-    is_compound = (
-        _RE["word"].fullmatch(modifier)
-        and _RE["modifier"].match(modifier)
-        and modifier not in _NO_NOUNS
-    )
+    modifier = others[-1] if others else ""
+    is_compound = _RE["modifier"].fullmatch(modifier) and modifier not in _NO_NOUNS
     return f"{modifier} {noun}" if is_compound else noun
 
 
-def _trade_before(text: str, start: int, name: NameSpan) -> NameSpan | None:
-    """What "the engineer Corwin Hale" says: "engineer"."""
-    if not is_person(name):
-        return None
-    before = _RE["before"].search(text, max(start, name.start - 24), name.start)
-    if before is None or before["role"] not in PERSON_NOUNS or before["role"] in RELATIONAL:
-        return None
-    return NameSpan(before.start("role"), before.end("role"), before["role"], CONCEPT)
+def _noun_beside(text: str, start: int, end: int, name: NameSpan) -> str | None:
+    """The noun of "the engineer Corwin Hale", "a company called X", "the dpkg command"."""
+    kinds = _kinds(name)
+    for row in _OF_ONE:
+        if _fits(kinds, row.left) and (nouns := _around(text, start, end, row, name, name)):
+            return nouns["noun"]
+    return None
 
 
-def _kind_before(text: str, start: int, name: NameSpan) -> str | None:
-    """What "the novel X" and "a company called X" say: "novel", "company"."""
-    before = _RE["kind_before"].search(text, max(start, name.start - _LONGEST_KIND), name.start)
-    if before is None or before["noun"] not in _THINGS:
-        return None
-    if before["called"]:
-        return before["noun"] if name.entity_type != "person" else None
-    article = before["article"].casefold()
-    is_told = article in ("the", "this") or article in DEMONYMS  # "the Tamil film X"
-    return before["noun"] if is_told and not is_person(name) else None
-
-
-def _kind_after(text: str, start: int, end: int, name: NameSpan) -> str | None:
-    """What "the dpkg command" and "the GNU project" say of a name without marks of code."""
-    after = _RE["kind_after"].match(text, name.end, end)
-    is_capital = name.name[0].isupper() and name.name.replace(" ", "").isalpha()
-    # "The Perl script" is one in Perl, "the dpkg script" is dpkg.
-    kinds = _NAMED_KINDS if is_capital else CODE_KINDS
-    if is_capital and name.name.isupper():
-        kinds = kinds | _SHOUTED_KINDS
-    if after is None or after["noun"] not in kinds or is_person(name):
-        return None
-    following = after["next"] or "and"
-    if following not in MAY_FOLLOW and not following.endswith(("ed", "es")):
-        return None
-    return (
-        after["noun"]
-        if _RE["before_kind"].search(text, max(start, name.start - 8), name.start)
-        else None
-    )
-
-
-def _apposed(text: str, start: int, end: int, name: NameSpan) -> str | None:
-    """What "X, a maker of looms, …" says: a noun that says what such a thing is."""
-    apposed = _RE["apposed"].match(text, name.end, end)
-    if apposed is None or _RE["governed"].search(text, max(start, name.start - 10), name.start):
-        return None
-    what = text[apposed.end() : min(end, apposed.end() + _LONGEST_APPOSITION)]
-    concept = concept_of(f" is a {what}", is_person=is_person(name))
-    return concept if concept and concept.rpartition(" ")[2] in _APPOSABLE else None
-
-
-def _between(text: str, end: int, left: NameSpan, right: NameSpan) -> Iterator[Description]:
+def said_of_two(
+    text: str, start: int, end: int, left: NameSpan, right: NameSpan
+) -> Iterator[Description]:
+    """What two neighbours are to each other by the words before, between and behind them."""
     gap, kinds = text[left.end : right.start], (_kinds(left), _kinds(right))
-    for row in _BETWEEN if len(gap) <= _LONGEST_GAP else ():
+    for row in _OF_TWO:
         if not (_fits(kinds[0], row.left) and _fits(kinds[1], row.right)):
             continue
-        said = row.pattern.fullmatch(gap)
-        if said and (row.relation_type != "part_of" or is_whole(text, right, end, "")):
-            relation_type = row.relation_type.format(**said.groupdict()).casefold()
+        said = row.between.fullmatch(gap)
+        around = _around(text, start, end, row, left, right) if said else None
+        if said is None or around is None:
+            continue
+        if row.relation_type != "part_of" or is_whole(text, right, end, ""):
+            noun = (said.groupdict() | around).get("noun") or ""
+            relation_type = re.sub(r"[ -]", "_", row.relation_type.format(noun=noun.casefold()))
             head, tail = (right, left) if row.inverse else (left, right)
             yield head, relation_type, tail, row.confidence
 
 
+def _around(
+    text: str, start: int, end: int, row: _Row, left: NameSpan, right: NameSpan
+) -> dict[str, str] | None:
+    """The groups of what a row wants before the first name and behind the second one."""
+    first = max(start, left.start - _LONGEST_BESIDE)
+    before = row.before.search(text, first, left.start)
+    after = row.after.match(text, right.end, end) if before else None
+    return before.groupdict() | after.groupdict() if before and after else None
+
+
 def _kinds(name: NameSpan) -> set[str]:
     """What a name is, by its type and beyond it."""
-    is_option = name.name.startswith("--")
-    kinds = {"option" if is_option else name.entity_type}
+    kinds = {"option" if name.name.startswith("--") else name.entity_type}
     kinds |= {"human"} if is_person(name) else set()
-    return kinds | ({"region"} if name.name.casefold() in PLACES else set())
+    if name.name[0].isupper() and name.name.replace(" ", "").isalpha():
+        kinds.add("shouted" if name.name.isupper() else "capital")
+    return kinds | ({"region"} if name.name.casefold() in REGIONS else set())
 
 
 def _fits(kinds: set[str], wanted: tuple[str, ...]) -> bool:
-    """Whether a name is one of those wanted, or none of those unwanted ("!place")."""
+    """Whether a name is one of those wanted, or any, and none of those unwanted ("!place")."""
     unwanted = {kind[1:] for kind in wanted if kind[0] == "!"}
-    return kinds.isdisjoint(unwanted) if unwanted else not kinds.isdisjoint(wanted)
+    others = [kind for kind in wanted if kind[0] != "!"]
+    return kinds.isdisjoint(unwanted) and not (others and kinds.isdisjoint(others))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
@@ -15,33 +15,29 @@ from clew.indexing.ner.entity_types import (
     type_of_description,
     type_of_name,
 )
-from clew.indexing.relations.descriptions import CONCEPT, IS_A, TIMELESS, find_descriptions
+from clew.indexing.relations.descriptions import (
+    CONCEPT,
+    IS_A,
+    TIMELESS,
+    find_descriptions,
+    said_of_two,
+)
 from clew.indexing.relations.phrases import (
     KINDS,
-    SEATS,
-    THINGS,
     Phrase,
     is_denied,
-    is_office,
     opening_verb,
     phrase_between,
-    read_attribute,
     read_phrase,
     read_validity,
     states_facts,
-    with_offices,
 )
 from clew.indexing.relations.sentences import (
-    PREDICATE,
     Antecedent,
-    Subject,
-    find_subject,
     gap_between,
     is_attribute,
     is_person,
     is_whole,
-    joint_subject,
-    listed_after,
     without_kind,
     without_role,
 )
@@ -55,8 +51,6 @@ LONGEST_GAP = 70
 """Characters between two names that are read at all."""
 PRONOUN_FACTOR = 0.8
 """What a relation's confidence is multiplied with where a pronoun stands for its head."""
-LISTED_FACTOR = 0.9
-"""The same for the further names of a list: "directed by A and B"."""
 _IS = re.compile(rf"{AFTER_NAME}(?:is|was|are|were) (?:an?|the|one of the) ")
 _GOVERNING = (" of ", " in ", " at ", " by ", " from ", " with ", " to ", " for ", " on ", " near ")
 _SUBJECT = re.compile(
@@ -162,7 +156,7 @@ def _said_of(
     start, end, ordinal = predicate
     said = f"{owner.name} {text[start : start + 1].lower()}{text[start + 1 : end]}"
     length = len(owner.name)
-    if PREDICATE.match(said, length) is None:
+    if _RE["predicate"].match(said, length) is None:
         return
     moved = length + 1 - start
     kept = (name for name in names if start <= name.start < end)
@@ -262,15 +256,10 @@ def _candidates(
     if not told:
         return
     for antecedent in antecedents:
-        yield from _with_list(text, told, _about_antecedent(text, told, dates, antecedent))
+        yield from _about_antecedent(text, told, dates, antecedent)
     for head, relation_type, tail, confidence in find_descriptions(text, start, end, told):
         yield _Candidate(head.name, Phrase(relation_type, confidence), tail, head.start)
-    apart = find_subject(text, _behind_date(text, start, dates), end, told)
-    if apart:
-        yield from _with_list(text, told, _of_subject(text, told, dates, apart))
-    for left, right in pairwise(told):
-        yield from _of_roles(text, start, end, left, right)
-    yield from _with_list(text, told, _of_neighbours(text, start, end, told, dates, apart))
+    yield from _of_neighbours(text, start, end, told, dates)
 
 
 def _of_neighbours(
@@ -279,72 +268,20 @@ def _of_neighbours(
     end: int,
     told: Sequence[NameSpan],
     dates: Sequence[NameSpan],
-    apart: Subject | None,
 ) -> Iterator[_Candidate]:
-    """What the words between two neighbours say, of those that are `apart` from none."""
-    subject = told[0] if _IS.match(text, told[0].end, end) else None
+    """What the words between two neighbours say."""
     object_at = -1  # where the last object of an active verb begins
     for left, right in pairwise(told):
-        if apart and apart.name.start < left.start < apart.predicate <= right.start:
-            continue  # said of the subject that it stands beside
         gap = gap_between(text, without_kind(text, left, right.start), right.start, dates)
         if not 3 < len(gap) <= LONGEST_GAP or gap[0] not in _AFTER_A_NAME:
             continue
-        head, phrase = left, None
         is_object = left.start == object_at and _RE["verb_first"].match(gap)
-        if not (is_object or _is_governed(text, start, left, gap)):
-            phrase = phrase_between(gap, _type(text, left), right.entity_type)
-        if subject and (phrase is None or gap.startswith(",")) and (later := read_attribute(gap)):
-            head, phrase = subject, later
+        if is_object or _is_governed(text, start, left, gap):
+            continue
+        phrase = phrase_between(gap, _type(text, left), right.entity_type)
         if phrase and is_whole(text, right, end, gap):
             object_at = right.start
-            found = _Candidate(head.name, phrase, right, head.start)
-            yield found
-            if head is left and (other := joint_subject(text, start, told, left)):
-                yield found._replace(head=other.name, start=other.start)
-
-
-def _of_subject(
-    text: str, told: Sequence[NameSpan], dates: Sequence[NameSpan], subject: Subject
-) -> Iterator[_Candidate]:
-    """What the predicate says of a subject that something stands beside."""
-    head, place = subject.name, subject.place
-    tail = next((name for name in told if name.start > subject.predicate), None)
-    gap = gap_between(text, subject.predicate, tail.start, dates) if tail else ""
-    if tail is None or not 3 < len(gap) <= LONGEST_GAP:
-        return
-    phrase = phrase_between(gap, _type(text, head), tail.entity_type)
-    if phrase and is_whole(text, tail, len(text), gap):
-        yield _Candidate(head.name, phrase, tail, head.start)
-        if place and place.entity_type in ("place", "name"):
-            yield _Candidate(head.name, Phrase("located_in", 0.65), place, place.start)
-
-
-def _of_roles(
-    text: str, start: int, end: int, left: NameSpan, right: NameSpan
-) -> Iterator[_Candidate]:
-    """What offices make of two neighbours: "the founder of X is Y"."""
-    if role := role_between(text, start, left, right):
-        yield _held(role, left.name, right, left.start)
-    elif role := role_after(text, end, left, right):
-        yield _Candidate(left.name, Phrase(role.relation_type, 0.75), right, left.start)
-
-
-def _held(role: Role, owner: str, name: NameSpan, start: int, factor: float = 1.0) -> _Candidate:
-    phrase = Phrase(role.relation_type, round(0.75 * factor, 3), inverse=not role.is_seat)
-    return _Candidate(owner, phrase, name, start)
-
-
-def _with_list(
-    text: str, told: Sequence[NameSpan], found: Iterable[_Candidate]
-) -> Iterator[_Candidate]:
-    """Each candidate, and the same of the names listed with its tail: "starring A, B and C"."""
-    for candidate in found:
-        yield candidate
-        confidence = round(candidate.phrase.confidence * LISTED_FACTOR, 3)
-        phrase = candidate.phrase._replace(confidence=confidence)
-        for other in listed_after(text, told, candidate.tail):
-            yield candidate._replace(phrase=phrase, tail=other)
+            yield _Candidate(left.name, phrase, right, left.start)
 
 
 def _type(text: str, name: NameSpan) -> str:
@@ -361,10 +298,8 @@ def _about_antecedent(
     if first is None:
         return
     start = _behind_date(text, antecedent.start, dates)
-    office = role_of_pronoun(text, start, first)
-    may_own = not (antecedent.speaks or antecedent.is_described)
-    if office and may_own and office[1] == is_person(antecedent):
-        yield _held(office[0], antecedent.name, first, start, PRONOUN_FACTOR)
+    if not (antecedent.speaks or antecedent.is_described):
+        yield from _of_its(text, start, first, antecedent)
     opening = (_RE["speaker"] if antecedent.speaks else _SUBJECT).match(text, start, first.start)
     if opening is None or not _means(opening, antecedent):
         return
@@ -376,6 +311,20 @@ def _about_antecedent(
         confidence = round(phrase.confidence * PRONOUN_FACTOR, 3)
         phrase = phrase._replace(confidence=confidence)
         yield _Candidate(antecedent.name, phrase, first, opening.start())
+
+
+def _of_its(text: str, start: int, name: NameSpan, antecedent: Antecedent) -> Iterator[_Candidate]:
+    """What "Its founder is Y" says: the same as "X's founder is Y"."""
+    opening = _RE["possessive"].match(text, start, name.start)
+    if opening is None or bool(opening["person"]) != is_person(antecedent):
+        return
+    owner, length = antecedent.name, len(antecedent.name)
+    said = f"{owner}'s{text[opening.end() : name.end]}"
+    moved = name._replace(start=len(said) - (name.end - name.start), end=len(said))
+    left = NameSpan(0, length, owner, antecedent.entity_type)
+    for head, relation_type, _, confidence in said_of_two(said, 0, len(said), left, moved):
+        phrase = Phrase(relation_type, round(confidence * PRONOUN_FACTOR, 3), head is moved)
+        yield _Candidate(owner, phrase, name, start)
 
 
 def _means(opening: re.Match[str], antecedent: Antecedent) -> bool:
@@ -404,78 +353,3 @@ def _is_governed(text: str, start: int, name: NameSpan, gap: str) -> bool:
     if before.endswith("/") or _RE["within_clause"].search(before):
         return True
     return before.endswith(_GOVERNING) or (gap.startswith(",") and before.endswith(" and "))
-
-
-# Which office a name holds with another: "the founder of X is Y", "X's founder, Y", "Y is X's …".
-#
-# Where an organisation sits is said in the same forms: "the headquarters of X are in Y".
-
-
-HEADQUARTERED_IN = "headquartered_in"
-_WORD = r"(?!(?:is|was|are|were|remains|became|has)\b)[a-z]+"
-_NOUN = rf"(?P<noun>{_WORD}(?:[ -]{_WORD}){{0,3}})"
-_OF = re.compile(rf"(?:^|(?<=[\s(]))(?:[Tt]he|[Ii]ts|[Tt]heir) {_NOUN} (?:of|at|for) (?:the )?$")
-_POSSESSIVE = re.compile(rf"['’]s {_NOUN}(?P<rest>(?:,|\b)[^\n]{{0,30}})")
-_OWNED = re.compile(rf"['’]s {_NOUN}(?=[\s.,;:)]|$)(?! of\b)")
-_PRONOUN = re.compile(rf"(?P<person>His|Her)?(?:Its)? {_NOUN}(?P<rest>(?:,|\b)[^\n]{{0,30}})")
-_LONGEST = 60
-"""Characters of "The chief executive officer of the ", and of what stands between the names."""
-
-
-class Role(NamedTuple):
-    """That `holder` is `noun` of something, or the place where it sits."""
-
-    relation_type: str
-    is_seat: bool
-    """Whether the name is the place of the other rather than the holder of an office with it."""
-
-
-def role_between(text: str, start: int, left: NameSpan, right: NameSpan) -> Role | None:
-    """What the right name is to the left one: "the founder of X is Y", "X's founder, Y"."""
-    if right.start - left.end > _LONGEST:
-        return None
-    gap = text[left.end : right.start]
-    if owned := _POSSESSIVE.fullmatch(gap):
-        return _role(owned["noun"], owned["rest"], right)
-    before = _OF.search(text, max(start, left.start - _LONGEST), left.start)
-    return _role(before["noun"], gap, right) if before and gap.strip() else None
-
-
-def role_after(text: str, end: int, left: NameSpan, right: NameSpan) -> Role | None:
-    """What the left name is to the right one: "Y is X's founder"."""
-    if not _RE["copula"].fullmatch(text, left.end, right.start):
-        return None
-    owned = _OWNED.match(text, right.end, end)
-    office = owned and _last_office(owned["noun"])
-    return Role(_type_roles(office), is_seat=False) if office and is_person(left) else None
-
-
-def role_of_pronoun(text: str, start: int, name: NameSpan) -> tuple[Role, bool] | None:
-    """What "Its founder is Y" makes of the name, and whether the pronoun means a person."""
-    if name.start - start > _LONGEST:
-        return None
-    opening = _PRONOUN.fullmatch(text, start, name.start)
-    role = opening and _role(opening["noun"], opening["rest"], name)
-    return (role, opening["person"] is not None) if opening and role else None
-
-
-def _role(noun: str, rest: str, name: NameSpan) -> Role | None:
-    said = _RE["is_roles"].fullmatch(rest)
-    office = _last_office(noun)
-    if said is None or office is None:
-        return None
-    if office in SEATS:
-        return Role(HEADQUARTERED_IN, is_seat=True) if said["place"] else None
-    if said["place"] or not (is_person(name) or office in THINGS):
-        return None
-    return Role(_type_roles(office), is_seat=False)
-
-
-def _last_office(words: str) -> str | None:
-    """The office that ends some words: "founder" of "co-owner and first founder"."""
-    noun = with_offices(words).rpartition(" ")[2]
-    return noun if is_office(noun) or noun in SEATS else None
-
-
-def _type_roles(office: str) -> str:
-    return f"{office}_of".replace("-", "_")

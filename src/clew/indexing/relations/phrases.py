@@ -87,10 +87,6 @@ _ACTIVE = re.compile(
     rf"(?P<verb>[a-z-]{{2,}}ed|{_PAST}|{_PRESENT})"
     rf"(?: (?P<prep>{_PREPOSITIONS}))?"
 )
-_ATTRIBUTE = re.compile(
-    rf"(?:(?:^|(?<= ))(?P<noun>[\w-]+|,),? |^)(?:(?P<starring>starring)"
-    rf"|(?:{_ADVERB})(?P<verb>[a-z-]{{2,}}ed|{_PARTICIPLES}) (?P<prep>{_PREPOSITIONS}))$"
-)
 _ARTICLE = r"(?:the |an? |one of the )?"
 _NOUN_OF = re.compile(
     rf"{_COPULA}(?:also |\w+ly )?{_ARTICLE}(?:[\w-]+ ){{0,2}}?(?P<noun>[a-z-]{{3,}})"
@@ -154,22 +150,6 @@ def phrase_between(gap: str, head_type: str, tail_type: str) -> Phrase | None:
     if ends and not (head_type in ends[0] and tail_type in ends[1]):
         return _verb_phrase(_phrase(gap))
     return phrase
-
-
-@cached(8, longest=100)
-def read_attribute(gap: str) -> Phrase | None:
-    """The relation of a sentence's topic that words state after a noun, a comma or "and".
-
-    "X is a 1957 comedy film directed by Y", "… from Z, formed in Y", "… and starring Y".
-    """
-    if _RE["closed"].search(gap) or _RE["negation"].search(gap):
-        return None
-    match = _ATTRIBUTE.search(_phrase(gap))
-    if match is None or not (match["noun"] in KINDS or match["noun"] in ("and", ",", None)):
-        return None
-    if match["starring"]:
-        return Phrase("stars", 0.65)
-    return Phrase(f"{match['verb']}_{match['prep']}".replace("-", "_"), 0.65)
 
 
 @cached(8, longest=100)

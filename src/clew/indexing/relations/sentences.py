@@ -8,12 +8,9 @@ before other names.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
-from clew.indexing.ner.cased_ner import is_heading
 from clew.indexing.ner.entity_types import (
     DEMONYMS,
     PLACES,
@@ -68,97 +65,44 @@ def find_topics(
 
     `subject` is what the document is about, `topic` what the first sentence goes on about.
     """
-    subject_key = entity_key(subject) if subject else ""
     end = 0
-    is_headed = False
     for sentence in sentences:
-        if _RE["rule"].fullmatch(text, sentence.start, sentence.end):  # what underlines a heading
-            yield None
-            continue
-        if not is_headed and _RE["paragraph"].search(text, end, sentence.start + 1):
+        if _RE["paragraph"].search(text, end, sentence.start + 1):
             topic = None
         yield topic
-        is_headed = is_heading(text, sentence.start, sentence.end)
-        if is_headed:  # what the first sentence below is about: the name that is all of it
-            title = text[sentence.start : sentence.end].strip("# \t\n*_")
-            topic = next((n for n in sentence.names if text[n.start : n.end] == title), None)
-        else:
-            topic = _next_topic(text, sentence, topic, subject_key)
-        end = sentence.end
+        topic, end = _next_topic(text, sentence, topic, entity_key(subject or "")), sentence.end
 
 
 def _next_topic(
     text: str, sentence: TopicSentence, topic: NameSpan | None, subject_key: str
 ) -> NameSpan | None:
-    first = next((name for name in sentence.names if name.entity_type != "date"), None)
+    told = [name for name in sentence.names if name.entity_type != "date"]
     opening = _RE["before_subject"].match(text, sentence.start)
     start = opening.end() if opening else sentence.start
-    if first is not None and first.start <= start:
+    pronoun = _RE["pronoun"].match(text, sentence.start)
+    if told and told[0].start <= start:
         # What has an article is no person, whatever else it is.
-        is_thing = text[sentence.start : start].lower() == "the " and first.entity_type == "name"
-        topic = first._replace(entity_type="thing") if is_thing else first
-    elif not (topic and _goes_on(text, sentence.start, topic)):
+        is_thing = text[sentence.start : start].lower() == "the " and told[0].entity_type == "name"
+        topic = told[0]._replace(entity_type="thing") if is_thing else told[0]
+    elif pronoun is None or (
+        topic and pronoun["kind"] and type_of_description(pronoun["kind"]) != topic.entity_type
+    ):
         return None
-    assert topic is not None
-    if entity_key(topic.name) == subject_key:
+    if topic is None or entity_key(topic.name) == subject_key:
         return topic
-    beside = find_subject(text, sentence.start, sentence.end, sentence.names)
-    told = beside.predicate if beside else sentence.start
     rivals = (
-        name
-        for name in sentence.names
-        if name.start >= told
-        and entity_key(name.name) != entity_key(topic.name)
-        and name.entity_type != "date"
-        and is_person(topic) == is_person(name)
+        is_person(topic) == is_person(name)
+        for name in told
+        if entity_key(name.name) != entity_key(topic.name)
     )
     return None if any(rivals) else topic
 
 
-def _goes_on(text: str, start: int, topic: NameSpan) -> bool:
-    """Whether a sentence opens with what stands for the topic: "It", "Its founder", "The firm"."""
-    opening = _RE["pronoun"].match(text, start)
-    kind = opening and opening["kind"]
-    return bool(opening) and (not kind or type_of_description(kind) == topic.entity_type)
-
-
-# Where a sentence says that its places lie: "in Notodden, Telemark, Norway".
-
-
-_LONGEST_CHAIN = 4
-_REGIONS = PLACES | {
+REGIONS = PLACES | {
     name.replace("-", " ")
     for name in word_list(read_word_lists("clew.indexing.relations", "phrases.toml")["regions"])
 }
-
-
-def find_places(
-    text: str, start: int, end: int, names: Sequence[NameSpan]
-) -> Iterator[tuple[NameSpan, NameSpan]]:
-    """Neighbours of "in Notodden, Telemark, Norway", each of which lies in the next one.
-
-    The last is a well-known place, the first is none where there are more: such is a list.
-    """
-    for i, region in enumerate(names):
-        after = _RE["after_region"].match(text, region.end, end)
-        if after is None or region.name.casefold() not in _REGIONS:
-            continue
-        first = i
-        while first and i - first < _LONGEST_CHAIN and _may_lie(text, names[first - 1 : first + 1]):
-            first -= 1
-        before = _RE["in_before"].search(
-            text, max(start, names[first].start - 10), names[first].start
-        )
-        is_known = names[first].name.casefold() in _REGIONS
-        is_list = (is_known or after["joined"]) if i - first > 1 else is_known and after["joined"]
-        if before and not is_list:
-            yield from pairwise(names[first : i + 1])
-
-
-def _may_lie(text: str, names: Sequence[NameSpan]) -> bool:
-    place, region = names
-    is_place = place.entity_type in ("place", "name") and not is_person(place)
-    return is_place and _RE["comma"].fullmatch(text, place.end, region.start) is not None
+"""Well-known places in small letters, within which others lie."""
 
 
 # What stands around names: whole or part of a longer one, listed with others, with dates between.
@@ -166,8 +110,6 @@ def _may_lie(text: str, names: Sequence[NameSpan]) -> bool:
 # A relation holds between things, so each name must be all that the words beside it speak of.
 
 
-LONGEST_LIST = 12
-"""Names of a list of which the same is said."""
 _LONGEST_MARKED = 80
 """Characters of a name between back quotes."""
 MAY_FOLLOW = STOP_WORDS | word_list(
@@ -239,92 +181,3 @@ def is_whole(text: str, name: NameSpan, end: int, gap: str) -> bool:
     if name.entity_type == "code" and word in CODE_KINDS:
         return True
     return word in MAY_FOLLOW or word in KINDS or word.endswith("ly")
-
-
-def listed_after(text: str, told: Sequence[NameSpan], first: NameSpan) -> list[NameSpan]:
-    """Names of the same kind that go on a list, which ends with "and"."""
-    listed: list[NameSpan] = []
-    last, closed = first, 0
-    for name in told:
-        if name.start <= first.start:
-            continue
-        gap = text[last.end : name.start]
-        alike = is_person(name) == is_person(first) and "place" not in {first.entity_type}
-        if len(listed) == LONGEST_LIST or not (alike and _RE["list"].fullmatch(gap)):
-            break
-        listed.append(name)
-        last = name
-        if _RE["and"].fullmatch(gap):
-            closed = len(listed)
-            break
-    whole = listed[:closed]
-    if not whole or not is_whole(text, whole[-1], len(text), ""):
-        return []
-    # A verb that follows at once begins a clause: "… and Bob | sang".
-    after = _RE["beside"].match(text, whole[-1].end)
-    return (
-        []
-        if after and after["word"] in ("is", "was", "are", "were", "has", "had", "did")
-        else whole
-    )
-
-
-def joint_subject(
-    text: str, start: int, told: Sequence[NameSpan], name: NameSpan
-) -> NameSpan | None:
-    """The name that opens the sentence and is joined to its other subject: "A and B founded"."""
-    before = next((n for n in reversed(told) if n.end <= name.start), None)
-    if before is None or before.start != start or is_person(before) != is_person(name):
-        return None
-    return before if _RE["and"].fullmatch(text, before.end, name.start) else None
-
-
-# Where the predicate of a sentence begins, behind what stands beside its subject.
-#
-# "The Larch Mill in Stennick | was founded by", "Orrin Labs, a maker of looms, | acquired": what
-# is
-# said after the bar is said of the first name, not of the nearest.
-
-
-_MOST_BESIDE = 3
-PREDICATE = re.compile(r" (?!and\b|or\b|but\b)[a-z]")
-"""What follows a subject that is said to do something."""
-
-
-class Subject(NamedTuple):
-    """A sentence's subject that something stands beside, and where its predicate begins."""
-
-    name: NameSpan
-    predicate: int
-    place: NameSpan | None
-    """Where "the Larch Mill in Stennick" stands, of a subject with its article."""
-
-
-def find_subject(text: str, start: int, end: int, names: Sequence[NameSpan]) -> Subject | None:
-    """The name that opens `text[start:end]`, where something stands behind it."""
-    name = next((one for one in names if one.start >= start), None)
-    opening = name and _RE["article_subjects"].fullmatch(text, start, name.start)
-    if name is None or opening is None:
-        return None
-    at, place = name.end, None
-    for _ in range(_MOST_BESIDE):
-        aside = _RE["apposed"].match(text, at, end) or _RE["aside"].match(text, at, end)
-        if aside:
-            at = aside.end()
-            continue
-        found = _placed(text, at, end, names)
-        if found is None:
-            break
-        at = found.end
-        if opening["the"] and text[name.end : found.start].startswith(" in "):
-            place = found
-    is_said = at > name.end and PREDICATE.match(text, at, end)
-    return Subject(name, at, place) if is_said else None
-
-
-def _placed(text: str, at: int, end: int, names: Sequence[NameSpan]) -> NameSpan | None:
-    """The name of the place that "in Stennick" names at a position."""
-    preposition = _RE["placed"].match(text, at, end)
-    if preposition is None:
-        return None
-    return next((name for name in names if name.start == preposition.end()), None)

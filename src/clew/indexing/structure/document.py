@@ -7,7 +7,7 @@ is for filters, and states no relation.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from clew.indexing.markdown import MEDIA_TYPE, inline_tags, links, listed, title_from_name
 from clew.indexing.ner.entity_types import (
@@ -40,13 +40,6 @@ _MOST_VALUES = 50
 _MOST_WORDS = 8
 
 
-class Field(NamedTuple):
-    """What a field states."""
-
-    relation_type: str
-    tail_type: str = "name"
-
-
 _FIELDS = {
     "authored_by": ("person", "author authors creator creators writer by"),
     "edited_by": ("person", "editor editors"),
@@ -70,11 +63,19 @@ _FIELDS = {
     "relates_to": ("name", "see_also related"),
 }
 FIELDS = {
-    name: Field(relation_type, tail_type)
+    name: (relation_type, tail_type)
     for relation_type, (tail_type, names) in _FIELDS.items()
     for name in names.split()
 }
-"""By the field's name in snake_case."""
+"""Relation type and type of its tail, by the field's name in snake_case."""
+FIELD_NAMES = frozenset(FIELDS) | word_list(
+    "role job occupation position title date time when where born died email phone address website"
+    " url contact team department budget deadline priority start end duration version language"
+    " notes note attendees present apologies agenda goal goals summary type kind name"
+    " reports_to location city country employer company manager chair minutes lead founder client"
+    " customer"
+)
+"""Labels of fields: what a list defines is none of them."""
 _SERIES = ("pep", "rfc", "bip", "eip", "xep", "jep", "dep")
 """Fields that number a document of a series, whose other fields give bare numbers."""
 
@@ -86,16 +87,16 @@ def fields(document: Document) -> Iterator[Statement]:
         return
     series = next((s for s in _SERIES if str(document.metadata.get(s, "")).isdecimal()), "")
     for name, given in document.metadata.items():
-        field = FIELDS.get(snake_case(name))
-        for value in _values(given, field.tail_type) if field else ():
+        relation_type, tail_type = FIELDS.get(snake_case(name), ("", ""))
+        for value in _values(given, tail_type) if relation_type else ():
             tail = f"{series.upper()} {value}" if series and value.isdecimal() else value
-            if field and is_name(tail):
+            if is_name(tail):
                 start, end = _place(document.text, name, tail)
                 yield Statement(
                     head=document.title,
-                    relation_type=field.relation_type,
+                    relation_type=relation_type,
                     tail=tail,
-                    tail_type=field.tail_type,
+                    tail_type=tail_type,
                     start=start,
                     end=end,
                 )
@@ -186,65 +187,6 @@ def subject_of(heading: str) -> str:
     return text if capital and not all(w[0].isdigit() for w in words) else ""
 
 
-# Labelled lines at the top of a note that are about what the note is about.
-#
-# - **Reports to**: Paul Okoro
-# Location: Bristol
-
-
-_LABELS = {
-    "reports_to": ("person", "reports_to manager line_manager supervisor"),
-    "located_in": ("place", "location city based_in venue headquarters country region"),
-    "affiliated_with": ("organisation", "employer company affiliation works_for works_at"),
-    "chaired_by": ("person", "chair chairman chairperson chaired_by facilitator moderator"),
-    "minuted_by": ("person", "minutes minutes_by minute_taker note_taker scribe secretary clerk"),
-    "led_by": ("person", "lead leader led_by head project_lead project_manager director"),
-    "made_by": ("name", "manufacturer maker vendor supplier brand"),
-    "founded_by": ("person", "founder founders founded_by"),
-    "married": ("person", "spouse husband wife"),
-    "child_of": ("person", "parents mother father"),
-    "has_client": ("name", "client customer"),
-}
-LABELS = FIELDS | {
-    name: Field(relation_type, tail_type)
-    for relation_type, (tail_type, names) in _LABELS.items()
-    for name in names.split()
-}
-"""By the label in snake_case."""
-FIELD_NAMES = frozenset(LABELS) | frozenset(
-    "role job occupation position title date time when where born died email phone address website"
-    " url contact team department budget deadline priority start end duration version language"
-    " notes note attendees present apologies agenda goal goals summary type kind name".split()
-)
-"""Labels of fields: what a list defines is none of them."""
-_TOP = 1_500
-"""Characters of a document within which fields are about all of it."""
-
-
-@structure(most=_MOST)
-def labels(document: Document) -> Iterator[Statement]:
-    """What labelled lines before the second heading say of the document's subject."""
-    if document.media_type in ("message/rfc822", "text/x-rst"):
-        return
-    top = document.text[:_TOP]
-    second = _RE["second_heading"].search(top, 1)
-    for match in _RE["line"].finditer(top, 0, second.start() if second else len(top)):
-        field = LABELS.get(snake_case(match["label"]))
-        value = _RE["marks"].sub("", match["value"]).strip().rstrip(".")
-        names = [name.strip() for name in _RE["split_labels"].split(value)]
-        if field and field.tail_type != "concept" and all(map(names_something, names)):
-            for name in names:
-                yield Statement(
-                    head=document.title,
-                    relation_type=field.relation_type,
-                    tail=name,
-                    tail_type=field.tail_type,
-                    start=match.start("label"),
-                    end=match.end(),
-                    confidence=0.85,
-                )
-
-
 # What notes in Markdown state: links to other documents, tags, and further names of their own.
 
 
@@ -287,84 +229,3 @@ def markdown_links(document: Document) -> Iterator[Statement | AliasEvidence]:
         yield Statement(
             head=title, relation_type=TAGGED, tail=name, tail_type="concept", start=start, end=end
         )
-
-
-# What tables state: a row is about its first cell, and a column says what the others are to it.
-#
-# Read from tables in Markdown, which is what HTML, Word and spreadsheets become when they are
-# read.
-# A table of two columns that are called field and value is about the document.
-
-
-_FIELD_NAMES = frozenset("field key property attribute name item".split())
-_VALUE_NAMES = frozenset("value".split())
-_NO_RELATION = frozenset(
-    "description descriptions note notes comment comments remark remarks example examples meaning"
-    " explanation details usage default date time year size number no id link url value"
-    " next prev previous home up back".split()
-)
-"""Columns that do not hold names."""
-
-
-_Row = tuple[list[str], int, int]
-"""Cells, and the range of the line."""
-
-
-@structure(titled=False, prose=False, most=2 * _MOST)
-def tables(document: Document) -> Iterator[Statement]:
-    """What the cells of the document's tables are to the first cells of their rows."""
-    for (names, _, _), *rows in _tables(document.text):
-        header = [snake_case(name) for name in names]
-        is_of_fields = len(header) == 2 and header[0] in _FIELD_NAMES and header[1] in _VALUE_NAMES
-        for cells, start, end in rows:
-            if len(cells) != len(header):
-                continue
-            stated = [
-                (cells[0], _column(name), cell)
-                for name, cell in zip(header[1:], cells[1:], strict=True)
-                if names_something(cells[0]) and names_something(cell)
-            ]
-            if is_of_fields:  # the table is about the document
-                stated = [(document.title, FIELDS.get(snake_case(cells[0])), cells[1])]
-            for head, field, tail in stated:
-                if field and is_name(tail):
-                    yield Statement(
-                        head=head,
-                        relation_type=field.relation_type,
-                        tail=tail,
-                        tail_type=field.tail_type,
-                        start=start,
-                        end=end,
-                        confidence=0.85,
-                    )
-
-
-def _tables(text: str) -> Iterator[list[_Row]]:
-    """The rows of each table, its header first and without the line below that."""
-    for block in _RE["block"].finditer(text):
-        rows: list[_Row] = []
-        separators = []
-        for line in _RE["line_tables"].finditer(text, *block.span()):
-            if _RE["separator"].fullmatch(line.group()):
-                separators.append(len(rows))
-                continue
-            cells = (
-                _RE["marks_tables"].sub(r"\g<text>", c)
-                for c in _RE["cell"].split(line[0].strip().strip("|"))
-            )
-            rows.append(([c.replace("\\|", "|").strip() for c in cells], *line.span()))
-        if separators[-1:] == [1]:
-            yield rows
-
-
-def _column(name: str) -> Field | None:
-    words = name.split("_")
-    if not name or len(words) > 3 or name[0].isdigit() or not _NO_RELATION.isdisjoint(words):
-        return None
-    return FIELDS.get(name, Field(f"has_{name}"))
-
-
-def names_something(cell: str) -> bool:
-    """Whether a cell names something: a few words that begin with a capital."""
-    first = _RE["name"].search(cell)
-    return bool(first and first.group().isupper()) and len(cell.split()) <= 6 and is_name(cell)

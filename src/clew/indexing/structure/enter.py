@@ -22,9 +22,9 @@ from clew.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from clew.types import Chunk, DeclaredEntity, Document, Extraction
+    from clew.types import Chunk, Document, Extraction
 
 
 Stated: TypeAlias = "Statement | AliasEvidence"
@@ -75,60 +75,108 @@ def add_structure(
     """
     if not chunks or not (structure.statements or structure.aliases or structure.entities):
         return extraction
-    placed: dict[int, list[Statement]] = defaultdict(list)
+    types = {entity_key(one.name): one.entity_type for one in structure.entities}
+    entered = [_Entered(*both, types) for both in zip(extraction.chunks, chunks, strict=True)]
     starts = [chunk.start for chunk in chunks]
-    extraction = _with_declared(extraction, structure.entities, chunks, starts)
-    for statement in structure.statements:
-        if entity_key(statement.head) and entity_key(statement.tail):
-            placed[max(0, bisect_right(starts, statement.start) - 1)].append(statement)
-    entered = [
-        _with_statements(found, chunk, placed[i]) if i in placed else found
-        for i, (found, chunk) in enumerate(zip(extraction.chunks, chunks, strict=True))
-    ]
+    for one in structure.entities:
+        if entity_key(one.name):
+            at = entered[max(0, bisect_right(starts, one.start) - 1)]
+            at.mention(one.name, one.entity_type, one.start, one.end)
+    for said in structure.statements:
+        if entity_key(said.head) and entity_key(said.tail):
+            entered[max(0, bisect_right(starts, said.start) - 1)].state(said)
+    missing: dict[str, dict[str, str]] = defaultdict(dict)
+    for alias in structure.aliases:
+        missing[entity_key(alias.name)][entity_key(alias.alias)] = alias.alias
+    for chunk in entered:
+        chunk.name_beside(missing)
+    for title, _ in extraction.about:
+        for name in missing.pop(entity_key(title), {}).values():
+            entered[0].add(Mention(name=name, sentence=0, start=0, end=0))
     return replace(
         extraction,
-        chunks=_with_aliases(entered, structure.aliases, chunks, extraction.about),
+        chunks=tuple(chunk.extraction() for chunk in entered),
+        about=tuple((n, types.get(entity_key(n), kind)) for n, kind in extraction.about),
         aliases=tuple(dict.fromkeys((*extraction.aliases, *structure.aliases))),
     )
 
 
-def _with_declared(
-    extraction: Extraction,
-    declared: Sequence[DeclaredEntity],
-    chunks: Sequence[Chunk],
-    starts: Sequence[int],
-) -> Extraction:
-    """The extraction with the declared entities as mentions, and their types in all it names."""
-    if not declared:
-        return extraction
-    types = {entity_key(one.name): one.entity_type for one in declared}
+class _Entered:
+    """What one chunk holds, on its way."""
 
-    def typed(mention: Mention) -> Mention:
-        kind = types.get(entity_key(mention.name))
-        return replace(mention, entity_type=kind) if kind else mention
+    def __init__(self, found: ChunkExtraction, chunk: Chunk, types: Mapping[str, str]) -> None:
+        """`types` are those of declared entities, by key."""
+        self._found, self._chunk = found, chunk
+        self._sentences = found.sentences or ((0, len(chunk.text)),)
+        self._mentions = [
+            replace(m, entity_type=types.get(entity_key(m.name), m.entity_type)) if types else m
+            for m in found.mentions
+        ]
+        self._known = {(m.sentence, entity_key(m.name)) for m in found.mentions}
+        self._statements: list[tuple[int, Statement]] = []
 
-    found = [replace(c, mentions=tuple(map(typed, c.mentions))) for c in extraction.chunks]
-    for one in declared:
-        if entity_key(one.name):
-            i = max(0, bisect_right(starts, one.start) - 1)
-            found[i] = _with_mention(found[i], chunks[i], one)
-    about = tuple((n, types.get(entity_key(n), kind)) for n, kind in extraction.about)
-    return replace(extraction, chunks=tuple(found), about=about)
+    def mention(self, name: str, entity_type: str, start: int, end: int) -> int:
+        """Mention a name in the sentence that states it, and say which that is."""
+        place = min(max(start - self._chunk.start, 0), max(len(self._chunk.text) - 1, 0))
+        firsts = [first for first, _ in self._sentences]
+        ordinal = max(0, bisect_right(firsts, place) - 1)
+        if (ordinal, entity_key(name)) not in self._known:
+            left, right = _place(self._chunk, self._sentences[ordinal], name, start, end)
+            self.add(
+                Mention(name=name, entity_type=entity_type, sentence=ordinal, start=left, end=right)
+            )
+        return ordinal
 
+    def add(self, mention: Mention) -> None:
+        """Take in a mention as it is."""
+        self._known.add((mention.sentence, entity_key(mention.name)))
+        self._mentions.append(mention)
 
-def _with_mention(found: ChunkExtraction, chunk: Chunk, one: DeclaredEntity) -> ChunkExtraction:
-    """With a mention of the entity in the sentence that declares it, unless it has one."""
-    sentences = found.sentences or ((0, len(chunk.text)),)
-    place = min(max(one.start - chunk.start, 0), max(len(chunk.text) - 1, 0))
-    ordinal = max(0, bisect_right([start for start, _ in sentences], place) - 1)
-    key = entity_key(one.name)
-    if any(m.sentence == ordinal and entity_key(m.name) == key for m in found.mentions):
-        return found
-    start, end = _place(chunk, sentences[ordinal], one.name, one.start, one.end)
-    mention = Mention(
-        name=one.name, entity_type=one.entity_type, sentence=ordinal, start=start, end=end
-    )
-    return replace(found, sentences=sentences, mentions=(*found.mentions, mention))
+    def state(self, one: Statement) -> None:
+        """Mention what a statement names, and relate it."""
+        ordinal = self.mention(one.head, one.head_type, one.start, one.end)
+        if one.relation_type != IS_A:  # what a thing is names nothing
+            self.mention(one.tail, one.tail_type, one.start, one.end)
+        self._statements.append((ordinal, one))
+
+    def name_beside(self, missing: dict[str, dict[str, str]]) -> None:
+        """Mention the aliases of what is named, which are then no longer missing."""
+        for mention in tuple(self._mentions):
+            for name in missing.pop(entity_key(mention.name), {}).values():
+                at = self._chunk.text.find(name, *self._sentences[mention.sentence])
+                place = (at, at + len(name)) if at >= 0 else (mention.start, mention.end)
+                self.add(replace(mention, name=name, start=place[0], end=place[1], count=1))
+
+    def extraction(self) -> ChunkExtraction:
+        """With the types that statements tell of names."""
+        if self._mentions == list(self._found.mentions) and not self._statements:
+            return self._found
+        said = [one for _, one in self._statements]
+        ends = [*((s.head, s.head_type) for s in said), *((s.tail, s.tail_type) for s in said)]
+        told = {entity_key(name): kind for name, kind in ends if kind != "name"}
+        relations = {(r.head, r.relation_type, r.tail): r for r in self._found.relations}
+        for ordinal, one in self._statements:
+            relation = ExtractedRelation(
+                head=one.head,
+                tail=one.tail,
+                relation_type=one.relation_type,
+                sentence=ordinal if one.start < one.end else None,
+                confidence=one.confidence,
+                valid_from=one.valid_from,
+                valid_until=one.valid_until,
+                tail_type=CONCEPT if one.tail_type == CONCEPT else "name",
+            )
+            relations.setdefault((one.head, one.relation_type, one.tail), relation)
+        return ChunkExtraction(
+            sentences=self._sentences,
+            mentions=tuple(
+                replace(m, entity_type=told.get(entity_key(m.name), "name"))
+                if m.entity_type == "name"
+                else m
+                for m in self._mentions
+            ),
+            relations=tuple(relations.values()) if said else self._found.relations,
+        )
 
 
 def _place(
@@ -144,95 +192,3 @@ def _place(
             return found.span()
     first = min(max(start - chunk.start, sentence[0]), sentence[1])
     return first, min(max(end - chunk.start, first), sentence[1])
-
-
-def _with_statements(
-    found: ChunkExtraction, chunk: Chunk, statements: Sequence[Statement]
-) -> ChunkExtraction:
-    sentences = found.sentences or ((0, len(chunk.text)),)
-    starts = [start for start, _ in sentences]
-    types = _told_types(statements)
-    mentions = [
-        replace(m, entity_type=types.get(entity_key(m.name), "name"))
-        if m.entity_type == "name"
-        else m
-        for m in found.mentions
-    ]
-    relations = {(r.head, r.relation_type, r.tail): r for r in found.relations}
-    known = {(mention.sentence, entity_key(mention.name)) for mention in mentions}
-    for one in statements:
-        place = min(max(one.start - chunk.start, 0), max(len(chunk.text) - 1, 0))
-        ordinal = max(0, bisect_right(starts, place) - 1)
-        for mention in _mentions(one, chunk, sentences[ordinal], ordinal):
-            key = ordinal, entity_key(mention.name)
-            if key not in known:
-                known.add(key)
-                mentions.append(mention)
-        relation = ExtractedRelation(
-            head=one.head,
-            tail=one.tail,
-            relation_type=one.relation_type,
-            sentence=ordinal if one.start < one.end else None,
-            confidence=one.confidence,
-            valid_from=one.valid_from,
-            valid_until=one.valid_until,
-            tail_type=CONCEPT if one.tail_type == CONCEPT else "name",
-        )
-        relations.setdefault((one.head, one.relation_type, one.tail), relation)
-    return ChunkExtraction(
-        sentences=sentences, mentions=tuple(mentions), relations=tuple(relations.values())
-    )
-
-
-def _told_types(statements: Sequence[Statement]) -> dict[str, str]:
-    """Types by key, of the names that statements tell one of."""
-    ends = ((n, t) for s in statements for n, t in ((s.head, s.head_type), (s.tail, s.tail_type)))
-    return {entity_key(name): kind for name, kind in ends if kind != "name"}
-
-
-def _with_aliases(
-    entered: Sequence[ChunkExtraction],
-    aliases: Sequence[AliasEvidence],
-    chunks: Sequence[Chunk],
-    about: Sequence[tuple[str, str]],
-) -> tuple[ChunkExtraction, ...]:
-    missing: dict[str, dict[str, str]] = defaultdict(dict)
-    for alias in aliases:
-        missing[entity_key(alias.name)][entity_key(alias.alias)] = alias.alias
-    found = [_beside_names(one, chunk, missing) for one, chunk in zip(entered, chunks, strict=True)]
-    unnamed = [
-        Mention(name=name, sentence=0, start=0, end=0)
-        for title, _ in about
-        for name in missing.pop(entity_key(title), {}).values()
-    ]
-    if unnamed:
-        first = found[0]
-        sentences = first.sentences or ((0, len(chunks[0].text)),)
-        found[0] = replace(first, sentences=sentences, mentions=(*first.mentions, *unnamed))
-    return tuple(found)
-
-
-def _beside_names(
-    found: ChunkExtraction, chunk: Chunk, missing: dict[str, dict[str, str]]
-) -> ChunkExtraction:
-    """With the aliases of the names that it mentions, which are then no longer missing."""
-    added: list[Mention] = []
-    for mention in found.mentions:
-        for name in missing.pop(entity_key(mention.name), {}).values():
-            start, end = found.sentences[mention.sentence]
-            at = chunk.text.find(name, start, end)
-            place = (at, at + len(name)) if at >= 0 else (mention.start, mention.end)
-            added.append(replace(mention, name=name, start=place[0], end=place[1], count=1))
-    return replace(found, mentions=(*found.mentions, *added)) if added else found
-
-
-def _mentions(
-    statement: Statement, chunk: Chunk, sentence: tuple[int, int], ordinal: int
-) -> Iterator[Mention]:
-    """The names, where they stand in the sentence, else where the statement does."""
-    names = [(statement.head, statement.head_type)]
-    if statement.relation_type != IS_A:  # what a thing is names nothing
-        names.append((statement.tail, statement.tail_type))
-    for name, entity_type in names:
-        start, end = _place(chunk, sentence, name, statement.start, statement.end)
-        yield Mention(name=name, entity_type=entity_type, sentence=ordinal, start=start, end=end)

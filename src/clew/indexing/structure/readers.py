@@ -14,9 +14,7 @@ from clew.indexing.structure.code import code_structure
 from clew.indexing.structure.document import (
     described,
     fields,
-    labels,
     markdown_links,
-    tables,
 )
 from clew.indexing.structure.people import (
     credited,
@@ -34,8 +32,6 @@ if TYPE_CHECKING:
 READERS: tuple[Callable[[Document], Structure], ...] = (
     minutes_structure,
     fields,
-    labels,
-    tables,
     definitions,
     citations,
     credited,

@@ -190,7 +190,10 @@ class _Reader:
         )
 
     def _references(self, definitions: Sequence[Definition]) -> Iterator[Reference]:
-        around = _Around(definitions)
+        starts = [one.start for one in definitions]
+        outer: list[int] = []
+        for place, start in enumerate(starts):
+            outer.append(_innermost(definitions, outer, place - 1, start))
         seen: set[tuple[int, str]] = set()
         for captures in self._matches:
             for kind in _REFERENCES:
@@ -207,36 +210,22 @@ class _Reader:
                         name=name,
                         start=start,
                         end=end,
-                        within=around.at(start),
+                        within=_innermost(
+                            definitions, outer, bisect_right(starts, start) - 1, start
+                        ),
                     )
 
 
-class _Around:
-    """Which definition lies innermost around a place; definitions nest and are in order."""
+def _innermost(
+    definitions: Sequence[Definition], outer: Sequence[int], last: int, offset: int
+) -> int:
+    """The place of the innermost definition around an offset, of the last that begins before it.
 
-    def __init__(self, definitions: Sequence[Definition]) -> None:
-        self._starts = [0]
-        self._innermost = [-1]
-        open_ones: list[int] = []
-        for place, one in enumerate(definitions):
-            while open_ones and definitions[open_ones[-1]].end <= one.start:
-                self._close(definitions, open_ones)
-            open_ones.append(place)
-            self._add(one.start, place)
-        while open_ones:
-            self._close(definitions, open_ones)
-
-    def _close(self, definitions: Sequence[Definition], open_ones: list[int]) -> None:
-        end = definitions[open_ones.pop()].end
-        self._add(end, open_ones[-1] if open_ones else -1)
-
-    def _add(self, start: int, place: int) -> None:
-        self._starts.append(start)
-        self._innermost.append(place)
-
-    def at(self, offset: int) -> int:
-        """The place of that definition; -1 for none."""
-        return self._innermost[bisect_right(self._starts, offset) - 1]
+    Definitions nest and are in order; `outer` has for each the place of the one around it, or -1.
+    """
+    while last >= 0 and definitions[last].end <= offset:
+        last = outer[last]
+    return last
 
 
 def _qualified(found: Iterable[Definition]) -> list[Definition]:
