@@ -20,8 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
-from clew.evaluation.beir import load_beir
 from clew.models.onnx import OnnxEmbedder, padded
+from clew.plugins.evaluation.beir import load_beir
 from clew.settings import EmbedSettings
 
 BATCH = 8

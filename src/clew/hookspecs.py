@@ -147,6 +147,12 @@ class StoreKind(Protocol):
     def vectors(self, settings: Any, store: Any) -> Any:  # noqa: ANN401 - `Settings`, `Store`
         """The `clew.ports.SyncedVectorIndex` of the store itself."""
 
+    def ask(self, settings: Any, model: Any, question: str, **asked: Any) -> Any:  # noqa: ANN401
+        """The `CypherAnswer` of a query that the `LanguageModel` writes.
+
+        `asked` has `embedder`, and `limit` and `run` as `Engine.ask_by_cypher` has them.
+        """
+
 
 class VectorIndexKind(Protocol):
     """How vectors are searched beside the store."""

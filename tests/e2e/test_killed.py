@@ -18,11 +18,11 @@ import pytest
 import clew
 from clew.errors import StoreBusyError
 from clew.jobs.runner import make_runner
+from clew.stores.sqlite.journal import SqliteJobs
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
 from clew.testing.fakes import HashEmbedder
-from clew.wiring import make_jobs
 from tests.content import content
 
 # --- Indexing is killed at a dozen random moments: the store is sound and can be completed.
@@ -145,7 +145,7 @@ def opened(store: Path, root: Path) -> clew.Clew:
 def queued(store: Path, root: Path) -> list[str]:
     """Jobs that nobody runs yet: one a folder, and a long text."""
     with opened(store, root) as engine:
-        jobs = make_jobs(engine.state.journal)
+        jobs = SqliteJobs(engine.state.journal)
         asked = [{"path": str(folder)} for folder in sorted(root.iterdir())]
         asked.append({"text": "Edda Rowe wrote a long letter. " * 200, "source": "long"})
         return [jobs.submit("ingest", given, description="")[0].id for given in asked]
@@ -306,7 +306,7 @@ def test_killed_while_the_content_is_replaced(reindex_root: Path) -> None:
 def test_a_job_is_gone_on_with_by_the_next_process(reindex_root: Path) -> None:
     old, new = contents(reindex_root), contents(reindex_root, "fresh")
     with reindex_opened(reindex_root, "store") as engine:
-        job = make_jobs(engine.state.journal).submit("reindex", {}, description="")[0].id
+        job = SqliteJobs(engine.state.journal).submit("reindex", {}, description="")[0].id
     for stage in ("reindex 16", "reindex 32"):
         with start(REINDEX_WORK, reindex_root, job) as process:
             read_until(process, stage)

@@ -14,8 +14,8 @@ import pytest
 import clew
 from clew.indexing.processes import WorkerProcess
 from clew.jobs.runner import make_runner
+from clew.stores.sqlite.journal import SqliteJobs
 from clew.testing.fakes import HashEmbedder
-from clew.wiring import make_jobs
 from tests.security import hostile
 from tests.security.hostile import Hostile
 from tests.security.test_isolation import is_running, until
@@ -132,7 +132,7 @@ def test_a_job_whose_process_was_killed_ends_at_the_limit_and_is_not_run_again(
     settings = clew.load_settings(store=tmp_path / "store", access={"roots": [tmp_path]})
     with clew.open(settings=settings, embedder=HashEmbedder()) as engine:
         given = {"path": str(tmp_path / "files")}
-        job = make_jobs(engine.state.journal).submit("ingest", given, description="")[0].id
+        job = SqliteJobs(engine.state.journal).submit("ingest", given, description="")[0].id
     with start(WORK, tmp_path, 100, job) as process:
         until(lambda: extractor.attempts("b.md") == 1)
         process.kill()
@@ -233,7 +233,7 @@ def test_a_server_ends_at_once_while_a_document_is_read(tmp_path: Path) -> None:
     settings = clew.load_settings(store=tmp_path / "store", access={"roots": [tmp_path]})
     with clew.open(settings=settings) as engine:
         given = {"path": str(tmp_path / "large.md")}
-        make_jobs(engine.state.journal).submit("ingest", given, description="")
+        SqliteJobs(engine.state.journal).submit("ingest", given, description="")
     with clew_command("mcp", "--store", tmp_path / "store", **root) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -248,7 +248,7 @@ def test_a_server_ends_at_once_while_a_document_is_read(tmp_path: Path) -> None:
         assert time.monotonic() - started < 5
     until(lambda: not any(map(is_running, workers)))
     with clew.open(settings=settings) as engine:
-        (job,) = make_jobs(engine.state.journal).jobs()
+        (job,) = SqliteJobs(engine.state.journal).jobs()
         assert (job.status, job.attempts) == ("queued", 0)
 
 

@@ -16,9 +16,9 @@ from clew.engine import Engine
 from clew.jobs import runner as kinds
 from clew.jobs.runner import Ingestion, make_runner
 from clew.settings import load_settings
+from clew.stores.sqlite.journal import SqliteAudit
 from clew.testing.fakes import HashEmbedder
 from clew.tools.toolbox import TOOLS, Toolbox, make_toolbox
-from clew.wiring import make_audit
 
 WRITING = [tool.name for tool in TOOLS if tool.scope == "write"]
 FREEING = {
@@ -156,7 +156,7 @@ def test_the_audit_log_is_pruned_by_age(tmp_path: Path) -> None:
     with namespace(tmp_path) as (engine, box):
         add(box, "one")
         add(box, "two")
-        audit = make_audit(engine.state.journal)
+        audit = SqliteAudit(engine.state.journal)
         now = datetime.now(UTC)
         with engine.state.journal.write() as connection:
             long_ago = (now - timedelta(days=366)).isoformat()

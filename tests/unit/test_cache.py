@@ -27,9 +27,9 @@ from clew.search.retrieval.channels import Ranking
 from clew.search.session import RecentlyUsed
 from clew.settings import UsageSettings, load_settings
 from clew.stores.file_lock import FileLock
+from clew.stores.sqlite.journal import SqliteJobs
 from clew.testing.fakes import HashEmbedder
 from clew.text import cached
-from clew.wiring import make_jobs
 
 # --- cache
 
@@ -199,7 +199,7 @@ def test_no_id_that_is_handed_out_reads_as_a_number(
     monkeypatch.setattr(secrets, "token_hex", unlucky)
     settings = load_settings(store=tmp_path / "store")
     with clew.Clew(settings, embedder=HashEmbedder()) as store:
-        job, _ = make_jobs(store.state.journal).submit("ingest", {}, description="")
+        job, _ = SqliteJobs(store.state.journal).submit("ingest", {}, description="")
         for id_ in (job.id, store.chat().id):
             assert len(id_) >= 12
             with pytest.raises(ValueError, match="Expecting value"):

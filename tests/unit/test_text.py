@@ -22,7 +22,7 @@ from clew.indexing.splitting.split import split
 from clew.indexing.structure.document import markdown_links
 from clew.settings import SplitSettings
 from clew.testing.fakes import HashEmbedder
-from clew.text import entity_key, hashes, says_as_much, sentences, shingles, sketch
+from clew.text import entity_key, says_as_much, sentences, shingles
 from clew.types import Chunk, Document
 from clew.word_lists import read_word_lists, word_list
 from tests.unit.asked import add
@@ -354,7 +354,6 @@ def says(shown: str, other: str) -> bool:
 def test_a_text_says_what_it_says(words: list[str]) -> None:
     text = " ".join(words)
     assert says(text, text) == (len(words) >= 20)
-    assert bool(sketch(text)) == (len(words) >= 20)
     assert says(f"Before. {text} After.", text) == (len(words) >= 20)
 
 
@@ -383,14 +382,6 @@ def test_scripts_without_spaces_are_compared_by_characters() -> None:
     text = "東京タワーは東京都港区芝公園にある総合電波塔で、観光名所としても知られている。"
     assert says(text + "高さは高い。", text)
     assert not says(text, text[::-1])
-
-
-@given(st.integers(0, 200), st.text(max_size=20))
-def test_sketches_of_near_duplicates_meet(place: int, inserted: str) -> None:
-    changed = LICENCE[:place] + inserted + LICENCE[place:]
-    assert len(set(hashes(sketch(LICENCE))) & set(hashes(sketch(changed)))) >= 4
-    assert len(hashes(sketch(changed))) == 8
-    assert not set(hashes(sketch(LICENCE))) & set(hashes(sketch(TRANSLATION)))
 
 
 def test_notices_of_copyright_make_no_other_text() -> None:

@@ -24,10 +24,10 @@ from mcp_types import TextContent
 import clew
 from clew.mcp.server import create_server
 from clew.settings import load_settings
+from clew.stores.sqlite.journal import SqliteJobs
 from clew.testing.fakes import HashEmbedder
 from clew.tools.spec import Profile, Tool
 from clew.tools.toolbox import TOOLS, Outcome, Toolbox, make_toolbox
-from clew.wiring import make_jobs
 from tests.unit.odd_arguments import arguments_of
 
 NOTES = {
@@ -139,7 +139,7 @@ def _fill(fuzzed: Fuzzed) -> None:
 
 def _check_jobs(toolbox: Toolbox, engine: clew.Clew) -> None:
     """All end, and none of them for a reason that lies in Clew."""
-    store = make_jobs(engine.state.journal)
+    store = SqliteJobs(engine.state.journal)
     deadline = time.monotonic() + 60
     while not all(job.ended for job in store.jobs(limit=10_000)):
         assert time.monotonic() < deadline

@@ -19,6 +19,7 @@ from clew.errors import DID_YOU_MEAN, NotFoundError, UnreadableError, check_seve
 from clew.filters import Where, read_where
 from clew.stores.backend import Progress
 from clew.stores.sqlite.backend import free_bytes
+from clew.stores.sqlite.journal import SqliteRefusals
 from clew.text import whole_number
 from clew.types import (
     Document,
@@ -31,7 +32,6 @@ from clew.types import (
     document_id,
 )
 from clew.types.values import check_given, file_source
-from clew.wiring import make_refusals
 
 if TYPE_CHECKING:
     from clew.indexing.inputs import FileInput, Input
@@ -214,7 +214,7 @@ class Documents:
         return IncrementalIndexer(
             state.store,
             state.bound_ingest(),
-            make_refusals(state.journal),
+            SqliteRefusals(state.journal),
             state.settings.limits,
             full=self._quota().reached,
             most=state.settings.quota.documents,

@@ -33,8 +33,9 @@ from clew.ports.models import Task as LlmTask
 from clew.stores.backend import Progress
 from clew.stores.communities import Descriptions
 from clew.stores.extractions import Enrichments
+from clew.stores.state import Replies
 from clew.types import Description, EnrichmentReport, MergeSuggestion, Skipped
-from clew.wiring import make_language_model, make_replies
+from clew.wiring import make_language_model
 from clew.workers import workers
 
 if TYPE_CHECKING:
@@ -254,7 +255,7 @@ class Enriching:
         check_several(documents=documents)
         check_kinds(kinds)
         ids = [document.id for document in self._state.store.documents(ids=documents)]
-        model, past = self._model(None, None), make_replies(self._state.store).entries()
+        model, past = self._model(None, None), Replies(self._state.store.backend).entries()
         found = {}
         for kind in kinds:
             task = self._task(kind, model, gleaning)

@@ -144,8 +144,8 @@ class Entities:
         """
         self._state.check_length("question", question)
         check_several(node_types=node_types)
+        from clew.search.pipeline import NOTE
         from clew.search.retrieval.entity_search import search_entities
-        from clew.search.retrieval.keyword_only import NOTE
 
         period = read_period(since, until, self._state.now())
         self._state.bind_embedder()

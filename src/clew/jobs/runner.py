@@ -37,9 +37,10 @@ from clew.ports.graph import Enrichment as GraphKind
 from clew.ports.jobs import ItemStatus
 from clew.request_end import has_ended
 from clew.settings import Settings
+from clew.stores.sqlite.journal import SqliteAudit, SqliteJobs
+from clew.stores.state import Replies
 from clew.types import EnrichmentReport, Skipped, document_id
 from clew.types.values import file_source, record_source, source_path
-from clew.wiring import make_audit, make_jobs, make_replies
 
 if TYPE_CHECKING:
     from clew.indexing.inputs import Input
@@ -447,10 +448,10 @@ def make_runner(engine: Engine, *, lease_seconds: float = LEASE_SECONDS) -> JobR
     def forget_audits() -> None:
         """Forget the entries of the audit log that are too old."""
         kept = timedelta(days=engine.settings.serve.audit_days)
-        make_audit(engine.state.journal).forget(datetime.now(UTC) - kept)
+        SqliteAudit(engine.state.journal).forget(datetime.now(UTC) - kept)
 
     runner = JobRunner(
-        make_jobs(engine.state.journal),
+        SqliteJobs(engine.state.journal),
         {
             "ingest": Ingestion(engine),
             "reindex": Reindexing(engine),
@@ -541,7 +542,7 @@ class Enrichment:
         most = wanted["max_tokens"] or self._engine.settings.llm.max_tokens_spent
         if not most:
             return 0
-        entries = make_replies(self._engine.store).entries()
+        entries = Replies(self._engine.store.backend).entries()
         spent = sum(entry.usage.total for entry in entries if entry.at >= wanted["since"])
         if spent >= most:
             raise BudgetError(f"{spent:,} of {most:,} tokens are spent; what is done is kept")
@@ -615,7 +616,7 @@ class Ingestion:
 
     def _left(self, given: Given) -> list[str]:
         """Files that the job tried again has not done; none where it failed before any."""
-        job, jobs = given.get("retries", ""), make_jobs(self._engine.state.journal)
+        job, jobs = given.get("retries", ""), SqliteJobs(self._engine.state.journal)
         states: tuple[ItemStatus, ...] = ("failed", "waiting")
         return [item.name for state in states for item in jobs.items(job, status=state, limit=_ALL)]
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from clew.errors import InputError, NotFoundError
 from clew.indexing.manual_graph import CAUSAL
 from clew.request_end import has_ended
+from clew.stores.sqlite.journal import SqliteAudit
 from clew.text import counted
 from clew.tools.graph_queries import RELATION_TYPES, known_entity
 from clew.tools.spec import (
@@ -26,7 +27,6 @@ from clew.tools.spec import (
     shape,
 )
 from clew.types import NewRelation
-from clew.wiring import make_audit
 
 if TYPE_CHECKING:
     from clew.engine import Engine
@@ -448,7 +448,7 @@ def retype_entity(
 @operation("Undo a change", shape(entry_id="integer", tool="string"), rights="write")
 def undo_change(call: Call, entry_id: Annotated[int, "From audit.", Limits(minimum=1)]) -> Result:
     """Take a change of the graph back: a merge, split, name, type, refusal or relation."""
-    log = make_audit(call.engine.state.journal)
+    log = SqliteAudit(call.engine.state.journal)
     last = log.entries(before=min(entry_id, _MOST) + 1, limit=1)
     entry = next((e for e in last if e.id == entry_id), None)
     if entry is None:

@@ -11,10 +11,8 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
-from clew.stores.backend import Backend
-from clew.stores.check import Invariant, StoreCheck
-from clew.stores.neo4j.backend import Neo4jBackend
-from clew.stores.neo4j.schema import (
+from clew.plugins.neo4j.backend import Neo4jBackend
+from clew.plugins.neo4j.schema import (
     SHARED_INDEXES,
     define_keywords,
     define_shared,
@@ -22,6 +20,8 @@ from clew.stores.neo4j.schema import (
     keyword_index,
     vector_index,
 )
+from clew.stores.backend import Backend
+from clew.stores.check import Invariant, StoreCheck
 from clew.stores.state import StoreState
 from clew.types import Problem
 

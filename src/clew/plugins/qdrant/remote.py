@@ -20,15 +20,16 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from clew.errors import MissingExtraError, StoreBusyError, StoreError, StoreUnavailableError
-from clew.stores.vectors.remote import LostError, SearchTraits
+from clew.stores.vectors.remote import LostError, SearchTraits, SyncedIndex
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
     from qdrant_client.http import models
     from qdrant_client.local.qdrant_local import QdrantLocal
 
-    from clew.settings import QdrantSettings
+    from clew.settings import QdrantSettings, Settings
     from clew.stores.store import Store
+    from clew.stores.vectors.matrix import Embeddings
     from clew.types import Ids, Scores, Vector, Vectors
 
 
@@ -81,11 +82,6 @@ class QdrantRemote:
         """See `Remote`."""
         with self._connection.client() as client:
             return client.info().version
-
-    def count(self, embedder: tuple[str, int]) -> int:
-        """See `Remote`."""
-        points = self._points(embedder)
-        return points.count() if self._exists(points.key) else 0
 
     def find(self, embedder: tuple[str, int]) -> NamespacePoints | None:
         """See `Remote`; what the settings ask of a collection is changed at the first look."""
@@ -588,3 +584,16 @@ def _parts(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
 
 def _chunk_ids(found: Sequence[models.Record] | Sequence[models.ScoredPoint]) -> list[int]:
     return [point.payload["chunk_id"] for point in found if point.payload is not None]
+
+
+# The plugin's `clew.hookspecs.VectorIndexKind`.
+
+
+def passages(settings: Settings, store: Store) -> SyncedIndex:
+    """See `VectorIndexKind`."""
+    remote = QdrantRemote(store, settings.qdrant, settings.namespace, settings.folder)
+    return SyncedIndex(store, remote)
+
+
+def texts(settings: Settings, store: Store, kept: Embeddings) -> None:
+    """See `VectorIndexKind`; the store's own does."""

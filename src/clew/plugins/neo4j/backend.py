@@ -18,14 +18,14 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.stores.backend import SHAPES, Found, Key, Place, Row, Rows, Statement, Table, WholeRow
-from clew.stores.neo4j.connection import IdsUsedUpError, Neo4jDatabase
-from clew.stores.neo4j.schema import (
+from clew.plugins.neo4j.connection import IdsUsedUpError, Neo4jDatabase
+from clew.plugins.neo4j.schema import (
     chunk_label,
     define_entity_vectors,
     define_vectors,
     entity_label,
 )
+from clew.stores.backend import SHAPES, Found, Key, Place, Row, Rows, Statement, Table, WholeRow
 from clew.stores.state import COUNTER
 from clew.stores.statements.documents import LONG
 from clew.types import Vectors

@@ -14,21 +14,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from email.message import Message
 from email.parser import BytesParser
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import PurePosixPath
 from typing import Any
 
 from clew.errors import UnreadableError
-from clew.indexing.reading.formats.common import RawFile, ReadResult
-from clew.indexing.reading.formats.mail_parts import (
+from clew.indexing.ner.entity_types import is_person_shaped
+from clew.indexing.reading.formats.common import Person, RawFile, ReadResult, flat, from_flat
+from clew.indexing.structure.enter import structure
+from clew.plugins.mail.parts import (
     MEDIA_TYPE,
     BoundedFields,
     Part,
-    Person,
     date_field,
     fields_of,
-    flat,
-    from_flat,
     message_ids,
     passages,
     people,
@@ -37,7 +36,7 @@ from clew.indexing.reading.formats.mail_parts import (
 )
 from clew.text import one_line
 from clew.times import in_utc
-from clew.types import Document, Piece, Skipped
+from clew.types import AliasEvidence, Document, Piece, Skipped, Statement
 
 # The messages of a file: one, or those of a mailbox, each a document.
 
@@ -56,22 +55,29 @@ def read_mail(raw: RawFile) -> ReadResult:
         return _read_mailbox(raw)
     if not raw.data.strip():
         raise raw.unreadable("empty")
-    message = _parsed(raw, raw.source, raw.data)
-    if not fields_of(message):
-        raise raw.unreadable("malformed (no header of a message)")
-    folder = PurePosixPath(raw.source).parent.name
-    held = None if folder in ("cur", "new") else ()
-    return ReadResult(documents=(_document(raw, message, raw.source, held),))
+    with _broken(raw.source):
+        message = parse(raw.data)
+        if not fields_of(message):
+            raise raw.unreadable("malformed (no header of a message)")
+        folder = PurePosixPath(raw.source).parent.name
+        held = None if folder in ("cur", "new") else ()
+        return ReadResult(documents=(message_document(raw, message, raw.source, held),))
 
 
 def _read_mailbox(raw: RawFile) -> ReadResult:
     found: list[tuple[str, Message]] = []
     skipped: list[Skipped] = []
-    for number, data in enumerate(_messages(raw.data), 1):
+    # The messages, each with the line before it.
+    data = raw.data.lstrip(b"\r\n")
+    breaks = (match.end() for match in _NEXT.finditer(data))
+    starts = [0, *(at for at in breaks if FROM_LINE.match(data, at))]
+    for number, (start, end) in enumerate(pairwise([*starts, len(data)]), 1):
+        one = _ESCAPED.sub(rb"\1", data[start:end])
         # Programs write the first line as they like.
-        digest = hashlib.sha256(data.partition(b"\n")[2]).hexdigest()
+        digest = hashlib.sha256(one.partition(b"\n")[2]).hexdigest()
         try:
-            found.append((digest, _parsed(raw, raw.record(number), data)))
+            with _broken(raw.record(number)):
+                found.append((digest, parse(one)))
         except UnreadableError as error:
             skipped.append(Skipped(source=error.source, reason=error.reason))
     held = {id_ for _, m in found for id_ in message_ids(fields_of(m).get("message-id", ""))}
@@ -79,7 +85,8 @@ def _read_mailbox(raw: RawFile) -> ReadResult:
     times: Counter[str] = Counter()
     for digest, message in found:
         try:
-            document = _document(raw, message, raw.source, held)
+            with _broken(raw.source):
+                document = message_document(raw, message, raw.source, held)
         except UnreadableError as error:
             skipped.append(Skipped(source=raw.record(digest[:16]), reason=error.reason))
             continue
@@ -91,27 +98,6 @@ def _read_mailbox(raw: RawFile) -> ReadResult:
         source = raw.record(key) + (f"~{times[key]}" if times[key] > 1 else "")
         documents[source] = replace(document, source=source, origin=raw.source, sha256=digest)
     return ReadResult(documents=tuple(documents.values()), skipped=tuple(skipped))
-
-
-def _messages(data: bytes) -> Iterator[bytes]:
-    """The messages of a mailbox, each with the line before it."""
-    data = data.lstrip(b"\r\n")
-    breaks = (match.end() for match in _NEXT.finditer(data))
-    starts = [0, *(at for at in breaks if FROM_LINE.match(data, at))]
-    for start, end in pairwise([*starts, len(data)]):
-        yield _ESCAPED.sub(rb"\1", data[start:end])
-
-
-def _parsed(raw: RawFile, source: str, data: bytes) -> Message:
-    with _broken(source):
-        return parse(data)
-
-
-def _document(
-    raw: RawFile, message: Message, source: str, held: Collection[str] | None
-) -> Document:
-    with _broken(source):
-        return message_document(raw, message, source, held)
 
 
 @contextmanager
@@ -171,8 +157,6 @@ def message_document(
     fields = fields_of(message)
     metadata = _metadata(fields)
     date = date_field(fields)
-    if date is not None:
-        metadata["date"] = date.isoformat()
     parts, attachments = read_parts(raw, message)
     if attachments:
         metadata["attachments"] = attachments
@@ -221,6 +205,8 @@ def _metadata(fields: dict[str, str]) -> dict[str, Any]:
         found["thread"] = (before or own)[0]
     if lists := message_ids(fields.get("list-id", "")):
         found["list"] = lists[0]
+    if date := date_field(fields):
+        found["date"] = date.isoformat()
     return found
 
 
@@ -228,22 +214,18 @@ def _opening(metadata: dict[str, Any]) -> str:
     """Who wrote to whom and when, as lines."""
     lines = []
     for name in ("from", "to", "cc"):
-        if shown := _shown(from_flat(metadata.get(name)), with_address=name == "from"):
-            lines.append(f"{name.capitalize()}: {shown}")
+        named = from_flat(metadata.get(name))
+        shown = [one.name or one.address for one in named[:_SHOWN]]
+        if name == "from" and named and named[0].name and named[0].address:
+            shown[0] = f"{named[0].name} <{named[0].address}>"
+        more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
+        if shown:
+            lines.append(f"{name.capitalize()}: {', '.join(shown)}{more}")
     if date := metadata.get("date"):
         lines.append(f"Date: {date[:16].replace('T', ' ')}")
     if names := metadata.get("attachments"):
         lines.append(f"Attachments: {', '.join(names)}")
     return "\n".join(lines)
-
-
-def _shown(named: Sequence[Person], *, with_address: bool) -> str:
-    shown = [
-        f"{p.name} <{p.address}>" if with_address and p.name and p.address else p.name or p.address
-        for p in named[:_SHOWN]
-    ]
-    more = len(named) - _SHOWN
-    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
 def _blocks(
@@ -270,13 +252,10 @@ def _attached_message(raw: RawFile, message: Message, by: str, depth: int) -> It
     """A message that is attached, as one that is quoted."""
     fields = fields_of(message)
     metadata = _metadata(fields)
-    if date := date_field(fields):
-        metadata["date"] = date.isoformat()
-    subject = text_field(fields.get("subject", ""))
     own = {"quoted": True, "author": [metadata.get("author", SOMEONE), by]}
-    if date:
+    if "date" in metadata:
         own["date"] = metadata["date"]
-    opening = "\n".join(filter(None, (_opening(metadata), subject)))
+    opening = "\n".join(filter(None, (_opening(metadata), text_field(fields.get("subject", "")))))
     parts, _ = read_parts(raw, message)
     yield _Block(f"Attached message:\n{opening}", True, own)
     for block in _blocks(raw, parts, by, False, depth + 1):
@@ -285,25 +264,15 @@ def _attached_message(raw: RawFile, message: Message, by: str, depth: int) -> It
 
 def _joined(blocks: Sequence[_Block]) -> tuple[str, tuple[Piece, ...]]:
     """The text of all blocks, and its pieces; none where all of it is the sender's own."""
-    runs: list[_Block] = []
-    for block in blocks:
-        same = runs and (runs[-1].is_searched, runs[-1].metadata) == (
-            block.is_searched,
-            block.metadata,
-        )
-        if same:
-            runs[-1] = _Block(f"{runs[-1].text}\n\n{block.text}", block.is_searched, block.metadata)
-        else:
-            runs.append(block)
     parts, pieces, at = [], [], 0
-    for number, run in enumerate(runs, 1):
-        text = run.text.strip("\n")
-        if run.is_searched and text.strip():
-            end = at + len(text)
-            pieces.append(Piece(start=at, end=end, key=str(number), metadata=run.metadata))
+    runs = groupby(blocks, key=lambda block: (block.is_searched, block.metadata))
+    for number, ((is_searched, metadata), run) in enumerate(runs, 1):
+        text = "\n\n".join(block.text for block in run).strip("\n")
+        if is_searched and text.strip():
+            pieces.append(Piece(start=at, end=at + len(text), key=str(number), metadata=metadata))
         parts.append(text)
         at += len(text) + 2
-    whole = len(runs) == 1 and runs[0].is_own
+    whole = all(block.is_own for block in blocks)
     return "\n\n".join(parts), () if whole else tuple(pieces)
 
 
@@ -325,9 +294,9 @@ _LOOKED_AT = 64_000
 """Bytes by which a file is recognised."""
 
 
-def may_be_mail(data: bytes) -> bool:
-    """Whether a file without an ending that says so is mail."""
-    return is_mailbox(data) or is_message(data)
+def read_unnamed(raw: RawFile) -> ReadResult | None:
+    """Mail in a file without an ending that says so."""
+    return read_mail(raw) if is_mailbox(raw.data) or is_message(raw.data) else None
 
 
 def is_mailbox(data: bytes) -> bool:
@@ -343,3 +312,79 @@ def is_message(data: bytes) -> bool:
         at = field.end()
     is_ended = at > 0 and (at == len(data) or head[at : at + 2].lstrip(b"\r").startswith(b"\n"))
     return is_ended and b"from" in names and len(names & _TELLING) > 2
+
+
+# What the header of a message states: who sent it to whom, and what it answers.
+
+
+_MOST_RECIPIENTS = 20
+"""A message to more is an announcement and ties nobody to anybody."""
+_ALIAS_SCORE = 0.95
+_ROLES = frozenset(
+    {
+        *("admin", "alerts", "bounce", "bounces", "bugs", "contact", "daemon", "digest", "do"),
+        *("donotreply", "help", "info", "list", "mailer", "mailman", "news", "newsletter", "no"),
+        *("noreply", "notification", "notifications", "office", "owner", "postmaster", "reply"),
+        *("request", "root", "sales", "service", "support", "system", "team", "updates"),
+    }
+)
+"""What the part before the `@` says of addresses behind which there is nobody."""
+_ANSWER = "re: "
+
+
+@structure(titled=False, prose=False, most=1_000)
+def mail_structure(document: Document) -> Iterator[Statement | AliasEvidence]:
+    """`sent`, `wrote_to` and `replies_to` of a message; its people's addresses as aliases."""
+    if document.media_type != MEDIA_TYPE:
+        return
+    people = {name: from_flat(document.metadata.get(name)) for name in ("from", "to", "cc")}
+    sender, title = next(iter(people["from"]), None), document.title
+    recipients = list(dict.fromkeys([*people["to"], *people["cc"]]))
+    if sender:
+        told = [(one.name or one.address, _type(one)) for one in recipients if one != sender]
+        sent = [("sent", title, "name")]
+        sent += [("wrote_to", *one) for one in told if len(recipients) <= _MOST_RECIPIENTS]
+        for relation, tail, tail_type in sent:
+            start, end = _header_line(document.text, tail)
+            yield Statement(
+                head=sender.name or sender.address,
+                head_type=_type(sender),
+                relation_type=relation,
+                tail=tail,
+                tail_type=tail_type,
+                start=start,
+                end=end,
+                valid_from=document.created_at,
+            )
+    # The subject that a message answers is its own without the mark of an answer.
+    if "in_reply_to" in document.metadata and title.casefold().startswith(_ANSWER):
+        yield Statement(
+            head=title,
+            relation_type="replies_to",
+            tail=title[len(_ANSWER) :].strip(),
+            valid_from=document.created_at,
+        )
+    for person in [*([sender] if sender else []), *recipients[:_MOST_RECIPIENTS]]:
+        if person.name and person.address:
+            yield AliasEvidence(
+                alias=person.address,
+                name=person.name,
+                method="exact",
+                score=_ALIAS_SCORE,
+                evidence=f'"{person.name}" <{person.address}>',
+            )
+
+
+def _header_line(text: str, name: str) -> tuple[int, int]:
+    """The range of the line of the opening that names somebody; that of its first line else."""
+    opening = text.partition("\n\n")[0]
+    at = max(opening.find(name), 0)
+    start = opening.rfind("\n", 0, at) + 1
+    end = opening.find("\n", at)
+    return start, end if end >= 0 else len(opening)
+
+
+def _type(person: Person) -> str:
+    """A person where the name has the shape of one's and the address is none of a role."""
+    words = person.address.partition("@")[0].replace("-", ".").replace("_", ".").split(".")
+    return "person" if is_person_shaped(person.name) and _ROLES.isdisjoint(words) else "name"

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from email.header import decode_header, make_header
 from email.message import Message
@@ -18,11 +18,12 @@ from email.utils import getaddresses, parsedate_to_datetime
 from typing import Literal, NamedTuple, cast
 
 from clew.errors import UnreadableError
-from clew.indexing.reading.formats.common import RawFile, check_limit, clean_text, decode
+from clew.indexing.reading.formats.common import Person, RawFile, check_limit, clean_text, decode
 from clew.indexing.reading.formats.html import html_document
 from clew.text import one_line
 from clew.times import in_utc
 
+MEDIA_TYPE = "message/rfc822"
 LONGEST_FIELD = 16_000
 """Characters of a field that are read: some three hundred recipients."""
 _MAILBOX_DATE = "mailbox date"
@@ -49,19 +50,16 @@ def fields_of(message: Message) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for name, value in list(message.raw_items())[:_MOST_FIELDS]:
-        found.setdefault(name.lower(), _FOLD.sub("", _unicode(str(value))).strip())
+        # Bytes beyond ASCII were sent without saying their encoding.
+        data = str(value).encode("utf-8", "surrogateescape")
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError:
+            text = data.decode("latin-1")
+        found.setdefault(name.lower(), _FOLD.sub("", text).strip())
     if line := message.get_unixfrom():
         found[_MAILBOX_DATE] = " ".join(line[:_LONGEST_MALFORMED].split()[2:])
     return found
-
-
-def _unicode(raw: str) -> str:
-    """A value with bytes beyond ASCII, which were sent without saying their encoding."""
-    data = raw.encode("utf-8", "surrogateescape")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        return data.decode("latin-1")
 
 
 def text_field(value: str) -> str:
@@ -86,21 +84,14 @@ def people(value: str) -> list[Person]:
         value = value.rpartition(",")[0]  # the last one may be half a name
     if "@" not in value:
         value = value.replace(" at ", "@")  # as archives of mailing lists write it
-    found = (_person(name, address) for name, address in _addresses(value))
-    return list(dict.fromkeys(person for person in found if person.name or person.address))
-
-
-def _addresses(value: str) -> list[tuple[str, str]]:
-    """(name, address) pairs, names decoded after they are taken apart."""
     found = [(text_field(name), address) for name, address in getaddresses([value])]
-    if any(name or address for name, address in found):
-        return found
-    # More patient with what is malformed, and slow.
-    try:
-        parsed = default.header_factory("to", value[:_LONGEST_MALFORMED]).addresses
-    except Exception:  # noqa: BLE001 - it fails in many ways
-        return []
-    return [(address.display_name or "", address.addr_spec) for address in parsed]
+    if not any(name or address for name, address in found):
+        # More patient with what is malformed, and slow; it fails in many ways.
+        with suppress(Exception):
+            given = default.header_factory("to", value[:_LONGEST_MALFORMED]).addresses
+            found = [(one.display_name or "", one.addr_spec) for one in given]
+    people = (_person(name, address) for name, address in found)
+    return list(dict.fromkeys(one for one in people if one.name or one.address))
 
 
 def _person(name: str, address: str) -> Person:
@@ -134,38 +125,6 @@ def date_field(fields: Mapping[str, str]) -> datetime | None:
             continue
         return date if date.tzinfo else in_utc(date)
     return None
-
-
-# The people of a message, as its metadata keeps them.
-
-
-MEDIA_TYPE = "message/rfc822"
-
-
-class Person(NamedTuple):
-    """One of the people of a field; either may be empty."""
-
-    name: str
-    address: str
-    """In lower case."""
-
-
-def flat(found: Iterable[Person]) -> list[str]:
-    """Names and addresses as one list, each address after its name: what filters compare with."""
-    return [part for person in found for part in person if part]
-
-
-def from_flat(values: object) -> list[Person]:
-    """The people of a list made by `flat`."""
-    found: list[Person] = []
-    for value in values if isinstance(values, list) else []:
-        if "@" not in str(value):
-            found.append(Person(str(value), ""))
-        elif found and not found[-1].address:
-            found[-1] = Person(found[-1].name, str(value))
-        else:
-            found.append(Person("", str(value)))
-    return found
 
 
 # The parts of a message: what is to be read of it, and the names of what is attached.
@@ -245,19 +204,15 @@ def _bytes(part: Message) -> bytes:
 def _text(raw: RawFile, part: Message, kind: str) -> str:
     """A part's text; empty where it is none."""
     data = _bytes(part)
-    # The text in the encoding that the part declares, which UTF-8 must not be taken for.
-    charset = part.get_content_charset()
-    try:
-        if not charset or codecs.lookup(charset).name in _SLOW_CODECS:
-            text = None
-        else:
+    text = None
+    # The encoding that the part declares goes first, which UTF-8 must not be taken for.
+    charset = part.get_content_charset("")
+    with suppress(LookupError, ValueError):
+        if codecs.lookup(charset).name not in _SLOW_CODECS:
             text = data.decode(charset)
-    except (LookupError, ValueError):
-        text = None
     if text is None:
-        whole = RawFile(source=raw.source, data=data, settings=raw.settings, limits=raw.limits)
         with suppress(UnreadableError):
-            text = decode(whole)
+            text = decode(replace(raw, data=data, name="", path=None))
     if text is None or "\x00" in text:
         return ""
     return html_document(text, raw.source).text if kind == "text/html" else clean_text(text)

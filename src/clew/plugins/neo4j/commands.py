@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from clew.attach.schema import open_database
 from clew.cli.common import Common
 from clew.cli.errors import INCOMPLETE, note
 from clew.cli.options import MaxCostOption, MaxTokensSpentOption, QuestionArgument, read_question
 from clew.cli.output import Page, print_below, print_table, stdout_page, write_json
 from clew.cli.render import ENTITY, FAINT, INDENT, marked
 from clew.errors import NoLanguageModelError
+from clew.plugins.neo4j.mapping import open_database
 from clew.text import one_line, terms
 
 if TYPE_CHECKING:
-    from clew.attach.graph import GraphAnswer
-    from clew.attach.schema import GraphMapping, GraphSchema, PropertyInfo
+    from clew.plugins.neo4j.attached import GraphAnswer
+    from clew.plugins.neo4j.connection import Neo4jDatabase
+    from clew.plugins.neo4j.mapping import GraphMapping, GraphSchema, PropertyInfo
     from clew.settings import Settings
-    from clew.stores.neo4j.connection import Neo4jDatabase
 
 
 QUERY_TOKENS = 120
@@ -71,7 +71,7 @@ def attach(
 
     Without a question, check that the mapping fits the graph.
     """
-    from clew.attach.schema import read_mapping
+    from clew.plugins.neo4j.mapping import read_mapping
     from clew.settings import load_settings
 
     settings = load_settings(store=address)
@@ -80,7 +80,7 @@ def attach(
         if not question:
             _check(common, database, settings, given)
             return
-        from clew.attach.graph import AttachedGraph
+        from clew.plugins.neo4j.attached import AttachedGraph
         from clew.wiring import make_embedder
 
         graph = AttachedGraph(database, given, lambda: make_embedder(settings))
@@ -101,7 +101,7 @@ def _check(
     common: Common, database: Neo4jDatabase, settings: Settings, mapping: GraphMapping
 ) -> None:
     """Print how the mapping fits the graph; the exit status is 1 where anything does not."""
-    from clew.attach.schema import check_mapping, read_schema
+    from clew.plugins.neo4j.mapping import check_mapping, read_schema
     from clew.wiring import make_embedder
 
     # The model is loaded only where its dimension is asked for.
@@ -121,7 +121,7 @@ def schema(common: Common) -> None:
     Nothing is written, and of a large database little is read: properties are those of the first
     1,000 nodes of a label, or relationships of a type.
     """
-    from clew.attach.schema import read_schema
+    from clew.plugins.neo4j.mapping import read_schema
     from clew.settings import load_settings
 
     with open_database(load_settings(store=common.store, namespace=common.namespace)) as database:
@@ -162,10 +162,10 @@ def cypher(
 
     The query is shown. It is judged by the server's own plan of it before it runs.
     """
-    from clew.attach.cypher import ask_by_cypher, cypher_requests, read_examples
     from clew.cli.commands.asking import print_estimate
     from clew.models.llm.budget import estimate
     from clew.models.llm.client import LanguageModelClient
+    from clew.plugins.neo4j.cypher import ask_by_cypher, cypher_requests, read_examples
     from clew.settings import load_settings
     from clew.wiring import make_embedder, make_language_provider
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -32,7 +32,7 @@ from clew.errors import (
 from clew.settings import ChromaSettings
 from clew.settings.place import NAMESPACE
 from clew.stores.file_lock import FileLock
-from clew.stores.vectors.remote import LostError, SearchTraits
+from clew.stores.vectors.remote import LostError, SearchTraits, SyncedIndex
 from clew.types import Ids, Scores, Vector, Vectors
 
 if TYPE_CHECKING:
@@ -43,6 +43,10 @@ if TYPE_CHECKING:
     from chromadb.api.rust import RustBindingsAPI
     from chromadb.config import System
     from chromadb.types import Collection as Model
+
+    from clew.settings import Settings
+    from clew.stores.store import Store
+    from clew.stores.vectors.matrix import Embeddings
 
 
 DATABASE = "clew"
@@ -76,7 +80,7 @@ class ChromaRemote:
         self.namespace = namespace
         self._settings = settings
         self._address = (f"documents_{settings.kind}_v1", f"clew-{namespace}", DATABASE)
-        self._connection: ChromaConnection
+        self._connection: ChromaFolder | ChromaServer
         if settings.url:
             self._connection = ChromaServer(settings, folder)
         else:
@@ -98,11 +102,6 @@ class ChromaRemote:
     def version(self) -> str:
         """See `Remote`."""
         return self._connection.client.get_version()
-
-    def count(self, embedder: tuple[str, int]) -> int:
-        """See `Remote`."""
-        collection = self.find(embedder)
-        return collection.count() if collection else 0
 
     def find(self, embedder: tuple[str, int]) -> ChromaCollection | None:
         """See `Remote`."""
@@ -159,7 +158,7 @@ class ChromaRemote:
 class ChromaCollection:
     """`RemoteCollection` in Chroma."""
 
-    def __init__(self, connection: ChromaConnection, model: Model) -> None:
+    def __init__(self, connection: ChromaFolder | ChromaServer, model: Model) -> None:
         self._connection = connection
         self._model = model
         self.key = str(model.id)
@@ -268,27 +267,6 @@ def _numbers(names: list[str]) -> Ids:
 _SHOWN = 200
 
 
-class ChromaConnection(Protocol):
-    """A Chroma, opened when it is first needed; threads may share one. Errors are `Remote`'s."""
-
-    @property
-    def client(self) -> ServerAPI:
-        """The client, within `reading` and `writing` alone."""
-        ...
-
-    def reading(self) -> AbstractContextManager[None]:
-        """While something is asked."""
-        ...
-
-    def writing(self) -> AbstractContextManager[None]:
-        """While no other process on this machine writes for the same store."""
-        ...
-
-    def close(self) -> None:
-        """Let go of files and connections; may be called twice."""
-        ...
-
-
 def client_parts(**options: Any) -> System:  # noqa: ANN401 - as the client's settings ask
     """The parts of a client that nobody else uses.
 
@@ -326,7 +304,7 @@ def shown(error: Exception) -> str:
 
 
 class ChromaFolder:
-    """`ChromaConnection` to a folder; processes take turns with it.
+    """A Chroma in a folder, opened when it is first needed; processes take turns with it.
 
     Chroma expects to be alone in its folder: it keeps indexes in memory, so that a process does not
     find what another has written since, and writes its own outdated ones over theirs. Here each
@@ -353,20 +331,20 @@ class ChromaFolder:
 
     @property
     def client(self) -> ServerAPI:
-        """See `ChromaConnection`."""
+        """The client, within `reading` and `writing` alone."""
         assert self._client is not None
         return self._client
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """See `ChromaConnection`; nobody else is in the folder meanwhile."""
+        """While something is asked; nobody else is in the folder meanwhile."""
         with self._threads, self._lock.held(), translated(self._translate):
             self._open_as_written()
             yield
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """See `ChromaConnection`."""
+        """While something is changed."""
         with self.reading():
             self._note_change(*self._collection)
             try:
@@ -375,7 +353,7 @@ class ChromaFolder:
                 self._note_change()
 
     def close(self) -> None:
-        """See `ChromaConnection`."""
+        """Let go of the folder; may be called twice."""
         with self._threads:
             self._closed = True
             self._let_go()
@@ -441,7 +419,7 @@ class ChromaFolder:
 
 
 class ChromaServer:
-    """`ChromaConnection` to a server."""
+    """A Chroma on a server, as `ChromaFolder`."""
 
     def __init__(self, settings: ChromaSettings, folder: Path) -> None:
         """Nothing is sent yet; `folder` is the store's.
@@ -462,24 +440,24 @@ class ChromaServer:
 
     @property
     def client(self) -> ServerAPI:
-        """See `ChromaConnection`."""
+        """See `ChromaFolder`."""
         return self._opened()
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """See `ChromaConnection`."""
+        """See `ChromaFolder`."""
         with translated(self._translate):
             self._opened()
             yield
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """See `ChromaConnection`."""
+        """While no other process on this machine writes for the same store."""
         with self._lock.held(), self.reading():
             yield
 
     def close(self) -> None:
-        """See `ChromaConnection`."""
+        """See `ChromaFolder`."""
         with self._opening:
             self._closed = True
             if self._client is not None:
@@ -583,3 +561,27 @@ def _checked_token(token: str) -> str:
             "CLEW_CHROMA__TOKEN holds a character that cannot be sent; expected printable ASCII"
         )
     return token
+
+
+# The plugin's `clew.hookspecs.VectorIndexKind`.
+
+
+TEXTS_ALONE = "traditional"
+"""The kind of collection that holds vectors of texts without their context."""
+
+
+def passages(settings: Settings, store: Store) -> SyncedIndex:
+    """See `VectorIndexKind`."""
+    return SyncedIndex(store, ChromaRemote(settings.chroma, settings.namespace, settings.folder))
+
+
+def texts(settings: Settings, store: Store, kept: Embeddings) -> SyncedIndex:
+    """See `VectorIndexKind`. Raises `SettingsError` where `passages` has that collection."""
+    if settings.chroma.kind == TEXTS_ALONE:
+        raise SettingsError(
+            f"chroma.kind {TEXTS_ALONE!r} and embed.vectors 'both' cannot go together: the"
+            " collection of that kind holds the texts alone; set chroma.kind to 'contextual'"
+        )
+    of_texts = settings.chroma.model_copy(update={"kind": TEXTS_ALONE})
+    remote = ChromaRemote(of_texts, settings.namespace, settings.folder)
+    return SyncedIndex(store, remote, kept)

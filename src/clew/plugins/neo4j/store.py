@@ -16,19 +16,19 @@ import numpy as np
 
 from clew.derived_files import make_folder
 from clew.errors import InputError, StoreError
-from clew.stores.aliases import Named, keys_asked, resolve_names
-from clew.stores.backend import Progress
-from clew.stores.copy import NOT_BEGUN
-from clew.stores.entities import delete_orphans
-from clew.stores.neo4j.backend import COUNTERS, Neo4jBackend, publish
-from clew.stores.neo4j.connection import IdsUsedUpError, KeyTakenError, Neo4jDatabase
-from clew.stores.neo4j.schema import (
+from clew.plugins.neo4j.backend import COUNTERS, Neo4jBackend, publish
+from clew.plugins.neo4j.connection import IdsUsedUpError, KeyTakenError, Neo4jDatabase
+from clew.plugins.neo4j.schema import (
     chunk_label,
     holds_namespace,
     keyword_index,
     prepare_database,
     vector_index,
 )
+from clew.stores.aliases import Named, keys_asked, resolve_names
+from clew.stores.backend import Progress
+from clew.stores.copy import NOT_BEGUN
+from clew.stores.entities import delete_orphans
 from clew.stores.passages import KEEP_VERSIONS
 from clew.stores.relations import (
     heads_around,
@@ -445,7 +445,7 @@ class Neo4jStore(Neo4jSearch):
 
         `progress` is called with each invariant, its number, and how many there are.
         """
-        from clew.stores.neo4j.check import Neo4jCheck
+        from clew.plugins.neo4j.check import Neo4jCheck
 
         return Neo4jCheck(self.backend, progress).run(repair=repair)
 

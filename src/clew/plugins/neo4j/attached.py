@@ -3,40 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from clew.attach.schema import quoted, read_names, shown_names
 from clew.errors import InputError, ModelError
+from clew.plugins.neo4j.mapping import quoted, read_names, shown_names
 from clew.search.retrieval.channels import RRF_K, Ranking, reciprocal_rank_fusion
 from clew.text import STOP_WORDS, fold
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from clew.attach.schema import Direction, GraphMapping, IndexInfo, IndexKind, Names
+    from clew.plugins.neo4j.connection import Neo4jDatabase, Row
+    from clew.plugins.neo4j.mapping import Direction, GraphMapping, IndexInfo, IndexKind, Names
     from clew.ports import Embedder
-    from clew.stores.neo4j.connection import Neo4jDatabase, Row
 
 
 STRATEGIES = ("hybrid", "local", "multi_hop")
 MAX_HOPS = 3
 """Relationships from entity to entity, at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What a question is asked with."""
-
-    vectors: IndexInfo | None
-    words: IndexInfo | None
-    entity_index: IndexInfo | None
-    spans: Sequence[Span]
-    parameters: Mapping[str, object]
 
 
 class AttachedGraph:
@@ -73,30 +63,44 @@ class AttachedGraph:
         those of entities up to `max_hops` (1 to 3) relationships away. Raises `InputError` where
         the mapping names what the database does not have.
         """
-        _check(strategy, limit, max_hops)
+        if strategy not in STRATEGIES:
+            known = ", ".join(STRATEGIES)
+            raise InputError(f"unknown strategy {strategy!r}; expected one of {known}")
+        if limit < 1:
+            raise InputError(f"limit {limit!r} cannot be; expected at least 1")
+        if not 1 <= max_hops <= MAX_HOPS:
+            raise InputError(f"max_hops {max_hops!r} cannot be; expected 1 to {MAX_HOPS}")
         notes: list[str] = []
-        asked = self._prepare(question, notes)
-        query = self._query(asked, strategy, max_hops, notes)
-        rows = self._database.rows(query, rrf_k=RRF_K, **LIMITS, **asked.parameters)
+        found = spans(question)
+        channels, parameters = self._channels(question, found, notes)
+        query = self._query(channels, strategy, max_hops, notes)
+        rows = self._database.rows(query, rrf_k=RRF_K, **LIMITS, **parameters)
         ranked = rank_rows(rows)
-        seeds = tuple(str(name) for name in ranked[0][0].seeds) if ranked else ()
+        seeds = tuple(str(name) for name in ranked[0][0]["seeds"]) if ranked else ()
         if strategy != "hybrid" and not seeds:
             notes.append("no entity was found to start from; vectors and words alone answer")
-        named = frozenset(span.folded for span in asked.spans)
-        similarity = asked.vectors.similarity if asked.vectors else ""
+        named = frozenset(span["folded"] for span in found)
+        vectors = channels["vectors"]
+        similarity = vectors.similarity if vectors else ""
         return GraphAnswer(
             question=question,
             strategy=strategy,
-            hits=tuple(make_hit(*found, named, similarity) for found in ranked[:limit]),
+            hits=tuple(make_hit(*one, named, similarity) for one in ranked[:limit]),
             seeds=seeds,
             notes=tuple(notes),
         )
 
-    def _query(self, asked: _Asked, strategy: str, max_hops: int, notes: list[str]) -> str:
-        patterns = make_patterns(self._mapping, self._names, asked.vectors)
-        vectors, words = asked.vectors is not None, asked.words is not None
+    def _query(
+        self,
+        channels: Mapping[str, IndexInfo | None],
+        strategy: str,
+        max_hops: int,
+        notes: list[str],
+    ) -> str:
+        patterns = make_patterns(self._mapping, self._names, channels["vectors"])
+        asked = {name: index is not None for name, index in channels.items()}
         if strategy == "hybrid":
-            return hybrid_query(patterns, vectors=vectors, words=words)
+            return hybrid_query(patterns, vectors=asked["vectors"], words=asked["words"])
         if not patterns.mention_types:
             raise InputError(
                 f"strategy {strategy!r} needs entities: add [entities] and [mentions] to the"
@@ -104,40 +108,34 @@ class AttachedGraph:
             )
         if strategy == "multi_hop" and not patterns.relations:
             notes.append("the mapping names no relations between entities; none were followed")
-        return graph_query(
-            patterns,
-            hops=max_hops if strategy == "multi_hop" else 0,
-            vectors=vectors,
-            words=words,
-            entity_index=asked.entity_index is not None,
-        )
+        return graph_query(patterns, hops=max_hops if strategy == "multi_hop" else 0, **asked)
 
-    def _prepare(self, question: str, notes: list[str]) -> _Asked:
+    def _channels(
+        self, question: str, found: Sequence[Mapping[str, Any]], notes: list[str]
+    ) -> tuple[dict[str, IndexInfo | None], dict[str, object]]:
+        """The indexes that can be asked, and the parameters of a query."""
         passages, entities = self._mapping.passages, self._mapping.entities
         text = lucene_words(question)
-        found = spans(question)
         words = self._index(passages.fulltext_index, "fulltext", notes) if text else None
         vectors = self._index(passages.vector_index, "vector", notes)
         vector = self._embed(question, vectors, notes) if vectors else None
         if words is None and vector is None:
             raise InputError("; ".join(["the question cannot be asked of this graph", *notes]))
         by_name = entities.fulltext_index if entities else None
-        entity_index = self._index(by_name, "fulltext", notes) if by_name and found else None
-        return _Asked(
-            vectors=None if vector is None else vectors,
-            words=words,
-            entity_index=entity_index,
-            spans=found,
-            parameters={
-                "vector": vector,
-                "vector_index": passages.vector_index,
-                "words": text,
-                "fulltext_index": passages.fulltext_index,
-                "spans": [span.as_parameter() for span in found],
-                "phrases": lucene_phrases(span.text for span in found),
-                "entity_index": by_name,
-            },
-        )
+        channels = {
+            "vectors": None if vector is None else vectors,
+            "words": words,
+            "entity_index": self._index(by_name, "fulltext", notes) if by_name and found else None,
+        }
+        return channels, {
+            "vector": vector,
+            "vector_index": passages.vector_index,
+            "words": text,
+            "fulltext_index": passages.fulltext_index,
+            "spans": found,
+            "phrases": lucene_phrases(span["text"] for span in found),
+            "entity_index": by_name,
+        }
 
     def _index(self, name: str | None, kind: IndexKind, notes: list[str]) -> IndexInfo | None:
         """An index that can be asked; None, and a note, where there is none."""
@@ -165,16 +163,6 @@ class AttachedGraph:
         except ModelError as error:
             notes.append(f"vectors were left out: {error}")
         return None
-
-
-def _check(strategy: str, limit: int, max_hops: int) -> None:
-    if strategy not in STRATEGIES:
-        known = ", ".join(STRATEGIES)
-        raise InputError(f"unknown strategy {strategy!r}; expected one of {known}")
-    if limit < 1:
-        raise InputError(f"limit {limit!r} cannot be; expected at least 1")
-    if not 1 <= max_hops <= MAX_HOPS:
-        raise InputError(f"max_hops {max_hops!r} cannot be; expected 1 to {MAX_HOPS}")
 
 
 # From the rows of a query to an answer: passages in order, each with its scores and its path.
@@ -228,24 +216,11 @@ class GraphAnswer:
     """Whatever was missing."""
 
 
-@dataclass(frozen=True, slots=True)
-class FoundPassage:
-    """A row of a query."""
-
-    key: str
-    """The database's element id."""
-    id: str | None
-    title: str | None
-    source: str | None
-    text: str | None
-    vector: float | None
-    """As the index scores: 0 to 1."""
-    keyword: float | None
-    graph: float
-    """0 where no entity led to it."""
-    ways: Sequence[Mapping[str, Any]]
-    """Its entities, the heaviest first, each with how it is tied and the steps that lead to it."""
-    seeds: Sequence[object]
+FoundPassage: TypeAlias = "Mapping[str, Any]"
+"""A row of a query: `key`, the database's element id; `id`, `title`, `source`, `text`; the scores
+`vector`, as the index gives it, `keyword` and `graph`, None where nothing led to it; `ways`, its
+entities, the heaviest first, each with how it is tied and the steps that lead to it; `seeds`."""
+_COLUMNS = "key id title source text vector keyword graph ways seeds".split()
 
 
 def rank_rows(rows: Sequence[Row]) -> list[tuple[FoundPassage, float]]:
@@ -254,9 +229,11 @@ def rank_rows(rows: Sequence[Row]) -> list[tuple[FoundPassage, float]]:
     Those that the graph leads to go first, fused by the reciprocal ranks of the three channels;
     then the others, by those of vectors and words.
     """
-    found = sorted((FoundPassage(*row) for row in rows), key=lambda passage: passage.key)
-    led = [place for place, passage in enumerate(found) if passage.graph > 0]
-    others = [place for place, passage in enumerate(found) if passage.graph <= 0]
+    found = [dict(zip(_COLUMNS, row, strict=True)) for row in sorted(rows, key=itemgetter(0))]
+    for passage in found:
+        passage["graph"] = passage["graph"] or None
+    led = [place for place, passage in enumerate(found) if passage["graph"]]
+    others = [place for place, passage in enumerate(found) if not passage["graph"]]
     ranking = _fused(found, others)
     if led:
         ranking = _fused(found, led).then(ranking)
@@ -268,9 +245,8 @@ def _fused(found: Sequence[FoundPassage], places: Sequence[int]) -> Ranking:
     """The passages at those places, by the reciprocal ranks of the channels that found them."""
     return reciprocal_rank_fusion(
         [
-            _ranking({place: found[place].vector for place in places}),
-            _ranking({place: found[place].keyword for place in places}),
-            _ranking({place: found[place].graph or None for place in places}),
+            _ranking({place: found[place][channel] for place in places})
+            for channel in ("vector", "keyword", "graph")
         ]
     )
 
@@ -289,31 +265,26 @@ def make_hit(found: FoundPassage, score: float, named: frozenset[str], similarit
 
     A path leads from the heaviest entity, or, where no walk was made, from one that is named.
     """
-    vector = found.vector
+    vector, graph = found["vector"], found["graph"]
     if vector is not None and similarity == "cosine":
         vector = 2 * vector - 1
-    scores = {"vector": vector, "keyword": found.keyword, "graph": found.graph or None}
-    ways = [way for way in found.ways if found.graph > 0 or _folded(way["entity"]) in named]
-    entities = dict.fromkeys(str(way["entity"]) for way in found.ways)
+    scores = {"vector": vector, "keyword": found["keyword"], "graph": graph}
+    ways = [way for way in found["ways"] if graph or str(way["entity"]).lower() in named]
+    entities = dict.fromkeys(str(way["entity"]) for way in found["ways"])
     return GraphHit(
-        id=found.id or found.key,
-        title=found.title or "",
-        source=found.source or "",
-        text=found.text or "",
+        id=found["id"] or found["key"],
+        title=found["title"] or "",
+        source=found["source"] or "",
+        text=found["text"] or "",
         score=score,
         scores={name: value for name, value in scores.items() if value is not None},
         entities=tuple(entities)[:MAX_ENTITIES],
-        path=tuple(_steps(ways[0])) if ways else (),
+        path=tuple(
+            GraphStep(entity=str(step["entity"]), type=step["type"], forward=step["out"])
+            for way in ways[:1]
+            for step in (*way["steps"], way)
+        ),
     )
-
-
-def _folded(name: object) -> str:
-    return str(name).lower()
-
-
-def _steps(way: Mapping[str, Any]) -> Iterator[GraphStep]:
-    for step in (*way["steps"], way):
-        yield GraphStep(entity=str(step["entity"]), type=step["type"], forward=step["out"])
 
 
 # The Cypher that asks somebody else's graph: one query a question, whatever the strategy.
@@ -622,41 +593,23 @@ _POSSESSIVE = re.compile(r"['’]s\b")
 _OPERATORS = frozenset({"AND", "OR", "NOT"})
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Words of a question that may be a name."""
+def spans(question: str) -> list[dict[str, Any]]:
+    """Every sequence of words that may be a name, in order, as queries read it.
 
-    text: str
-    """As the question writes it."""
-    start: int
-    """Its first word."""
-    end: int
-    """The word after its last."""
-
-    @property
-    def folded(self) -> str:
-        """In small letters, as Cypher's toLower makes them."""
-        return self.text.lower()
-
-    def as_parameter(self) -> dict[str, object]:
-        """The span as queries read it."""
-        place = {"start": self.start, "end": self.end, "words": self.end - self.start}
-        return {"text": self.text, "folded": self.folded, **place}
-
-
-def spans(question: str) -> list[Span]:
-    """Every sequence of words that may be a name, in order."""
-    plain = _POSSESSIVE.sub("", question)
-    words = list(_WORD.finditer(plain))[:MAX_WORDS]
-    return list(_spans(plain, words))
-
-
-def _spans(text: str, words: list[re.Match[str]]) -> Iterator[Span]:
+    `text` as the question writes it, `folded` in small letters, as Cypher's toLower makes them;
+    `start`, its first word, `end`, the word after its last, and how many `words` it has.
+    """
+    text = _POSSESSIVE.sub("", question)
+    words = list(_WORD.finditer(text))[:MAX_WORDS]
     common = [fold(word.group()) in STOP_WORDS for word in words]
+    found = []
     for start in range(len(words)):
         for end in range(start + 1, min(start + LONGEST_NAME, len(words)) + 1):
             if not all(common[start:end]):
-                yield Span(text[words[start].start() : words[end - 1].end()], start, end)
+                name = text[words[start].start() : words[end - 1].end()]
+                place = {"start": start, "end": end, "words": end - start}
+                found.append({"text": name, "folded": name.lower(), **place})
+    return found
 
 
 def lucene_words(question: str) -> str:

@@ -9,8 +9,9 @@ import string
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from html import escape
+from importlib.resources import files
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -20,15 +21,9 @@ from pydantic import BaseModel
 
 import clew
 from clew.errors import BudgetError, ModelError, SettingsError
-from clew.evaluation.beir import QUERIES, load_beir
-from clew.evaluation.run import (
-    community_cohesion,
-    count_hops,
-    graph_coverage,
-    store_folder,
-    traversal_efficiency,
-)
 from clew.models.llm.budget import estimate, total
+from clew.plugins.evaluation.beir import QUERIES, BeirDataset, Question, load_beir
+from clew.plugins.evaluation.run import gold_of, percentiles, store_folder
 from clew.ports.models import Message, Request
 from clew.untrusted import NOTICE, escaped, untrusted_block
 
@@ -36,7 +31,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from clew.engine import Engine
-    from clew.evaluation.beir import BeirDataset, Question
+    from clew.graph.entity_graph import EntityGraph
     from clew.models.llm.budget import Estimate
     from clew.ports.models import LanguageModel
     from clew.settings import Settings
@@ -46,10 +41,10 @@ if TYPE_CHECKING:
 
 
 Row = dict[str, Any]
-_OF_ANSWERS = ("exact_match", "f1", "contains")
 _AN_ANSWER, _VERDICT_TOKENS = 30 * "word ", 8
 """An answer to be judged, and what is said of it, about; for estimates."""
-_OF_CITATIONS = ("citation_precision", "citation_recall")
+FARTHEST = 5
+"""Hops that are told apart; more count as these."""
 
 
 def evaluate_answers(
@@ -60,10 +55,8 @@ def evaluate_answers(
     k: int = 10,
     questions: int | None = None,
     judged: bool = False,
-    store: Path | str | None,
-    settings: Settings,
-    split: str = "test",
     progress: Progress | None = None,
+    **place: Any,  # noqa: ANN401 - see `_indexed`
 ) -> dict[str, Any]:
     """Index a BEIR folder, have its questions answered, and measure; shares are 0 to 1.
 
@@ -80,58 +73,64 @@ def evaluate_answers(
         k: Passages of precision@k, hops, and to answer from.
         questions: The first ones alone; None: all.
         judged: Have the language model judge each answer, too.
-        store: Where to index; None: a temporary store.
-        settings: Of the store.
-        split: Which judgements are used.
         progress: Told how many questions are done.
+        place: `store` and `settings` of it, `split` of the judgements.
 
     Raises `InputError` for a folder that is not BEIR, `SettingsError` for a judge without a model.
     """
-    dataset, gold = load_beir(folder, split=split), read_gold(folder)
-    with store_folder(store) as place, clew.open(store=place, settings=settings) as engine:
-        if judged and engine.state.language_model is None:
+    gold = read_gold(folder)
+    with _indexed(folder, progress, **place) as (engine, dataset):
+        model = engine.state.language_model
+        if judged and model is None:
             raise SettingsError("a judge needs a language model: set llm.provider and llm.model")
-        engine.add_documents(dataset.documents, progress=progress)
         asked = dataset.questions[:questions]
-        rows = []
+        rows: list[Row] = []
         stopped = ""
         for question in asked:
-            if stopped := _reached(engine):
+            try:
+                if model is not None:
+                    model.budget.check()
+            except BudgetError as error:
+                stopped = str(error)
                 break
             known = gold.get(question.id, ())
             rows.append(_row(engine, dataset, question, known, strategy, mode, k, judged))
             if progress is not None:
                 progress("answers", len(rows), len(asked))
-        model = engine.state.language_model
+        name = None if model is None else model.name
+        costs = [row["cost"] for row in rows if row["cost"] is not None]
+        hops = sum((Counter(row["hops"]) for row in rows), Counter[str]())
+        reached = sum(row["reached"] for row in rows)
         return {
             "dataset": dataset.name,
             "questions": len(rows),
             "strategy": strategy,
             "mode": mode,
             "k": k,
-            "model": None if model is None else model.name,
-            "answers": _answer_measures(rows, None if model is None else model.name),
+            "model": name,
+            "answers": _answer_measures(rows, name),
             "without_model": dict(Counter(row["why"] for row in rows if row["why"])),
-            "spent": _spent(rows),
-            "latency_ms": _percentiles([row["ms"] for row in rows]),
+            "spent": {
+                "tokens": sum(row["tokens"] for row in rows),
+                "cost": sum(costs) if costs else None,
+                "calls": sum(row["calls"] for row in rows),
+                "cache_hits": sum(row["cached_calls"] for row in rows),
+            },
+            "latency_ms": percentiles([row["ms"] for row in rows]),
             "retrieval": {
-                **_retrieval_measures(rows),
+                "precision": _mean(rows, "precision"),
+                "hops": dict(sorted(hops.items())),
+                # Of the hits that a path of the graph led to, the share that answers.
+                "traversal_efficiency": sum(row["reached_gold"] for row in rows) / reached
+                if reached
+                else None,
+                "questions_in_graph": _mean(rows, "entities"),
                 **graph_coverage(engine),
                 "community_cohesion": community_cohesion(engine),
             },
             "stopped": stopped,
             "rows": rows,
         }
-
-
-def _reached(engine: Engine) -> str:
-    """Why no more may be asked; empty where more may."""
-    try:
-        if engine.state.language_model is not None:
-            engine.state.language_model.budget.check()
-    except BudgetError as error:
-        return str(error)
-    return ""
 
 
 def estimate_answers(
@@ -142,19 +141,15 @@ def estimate_answers(
     k: int = 10,
     questions: int | None = None,
     judged: bool = False,
-    store: Path | str | None,
-    settings: Settings,
-    split: str = "test",
     progress: Progress | None = None,
+    **place: Any,  # noqa: ANN401 - see `_indexed`
 ) -> Estimate:
     """What `evaluate_answers` would take, at most; the folder is indexed, and no model is asked.
 
     Raises what that raises, and `SettingsError` without a language model.
     """
-    dataset, gold = load_beir(folder, split=split), read_gold(folder)
-    found = []
-    with store_folder(store) as place, clew.open(store=place, settings=settings) as engine:
-        engine.add_documents(dataset.documents, progress=progress)
+    gold, found = read_gold(folder), []
+    with _indexed(folder, progress, **place) as (engine, dataset):
         for question in dataset.questions[:questions]:
             asked = None if mode == "global" else strategy
             found.append(engine.asking.estimate(question.text, strategy=asked, mode=mode, limit=k))
@@ -163,6 +158,22 @@ def estimate_answers(
                 request = judge_request(question.text, known, _AN_ANSWER)
                 found.append(estimate([request], 0, [], _VERDICT_TOKENS))
     return replace(total(found), documents=len(dataset.documents))
+
+
+@contextmanager
+def _indexed(
+    folder: Path,
+    progress: Progress | None,
+    *,
+    store: Path | str | None,
+    settings: Settings,
+    split: str = "test",
+) -> Iterator[tuple[Engine, BeirDataset]]:
+    """A data set, and a store that holds it: the one given, or a temporary one."""
+    dataset = load_beir(folder, split=split)
+    with store_folder(store) as place, clew.open(store=place, settings=settings) as engine:
+        engine.add_documents(dataset.documents, progress=progress)
+        yield engine, dataset
 
 
 def _row(
@@ -181,16 +192,17 @@ def _row(
     answer = engine.ask(question.text, strategy=asked, mode=mode, limit=k)
     milliseconds = 1000 * (time.perf_counter() - began)
     hits = engine.search(question.text, strategy=strategy, limit=k, context=False).hits
-    grades = dataset.qrels[question.id]
-    right = {passage for passage, grade in grades.items() if grade > 0}
+    right, model = gold_of(dataset, question.id), engine.state.language_model
     text = " ".join(statement.text for statement in answer.statements)
+    missed = answer.notes and answer.answered and not answer.model
     row: Row = {
         "question": question.text,
         "answer": answer.text,
         "gold": list(gold),
         "answered": answer.answered,
-        "by_model": None if engine.state.language_model is None else bool(answer.model),
-        "why": _why(answer) if engine.state.language_model else "",
+        "by_model": None if model is None else bool(answer.model),
+        # Why the model did not answer; empty where it did, or did not have to.
+        "why": answer.notes[0] if model and missed else "",
         "ms": milliseconds,
         "tokens": answer.usage.total,
         "cost": answer.cost,
@@ -202,16 +214,10 @@ def _row(
         **_found(dataset, hits, right, k),
     }
     if gold:
-        measures = (exact_match, f1, contains)
-        row |= {name: m(text, gold) for name, m in zip(_OF_ANSWERS, measures, strict=True)}
-        if judged and engine.state.language_model is not None:
-            row["judged"] = judge(engine.state.language_model, question.text, gold, answer.text)
+        row |= {name: measure(text, gold) for name, measure in OF_ANSWERS.items()}
+        if judged and model is not None:
+            row["judged"] = judge(model, question.text, gold, answer.text)
     return row
-
-
-def _why(answer: Answer) -> str:
-    """Why the model did not answer; empty where it did, or did not have to."""
-    return answer.notes[0] if answer.notes and answer.answered and not answer.model else ""
 
 
 def _citations(engine: Engine, dataset: BeirDataset, answer: Answer, right: set[str]) -> Row:
@@ -230,25 +236,22 @@ def _citations(engine: Engine, dataset: BeirDataset, answer: Answer, right: set[
 
 
 def _found(dataset: BeirDataset, hits: Sequence[Hit], right: set[str], k: int) -> Row:
+    """What search found; `hops` counts hits that answer by the hops to them, `0` without any."""
     passages = [dataset.passage_of(hit.chunk.source, hit.chunk.key) for hit in hits]
-    reached = [passage for hit, passage in zip(hits, passages, strict=True) if hit.path]
+    paths = [(min(len(hit.path), FARTHEST), at) for hit, at in zip(hits, passages, strict=True)]
     return {
         "precision": len(right.intersection(p for p in passages if p)) / k,
-        "hops": dict(count_hops(hits, passages, right)),
-        "reached": len(reached),
-        "reached_gold": sum(passage in right for passage in reached),
-        "entities": bool(reached),
+        "hops": dict(Counter(str(hops) for hops, at in paths if at in right)),
+        "reached": sum(hops > 0 for hops, _ in paths),
+        "reached_gold": sum(hops > 0 and at in right for hops, at in paths),
+        "entities": any(hops > 0 for hops, _ in paths),
     }
-
-
-# --- over all questions
 
 
 def _answer_measures(rows: Sequence[Row], model: str | None) -> dict[str, Any]:
     statements = sum(row["statements"] for row in rows)
-    measures: dict[str, Any] = {
-        name: _mean(rows, name) for name in (*_OF_ANSWERS, *_OF_CITATIONS, "answered", "by_model")
-    }
+    citations = ("citation_precision", "citation_recall", "answered", "by_model")
+    measures: dict[str, Any] = {name: _mean(rows, name) for name in (*OF_ANSWERS, *citations)}
     measures["unsupported"] = (
         sum(row["unsupported"] for row in rows) / statements if statements else None
     )
@@ -263,109 +266,125 @@ def _answer_measures(rows: Sequence[Row], model: str | None) -> dict[str, Any]:
     return measures
 
 
-def _spent(rows: Sequence[Row]) -> dict[str, Any]:
-    costs = [row["cost"] for row in rows if row["cost"] is not None]
-    calls, cached = (sum(row[name] for row in rows) for name in ("calls", "cached_calls"))
-    return {
-        "tokens": sum(row["tokens"] for row in rows),
-        "cost": sum(costs) if costs else None,
-        "calls": calls,
-        "cache_hits": cached,
-    }
-
-
-def _retrieval_measures(rows: Sequence[Row]) -> dict[str, Any]:
-    hops = sum((Counter(row["hops"]) for row in rows), Counter[str]())
-    return {
-        "precision": _mean(rows, "precision"),
-        "hops": dict(sorted(hops.items())),
-        "traversal_efficiency": traversal_efficiency(rows),
-        "questions_in_graph": _mean(rows, "entities"),
-    }
-
-
 def _mean(rows: Sequence[Mapping[str, Any]], name: str) -> float | None:
     values = [float(row[name]) for row in rows if row.get(name) is not None]
     return fmean(values) if values else None
 
 
-def _percentiles(values: Sequence[float]) -> dict[str, float]:
-    p50, p95 = np.percentile(values, [50, 95]).tolist() if values else (0.0, 0.0)
-    return {"p50": p50, "p95": p95}
+# What the graph adds to retrieval: its coverage, its communities.
+
+
+def graph_coverage(engine: Engine) -> dict[str, float]:
+    """Shares, 0 to 1: passages that mention an entity, and entities that an edge ties to others."""
+    snapshot, graph = engine.state.snapshot.whole, engine.state.entity_graph
+    held = [len(snapshot.passage_entities.row(row)) > 0 for row in range(snapshot.size)]
+    tied = (np.diff(graph.starts) > 0).tolist() if len(graph.entity_ids) else []
+    return {
+        "passages_with_entities": fmean(held) if held else 0.0,
+        "entities_with_edges": fmean(tied) if tied else 0.0,
+    }
+
+
+def community_cohesion(engine: Engine) -> float | None:
+    """Share of the strength of edges at a community's entities that stays within it, 0 to 1.
+
+    The mean over the communities of the coarsest level; None where there are none.
+    """
+    members = engine.state.communities.members()
+    return cohesion(engine.state.entity_graph, members[members[:, 1] == 0])
+
+
+def cohesion(graph: EntityGraph, members: np.ndarray) -> float | None:
+    """See `community_cohesion`; `members` are rows of entity id, level, community id."""
+    if not len(members):
+        return None
+    community = np.full(len(graph.entity_ids), -1, dtype=np.int64)
+    known = np.isin(members[:, 0], graph.entity_ids)
+    community[np.searchsorted(graph.entity_ids, members[known, 0])] = members[known, 2]
+    ours = np.repeat(community, np.diff(graph.starts))
+    theirs = community[graph.neighbours]
+    strengths = graph.strengths[graph.edges].astype(np.float64)
+    shares = []
+    for one in np.unique(community[community >= 0]).tolist():
+        at = ours == one
+        if total := strengths[at].sum():
+            shares.append(strengths[at & (theirs == one)].sum() / total)
+    return float(np.mean(shares)) if shares else None
 
 
 # Show what `evaluate_answers` answers: as a table, or as one page that needs nothing else.
 
 
-_BAR, _WIDTH, _LABEL = 22, 640, 220
-"""Pixels: height of a bar, width of a plot, and of the labels beside it."""
 _BINS = 12
 _LONGEST = 300
 """Characters of a question and of an answer that the page shows."""
-_STYLE = """\
-:root { color-scheme: light dark }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
-table { border-collapse: collapse; width: 100% }
-th, td { text-align: left; vertical-align: top }
-th, td { padding: .3rem .6rem; border-bottom: 1px solid #8886 }
-svg { max-width: 100%; height: auto } svg text { fill: currentColor; font-size: 13px }
-rect { fill: #2f6f9f }
-"""
 
 
 def to_answers_table(report: Mapping[str, Any]) -> Table:
     """One data set's report as a table for a terminal; shares in per cent."""
     from rich.table import Table
 
-    table = Table(title=_title(report), title_justify="left", caption=_caption(report))
+    shown = _shown(report)
+    table = Table(title=shown["title"], title_justify="left", caption=shown["caption"])
     table.add_column("measure")
     table.add_column("value", justify="right")
-    for name, value in _figures(report):
+    for name, value in shown["figures"]:
         table.add_row(name, value)
     return table
 
 
 def to_page(reports: Sequence[Mapping[str, Any]]) -> str:
     """Reports of several data sets as one HTML page with plots; it holds no script and no link."""
-    body = "\n".join(_section(report) for report in reports)
-    policy = "default-src 'none'; style-src 'unsafe-inline'"
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width">\n'
-        f"<title>Answers</title>\n<style>\n{_STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n"
-        "</html>\n"
-    )
+    from jinja2 import Environment
+
+    text = (files("clew.plugins.evaluation") / "page.html").read_text("utf-8")
+    made = Environment(autoescape=True, trim_blocks=True).from_string(text)
+    return made.render(reports=map(_shown, reports)).lstrip() + "\n"
 
 
-def _title(report: Mapping[str, Any]) -> str:
-    return (
-        f"{report['dataset']}: {report['questions']:,} questions, {report['mode']} by"
-        f" {report['strategy']}, {report['model'] or 'no language model'}"
-    )
-
-
-def _caption(report: Mapping[str, Any]) -> str:
+def _shown(report: Mapping[str, Any]) -> dict[str, Any]:
+    """A report in words: its title, its figures, what is plotted, and a line for each question."""
     judged = report["answers"].get("judge")
-    if judged is None:
-        return ""
-    return f"judged by {judged['model']}, prompt {judged['prompt']}, {judged['judged']:,} answers"
-
-
-def _figures(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Each measure in words, and its value."""
-    shares = dict(_shares(report))
-    yield from ((name, f"{100 * value:.1f}") for name, value in shares.items())
     spent, latency = report["spent"], report["latency_ms"]
-    yield "tokens", f"{spent['tokens']:,}"
-    yield "cost", "unknown" if spent["cost"] is None else f"${spent['cost']:.4f}"
-    yield "requests, known before", f"{spent['calls']:,}, {spent['cache_hits']:,}"
-    yield "milliseconds p50, p95", f"{latency['p50']:.0f}, {latency['p95']:.0f}"
-    hops = report["retrieval"]["hops"]
-    yield "hops to what answers", ", ".join(f"{hop}: {count}" for hop, count in hops.items())
+    shares, hops = _shares(report), report["retrieval"]["hops"]
+    times = [row["ms"] for row in report["rows"]]
+    counts, edges = np.histogram(times, bins=min(_BINS, len(times)) or 1)
+    return {
+        "title": f"{report['dataset']}: {report['questions']:,} questions, {report['mode']} by"
+        f" {report['strategy']}, {report['model'] or 'no language model'}",
+        "caption": f"judged by {judged['model']}, prompt {judged['prompt']},"
+        f" {judged['judged']:,} answers"
+        if judged
+        else "",
+        "figures": [
+            *((name, f"{value:.1f}") for name, value in shares),
+            ("tokens", f"{spent['tokens']:,}"),
+            ("cost", "unknown" if spent["cost"] is None else f"${spent['cost']:.4f}"),
+            ("requests, known before", f"{spent['calls']:,}, {spent['cache_hits']:,}"),
+            ("milliseconds p50, p95", f"{latency['p50']:.0f}, {latency['p95']:.0f}"),
+            ("hops to what answers", ", ".join(f"{hop}: {n}" for hop, n in hops.items())),
+        ],
+        "shares": shares,
+        "hops": [(f"{hop} hops", n) for hop, n in hops.items()],
+        "times": [
+            (f"{low:.0f} to {high:.0f}", int(n))
+            for n, low, high in zip(counts, edges[:-1], edges[1:], strict=True)
+            if times
+        ],
+        "questions": [
+            (
+                row["question"][:_LONGEST],
+                row["answer"][:_LONGEST],
+                "; ".join(row["gold"])[:_LONGEST],
+                "" if row.get("f1") is None else f"{100 * row['f1']:.0f}",
+                f"{row['ms']:.0f}",
+            )
+            for row in report["rows"]
+        ],
+    }
 
 
-def _shares(report: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+def _shares(report: Mapping[str, Any]) -> list[tuple[str, float]]:
     """Measures from 0 to 1 that there are; `judge` with its model in the caption."""
     answers, retrieval = report["answers"], report["retrieval"]
     judged = answers.get("judge", {}).get("right")
@@ -386,81 +405,7 @@ def _shares(report: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
         "entities with edges": retrieval["entities_with_edges"],
         "community cohesion": retrieval["community_cohesion"],
     }
-    return ((name, value) for name, value in named.items() if value is not None)
-
-
-# --- the page
-
-
-def _section(report: Mapping[str, Any]) -> str:
-    percent = [(name, 100 * value) for name, value in _shares(report)]
-    hops = [(f"{hop} hops", float(n)) for hop, n in report["retrieval"]["hops"].items()]
-    times = [row["ms"] for row in report["rows"]]
-    caption = f"<p>{escape(_caption(report))}</p>" if _caption(report) else ""
-    return "\n".join(
-        [
-            f"<h1>{escape(_title(report))}</h1>{caption}",
-            _table(("measure", "value"), _figures(report)),
-            f"<h2>Shares, in per cent</h2>{_bars(percent, 100)}",
-            f"<h2>Passages that answer, by the hops to them</h2>{_bars(hops)}",
-            f"<h2>Questions, by milliseconds</h2>{_bars(_histogram(times))}",
-            "<h2>Questions</h2>",
-            _questions(report["rows"]),
-        ]
-    )
-
-
-def _questions(rows: Sequence[Mapping[str, Any]]) -> str:
-    shown = [
-        (
-            row["question"][:_LONGEST],
-            row["answer"][:_LONGEST],
-            "; ".join(row["gold"])[:_LONGEST],
-            "" if row.get("f1") is None else f"{100 * row['f1']:.0f}",
-            f"{row['ms']:.0f}",
-        )
-        for row in rows
-    ]
-    return _table(("question", "answer", "right answer", "F1", "ms"), shown)
-
-
-def _table(header: Sequence[str], rows: Iterator[Any] | Sequence[Any]) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in header)
-    lines = ("".join(f"<td>{escape(str(cell))}</td>" for cell in row) for row in rows)
-    body = "\n".join(f"<tr>{line}</tr>" for line in lines)
-    return f"<table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table>"
-
-
-def _bars(values: Sequence[tuple[str, float]], most: float | None = None) -> str:
-    """A plot of bars; its values stand beside them."""
-    if not values:
-        return "<p>None.</p>"
-    most = most or max(value for _, value in values) or 1.0
-    room = _WIDTH - _LABEL - 60
-    lines = []
-    for place, (name, value) in enumerate(values):
-        top, width = place * _BAR, room * max(0.0, value) / most
-        lines.append(
-            f'<text x="0" y="{top + 15}">{escape(name)}</text>'
-            f'<rect x="{_LABEL}" y="{top + 3}" width="{width:.1f}" height="{_BAR - 6}"/>'
-            f'<text x="{_LABEL + width + 6:.1f}" y="{top + 15}">{value:.4g}</text>'
-        )
-    height = len(values) * _BAR
-    return (
-        f'<svg role="img" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}">\n'
-        + "\n".join(lines)
-        + "\n</svg>"
-    )
-
-
-def _histogram(values: Sequence[float]) -> list[tuple[str, float]]:
-    if not values:
-        return []
-    counts, edges = np.histogram(values, bins=min(_BINS, len(values)))
-    return [
-        (f"{low:.0f} to {high:.0f}", float(count))
-        for count, low, high in zip(counts, edges[:-1], edges[1:], strict=True)
-    ]
+    return [(name, 100 * value) for name, value in named.items() if value is not None]
 
 
 # Answers that are known to be right, and how near another one is: as SQuAD measures it.
@@ -495,16 +440,6 @@ def normalise(text: str) -> str:
     return " ".join(_ARTICLES.sub(" ", plain).split())
 
 
-def exact_match(answer: str, gold: Sequence[str]) -> float:
-    """1 where the answer is one of those that are right."""
-    return _best(answer, gold, lambda found, right: float(found == right))
-
-
-def contains(answer: str, gold: Sequence[str]) -> float:
-    """1 where the words of a right answer stand in the answer, one after the other."""
-    return _best(answer, gold, lambda found, right: float(f" {right} " in f" {found} "))
-
-
 def f1(answer: str, gold: Sequence[str]) -> float:
     """Harmonic mean of the shares of words that the answer and the nearest right one share."""
     return _best(answer, gold, _overlap)
@@ -521,6 +456,19 @@ def _overlap(found: str, right: str) -> float:
         return float(ours == theirs)
     shared = sum((Counter(ours) & Counter(theirs)).values())
     return 2 * shared / (len(ours) + len(theirs))
+
+
+def exact_match(answer: str, gold: Sequence[str]) -> float:
+    """1 where the answer is one of those that are right."""
+    return _best(answer, gold, lambda found, right: float(found == right))
+
+
+def contains(answer: str, gold: Sequence[str]) -> float:
+    """1 where the words of a right answer stand in the answer, one after the other."""
+    return _best(answer, gold, lambda found, right: float(f" {right} " in f" {found} "))
+
+
+OF_ANSWERS = {"exact_match": exact_match, "f1": f1, "contains": contains}
 
 
 def _texts(value: Any) -> list[str]:  # noqa: ANN401 - JSON

@@ -13,25 +13,26 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from clew.attach.schema import read_schema
 from clew.errors import InputError, ModelError, StoreError
+from clew.plugins.neo4j.mapping import read_schema
 from clew.ports.models import Message, Request
 from clew.text import terms
+from clew.types.results import CypherAnswer
 from clew.untrusted import NOTICE, untrusted_block
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from clew.attach.schema import GraphSchema, LabelInfo, TypeInfo
+    from clew.plugins.neo4j.connection import Neo4jDatabase
+    from clew.plugins.neo4j.mapping import GraphSchema, LabelInfo, TypeInfo
     from clew.ports import Embedder
     from clew.ports.models import LanguageModel
-    from clew.stores.neo4j.connection import Neo4jDatabase
 
 
 SHOWN = 40
@@ -64,20 +65,6 @@ class WrittenQuery(BaseModel):
     reason: str = Field(default="", description="Why there is no query, in one sentence.")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CypherAnswer:
-    """What a written query found. Nodes carry their `element_id`, by which they are cited."""
-
-    question: str
-    query: str
-    """The query that ran, or would run; empty where none was written."""
-    parameters: Mapping[str, object]
-    columns: tuple[str, ...] = ()
-    rows: tuple[tuple[object, ...], ...] = ()
-    notes: tuple[str, ...] = ()
-    model: str = ""
-
-
 def ask_by_cypher(
     database: Neo4jDatabase,
     model: LanguageModel,
@@ -92,9 +79,8 @@ def ask_by_cypher(
 
     It is shown the examples nearest to the question, of those given and, where Clew keeps its own
     graph there, of `own_examples`. Without `run` the query is written and judged, and not run.
-    Raises `InputError` where the
-    second try is refused as well, or where the database holds several of Clew's namespaces;
-    `ModelError` where the model fails.
+    Raises `InputError` where the second try is refused as well, or where the database holds several
+    of Clew's namespaces; `ModelError` where the model fails.
     """
     if limit < 1:
         raise InputError(f"limit {limit!r} cannot be; expected at least 1")
@@ -108,22 +94,26 @@ def ask_by_cypher(
         answer = CypherAnswer(question=question, query=query, parameters=values, model=name)
         if not query:
             notes.append(written.reason or "the graph's schema has no answer to the question")
-            return _with(answer, notes=notes)
+            return replace(answer, notes=tuple(notes))
         try:
             check_functions(query)
             check_plan(*database.explained(query, values))
             if not run:
-                return _with(answer, notes=notes)
+                return replace(answer, notes=tuple(notes))
             columns, rows = database.bounded_rows(query, values, limit + 1)
         except (InputError, StoreError) as error:
             if len(request.messages) > 1:
                 raise InputError(f"{error}; the query was: {' '.join(query.split())}") from error
             notes.append(f"a first query was refused: {error}")
-            request = replace(request, messages=(*request.messages, *_told(written, error)))
+            wrong = untrusted_block(str(error), kind="error")
+            told = Message(role="assistant", text=written.model_dump_json())
+            mend = Message(role="user", text=f"The server refused that query. Mend it.\n{wrong}")
+            request = replace(request, messages=(*request.messages, told, mend))
             continue
         if len(rows) > limit:
             notes.append(f"there are more than {limit} rows; the first are shown")
-        return _with(answer, columns=columns, rows=rows[:limit], notes=notes)
+        shown = tuple(tuple(map(shown_value, row)) for row in rows[:limit])
+        return replace(answer, columns=columns, rows=shown, notes=tuple(notes))
 
 
 def cypher_requests(
@@ -151,7 +141,11 @@ def _begun(
     if not question.strip():
         raise InputError("there is no question; say what is asked of the graph")
     known = [*examples, *(own_examples() if _is_own(database) else ())]
-    near = _nearest(question, known, embedder, notes)
+    near: list[Example] = []
+    try:
+        near = nearest_examples(question, known, embedder)
+    except ModelError as error:
+        notes.append(f"no examples were shown to the model: {error}")
     schema = read_schema(database)
     parts = [_shown(schema, question), *map(shown_example, near), f"Question: {question}"]
     return schema, Request(
@@ -169,42 +163,6 @@ def _written(model: LanguageModel, request: Request) -> tuple[WrittenQuery, str]
     if not isinstance(value, WrittenQuery):
         value = WrittenQuery.model_validate_json(reply.text)
     return value, reply.model
-
-
-def _told(written: WrittenQuery, error: Exception) -> list[Message]:
-    wrong = untrusted_block(str(error), kind="error")
-    return [
-        Message(role="assistant", text=written.model_dump_json()),
-        Message(role="user", text=f"The server refused that query. Mend it.\n{wrong}"),
-    ]
-
-
-def _with(
-    answer: CypherAnswer,
-    *,
-    notes: Sequence[str],
-    columns: tuple[str, ...] = (),
-    rows: Sequence[Sequence[object]] = (),
-) -> CypherAnswer:
-    return CypherAnswer(
-        question=answer.question,
-        query=answer.query,
-        parameters=answer.parameters,
-        columns=columns,
-        rows=tuple(tuple(shown_value(value) for value in row) for row in rows),
-        notes=tuple(notes),
-        model=answer.model,
-    )
-
-
-def _nearest(
-    question: str, examples: Sequence[Example], embedder: Embedder, notes: list[str]
-) -> list[Example]:
-    try:
-        return nearest_examples(question, examples, embedder)
-    except ModelError as error:
-        notes.append(f"no examples were shown to the model: {error}")
-        return []
 
 
 def _is_own(database: Neo4jDatabase) -> bool:
@@ -354,7 +312,7 @@ def read_examples(path: Path) -> list[Example]:
 
 def own_examples() -> list[Example]:
     """Those about the graph that Clew itself keeps."""
-    return _read(files("clew.attach").joinpath("own_examples.toml").read_text(encoding="utf-8"))
+    return _read((files("clew.plugins.neo4j") / "own_examples.toml").read_text("utf-8"))
 
 
 def _read(text: str) -> list[Example]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import MAXYEAR, UTC, date, datetime, timedelta, tzinfo
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from functools import cache, lru_cache
+from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
 from clew.indexing.reading.formats.common import (
@@ -18,7 +19,8 @@ from clew.indexing.reading.formats.common import (
     decode,
     record,
 )
-from clew.indexing.reading.formats.contacts import (
+from clew.indexing.reading.formats.markup import read_markdown
+from clew.plugins.personal.contacts import (
     Block,
     Component,
     blocks,
@@ -28,15 +30,10 @@ from clew.indexing.reading.formats.contacts import (
     person,
     read_blocks,
 )
-from clew.indexing.reading.formats.markup import read_markdown
 from clew.text import text_digest
 from clew.times import to_date
 from clew.times.recurrence import ENDLESS, check_rule, last_day, listed, rule_parts, without_until
 from clew.types import Document
-
-if TYPE_CHECKING:
-    pass
-
 
 MEDIA_TYPE = "text/calendar"
 _KINDS = ("VEVENT", "VTODO", "VJOURNAL")
@@ -51,12 +48,15 @@ def read_calendar(raw: RawFile) -> ReadResult | None:
         raise raw.unreadable("line 1: no iCalendar (BEGIN:VCALENDAR is missing)")
     found = list(blocks(text, (*_KINDS, "VTIMEZONE")))
     # Those of the file before: programs give zones of their own the same name in every file.
+    from icalendar import Component as AnyComponent
     from icalendar.timezone import tzp
 
     tzp.use_default()
     for block in found:
         if block.name == "VTIMEZONE" and block.closed:
-            _learn_zone(block.text)
+            # Remembered by its TZID; else its events say that they are in a zone of that name.
+            with suppress(ValueError, KeyError, TypeError, IndexError):
+                AnyComponent.from_ical(block.text)
     wanted = [block for block in found if block.name in _KINDS]
     changes = changes_in(wanted)
 
@@ -65,19 +65,7 @@ def read_calendar(raw: RawFile) -> ReadResult | None:
             return todo(raw, component)
         return _event(raw, component, changes.get(str(component.get("UID", "")), Changes()))
 
-    documents, skipped = read_blocks(raw, wanted, make)
-    # Of two versions of one event, the later one counts.
-    by_source = {document.source: document for document in documents}
-    return ReadResult(documents=tuple(by_source.values()), skipped=tuple(skipped))
-
-
-def _learn_zone(text: str) -> None:
-    from icalendar import Component
-
-    try:
-        Component.from_ical(text)  # remembered by its TZID
-    except (ValueError, KeyError, TypeError, IndexError):
-        return  # its events say that they are in a zone of that name
+    return read_blocks(raw, wanted, make)
 
 
 def _event(raw: RawFile, component: Component, changes: Changes) -> Document:
@@ -105,22 +93,19 @@ def _event(raw: RawFile, component: Component, changes: Changes) -> Document:
         "uid": str(component.get("UID", ""))[:200],
     }
     uid = fields["uid"] or f"{title}/{as_text(start)}"
-    lines = [
-        title,
-        f"When: {_said(component['DTSTART'].dt, ends(component, component['DTSTART'].dt))}",
-    ]
+    every = ""
     if "rrule" in fields:
-        lines[-1] += f", {_repeats(fields['rrule'])}"
-    if fields["place"]:
-        lines.append(f"at {fields['place']}")
-    if organiser:
-        lines.append(f"organised by {name_of(organiser[0])}")
-    if people:
-        lines.append(f"with {', '.join(map(name_of, people))}")
-    if fields["categories"]:
-        lines.append(f"categories: {', '.join(fields['categories'])}")
-    if fields["status"] == "cancelled":
-        lines.append("cancelled")
+        rules = map(rule_parts, fields["rrule"].split())
+        every = f", {' and '.join(map(_repeats, rules))}"
+    told = {
+        "When: ": f"{_said(start, end)}{every}",
+        "at ": fields["place"],
+        "organised by ": ", ".join(map(name_of, organiser)),
+        "with ": ", ".join(map(name_of, people)),
+        "categories: ": ", ".join(fields["categories"] or ()),
+        "cancelled": " " if fields["status"] == "cancelled" else "",
+    }
+    lines = [title, *(f"{name}{value}".strip() for name, value in told.items() if value)]
     description = str(component.get("DESCRIPTION", "")).replace("\r\n", "\n").strip()
     return record(
         raw,
@@ -147,13 +132,10 @@ def _said(start: date, end: date) -> str:
     return f"{day}, {start:%H:%M}{until}"
 
 
-def _repeats(rules: str) -> str:
-    said = []
-    for parts in map(rule_parts, rules.split()):
-        unit, interval = _FREQUENCIES.get(parts["FREQ"]), parts.get("INTERVAL", "1")
-        every = f"every {unit}" if interval == "1" else f"every {interval} {unit}s"
-        said.append(every if unit else "repeated")
-    return " and ".join(said)
+def _repeats(rule: Mapping[str, str]) -> str:
+    unit, interval = _FREQUENCIES.get(rule["FREQ"]), rule.get("INTERVAL", "1")
+    every = f"every {unit}" if interval == "1" else f"every {interval} {unit}s"
+    return every if unit else "repeated"
 
 
 # Series of an iCalendar file: their rules, and what other components of the file change in them.
@@ -190,7 +172,11 @@ def changes_in(blocks: Sequence[Block]) -> Mapping[str, Changes]:
         elif component := _sound(block):
             again = component["RECURRENCE-ID"]
             known = found[str(component.get("UID", ""))]
-            (known.ranges if _is_range(component) else known.moved).append(as_text(again.dt))
+            # Where days and times are mixed it changes one.
+            kinds = {isinstance(one.dt, datetime) for one in (again, component["DTSTART"])}
+            is_range = str(again.params.get("RANGE", "")).upper() == "THISANDFUTURE"
+            changed = known.ranges if is_range and len(kinds) == 1 else known.moved
+            changed.append(as_text(again.dt))
     if any(one.ranges for one in found.values()):
         for component in filter(None, map(_sound, others)):
             if (uid := str(component.get("UID", ""))) in found:
@@ -199,20 +185,12 @@ def changes_in(blocks: Sequence[Block]) -> Mapping[str, Changes]:
 
 
 def _sound(block: Block) -> Component | None:
-    try:
+    with suppress(ValueError, KeyError, AttributeError, TypeError, IndexError):
         component, _ = parsed(block)
         if "RECURRENCE-ID" in component:
             _ = component["RECURRENCE-ID"].dt
-    except (ValueError, KeyError, AttributeError, TypeError, IndexError):
-        return None
-    return component if "DTSTART" in component else None
-
-
-def _is_range(component: Component) -> bool:
-    """Whether it changes all that follow; where days and times are mixed it changes one."""
-    again = component["RECURRENCE-ID"]
-    kinds = {isinstance(one.dt, datetime) for one in (again, component["DTSTART"])}
-    return str(again.params.get("RANGE", "")).upper() == "THISANDFUTURE" and len(kinds) == 1
+        return component if "DTSTART" in component else None
+    return None
 
 
 def _moment(text: str) -> datetime:
@@ -232,23 +210,20 @@ def when(component: Component, start: date, end: date, changes: Changes) -> dict
         return _times_of(component, start, end, [])
     begun: date = series["DTSTART"].dt
     known = _times_of(series, begun, ends(series, begun), changes.moved)
+    last = known["last"]
+    with suppress(OverflowError):  # it stays without an end
+        later = _moment(as_text(end)) - _moment(again)
+        moved = date.fromisoformat(last) + max(later, timedelta()) + timedelta(days=1)
+        last = last if last == ENDLESS else moved.isoformat()
     return {
         **known,
         "start": as_text(start),
         "end": as_text(end),
-        "last": _later(known["last"], _moment(as_text(end)) - _moment(again)),
+        "last": last,
         "series_start": known["start"],
         "series_from": again,
         "series_before": changes.after(again),
     }
-
-
-def _later(day: str, by: timedelta) -> str:
-    try:
-        moved = date.fromisoformat(day) + max(by, timedelta()) + timedelta(days=1)
-    except OverflowError:
-        return ENDLESS
-    return ENDLESS if day == ENDLESS else moved.isoformat()
 
 
 def _times_of(component: Component, start: date, end: date, moved: list[str]) -> dict[str, Any]:
@@ -294,13 +269,17 @@ def _zone(moment: datetime) -> str:
     """The name of a time's zone; empty for a time that holds wherever one is."""
     if moment.tzinfo is None:
         return ""
-    key = getattr(moment.tzinfo, "key", "")
-    if not key:
-        from icalendar.timezone import tzids_from_tzinfo
+    if key := getattr(moment.tzinfo, "key", ""):
+        return str(key)
+    from icalendar.timezone import tzids_from_tzinfo
 
-        known = [name for name in tzids_from_tzinfo(moment.tzinfo) if _is_zone(name)]
-        key = known[0] if known else _alike(moment.tzinfo, moment.year)
-    return str(key)
+    known = (name for name in tzids_from_tzinfo(moment.tzinfo) if name in _zones())
+    return next(known, "") or _alike(moment.tzinfo, moment.year)
+
+
+@cache
+def _zones() -> list[str]:
+    return sorted(available_timezones())
 
 
 @lru_cache(64)
@@ -310,20 +289,12 @@ def _alike(own: tzinfo, year: int) -> str:
     days = [(month, day) for month in range(1, 13) for day in (1, 15)]
     moments = [datetime(y, *day, 12) for y in (first, first + 1) for day in days]
     wanted = [moment.replace(tzinfo=own).utcoffset() for moment in moments]
-    for name in sorted(name for name in available_timezones() if "/" in name):
+    for name in (name for name in _zones() if "/" in name):
         zone = ZoneInfo(name)
         pairs = zip(moments, wanted, strict=True)
         if all(moment.replace(tzinfo=zone).utcoffset() == offset for moment, offset in pairs):
             return name
     return "UTC"
-
-
-def _is_zone(name: str) -> bool:
-    try:
-        ZoneInfo(name)
-    except (ValueError, OSError, KeyError):
-        return False
-    return True
 
 
 def _wall(moment: date, zone: ZoneInfo) -> datetime:

@@ -11,7 +11,7 @@ import json
 import re
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -21,6 +21,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from clew.errors import UnreadableError
+from clew.indexing.ner.known_terms import WITH_ASSISTANTS
 from clew.indexing.reading.files import open_real
 from clew.indexing.reading.formats.common import (
     RawFile,
@@ -30,9 +31,10 @@ from clew.indexing.reading.formats.common import (
     decode,
     json_safe,
 )
+from clew.indexing.structure.enter import structure
 from clew.text import one_line, text_digest
 from clew.times import to_time
-from clew.types import Document, Piece, Skipped
+from clew.types import Document, Piece, Skipped, Statement
 
 # A conversation as a document: `Ada: hello` a turn, each turn a piece.
 
@@ -481,14 +483,33 @@ _MARKS_OF_TEXT = re.compile(rb"commit [0-9a-f]{7}|\d[./-]\d{1,2}[./-]\d")
 
 
 def read_json_export(raw: RawFile) -> ReadResult | None:
-    """The conversations of an export in JSON; None for JSON of anything else."""
+    """The conversations of an export in JSON; None for JSON of anything else.
+
+    Raises `UnreadableError` for the lists of people and channels of an unpacked Slack export: they
+    name what the messages hold, and alone they are identifiers.
+    """
     name = PurePosixPath(raw.source).name
     if name not in _SLACK_LISTS and not _MARKS_OF_JSON.search(raw.data):
         return None
     try:
-        return _read_chat(raw, json.loads(decode(raw)))
+        value = json.loads(decode(raw))
     except ValueError:  # malformed, as the core's own reader says
         return None
+    if _is_slack_list(raw, value):
+        raise raw.unreadable("a list of a Slack export, which its messages are read with")
+    users = None
+    # What `users.json` says, which lies above the folders of the channels, with their list.
+    # Nothing outside of the file's folder is read but what shows itself as the same export.
+    export = raw.path.parent.parent if raw.path is not None else None
+    is_slacks = isinstance(value, list) and value and is_slack(value[:_LOOKED_AT_JSON_EXPORTS])
+    if is_slacks and export is not None and (export / "channels.json").is_file():
+        with (
+            suppress(OSError, ValueError, RecursionError),
+            open_real(export / "users.json") as opened,
+        ):
+            users = json.loads(opened.read(int(raw.settings.max_megabytes * 1_000_000)))
+    found = conversations(value, raw.source, users)
+    return None if found is None else read_result(raw, found)
 
 
 def read_text_export(raw: RawFile) -> ReadResult | None:
@@ -500,21 +521,6 @@ def read_text_export(raw: RawFile) -> ReadResult | None:
         if is_one(text):
             return read_result(raw, conversation(text, raw.source))
     return None
-
-
-def _read_chat(raw: RawFile, value: object) -> ReadResult | None:
-    """The documents of an export; None where the value is none.
-
-    Raises `UnreadableError` for the lists of people and channels of an unpacked Slack export: they
-    name what the messages hold, and alone they are identifiers.
-    """
-    if _is_slack_list(raw, value):
-        raise raw.unreadable("a list of a Slack export, which its messages are read with")
-    users = None
-    if isinstance(value, list) and value and is_slack(value[:_LOOKED_AT_JSON_EXPORTS]):
-        users = _users_beside(raw)
-    found = conversations(value, raw.source, users)
-    return None if found is None else read_result(raw, found)
 
 
 def _is_slack_list(raw: RawFile, value: object) -> bool:
@@ -530,17 +536,6 @@ def _is_slack_list(raw: RawFile, value: object) -> bool:
         and (isinstance(item.get("members"), list) or isinstance(item.get("profile"), dict))
         for item in value[:_LOOKED_AT_JSON_EXPORTS]
     )
-
-
-def _users_beside(raw: RawFile) -> object:
-    """What `users.json` says, which lies above the folders of the channels, with their list."""
-    export = raw.path.parent.parent if raw.path is not None else None
-    # Nothing outside of the file's folder is read but what shows itself as the same export.
-    if export is None or not (export / "channels.json").is_file():
-        return None
-    with suppress(OSError, ValueError, RecursionError), open_real(export / "users.json") as opened:
-        return json.loads(opened.read(int(raw.settings.max_megabytes * 1_000_000)))
-    return None
 
 
 def conversations(value: object, name: str, users: object = None) -> list[Conversation] | None:
@@ -587,12 +582,12 @@ def read_zip_export(raw: RawFile) -> ReadResult:
     """
     try:
         with zipfile.ZipFile(BytesIO(raw.data)) as archive:
-            return _read(raw, archive)
+            return _read_archive(raw, archive)
     except _FAULTS as error:
         raise raw.unreadable("malformed (not a ZIP archive)") from error
 
 
-def _read(raw: RawFile, archive: zipfile.ZipFile) -> ReadResult:
+def _read_archive(raw: RawFile, archive: zipfile.ZipFile) -> ReadResult:
     members = archive.infolist()
     check_limit(raw.limits, "members", len(members), raw.source)
     chats = [m for m in members if _CHATS.fullmatch(m.filename) and not m.is_dir()]
@@ -605,7 +600,13 @@ def _read(raw: RawFile, archive: zipfile.ZipFile) -> ReadResult:
     for member in chats:
         name = member.filename
         try:
-            read = _parsed(raw, name, archive.read(member), named) or ()
+            data = archive.read(member)
+            if name.lower().endswith(".json"):
+                read = conversations(json.loads(data), name, named) or []
+            else:
+                path = f"{raw.source.rpartition('.')[0]}/{name}"
+                text = decode(replace(raw, source=path, data=data, path=None))
+                read = whatsapp(text, path) if is_whatsapp(text) else []
         except (UnreadableError, RecursionError, *_FAULTS) as error:
             reason = error.reason if isinstance(error, UnreadableError) else "malformed"
             skipped.append(Skipped(source=raw.record(name), reason=reason))
@@ -616,10 +617,24 @@ def _read(raw: RawFile, archive: zipfile.ZipFile) -> ReadResult:
     return replace(read_result(raw, found), skipped=tuple(skipped))
 
 
-def _parsed(raw: RawFile, member: str, data: bytes, users: object) -> list[Conversation] | None:
-    if member.lower().endswith(".json"):
-        return conversations(json.loads(data), member, users)
-    name = f"{raw.source.rpartition('.')[0]}/{member}"
-    part = RawFile(source=name, data=data, settings=raw.settings, limits=raw.limits)
-    text = decode(part)
-    return whatsapp(text, name) if is_whatsapp(text) else None
+# Who spoke in a conversation.
+
+
+@structure(most=1_000)
+def chat_structure(document: Document) -> Iterator[Statement]:
+    """Each speaker `spoke_in` the conversation, from the first turn on."""
+    if document.media_type != MEDIA_TYPE or document.metadata.get("app") in WITH_ASSISTANTS:
+        return
+    for piece in document.pieces:
+        speaker = piece.metadata.get("speaker")
+        if isinstance(speaker, str):
+            at = to_time(piece.metadata.get("created_at"))
+            yield Statement(
+                head=speaker,
+                head_type="person",
+                relation_type="spoke_in",
+                tail=document.title,
+                start=piece.start,
+                end=piece.start + len(speaker),
+                valid_from=at,
+            )

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 from clew.indexing.reading.formats.common import (
     LONGEST_VALUE,
     TYPE,
+    Person,
     RawFile,
     ReadResult,
     check_limit,
     decode,
+    flat,
     record,
 )
-from clew.indexing.reading.formats.mail_parts import Person, flat
 from clew.text import entity_key, one_line, text_digest
 from clew.types import Document, Skipped
 
@@ -40,10 +41,8 @@ def read_contacts(raw: RawFile) -> ReadResult:
     found = [_modern(block) for block in blocks(decode(raw), ("VCARD",))]
     if not found:
         raise raw.unreadable("line 1: no vCard (BEGIN:VCARD is missing)")
-    documents, skipped = read_blocks(raw, found, lambda component: _contact(raw, component))
-    by_source = {document.source: document for document in documents}
-    known = _with_given_names(list(by_source.values()))
-    return ReadResult(documents=tuple(known), skipped=tuple(skipped))
+    read = read_blocks(raw, found, lambda component: _contact(raw, component))
+    return replace(read, documents=tuple(_with_given_names(read.documents)))
 
 
 # --- version 2.1 -------------------------------------------------------------------------
@@ -93,7 +92,7 @@ def _modern_line(line: str) -> str:
 # --- all versions ------------------------------------------------------------------------
 
 
-def _with_given_names(cards: list[Document]) -> Iterator[Document]:
+def _with_given_names(cards: Sequence[Document]) -> Iterator[Document]:
     """Contacts with the given name as `known_as`, where no other contact of the file has it."""
     given = Counter(entity_key(card.title.split()[0]) for card in cards)
     for card in cards:
@@ -211,8 +210,11 @@ def blocks(text: str, wanted: Sequence[str]) -> Iterator[Block]:
 
 def read_blocks(
     raw: RawFile, found: Sequence[Block], make: Callable[[Component], Document]
-) -> tuple[list[Document], list[Skipped]]:
-    """A document a component; what cannot be read is named by its line, and nothing else lost."""
+) -> ReadResult:
+    """A document a component; what cannot be read is named by its line, and nothing else lost.
+
+    Of two versions of one component, the later one counts.
+    """
     documents, skipped = list[Document](), list[Skipped]()
     for block in found:
         try:
@@ -227,7 +229,8 @@ def read_blocks(
             reason = f"line {block.line}: {block.name} {called}is left out: {said}"
             skipped.append(Skipped(source=raw.source, reason=reason))
     check_limit(raw.limits, "elements", len(documents), raw.source)
-    return documents, skipped
+    by_source = {document.source: document for document in documents}
+    return ReadResult(documents=tuple(by_source.values()), skipped=tuple(skipped))
 
 
 def parsed(block: Block) -> tuple[Component, list[str]]:

@@ -24,7 +24,7 @@ Nodes, with their properties beside `namespace`:
 - ClewSection: id, document_id, ordinal, start, end, headings (JSON), text
 - ClewChunk: id, document_id, section_id, ordinal, start, end, page, key, metadata (JSON),
   sentences (JSON of ranges in the text), context, text, terms, vector (LIST<FLOAT>), uses,
-  last_used, read_at, sketch, enriched (JSON)
+  last_used, read_at, enriched (JSON)
 - ClewTime: chunk_id, said (0 or 1), start, end, text, long (true, of more than a year)
 - ClewEntity: id, name, key, entity_type, content, tier; where packs are enabled what `published`
   adds: labels, fields, vector (LIST<FLOAT>), vector_of (what the vector is of)
@@ -74,7 +74,8 @@ from clew.errors import StoreError
 from clew.stores.backend import other_schema
 
 if TYPE_CHECKING:
-    from clew.stores.neo4j.connection import Neo4jDatabase
+    from clew.plugins.neo4j.connection import Neo4jDatabase
+
 
 _NAMESPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 SCHEMA_VERSION = 1

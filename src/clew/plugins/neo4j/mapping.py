@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from clew.errors import InputError
+from clew.wiring import server_kind
 
 if TYPE_CHECKING:
+    from clew.plugins.neo4j.connection import Neo4jDatabase, Row
     from clew.settings import Settings
-    from clew.stores.neo4j.connection import Neo4jDatabase, Row
 
 
 IndexKind = Literal["vector", "fulltext"]
@@ -154,28 +155,23 @@ class PropertyInfo:
     """As Cypher names them: `STRING`, `LIST<FLOAT>`."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class LabelInfo:
     """A label and what its nodes hold."""
 
     name: str
     count: int
-    """All nodes that have it."""
+    """All nodes that have it; of a type, all relationships."""
     properties: tuple[PropertyInfo, ...]
-    """Of the first `SAMPLE` nodes, by name."""
+    """Of the first `SAMPLE` of them, by name."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TypeInfo:
+@dataclass(frozen=True, kw_only=True)
+class TypeInfo(LabelInfo):
     """A relationship type and the labels at its ends."""
 
-    name: str
-    count: int
-    """All relationships of it."""
-    properties: tuple[PropertyInfo, ...]
-    """Of the first `SAMPLE` relationships, by name."""
     ends: tuple[tuple[str, str], ...]
-    """(label, label) pairs that those lead from and to, sorted."""
+    """(label, label) pairs that the first `SAMPLE` lead from and to, sorted."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -201,26 +197,20 @@ class GraphSchema:
 def read_schema(database: Neo4jDatabase) -> GraphSchema:
     """Everything, in a query for each label and each type; reads at most `SAMPLE` of any."""
     names = read_names(database)
+    labels, types = [], []
+    for label in sorted(names.labels):
+        query = _LABEL.format(label=quoted(label, names.labels, "label"))
+        count, properties = database.rows(query, sample=SAMPLE)[0]
+        labels.append(LabelInfo(name=label, count=count, properties=_properties(properties)))
+    for name in sorted(names.types):
+        query = _TYPE.format(type=quoted(name, names.types, "relationship type"))
+        count, properties, found = database.rows(query, sample=SAMPLE)[0]
+        ends = tuple(sorted({pair for start, end in found for pair in product(start, end)}))
+        held = _properties(properties)
+        types.append(TypeInfo(name=name, count=count, properties=held, ends=ends))
+    lookups = frozenset((label, name) for label, name in database.rows(_LOOKUPS))
     return GraphSchema(
-        labels=tuple(_label(database, names, label) for label in sorted(names.labels)),
-        types=tuple(_type(database, names, type_) for type_ in sorted(names.types)),
-        indexes=names.indexes,
-        lookups=frozenset((label, name) for label, name in database.rows(_LOOKUPS)),
-    )
-
-
-def _label(database: Neo4jDatabase, names: Names, label: str) -> LabelInfo:
-    query = _LABEL.format(label=quoted(label, names.labels, "label"))
-    count, properties = database.rows(query, sample=SAMPLE)[0]
-    return LabelInfo(name=label, count=count, properties=_properties(properties))
-
-
-def _type(database: Neo4jDatabase, names: Names, type_: str) -> TypeInfo:
-    query = _TYPE.format(type=quoted(type_, names.types, "relationship type"))
-    count, properties, found = database.rows(query, sample=SAMPLE)[0]
-    ends = {pair for start, end in found for pair in product(start, end)}
-    return TypeInfo(
-        name=type_, count=count, properties=_properties(properties), ends=tuple(sorted(ends))
+        labels=tuple(labels), types=tuple(types), indexes=names.indexes, lookups=lookups
     )
 
 
@@ -337,53 +327,46 @@ class Finding:
 
 def check_mapping(mapping: GraphMapping, schema: GraphSchema, dimension: int) -> list[Finding]:
     """Every entry of the mapping, in its order; `dimension` is that of the embedder."""
-    found = [*_passages(mapping, schema, dimension), *_entities(mapping, schema)]
-    return [*found, *_relationships(mapping, schema)]
-
-
-def _passages(mapping: GraphMapping, schema: GraphSchema, dimension: int) -> Iterator[Finding]:
-    given = mapping.passages
-    labels = (given.label,)
-    yield _label_check("passages.label", given.label, schema)
+    passages, entities, mentions = mapping.passages, mapping.entities, mapping.mentions
+    own = (passages.label,)
+    found = [_label_check("passages.label", passages.label, schema)]
     for entry in ("text", "id", "title", "source"):
-        name = getattr(given, entry)
-        if name is not None:
-            yield _property(f"passages.{entry}", name, labels, schema)
-    if given.vector_index is not None:
-        entry = "passages.vector_index"
-        wrong, index = _index_check(given.vector_index, "vector", labels, schema)
-        detail = wrong or _dimension(index, dimension)
-        fits = not wrong and (index is None or index.dimension in (None, dimension))
-        yield Finding(entry, given.vector_index, fits, detail)
-    if given.fulltext_index is not None:
-        yield _words("passages.fulltext_index", given.fulltext_index, labels, given.text, schema)
-
-
-def _entities(mapping: GraphMapping, schema: GraphSchema) -> Iterator[Finding]:
-    given = mapping.entities
-    if given is None:
-        return
-    for label in given.labels:
-        yield _label_check("entities.labels", label, schema)
-    yield _property("entities.name", given.name, given.labels, schema)
-    entry = "entities.fulltext_index"
-    if given.fulltext_index is not None:
-        yield _words(entry, given.fulltext_index, given.labels, given.name, schema)
-    elif not all((label, given.name) in schema.lookups for label in given.labels):
+        if (name := getattr(passages, entry)) is not None:
+            found.append(_property(f"passages.{entry}", name, own, schema))
+    if passages.vector_index is not None:
+        entry, name = "passages.vector_index", passages.vector_index
+        wrong, index = _index_check(name, "vector", own, schema)
+        there = None if index is None else index.dimension
+        detail = f"{dimension} dimensions, as the embedder; of what model they are cannot be seen"
+        if there is None:
+            detail = "it does not say its dimension"
+        elif there != dimension:
+            detail = (
+                f"{there} dimensions, the embedder has {dimension}; set embed.model to the"
+                " model that the vectors were made with, or words alone answer"
+            )
+        fits = not wrong and there in (None, dimension)
+        found.append(Finding(entry, name, fits, wrong or detail))
+    if passages.fulltext_index is not None:
+        entry = "passages.fulltext_index"
+        found.append(_words(entry, passages.fulltext_index, own, passages.text, schema))
+    if entities is None or mentions is None:
+        return found
+    labels, entry = entities.labels, "entities.fulltext_index"
+    found += [_label_check("entities.labels", label, schema) for label in labels]
+    found.append(_property("entities.name", entities.name, labels, schema))
+    if entities.fulltext_index is not None:
+        found.append(_words(entry, entities.fulltext_index, labels, entities.name, schema))
+    elif not all((label, entities.name) in schema.lookups for label in labels):
         detail = "every question reads all entities; map a full-text index, or index their names"
-        yield Finding(entry, "", True, detail)
-
-
-def _relationships(mapping: GraphMapping, schema: GraphSchema) -> Iterator[Finding]:
-    if mapping.entities is None or mapping.mentions is None:
-        return
-    passages, entities = (mapping.passages.label,), mapping.entities.labels
-    out, back = set(product(passages, entities)), set(product(entities, passages))
-    wanted = {"out": out, "in": back, "both": out | back}[mapping.mentions.direction]
-    for name in mapping.mentions.types:
-        yield _type_check("mentions.types", name, wanted, schema)
-    for name in mapping.relations.types:
-        yield _type_check("relations.types", name, set(product(entities, entities)), schema)
+        found.append(Finding(entry, "", True, detail))
+    out, back = set(product(own, labels)), set(product(labels, own))
+    wanted = {"out": out, "in": back, "both": out | back}[mentions.direction]
+    found += [_type_check("mentions.types", name, wanted, schema) for name in mentions.types]
+    within = set(product(labels, labels))
+    return found + [
+        _type_check("relations.types", name, within, schema) for name in mapping.relations.types
+    ]
 
 
 def _label_check(entry: str, name: str, schema: GraphSchema) -> Finding:
@@ -416,21 +399,9 @@ def _index_check(
     if index is None:
         known = shown_names([i.name for i in schema.indexes if i.kind == kind])
         return f"no such {kind} index; there are {known}", None
-    missing = sorted(set(labels) - set(index.labels))
-    if missing:
+    if missing := sorted(set(labels) - set(index.labels)):
         return f"it is on {shown_names(index.labels)}, not on {shown_names(missing)}", index
     return "" if index.online else "it is not online yet", index
-
-
-def _dimension(index: IndexInfo | None, dimension: int) -> str:
-    if index is None or index.dimension is None:
-        return "it does not say its dimension"
-    if index.dimension != dimension:
-        return (
-            f"{index.dimension} dimensions, the embedder has {dimension}; set embed.model to the"
-            " model that the vectors were made with, or words alone answer"
-        )
-    return f"{dimension} dimensions, as the embedder; of what model they are cannot be seen"
 
 
 def _words(entry: str, name: str, labels: Sequence[str], text: str, schema: GraphSchema) -> Finding:
@@ -463,12 +434,10 @@ def _type_check(
 @contextmanager
 def open_database(settings: Settings) -> Iterator[Neo4jDatabase]:
     """The database; raises `InputError` where the store is a folder."""
-    from clew.stores.neo4j.connection import Neo4jDatabase
+    from clew.plugins.neo4j.connection import Neo4jDatabase
 
-    if not isinstance(settings.store, str):
-        raise InputError(
-            f"the store {str(settings.store)!r} is a folder; give the address of a Neo4j server,"
-            " such as --store neo4j://localhost:7687"
-        )
-    with closing(Neo4jDatabase(settings.store, settings.neo4j, settings.namespace)) as database:
+    server_kind(settings)
+    with closing(
+        Neo4jDatabase(str(settings.store), settings.neo4j, settings.namespace)
+    ) as database:
         yield database
