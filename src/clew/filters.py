@@ -17,6 +17,7 @@ from contextlib import suppress
 from datetime import date, datetime, timedelta
 from fnmatch import translate
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any, NamedTuple, TypeAlias, cast, get_args
 
 from clew.errors import FilterError, InputError
@@ -94,6 +95,8 @@ _IN_NAME = re.compile(r"[^\s=<>~!(),]+")
 _NOT_IN_NAME = ("and", "or", "not", "in", "is", "contains", "between")
 _BARE_ENDS = re.compile(r"""[(),]|\s(?:and|or)(?=[\s("'“]|$)""", re.IGNORECASE)
 _SECOND = re.compile(r"\s(?:(?:contains|between)\s|in\s*+\(|is\s++(?:not\s++)?null\b)", re.I)
+_WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
+"""What these say without quotes."""
 _NUMBER = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
 
 
@@ -125,24 +128,22 @@ class _Reader:
 
     def read(self) -> Filter:
         """The whole text."""
-        found = self._either(0)
+        found = self._joined(0)
         if self._next() == ")":
             raise self._error("no bracket is open here; quote a value that holds brackets")
         if self._next():
             raise self._error("expected and, or, or the end; quote what has several words")
         return found
 
-    def _either(self, depth: int) -> Filter:
-        parts = [self._both(depth)]
-        while self._takes("or"):
-            parts.append(self._both(depth))
-        return parts[0] if len(parts) == 1 else Or(tuple(parts))
-
-    def _both(self, depth: int) -> Filter:
-        parts = [self._single(depth)]
-        while self._takes("and"):
-            parts.append(self._single(depth))
-        return parts[0] if len(parts) == 1 else And(tuple(parts))
+    def _joined(self, depth: int, words: Sequence[str] = ("or", "and")) -> Filter:
+        """What is joined by the first of the words, each part of it by the next one."""
+        if not words:
+            return self._single(depth)
+        parts = [self._joined(depth, words[1:])]
+        while self._takes(words[0]):
+            parts.append(self._joined(depth, words[1:]))
+        kind = Or if words[0] == "or" else And
+        return parts[0] if len(parts) == 1 else kind(tuple(parts))
 
     def _single(self, depth: int) -> Filter:
         if depth > MAX_DEPTH:
@@ -151,7 +152,7 @@ class _Reader:
             return Not(self._single(depth + 1))
         if not self._takes_sign("("):
             return self._comparison()
-        inner = self._either(depth + 1)
+        inner = self._joined(depth + 1)
         if not self._takes_sign(")"):
             raise self._error("expected and, or, or the closing bracket")
         return inner
@@ -255,7 +256,12 @@ class _Reader:
                 " and or or between the conditions",
                 start + (found.start() + 1 if found else last),
             )
-        return bare if pattern else _typed(bare)
+        if pattern:
+            return bare
+        if bare.lower() in _WORDS:
+            return _WORDS[bare.lower()]
+        number = _number(bare)
+        return bare if number is None else number
 
     def _end_of_bare(self, in_list: bool) -> int:
         opened: list[int] = []
@@ -322,15 +328,6 @@ class _Reader:
         return FilterError(self._text, self._at if at is None else at, problem)
 
 
-def _typed(bare: str) -> Scalar | None:
-    """What a value without quotes is: a number, true, false, null, or text."""
-    words: dict[str, bool | None] = {"true": True, "false": False, "null": None}
-    if bare.lower() in words:
-        return words[bare.lower()]
-    number = _number(bare)
-    return bare if number is None else number
-
-
 # --- from data -------------------------------------------------------------------------------
 
 _JOINED = ("AND", "OR", "NOT")
@@ -365,7 +362,7 @@ class _DataReader:
             raise _wrong(place, f"{what}; {_OBJECT}")
         sign = data["operator"]
         if not isinstance(sign, str):
-            raise _wrong(_within(place, "operator"), f"{_shown(sign)} is no operator")
+            raise _wrong(f"{place}.operator", f"{_shown(sign)} is no operator")
         if "conditions" in data:
             return self._joined(sign.upper(), data["conditions"], place, depth)
         return self._comparison(data, " ".join(sign.lower().split()), place)
@@ -373,9 +370,9 @@ class _DataReader:
     def _joined(self, sign: str, conditions: object, place: str, depth: int) -> Filter:
         if sign not in _JOINED:
             raise _wrong(
-                _within(place, "operator"), f"{_shown(sign)}; expected one of {', '.join(_JOINED)}"
+                f"{place}.operator", f"{_shown(sign)}; expected one of {', '.join(_JOINED)}"
             )
-        place = _within(place, "conditions")
+        place = f"{place}.conditions"
         if not isinstance(conditions, (list, tuple)) or not conditions:
             raise _wrong(place, f"{_shown(conditions)}; expected a list of at least one condition")
         deeper = depth + (2 if sign == "NOT" else 1)  # as text it may need brackets
@@ -390,7 +387,7 @@ class _DataReader:
     def _comparison(self, data: Mapping[str, Any], sign: str, place: str) -> Filter:
         field, value = data["field"], data.get("value")
         if not isinstance(field, str) or not field.strip() or len(field) > MAX_CHARACTERS:
-            raise _wrong(_within(place, "field"), f"{_shown(field)}; expected the name of a field")
+            raise _wrong(f"{place}.field", f"{_shown(field)}; expected the name of a field")
         name, sign = _field(field), "=" if sign == "==" else sign
         if "value" not in data and not sign.endswith("null"):
             raise _wrong(place, "'value' is missing")
@@ -398,12 +395,12 @@ class _DataReader:
             one = None if value is None else self._scalar(value, place)
             return self._made(name, sign, one, place)
         if not isinstance(value, (list, tuple, set, frozenset)):
-            raise _wrong(_within(place, "value"), f"{_shown(value)}; {sign} takes a list")
+            raise _wrong(f"{place}.value", f"{_shown(value)}; {sign} takes a list")
         values = tuple(self._scalar(one, place) for one in value)
         if sign.endswith("in"):
             return self._made(name, sign, values, place)
         if len(values) != 2:
-            raise _wrong(_within(place, "value"), f"{_shown(value)}; {sign} takes two values")
+            raise _wrong(f"{place}.value", f"{_shown(value)}; {sign} takes two values")
         ends = (self._made(name, ">=", values[0], place), self._made(name, "<=", values[1], place))
         return _between(name, ends, negated=sign.startswith("not"))
 
@@ -425,17 +422,14 @@ class _DataReader:
         if isinstance(value, float) and math.isfinite(value):
             return value
         raise _wrong(
-            _within(place, "value"),
+            f"{place}.value",
             f"{_shown(value)}; expected a text, a finite number, true, false or a date",
         )
 
 
-def _within(place: str, name: str) -> str:
-    return f"{place}.{name}" if place else name
-
-
 def _wrong(place: str, problem: str) -> InputError:
-    return InputError(f"cannot read the filter{f' at {place}' if place else ''}: {problem}")
+    at = f" at {place.removeprefix('.')}" if place else ""
+    return InputError(f"cannot read the filter{at}: {problem}")
 
 
 def _shown(value: object) -> str:
@@ -478,7 +472,10 @@ class _Conditions:
                 " its lists"
             )
         if sign not in _OPERATORS:
-            raise InputError(f"unknown operator {_shortened(sign)!r}; {_expected()}")
+            raise InputError(
+                f"unknown operator {_shortened(sign)!r}; expected one of {', '.join(_OPERATORS)},"
+                " between"
+            )
         if value is None and not sign.endswith("null"):
             nulls = {"=": "is null", "!=": "is not null"}
             if sign not in nulls:
@@ -496,10 +493,6 @@ class _Conditions:
                         " 2019, 2019-05, 2019-05-08 or 2019-05-08T12:00"
                     )
         return Condition(name, cast("Operator", sign), value)
-
-
-def _expected() -> str:
-    return f"expected one of {', '.join(_OPERATORS)}, between"
 
 
 # --- written ---------------------------------------------------------------------------------
@@ -671,24 +664,18 @@ def _compares(found: _Scalar, sign: str, wanted: _Scalar) -> bool:
     if found.number is not None and wanted.number is not None and not are_texts:
         return bool(_COMPARE[sign](found.number, wanted.number))
     if found.period is not None and wanted.period is not None:
-        return _compares_periods(found.period, sign, wanted.period)
+        (start, end), (since, until) = found.period, wanted.period
+        holds = {
+            "=": start < until and since < end,
+            ">=": end > since,
+            ">": end > until,
+            "<=": start < until,
+            "<": start < since,
+        }
+        return holds[sign]
     if sign == "=":
         return found.text == wanted.text
     return are_texts and wanted.period is None and bool(_COMPARE[sign](found.text, wanted.text))
-
-
-def _compares_periods(period: _Period, sign: str, asked: _Period) -> bool:
-    (start, end), (since, until) = period, asked
-    match sign:
-        case "=":
-            return start < until and since < end
-        case ">=":
-            return end > since
-        case ">":
-            return end > until
-        case "<=":
-            return start < until
-    return start < since
 
 
 def _text(value: object) -> str:
@@ -772,23 +759,12 @@ def _matches_path(path: str, pattern: str) -> bool:
     parts = parts if pattern.startswith("/") else ["**", *parts]
     if parts[-1] == "":
         parts[-1] = "**"
-    reached = _skipping({0}, parts)
-    for name in names:
-        after = {at for at in reached if at < len(parts) and parts[at] == "**"}
-        after |= {
-            at + 1
-            for at in reached
-            if at < len(parts) and parts[at] != "**" and _glob(parts[at]).fullmatch(name)
-        }
-        reached = _skipping(after, parts)
-    return len(parts) in reached
-
-
-def _skipping(reached: set[int], parts: Sequence[str]) -> set[int]:
-    """Those places in a glob, and those after the `**` at them, which may stand for no folder."""
-    found = set(reached)
-    for at in sorted(reached):
-        while at < len(parts) and parts[at] == "**":
-            at += 1
-            found.add(at)
-    return found
+    # Whether what is read of the glob so far is met by the first so many names.
+    reached = [True, *(False for _ in names)]
+    for part in parts:
+        if part == "**":
+            reached = list(accumulate(reached, operator.or_))
+        else:
+            glob, before = _glob(part), zip(reached, names, strict=False)
+            reached = [False, *(was and glob.fullmatch(name) is not None for was, name in before)]
+    return reached[-1]

@@ -336,7 +336,7 @@ def shared_store(
 
 
 @given(steps=any_steps)
-@settings(max_examples=12)
+@settings(max_examples=5)
 def test_any_steps_show_what_they_show_in_sqlite(
     shared_store: Neo4jStore, tmp_path_factory: pytest.TempPathFactory, steps: list[Step]
 ) -> None:

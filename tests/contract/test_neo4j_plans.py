@@ -196,7 +196,7 @@ def test_round_trips_are_few_and_do_not_grow_with_what_is_found(
     fill(engine, 0, 4)
     strategies = ["auto", *STRATEGIES]
     few = {strategy: round_trips(engine, strategy, caplog) for strategy in strategies}
-    fill(engine, 4, 20)
+    fill(engine, 4, 10)
     many = {strategy: round_trips(engine, strategy, caplog) for strategy in strategies}
     for strategy in strategies:
         assert many[strategy] <= AT_MOST.get(strategy, FURTHER), (strategy, few, many)
@@ -208,7 +208,7 @@ def test_round_trips_are_few_and_do_not_grow_with_what_is_found(
 def test_without_a_snapshot_a_question_takes_a_few_round_trips_more(
     engine: Engine, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for first, number in ((0, 4), (4, 40)):
+    for first, number in ((0, 4), (4, 20)):
         fill(engine, first, number)
         assert round_trips(engine, "graph", caplog) <= WITHOUT_SNAPSHOT
     assert engine.state._snapshot is None

@@ -141,7 +141,7 @@ def check_content(store: Neo4jStore) -> None:
 
 def test_a_killed_process_leaves_whole_documents(place: Place, tmp_path: Path) -> None:
     chance = random.Random(11)
-    for attempt in range(3):
+    for attempt in range(2):
         writer = start(place, tmp_path / "killed")
         assert writer.stdout is not None
         tell(writer, jobs(attempt, 20))
@@ -260,7 +260,7 @@ def test_a_connection_lost_in_the_middle_of_a_save_leaves_whole_documents(
 ) -> None:
     chance = random.Random(7)
     with proxied(place) as (proxy, through), through.store(tmp_path) as store:
-        for attempt in range(4):
+        for attempt in range(2):
             timer = threading.Timer(chance.uniform(0.005, 0.1), proxy.cut)
             timer.start()
             with pytest.raises(StoreUnavailableError):

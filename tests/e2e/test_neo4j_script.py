@@ -46,65 +46,46 @@ def is_listening(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def test_start_answers_and_stop_ends(home: Path) -> None:
+def test_a_server_is_started_stopped_and_run_and_keeps_its_password_and_data(home: Path) -> None:
     port = free_port()
     options = ("--home", home, "--port", port)
+    with_password = (*options, "--password", PASSWORD)
 
-    started = neo4j_script("start", *options)
+    started = neo4j_script("start", *with_password)
     assert started.returncode == 0, started.stderr
-    again = neo4j_script("start", *options)
+    again = neo4j_script("start", *with_password)
     elsewhere = neo4j_script("start", "--home", home, "--port", port + 1)
     running = neo4j_script("status", "--home", home)
-    edition = answer(port, "CALL dbms.components() YIELD edition")
-    stopped = neo4j_script("stop", "--home", home)
-    gone = is_listening(port)
+    edition = answer(port, "CALL dbms.components() YIELD edition", PASSWORD)
+    with pytest.raises(AuthError):
+        answer(port, "RETURN 1")
+    answer(port, "CREATE (n:Kept {value: 42}) RETURN n.value", PASSWORD)
+    files = [home / "server.json", home / "console.log", home / "conf" / "neo4j.conf"]
+    written = "".join(file.read_text("utf-8") for file in files)
+    stopped, gone = neo4j_script("stop", "--home", home), is_listening(port)
     stopped_again = neo4j_script("stop", "--home", home)
     status = neo4j_script("status", "--home", home)
+    wrong = neo4j_script("start", *options, "--password", "another-horse")
+    command = [sys.executable, "-u", str(SCRIPT), "run", *map(str, with_password)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        kept = answer(port, "MATCH (n:Kept) RETURN n.value", PASSWORD)
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=60)
 
     assert edition == "community"
     assert (again.returncode, again.stdout.startswith("running already")) == (0, True)
     assert elsewhere.returncode == 1
     assert f"127.0.0.1:{port}; stop it first" in elsewhere.stderr
     assert (running.returncode, running.stdout) == (0, f"running at bolt://127.0.0.1:{port}\n")
-    assert (stopped.returncode, stopped.stdout) == (0, "stopped\n")
-    assert not gone
+    assert (stopped.returncode, stopped.stdout, gone) == (0, "stopped\n", False)
     assert (stopped_again.returncode, stopped_again.stdout) == (0, "was not running\n")
     assert (status.returncode, status.stdout) == (1, "not running\n")
-
-
-def test_password_is_asked_for_and_data_stays(home: Path) -> None:
-    port = free_port()
-    options = ("--home", home, "--port", port)
-
-    assert neo4j_script("start", *options, "--password", PASSWORD).returncode == 0
-    with pytest.raises(AuthError):
-        answer(port, "RETURN 1")
-    answer(port, "CREATE (n:Kept {value: 42}) RETURN n.value", PASSWORD)
-    neo4j_script("stop", "--home", home)
-    wrong = neo4j_script("start", *options, "--password", "another-horse")
-    assert neo4j_script("start", *options, "--password", PASSWORD).returncode == 0
-    kept = answer(port, "MATCH (n:Kept) RETURN n.value", PASSWORD)
-
-    assert kept == 42
-    assert wrong.returncode == 1
     assert wrong.stderr == "Error: the server's home was made with another password\n"
-    written = [home / "server.json", home / "console.log", home / "conf" / "neo4j.conf"]
-    assert not [file for file in written if PASSWORD in file.read_text("utf-8")]
-
-
-def test_run_ends_with_its_server(home: Path) -> None:
-    port = free_port()
-    command = [sys.executable, "-u", str(SCRIPT), "run", "--home", str(home), "--port", str(port)]
-
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        process.send_signal(signal.SIGTERM)
-        process.wait(timeout=60)
-
+    assert PASSWORD not in written
     assert "is running at" in line
-    assert process.returncode == 0
-    assert not is_listening(port)
+    assert (kept, process.returncode, is_listening(port)) == (42, 0, False)
 
 
 def test_taken_port_is_named(home: Path) -> None:

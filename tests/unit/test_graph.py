@@ -483,19 +483,6 @@ def test_ties_are_what_relations_and_sentences_add_up_to(
         assert shown in {(p.chunk, p.sentence) for p in texts if p.amount == pytest.approx(best)}
 
 
-@given(chunk_lists, stated_lists)
-def test_each_tie_stands_in_both_rows(chunks: list[Chunk], stated: list[Stated]) -> None:
-    graph = built(chunks, stated)
-    seen: dict[int, list[tuple[int, int]]] = {}
-    for row in range(len(graph.entity_ids)):
-        neighbours, edges = (part.tolist() for part in graph.row(row))
-        assert neighbours == sorted(set(neighbours) - {row})
-        for neighbour, edge in zip(neighbours, edges, strict=True):
-            seen.setdefault(edge, []).append((row, neighbour))
-    assert sorted(seen) == list(range(len(graph.strengths)))
-    assert all(one == other[::-1] for one, other in seen.values())
-
-
 def test_a_crowd_ties_nobody() -> None:
     crowd = set(range(1, CROWD + 2))
     assert len(built([(set(), [crowd])]).strengths) == 0

@@ -556,21 +556,6 @@ def test_it_is_always_bounded_and_whole(
     assert any("did not fit" in remark for remark in found.notes) == bool(found.context.left_out)
 
 
-def test_as_json_it_is_a_local_graph(engine: Engine) -> None:
-    found = engine.graph.subgraph("Ada Morn and Piet Sorrel")
-
-    shown = json.loads(json.dumps(found.to_dict()))
-    assert shown.keys() == {"query", "graph", "notes"}
-    assert shown["graph"].keys() == {"nodes", "edges", "node_count", "edge_count"}
-    assert "".join(found.to_graphml()).count("<node ") == shown["graph"]["node_count"]
-
-
-@pytest.mark.parametrize("question", ["", " "])
-def test_neither_a_question_nor_entities_is_refused(engine: Engine, question: str) -> None:
-    with pytest.raises(InputError, match="entity_ids"):
-        engine.graph.subgraph(question)
-
-
 def test_an_empty_store_has_none(tmp_path_factory: pytest.TempPathFactory) -> None:
     with clew.open(tmp_path_factory.mktemp("empty"), embedder=HashEmbedder()) as empty:
         found = empty.graph.subgraph("Ada Morn")
@@ -580,6 +565,8 @@ def test_an_empty_store_has_none(tmp_path_factory: pytest.TempPathFactory) -> No
 
 
 def test_bounds_that_cannot_be(engine: Engine) -> None:
+    with pytest.raises(InputError, match="entity_ids"):
+        engine.graph.subgraph(" ")
     with pytest.raises(InputError, match=r"limit 1 cannot be; a graph takes at least 2"):
         engine.graph.subgraph("Ada Morn", limit=1)
     with pytest.raises(InputError, match=r"hops 4 cannot be; expected 1 to 3"):

@@ -263,6 +263,11 @@ CORE = """<cp:coreProperties xmlns:cp="c" xmlns:dc="d" xmlns:dcterms="t">
                 "text": "name: x\ntags: a, b\nitems:\n  - a: 1\n    b: true\n  - - 2\n    - 3",
             },
         ),
+        (
+            "people.csv",
+            "name,year of birth\n",
+            {"text": "name, year of birth", "metadata": {"columns": ["name", "year of birth"]}},
+        ),
         # what is packed is read as what it is
         (
             "notes.md.gz",

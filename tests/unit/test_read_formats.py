@@ -27,7 +27,7 @@ from clew.indexing.reading.formats.common import ReadResult
 from clew.indexing.reading.formats.html import html_document
 from clew.indexing.reading.formats.pdf import joined_lines, mended, without_running_lines
 from clew.indexing.reading.reader import read_file
-from clew.settings import ReadSettings, Settings
+from clew.settings import ReadSettings
 from clew.types import Document
 
 # --- read formats
@@ -82,26 +82,36 @@ def test_html_is_readable_text(tmp_path: Path) -> None:
     assert document.metadata == {"author": "Ann", "description": "A page.", "language": "en"}
 
 
-def test_html_without_a_title_takes_its_heading_or_its_name(tmp_path: Path) -> None:
-    assert read_one(tmp_path / "a.html", "<h1>Head</h1><p>x").title == "Head"
-    assert read_one(tmp_path / "my_page.htm", "no tags at all").title == "my page"
-
-
-def test_html_in_the_encoding_that_it_declares(tmp_path: Path) -> None:
-    page = "<meta charset='koi8-r'><p>Анна Каренина</p>"
-    assert read_one(tmp_path / "a.html", page.encode("koi8-r")).text == "Анна Каренина\n"
-    unknown = "<meta charset='no-such'><p>Mädchen und Jungen</p>"
-    assert read_one(tmp_path / "b.html", unknown.encode("cp1252")).text == "Mädchen und Jungen\n"
-
-
-def test_html_of_any_depth(tmp_path: Path) -> None:
-    page = "<div>" * 3000 + "deep" + "</div>" * 3000 + "<p>after</p>"
-    assert read_one(tmp_path / "a.html", page).text == "deep\n\nafter\n"
-
-
-def test_html_of_scripts_alone_is_empty(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableError, match="empty"):
-        read(tmp_path / "a.html", "<html><script>render()</script></html>")
+@pytest.mark.parametrize(
+    ("name", "content", "title", "text"),
+    [
+        ("a.html", "<h1>Head</h1><p>x</p>", "Head", "# Head\n\nx\n"),
+        ("my_page.htm", "no tags at all", "my page", "no tags at all"),
+        (
+            "a.html",
+            "<meta charset='koi8-r'><p>Анна Каренина</p>".encode("koi8-r"),
+            "a",
+            "Анна Каренина\n",
+        ),
+        (
+            "b.html",
+            "<meta charset='no-such'><p>Mädchen und Jungen</p>".encode("cp1252"),
+            "b",
+            "Mädchen und Jungen\n",
+        ),
+        (
+            "deep.html",
+            "<div>" * 3000 + "deep" + "</div>" * 3000 + "<p>after</p>",
+            "deep",
+            "deep\n\nafter\n",
+        ),
+    ],
+)
+def test_pages_of_all_kinds(
+    tmp_path: Path, name: str, content: bytes | str, title: str, text: str
+) -> None:
+    document = read_one(tmp_path / name, content)
+    assert (document.title, document.text) == (title, text)
 
 
 # --- PDF -----------------------------------------------------------------------------------
@@ -134,38 +144,38 @@ def test_pdf_pages_are_kept(tmp_path: Path) -> None:
     assert document.created_at == datetime(2020, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
-def test_words_divided_at_the_end_of_a_line_are_whole(tmp_path: Path) -> None:
-    text = read_one(tmp_path / "a.pdf", pdf("some infor-\nmation, pages 3-\n4")).text
-    assert text == "some information, pages 3-4"
-
-
-@pytest.mark.parametrize("title", ["untitled", "Microsoft Word - "])
-def test_a_title_that_says_nothing_is_no_title(tmp_path: Path, title: str) -> None:
-    assert read_one(tmp_path / "my_report.pdf", pdf("text", title=title)).title == "my report"
-
-
-def test_pdf_without_the_ending_is_known_by_its_first_bytes(tmp_path: Path) -> None:
-    document = read_one(tmp_path / "download", pdf("Text."))
-    assert (document.text, document.media_type) == ("Text.", "application/pdf")
-
-
-def test_encrypted_pdf(tmp_path: Path) -> None:
-    assert read_one(tmp_path / "a.pdf", pdf("Text.", password="")).text == "Text."
-    with pytest.raises(UnreadableError, match=r"encrypted$"):
-        read(tmp_path / "b.pdf", pdf("Text.", password="secret"))
-
-
-def test_a_pdf_encrypted_with_aes_that_anybody_may_read(tmp_path: Path) -> None:
+def encrypted_with_aes() -> bytes:
     writer = PdfWriter(clone_from=io.BytesIO(pdf("Text.")))
     writer.encrypt("", owner_password="secret", algorithm="AES-256")
     content = io.BytesIO()
     writer.write(content)
-    assert read_one(tmp_path / "a.pdf", content.getvalue()).text == "Text."
+    return content.getvalue()
 
 
-def test_pdf_without_text_is_taken_for_a_scan(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableError, match=r"no text \(scanned\?\)"):
-        read(tmp_path / "a.pdf", pdf("", ""))
+@pytest.mark.parametrize(
+    ("name", "content", "title", "text"),
+    [
+        (
+            "a.pdf",
+            pdf("some infor-\nmation, pages 3-\n4"),
+            "a",
+            "some information, pages 3-4",
+        ),
+        # A title that says nothing is no title.
+        ("my_report.pdf", pdf("Text.", title="untitled"), "my report", "Text."),
+        ("my_report.pdf", pdf("Text.", title="Microsoft Word - "), "my report", "Text."),
+        # Without the ending it is known by its first bytes.
+        ("download", pdf("Text."), "download", "Text."),
+        ("a.pdf", pdf("Text.", password=""), "a", "Text."),
+        ("a.pdf", encrypted_with_aes(), "a", "Text."),
+    ],
+)
+def test_pdfs_of_all_kinds(
+    tmp_path: Path, name: str, content: bytes, title: str, text: str
+) -> None:
+    document = read_one(tmp_path / name, content)
+    assert (document.title, document.text) == (title, text)
+    assert document.media_type == "application/pdf"
 
 
 def test_a_damaged_page_does_not_lose_the_others(tmp_path: Path) -> None:
@@ -195,16 +205,6 @@ def test_a_cut_pdf_neither_crashes_nor_prints(
         read_file(path, SETTINGS)
     assert caplog.records == []
     assert capfd.readouterr() == ("", "")
-
-
-def test_page_trees_in_a_circle_are_survived(tmp_path: Path) -> None:
-    content = (
-        b"%PDF-1.4\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R >>\nendobj\n"
-        b"2 0 obj\n<< /Type /Pages /Kids [2 0 R 2 0 R] /Count 2 >>\nendobj\n"
-        b"trailer\n<< /Root 1 0 R >>\n%%EOF\n"
-    )
-    with pytest.raises(UnreadableError, match=r"malformed PDF|no text"):
-        read(tmp_path / "a.pdf", content)
 
 
 # --- DOCX ----------------------------------------------------------------------------------
@@ -299,19 +299,39 @@ def test_text_boxes_follow_their_paragraph(tmp_path: Path) -> None:
     assert text == "before\n\nin a box\n\nafter\tit\nall"
 
 
+PAGES_IN_A_CIRCLE = (
+    b"%PDF-1.4\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R >>\nendobj\n"
+    b"2 0 obj\n<< /Type /Pages /Kids [2 0 R 2 0 R] /Count 2 >>\nendobj\n"
+    b"trailer\n<< /Root 1 0 R >>\n%%EOF\n"
+)
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+
+
 @pytest.mark.parametrize(
-    ("content", "reason"),
+    ("name", "content", "reason"),
     [
-        (word()[:400], "not a ZIP archive"),
-        (b"text", "not a ZIP archive"),
-        (_zipped(a=b"not a document"), "malformed DOCX"),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(100), "encrypted"),
-        (_saved(docx.Document()), "empty"),
+        ("a.html", b"<html><script>render()</script></html>", "empty"),
+        ("a.pdf", pdf("Text.", password="secret"), r"encrypted$"),
+        ("a.pdf", pdf("", ""), r"no text \(scanned\?\)"),
+        ("a.pdf", PAGES_IN_A_CIRCLE, r"malformed PDF|no text"),
+        ("a.docx", word()[:400], "not a ZIP archive"),
+        ("a.docx", b"text", "not a ZIP archive"),
+        ("a.docx", _zipped(a=b"not a document"), "malformed DOCX"),
+        ("a.docx", OLE + bytes(100), "encrypted"),
+        ("a.docx", _saved(docx.Document()), "empty"),
+        ("a.xls", b"text", "malformed"),
+        ("a.msg", b"text", "malformed"),
+        ("a.xls", OLE + bytes(600), "malformed"),
+        ("a.pptx", _zipped(a=b"x"), "malformed"),
+        ("a.xlsx", _zipped(a=b"x"), "malformed"),
+        ("a.epub", _zipped(a=b"x"), "malformed"),
     ],
 )
-def test_word_documents_that_cannot_be_read(tmp_path: Path, content: bytes, reason: str) -> None:
+def test_what_cannot_be_read_says_why(
+    tmp_path: Path, name: str, content: bytes, reason: str
+) -> None:
     with pytest.raises(UnreadableError, match=reason):
-        read(tmp_path / "a.docx", content)
+        read(tmp_path / name, content)
 
 
 @pytest.mark.parametrize("name", ["a.docx", "a.pptx"])
@@ -352,37 +372,12 @@ def test_spreadsheets(tmp_path: Path) -> None:
     assert document.title == "my book"
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("a.xls", b"text"),
-        ("a.msg", b"text"),
-        ("a.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)),
-        ("a.pptx", _zipped(a=b"x")),
-        ("a.xlsx", _zipped(a=b"x")),
-        ("a.epub", _zipped(a=b"x")),
-    ],
-)
-def test_office_files_that_are_none(tmp_path: Path, name: str, content: bytes) -> None:
-    pytest.importorskip("markitdown")
-    with pytest.raises(UnreadableError, match="malformed"):
-        read(tmp_path / name, content)
-
-
 def test_without_markitdown_the_reason_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "markitdown", None)
     with pytest.raises(UnreadableError, match=r"needs pip install 'clew\[office\]'"):
         read(tmp_path / "a.pptx", _zipped(a=b"x"))
-
-
-def test_a_table_without_rows_is_known_by_its_columns(tmp_path: Path) -> None:
-    file = tmp_path / "people.csv"
-    file.write_text("name,year of birth\n")
-    (document,) = read_file(file, ReadSettings()).documents
-    assert document.text == "name, year of birth"
-    assert document.metadata["columns"] == ["name", "year of birth"]
 
 
 # --- What of a web page is content.
@@ -457,21 +452,25 @@ def test_content_stays_whatever_its_name(content: str) -> None:
     assert len(both) > len(WITHOUT) + 10
 
 
-def test_signs_beside_headings_are_none_of_their_words() -> None:
-    found = text_of(f"<h2>Ships<a class=headerlink href='#ships'>¶</a></h2>{CONTENT}")
-    assert found.startswith("## Ships\n")
+MENU = "".join(f"<li><a href={i}.html>Chapter {i}</a>" for i in range(40))
 
 
-def test_a_page_that_would_be_left_nearly_empty_keeps_everything() -> None:
-    menu = "".join(f"<li><a href={i}.html>Chapter {i}</a>" for i in range(40))
-    found = text_of(f"<nav><ul>{menu}</ul></nav><p>Not found.</p>")
-    assert "Chapter 39" in found
-    assert "Not found." in found
-
-
-def test_navigation_within_tables_of_data_goes_too() -> None:
-    table = "<table><tr><th>Ship<th>Year<tr><td>Vell<nav>jump</nav><td>1820</table>"
-    assert "| Vell | 1820 |" in text_of(CONTENT + table)
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        # Signs beside headings are none of their words.
+        (f"<h2>Ships<a class=headerlink href='#ships'>¶</a></h2>{CONTENT}", ["## Ships\n"]),
+        # A page that would be left nearly empty keeps everything.
+        (f"<nav><ul>{MENU}</ul></nav><p>Not found.</p>", ["Chapter 39", "Not found."]),
+        # Navigation within tables of data goes, too.
+        (
+            f"{CONTENT}<table><tr><th>Ship<th>Year<tr><td>Vell<nav>jump</nav><td>1820</table>",
+            ["| Vell | 1820 |"],
+        ),
+    ],
+)
+def test_what_a_page_shows(body: str, shown: list[str]) -> None:
+    assert all(text in text_of(body) for text in shown)
 
 
 TAGS = st.sampled_from(["div", "nav", "p", "ul", "li", "table", "td", "footer", "aside", "a", "h2"])
@@ -559,42 +558,51 @@ LAYOUT_PROSE = (
 )
 
 
-def test_lines_that_are_broken_by_width_are_joined() -> None:
-    for width in (40, 60, 75):
-        assert joined_lines("\n".join(textwrap.wrap(LAYOUT_PROSE, width))) == LAYOUT_PROSE
+WORDS = LAYOUT_PROSE.split()
+WRAPPED = "\n".join(textwrap.wrap(LAYOUT_PROSE, 60))
 
 
-def test_lines_of_few_words_are_joined() -> None:
-    lines = LAYOUT_PROSE.split()
-    broken = "\n".join(" ".join(lines[i : i + 2]) for i in range(0, len(lines), 2))
-    assert joined_lines(broken) == LAYOUT_PROSE
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        *(("\n".join(textwrap.wrap(LAYOUT_PROSE, width)), LAYOUT_PROSE) for width in (40, 60, 75)),
+        # lines of few words
+        (
+            "\n".join(" ".join(WORDS[i : i + 2]) for i in range(0, len(WORDS), 2)),
+            LAYOUT_PROSE,
+        ),
+        # headings, items and paragraphs
+        (
+            f"Introduction\n{WRAPPED}\n- one\n- two\n\n{WRAPPED}",
+            f"Introduction\n\n{LAYOUT_PROSE}\n- one\n- two\n\n{LAYOUT_PROSE}",
+        ),
+        ("some infor-\nmation here", "some information here"),
+        ("pages 3-\n4 of it", "pages 3-4 of it"),
+    ],
+)
+def test_lines_that_are_broken_by_width_are_joined(page: str, expected: str) -> None:
+    assert joined_lines(page) == expected
 
 
-def test_paragraphs_headings_and_items_stay_apart() -> None:
-    wrapped = "\n".join(textwrap.wrap(LAYOUT_PROSE, 60))
-    page = f"Introduction\n{wrapped}\n- one\n- two\n\n{wrapped}"
-    assert joined_lines(page) == f"Introduction\n\n{LAYOUT_PROSE}\n- one\n- two\n\n{LAYOUT_PROSE}"
+RIVERS = ["Elbe", "Oder", "Ems", "Main", "Isar", "Inn", "Lech"]
+BODIES = [f"The {name} is a river.\nIt is long.\nSo they say of {name}." for name in RIVERS]
+FEW = ["Annals of Rivers\nOne.\n1", "Annals of Rivers\nTwo.\n2"]
+DIFFERENT = [f"{name} heads the page\nText.\n{name}" for name in "abcdefg"]
 
 
-def test_words_cut_by_a_hyphen_are_whole_and_numbers_are_not_joined() -> None:
-    assert joined_lines("some infor-\nmation here") == "some information here"
-    assert joined_lines("pages 3-\n4 of it") == "pages 3-4 of it"
-
-
-def test_running_heads_feet_and_page_numbers_go() -> None:
-    names = ["Elbe", "Oder", "Ems", "Main", "Isar", "Inn", "Lech"]
-    bodies = [f"The {name} is a river.\nIt is long.\nSo they say of {name}." for name in names]
-    pages = [
-        f"Annals of Rivers\n{body}\nChapter 2, page {n}\n{n}" for n, body in enumerate(bodies, 1)
-    ]
-    assert without_running_lines(pages) == bodies
-
-
-def test_what_stands_on_few_pages_stays() -> None:
-    pages = ["Annals of Rivers\nOne.\n1", "Annals of Rivers\nTwo.\n2"]
-    assert without_running_lines(pages) == pages
-    different = [f"{name} heads the page\nText.\n{name}" for name in "abcdefg"]
-    assert without_running_lines(different) == different
+@pytest.mark.parametrize(
+    ("pages", "expected"),
+    [
+        (
+            [f"Annals of Rivers\n{b}\nChapter 2, page {n}\n{n}" for n, b in enumerate(BODIES, 1)],
+            BODIES,
+        ),
+        (FEW, FEW),
+        (DIFFERENT, DIFFERENT),
+    ],
+)
+def test_running_heads_feet_and_page_numbers_go(pages: list[str], expected: list[str]) -> None:
+    assert without_running_lines(pages) == expected
 
 
 @given(st.lists(st.text(alphabet="ab-A.1 \n|", max_size=60), max_size=5))
@@ -654,19 +662,11 @@ def write_pdf(path: Path, words: list[str], *, has_space: bool) -> None:
     writer.write(path)
 
 
-def spaces_text_of(path: Path) -> str:
-    return next(iter(read_file(path, Settings().read).documents)).text
-
-
-def test_words_are_parted_where_the_font_has_no_space(tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_space", [False, True])
+def test_words_are_parted_whether_the_font_has_a_space_or_not(
+    tmp_path: Path, has_space: bool
+) -> None:
     words = "the harbour master of Penmarsh keeps the list of moorings".split()
-    write_pdf(tmp_path / "a.pdf", words, has_space=False)
-
-    assert spaces_text_of(tmp_path / "a.pdf") == " ".join(words)
-
-
-def test_a_space_that_is_one_keeps_its_width(tmp_path: Path) -> None:
-    words = "every berth of the pier".split()
-    write_pdf(tmp_path / "a.pdf", words, has_space=True)
-
-    assert spaces_text_of(tmp_path / "a.pdf") == " ".join(words)
+    write_pdf(tmp_path / "a.pdf", words, has_space=has_space)
+    (document,) = read_file(tmp_path / "a.pdf", SETTINGS).documents
+    assert document.text == " ".join(words)

@@ -112,12 +112,8 @@ def _is_meant(pattern: pathspec.Pattern, path: str) -> bool:
     return bool(found) and not (path.endswith("/") and found[0].end() == len(path))
 
 
-@dataclass(frozen=True, slots=True)
-class _Folder:
-    """A folder on the way, with the rules of all folders above it, outermost first."""
-
-    path: str
-    ignores: tuple[_Ignores, ...]
+_Folder = tuple[str, tuple[_Ignores, ...]]
+"""A folder on the way, with the rules of all folders above it, outermost first."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -142,7 +138,10 @@ class _Wanted:
         is_hidden = name.startswith(".") and not (is_folder and _is_maildir(path))
         if name in _NEVER or (is_hidden and not self.settings.hidden):
             return False
-        if _is_no_mail(path, is_folder):
+        # What programs for mail keep beside their mail: of a Maildir its files, all but those in
+        # `cur` and `new`, and its `tmp`, where mail is on its way.
+        beside_mail = (not is_folder or name == "tmp") and _is_maildir(os.path.dirname(path))
+        if beside_mail or (not is_folder and name.endswith(_MAIL_INDEX)):
             return False
         # No socket or pipe; what cannot be looked at counts, so that reading it reports why: a link
         # that leads nowhere, a path that is too long.
@@ -169,18 +168,6 @@ def _is_out_of_reach(path: str) -> bool:
 
 def _is_maildir(folder: str) -> bool:
     return all(os.path.isdir(os.path.join(folder, name)) for name in _MAILDIR)
-
-
-def _is_no_mail(path: str, is_folder: bool) -> bool:
-    """Whether it is what programs for mail keep beside their mail.
-
-    Of a Maildir that is its files, all but those in `cur` and `new`, and its `tmp`, where mail is
-    on its way.
-    """
-    folder, name = os.path.split(path)
-    if not is_folder and name.endswith(_MAIL_INDEX):
-        return True
-    return (not is_folder or name == "tmp") and _is_maildir(folder)
 
 
 def _relative(path: str, folder: str) -> str:
@@ -220,11 +207,13 @@ def _walk(root: Path, wanted: _Wanted) -> list[str]:
     top = os.path.realpath(root)
     found: list[str] = []
     seen: set[str] = set()
-    folders = [_Folder(top, () if wanted.settings.git_ignored else _ignores_above(Path(top)))]
+    folders: list[_Folder] = [
+        (top, () if wanted.settings.git_ignored else _ignores_above(Path(top)))
+    ]
     links: list[_Folder] = []
     while folders or links:
-        folder = folders.pop() if folders else links.pop(0)
-        real = os.path.realpath(folder.path)
+        folder, below = folders.pop() if folders else links.pop(0)
+        real = os.path.realpath(folder)
         if real in seen or wanted.leads_out(real):
             continue
         seen.add(real)
@@ -232,19 +221,18 @@ def _walk(root: Path, wanted: _Wanted) -> list[str]:
             names = list_real(Path(real))
         except OSError:
             names = []
-            found.append(folder.path)
-        below = folder.ignores
+            found.append(folder)
         if not wanted.settings.git_ignored:
-            below += _read_ignores(folder.path, Path(folder.path, ".gitignore"))
-        for path in (os.path.join(folder.path, name) for name in names):
+            below += _read_ignores(folder, Path(folder, ".gitignore"))
+        for path in (os.path.join(folder, name) for name in names):
             if not wanted.takes(path, top, below):
                 continue
             if not os.path.isdir(path):
                 found.append(path)
             elif os.path.islink(path):
-                links.append(_Folder(path, below))
+                links.append((path, below))
             else:
-                folders.append(_Folder(path, below))
+                folders.append((path, below))
     return sorted(found, key=lambda path: path.split(os.sep))
 
 

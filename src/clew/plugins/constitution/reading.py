@@ -327,16 +327,12 @@ def read_markdown(raw: RawFile) -> ReadResult | None:
         node = _element(heading)
         found.add(node)
         if heading.above is not None:
-            _attach(found, heading.above, node)
+            # What it stands under may define or guide others.
+            parent = found.nodes[heading.above]
+            if relation := BETWEEN.get(parent.kind):
+                links = (*parent.links, Link(relation, node.name, 0.95, node.line))
+                found.nodes[heading.above] = replace(parent, links=links)
     return found.result() if headings else None
-
-
-def _attach(found: Found, above: int, node: Node) -> None:
-    """Tie an element to the one that it stands under, where that defines or guides others."""
-    parent = found.nodes[above]
-    if relation := BETWEEN.get(parent.kind):
-        link = Link(relation, node.name, 0.95, node.line)
-        found.nodes[above] = replace(parent, links=(*parent.links, link))
 
 
 def _element(heading: Heading) -> Node:
@@ -602,18 +598,15 @@ def circles(after: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], list[st
                 done.add(way[-1])
                 del place[way.pop()]
             elif at in place:
-                found[way[-1], at] = _shown(way, place[at])
+                shown = way[place[at] :]
+                if len(shown) > _SHOWN:
+                    shown = [*shown[: _SHOWN - 1], "…", shown[-1]]
+                found[way[-1], at] = shown
             elif at not in done:
                 place[at] = len(way)
                 way.append(at)
                 ahead.append(iter(after.get(at, ())))
     return found
-
-
-def _shown(way: Sequence[str], start: int) -> list[str]:
-    if len(way) - start <= _SHOWN:
-        return list(way[start:])
-    return [*way[start : start + _SHOWN - 1], "…", way[-1]]
 
 
 # YAML (and JSON, which is YAML) whose mappings know their lines.
@@ -627,29 +620,21 @@ def read_lined_yaml(raw: RawFile, text: str) -> Any:  # noqa: ANN401 - any YAML 
     """The value of a text, its mappings with their lines; raises `UnreadableError`."""
     import yaml
 
+    class Loader(yaml.SafeLoader):
+        """Loads mappings with the line that they begin in."""
+
+    def mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[Any, Any]:
+        return {**loader.construct_mapping(node, deep=True), LINE: node.start_mark.line + 1}
+
+    Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, mapping)
     try:
-        return yaml.load(text, Loader=_loader())
+        return yaml.load(text, Loader=Loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f" (line {mark.line + 1})" if mark else ""
         raise raw.unreadable(f"malformed YAML{line}: {one_line(str(error.problem))}") from error
     except (yaml.YAMLError, ValueError) as error:
         raise raw.unreadable(f"malformed YAML: {one_line(str(error))}") from error
-
-
-def _loader() -> Any:  # noqa: ANN401 - a class of a library that is loaded when it is needed
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:  # noqa: ANN401
-            mapping: dict[Any, Any] = super().construct_mapping(node, deep=deep)
-            return {**mapping, LINE: node.start_mark.line + 1}
-
-    def mapping(loader: Any, node: Any) -> Any:  # noqa: ANN401
-        return loader.construct_mapping(node, deep=True)
-
-    Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, mapping)
-    return Loader
 
 
 # Headings of Markdown with the lines below each, and the heading that each stands under.
@@ -694,15 +679,13 @@ def field_text(value: object) -> str:
     """The text of a field: of a list of messages each on a line, with who said it."""
     if not isinstance(value, list):
         return str(value).strip()
-    return "\n".join(map(_said, value))
-
-
-def _said(message: object) -> str:
-    if not isinstance(message, dict):
-        return one_line(str(message))
-    author = message.get("role") or message.get("author")
-    words = one_line(str(message.get("text") or message.get("content") or ""))
-    return f"{author}: {words}" if author else words
+    lines = []
+    for one in value:
+        message = one if isinstance(one, dict) else {"text": one}
+        author = message.get("role") or message.get("author")
+        words = one_line(str(message.get("text") or message.get("content") or ""))
+        lines.append(f"{author}: {words}" if author else words)
+    return "\n".join(lines)
 
 
 def number_or_text(text: str) -> Any:  # noqa: ANN401 - a number or a text

@@ -143,7 +143,9 @@ def _read_corpus(file: Path) -> dict[str, Passage]:
             text=_text(file, number, record, "text"),
             metadata=_metadata(file, number, record),
         )
-        _check_piece(file, number, passages[id_])
+        position = passages[id_].metadata.get("position", 0)
+        if _is_piece(passages[id_]) and type(position) not in (int, float):
+            raise _malformed(file, number, position, "a number under metadata 'position'")
     return passages
 
 
@@ -218,12 +220,6 @@ def _metadata(file: Path, number: int, record: dict[str, Any]) -> dict[str, Any]
     if not isinstance(value, dict):
         raise _malformed(file, number, value, "an object under 'metadata'")
     return value
-
-
-def _check_piece(file: Path, number: int, passage: Passage) -> None:
-    position = passage.metadata.get("position", 0)
-    if _is_piece(passage) and (isinstance(position, bool) or not isinstance(position, int | float)):
-        raise _malformed(file, number, position, "a number under metadata 'position'")
 
 
 def _malformed(file: Path, number: int, given: object, expected: str) -> InputError:

@@ -338,7 +338,8 @@ def translated(error: Exception, address: str, settings: Neo4jSettings) -> Store
             f"{place} refuses the user {settings.user!r}; set CLEW_NEO4J__USER and"
             " CLEW_NEO4J__PASSWORD"
         )
-    if isinstance(error, ServiceUnavailable | SessionExpired) or _is_connection(error):
+    late = type(error).__name__ in ("ConnectionAcquisitionTimeoutError", "ReadServiceUnavailable")
+    if late or isinstance(error, ServiceUnavailable | SessionExpired):
         return StoreUnavailableError(
             f"{place} cannot be reached; start the server, or give another address with --store"
             " (setting store)"
@@ -354,11 +355,6 @@ def translated(error: Exception, address: str, settings: Neo4jSettings) -> Store
     if code.endswith("DatabaseNotFound"):
         return StoreError(f"{place} has no database {settings.database!r}; set neo4j.database")
     return StoreError(f"{place} failed ({_shown(error)})")
-
-
-def _is_connection(error: Exception) -> bool:
-    """Whether it stems from a connection that could not be made in time."""
-    return type(error).__name__ in ("ConnectionAcquisitionTimeoutError", "ReadServiceUnavailable")
 
 
 def _shown(error: Exception) -> str:

@@ -87,11 +87,14 @@ def ask_by_cypher(
     notes: list[str] = []
     schema, request = _begun(database, question, embedder, examples, notes)
     while True:
-        written, name = _written(model, request)
+        reply = model.reply(request)
+        written = reply.value
+        if not isinstance(written, WrittenQuery):
+            written = WrittenQuery.model_validate_json(reply.text)
         given = {one.name: one.value for one in written.parameters}
         query, values = with_parameters(written.query.strip().rstrip(";"), given)
         query = with_directions(query, schema)
-        answer = CypherAnswer(question=question, query=query, parameters=values, model=name)
+        answer = CypherAnswer(question=question, query=query, parameters=values, model=reply.model)
         if not query:
             notes.append(written.reason or "the graph's schema has no answer to the question")
             return replace(answer, notes=tuple(notes))
@@ -155,14 +158,6 @@ def _begun(
         schema=WrittenQuery,
         subject=question,
     )
-
-
-def _written(model: LanguageModel, request: Request) -> tuple[WrittenQuery, str]:
-    reply = model.reply(request)
-    value = reply.value
-    if not isinstance(value, WrittenQuery):
-        value = WrittenQuery.model_validate_json(reply.text)
-    return value, reply.model
 
 
 def _is_own(database: Neo4jDatabase) -> bool:
@@ -329,16 +324,15 @@ def nearest_examples(
     """
     if len(examples) <= most:
         return list(examples)
-    vectors = embedder.embed_documents([_without_names(example) for example in examples])
+    nameless = []
+    for example in examples:
+        text = example.question
+        for name, value in example.parameters.items():
+            text = text.replace(str(value), name)
+        nameless.append(text)
+    vectors = embedder.embed_documents(nameless)
     near = vectors @ embedder.embed_query(question)
     return [examples[place] for place in (-near).argsort(kind="stable")[:most]]
-
-
-def _without_names(example: Example) -> str:
-    text = example.question
-    for name, value in example.parameters.items():
-        text = text.replace(str(value), name)
-    return text
 
 
 def shown_example(example: Example) -> str:

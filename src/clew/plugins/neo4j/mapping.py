@@ -74,20 +74,18 @@ def read_names(database: Neo4jDatabase) -> Names:
         labels=frozenset(labels),
         types=frozenset(types),
         properties=frozenset(properties),
-        indexes=tuple(_index(row) for row in database.rows(_INDEXES)),
-    )
-
-
-def _index(row: Row) -> IndexInfo:
-    name, kind, labels, properties, config, online = row
-    return IndexInfo(
-        name=name,
-        kind=kind,
-        labels=tuple(labels),
-        properties=tuple(properties),
-        dimension=config.get("vector.dimensions"),
-        similarity=config.get("vector.similarity_function", "").lower(),
-        online=online,
+        indexes=tuple(
+            IndexInfo(
+                name=name,
+                kind=kind,
+                labels=tuple(held),
+                properties=tuple(of),
+                dimension=config.get("vector.dimensions"),
+                similarity=config.get("vector.similarity_function", "").lower(),
+                online=online,
+            )
+            for name, kind, held, of, config, online in database.rows(_INDEXES)
+        ),
     )
 
 

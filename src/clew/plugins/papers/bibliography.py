@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from html import unescape
@@ -114,18 +113,17 @@ def people(latex: str) -> tuple[str, ...]:
 
     They are taken apart before their LaTeX is decoded: braces and commands keep words together.
     """
-    from bibtexparser.middlewares.names import split_multiple_persons_names
+    from bibtexparser.middlewares.names import (
+        parse_single_name_into_parts,
+        split_multiple_persons_names,
+    )
 
     # bibtexparser 2.1 loses the backslash of a name that begins with one, other than the first.
-    found = map(_person, split_multiple_persons_names(_COMMAND_FIRST.sub(r"\1{}", latex)))
+    found = []
+    for whole in split_multiple_persons_names(_COMMAND_FIRST.sub(r"\1{}", latex)):
+        name = parse_single_name_into_parts(whole, strict=False)
+        found.append(plain(" ".join([*name.first, *name.von, *name.last, *name.jr])))
     return tuple(name for name in found if name and name.casefold() not in _OTHERS)
-
-
-def _person(name: str) -> str:
-    from bibtexparser.middlewares.names import parse_single_name_into_parts
-
-    parts = parse_single_name_into_parts(name, strict=False)
-    return plain(" ".join([*parts.first, *parts.von, *parts.last, *parts.jr]))
 
 
 def turned(name: str) -> str:
@@ -209,8 +207,13 @@ def _parse(text: str) -> tuple[dict[str, _Entry], list[Failed]]:
     )
     from bibtexparser.splitter import Splitter
 
-    with _quiet():
+    logger = logging.getLogger("bibtexparser")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)  # what failed is listed
+    try:
         library = Splitter(text).split()
+    finally:
+        logger.setLevel(level)
     strings = {month: month for month in _MONTHS}
     for string in library.strings:
         strings[string.key.lower()] = _value(string.value, strings)
@@ -236,18 +239,6 @@ def _parse(text: str) -> tuple[dict[str, _Entry], list[Failed]]:
     return entries, failed
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Nothing is logged by the parser: what failed is listed."""
-    logger = logging.getLogger("bibtexparser")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
-
-
 def _reason(block: Block) -> str:
     from bibtexparser.model import DuplicateBlockKeyBlock
 
@@ -260,32 +251,24 @@ def _reason(block: Block) -> str:
 
 
 def _value(value: str, strings: Mapping[str, str]) -> str:
-    """A value without its delimiters, its abbreviations written out and its parts joined (`#`)."""
-    return "".join(_part(part.strip(), strings) for part in _parts(value))
+    """A value without its delimiters, its abbreviations written out and its parts joined.
 
-
-def _part(part: str, strings: Mapping[str, str]) -> str:
-    if len(part) > 1 and part[0] + part[-1] in ("{}", '""'):
-        return part[1:-1]
-    return strings.get(part.lower(), part)
-
-
-def _parts(value: str) -> Iterator[str]:
-    """The parts between the `#` that stand outside of braces and quotation marks."""
-    if "#" not in value:
-        yield value
-        return
+    `#` joins parts where it stands outside of braces and quotation marks.
+    """
+    parts: list[str] = []
     start = depth = 0
     quoted = False
-    for at, mark in enumerate(value):
-        if mark == '"' and depth == 0:
-            quoted = not quoted
-        elif mark in "{}":
-            depth += 1 if mark == "{" else -1
-        elif mark == "#" and depth == 0 and not quoted:
-            yield value[start:at]
+    for at, mark in enumerate(value) if "#" in value else ():
+        quoted ^= mark == '"' and depth == 0
+        depth += {"{": 1, "}": -1}.get(mark, 0)
+        if mark == "#" and depth == 0 and not quoted:
+            parts.append(value[start:at])
             start = at + 1
-    yield value[start:]
+    found = []
+    for part in map(str.strip, (*parts, value[start:])):
+        is_delimited = len(part) > 1 and part[0] + part[-1] in ("{}", '""')
+        found.append(part[1:-1] if is_delimited else strings.get(part.lower(), part))
+    return "".join(found)
 
 
 def _paper(entry: _Entry, fields: Mapping[str, str]) -> Paper:

@@ -76,7 +76,11 @@ _BRACKETS = str.maketrans("[]", "()")
 def paper_document(raw: RawFile, paper: Paper, number: int) -> Document:
     """The paper as a document, its references a passage of their own."""
     text = clean_text("\n".join(_lines(paper)))
-    references = [f"- {line}" for line in map(_reference_line, paper.references[:MOST_REFERENCES])]
+    references = []
+    for one in paper.references[:MOST_REFERENCES]:
+        known_by = f" [{one.identifier.translate(_BRACKETS)}]" if one.identifier else ""
+        title = one_line(one.title)
+        references.append(f"- {title}{known_by}" if title else f"- {one.identifier}")
     pieces = [Piece(start=0, end=len(text), key="record")]
     if references:
         start = len(text) + 2
@@ -127,15 +131,6 @@ def _lines(paper: Paper) -> Iterator[str]:
         yield f"{ABSTRACT}{one_line(paper.abstract)}"
     if not any(known.values()) and not paper.abstract:
         yield one_line(paper.title)
-
-
-def _reference_line(reference: Reference) -> str:
-    title = one_line(reference.title)
-    if not title:
-        return reference.identifier
-    return (
-        f"{title} [{reference.identifier.translate(_BRACKETS)}]" if reference.identifier else title
-    )
 
 
 def paper_of(document: Document) -> tuple[Paper, Places]:
@@ -337,16 +332,13 @@ def linked(papers: Sequence[Paper]) -> Iterator[Paper]:
             known.setdefault(_name_key(name), paper)
     known.pop("", None)
     for paper in papers:
-        yield replace(paper, references=tuple(_known(paper.references, known)))
-
-
-def _known(references: Sequence[Reference], known: dict[str, Paper]) -> Iterator[Reference]:
-    for one in references[:MOST_REFERENCES]:
-        found = known.get(_name_key(one.identifier)) or known.get(_name_key(one.title))
-        if found is None:
-            yield one
-        else:
-            yield replace(one, title=found.title, year=found.year, identifier="")
+        references = []
+        for one in paper.references[:MOST_REFERENCES]:
+            found = known.get(_name_key(one.identifier)) or known.get(_name_key(one.title))
+            if found is not None:
+                one = replace(one, title=found.title, year=found.year, identifier="")
+            references.append(one)
+        yield replace(paper, references=tuple(references))
 
 
 def _name_key(name: str) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from clew.graph.paths import all_paths, neighbourhood
 from clew.graph.snapshot import find_sorted
 from clew.search.answer.blocks import Block, Form, RetrievalResult, after, cite_chunks, statement
-from clew.search.answer.hits import read_relations, stating_sentences
+from clew.search.answer.hits import evidence_of, stating_sentences
 from clew.search.retrieval.channels import Ranking
 from clew.search.session import filtered_entities, filtered_graph, filtered_relations
 from clew.text import entity_key
@@ -132,7 +132,13 @@ def _neighbourhood_block(session: QuerySession, relevance: Mapping[int, float]) 
     ][:SHOWN]
     names = {entity.id: entity.name for entity in entities}
     named = ", ".join(f"{entity.name} ({entity.entity_type})" for entity in entities)
-    lines = [*_relation_lines(session, relations, names)]
+    sentences = stating_sentences(store, relations)
+    lines = [
+        f"- {statement(names[head], one.relation_type, names[tail], sentences[one.id])}"
+        for one in relations
+        for head, tail in ((one.from_entity_id, one.to_entity_id),)
+        if head in names and tail in names
+    ]
     chunks = store.chunks([r.chunk_id for r in relations if r.chunk_id is not None])
     full = "\n".join([f"Entities: {named}", *lines])
     few = ", ".join(entity.name for entity in entities[:NEAREST])
@@ -144,20 +150,6 @@ def _neighbourhood_block(session: QuerySession, relevance: Mapping[int, float]) 
             Form(text=f"Entities: {few}", citations=()),
         ),
     )
-
-
-def _relation_lines(
-    session: QuerySession, relations: Sequence[Relation], names: Mapping[int, str]
-) -> list[str]:
-    sentences = stating_sentences(session.resources.store, relations)
-    lines = []
-    for relation in relations:
-        ends = (relation.from_entity_id, relation.to_entity_id)
-        if all(end in names for end in ends):
-            head, tail = (names[end] for end in ends)
-            said = statement(head, relation.relation_type, tail, sentences[relation.id])
-            lines.append(f"- {said}")
-    return lines
 
 
 # Neighbours of an entity: by relations, and by names in the same sentence.
@@ -433,66 +425,34 @@ def read_paths(
     """
     rows = sorted({row for path in paths for row in path.entities})
     ids = graph.entity_ids[rows].tolist()
-    edges = _Ties(store, graph, sorted({edge for path in paths for edge in path.edges}), ids, as_of)
-    known = store.entity_names(ids)
-    names = {row: known.get(id_, "?") for row, id_ in zip(rows, ids, strict=True)}
+    chunk_of = {edge: int(graph.chunks[edge]) for path in paths for edge in path.edges}
+    records = store.passage_records(sorted({*chunk_of.values()} - {0}), ids, as_of=as_of)
+    stated = {one.id: one for passage in records.passages.values() for one in passage.relations}
+    if not all(chunk_of.values()):  # relations that were added by hand
+        stated |= {one.id: one for one in store.relations(ids, as_of=as_of)}
+    names = {row: records.names.get(id_, "?") for row, id_ in zip(rows, ids, strict=True)}
+
+    def tie(edge: int, head: str, tail: str) -> RelationEvidence:
+        """As it is stated, in its own direction, or as a sentence with both names."""
+        passage = records.passages.get(chunk_of[edge])
+        if relation := stated.get(int(graph.relations[edge])):
+            return evidence_of(relation, records.names, passage)
+        said, at = "", int(graph.sentences[edge])
+        origin = None if passage is None else passage.provenance
+        if passage is not None and 0 <= at < len(passage.sentences):
+            said = passage.sentences[at]
+            origin = passage.provenance.narrowed(*passage.sentence_ranges[at])
+        return RelationEvidence(
+            head=head, relation=TOGETHER, tail=tail, evidence=said, provenance=origin
+        )
+
     return [
         tuple(
-            edges.read(edge, names[one], names[other])
+            tie(edge, names[one], names[other])
             for edge, (one, other) in zip(path.edges, pairwise(path.entities), strict=True)
         )
         for path in paths
     ]
-
-
-class _Ties:
-    """What ties entities, by number of the tie: a relation that is stated, or a shared sentence."""
-
-    def __init__(
-        self,
-        store: Store,
-        graph: EntityGraph,
-        edges: Sequence[int],
-        entity_ids: Sequence[int],
-        as_of: datetime | None,
-    ) -> None:
-        self._chunk = {edge: int(graph.chunks[edge]) for edge in edges}
-        self._sentence = {edge: int(graph.sentences[edge]) for edge in edges}
-        ids = sorted({id_ for id_ in self._chunk.values() if id_})
-        self._texts, self._ranges = store.sentences(ids), store.sentence_ranges(ids)
-        self._origins = store.provenance(ids)
-        wanted = {int(graph.relations[edge]) for edge in edges}
-        relations = store.chunk_relations(ids, as_of=as_of)
-        if not all(self._chunk.values()):  # relations that were added by hand
-            relations += store.relations(entity_ids, as_of=as_of)
-        relations = list({r.id: r for r in relations if r.id in wanted}.values())
-        evidence = read_relations(store, relations)
-        by_id = {r.id: e for r, e in zip(relations, evidence, strict=True)}
-        self._stated = {
-            edge: by_id[int(graph.relations[edge])]
-            for edge in edges
-            if int(graph.relations[edge]) in by_id
-        }
-
-    def read(self, edge: int, head: str, tail: str) -> RelationEvidence:
-        """The tie as it is stated, in its own direction, or as a sentence with both names."""
-        if edge in self._stated:
-            return self._stated[edge]
-        chunk, at = self._chunk[edge], self._sentence[edge]
-        texts, ranges = self._texts.get(chunk, ()), self._ranges.get(chunk, ())
-        origin = self._origins.get(chunk)
-        if not 0 <= at < len(texts) or origin is None:
-            return RelationEvidence(
-                head=head, relation=TOGETHER, tail=tail, evidence="", provenance=origin
-            )
-        start, end = ranges[at]
-        return RelationEvidence(
-            head=head,
-            relation=TOGETHER,
-            tail=tail,
-            evidence=texts[at],
-            provenance=origin.narrowed(start, end),
-        )
 
 
 def _blocks(session: QuerySession, paths: Sequence[Path]) -> list[Block]:

@@ -282,8 +282,8 @@ def asked_sections(session: QuerySession) -> Ids:
             re.IGNORECASE | re.MULTILINE,
         )
         wanted = set(terms(said))
-        words = question_terms(said, session.languages) or [said.lower()]
-        chunks = _holding(session, words)
+        words = terms(said) if name.number else question_terms(said, session.languages)
+        chunks = _holding(session, words or [said.lower()])
         sections = session.sections(list(dict.fromkeys(chunk.section_id for chunk in chunks)))
         headings = {section.id: "".join(section.headings[-1:]) for section in sections}
         for chunk in chunks:

@@ -102,20 +102,17 @@ def rst_document(text: str, source: str) -> Document:
     values = bare_fields(text, top) or marked_fields(text, top)
     if not values and heading:
         values = marked_fields(text, _after_blanks(text, heading.end()))
-    return properties(values).document(source, text, "text/x-rst", title=_rst_title(heading))
+    # A rule of four signs below a longer line is a transition, not an underline.
+    title = heading["title"].rstrip(" \t") if heading else ""
+    if heading is None or len(heading["under"]) < len(title):
+        title = ""
+    title = one_line(title.replace("`", "").replace("*", ""))
+    return properties(values).document(source, text, "text/x-rst", title=title)
 
 
 def _after_blanks(text: str, position: int) -> int:
     blank = _BLANK.match(text, position)
     return blank.end() if blank else position
-
-
-def _rst_title(heading: re.Match[str] | None) -> str:
-    # A rule of four signs below a longer line is a transition, not an underline.
-    title = heading["title"].rstrip(" \t") if heading else ""
-    if heading is None or len(heading["under"]) < len(title):
-        return ""
-    return one_line(title.replace("`", "").replace("*", ""))
 
 
 # Perl's documentation (POD), which becomes Markdown: headings, items and formatting codes.
@@ -147,27 +144,23 @@ def _blocks(text: str) -> Iterator[str]:
     skipped, mark = True, ""
     for block in _BLANK_POD.split(text.strip("\n")):
         command = _COMMAND.match(block)
-        name = command["name"] if command else ""
-        if name in ("begin", "cut"):
-            skipped = True
-        elif command:
-            skipped = False
-            shown = _shown(name, command["level"], _formatted(command["rest"]))
-            mark = shown if shown == _ITEM else ""
-            if shown != mark:
-                yield shown
-        elif not skipped:
-            yield mark + (block if block[:1] in " \t" else _formatted(block))
-            mark = ""
-
-
-def _shown(name: str, level: str, text: str) -> str:
-    if name == "head":
-        return f"{'#' * int(level or 1)} {one_line(text)}"
-    if name == "item":
-        bullet = _BULLET.match(text)
-        return f"{_ITEM}{text[bullet.end() :].strip()}" if bullet else text.strip()
-    return ""
+        if command is None:
+            if not skipped:
+                yield mark + (block if block[:1] in " \t" else _formatted(block))
+                mark = ""
+            continue
+        name, words = command["name"], _formatted(command["rest"]).strip()
+        skipped = name in ("begin", "cut")
+        mark = ""
+        if name == "head":
+            yield f"{'#' * int(command['level'] or 1)} {one_line(words)}"
+        elif name == "item":
+            bullet = _BULLET.match(words)
+            words = words[bullet.end() :].strip() if bullet else words
+            # What is to stand behind a bullet may be the next paragraph.
+            mark = _ITEM if bullet and not words else ""
+            if not mark:
+                yield f"{_ITEM}{words}" if bullet else words
 
 
 def _formatted(text: str) -> str:

@@ -113,18 +113,15 @@ def _document(value: object, source: str, media_type: str, origin: str = "") -> 
         )
     else:
         text = safe[text_name]
-        known = properties(_metadata(safe, text_name))
+        left_out = {text_name, "metadata", *_ID_NAMES}
+        values = {name: value for name, value in safe.items() if name not in left_out}
+        inner = safe.get("metadata")
+        if isinstance(inner, dict):
+            values = {**inner, **values}
+        elif inner is not None:
+            values["metadata"] = inner
+        known = properties(values)
     return replace(known.document(source, text, media_type), origin=origin, sha256=digest)
-
-
-def _metadata(record: Mapping[str, Any], text_name: str) -> dict[str, Any]:
-    """The record's other names, and those of its `metadata` beside them."""
-    left_out = {text_name, "metadata", *_ID_NAMES}
-    values = {name: value for name, value in record.items() if name not in left_out}
-    inner = record.get("metadata")
-    if isinstance(inner, dict):
-        return {**inner, **values}
-    return values if inner is None else {**values, "metadata": inner}
 
 
 def readable_lines(value: object, indent: str = "") -> Iterator[str]:
@@ -220,7 +217,11 @@ def _parse(raw: RawFile) -> tuple[list[str], list[dict[str, str]]]:
     text = decode(raw)
     # The process-wide limit (131,072 characters a cell) is only ever raised: cells may hold texts.
     csv.field_size_limit(max(csv.field_size_limit(), len(text)))
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(raw, text))
+    # The delimiter is the one that divides the header into the most columns.
+    header = [text.lstrip("\n").split("\n", 1)[0]]
+    signs = "\t" if raw.suffix in {".tsv", ".tab"} else _DELIMITERS
+    sign = max(signs, key=lambda sign: len(next(csv.reader(header, delimiter=sign))))
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=sign)
     # The header's names, each made unique and none empty or long: rows repeat them.
     names: list[str] = []
     seen: set[str] = set()
@@ -238,16 +239,6 @@ def _parse(raw: RawFile) -> tuple[list[str], list[dict[str, str]]]:
         if row := {name: value for name, value in named if value}:
             rows.append(row)
     return names, rows
-
-
-def _delimiter(raw: RawFile, text: str) -> str:
-    """The one that divides the header into the most columns."""
-    if raw.suffix in {".tsv", ".tab"}:
-        return "\t"
-    header = [text.lstrip("\n").split("\n", 1)[0]]
-    return max(
-        _DELIMITERS, key=lambda delimiter: len(next(csv.reader(header, delimiter=delimiter)))
-    )
 
 
 def _keys(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> list[str]:
