@@ -1,10 +1,16 @@
-"""Threads that wait for others, such as a language model; whoever is interrupted leaves them."""
+"""Threads that wait for others, such as a language model; whoever is interrupted leaves them.
+
+The pool is imported inside the function: opening a store needs none of it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing.pool import ThreadPool
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from multiprocessing.pool import ThreadPool
 
 
 @contextmanager
@@ -14,6 +20,8 @@ def workers(count: int) -> Iterator[ThreadPool]:
     `ThreadPoolExecutor` waits then, too, and once more at the end of the process: for as long as
     a request may take.
     """
+    from multiprocessing.pool import ThreadPool
+
     pool, waits = ThreadPool(count), True
     try:
         yield pool

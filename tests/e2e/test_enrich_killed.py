@@ -8,15 +8,12 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
 
 import clew
 from clew.ports.graph import Enrichment
@@ -25,6 +22,8 @@ from clew.testing.fakes import HashEmbedder
 from tests.e2e.conftest import Run
 
 DOCUMENTS = 40
+SECONDS = 0.05
+"""That a reply takes."""
 ENDED = {"done": True, "done_reason": "stop", "prompt_eval_count": 900, "eval_count": 30}
 ENRICH = """
 import sys, clew
@@ -35,68 +34,37 @@ with clew.open(sys.argv[1], embedder=HashEmbedder()) as store:
 """
 
 
-class Model(ThreadingHTTPServer):
+class Model(HTTPServer):
     """A server as Ollama's that finds one fact in each passage, and takes its time."""
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(threaded=True)
         self.asked: list[str] = []
-        self.seconds = 0.05
+        self.expect_request("/api/show").respond_with_json({"model_info": {}})
+        self.expect_request("/api/chat").respond_with_handler(self._answer)
 
-
-class Handler(BaseHTTPRequestHandler):
-    server: Model
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        if self.path == "/api/show":
-            self._answer({"model_info": {}})
-            return
-        prompt = asked["messages"][-1]["content"]
-        match = re.search(r"(Ada Morn) (wrote) (letter \d+)", prompt)
-        if match is None:
-            self._answer({"model": "small", "message": {"content": "nonsense"}, **ENDED})
-            return
-        head, relation, tail = match.groups()
-        fact = {"quote": match.group(), "head": head, "relation": relation, "tail": tail}
-        said = {"quote": match.group(), "text": f"{match.group()}."}
-        time.sleep(self.server.seconds)
-        self.server.asked.append(tail)
-        is_summary = "statements" in asked["messages"][0]["content"]
-        found = {"title": "letter", "statements": [said]} if is_summary else {"facts": [fact]}
-        content = json.dumps(found)
-        self._answer({"model": "small", "message": {"content": content}, **ENDED})
-
-    def _answer(self, said: dict[str, Any]) -> None:
-        data = f"{json.dumps(said)}\n".encode()
-        with suppress(BrokenPipeError):  # whoever asked was killed
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-    def log_message(self, *_: object) -> None:
-        """Says nothing."""
-
-
-@contextmanager
-def served() -> Iterator[Model]:
-    model = Model()
-    thread = threading.Thread(target=model.serve_forever)
-    thread.start()
-    try:
-        yield model
-    finally:
-        model.shutdown()
-        thread.join()
-        model.server_close()
+    def _answer(self, request: Request) -> Response:
+        messages = request.get_json()["messages"]
+        match = re.search(r"(Ada Morn) (wrote) (letter \d+)", messages[-1]["content"])
+        content = "nonsense"
+        if match is not None:
+            head, relation, tail = match.groups()
+            fact = {"quote": match.group(), "head": head, "relation": relation, "tail": tail}
+            said = {"quote": match.group(), "text": f"{match.group()}."}
+            is_summary = "statements" in messages[0]["content"]
+            found = {"title": "letter", "statements": [said]} if is_summary else {"facts": [fact]}
+            content = json.dumps(found)
+            time.sleep(SECONDS)
+            self.asked.append(tail)
+        return Response(
+            f"{json.dumps({'model': 'small', 'message': {'content': content}, **ENDED})}\n"
+        )
 
 
 def _environment(model: Model) -> dict[str, str]:
     settings = {
         "PROVIDER": "ollama",
-        "BASE_URL": f"http://127.0.0.1:{model.server_port}",
+        "BASE_URL": model.url_for(""),
         "MODEL": "small",
         "CONCURRENCY": "2",
     }
@@ -120,7 +88,7 @@ def test_who_sees_failures_is_told_what_to_do(
     for name, text in (("good", "Ada Morn wrote letter 7."), ("bad", "Nobody wrote to Vell.")):
         (letters / f"{name}.txt").write_text(text, "utf-8")
     at = ("--store", str(tmp_path / "store"))
-    with served() as model:
+    with Model() as model:
         for name, value in _environment(model).items():
             monkeypatch.setenv(name, value)
         assert in_process("index", str(letters), *at).returncode == 0
@@ -165,7 +133,7 @@ def test_killed_taken_back_then_completed(tmp_path: Path, kind: Enrichment) -> N
             first = f"Ada Morn wrote letter {number} to Tobias Fenn in the mill of Vell one night."
             rest = "Nobody knows why she did so, and it rained on all the days that came after it."
             store.add(f"{first}\n\n{rest if kind == 'documents' else ''}", source=f"{number}")
-    with served() as model:
+    with Model() as model:
         process = _start(tmp_path, model, kind)
         with opened(tmp_path) as store:
             while not added(store):
@@ -173,7 +141,7 @@ def test_killed_taken_back_then_completed(tmp_path: Path, kind: Enrichment) -> N
                 time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=10)
-        time.sleep(3 * model.seconds)
+        time.sleep(3 * SECONDS)
         with opened(tmp_path) as store:
             kept = store.maintenance.language_model()["requests"]
             assert added(store) == store.enriching.undo(kind) > 0

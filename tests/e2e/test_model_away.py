@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 import socket
@@ -12,13 +13,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from subprocess import PIPE
 from typing import Any
 
 import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
 
 from clew.plugins.llm.ollama import check_reachable
 from tests.e2e.conftest import Library, Run
@@ -172,99 +173,57 @@ def test_a_name_that_nobody_can_look_up_is_waited_for_no_longer(
 STATEMENT = {"quotes": [{"passage": 1, "words": "Mara Lind"}], "statement": "Mara Lind lives."}
 
 
-@dataclass
-class Fake:
-    """What a server of Ollama's interface is to do, and what it was asked."""
+class Fake(HTTPServer):
+    """A server of Ollama's interface, and what it was asked."""
 
-    port: int
-    hangs: bool = False
-    """Whether it takes requests and says nothing."""
-    length: int = 131_072
-    """Of the longest context."""
-    load_seconds: float = 0.0
-    load_status: int = 200
-    """What a request to load alone is answered."""
-    asked: list[dict[str, Any]] = field(default_factory=list)
-    loads: list[tuple[str, int]] = field(default_factory=list)
-    """Models with the length of their context, each time that one was loaded."""
-    ended: threading.Event = field(default_factory=threading.Event)
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    def __init__(self) -> None:
+        super().__init__("127.0.0.1", threaded=True)
+        self.hangs = False
+        """Whether it takes requests and says nothing."""
+        self.load_status = 200
+        """What a request to load alone is answered."""
+        self.asked: list[dict[str, Any]] = []
+        self.loads: list[tuple[str, int]] = []
+        """Models with the length of their context, each time that one was loaded."""
+        self.ended, self._lock = threading.Event(), threading.Lock()
+        self.expect_request(re.compile("")).respond_with_handler(self._answer)
 
-    def load(self, model: str, length: int) -> None:
-        """Load a model, unless it is loaded with that length."""
-        with self.lock:
-            if self.loads[-1:] != [(model, length)]:
-                self.ended.wait(self.load_seconds)
-                self.loads.append((model, length))
-
-    def reply(self, body: dict[str, Any]) -> str:
-        """What the model says: to a schema something of it."""
-        if "slowly" in str(body["messages"]):
-            self.ended.wait(20)
-        wanted = body.get("format", {}).get("properties", {})
-        if "statements" in wanted:
-            return json.dumps({"statements": [STATEMENT]})
-        known = {"questions": [], "facts": [], "enough": True, "question": ""}
-        return json.dumps({name: known.get(name) for name in wanted}) if wanted else "In Tarnholm."
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: _LoadedServer
-
-    def do_POST(self) -> None:
-        fake = self.server.fake
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        if fake.hangs:
-            fake.asked.append(body)
-            fake.ended.wait(60)
-        elif self.path == "/api/show":
-            self._say(200, {"model_info": {"x.context_length": fake.length}})
-        else:
-            self._answer(fake, body)
-
-    def _answer(self, fake: Fake, body: dict[str, Any]) -> None:
-        fake.asked.append(body)
-        if not body["messages"] and fake.load_status != 200:
-            self._say(fake.load_status, {"error": "out of memory"})
-            return
-        fake.load(body["model"], body["options"]["num_ctx"])
-        text = fake.reply(body) if body["messages"] else ""
-        end = {"done": True, "done_reason": "stop" if text else "load"}
+    def _answer(self, request: Request) -> Response:
+        if request.path == "/api/show" and not self.hangs:
+            return Response('{"model_info": {"x.context_length": 131072}}')
+        body = request.get_json()
+        self.asked.append(body)
+        if self.hangs:
+            self.ended.wait(60)
+            return Response(status=500)
+        if not body["messages"] and self.load_status != 200:
+            return Response('{"error": "out of memory"}', self.load_status)
+        loaded = body["model"], body["options"]["num_ctx"]
+        with self._lock:
+            self.loads += [loaded] if self.loads[-1:] != [loaded] else []
         # Counted generously: what was sent is never more.
-        counts = {"prompt_eval_count": body["options"]["num_ctx"] - 1, "eval_count": 5}
-        self._say(200, {"model": "small", "message": {"content": text}, **end, **counts})
-
-    def _say(self, status: int, event: object) -> None:
-        said = f"{json.dumps(event)}\n".encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(said)))
-        self.end_headers()
-        self.wfile.write(said)
-
-    def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        counts = {"prompt_eval_count": loaded[1] - 1, "eval_count": 5}
+        said = {"model": "small", "message": {"content": _said(body)}, "done": True, **counts}
+        return Response(f"{json.dumps({**said, 'done_reason': 'stop'})}\n")
 
 
-class _LoadedServer(ThreadingHTTPServer):
-    daemon_threads = True
-    fake: Fake
+def _said(body: dict[str, Any]) -> str:
+    """What the model says: to a schema something of it."""
+    wanted = body.get("format", {}).get("properties", {})
+    if not body["messages"] or not wanted:
+        return "In Tarnholm." if body["messages"] else ""
+    known = {"questions": [], "facts": [], "enough": True, "question": ""}
+    found = {name: known.get(name) for name in wanted}
+    return json.dumps({"statements": [STATEMENT]} if "statements" in wanted else found)
 
 
 @pytest.fixture
 def ollama(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
     """A server that the settings name."""
-    server = _LoadedServer(("127.0.0.1", 0), _Handler)
-    server.fake = Fake(server.server_port)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    _use(monkeypatch, "ollama", server.server_port, ROUTING="false", ENTITIES="false")
-    try:
-        yield server.fake
-    finally:
-        server.fake.ended.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with Fake() as fake:
+        _use(monkeypatch, "ollama", fake.port, ROUTING="false", ENTITIES="false")
+        yield fake
+        fake.ended.set()
 
 
 @pytest.mark.parametrize("provider", ["ollama", "openai-compatible"])
