@@ -148,10 +148,10 @@ def test_a_filter_joins_conditions_and_names_what_is_near_an_unknown_field(
     in_process: Run, indexed: Library
 ) -> None:
     store = ("--store", indexed.store, "--json")
-    everything = json.loads(in_process("documents", *store).stdout)
+    everything = json.loads(in_process("documents", *store).stdout)["documents"]
 
     def titles(command: str, where: str) -> list[str]:
-        found = json.loads(in_process(command, "--where", where, *store).stdout)
+        found = json.loads(in_process(command, "--where", where, *store).stdout)["documents"]
         return sorted(document["title"] for document in found)
 
     ada = titles("documents", "author = Ada Quill")
@@ -162,8 +162,9 @@ def test_a_filter_joins_conditions_and_names_what_is_near_an_unknown_field(
     assert titles("documents", data) == titles("documents", "author in ('Ada Quill')") == ada
 
     unknown = in_process("documents", "--where", "autor = Ada Quill", *store)
-    assert (unknown.returncode, json.loads(unknown.stdout)) == (0, [])
-    assert "no document has the field 'autor'; did you mean 'author'?" in unknown.stderr
+    told = json.loads(unknown.stdout)
+    assert (unknown.returncode, told["documents"]) == (0, [])
+    assert "no document has the field 'autor'; did you mean 'author'?" in told["notes"][0]
 
 
 def test_search_asks_namespaces_together(in_process: Run, tmp_path: Path) -> None:
@@ -205,9 +206,8 @@ def test_option_goes_before_environment(
     from_option = in_process("documents", "--json", "--store", tmp_path / "other")
     namespace = in_process("--namespace", "work", "--store", tmp_path, "documents", "--json")
 
-    assert len(json.loads(from_environment.stdout)) == 4
-    assert json.loads(from_option.stdout) == []
-    assert json.loads(namespace.stdout) == []
+    counts = [json.loads(d.stdout)["total"] for d in (from_environment, from_option, namespace)]
+    assert counts == [4, 0, 0]
     assert {path.name for path in tmp_path.iterdir()} == {"other", "work"}
 
 
@@ -273,7 +273,7 @@ def test_delete_by_name(in_process: Run, library: Library) -> None:
     assert f"no single document 'mill.md'; did you mean {names[0]!r}?" in shorter.stderr
     assert (done.returncode, done.stdout) == (0, "2 deleted\n")
     left = json.loads(in_process("documents", "--store", library.store, "--json").stdout)
-    assert [document["title"] for document in left] == ["The Lorne", "東京"]
+    assert [document["title"] for document in left["documents"]] == ["The Lorne", "東京"]
 
 
 def test_deleting_many_by_condition_wants_a_yes(in_process: Run, library: Library) -> None:
@@ -313,17 +313,13 @@ def test_entities_are_merged_split_and_renamed(in_process: Run, library: Library
 
     merged = json.loads(in_process("entity", "merge", "Jonas Reed", "Tarn Abbey", *store).stdout)
     split = json.loads(in_process("entity", "split", "Tarn Abbey", "Jonas Reed", *store).stdout)
-    renaming = in_process("entity", "rename", "Jonas Reed", "Jonas Reed Esq", *store)
+    renaming = in_process("entity", "edit", "Jonas Reed", "--name", "Jonas Reed Esq", *store)
     shown = json.loads(in_process("entity", "show", "Jonas Reed", *store).stdout)
 
     assert merged["name"] == "Tarn Abbey"
     assert split["name"] == "Jonas Reed"
-    assert json.loads(renaming.stdout) == {
-        "success": True,
-        "entity_id": shown["entity"]["id"],
-        "name": shown["entity"]["name"],
-        "before": "Jonas Reed",
-    }
+    told = json.loads(renaming.stdout)
+    assert (told["entity_id"], told["name"]) == (shown["entity"]["id"], shown["entity"]["name"])
     assert {alias["name"] for alias in shown["aliases"]} == {"Jonas Reed", "Jonas Reed Esq"}
 
 
@@ -344,21 +340,6 @@ def test_a_retracted_relation_is_gone(in_process: Run, library: Library) -> None
     assert (again.returncode, again.stdout) == (2, "")
     assert len(shown["relations"]) == len(held) - 1
     assert "part_of" not in {r["relation"] for r in shown["relations"]}
-
-
-def test_entities_are_listed_by_name_and_by_type(in_process: Run, indexed: Library) -> None:
-    store = ("--store", indexed.store)
-
-    def found(tool: str, name: str, **given: object) -> list[dict[str, Any]]:
-        done = in_process("call", tool, json.dumps(given), *store)
-        return list(json.loads(done.stdout)[name])
-
-    every = found("entity_importance", "entities", limit=100)
-    kind = every[0]["entity_type"]
-    of_kind = found("search_entities", "results", query="Tarn Abbey", node_types=[kind])
-
-    assert {"Tarn Abbey", "Lorne Estate"} <= {entity["name"] for entity in every}
-    assert {entity["entity_type"] for entity in of_kind} == {kind}
 
 
 # --- upkeep
@@ -750,12 +731,10 @@ def test_subgraph_as_text_json_and_graphml(
         text.stdout.splitlines()
     )
     assert json.loads(same.stdout) == found
-    assert found.keys() == {"query", "graph", "notes"}
-    graph = found["graph"]
+    graph = found
     names = {node["id"]: node["name"] for node in graph["nodes"]}
     assert {"Pia Sand", "Sole Trust"} <= set(names.values())
-    assert (graph["node_count"], len(names)) == (len(graph["nodes"]), len(graph["nodes"]))
-    assert graph["edge_count"] == len(graph["edges"]) >= len(names) - 1
+    assert len(graph["edges"]) >= len(names) - 1
     assert filed.stdout == ""
     assert re.fullmatch(r"[\d,]+ bytes written to sub.graphml\n", filed.stderr)
     drawn = ElementTree.parse(tmp_path / "sub.graphml")
@@ -817,7 +796,7 @@ def test_entity_show_tells_validity_salience_and_tier(in_process: Run, workshop:
 # --- `clew ask` and `clew chat` at the command line, without a model.
 
 
-@pytest.mark.parametrize("mode", ["one-shot", "stepwise", "global"])
+@pytest.mark.parametrize("mode", ["one_shot", "stepwise", "global"])
 def test_every_mode_answers_with_sources(in_process: Run, workshop: Library, mode: str) -> None:
     shown = in_process("ask", WHERE, "--mode", mode, "--store", workshop.store)
     found = json.loads(

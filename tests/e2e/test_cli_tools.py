@@ -16,7 +16,7 @@ from clew.errors import InputError
 from clew.indexing.reading.files import permitted_path
 from clew.settings import load_settings
 from clew.tools.spec import FORMATS, Format, definitions
-from clew.tools.toolbox import TOOLS
+from clew.tools.toolbox import OPERATIONS
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Library, Run
@@ -43,7 +43,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_definitions_are_printed(in_process: Run, format: Format) -> None:
     done = in_process("tools", "--format", format)
 
-    core = [tool for tool in TOOLS if "core" in tool.profiles]
+    core = [tool for tool in OPERATIONS if "core" in tool.profiles]
     assert done.returncode == 0
     assert json.loads(done.stdout) == definitions(core, format)
 

@@ -114,7 +114,7 @@ def test_a_file_that_moved_is_told_until_the_old_document_is_dropped(
     done = in_process("index", notes)
     assert "lovelace.txt was notes/ada.txt, which is gone; --prune drops that" in done.stderr
     assert "which is gone" not in in_process("index", notes, "--prune").stderr
-    documents = json.loads(in_process("documents", "--json").stdout)
+    documents = json.loads(in_process("documents", "--json").stdout)["documents"]
     assert sorted(Path(d["source"]).name for d in documents) == [
         "bell.txt",
         "clock.txt",

@@ -31,7 +31,7 @@ from clew.stores.sqlite.store import open_for_copying
 from clew.testing.fakes import HashEmbedder
 from clew.text import entity_key
 from clew.tools.spec import FULL, Parameter, Tool
-from clew.tools.toolbox import TOOLS, Toolbox, audit_to
+from clew.tools.toolbox import OPERATIONS, Toolbox, audit_to
 from clew.types import Document, NewEntity
 from clew.types.values import file_source, record_source, source_path
 from clew.wiring import make_audit
@@ -59,7 +59,7 @@ def engine(tmp_path: Path) -> Iterator[clew.Clew]:
 
 @pytest.fixture
 def toolbox(engine: clew.Clew) -> Toolbox:
-    return Toolbox(engine, TOOLS, profile=None, services={"jobs": make_runner(engine)})
+    return Toolbox(engine, OPERATIONS, profile=None, services={"jobs": make_runner(engine)})
 
 
 def held(engine: clew.Clew) -> set[str]:
@@ -424,8 +424,8 @@ def test_the_log_says_what_was_done_what_was_refused_and_what_failed(engine: cle
     log = make_audit(engine.state.journal)
     box = Toolbox(
         engine,
-        (*TOOLS, broken),
-        profile="full",
+        (*OPERATIONS, broken),
+        profile=None,
         services={"jobs": make_runner(engine)},
         audit=audit_to(log),
     )
@@ -469,7 +469,7 @@ def example(parameter: Parameter) -> object:
     return min(value, most) if isinstance(value, int) and most is not None else value
 
 
-DESTROYING = [tool for tool in TOOLS if tool.destructive]
+DESTROYING = [tool for tool in OPERATIONS if tool.destructive]
 
 
 def fill_memory(engine: clew.Clew) -> dict[str, Any]:
@@ -501,8 +501,8 @@ def test_what_finds_nothing_is_not_logged_as_done(engine: clew.Clew, tool: Tool)
     log = make_audit(engine.state.journal)
     box = Toolbox(
         engine,
-        TOOLS,
-        profile="full",
+        OPERATIONS,
+        profile=None,
         services={"jobs": make_runner(engine)},
         audit=audit_to(log),
     )
@@ -863,7 +863,7 @@ def test_the_tools_prune_and_restore(entities_engine: clew.Clew) -> None:
     done = {"below": 0.4, "entities": True, "dry_run": False, "confirm": True}
     entities_engine.tools.call("prune_graph", done)
     assert "Quuxitis" not in entities_names(entities_engine)
-    restored = entities_engine.tools.call("restore_pruned_names", {"names": ["Quuxitis"]}).content
+    restored = entities_engine.tools.call("restore_pruned", {"names": ["Quuxitis"]}).content
     assert restored["restored"] == 1
 
 

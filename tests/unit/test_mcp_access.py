@@ -33,8 +33,8 @@ from clew.mcp.engines import Engines
 from clew.mcp.http.callers import RateLimit
 from clew.mcp.http.serve import http_config, http_server, origin_check
 from clew.settings import ServeSettings, Settings, load_settings
-from clew.tools.toolbox import TOOLS as INFERENCE_TOOLS
-from clew.tools.toolbox import TOOLS as REGISTRY
+from clew.tools.toolbox import OPERATIONS as INFERENCE_TOOLS
+from clew.tools.toolbox import OPERATIONS as REGISTRY
 from clew.types import document_id
 from tests.unit.mcp_tools import TOOLS, engine_in, settings_for
 

@@ -19,7 +19,7 @@ from clew.jobs.runner import JobRunner, make_runner
 from clew.testing.fakes import HashEmbedder
 from clew.tools.budget import fitting_length, tokens_of, truncate
 from clew.tools.spec import Caller
-from clew.tools.toolbox import TOOLS, Toolbox, audit_to, subjects
+from clew.tools.toolbox import OPERATIONS, Toolbox, audit_to, subjects
 from clew.wiring import make_audit
 
 MILL = "Jonas Reed built the mill at Harrow Ford. Jonas Reed learned his trade in Tarn Abbey."
@@ -48,8 +48,8 @@ class Desk:
         self.audit = make_audit(self.engine.state.journal)
         self.toolbox = Toolbox(
             self.engine,
-            TOOLS,
-            profile="full",
+            OPERATIONS,
+            profile=None,
             services={"jobs": self.runner},
             audit=audit_to(self.audit),
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from clew.search.options import read_last
 from clew.tools.documents import jobs_of, status_of
 from clew.tools.spec import Call, Limits, Result, Tool, between, operation, shape
-from clew.tools.toolbox import TOOLS
+from clew.tools.toolbox import OPERATIONS, further_tools
 from clew.web.graph_view import MOST, SHOWN, Wanted, view
 
 if TYPE_CHECKING:
@@ -89,8 +89,8 @@ def list_jobs(
 
 
 PREFIX = "/api/v1"
-EXPLORER_TOOLS: tuple[Tool, ...] = (*TOOLS, view_graph, list_jobs)
-"""Those of assistants, and those that pages need beside."""
+EXPLORER_TOOLS: tuple[Tool, ...] = (*OPERATIONS, *further_tools(), view_graph, list_jobs)
+"""Those of the core and of plugins, and those that pages need beside."""
 TOOL_NAMES: Mapping[str, Tool] = {tool.name: tool for tool in EXPLORER_TOOLS}
 
 

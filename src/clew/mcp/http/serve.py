@@ -24,7 +24,7 @@ from clew.errors import SettingsError
 from clew.mcp.engines import Engines
 from clew.mcp.server import create_server
 from clew.settings import SETTINGS_FILE
-from clew.tools.toolbox import TOOLS
+from clew.tools.toolbox import OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +50,7 @@ GOODBYE_SECONDS = 5
 def serve_stdio(settings: Settings) -> None:
     """Serve one client on standard input and output until it goes away or a signal comes."""
     _log_to_stderr()
-    engines = Engines(settings, TOOLS)
+    engines = Engines(settings, OPERATIONS)
     try:
         anyio.run(_serve_stdio, create_server(engines, settings), engines)
     finally:
@@ -97,7 +97,7 @@ def serve_http(
     import uvicorn
 
     _log_to_stderr()
-    engines = Engines(served_settings(settings), TOOLS)
+    engines = Engines(served_settings(settings), OPERATIONS)
     server = http_server(engines, insecure=insecure, file=file)
     config = http_config(server, settings.serve, extend)
     host = settings.serve.host

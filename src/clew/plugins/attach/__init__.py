@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from clew.hookspecs import hookimpl
 
@@ -11,3 +11,9 @@ from clew.hookspecs import hookimpl
 def commands() -> Mapping[str, str]:
     """See `Hooks`."""
     return {name: f"clew.cli.commands.attach:{name}" for name in ("schema", "attach", "cypher")}
+
+
+@hookimpl
+def tools() -> Sequence[str]:
+    """See `Hooks`."""
+    return ["clew.plugins.attach.tools:ask_by_cypher"]

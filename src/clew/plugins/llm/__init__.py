@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from clew.hookspecs import hookimpl
 
@@ -15,3 +15,9 @@ def language_models() -> Mapping[str, str]:
         "ollama": "clew.models.llm.ollama:Ollama",
         **dict.fromkeys(hosted, "clew.models.llm.hosted:Hosted"),
     }
+
+
+@hookimpl
+def tools() -> Sequence[str]:
+    """See `Hooks`."""
+    return [f"clew.plugins.llm.extraction:{name}" for name in ("extraction_next", "graph_upsert")]

@@ -39,8 +39,7 @@ ENDS = ("entity_id", "new_entity_id", "source_id", "target_id", "other_id")
 _SAID: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "merge_entities": lambda u: f"Merged: {', '.join(u['names'])} named another entity before.",
     "split_entity": lambda u: f"Split: {', '.join(u['names'])} became an entity of its own.",
-    "rename_entity": lambda u: f"Renamed: it was “{u['before']}”.",
-    "retype_entity": lambda u: f"Retyped: it was “{u['before']}”.",
+    "edit_entity": lambda u: f"It was “{u['was']['name']}”, of type {u['was']['entity_type']}.",
     "refuse_merge": lambda u: f"Kept apart: {' / '.join(u['names'])}.",
     "delete_relation": lambda u: f"The relation “{u.get('relation_type', '')}” was taken back.",
     "add_entity_relationship": lambda u: f"The relation “{u['relation_type']}” stated by hand.",
@@ -74,13 +73,6 @@ def changes(page: PageRequest, entity: int | None = None) -> list[Change]:
     ]
 
 
-def last(page: PageRequest, tool: str) -> int | None:
-    """The entry of what the caller has just done with a tool."""
-    name = page.scope.caller.name
-    entries = page.engine.maintenance.audit(limit=20)
-    return next((e.id for e in entries if (e.tool, e.caller) == (tool, name)), None)
-
-
 def undo(page: PageRequest) -> Response:
     """Take a change back, then show what it was about."""
     number = page.id("change")
@@ -111,10 +103,9 @@ PAIRS = 50
 
 def merge(page: PageRequest) -> Response:
     """Make the entity of the address one with another; from then on that one is shown."""
-    source = page.id("entity")
-    target = page.engine.entities.named(page.sent("target"))
-    page.call("merge_entities", source_id=source, target_id=target.id)
-    return _back(page, target.id, "merge_entities")
+    target = page.engine.entities.named(page.sent("target")).id
+    page.call("merge_entities", source_id=page.id("entity"), target_id=target)
+    return _back(page, target, "merge_entities")
 
 
 def split(page: PageRequest) -> Response:
@@ -126,18 +117,12 @@ def split(page: PageRequest) -> Response:
     return _back(page, done["new_entity_id"], "split_entity")
 
 
-def rename(page: PageRequest) -> Response:
-    """Show it under another name."""
+def edit(page: PageRequest) -> Response:
+    """Show it under another name, or say what it is."""
     entity = page.id("entity")
-    page.call("rename_entity", entity_id=entity, name=page.sent("name"))
-    return _back(page, entity, "rename_entity")
-
-
-def retype(page: PageRequest) -> Response:
-    """Say what it is."""
-    entity = page.id("entity")
-    page.call("retype_entity", entity_id=entity, entity_type=page.sent("entity_type"))
-    return _back(page, entity, "retype_entity")
+    given = {name: page.sent(name) for name in ("name", "entity_type") if page.sent(name)}
+    page.call("edit_entity", entity_id=entity, **given)
+    return _back(page, entity, "edit_entity")
 
 
 def delete_relation(page: PageRequest) -> Response:
@@ -182,7 +167,10 @@ def _entity(page: PageRequest) -> int:
 
 def _back(page: PageRequest, entity: int, tool: str) -> Response:
     """To the entity's page, which says what was done and offers to undo it."""
-    return RedirectResponse(page.url(f"entities/{entity}", change=last(page, tool)), 303)
+    entries = page.engine.maintenance.audit(limit=20)
+    made = (tool, page.scope.caller.name)
+    change = next((entry.id for entry in entries if (entry.tool, entry.caller) == made), None)
+    return RedirectResponse(page.url(f"entities/{entity}", change=change), 303)
 
 
 # Documents in and out: files dropped, documents deleted, jobs watched.
