@@ -129,18 +129,6 @@ def test_a_name_that_two_documents_have_is_neither(
     assert held(engine) == {"a.md"}
 
 
-def test_documents_of_the_issue(engine: clew.Clew) -> None:
-    fill(engine, ["1", "2", "12", "notes/ab.md"])
-
-    with pytest.raises(InputError, match=r"names is '12'; expected a list, such as \['12'\]"):
-        engine.delete("12")
-    with pytest.raises(NotFoundError, match=r"did you mean 'notes/ab\.md'\?"):
-        engine.delete(["b.md"])
-    assert engine.delete(["12"]) == 1
-
-    assert held(engine) == {"1", "2", "notes/ab.md"}
-
-
 # --- the command line
 
 
@@ -221,18 +209,6 @@ def test_of_entities_exactly_the_one_named_goes(
     left = sorted(name for name in wanted if name != gone)
     cards = (d.title for d in engine.documents.list() if d.source.startswith("entity:"))
     assert sorted(cards) == left
-
-
-def test_entities_of_the_issue(engine: clew.Clew, toolbox: Toolbox) -> None:
-    memory = engine.entities.memory
-    memory.add_entities([NewEntity(name=name) for name in ("Q", "R", "C", "Ada Morn")])
-
-    with pytest.raises(InputError, match="names is 'QR'"):
-        memory.delete_entities("QR")
-    told = toolbox.call("delete_entities", {"entityNames": ["C#", "ada morn"]}).content["message"]
-
-    assert told == "Deleted 0 of 2 entities. Not found: C#, ada morn. Did you mean C, Ada Morn?"
-    assert set(memory.find(["Q", "R", "C", "Ada Morn"])) == {"Q", "R", "C", "Ada Morn"}
 
 
 @pytest.mark.parametrize(
@@ -578,16 +554,6 @@ def test_files_are_pruned_by_the_bytes_of_their_names(
         assert files_sources(files_engine) == {
             file_source(Path(os.fsdecode(file))) for file in files if file not in gone
         }
-
-
-def test_the_name_of_the_issue_stays(files_engine: clew.Clew, tmp_path: Path, quick: None) -> None:
-    file = os.path.join(os.fsencode(tmp_path / "notes"), b"r\xe9sum\xe9.md")
-    (tmp_path / "notes").mkdir()
-    with open(file, "w") as written:
-        written.write("Ada Morn repairs clocks.")
-    for expected in ((1, 0), (0, 0), (0, 0)):
-        report = files_engine.index([tmp_path / "notes"], prune=True)
-        assert (report.added, report.pruned) == expected
 
 
 @pytest.mark.parametrize("kind", ["missing", "empty", "empty folders", "one file"])

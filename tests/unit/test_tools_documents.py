@@ -230,19 +230,6 @@ def test_what_cannot_be_taken_in_is_refused_at_once(
     assert desk.call("list_documents")["total"] == 0
 
 
-def test_links_that_lead_out_of_the_roots_are_not_followed(
-    desk: Desk, folder: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    outside = tmp_path_factory.mktemp("outside")
-    (outside / "secret.md").write_text("The secret of Harrow Ford.")
-    (folder / "link.md").symlink_to(outside / "secret.md")
-    (folder / "more").symlink_to(outside)
-    assert "outside the folders" in desk.refused("ingest_document", path="notes/link.md")
-    status = desk.finished(desk.call("ingest_document", path="notes")["job_id"])
-    assert (status["errors"], status["completed"], status["total"]) == ([], 4, 4)
-    assert desk.call("list_documents")["total"] == 4
-
-
 def test_a_text_that_cannot_be_stored_is_a_failure(desk: Desk) -> None:
     (desk.root / "other").mkdir()
     desk.engine.store.bind_embedder("another-model", 3)

@@ -192,8 +192,6 @@ def http_config(
     """How the web application is run: the limits of connections, and who is believed."""
     import uvicorn
 
-    pass
-
     if server.access is None:
         # Nobody is asked for a token: whoever reaches the address could say that it is a proxy.
         serve = serve.model_copy(update={"trusted_proxies": ()})
