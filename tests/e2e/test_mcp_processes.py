@@ -20,7 +20,7 @@ import clew
 from clew.testing.fakes import HashEmbedder
 
 pytestmark = pytest.mark.anyio
-COUNT = 250
+COUNT = 100
 """Entities of one client, and relations."""
 HUB = "Harbour"
 """What every entity is tied to; each client makes it, again and again."""

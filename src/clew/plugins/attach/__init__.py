@@ -10,7 +10,7 @@ from clew.hookspecs import hookimpl
 @hookimpl
 def commands() -> Mapping[str, str]:
     """See `Hooks`."""
-    return {name: f"clew.cli.commands.attach:{name}" for name in ("schema", "attach", "cypher")}
+    return {name: f"clew.plugins.attach.commands:{name}" for name in ("schema", "attach", "cypher")}
 
 
 @hookimpl

@@ -10,4 +10,4 @@ from clew.hookspecs import hookimpl
 @hookimpl
 def commands() -> Mapping[str, str]:
     """See `Hooks`."""
-    return {"eval": "clew.cli.commands.inspect:evaluate"}
+    return {"eval": "clew.plugins.evaluation.command:evaluate"}
