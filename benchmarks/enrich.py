@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import clew
-from clew.evaluation.beir import BeirDataset, load_beir
-from clew.evaluation.run import measure_strategy
 from clew.library import Clew
+from clew.plugins.evaluation.beir import BeirDataset, load_beir
+from clew.plugins.evaluation.run import measure_strategy
 from clew.testing.recorded import RecordedExtraction, RecordedLanguageModel, quotation_of
 
 TRIPLES = "llm_triples.jsonl"

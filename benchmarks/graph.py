@@ -20,7 +20,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from benchmarks.speed import timed
-from clew.graph.entity_graph import EdgeParts, EntityGraph, merge_parts
+from clew.graph.entity_graph import EntityGraph, edge_parts, merge_parts
 from clew.graph.partition import leiden, partition, weighted
 from clew.graph.paths import all_paths, neighbourhood, shortest_path, strongest_path
 from clew.graph.subgraph import steiner_tree
@@ -79,7 +79,7 @@ def make_graph(entities: int, relations: int) -> EntityGraph:
     share /= share.sum()
     names = rng.permutation(entities)
     none = np.zeros(relations, dtype=np.int64)
-    parts = EdgeParts(
+    parts = edge_parts(
         heads=names[rng.choice(entities, relations, p=share)],
         tails=names[rng.choice(entities, relations, p=share)],
         amounts=rng.uniform(0.1, 1, relations).astype(np.float32),

@@ -22,10 +22,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import clew
-from clew.evaluation.beir import BeirDataset, load_beir
+from clew.plugins.evaluation.beir import BeirDataset, load_beir
 from clew.ports.models import Reply, Request
-from clew.search.analysis.analyse import find_seeds
 from clew.search.analysis.named_entities import Named
+from clew.search.analysis.question import find_seeds
 from clew.search.analysis.route import USES
 from clew.settings import load_settings
 from clew.testing.fakes import ScriptedLanguageModel

@@ -43,30 +43,25 @@ GROUPS: Mapping[str, Off] = {
     "nothing": {},
     "spelling": {"pipeline:read_as_spelt": lambda session: session},
     "a month of the archive": {"pipeline:read_asked_time": by_words},
-    "documents of an author or a folder": {"retrieval.exact:_listed": lambda *_: []},
+    "quotations": {"retrieval.exact:_quoting": lambda *_: iter(())},
+    "look-ups are sure": {"pipeline:_be_sure": lambda *_: None},
+    "all words of a look-up": {"strategies:holding_all_first": lambda _, ranking: ranking},
     "documents by their exact names": {"retrieval.exact:_named": lambda *_: iter(())},
-    "quotations and numbers": {"retrieval.exact:_quoting": lambda *_: iter(())},
     "all that is named exactly": {"pipeline:exact_first": lambda _, found: found},
     "sections": {"strategies:asked_sections": lambda _: NO_PASSAGES},
-    "all words of a look-up": {"strategies:holding_all_first": lambda _, ranking: ranking},
-    "look-ups are sure": {"pipeline:be_sure": lambda *_: None},
-    "both sides of a comparison": {"strategies:compared_sides": lambda _: None},
     "the second hop": {"ranking.ranker:find_second_hop": lambda *_: None},
-    "what says what a thing is": {"strategies.entity_graph:defining": lambda *_: NO_PASSAGES},
     "what is so goes first": {
         "pipeline:by_standing": lambda _, found: (found, {}),
     },
     "what no passage says": {"pipeline:without_unsaid": lambda _, hits: hits},
-    "the kind of thing asked for": {"answer.answering_sentence:asked_kind": lambda _: None},
-    "headings lead on": {"answer.answering_sentence:_leads_on": lambda *_: False},
     "passages that say the same": {"answer.hits:_alike": lambda *_: {}},
     "the newest of things alike": {"strategies.periods:_newest_first": lambda _, found: found},
-    "all kinds of questions": {"analysis.route:RULES": ()},
+    "all kinds of questions": {"analysis.route:RULES": {}},
     **{
-        f"kind of question: {rule.name}": {
-            "analysis.route:RULES": tuple(other for other in RULES if other is not rule)
+        f"kind of question: {kind}": {
+            "analysis.route:RULES": {k: rule for k, rule in RULES.items() if k != kind}
         }
-        for rule in RULES
+        for kind in RULES
     },
 }
 

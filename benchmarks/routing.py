@@ -34,10 +34,10 @@ from pathlib import Path
 
 import clew
 from clew.engine import Engine
-from clew.evaluation.beir import BeirDataset, is_beir, load_beir
 from clew.models.llm.client import LanguageModelClient
-from clew.search.analysis.analyse import find_seeds
+from clew.plugins.evaluation.beir import BeirDataset, is_beir, load_beir
 from clew.search.analysis.period import read_time
+from clew.search.analysis.question import find_seeds
 from clew.search.analysis.route import Features, read_features, route, route_with_model
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder

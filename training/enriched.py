@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import clew
 from benchmarks.enrich import TRIPLES, read_triples, recorded
-from clew.evaluation.beir import load_beir
 from clew.models.onnx import OnnxEmbedder
+from clew.plugins.evaluation.beir import load_beir
 from clew.settings import load_settings
 from clew.testing.recorded import RecordedLanguageModel
 from training.cross_validate import MEASURES, Figures, measure, scores_of

@@ -8,10 +8,8 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import cache, lru_cache, wraps
-from heapq import nsmallest
 from itertools import chain, filterfalse, repeat
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
-from zlib import crc32
 
 from clew.languages import LanguageWords, language_words, recognise, script_of, spoken
 
@@ -551,20 +549,13 @@ def find_words(quoted: str, text: str) -> tuple[int, int] | None:
     return None
 
 
-# Near-duplicate texts: runs of words (shingles), and a sketch of them that stores keep.
-#
-# A sketch is a few minimal hashes of a text's shingles (Broder 1997): texts that share most of
-# their
-# shingles share most of these. It proposes what is worth comparing; the texts themselves decide.
+# Near-duplicate texts, told by their runs of words (shingles, Broder 1997).
 
 
 Shingle: TypeAlias = tuple[str, str, str]
 
 _LEAST = 20
 """Words; the same few words in two places are two statements."""
-_KEPT = 8
-_DIGITS_SHINGLES = 8
-"""Hexadecimal, of one hash."""
 _SAME = 0.85
 """Share of a text's shingles that another must hold to say the same."""
 _SPACED = "\u0e00"
@@ -573,17 +564,6 @@ _SPACED = "\u0e00"
 _RIGHTS = re.compile(
     r"(?:copyright|\(c\)|©)[^\n]{0,80}+(?:\n[ \t*#/]{1,20}+(?:19|20)\d\d[^\n]{0,80}+)*+", re.I
 )
-
-
-def sketch(text: str) -> str:
-    """The least hashes of the text's shingles in hexadecimal; empty for a text of a few words."""
-    found = {crc32(" ".join(shingle).encode()) for shingle in shingles(text)}
-    return "".join(f"{value:0{_DIGITS_SHINGLES}x}" for value in nsmallest(_KEPT, found))
-
-
-def hashes(of: str) -> list[str]:
-    """The hashes of a sketch."""
-    return [of[i : i + _DIGITS_SHINGLES] for i in range(0, len(of), _DIGITS_SHINGLES)]
 
 
 def shingles(text: str) -> Set[Shingle]:

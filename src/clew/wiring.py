@@ -10,26 +10,20 @@ from contextlib import closing
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from clew.errors import MissingExtraError
+from clew.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from clew.hookspecs import StoreKind, VectorIndexKind
-    from clew.indexing.extension import Extension
-    from clew.indexing.isolation.worker import Runner
-    from clew.indexing.pipeline import IndexingPipeline
     from clew.models.llm.client import LanguageModelClient
     from clew.packs import EnabledPacks
     from clew.ports import Embedder, Extractor, Reranker, SyncedVectorIndex
     from clew.ports.models import LanguageModel
     from clew.settings import Settings
-    from clew.stores.communities import Communities
     from clew.stores.copy import StoreCopy
     from clew.stores.sqlite.connection import Database
-    from clew.stores.sqlite.journal import SqliteAudit, SqliteJobs, SqliteRefusals
     from clew.stores.sqlite.store import SqliteStore
-    from clew.stores.state import Replies
     from clew.stores.store import Store
     from clew.stores.vectors.matrix import TextVectors
 
@@ -60,9 +54,15 @@ def declare_functional(settings: Settings, store: Store) -> None:
     store.declare_functional({*settings.relations.functional, *packs.functional})
 
 
-def _server(settings: Settings) -> StoreKind:
-    """What reaches the server that the settings name."""
+def server_kind(settings: Settings) -> StoreKind:
+    """What reaches the server that the settings name; raises `InputError` where it is a folder."""
     from clew.hookspecs import named, there
+
+    if not settings.on_server:
+        raise InputError(
+            f"the store {str(settings.store)!r} is a folder; give the address of a Neo4j server,"
+            " such as --store neo4j://localhost:7687"
+        )
 
     kind: StoreKind = there(named("stores")[str(settings.store).partition("://")[0]][0])
     return kind
@@ -70,7 +70,7 @@ def _server(settings: Settings) -> StoreKind:
 
 def _open_store(settings: Settings) -> Store:
     if settings.on_server:
-        opened: Store = _server(settings).open(settings)
+        opened: Store = server_kind(settings).open(settings)
         return opened
     from clew.stores.sqlite.store import SqliteStore
 
@@ -107,7 +107,7 @@ def file_store(store: Store) -> SqliteStore | None:
 def store_exists(settings: Settings) -> bool:
     """Whether the namespace has a store; none is made."""
     if settings.on_server:
-        return _server(settings).exists(settings)
+        return server_kind(settings).exists(settings)
     return (settings.folder / "clew.db").is_file()
 
 
@@ -119,7 +119,7 @@ def open_for_copying(settings: Settings, *, make: bool) -> StoreCopy:
     from clew.stores.copy import StoreCopy
 
     if settings.on_server:
-        return StoreCopy(_server(settings).open_for_copying(settings, make=make))
+        return StoreCopy(server_kind(settings).open_for_copying(settings, make=make))
     from clew.stores.sqlite import store as in_file
 
     busy_seconds = settings.busy_seconds
@@ -141,7 +141,7 @@ def make_vectors(settings: Settings, store: Store) -> SyncedVectorIndex:
     if settings.vectors != "store":
         found = _beside(settings).passages(settings, store)
     elif settings.on_server:
-        found = _server(settings).vectors(settings, store)
+        found = server_kind(settings).vectors(settings, store)
     else:
         from clew.stores.vectors.matrix import VectorMatrix
 
@@ -175,20 +175,6 @@ def make_text_vectors(settings: Settings, store: Store, embedder: Embedder) -> T
     return TextVectors(own, beside or own)
 
 
-def make_spare_vectors(store: Store) -> SyncedVectorIndex:
-    """A vector index that needs nothing but the store."""
-    from clew.stores.vectors.matrix import VectorMatrix
-
-    return VectorMatrix(store, store.folder)
-
-
-def make_communities(settings: Settings, store: Store) -> Communities:
-    """The communities and topics of a store."""
-    from clew.stores.communities import Communities
-
-    return Communities(store.backend)
-
-
 def make_journal(settings: Settings, store: Store) -> Database:
     """The file that jobs and the audit log are kept in: the store's own, or one on this machine.
 
@@ -214,27 +200,6 @@ def forget_undos(settings: Settings) -> None:
         journal = open_journal(settings.folder, settings.busy_seconds)
         with closing(journal), journal.write() as connection:
             connection.execute(NO_WAY_BACK.format(table="audit"))
-
-
-def make_jobs(journal: Database) -> SqliteJobs:
-    """The durable jobs of a store."""
-    from clew.stores.sqlite.journal import SqliteJobs
-
-    return SqliteJobs(journal)
-
-
-def make_refusals(journal: Database) -> SqliteRefusals:
-    """The documents of a store that took more than a limit allows."""
-    from clew.stores.sqlite.journal import SqliteRefusals
-
-    return SqliteRefusals(journal)
-
-
-def make_audit(journal: Database) -> SqliteAudit:
-    """The audit log of a store."""
-    from clew.stores.sqlite.journal import SqliteAudit
-
-    return SqliteAudit(journal)
 
 
 def make_embedder(settings: Settings) -> Embedder:
@@ -279,15 +244,9 @@ def make_language_model(
 ) -> LanguageModelClient:
     """The language model of a store: what it answers is kept there, counted and checked."""
     from clew.models.llm.client import LanguageModelClient
-
-    return LanguageModelClient(provider, settings.llm, make_replies(store))
-
-
-def make_replies(store: Store) -> Replies:
-    """What language models were asked, as the store keeps it."""
     from clew.stores.state import Replies
 
-    return Replies(store.backend)
+    return LanguageModelClient(provider, settings.llm, Replies(store.backend))
 
 
 def make_extractor() -> Extractor:
@@ -295,49 +254,3 @@ def make_extractor() -> Extractor:
     from clew.indexing.ner.pattern_extractor import PatternExtractor
 
     return PatternExtractor()
-
-
-def make_ingest(
-    settings: Settings,
-    store: Store,
-    embedder: Embedder,
-    extractor: Extractor,
-    runner: Runner,
-    extension: Extension,
-) -> IndexingPipeline:
-    """The steps of indexing."""
-    from clew.indexing.pipeline import IndexingPipeline
-
-    return IndexingPipeline(
-        store=store,
-        embedder=embedder,
-        extractor=extractor,
-        split_settings=settings.split,
-        link_settings=settings.link,
-        runner=runner,
-        extension=extension,
-    )
-
-
-def make_workers(
-    settings: Settings,
-    embedder: Embedder,
-    extractor: Extractor,
-    extension: Extension,
-    on_start: Callable[[], None],
-) -> Runner:
-    """Where documents are read, split and extracted: in worker processes, or in this one.
-
-    `on_start` is called when a worker starts, which takes a moment.
-    """
-    from clew.indexing.isolation import pool
-    from clew.indexing.isolation.worker import Steps
-
-    steps = Steps(
-        tokens=embedder,
-        extractor=extractor,
-        split_settings=settings.split,
-        limits=settings.limits,
-        extension=extension,
-    )
-    return pool.make_runner(steps, on_start)

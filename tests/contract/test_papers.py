@@ -11,7 +11,7 @@ from fpdf import FPDF
 
 import clew.plugins.papers
 from clew import Clew
-from clew.indexing.reading.formats.bibliography import read_bibtex
+from clew.plugins.papers.bibliography import read_bibtex
 from tests.contract.pack_stores import each_back_end, open_with, pack_settings
 
 CORPUS = Path(clew.plugins.papers.__file__).parent / "corpus"

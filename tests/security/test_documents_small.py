@@ -6,7 +6,7 @@ import io
 import zipfile
 
 from clew.indexing.reading.formats.common import RawFile
-from clew.indexing.reading.formats.office import read_office
+from clew.plugins.office.reading import read_office
 from clew.settings import ReadSettings
 
 CONTAINER = '<container><rootfiles><rootfile full-path="a.opf"/></rootfiles></container>'

@@ -7,18 +7,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import clew
-from clew.indexing.isolation.pool import WorkerProcess
+from clew.indexing.processes import WorkerProcess
 from clew.jobs.runner import make_runner
+from clew.stores.sqlite.journal import SqliteJobs
 from clew.testing.fakes import HashEmbedder
-from clew.wiring import make_jobs
 from tests.security import hostile
 from tests.security.hostile import Hostile
+from tests.security.test_isolation import is_running, until
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 60.0
@@ -34,6 +34,7 @@ import sys, pathlib, clew
 from clew.jobs.runner import make_runner
 from clew.testing.fakes import HashEmbedder
 from tests.security.hostile import Hostile
+from tests.security.test_isolation import is_running, until
 folder, seconds, *rest = sys.argv[1:]
 folder = pathlib.Path(folder)
 limits = {"document_seconds": float(seconds), "seconds_per_megabyte": 0}
@@ -81,21 +82,6 @@ def start(code: str, *arguments: object) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
-
-
-def until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.05)
-
-
-def is_running(process: int) -> bool:
-    try:
-        status = Path(f"/proc/{process}/stat").read_text("ascii")
-    except FileNotFoundError:
-        return False
-    return status.rpartition(")")[2].split()[0] != "Z"
 
 
 def workers_of(process: int) -> list[int]:
@@ -146,7 +132,7 @@ def test_a_job_whose_process_was_killed_ends_at_the_limit_and_is_not_run_again(
     settings = clew.load_settings(store=tmp_path / "store", access={"roots": [tmp_path]})
     with clew.open(settings=settings, embedder=HashEmbedder()) as engine:
         given = {"path": str(tmp_path / "files")}
-        job = make_jobs(engine.state.journal).submit("ingest", given, description="")[0].id
+        job = SqliteJobs(engine.state.journal).submit("ingest", given, description="")[0].id
     with start(WORK, tmp_path, 100, job) as process:
         until(lambda: extractor.attempts("b.md") == 1)
         process.kill()
@@ -218,19 +204,6 @@ def clew_report(out: str) -> dict[str, float]:
     return report
 
 
-def test_ctrl_c_ends_the_command_while_a_document_is_read(tmp_path: Path) -> None:
-    path = write_large(tmp_path)
-    with clew_command("index", path, "--store", tmp_path / "store") as process:
-        until(lambda: is_reading(process.pid))
-        workers = workers_of(process.pid)
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130
-    assert "Interrupted; the store is consistent." in err
-    assert "Traceback" not in err
-    until(lambda: not any(map(is_running, workers)))
-
-
 def test_a_search_starts_no_worker(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text(GOOD)
     with clew_command("index", tmp_path / "a.md", "--store", tmp_path / "store") as process:
@@ -260,7 +233,7 @@ def test_a_server_ends_at_once_while_a_document_is_read(tmp_path: Path) -> None:
     settings = clew.load_settings(store=tmp_path / "store", access={"roots": [tmp_path]})
     with clew.open(settings=settings) as engine:
         given = {"path": str(tmp_path / "large.md")}
-        make_jobs(engine.state.journal).submit("ingest", given, description="")
+        SqliteJobs(engine.state.journal).submit("ingest", given, description="")
     with clew_command("mcp", "--store", tmp_path / "store", **root) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -275,7 +248,7 @@ def test_a_server_ends_at_once_while_a_document_is_read(tmp_path: Path) -> None:
         assert time.monotonic() - started < 5
     until(lambda: not any(map(is_running, workers)))
     with clew.open(settings=settings) as engine:
-        (job,) = make_jobs(engine.state.journal).jobs()
+        (job,) = SqliteJobs(engine.state.journal).jobs()
         assert (job.status, job.attempts) == ("queued", 0)
 
 

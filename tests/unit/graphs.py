@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from hypothesis import strategies as st
 
-from clew.graph.entity_graph import EdgeParts, EntityGraph, merge_parts
+from clew.graph.entity_graph import EntityGraph, edge_parts, merge_parts
 
 if TYPE_CHECKING:
     from clew.graph.partition import WeightedGraph
@@ -20,7 +20,7 @@ Edge = tuple[int, int, float]
 def graph_of(size: int, edges: Sequence[Edge]) -> EntityGraph:
     """Entities with the ids 1, 2, … in rows 0, 1, …, and ties between rows."""
     count = len(edges)
-    parts = EdgeParts(
+    parts = edge_parts(
         heads=np.array([head for head, _, _ in edges], dtype=np.int64),
         tails=np.array([tail for _, tail, _ in edges], dtype=np.int64),
         amounts=np.array([strength for _, _, strength in edges], dtype=np.float32),

@@ -24,9 +24,10 @@ from clew.cli import main
 from clew.engine.maintenance import copy_store
 from clew.errors import InputError, NotFoundError
 from clew.graph.entity_confidence import Evidence
-from clew.indexing import incremental
+from clew.indexing import pipeline as incremental
 from clew.jobs.runner import make_runner
 from clew.stores.copy import StoreCopy
+from clew.stores.sqlite.journal import SqliteAudit
 from clew.stores.sqlite.store import open_for_copying
 from clew.testing.fakes import HashEmbedder
 from clew.text import entity_key
@@ -34,7 +35,6 @@ from clew.tools.spec import FULL, Parameter, Tool
 from clew.tools.toolbox import OPERATIONS, Toolbox, audit_to
 from clew.types import Document, NewEntity
 from clew.types.values import file_source, record_source, source_path
-from clew.wiring import make_audit
 
 # --- What destroys names exactly what it destroys: by each way, the one that was named goes.
 
@@ -397,7 +397,7 @@ def test_the_log_says_what_was_done_what_was_refused_and_what_failed(engine: cle
         name="break_down", title="", description="", parameters=(), result={}, run=break_down,
         scope="write", profiles=FULL,
     )  # fmt: skip
-    log = make_audit(engine.state.journal)
+    log = SqliteAudit(engine.state.journal)
     box = Toolbox(
         engine,
         (*OPERATIONS, broken),
@@ -474,7 +474,7 @@ def fill_memory(engine: clew.Clew) -> dict[str, Any]:
 @pytest.mark.parametrize("tool", DESTROYING, ids=lambda tool: tool.name)
 def test_what_finds_nothing_is_not_logged_as_done(engine: clew.Clew, tool: Tool) -> None:
     there = fill_memory(engine)
-    log = make_audit(engine.state.journal)
+    log = SqliteAudit(engine.state.journal)
     box = Toolbox(
         engine,
         OPERATIONS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_files import build
-from clew.search.analysis.analyse import Analysis, analyse
+from clew.search.analysis.question import Analysis, analyse
 from clew.search.ranking import word_features as keyword_scores
 from clew.search.ranking.features import (
     FEATURES,
@@ -29,7 +29,6 @@ from clew.search.ranking.features import (
     gather,
     pairwise_features,
     read_first_stage_features,
-    unit,
 )
 from clew.search.ranking.word_features import WORD_FEATURES, word_features
 from clew.search.retrieval.channels import PRIOR_DEPTH, Ranked, RowValues, best
@@ -294,13 +293,6 @@ def test_what_is_left_open_is_at_right_angles_to_the_best(library: SearchResourc
     assert opened[MORN] == 0
 
 
-def test_the_first_ranking_is_handed_on(library: SearchResources) -> None:
-    evidence = library.gather(QUESTION)
-    assert _second(library, evidence, [MORN, CLOCK], "first")[MORN] == 2
-    assert _second(library, evidence, [MORN, CLOCK], "first_rank")[CLOCK] == 1
-    assert _second(library, evidence, [MORN, CLOCK], "first_gap")[CLOCK] == 1
-
-
 # --- What the question's words say of passages, against plain loops over their texts.
 
 
@@ -372,14 +364,6 @@ def test_names_and_numbers_count_by_themselves(tmp_path: Path) -> None:
 
     assert found["cover_numbers"] == [0, 1, 0]
     assert found["cover_marked"][2] == 0 < found["cover_marked"][0] < 1
-
-
-@pytest.mark.parametrize("question", ["bell", "of the", "lost", "bell bell bell"])
-def test_short_questions_have_no_runs_of_words(tmp_path: Path, question: str) -> None:
-    _, _, found = look(tmp_path, [("", "A bell."), ("", "The river.")], question)
-
-    assert found["phrase_long"] == [0, 0]
-    assert found["phrase"] == [0, 0]
 
 
 # --- Passages by themselves: BM25, windows and rankings against plain Python.
@@ -488,17 +472,6 @@ def test_what_common_words_leave_out_is_scored_by_all_words(
     assert limited.window_keyword_scores[rows] == pytest.approx(whole.window_keyword_scores[rows])
 
 
-def test_windows_are_normalised_means_within_the_document(snapshot: Snapshot) -> None:
-    vectors = _vectors()
-    reader = VectorReader(lambda rows: vectors[rows])
-    expected = [vectors[0] + vectors[1], vectors[0] + vectors[1] + vectors[2], vectors[3]]
-    np.testing.assert_allclose(
-        reader.windows(snapshot, np.array([0, 1, 3])),
-        [v / np.linalg.norm(v) for v in expected],
-        rtol=1e-5,
-    )
-
-
 def test_the_prior_is_the_mean_of_four_rankings(snapshot: Snapshot) -> None:
     found = _read(snapshot, _everything(snapshot))
     rankings = (found.vector, found.keyword, found.window_vector, found.window_keyword)
@@ -506,25 +479,6 @@ def test_the_prior_is_the_mean_of_four_rankings(snapshot: Snapshot) -> None:
     assert found.prior[rows] == pytest.approx(sum(r.prior()[rows] for r in rankings) / 4)
     assert 0 <= found.prior.values.min() <= found.prior.values.max() <= 1
     assert found.fused[rows] == pytest.approx(sum(r.fused()[rows] for r in rankings))
-
-
-def test_filters_hold_in_every_signal(snapshot: Snapshot) -> None:
-    allowed = [False, True, True, True, False, True]
-    found = _read(snapshot, _everything(snapshot, allowed))
-    forbidden = np.flatnonzero(~np.array(allowed))
-    for values in (found.prior, found.keyword_scores, found.window_keyword_scores, found.fused):
-        assert values[forbidden].tolist() == [0, 0]
-    assert not np.isin(found.window_vector.rows, forbidden).any()
-
-
-@pytest.mark.parametrize("question", ["", "the of", "zeppelin"])
-def test_a_question_without_known_terms_has_no_keyword_scores(
-    snapshot: Snapshot, question: str
-) -> None:
-    found = _read(snapshot, ChannelScores(*NOTHING, *NOTHING, None), question)
-    assert not found.keyword_scores.values.any()
-    assert not found.prior.values.any()
-    assert not len(found.window_vector.rows)
 
 
 # --- rankings ----------------------------------------------------------------------------
@@ -591,11 +545,6 @@ def test_each_vector_is_asked_for_once(requests: list[list[int]]) -> None:
         rows = np.array(request, dtype=np.int64)
         assert np.array_equal(reader.read(rows), vectors[rows])
     assert sorted(asked) == sorted({row for request in requests for row in request})
-
-
-def test_zero_vectors_stay_zero() -> None:
-    found = unit(np.array([[0, 0], [3, 4]], np.float32))
-    assert found.tolist() == pytest.approx(np.array([[0, 0], [0.6, 0.8]]))
 
 
 # --- Coverage against plain sets, and bridges over sentences whose best is known by hand.
@@ -700,14 +649,6 @@ def test_a_question_of_names_alone_leaves_nothing_unnamed(
     assert coverage.unnamed_share(coverage.passages(np.arange(3))).tolist() == [0, 0, 0]
 
 
-def test_a_question_without_terms_is_covered_by_nothing(
-    bridge_library: BridgeSearchResources,
-) -> None:
-    _, coverage = _ask(bridge_library, "who is it?")
-    assert coverage.share(coverage.passages(np.arange(3))).tolist() == [0, 0, 0]
-    assert coverage.passages(np.zeros(0, np.int64)).tolist() == []
-
-
 # --- bridges -----------------------------------------------------------------------------
 
 
@@ -723,29 +664,6 @@ def test_passages_with_a_prior_are_read_without_a_seed(
 ) -> None:
     assert _bridge_names(bridge_library, "Who comes at noon?", [0, 0, 0]) == []
     assert _bridge_names(bridge_library, "Who comes at noon?", [0, 1, 0]) == ["Port Anselm"]
-
-
-def test_a_bridge_knows_its_sentence_and_how_well_it_covers(
-    bridge_library: BridgeSearchResources,
-) -> None:
-    snapshot = bridge_library[1]
-    analysis, coverage = _ask(bridge_library, BRIDGE_QUESTION)
-    bridges = find_bridges(analysis, snapshot, coverage, _prior(0, 0, 0))
-    best = int(bridges.sentences[0])
-    assert best == snapshot.sentence_starts[0] + 1
-    covered = coverage.share(coverage.with_context(np.array([best])))[0]
-    # A sentence on the strongest seed, in a passage without a prior, weighs a half.
-    assert bridges.scores[0] == pytest.approx(0.5 * covered)
-    assert (np.diff(bridges.scores) <= 0).all()
-
-
-def test_filters_keep_sentences_from_being_read(bridge_library: BridgeSearchResources) -> None:
-    analysis, coverage = _ask(bridge_library, BRIDGE_QUESTION)
-    prior = _prior(1, 1, 1)
-    allowed = np.array([False, True, True])
-    bridges = find_bridges(analysis, bridge_library[1], coverage, prior, allowed)
-    assert set(bridge_library[1].sentence_chunk[bridges.sentences].tolist()) <= {1, 2}
-    assert "Piet Oss" not in _named(bridge_library, bridges.entities.tolist())
 
 
 def test_a_seed_of_too_many_sentences_is_not_followed(tmp_path: Path) -> None:
@@ -783,19 +701,3 @@ def test_onward_leads_through_sentences_that_share_no_word_with_the_question(
     )
     assert scores["Port Anselm"] == pytest.approx(0.5)
     assert scores["Dunmere"] < scores["Port Anselm"]
-
-
-@pytest.mark.parametrize("find", ["bridges", "onward"])
-def test_an_empty_store_has_no_bridges(tmp_path: Path, find: str) -> None:
-    store = SqliteStore(tmp_path, embedder=EMBEDDER)
-    snapshot = build(store)
-    analysis, coverage = _ask((store, snapshot), BRIDGE_QUESTION)
-    nothing = np.zeros(0, np.float32)
-    searches: dict[str, Callable[[], object]] = {
-        "bridges": lambda: find_bridges(analysis, snapshot, coverage, _prior()).entities.tolist(),
-        "onward": lambda: find_onward(
-            analysis, snapshot, coverage, np.zeros(0, np.int64), nothing
-        ).entities.tolist(),
-    }
-    assert searches[find]() == []
-    store.close()

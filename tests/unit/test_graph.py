@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 
 import clew
-from clew.errors import InputError
+from clew.graph import statistics
 from clew.graph.entity_graph import (
     ABOUT_SHARE,
     CROWD,
@@ -26,10 +26,8 @@ from clew.graph.entity_graph import (
     TIERS,
     EntityGraph,
     EntityRanks,
-    _shared_out,
     build_entity_graph,
-    current_entity_graph,
-    current_entity_ranks,
+    current,
     degrees,
     entity_ranks,
     pagerank,
@@ -54,7 +52,7 @@ from clew.search.retrieval.walk import local_graph, walk
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder
-from tests.unit.graphs import Edge, edges_of, graph_of, graphs, modularity
+from tests.unit.graphs import Edge, edges_of, graph_of, graphs
 
 # --- What is said of a graph, against linear algebra and against trying everything.
 
@@ -119,22 +117,13 @@ def test_tiers_are_shares_of_the_ranks() -> None:
     assert [TIERS[tier] for tier in tiers(np.array([0.5, 0.5]))] == ["core", "minor"]
 
 
-def test_ranks_are_looked_up_by_id() -> None:
-    ranks = entity_ranks(graph_of(7, STAR))
-    found = ranks.of([3, 99, 1, 7])
-    assert found[1] == (1.0, "core")
-    assert found[3] == (float(ranks.salience[2]), "minor")
-    assert found[7] == (0.0, "minor")
-    assert set(found) == {1, 3, 7}
-
-
-def test_hubs_are_the_first_by_pagerank() -> None:
+def test_hubs_are_the_first_by_pagerank_and_ranks_go_by_id() -> None:
     graph = graph_of(7, [*STAR, (1, 2, 5.0)])
-    first, second, third = hubs(graph, pagerank(graph), 3)
-    assert (first, {second, third}) == (0, {1, 2})
-    assert degrees(graph)[first] == 5
-    assert pagerank(graph)[first] > pagerank(graph)[second]
+    first, *others = hubs(graph, pagerank(graph), 3)
+    assert (first, set(others)) == (0, {1, 2})
     assert len(hubs(graph, pagerank(graph), 50)) == 6, "what is not tied is no hub"
+    found = entity_ranks(graph).of([99, 1, 7])
+    assert found == {1: (1.0, "core"), 7: (0.0, "minor")}
 
 
 # --- betweenness -------------------------------------------------------------------------
@@ -186,33 +175,25 @@ def test_sampled_betweenness_comes_near_the_exact_one() -> None:
 
 @given(graphs(most=9))
 def test_bridges_are_what_the_graph_falls_apart_without(graph: EntityGraph) -> None:
-    found = cut_vertices(graph)
-    entities = dict(zip(found.entities.tolist(), found.severed.tolist(), strict=True))
-    assert list(entities.values()) == sorted(entities.values(), reverse=True)
+    cut, bridges = cut_vertices(graph)
+    assert [lost for _, lost in cut] == sorted((lost for _, lost in cut), reverse=True)
+    assert [lost for _, lost in bridges] == sorted((lost for _, lost in bridges), reverse=True)
     for part in parts(graph):
         for row in part:
             rest = [p - {row} for p in parts(without(graph, row=row)) if (p - {row}) & part]
-            lost = len(part) - 1 - max(map(len, rest), default=0)
-            assert entities.get(row, 0) == lost
-    edges = dict(zip(found.bridges.tolist(), found.bridge_severed.tolist(), strict=True))
-    assert list(edges.values()) == sorted(edges.values(), reverse=True)
+            assert dict(cut).get(row, 0) == len(part) - 1 - max(map(len, rest), default=0)
     for edge, ends in enumerate(edges_of(graph)):
         one, other = (next(p for p in parts(without(graph, edge=edge)) if end in p) for end in ends)
-        assert edges.get(edge, 0) == (0 if one == other else min(len(one), len(other)))
+        assert dict(bridges).get(edge, 0) == (0 if one == other else min(len(one), len(other)))
 
 
-def test_a_long_chain_is_all_bridges() -> None:
-    graph = graph_of(20_000, [(i, i + 1, 1.0) for i in range(19_999)])
-    found = cut_vertices(graph)
-    assert len(found.bridges) == 19_999
-    assert set(found.entities[:2].tolist()) == {9_999, 10_000}, "the middle first"
-    assert found.bridge_severed[0] == 10_000
-
-
-def test_a_graph_too_large_is_not_looked_at() -> None:
-    found = cut_vertices(graph_of(6, STAR), max_edges=4)
-    assert len(found.entities) == len(found.bridges) == 0
-    assert found.notes == ("bridges were not looked for: the graph has more than 4 ties",)
+def test_a_long_chain_is_one_component_and_all_bridges() -> None:
+    order = np.random.default_rng(2).permutation(5_000).tolist()
+    graph = graph_of(5_000, [(a, b, 1.0) for a, b in pairwise(order)])
+    cut, bridges = cut_vertices(graph)
+    assert not components(graph).any()
+    assert {row for row, _ in cut[:2]} == set(order[2_499:2_501]), "the middle first"
+    assert (len(bridges), bridges[0][1]) == (4_999, 2_500)
 
 
 # --- how it hangs together ---------------------------------------------------------------
@@ -225,34 +206,12 @@ def test_components_are_those_of_scipy(graph: EntityGraph) -> None:
         assert set(names[sorted(part)].tolist()) == {min(part)}
 
 
-def test_a_long_chain_is_one_component() -> None:
-    order = np.random.default_rng(2).permutation(5_000).tolist()
-    graph = graph_of(5_000, [(a, b, 1.0) for a, b in pairwise(order)])
-    assert not components(graph).any()
-
-
-def test_the_summary_counts() -> None:
-    assert summary(graph_of(9, [*STAR, (6, 7, 1.0)])) == GraphStatistics(
-        entities=9,
-        ties=6,
-        isolated=1,
-        components=3,
-        largest_component=6,
-        mean_degree=12 / 9,
-        highest_degree=5,
-    )
-
-
 def test_an_empty_graph_is_no_error() -> None:
     assert summary(EMPTY).components == summary(EMPTY).mean_degree == 0
     assert len(pagerank(EMPTY)) == len(betweenness(EMPTY)) == len(components(EMPTY)) == 0
-    assert len(entity_ranks(EMPTY).tiers) == len(cut_vertices(EMPTY).entities) == 0
+    assert len(entity_ranks(EMPTY).tiers) == 0
+    assert cut_vertices(EMPTY) == ([], [])
     assert hubs(EMPTY, pagerank(EMPTY)) == []
-
-
-def test_betweenness_needs_a_sample() -> None:
-    with pytest.raises(InputError, match="samples 0 cannot be; expected at least 1"):
-        betweenness(EMPTY, samples=0)
 
 
 # --- Leiden on arrays: what it maximises, also where part of a graph stands still.
@@ -270,31 +229,19 @@ def by_hand(graph: WeightedGraph, labels: np.ndarray, resolution: float = 1.0) -
     return float(((matrix - chance) * (labels[:, None] == labels)).sum() / total)
 
 
-def test_triangles_tied_by_one_thread_are_two_communities() -> None:
+@pytest.mark.parametrize(
+    ("resolution", "found"),
+    [(1.0, [0, 0, 0, 1, 1, 1]), (0.01, [0] * 6), (50.0, list(range(6)))],
+)
+def test_a_higher_resolution_finds_smaller_communities(resolution: float, found: list[int]) -> None:
     graph = weighted(graph_of(6, [*TWO_TRIANGLES, (2, 3, 0.5)]))
-    assert leiden(graph).tolist() == [0, 0, 0, 1, 1, 1]
-
-
-def test_a_higher_resolution_finds_smaller_communities() -> None:
-    graph = weighted(graph_of(6, [*TWO_TRIANGLES, (2, 3, 0.5)]))
-    assert leiden(graph, resolution=0.01).tolist() == [0] * 6
-    assert leiden(graph, resolution=50).tolist() == list(range(6))
+    assert leiden(graph, resolution).tolist() == found
 
 
 def test_nodes_without_ties_stand_alone() -> None:
     none = np.empty(0, dtype=np.int64)
     graph = WeightedGraph(Adjacency(np.zeros(4, dtype=np.int64), none), none.astype(np.float64))
     assert leiden(graph).tolist() == [0, 1, 2]
-    assert modularity(graph, np.zeros(3, dtype=np.int64)) == 0.0
-
-
-@given(graphs(), st.data())
-def test_modularity_is_that_of_its_definition(graph: object, data: st.DataObject) -> None:
-    whole = weighted(graph)  # type: ignore[arg-type]
-    size = whole.size
-    labels = np.array(data.draw(st.lists(st.integers(0, 2), min_size=size, max_size=size)))
-    if size:
-        assert modularity(whole, labels) == pytest.approx(by_hand(whole, labels))
 
 
 @given(graphs(most=6), st.data())
@@ -398,18 +345,6 @@ def test_walks_spend_the_time_that_the_equations_say(
         np.testing.assert_allclose(found[:, k], solved[: len(passages)], atol=1e-9)
 
 
-def test_few_rounds_come_close() -> None:
-    rng = np.random.default_rng(7)
-    mentions = [
-        (int(c), int(e), 1)
-        for c, e in zip(rng.integers(0, 40, 200), rng.integers(1, 30, 200), strict=True)
-    ]
-    graph = local_graph(_snapshot(40, mentions), np.arange(40))
-    restart = np.ones((40, 1)), np.zeros((len(graph.entities), 1))
-    exact = walk(graph, *restart, np.array([0.5]), rounds=60)
-    np.testing.assert_allclose(walk(graph, *restart, np.array([0.5])), exact, atol=2 * 0.5**16)
-
-
 def test_a_hub_passes_little_on() -> None:
     # Entity 1 stands in two passages, entity 2 in all; both are in the first.
     snapshot = _snapshot(30, [(0, 1, 1), (1, 1, 1), *((c, 2, 1) for c in range(30))])
@@ -417,18 +352,6 @@ def test_a_hub_passes_little_on() -> None:
     start = np.array([[1.0], [0.0], [0.0]])
     by_rare, by_hub = walk(graph, start, np.zeros((2, 1)), np.array([0.5]))[1:, 0]
     assert by_rare > 20 * by_hub > 0
-
-
-@pytest.mark.parametrize("restart", [0.0, 1.0])
-def test_no_edges_and_no_restart_are_no_error(restart: float) -> None:
-    graph = local_graph(_snapshot(2, []), np.arange(2))
-    found = walk(graph, np.full((2, 1), restart), np.zeros((0, 1)), np.array([0.5]))
-    assert found.tolist() == [[restart / 4]] * 2
-
-
-def test_no_passages_are_no_error() -> None:
-    graph = local_graph(_snapshot(2, [(0, 1, 1)]), np.zeros(0, dtype=np.int64))
-    assert walk(graph, np.zeros((0, 2)), np.zeros((0, 2)), np.array([0.5, 0.5])).shape == (0, 2)
 
 
 # --- The graph of entities: its ties against plain Python, and its file against damage and
@@ -580,23 +503,6 @@ def test_a_crowd_ties_nobody() -> None:
     assert len(built([({99}, [crowd])]).strengths) == 0
 
 
-def test_what_is_named_everywhere_ties_little() -> None:
-    hub, one, other, third = 1, 2, 3, 4
-    everywhere: list[Chunk] = [(set(), [{hub}])] * 50
-    graph = built([(set(), [{one, other}]), (set(), [{hub, third}]), *everywhere])
-    by_rare, by_hub = (graph.strengths[graph.row(row)[1][0]] for row in (one - 1, hub - 1))
-    assert by_rare > 2 * by_hub > 0
-
-
-def test_the_subject_of_a_passage_is_tied_to_what_it_names_less_than_by_name() -> None:
-    subject, friend = 1, 2
-    by_name = built([({subject}, [{subject, friend}])])
-    unnamed = built([({subject}, [{friend}])])
-    assert len(by_name.strengths) == len(unnamed.strengths) == 1
-    assert unnamed.strengths[0] == pytest.approx(ABOUT_SHARE * by_name.strengths[0])
-    assert len(built([({subject, friend}, [set()])]).strengths) == 0, "titles alone tie nothing"
-
-
 # --- on disk -----------------------------------------------------------------------------
 
 
@@ -626,32 +532,26 @@ def anew(engine: clew.Clew) -> EntityGraph:
 
 def test_the_graph_is_kept_and_read_again(engine: clew.Clew) -> None:
     store = engine.store
-    first = current_entity_graph(store, engine.state.snapshot, store.folder)
+    first = current(EntityGraph, store, engine.state.snapshot, store.folder)
     assert len(first.strengths) > 0
     assert graph_file(engine).name == f"entities-{store.generation()}.arrays"
     assert same(first, anew(engine))
+    assert not np.isin(store.entities_of_type("date"), first.entity_ids).any()
     changed = graph_file(engine).stat().st_mtime_ns
-    assert same(current_entity_graph(store, None, store.folder), first)
-    assert same(current_entity_ranks(store, None, store.folder), entity_ranks(first))
+    assert same(current(EntityGraph, store, None, store.folder), first)
+    assert same(current(EntityRanks, store, None, store.folder), entity_ranks(first))
     assert graph_file(engine).stat().st_mtime_ns == changed
-    assert current_entity_graph(store, None, store.folder, first) is first
-    ranks = current_entity_ranks(store, None, store.folder)
-    assert current_entity_ranks(store, None, store.folder, ranks) is ranks
-
-
-def test_dates_tie_nothing(engine: clew.Clew) -> None:
-    graph = current_entity_graph(engine.store, None, engine.store.folder)
-    types = {entity.entity_type for entity in engine.store.entities(graph.entity_ids.tolist())}
-    assert len(engine.store.entities_of_type("date"))
-    assert "date" not in types
+    assert current(EntityGraph, store, None, store.folder, first) is first
+    ranks = current(EntityRanks, store, None, store.folder)
+    assert current(EntityRanks, store, None, store.folder, ranks) is ranks
 
 
 def test_a_graph_of_another_generation_is_built_anew(engine: clew.Clew) -> None:
     store = engine.store
-    before = current_entity_graph(store, engine.state.snapshot, store.folder)
+    before = current(EntityGraph, store, engine.state.snapshot, store.folder)
     old_snapshot = engine.state.snapshot
     engine.add("Brida Kall met Ada Morn.", source="c")
-    after = current_entity_graph(store, old_snapshot, store.folder, before)
+    after = current(EntityGraph, store, old_snapshot, store.folder, before)
     assert after.generation == store.generation() > before.generation
     assert same(after, anew(engine))
     assert graph_file(engine).name == f"entities-{after.generation}.arrays", "the old file is gone"
@@ -660,43 +560,26 @@ def test_a_graph_of_another_generation_is_built_anew(engine: clew.Clew) -> None:
 @pytest.mark.parametrize("damage", [b"", b"no archive", None], ids=["empty", "text", "cut"])
 def test_a_damaged_file_is_built_anew(engine: clew.Clew, damage: bytes | None) -> None:
     store = engine.store
-    ranks = current_entity_ranks(store, engine.state.snapshot, store.folder)
+    ranks = current(EntityRanks, store, engine.state.snapshot, store.folder)
     file = graph_file(engine)
     whole = file.read_bytes()
     file.write_bytes(whole[:-200] if damage is None else damage)
-    assert same(current_entity_ranks(store, None, store.folder), ranks)
+    assert same(current(EntityRanks, store, None, store.folder), ranks)
     assert len(file.read_bytes()) == len(whole), "it is whole again"
 
 
 def test_a_folder_that_cannot_be_written_costs_nothing_but_time(
     engine: clew.Clew, tmp_path: Path
 ) -> None:
-    graph = current_entity_graph(engine.store, engine.state.snapshot, tmp_path / "nowhere")
+    graph = current(EntityGraph, engine.store, engine.state.snapshot, tmp_path / "nowhere")
     assert same(graph, anew(engine))
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_an_empty_store_has_an_empty_graph(tmp_path: Path) -> None:
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        graph = current_entity_graph(engine.store, engine.state.snapshot, engine.store.folder)
-        assert len(graph.entity_ids) == len(graph.strengths) == 0
-        assert graph.starts.tolist() == [0]
-
-
 def test_what_texts_say_of_a_crowd_is_shared_among_it() -> None:
-    size = 4 * CROWD
-    several = np.arange(2, size + 2)
-    rows = RelationRows(
-        ids=several,
-        heads=several,
-        tails=np.ones(size, dtype=np.int64),
-        weights=np.full(size, 0.8, dtype=np.float32),
-        chunks=np.append(np.ones(size - 1, dtype=np.int64), 0),
-        sentences=np.zeros(size, dtype=np.int64),
-    )
-    shared = _shared_out(rows)
-    assert np.allclose(shared[:-1], 0.2)
-    assert np.isclose(shared[-1], 0.8)  # stated by hand
+    stated = [(leaf, 1, 0.8, 1) for leaf in range(2, 4 * CROWD + 1)]
+    graph = built([(set(), [set()])], [*stated, (4 * CROWD + 1, 1, 0.8, 0)])
+    assert graph.strengths.tolist() == pytest.approx([*[0.2] * len(stated), 0.8]), "by hand: whole"
 
 
 # --- The graph at a glance, of a real store, against looking for each thing the plain way.
@@ -718,74 +601,48 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
 
 @pytest.fixture(scope="module")
 def seen(store: SqliteStore) -> GraphOverview:
-    return overview(store, current_entity_graph(store, None, store.folder))
+    return overview(store, current(EntityGraph, store, None, store.folder))
 
 
-def overview_parts(names: list[str], ties: list[str]) -> list[int]:
-    """Sizes of the connected parts, smallest first."""
-    part = {name: {name} for name in names}
-    for one, other in (tie.split() for tie in ties):
-        joined = part[one] | part[other]
-        for name in joined:
-            part[name] = joined
-    return sorted(len(p) for p in {frozenset(p) for p in part.values()})
-
-
-def test_statistics_count_what_was_saved(seen: GraphOverview) -> None:
-    statistics = seen.statistics
-
-    assert (statistics.entities, statistics.ties, statistics.isolated) == (6, 5, 1)
-    assert (statistics.components, statistics.largest_component) == (2, 5)
-    assert statistics.highest_degree == 3
-
-
-def test_hubs_and_what_lies_between(seen: GraphOverview) -> None:
-    names = [hub.entity.name for hub in seen.hubs]
-
-    assert set(names) == {"Ab", "Cd", "Ef", "Gh", "Ij"}
+def test_the_graph_at_a_glance(seen: GraphOverview) -> None:
+    assert seen.statistics == GraphStatistics(
+        entities=6,
+        ties=5,
+        isolated=1,
+        components=2,
+        largest_component=5,
+        mean_degree=10 / 6,
+        highest_degree=3,
+    )
+    assert {hub.entity.name: hub.degree for hub in seen.hubs} == {
+        **{"Ab": 2, "Cd": 2, "Ef": 3},
+        **{"Gh": 2, "Ij": 1},
+    }
     assert all(one.pagerank >= other.pagerank for one, other in pairwise(seen.hubs))
-    assert {hub.entity.name: hub.degree for hub in seen.hubs}["Ef"] == 3
     assert seen.hubs[0].entity.tier == "core"
     # Of the 10 pairs of others, Ef is passed by Ab and Cd towards Gh and Ij, Gh by all to Ij.
     passed = {entry.entity.name: entry.betweenness for entry in seen.between}
     assert passed == pytest.approx({"Ef": 4 / 10, "Gh": 3 / 10})
+    assert {cut.name: cut.severed for cut in seen.cut_entities} == {"Ef": 2, "Gh": 1}
+    assert {frozenset(b.ends): b.severed for b in seen.bridges} == {
+        frozenset({"Ef", "Gh"}): 2,
+        frozenset({"Gh", "Ij"}): 1,
+    }
 
 
-def test_cut_entities_are_those_whose_loss_tears_the_graph(seen: GraphOverview) -> None:
-    torn = {}
-    for name in NAMES[:5]:
-        left = overview_parts(
-            [n for n in NAMES[:5] if n != name], [t for t in TIES if name not in t]
-        )
-        if len(left) > 1:
-            torn[name] = sum(left[:-1])
-
-    assert {cut.name: cut.severed for cut in seen.cut_entities} == torn
-
-
-def test_bridges_are_ties_whose_loss_tears_the_graph(seen: GraphOverview) -> None:
-    torn = {}
-    for tie in TIES:
-        left = overview_parts(NAMES[:5], [other for other in TIES if other != tie])
-        if len(left) > 1:
-            torn[frozenset(tie.split())] = left[0]
-
-    assert {frozenset(b.ends): b.severed for b in seen.bridges} == torn
+def test_every_list_is_bounded(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = current(EntityGraph, store, None, store.folder)
+    seen = overview(store, graph, limit=1)
+    lists = seen.hubs, seen.between, seen.cut_entities, seen.bridges
+    assert [len(found) for found in lists] == [1] * 4
+    monkeypatch.setattr(statistics, "MAX_EDGES", 4)
+    seen = overview(store, graph)
+    assert (seen.cut_entities, seen.bridges) == ((), ())
+    assert seen.notes == ("bridges were not looked for: the graph has more than 4 ties",)
 
 
-def test_every_list_is_bounded(store: SqliteStore) -> None:
-    seen = overview(store, current_entity_graph(store, None, store.folder), limit=1)
-
-    assert [len(found) for found in (seen.hubs, seen.between, seen.cut_entities, seen.bridges)] == (
-        [1] * 4
-    )
-    assert seen.statistics.entities == 6
-
-
-def test_an_empty_store_has_nothing_to_show(tmp_path_factory: pytest.TempPathFactory) -> None:
-    store = SqliteStore(tmp_path_factory.mktemp("empty"), embedder=EMBEDDER)
-
-    seen = overview(store, current_entity_graph(store, None, store.folder))
-    store.close()
-
+def test_an_empty_store_has_nothing_to_show(tmp_path: Path) -> None:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        seen, graph = engine.graph.statistics(), engine.state.entity_graph
+    assert (len(graph.entity_ids), graph.starts.tolist()) == (0, [0])
     assert (seen.statistics.entities, seen.hubs, seen.between, seen.bridges) == (0, (), (), ())

@@ -215,7 +215,6 @@ async def test_every_tool_that_destroys_asks_whoever_can_be_asked(
             for given in (arguments, {**arguments, "confirm": True}):
                 if given is arguments or name in ("delete_document", "prune_graph", "restore"):
                     assert f"the user declined {name}" in await said(client, name, **given)
-        assert not (await client.call_tool("prune_graph", {"below": 1.0})).is_error
 
     assert len(user.asked) == len(DESTROYING) + 3
     same = ("documents", "entities", "relations")

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.indexing.reading.formats.bibliography import papers_in, read_bibtex, read_ris
 from clew.indexing.reading.formats.common import RawFile, ReadResult
-from clew.indexing.reading.formats.pdf import cited_work
+from clew.plugins.papers.articles import cited_work
+from clew.plugins.papers.bibliography import papers_in, read_bibtex, read_ris
 from clew.plugins.papers.reading import described, paper_of, read_bib, read_json, read_lines
 from clew.settings import ReadSettings
 from clew.types import Document

@@ -20,8 +20,8 @@ from scipy.sparse.csgraph import dijkstra
 import clew
 from clew.engine import Engine
 from clew.errors import InputError
-from clew.graph.entity_graph import EntityGraph, current_entity_graph, entity_ranks
-from clew.graph.export import Edge, NamedGraph, as_graphml, as_json, as_text, read_subgraph
+from clew.graph.entity_graph import EntityGraph, current, entity_ranks
+from clew.graph.export import NamedGraph, as_graphml, as_json, as_text, read_subgraph
 from clew.graph.paths import (
     Budget,
     Path,
@@ -34,14 +34,13 @@ from clew.graph.paths import (
 from clew.graph.snapshot import Snapshot, read_columns
 from clew.graph.subgraph import Subgraph, Tree, prize_collecting_tree, steiner_tree, subgraph_around
 from clew.ports import PassageRow
-from clew.search.analysis.analyse import Analysis
+from clew.search.analysis.question import Analysis
 from clew.search.answer.hits import ThreadStep, find_threads
 from clew.search.retrieval.walk import Coverage
 from clew.search.strategies.subgraph import QuestionSubgraph
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder
-from clew.types import Entity
 from tests.unit.graphs import edges_of, graph_of, graphs
 
 if TYPE_CHECKING:
@@ -89,23 +88,6 @@ def test_all_paths_are_found_in_order(graph: EntityGraph, max_hops: int) -> None
     assert all_paths(graph, 0, 1, max_hops, limit=2).paths == found.paths[:2]
 
 
-@given(graphs(most=9), st.integers(1, 5))
-def test_the_shortest_path_is_the_cheapest_of_the_shortest(
-    graph: EntityGraph, max_hops: int
-) -> None:
-    found = shortest_path(graph, 0, 1, max_hops)
-    best = all_paths(graph, 0, 1, max_hops, limit=1)
-    assert len(found.paths) == len(best.paths)
-    for path, other in zip(found.paths, best.paths, strict=True):
-        assert path.entities[0] == 0
-        assert path.entities[-1] == 1
-        assert len(path.edges) == len(other.edges)
-        assert cost_of(graph, path) == pytest.approx(cost_of(graph, other))
-        assert [tuple(sorted(p)) for p in pairwise(path.entities)] == [
-            edges_of(graph)[edge] for edge in path.edges
-        ]
-
-
 @given(graphs(strengths=(0.1, 0.3, 0.5, 0.7, 0.9, 1, 4)), st.integers(1, 5))
 def test_the_strongest_path_has_the_greatest_product(graph: EntityGraph, max_hops: int) -> None:
     every = every_path(graph, 0, 1, max_hops)
@@ -148,23 +130,13 @@ def test_distances_and_products_are_the_best_there_are(graph: EntityGraph) -> No
         shortest = shortest_path(graph, 0, end, max_hops=30).paths
         best = strongest_path(graph, 0, end, max_hops=30).paths
         assert [len(p.edges) for p in shortest] == ([hops[end]] if hops[end] < 99 else [])
+        for path in shortest:
+            cheapest = all_paths(graph, 0, end, max_hops=5, limit=1).paths
+            for other in cheapest:
+                assert cost_of(graph, path) == pytest.approx(cost_of(graph, other))
         assert [strength_of(graph, p) for p in best] == (
             [pytest.approx(most[end])] if hops[end] < 99 else []
         )
-
-
-def test_strengths_multiply_along_a_path() -> None:
-    long = list(zip(pairwise((0, 3, 4, 5, 1)), (0.7, 0.5, 0.5, 0.7), strict=True))
-    ties = [(a, b, strength) for (a, b), strength in long]
-    weak = graph_of(6, [(0, 2, 0.1), (2, 1, 0.1), *ties])
-    assert strongest_path(weak, 0, 1).paths[0].entities == (0, 3, 4, 5, 1)
-    assert shortest_path(weak, 0, 1).paths[0].entities == (0, 2, 1)
-    stronger = graph_of(6, [(0, 2, 0.4), (2, 1, 0.4), *ties])
-    assert strongest_path(stronger, 0, 1).paths[0].entities == (0, 2, 1)
-    # Of ways with as many hops, too: 0.4 · 0.4 is more than 0.9 · 0.1.
-    even = graph_of(4, [(0, 2, 0.9), (2, 1, 0.1), (0, 3, 0.4), (3, 1, 0.4)])
-    for search in (shortest_path, strongest_path, all_paths):
-        assert search(even, 0, 1).paths[0].entities == (0, 3, 1)
 
 
 def test_an_entity_is_no_way_from_itself() -> None:
@@ -249,15 +221,6 @@ def problems(draw: st.DrawFn) -> Problem:
     return prizes, edges, costs
 
 
-def seeded_problem(seed: int) -> Problem:
-    rng = np.random.default_rng(seed)
-    size = int(rng.integers(4, 8))
-    pairs = list(combinations(range(size), 2))
-    edges = [pair for pair in pairs if rng.random() < 0.55]
-    prizes = np.where(rng.random(size) < 0.6, rng.random(size), 0)
-    return prizes.tolist(), edges, rng.uniform(0.05, 0.6, len(edges)).tolist()
-
-
 def is_tree(nodes: set[int], edges: list[tuple[int, int]]) -> bool:
     reached = {next(iter(nodes))}
     for _ in nodes:
@@ -292,24 +255,6 @@ def test_a_tree_is_at_most_twice_as_dear_as_the_best(problem: Problem) -> None:
     assert len(set(tree.nodes)) == len(tree.nodes)
     assert tree.worth == pytest.approx(sum(prizes) - objective(problem, tree))
     assert objective(problem, tree) <= 2 * least(*problem) + 1e-9
-
-
-def test_most_trees_are_the_best() -> None:
-    found = [seeded_problem(seed) for seed in range(120)]
-    ratios = [(objective(p, prize_collecting_tree(*p)) + 1e-9) / (least(*p) + 1e-9) for p in found]
-    best = sum(ratio < 1 + 1e-9 for ratio in ratios)
-    assert best >= 0.85 * len(found)
-    assert sum(ratios) / len(ratios) < 1.03
-
-
-def test_a_tree_goes_by_way_of_what_has_no_prize() -> None:
-    hub = prize_collecting_tree([0, 1, 1, 1], [(0, 1), (0, 2), (0, 3), (1, 2)], [0.4, 0.4, 0.4, 1])
-    assert (sorted(hub.nodes), hub.edges) == ([0, 1, 2, 3], [0, 1, 2])
-
-
-def test_a_prize_that_is_not_worth_its_way_is_left_out() -> None:
-    tree = prize_collecting_tree([1.0, 0.8, 0.1], [(0, 1), (1, 2)], [0.5, 0.3])
-    assert (sorted(tree.nodes), tree.edges) == ([0, 1], [0])
 
 
 def test_trees_of_many_entities_are_found_without_recursion() -> None:
@@ -354,17 +299,6 @@ def test_far_prizes_are_tied_though_much_else_is_nearer() -> None:
     assert tree.notes == (
         "only the 10 entities nearest to what the question is about were looked at",
     )
-
-
-def test_dear_ties_leave_the_highest_prize_alone() -> None:
-    tree = steiner_tree(chain(5), {0: 0.7, 4: 0.9}, cost=5)
-    assert (tree.entities, tree.edges) == ((4,), ())
-
-
-def test_prizes_in_different_parts_give_the_worthier_part() -> None:
-    graph = graph_of(5, [(0, 1, 1.0), (2, 3, 1.0), (3, 4, 1.0)])
-    tree = steiner_tree(graph, {0: 0.9, 1: 0.9, 2: 0.9, 3: 0.5, 4: 0.9}, cost=0.2)
-    assert sorted(tree.entities) == [2, 3, 4]
 
 
 def test_no_prize_is_no_tree() -> None:
@@ -424,7 +358,7 @@ def rivers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NamedGraph]:
     relations = [("Danube", "flows_through", "Vienna"), ("Vienna", "lies_on", "Danube")]
     store.save(make_entry("a", FIRST, names=names))
     store.save(make_entry("b", SECOND, names=names, relations=relations))
-    graph = current_entity_graph(store, None, folder)
+    graph = current(EntityGraph, store, None, folder)
     seed = graph.entity_ids.tolist().index(store.resolve(["vienna"])["vienna"])
     yield read_subgraph(store, graph, subgraph_around(graph, [seed]), entity_ranks(graph))
     store.close()
@@ -484,34 +418,14 @@ def test_text_says_who_and_what_ties_them(rivers: NamedGraph) -> None:
     assert context.tokenizer == "words"
 
 
-def test_a_tie_that_is_too_long_makes_room_for_the_next() -> None:
-    long, short = ("word " * 30, "Short.")
-    named = NamedGraph(
-        nodes=tuple(Entity(id=i, name=f"N{i}", key=f"n{i}", entity_type="name") for i in (1, 2)),
-        edges=tuple(
-            Edge(
-                id=number,
-                from_entity_id=1,
-                to_entity_id=2,
-                relation_type="uses",
-                weight=1.0,
-                is_causal=False,
-                evidence=evidence,
-            )
-            for number, evidence in enumerate((long, short))
-        ),
-    )
-    context = as_text(named, max_tokens=20, count_tokens=words)
-    assert context.text == "Entities: N1 (name); N2 (name)\n- N1 — uses → N2: “Short.”"
-    assert context.left_out == 1
-
-
 @given(max_tokens=st.integers(0, 60), per_letter=st.booleans())
 def test_text_fits_any_budget(rivers: NamedGraph, max_tokens: int, per_letter: bool) -> None:
     context = as_text(rivers, max_tokens=max_tokens, count_tokens=len if per_letter else words)
     assert context.tokens <= max_tokens
     whole = as_text(rivers, max_tokens=10_000, count_tokens=words).text.split("\n")
-    assert [line for line in context.text.split("\n")[1:] if line not in whole] == []
+    lines = context.text.split("\n")[1:]
+    assert [line for line in lines if line not in whole] == []
+    assert len(rivers.edges) - len(lines) <= context.left_out
 
 
 # --- Threads over a small graph whose shortest ones are known by hand.
@@ -657,14 +571,6 @@ def test_neither_a_question_nor_entities_is_refused(engine: Engine, question: st
         engine.graph.subgraph(question)
 
 
-@pytest.mark.parametrize("question", ["zzz qqq", "the of and"])
-def test_nothing_near_is_an_empty_graph_and_a_note(engine: Engine, question: str) -> None:
-    found = engine.graph.subgraph(question)
-
-    assert isinstance(found.to_dict()["graph"]["node_count"], int)
-    assert found.graph.nodes or found.notes
-
-
 def test_an_empty_store_has_none(tmp_path_factory: pytest.TempPathFactory) -> None:
     with clew.open(tmp_path_factory.mktemp("empty"), embedder=HashEmbedder()) as empty:
         found = empty.graph.subgraph("Ada Morn")
@@ -693,16 +599,6 @@ def test_entities_come_with_salience_and_tier(engine: Engine) -> None:
         "notable",
         "minor",
     }
-
-
-def test_salience_follows_the_store(tmp_path_factory: pytest.TempPathFactory) -> None:
-    with clew.open(tmp_path_factory.mktemp("store"), embedder=HashEmbedder()) as engine:
-        engine.add("Ada Morn stood still.", source="a")
-        before = engine.entities.get("Ada Morn").salience_score
-        engine.add("Ada Morn met Piet Sorrel.", source="b")
-        after = engine.entities.get("Ada Morn").salience_score
-
-    assert (before, after) == (0, 1)
 
 
 def test_communities_are_made_once_and_their_steps_told(

@@ -12,9 +12,9 @@ import recurring_ical_events
 from icalendar import Calendar
 
 from clew.errors import LimitError, UnreadableError
-from clew.indexing.reading.formats.calendar import markdown_tasks, read_calendar, read_todo_txt
 from clew.indexing.reading.formats.common import RawFile, ReadResult
-from clew.indexing.reading.formats.contacts import read_contacts
+from clew.plugins.personal.calendar import markdown_tasks, read_calendar, read_todo_txt
+from clew.plugins.personal.contacts import read_contacts
 from clew.plugins.personal.structure import personal_structure
 from clew.settings import LimitSettings, ReadSettings
 from clew.times.recurrence import series_of

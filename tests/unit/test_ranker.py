@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 
 import lightgbm as lgb
@@ -62,40 +61,6 @@ def test_scores_are_those_of_lightgbm(leaves: int) -> None:
     assert_close(found, predict(booster, matrix))
 
 
-def test_values_beside_a_threshold_fall_on_its_side() -> None:
-    booster = trained(7)
-    forest = to_forest([booster])
-    near = np.unique(forest.thresholds[np.isfinite(forest.thresholds)])
-    near = near[np.abs(near) > 1e-9]  # LightGBM takes what is smaller than 1e-35 for 0
-    around = np.concatenate([near, np.nextafter(near, np.float32(9)), np.nextafter(near, -near)])
-    matrix = np.repeat(around.astype(np.float32)[:, None], WIDTH, axis=1)
-
-    assert_close(forest.scores(matrix), predict(booster, matrix))
-
-
-def test_several_models_make_the_mean_of_their_scores() -> None:
-    boosters = [trained(7, seed=1), trained(5, seed=2, rounds=9)]
-    matrix = random_matrix(50)
-
-    found = to_forest(boosters).scores(matrix)
-
-    mean = np.mean([predict(booster, matrix) for booster in boosters], axis=0)
-    assert_close(found, mean)
-
-
-def test_a_model_that_learned_nothing_scores_all_alike() -> None:
-    matrix = np.zeros((50, 3), np.float32)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        booster = lgb.train({"verbose": -1}, lgb.Dataset(matrix, np.arange(50.0)), 3)
-
-    assert len(set(to_forest([booster]).scores(random_matrix(9, 3)).tolist())) == 1
-
-
-def test_no_candidates_have_no_scores() -> None:
-    assert to_forest([trained(7)]).scores(np.zeros((0, WIDTH), np.float32)).shape == (0,)
-
-
 def test_trees_with_too_many_leaves_are_refused() -> None:
     with pytest.raises(ValueError, match="leaves; expected at most 64"):
         to_forest([trained(100)])
@@ -131,13 +96,6 @@ def test_a_ranker_comes_back_from_its_file(tmp_path: Path) -> None:
     assert same(loaded.confidence, saved.confidence)
     assert np.array_equal(loaded.calibration, saved.calibration)
     assert loaded.trained_on == saved.trained_on
-
-
-def test_equal_rankers_make_equal_files(tmp_path: Path) -> None:
-    for name in ("one.npz", "other.npz"):
-        save_ranker(some_ranker(), tmp_path / name)
-
-    assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "other.npz").read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -204,13 +162,6 @@ def test_text_has_its_say_where_there_are_no_names() -> None:
     tempered = temper(np.zeros(40, np.float32), matrix)
 
     assert np.argsort(tempered).tolist() == list(range(40))
-
-
-def test_a_scale_of_scores_changes_nothing() -> None:
-    scores = np.random.default_rng(1).normal(size=40).astype(np.float32)
-    matrix = evidence_matrix(0.1)
-
-    np.testing.assert_allclose(temper(scores, matrix), temper(7 * scores + 3, matrix), atol=1e-4)
 
 
 @pytest.mark.parametrize("rows", [0, 1])

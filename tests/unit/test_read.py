@@ -30,9 +30,9 @@ from clew.indexing.reading.formats.common import (
     clean_text,
     json_safe,
 )
-from clew.indexing.reading.formats.office import package_properties
-from clew.indexing.reading.formats.records import circles
+from clew.indexing.reading.formats.word import package_properties
 from clew.indexing.reading.reader import document_from_text, file_digest, read_file
+from clew.plugins.constitution.reading import circles
 from clew.settings import ReadSettings
 from clew.times import to_time
 from clew.types import Document, Skipped
@@ -88,12 +88,6 @@ def test_a_text_file_is_read_as_it_is(tmp_path: Path) -> None:
     assert (document.date_source, document.date_precision) == ("path", "day")
 
 
-def test_a_digest_that_the_caller_knows_is_used(tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_text("text")
-    assert read_file(path, SETTINGS, digest="known").documents[0].sha256 == "known"
-
-
 def test_a_link_is_read_under_the_name_of_its_file(tmp_path: Path) -> None:
     (tmp_path / "real.txt").write_text("text")
     (tmp_path / "link.txt").symlink_to(tmp_path / "real.txt")
@@ -110,52 +104,6 @@ def test_a_name_that_is_no_text_still_gives_a_source(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "media_type"),
-    [
-        ("a.py", "text/x-python"),
-        ("a.RS", "text/x-rust"),
-        ("a.ts", "text/x-typescript"),
-        ("Makefile", "text/plain"),
-        ("conf.yaml", "application/yaml"),
-    ],
-)
-def test_source_code_has_its_file_name_and_folder_as_title(
-    tmp_path: Path, name: str, media_type: str
-) -> None:
-    document = read_one(tmp_path / name, "# a comment, no heading\nx = 1\n")
-    assert (document.title, document.media_type) == (f"{tmp_path.name}/{name}", media_type)
-
-
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        (b"", "empty"),
-        (b" \n\t\n", "empty"),
-        (b"\xef\xbb\xbf", "empty"),
-        (b"text\x00more", "binary"),
-        (b"\x7fELF\x02\x01\x01" + bytes(100), "binary"),
-        (b"\x01\x02\x03\x04text", "binary"),
-        (b'/* XPM */\nstatic char *rip[] = {"16 16 2 1"', "binary"),
-        (b"\xff\xfea\xd8\x00", "undecodable"),
-        (b"{\\rtf1 text}", "RTF"),
-    ],
-)
-def test_what_cannot_be_read_says_why(tmp_path: Path, content: bytes, reason: str) -> None:
-    path = tmp_path / "a.txt"
-    path.write_bytes(content)
-    with pytest.raises(UnreadableError, match=reason) as caught:
-        read_file(path, SETTINGS)
-    assert caught.value.source == file_source(path)
-
-
-def test_a_file_over_the_limit_is_not_read(tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_bytes(b"x" * 2000)
-    with pytest.raises(UnreadableError, match=r"too large \(0.002 MB, limit 0.001 MB\)"):
-        read_file(path, ReadSettings(max_megabytes=0.001))
-
-
-@pytest.mark.parametrize(
     "action",
     [lambda path: file_digest(path, SETTINGS), lambda path: read_file(path, SETTINGS)],
     ids=["digest", "read"],
@@ -167,6 +115,255 @@ def test_what_is_no_file_says_so(tmp_path: Path, action: Callable[[Path], object
             action(path)
     with pytest.raises(UnreadableError, match="no such file"):
         action(tmp_path / "gone")
+
+
+# --- one file, one document ------------------------------------------------------------------
+
+FRONT = (
+    "---\ntitle: The Thread\ndate: 2024-05-01\nupdated_at: 2024-06-01T12:00:00+02:00\n"
+    "author: Ann\ntags: [a, b]\nyear: 2020\n---\n\n# Heading\n\nText.\n"
+)
+POD = (
+    "=encoding utf8\n\n=head1 NAME\n\nperltide - what rises in C<Tide>\n\n=head2 Links\n\n"
+    "See L<IO::Tide> and L<the docs|perltide/sort>, B<not I<now>>, C<< a->b >>, E<lt>x.\n\n"
+    "  my $x = 1; # C<as it is>\n\n=over 4\n\n=item *\n\nFirst\n\n"
+    "=item C<open>\n\nOpens it.\n\n"
+    "=back\n\n=begin html\n\n<b>no</b>\n\n=end html\n\n=cut\n\nprint 1;\n"
+)
+RST = "=========\nThe Title\n=========\n\n:Author: Ann\n:Date: 2024-05-01\n\nText.\n"
+RST_TXT = "The Title\n=========\n\n:Author: Ann\n\n.. note:: See :ref:`more`.\n\nText.\n"
+LLMS_TXT = "# Acme\n\n> All of it.\n\n- [Guide](guide.md)\n"
+MAY = datetime(2024, 5, 1, tzinfo=UTC)
+OF_RST = {"title": "The Title", "media_type": "text/x-rst", "metadata": {"author": "Ann"}}
+OF_MARKDOWN = {"title": "Acme", "media_type": "text/markdown"}
+PLAIN = {"media_type": "text/plain"}
+NESTED = {"name": "x", "none": None, "tags": ["a", "b"], "items": [{"a": 1, "b": True}, [2, 3]]}
+OPF = """<package xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata>
+<dc:title>On Rivers</dc:title><dc:creator>Ann Hill</dc:creator><dc:creator>Bo</dc:creator>
+<dc:date>2019-03</dc:date><dc:language>en</dc:language></metadata></package>"""
+CONTAINER = '<container><rootfiles><rootfile full-path="OEBPS/a.opf"/></rootfiles></container>'
+CORE = """<cp:coreProperties xmlns:cp="c" xmlns:dc="d" xmlns:dcterms="t">
+<dc:title>{title}</dc:title><dc:creator>{author}</dc:creator>
+<dcterms:created>2013-01-27T09:14:16Z</dcterms:created></cp:coreProperties>"""
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        # front matter
+        (
+            "a.md",
+            FRONT,
+            {
+                "text": "# Heading\n\nText.\n",
+                "title": "The Thread",
+                "media_type": "text/markdown",
+                "created_at": MAY,
+                "updated_at": datetime(2024, 6, 1, 10, tzinfo=UTC),
+                "metadata": {
+                    "date": "2024-05-01",
+                    "author": "Ann",
+                    "tags": ["a", "b"],
+                    "year": 2020,
+                },
+            },
+        ),
+        (
+            "a.md",
+            "+++\ntitle = 'T'\ndate = 2024-05-01\n+++\nText\n",
+            {"title": "T", "text": "Text\n", "created_at": MAY, "metadata": {"date": "2024-05-01"}},
+        ),
+        (
+            "a.md",
+            "---\ntitle: T\ncreated_at: 2024-02-31\n---\nText\n",
+            {"title": "T", "created_at": None, "metadata": {"created_at": "2024-02-31"}},
+        ),
+        *(
+            ("a.md", block, {"text": block, "metadata": {}})
+            for block in (
+                "---\ntitle: A: B: [\n---\n\nText.\n",
+                "---\njust text between two rules\n---\n\nText.\n",
+                "---\na: &a [x, x]\nb: [*a, *a]\n---\n\nText.\n",
+                "---\na: &a [*a]\n---\n\nText.\n",
+                "---\n{[1]: 2}: 3\n---\n\nText.\n",
+                "---\n!!python/object:os.system {}\n---\n\nText.\n",
+                "---\na: !!int b\n---\n\nText.\n",
+            )
+        ),
+        # titles
+        ("n.md", "# The *Big* [Thing](x.md) `code` #\n", {"title": "The *Big* Thing code"}),
+        ("n.md", "Intro\n\nSetext Title\n============\n", {"title": "Setext Title"}),
+        ("n.md", "```\n# comment\n```\n\n# Real\n", {"title": "Real"}),
+        ("some_notes.md", "## Second level only\n", {"title": "some notes"}),
+        ("some_notes.md", "#hashtag\n", {"title": "some notes"}),
+        ("n.md", "# **Bold** {#anchor}\n", {"title": "Bold"}),
+        *(
+            (f"src/{name}", "# a comment\nx = 1\n", {"title": f"src/{name}", "media_type": kind})
+            for name, kind in (
+                ("a.py", "text/x-python"),
+                ("a.RS", "text/x-rust"),
+                ("a.ts", "text/x-typescript"),
+                ("Makefile", "text/plain"),
+                ("conf.yaml", "application/yaml"),
+            )
+        ),
+        # reStructuredText, POD, and plain files that are marked up
+        (
+            "a.pod",
+            POD,
+            {
+                "title": "perltide - what rises in Tide",
+                "media_type": "text/markdown",
+                "text": "# NAME\n\nperltide - what rises in `Tide`\n\n## Links\n\n"
+                "See `IO::Tide` and the docs, **not *now***, `a->b`, <x.\n\n"
+                "  my $x = 1; # C<as it is>\n\n- First\n\n`open`\n\nOpens it.\n",
+            },
+        ),
+        (
+            "a.rst",
+            RST,
+            {
+                "title": "The Title",
+                "text": RST,
+                "created_at": MAY,
+                "metadata": {"author": "Ann", "date": "2024-05-01"},
+            },
+        ),
+        ("plain.rst", "A long first line\n----\n\nMore.\n", {"title": "plain"}),
+        *((name, RST_TXT, OF_RST) for name in ("guide.rst.txt", "INSTALL", "notes.txt")),
+        *((name, LLMS_TXT, OF_MARKDOWN) for name in ("llms.txt", "README")),
+        ("a.txt", "# pinned on 3 May\nnumpy==2.0\n## tests\npytest\n", PLAIN),
+        ("a.txt", "RELEASE\n=======\n\nTwo colons:: and `quotes` in a text.\n", PLAIN),
+        ("a.txt", "a = b[1](c)\n", PLAIN),
+        # damaged text
+        ("a.txt", RUSSIAN.encode()[:-3] + b"\xff.", {"text": f"{RUSSIAN[:-3]}о\ufffd."}),
+        ("a.txt", b"One.\n\x0cTwo.\n", {"text": "One.\n\nTwo.\n"}),
+        (
+            "a.jsonl",
+            r'{"text": "a\u0000b\r\n\ud800 \ud83d\ude00", "k\ud800": NaN}',
+            {"text": "ab\n\ufffd \U0001f600", "metadata": {"k\ufffd": "nan"}},
+        ),
+        # JSON
+        (
+            "a.json",
+            '{"id": 1, "title": "T", "body": "Text", "date": "2020-01-02"}',
+            {
+                "origin": "",
+                "title": "T",
+                "text": "Text",
+                "created_at": datetime(2020, 1, 2, tzinfo=UTC),
+                "metadata": {"date": "2020-01-02"},
+            },
+        ),
+        (
+            "my-data.json",
+            json.dumps(NESTED),
+            {
+                "title": "my data",
+                "text": "name: x\ntags: a, b\nitems:\n  - a: 1\n    b: true\n  - - 2\n    - 3",
+            },
+        ),
+        # what is packed is read as what it is
+        (
+            "notes.md.gz",
+            gzip.compress(b"# Notes of 2 March 2019\n\nText.\n"),
+            {
+                "title": "Notes of 2 March 2019",
+                "media_type": "text/markdown",
+                "date_source": "title",
+            },
+        ),
+        (
+            "openssl/changelog.gz",
+            gzip.compress(b"one sentence.\n\ntwo."),
+            {"title": "changelog (openssl)"},
+        ),
+    ],
+)
+def test_a_file_is_the_document_that_it_says(
+    tmp_path: Path, name: str, content: str | bytes, expected: dict[str, Any]
+) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    document = read_one(tmp_path / name, content)
+    assert {field: getattr(document, field) for field in expected} == expected
+
+
+SMALL = ReadSettings(max_megabytes=0.001)
+BOMB = gzip.compress(b"a" * 3_000_000)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("a.txt", b"", "empty"),
+        ("a.txt", b" \n\t\n", "empty"),
+        ("a.txt", b"\xef\xbb\xbf", "empty"),
+        ("a.md", b"---\ntitle: T\n---\n", "empty"),
+        ("a.txt", b"text\x00more", "binary"),
+        ("a.txt", b"\x7fELF\x02\x01\x01" + bytes(100), "binary"),
+        ("a.txt", b"\x01\x02\x03\x04text", "binary"),
+        ("a.txt", b'/* XPM */\nstatic char *rip[] = {"16 16 2 1"', "binary"),
+        ("a.txt", b"\xff\xfea\xd8\x00", "undecodable"),
+        ("a.txt", b"{\\rtf1 text}", "RTF"),
+        ("small.txt", b"x" * 2000, r"too large \(0.002 MB, limit 0.001 MB\)"),
+        ("small.gz", gzip.compress(b"a" * 3_000), "unpacks to more than 0.001 MB"),
+        ("a.gz", BOMB[:50], "malformed"),
+        ("a.gz", b"\x1f\x8bxx", "malformed"),
+        ("a.gz", b"text", "malformed"),
+        ("a.jsonl", b"one\ntwo\n", r"malformed JSON \(no line"),
+        ("a.json", b'{"a": 1,\n "b" 2}', r"malformed JSON \(line 2, column 6\)"),
+        ("a.json", b"[" * 20_000, "nested too deeply"),
+        ("a.json", b"[" + b"9" * 5000 + b"]", "malformed JSON"),
+        ("a.json", b"null", "empty"),
+        ("a.json", b'{"text": " "}', "empty"),
+        ("a.json", b"{}", "empty"),
+    ],
+)
+def test_what_cannot_be_read_says_why(
+    tmp_path: Path, name: str, content: bytes, reason: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(UnreadableError, match=reason) as caught:
+        read_file(path, SMALL if name.startswith("small") else SETTINGS)
+    assert caught.value.source == file_source(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "parts", "expected"),
+    [
+        (
+            "a.epub",
+            {"META-INF__container_dot_xml": CONTAINER, "OEBPS__a_dot_opf": OPF},
+            ("On Rivers", ["Ann Hill", "Bo"], "month", datetime(2019, 3, 1, tzinfo=UTC)),
+        ),
+        # The template of a library says nothing.
+        (
+            "a.pptx",
+            {"docProps__core_dot_xml": CORE.format(title="untitled", author="Steve Canny")},
+            ("", None, "", None),
+        ),
+        (
+            "a.pptx",
+            {"docProps__core_dot_xml": CORE.format(title="Microsoft Word - x.doc", author="Ann")},
+            ("", "Ann", "time", datetime(2013, 1, 27, 9, 14, 16, tzinfo=UTC)),
+        ),
+        *(
+            ("a.pptx", {"docProps__core_dot_xml": damaged}, ("", None, "", None))
+            for damaged in ("<a>", "", '<!DOCTYPE a [<!ENTITY x "y">]><a>&x;</a>')
+        ),
+    ],
+)
+def test_properties_of_office_files_and_books(
+    name: str, parts: dict[str, str], expected: tuple[object, ...]
+) -> None:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        for part, text in parts.items():
+            archive.writestr(part.replace("__", "/").replace("_dot_", "."), text)
+    known = package_properties(RawFile(source=name, data=data.getvalue(), settings=SETTINGS))
+    author = known.metadata.get("author")
+    assert (known.title, author, known.date_precision, known.created_at) == expected
 
 
 # --- encodings -----------------------------------------------------------------------------
@@ -194,11 +391,6 @@ def test_encodings_are_detected(tmp_path: Path, text: str, encoding: str) -> Non
     assert read_one(tmp_path / "a.txt", text.encode(encoding)).text == text
 
 
-def test_a_damaged_byte_does_not_make_utf_8_another_encoding(tmp_path: Path) -> None:
-    damaged = RUSSIAN.encode()[:-3] + b"\xff."
-    assert read_one(tmp_path / "a.txt", damaged).text.startswith(RUSSIAN[:-3])
-
-
 @given(st.text())
 def test_clean_text_is_what_every_store_takes(text: str) -> None:
     clean = clean_text(text)
@@ -206,10 +398,6 @@ def test_clean_text_is_what_every_store_takes(text: str) -> None:
     assert "\x00" not in clean
     assert "\r" not in clean
     assert clean_text(clean) == clean
-
-
-def test_clean_text_joins_halves_of_a_character() -> None:
-    assert clean_text("\ud83d\ude00 \ud83d!") == "\U0001f600 \ufffd!"
 
 
 # --- metadata and times --------------------------------------------------------------------
@@ -286,131 +474,6 @@ def test_no_value_breaks_the_reading_of_times(value: object) -> None:
 # --- Markdown and reStructuredText ---------------------------------------------------------
 
 
-def test_front_matter_becomes_properties(tmp_path: Path) -> None:
-    document = read_one(
-        tmp_path / "a.md",
-        "---\ntitle: The Thread\ndate: 2024-05-01\nupdated_at: 2024-06-01T12:00:00+02:00\n"
-        "author: Ann\ntags: [a, b]\nyear: 2020\n---\n\n# Heading\n\nText.\n",
-    )
-    assert document.text == "# Heading\n\nText.\n"
-    assert document.title == "The Thread"
-    assert document.media_type == "text/markdown"
-    assert document.created_at == datetime(2024, 5, 1, tzinfo=UTC)
-    assert document.updated_at == datetime(2024, 6, 1, 10, tzinfo=UTC)
-    assert document.metadata == {
-        "date": "2024-05-01",
-        "author": "Ann",
-        "tags": ["a", "b"],
-        "year": 2020,
-    }
-
-
-def test_toml_front_matter(tmp_path: Path) -> None:
-    document = read_one(tmp_path / "a.md", "+++\ntitle = 'T'\ndate = 2024-05-01\n+++\nText\n")
-    assert (document.title, document.text) == ("T", "Text\n")
-    assert document.created_at == datetime(2024, 5, 1, tzinfo=UTC)
-    assert document.metadata == {"date": "2024-05-01"}
-
-
-@pytest.mark.parametrize(
-    "block",
-    [
-        "title: A: B: [",
-        "just text between two rules",
-        "a: &a [x, x]\nb: [*a, *a]",
-        "a: &a [*a]",
-        "{[1]: 2}: 3",
-        "!!python/object:os.system {}",
-        "a: !!int b",
-    ],
-)
-def test_a_block_that_is_no_front_matter_stays_text(tmp_path: Path, block: str) -> None:
-    text = f"---\n{block}\n---\n\nText.\n"
-    document = read_one(tmp_path / "a.md", text)
-    assert document.text == text
-    assert document.metadata == {}
-
-
-def test_an_impossible_date_costs_nothing_but_itself(tmp_path: Path) -> None:
-    document = read_one(tmp_path / "a.md", "---\ntitle: T\ncreated_at: 2024-02-31\n---\nText\n")
-    assert (document.title, document.created_at) == ("T", None)
-    assert document.metadata == {"created_at": "2024-02-31"}
-
-
-def test_a_file_of_front_matter_alone_is_empty(tmp_path: Path) -> None:
-    path = tmp_path / "a.md"
-    path.write_text("---\ntitle: T\n---\n")
-    with pytest.raises(UnreadableError, match="empty"):
-        read_file(path, SETTINGS)
-
-
-@pytest.mark.parametrize(
-    ("text", "title"),
-    [
-        ("# The *Big* [Thing](x.md) `code` #\n", "The *Big* Thing code"),
-        ("Intro\n\nSetext Title\n============\n", "Setext Title"),
-        ("```\n# comment\n```\n\n# Real\n", "Real"),
-        ("## Second level only\n", "some notes"),
-        ("#hashtag\n", "some notes"),
-        ("# **Bold** {#anchor}\n", "Bold"),
-    ],
-)
-def test_the_first_top_heading_is_the_title(tmp_path: Path, text: str, title: str) -> None:
-    assert read_one(tmp_path / "some_notes.md", text).title == title
-
-
-def test_perl_documentation(tmp_path: Path) -> None:
-    text = (
-        "=encoding utf8\n\n=head1 NAME\n\nperltide - what rises in C<Tide>\n\n=head2 Links\n\n"
-        "See L<IO::Tide> and L<the docs|perltide/sort>, B<not I<now>>, C<< a->b >>, E<lt>x.\n\n"
-        "  my $x = 1; # C<as it is>\n\n=over 4\n\n=item *\n\nFirst\n\n"
-        "=item C<open>\n\nOpens it.\n\n"
-        "=back\n\n=begin html\n\n<b>no</b>\n\n=end html\n\n=cut\n\nprint 1;\n"
-    )
-    document = read_one(tmp_path / "a.pod", text)
-    assert (document.title, document.media_type) == (
-        "perltide - what rises in Tide",
-        "text/markdown",
-    )
-    assert document.text == (
-        "# NAME\n\nperltide - what rises in `Tide`\n\n## Links\n\n"
-        "See `IO::Tide` and the docs, **not *now***, `a->b`, <x.\n\n"
-        "  my $x = 1; # C<as it is>\n\n- First\n\n`open`\n\nOpens it.\n"
-    )
-
-
-def test_restructured_text(tmp_path: Path) -> None:
-    text = "=========\nThe Title\n=========\n\n:Author: Ann\n:Date: 2024-05-01\n\nText.\n"
-    document = read_one(tmp_path / "a.rst", text)
-    assert (document.text, document.title) == (text, "The Title")
-    assert document.metadata == {"author": "Ann", "date": "2024-05-01"}
-    assert document.created_at == datetime(2024, 5, 1, tzinfo=UTC)
-    assert read_one(tmp_path / "plain.rst", "A long first line\n----\n\nMore.\n").title == "plain"
-
-
-@pytest.mark.parametrize("name", ["guide.rst.txt", "INSTALL", "notes.txt"])
-def test_plain_files_that_are_marked_up_are_read_as_such(tmp_path: Path, name: str) -> None:
-    rst = "The Title\n=========\n\n:Author: Ann\n\n.. note:: See :ref:`more`.\n\nText.\n"
-    document = read_one(tmp_path / name, rst)
-    assert (document.title, document.media_type) == ("The Title", "text/x-rst")
-    assert document.metadata == {"author": "Ann"}
-
-    markdown = read_one(tmp_path / f"md-{name}", "# Acme\n\n> All of it.\n\n- [Guide](guide.md)\n")
-    assert (markdown.title, markdown.media_type) == ("Acme", "text/markdown")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "# pinned on 3 May\nnumpy==2.0\n## tests\npytest\n",
-        "RELEASE\n=======\n\nTwo colons:: and `quotes` in a text.\n",
-        "a = b[1](c)\n",
-    ],
-)
-def test_plain_text_stays_plain(tmp_path: Path, text: str) -> None:
-    assert read_one(tmp_path / "a.txt", text).media_type == "text/plain"
-
-
 # --- strings -------------------------------------------------------------------------------
 
 
@@ -418,6 +481,18 @@ def test_a_string_becomes_a_document() -> None:
     document = document_from_text("Some\r\ntext")
     digest = hashlib.sha256(b"Some\r\ntext").hexdigest()
     assert document == Document(source=f"text:{digest[:12]}", text="Some\ntext", sha256=digest)
+
+
+@pytest.mark.parametrize(
+    ("text", "media_type", "expected"),
+    [
+        ("<title>T</title><p>A <b>b</b></p>", "text/html", "A b\n"),
+        ("T\n=\n\nText\n", "text/x-rst", "T\n=\n\nText\n"),
+    ],
+)
+def test_strings_with_markup_are_parsed(text: str, media_type: str, expected: str) -> None:
+    document = document_from_text(text, media_type=media_type)
+    assert (document.title, document.text, document.media_type) == ("T", expected, media_type)
 
 
 def test_what_is_given_goes_before_what_the_text_states() -> None:
@@ -437,13 +512,6 @@ def test_what_is_given_goes_before_what_the_text_states() -> None:
     stated = document_from_text(text, source="s", media_type="text/markdown")
     assert (stated.title, stated.metadata["year"]) == ("Old", 1)
     assert stated.sha256 != given_all.sha256
-
-
-def test_strings_of_html_and_restructured_text_are_parsed() -> None:
-    html = document_from_text("<title>T</title><p>A <b>b</b></p>", media_type="text/html")
-    assert (html.title, html.text, html.media_type) == ("T", "A b\n", "text/html")
-    rst = document_from_text("T\n=\n\nText\n", media_type="text/x-rst")
-    assert (rst.title, rst.media_type) == ("T", "text/x-rst")
 
 
 @pytest.mark.parametrize("text", ["", " \n", "\x00"])
@@ -480,11 +548,39 @@ def test_files_come_sorted_by_their_path_and_once(tmp_path: Path) -> None:
     assert [path.name for path in twice] == ["b.md", "Z.md", "c.md", "z.md", "a.md"]
 
 
-def test_hidden_files_are_left_out_unless_wanted(tmp_path: Path) -> None:
-    write(tmp_path, "a.md", ".hidden.md", ".folder/b.md", ".git/config", ".clew/clew.db")
-    assert found(tmp_path) == ["a.md"]
-    wanted = ReadSettings(hidden=True)
-    assert found(tmp_path, settings=wanted) == [".folder/b.md", ".hidden.md", "a.md"]
+@pytest.mark.parametrize(
+    ("names", "options", "expected"),
+    [
+        (
+            "a.md .hidden.md .folder/b.md .git/config .clew/clew.db",
+            {"settings": ReadSettings(hidden=True)},
+            ".folder/b.md .hidden.md a.md",
+        ),
+        ("a.md .hidden.md .folder/b.md .git/config .clew/clew.db", {}, "a.md"),
+        *(
+            ("a.md b.txt docs/c.md docs/d.txt old/docs/e.md", options, expected)
+            for options, expected in (
+                ({"include": ["*.md"]}, "a.md docs/c.md old/docs/e.md"),
+                ({"include": ["/docs/**", "b.txt"]}, "b.txt docs/c.md docs/d.txt"),
+                ({"exclude": ["docs/"]}, "a.md b.txt"),
+                ({"include": ["*.md"], "exclude": ["/docs/*.md", "old"]}, "a.md"),
+            )
+        ),
+    ],
+)
+def test_which_files_of_a_folder_are_found(
+    tmp_path: Path, names: str, options: dict[str, Any], expected: str
+) -> None:
+    write(tmp_path, *names.split())
+    os.mkfifo(tmp_path / "pipe")
+    assert found(tmp_path, **options) == expected.split()
+
+
+def test_a_path_or_a_glob_that_is_none_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no file or folder '.*typo'.*check the spelling"):
+        find_files([tmp_path, tmp_path / "typo"], settings=SETTINGS)
+    with pytest.raises(InputError, match=r"cannot use the glob '!': expected one such as"):
+        find_files([tmp_path], exclude=["!"], settings=SETTINGS)
 
 
 def test_a_file_given_by_name_is_always_taken(tmp_path: Path) -> None:
@@ -492,14 +588,6 @@ def test_a_file_given_by_name_is_always_taken(tmp_path: Path) -> None:
     write(tmp_path, ".hidden.log")
     path = tmp_path / ".hidden.log"
     assert list(find_files([str(path)], exclude=["*"], settings=SETTINGS)) == [path.resolve()]
-
-
-def test_include_and_exclude_are_globs_below_the_folder(tmp_path: Path) -> None:
-    write(tmp_path, "a.md", "b.txt", "docs/c.md", "docs/d.txt", "old/docs/e.md")
-    assert found(tmp_path, include=["*.md"]) == ["a.md", "docs/c.md", "old/docs/e.md"]
-    assert found(tmp_path, include=["/docs/**", "b.txt"]) == ["b.txt", "docs/c.md", "docs/d.txt"]
-    assert found(tmp_path, exclude=["docs/"]) == ["a.md", "b.txt"]
-    assert found(tmp_path, include=["*.md"], exclude=["/docs/*.md", "old"]) == ["a.md"]
 
 
 def test_nested_gitignore_files_are_honoured(tmp_path: Path) -> None:
@@ -618,12 +706,6 @@ def test_a_broken_link_is_found_so_that_it_is_reported(tmp_path: Path) -> None:
             read_file(path, SETTINGS)
 
 
-def test_pipes_are_passed_over(tmp_path: Path) -> None:
-    write(tmp_path, "a.md")
-    os.mkfifo(tmp_path / "pipe")
-    assert found(tmp_path) == ["a.md"]
-
-
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may list every folder")
 def test_a_folder_that_cannot_be_listed_is_reported(tmp_path: Path) -> None:
     write(tmp_path, "a.md", "locked/b.md")
@@ -635,16 +717,6 @@ def test_a_folder_that_cannot_be_listed_is_reported(tmp_path: Path) -> None:
             read_file(locked, SETTINGS)
     finally:
         locked.chmod(0o700)
-
-
-def test_a_path_that_does_not_exist_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no file or folder '.*typo'.*check the spelling"):
-        find_files([tmp_path, tmp_path / "typo"], settings=SETTINGS)
-
-
-def test_a_malformed_glob_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"cannot use the glob '!': expected one such as"):
-        find_files([tmp_path], exclude=["!"], settings=SETTINGS)
 
 
 # --- read records
@@ -714,66 +786,7 @@ def test_bad_lines_are_reported_and_lose_nothing_else(tmp_path: Path) -> None:
     ]
 
 
-def test_a_file_without_a_good_line_is_unreadable(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableError, match=r"malformed JSON \(no line"):
-        read(tmp_path / "a.jsonl", "one\ntwo\n")
-
-
-def test_escapes_that_no_store_takes_are_cleaned(tmp_path: Path) -> None:
-    document = read(
-        tmp_path / "a.jsonl", r'{"text": "a\u0000b\r\n\ud800", "k\ud800": NaN}'
-    ).documents[0]
-    assert document.text == "ab\n\ufffd"
-    assert document.metadata == {"k\ufffd": "nan"}
-
-
 # --- JSON ----------------------------------------------------------------------------------
-
-
-def test_an_object_with_a_text_is_one_document(tmp_path: Path) -> None:
-    path = tmp_path / "a.json"
-    document = read(
-        path, '{"id": 1, "title": "T", "body": "Text", "date": "2020-01-02"}'
-    ).documents[0]
-    assert document.source == path.resolve().as_posix()
-    assert (document.title, document.text) == ("T", "Text")
-    assert document.created_at == datetime(2020, 1, 2, tzinfo=UTC)
-    assert document.metadata == {"date": "2020-01-02"}
-
-
-def test_a_list_of_objects_with_text_is_a_document_each(tmp_path: Path) -> None:
-    path = tmp_path / "a.json"
-    first, second = read(path, '[{"text": "a"}, {"_id": "x", "text": "b"}]').documents
-    source = path.resolve().as_posix()
-    assert (first.source, second.source) == (f"{source}#1", f"{source}#x")
-    assert first.origin == second.origin == source
-
-
-def test_other_json_is_readable_lines(tmp_path: Path) -> None:
-    value = {"name": "x", "none": None, "tags": ["a", "b"], "items": [{"a": 1, "b": True}, [2, 3]]}
-    document = read(tmp_path / "my-data.json", json.dumps(value)).documents[0]
-    assert document.title == "my data"
-    assert document.text == ("name: x\ntags: a, b\nitems:\n  - a: 1\n    b: true\n  - - 2\n    - 3")
-
-
-def test_json_lines_under_the_name_of_json(tmp_path: Path) -> None:
-    assert len(read(tmp_path / "a.json", '{"text": "a"}\n{"text": "b"}\n').documents) == 2
-
-
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        ('{"a": 1,\n "b" 2}', r"malformed JSON \(line 2, column 6\)"),
-        ("[" * 20_000, "nested too deeply"),
-        ("[" + "9" * 5000 + "]", "malformed JSON"),
-        ("null", "empty"),
-        ('{"text": " "}', "empty"),
-        ("{}", "empty"),
-    ],
-)
-def test_json_that_cannot_be_read(tmp_path: Path, content: str, reason: str) -> None:
-    with pytest.raises(UnreadableError, match=reason):
-        read(tmp_path / "a.json", content)
 
 
 WORDS = st.text(alphabet="abcж文", min_size=1, max_size=8)
@@ -825,27 +838,35 @@ def test_each_row_is_a_piece(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content"),
-    [("a.csv", "n;m\na,b;c\n"), ("a.csv", "n\tm\na,b\tc\n"), ("a.tsv", "n\tm\na,b\tc\n")],
+    ("name", "content", "keys", "metadata"),
+    [
+        ("a.csv", "n;m\na,b;c\n", ["1"], {"n": "a,b", "m": "c"}),
+        ("a.csv", "n\tm\na,b\tc\n", ["1"], {"n": "a,b", "m": "c"}),
+        ("a.tsv", "n\tm\na,b\tc\n", ["1"], {"n": "a,b", "m": "c"}),
+        ("a.csv", "id,x\n1,a\n1,b\n", ["1", "2"], {"id": 1, "x": "a"}),
+        ("a.csv", "x,,x\n1,2,3\n", ["1"], {"x": 1, "column 2": 2, "x (3)": 3}),
+    ],
 )
-def test_the_delimiter_is_found(tmp_path: Path, name: str, content: str) -> None:
-    piece = read(tmp_path / name, content).documents[0].pieces[0]
-    assert piece.metadata == {"n": "a,b", "m": "c"}
+def test_columns_and_keys_of_a_table(
+    tmp_path: Path, name: str, content: str, keys: list[str], metadata: dict[str, Any]
+) -> None:
+    pieces = read(tmp_path / name, content).documents[0].pieces
+    assert ([piece.key for piece in pieces], pieces[0].metadata) == (keys, metadata)
 
 
-def test_keys_are_row_numbers_where_ids_repeat(tmp_path: Path) -> None:
-    pieces = read(tmp_path / "a.csv", "id,x\n1,a\n1,b\n").documents[0].pieces
-    assert [piece.key for piece in pieces] == ["1", "2"]
-
-
-def test_columns_without_a_name_or_with_the_same_get_one(tmp_path: Path) -> None:
-    pieces = read(tmp_path / "a.csv", "x,,x\n1,2,3\n").documents[0].pieces
-    assert pieces[0].metadata == {"x": 1, "column 2": 2, "x (3)": 3}
-
-
-def test_a_cell_may_hold_a_long_text(tmp_path: Path) -> None:
-    long = "word " * 40_000
-    assert len(read(tmp_path / "a.csv", f"id,text\n1,{long}\n").documents[0].text) > 190_000
+@pytest.mark.parametrize(
+    "content",
+    [
+        '[{"text": "a"}, {"_id": "x", "text": "b"}]',
+        '{"text": "a"}\n{"_id": "x", "text": "b"}',
+    ],
+)
+def test_records_under_the_name_of_json(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "a.json"
+    first, second = read(path, content).documents
+    source = path.resolve().as_posix()
+    assert (first.source, second.source) == (f"{source}#1", f"{source}#x")
+    assert first.origin == second.origin == source
 
 
 CELLS = st.text(alphabet="ab ,;\"'\n|ж", max_size=6)
@@ -876,94 +897,13 @@ def test_written_tables_come_back(tmp_path: Path, rows: list[tuple[str, str]]) -
 # --- Packed files, properties of office files and e-books, and values that are cut.
 
 
-def packed_read(path: Path, data: bytes) -> Document:
-    path.parent.mkdir(exist_ok=True)
-    path.write_bytes(data)
-    (document,) = read_file(path, SETTINGS).documents
-    return document
-
-
-def zipped(**parts: str) -> bytes:
-    data = io.BytesIO()
-    with zipfile.ZipFile(data, "w") as archive:
-        for name, text in parts.items():
-            archive.writestr(name.replace("__", "/").replace("_dot_", "."), text)
-    return data.getvalue()
-
-
-def test_what_is_packed_with_gzip_is_read_as_what_it_is(tmp_path: Path) -> None:
-    document = packed_read(
-        tmp_path / "notes.md.gz", gzip.compress(b"# Notes of 2 March 2019\n\nText.\n")
-    )
-    assert (document.title, document.media_type) == ("Notes of 2 March 2019", "text/markdown")
-    assert document.date_source == "title"
-    assert document.source.endswith("/notes.md.gz")
-    named = packed_read(
-        tmp_path / "openssl" / "changelog.gz", gzip.compress(b"one sentence.\n\ntwo.")
-    )
-    assert named.title == "changelog (openssl)"
-
-
-def test_a_bomb_and_a_damaged_archive_are_refused(tmp_path: Path) -> None:
-    bomb = gzip.compress(b"a" * 3_000_000)
-    (tmp_path / "a.txt.gz").write_bytes(bomb)
-    with pytest.raises(UnreadableError, match="unpacks to more than 1 MB"):
-        read_file(tmp_path / "a.txt.gz", ReadSettings(max_megabytes=1))
-    for data in (bomb[:50], b"\x1f\x8bxx", b"text"):
-        (tmp_path / "a.txt.gz").write_bytes(data)
-        with pytest.raises(UnreadableError, match="malformed"):
-            read_file(tmp_path / "a.txt.gz", SETTINGS)
-
-
-OPF = """<package xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata>
-<dc:title>On Rivers</dc:title><dc:creator>Ann Hill</dc:creator><dc:creator>Bo</dc:creator>
-<dc:date>2019-03</dc:date><dc:language>en</dc:language></metadata></package>"""
-CONTAINER = '<container><rootfiles><rootfile full-path="OEBPS/a.opf"/></rootfiles></container>'
-CORE = """<cp:coreProperties xmlns:cp="c" xmlns:dc="d" xmlns:dcterms="t">
-<dc:title>{title}</dc:title><dc:creator>{author}</dc:creator>
-<dcterms:created>2013-01-27T09:14:16Z</dcterms:created></cp:coreProperties>"""
-
-
-def raw(name: str, **parts: str) -> RawFile:
-    return RawFile(source=name, data=zipped(**parts), settings=SETTINGS)
-
-
-def test_an_ebook_says_its_title_authors_and_date() -> None:
-    known = package_properties(
-        raw("a.epub", **{"META-INF__container_dot_xml": CONTAINER, "OEBPS__a_dot_opf": OPF})
-    )
-    assert known.title == "On Rivers"
-    assert known.metadata["author"] == ["Ann Hill", "Bo"]
-    assert (known.date_precision, known.created_at and known.created_at.year) == ("month", 2019)
-
-
-def test_the_template_of_a_library_says_nothing() -> None:
-    core = {"docProps__core_dot_xml": CORE.format(title="untitled", author="Steve Canny")}
-    known = package_properties(raw("a.pptx", **core))
-    assert (known.title, known.created_at, dict(known.metadata)) == ("", None, {})
-    core = {"docProps__core_dot_xml": CORE.format(title="Microsoft Word - x.doc", author="Ann")}
-    known = package_properties(raw("a.pptx", **core))
-    assert (known.title, known.metadata["author"]) == ("", "Ann")
-    assert known.created_at is not None
-
-
-@pytest.mark.parametrize("part", ["<a>", "", '<!DOCTYPE a [<!ENTITY x "y">]><a>&x;</a>'])
-def test_damaged_properties_are_none(part: str) -> None:
-    known = package_properties(raw("a.pptx", docProps__core_dot_xml=part))
-    assert (known.title, dict(known.metadata)) == ("", {})
-
-
 def test_long_values_are_cut_in_metadata_and_stay_whole_in_the_text(tmp_path: Path) -> None:
     cell = "word " * 20_000
-    document = packed_read(tmp_path / "a.csv", f"name,note\nAnn,{cell}\n".encode())
+    document = read_one(tmp_path / "a.csv", f"name,note\nAnn,{cell}\n".encode())
     assert len(document.pieces[0].metadata["note"]) == LONGEST_VALUE
     assert cell.strip() in document.text
-    document = packed_read(tmp_path / "b.md", f"---\nnote: {cell}\n---\nText.\n".encode())
+    document = read_one(tmp_path / "b.md", f"---\nnote: {cell}\n---\nText.\n".encode())
     assert len(document.metadata["note"]) == LONGEST_VALUE
-
-
-def test_form_feeds_are_line_breaks(tmp_path: Path) -> None:
-    assert packed_read(tmp_path / "a.txt", b"One.\n\x0cTwo.\n").text == "One.\n\nTwo.\n"
 
 
 # --- Trees of elements: what leads back in them is found, and nothing else.

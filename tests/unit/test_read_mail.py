@@ -6,23 +6,20 @@ import json
 import random
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 import clew
 from clew.errors import UnreadableError
-from clew.indexing.inputs import RawInput
 from clew.indexing.reading.files import find_files
 from clew.indexing.reading.formats.common import ReadResult
-from clew.indexing.reading.formats.mail_parts import Person, flat, from_flat, passages
 from clew.indexing.reading.reader import read_file
-from clew.settings import LimitSettings, ReadSettings
+from clew.plugins.mail.parts import passages
+from clew.settings import ReadSettings
 from clew.tools.toolbox import OPERATIONS, Toolbox
 from clew.types import Document
 from tests.unit.test_engine import CountingEmbedder
-from tests.unit.test_tools_documents import Desk
 
 # --- Mail: what a message says of itself, whose words its text holds, and mailboxes that
 # grow.
@@ -84,56 +81,49 @@ def test_a_message_says_who_wrote_to_whom_when_and_in_which_thread(tmp_path: Pat
     assert document.pieces == ()
 
 
+RECEIVED = "Received: by mx.x.org; Thu, 2 Jan 2020 10:00:05 +0000\n"
+
+
 @pytest.mark.parametrize(
-    ("value", "name", "address"),
+    ("head", "expected"),
     [
-        ('"Ray, Ada" <ada@x.org>', "Ada Ray", "ada@x.org"),
-        ("ada@x.org (Ada Ray)", "Ada Ray", "ada@x.org"),
-        ("ada at x.org (Ada Ray)", "Ada Ray", "ada@x.org"),
-        ('"ada@x.org" <ada@x.org>', "", "ada@x.org"),
-        ("=?iso-8859-1?q?Andr=E9?= <a@x.org>", "André", "a@x.org"),
-        ("=?no-such-code?q?Andr=E9?= <a@x.org>", "=?no-such-code?q?Andr=E9?=", "a@x.org"),
-        ("Ada Ray via Users <list@x.org>", "Ada Ray", "list@x.org"),
+        # people as mail programs write them
+        *(
+            (f"From: {value}\n", {"from": named})
+            for value, named in (
+                ('"Ray, Ada" <ada@x.org>', ["Ada Ray", "ada@x.org"]),
+                ("ada@x.org (Ada Ray)", ["Ada Ray", "ada@x.org"]),
+                ("ada at x.org (Ada Ray)", ["Ada Ray", "ada@x.org"]),
+                ('"ada@x.org" <ada@x.org>', ["ada@x.org"]),
+                ("=?iso-8859-1?q?Andr=E9?= <a@x.org>", ["André", "a@x.org"]),
+                ("=?no-such-code?q?Andr=E9?= <a@x.org>", ["=?no-such-code?q?Andr=E9?=", "a@x.org"]),
+                ("Ada Ray via Users <list@x.org>", ["Ada Ray", "list@x.org"]),
+            )
+        ),
+        # a header in bare bytes, words in a wrong encoding
+        *(
+            (
+                "From: Jörg <j@x.org>\nSubject: Grüße\n".encode(encoding),
+                {"from": ["Jörg", "j@x.org"], "title": "Grüße"},
+            )
+            for encoding in ("utf-8", "latin-1")
+        ),
+        (
+            "From: a@b.c\nSubject: =?gb2312?B?1MKw?= =?utf-8?q?_so?=\n",
+            {"title": "月\ufffd so"},
+        ),
+        # a date that is none leaves the one of receipt
+        (f"{RECEIVED}Date: yesterday\nFrom: a@b.c\n", {"date": "2020-01-02T10:00:05+00:00"}),
+        ("Date: 99 Foo\nFrom: a@b.c\n", {"date": None}),
     ],
 )
-def test_people_as_mail_programs_write_them(
-    tmp_path: Path, value: str, name: str, address: str
+def test_a_header_says_what_can_be_read_of_it(
+    tmp_path: Path, head: str | bytes, expected: dict[str, object]
 ) -> None:
-    document = read_one(tmp_path / "a.eml", f"From: {value}\nSubject: x\n\ntext\n")
-    assert document.metadata["from"] == flat([Person(name, address)])
-
-
-def test_names_and_addresses_survive_being_a_flat_list() -> None:
-    draw = random.Random(7)
-    for _ in range(200):
-        named = [
-            Person(draw.choice(["Ada Ray", "Bob"]), draw.choice(["a@x.org", "b@y.org"]))
-            if draw.random() < 0.6
-            else draw.choice([Person("", "c@z.org"), Person("Group", "")])
-            for _ in range(draw.randrange(5))
-        ]
-        # A name without an address takes that of somebody without a name: nothing tells the two.
-        if not any(a.address == b.name == "" for a, b in pairwise(named)):
-            assert from_flat(flat(named)) == named
-
-
-def test_a_header_in_bare_bytes_is_read(tmp_path: Path) -> None:
-    for encoding in ("utf-8", "latin-1"):
-        head = "From: Jörg <j@x.org>\nSubject: Grüße\n\nx\n".encode(encoding)
-        document = read_one(tmp_path / f"{encoding}.eml", head)
-        assert (document.title, document.metadata["from"][0]) == ("Grüße", "Jörg")
-
-
-def test_a_date_that_is_none_leaves_the_one_of_receipt(tmp_path: Path) -> None:
-    received = "Received: by mx.x.org; Thu, 2 Jan 2020 10:00:05 +0000\n"
-    document = read_one(tmp_path / "a.eml", f"{received}Date: yesterday\nFrom: a@b.c\n\nx\n")
-    assert document.created_at == datetime(2020, 1, 2, 10, 0, 5, tzinfo=UTC)
-    assert read_one(tmp_path / "b.eml", "Date: 99 Foo\nFrom: a@b.c\n\nx\n").created_at is None
-
-
-def test_words_in_a_wrong_encoding_keep_what_can_be_read(tmp_path: Path) -> None:
-    head = "From: a@b.c\nSubject: =?gb2312?B?1MKw?= =?utf-8?q?_so?=\n\nx\n"
-    assert read_one(tmp_path / "a.eml", head).title == "月\ufffd so"
+    data = head.encode() if isinstance(head, str) else head
+    document = read_one(tmp_path / "a.eml", data + b"\nx\n")
+    known = {"title": document.title, **document.metadata}
+    assert {name: known.get(name) for name in expected} == expected
 
 
 def test_a_mailbox_says_when_its_messages_came(tmp_path: Path) -> None:
@@ -148,17 +138,21 @@ def test_a_mailbox_says_when_its_messages_came(tmp_path: Path) -> None:
 # --- parts ---------------------------------------------------------------------------------
 
 
-def test_encodings_and_html_become_text(tmp_path: Path) -> None:
-    koi = b"Content-Type: text/plain; charset=koi8-r\n\n" + "Привет".encode("koi8-r")
-    assert "Привет" in read_one(tmp_path / "a.eml", b"From: a@b.c\n" + koi).text
-    jis = b"Content-Type: text/plain; charset=iso-2022-jp\n\n" + "日本語".encode("iso-2022-jp")
-    assert "日本語" in read_one(tmp_path / "b.eml", b"From: a@b.c\n" + jis).text
-    html = "From: a@b.c\nContent-Type: text/html\n\n<p>Hé <b>llo</b></p><script>x</script>"
-    assert read_one(tmp_path / "c.eml", html).text.endswith("\n\nHé llo")
-    coded = "From: a@b.c\nContent-Transfer-Encoding: base64\n\nSGVsbG8=\n"
-    assert read_one(tmp_path / "d.eml", coded).text.endswith("Hello")
-    lying = "From: a@b.c\nContent-Type: text/plain; charset=punycode\n\nHello\n"
-    assert read_one(tmp_path / "e.eml", lying).text.endswith("Hello")
+@pytest.mark.parametrize(
+    ("fields", "body", "text"),
+    [
+        ("Content-Type: text/plain; charset=koi8-r", "Привет".encode("koi8-r"), "Привет"),
+        ("Content-Type: text/plain; charset=iso-2022-jp", "日本語".encode("iso-2022-jp"), "日本語"),
+        ("Content-Type: text/html", "<p>Hé <b>llo</b></p><script>x</script>".encode(), "Hé llo"),
+        ("Content-Transfer-Encoding: base64", b"SGVsbG8=\n", "Hello"),
+        ("Content-Type: text/plain; charset=punycode", b"Hello\n", "Hello"),
+    ],
+)
+def test_encodings_and_html_become_text(
+    tmp_path: Path, fields: str, body: bytes, text: str
+) -> None:
+    document = read_one(tmp_path / "a.eml", f"From: a@b.c\n{fields}\n\n".encode() + body)
+    assert document.text == f"From: a@b.c\n\n{text}"
 
 
 MIXED = """From: a@b.c
@@ -237,68 +231,60 @@ def test_passages_are_the_text_whatever_it_is() -> None:
         assert "\n".join(passage.text for passage in passages(text)) == text
 
 
-def test_quotations_and_signatures_are_told_from_the_senders_words() -> None:
-    found = [(p.kind, p.author, p.text.strip()) for p in passages(REPLY) if p.text.strip()]
-    assert [kind for kind, *_ in found] == ["own", "reply", "own", "signature"]
-    assert found[0][2] == "I agree."
-    assert found[1][1] == "Ada Ray"
-    assert found[2][2] == "But March is late."
+ORIGINAL = "-----Original Message-----\nFrom: Ada Ray <a@x.org>\nSent: now\nSubject: x"
 
 
 @pytest.mark.parametrize(
-    ("opening", "kind", "author"),
+    ("text", "expected"),
     [
-        (
-            "-----Original Message-----\nFrom: Ada Ray <a@x.org>\nSent: now\nSubject: x",
-            "reply",
-            "Ada Ray",
+        (REPLY, ["I agree.", "reply by Ada Ray", "But March is late.", "signature by "]),
+        # what follows a separator is another message
+        *(
+            (f"My own words.\n\n{opening}\n\nHers.\nAll of them.", ["My own words.", quoted])
+            for opening, quoted in (
+                (ORIGINAL, "reply by Ada Ray"),
+                ("Von: Ada Ray <a@x.org>\nGesendet: heute\nBetreff: x", "reply by Ada Ray"),
+                (
+                    "---------- Forwarded message ---------\nFrom: Ada Ray <a@x.org>",
+                    "forward by Ada Ray",
+                ),
+                ("Begin forwarded message:\n\nFrom: a@x.org", "forward by a@x.org"),
+                ("On Jan 2, 2020, Ada Ray wrote:", "reply by Ada Ray"),
+            )
         ),
-        ("Von: Ada Ray <a@x.org>\nGesendet: heute\nBetreff: x", "reply", "Ada Ray"),
-        ("---------- Forwarded message ---------\nFrom: Ada Ray <a@x.org>", "forward", "Ada Ray"),
-        ("Begin forwarded message:\n\nFrom: a@x.org", "forward", "a@x.org"),
-        ("On Jan 2, 2020, Ada Ray wrote:", "reply", "Ada Ray"),
+        # the line above a quotation says whose it is
+        *(
+            (f"Thanks!\n\n{line}\n\n> It is so.", ["Thanks!", "reply by Ada Ray"])
+            for line in (
+                "On Thu, 2 Jan 2020 at 10:00 AM Ada Ray <ada@x.org> wrote:",
+                "On Thu, Jan 2, 2020, Ada Ray\n<ada@x.org> wrote:",
+                "Am 02.01.2020 um 10:00 schrieb Ada Ray <ada@x.org>:",
+                "Le jeu. 2 janv. 2020 à 10:00, Ada Ray <ada@x.org> a écrit :",
+                "Ada Ray writes:",
+                '02.01.2020 14:20 "Ada Ray" <\nada@x.org> wrote:',
+            )
+        ),
+        # ordinary text is the sender's own
+        *(
+            (text, [text])
+            for text in (
+                "She wrote:\nthat it is so.",
+                "From: the harbour to the tower\nit is a mile.",
+                "a -- b\n--" + "\nmore" * 20,
+                "2 > 1\n  and so on",
+            )
+        ),
+        # a quotation may say itself whose it is
+        ("Hi\n> From: Ada Ray <a@x.org>\n> To: me\n> So.", ["Hi", "reply by Ada Ray"]),
+        ("Hi\n> On 2 Jan, Ada Ray wrote:\n> So.", ["Hi", "reply by Ada Ray"]),
+        ("Hi\n> On 2 Jan, Ada Ray wrote:\n>> So.\n> Not so.", ["Hi", "reply by "]),
     ],
 )
-def test_what_follows_a_separator_is_another_message(opening: str, kind: str, author: str) -> None:
-    own, quoted = passages(f"My own words.\n\n{opening}\n\nHers.\nAll of them.")
-    assert (own.kind, own.text.strip()) == ("own", "My own words.")
-    assert (quoted.kind, quoted.author) == (kind, author)
-    assert quoted.text.endswith("Hers.\nAll of them.")
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "On Thu, 2 Jan 2020 at 10:00 AM Ada Ray <ada@x.org> wrote:",
-        "On Thu, Jan 2, 2020, Ada Ray\n<ada@x.org> wrote:",
-        "Am 02.01.2020 um 10:00 schrieb Ada Ray <ada@x.org>:",
-        "Le jeu. 2 janv. 2020 à 10:00, Ada Ray <ada@x.org> a écrit :",
-        "Ada Ray writes:",
-        '02.01.2020 14:20 "Ada Ray" <\nada@x.org> wrote:',
-    ],
-)
-def test_the_line_above_a_quotation_says_whose_it_is(line: str) -> None:
-    own, quoted = passages(f"Thanks!\n\n{line}\n\n> It is so.")
-    assert (own.text.strip(), quoted.author) == ("Thanks!", "Ada Ray")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "She wrote:\nthat it is so.",
-        "From: the harbour to the tower\nit is a mile.",
-        "a -- b\n--\n" + "more\n" * 20,
-        "2 > 1\n  and so on",
-    ],
-)
-def test_ordinary_text_is_the_senders_own(text: str) -> None:
-    assert [passage.kind for passage in passages(text)] == ["own"]
-
-
-def test_a_quotation_may_say_itself_whose_it_is() -> None:
-    assert passages("Hi\n> From: Ada Ray <a@x.org>\n> To: me\n> So.")[1].author == "Ada Ray"
-    assert passages("Hi\n> On 2 Jan, Ada Ray wrote:\n> So.")[1].author == "Ada Ray"
-    assert passages("Hi\n> On 2 Jan, Ada Ray wrote:\n>> So.\n> Not so.")[1].author == ""
+def test_whose_words_the_passages_are(text: str, expected: list[str]) -> None:
+    found = [one for one in passages(text) if one.text.strip()]
+    assert expected == [
+        one.text.strip() if one.kind == "own" else f"{one.kind} by {one.author}" for one in found
+    ]
 
 
 def test_an_answer_below_its_quotation_is_one_passage(tmp_path: Path) -> None:
@@ -371,14 +357,6 @@ def test_a_message_that_is_there_twice_is_read_once(tmp_path: Path) -> None:
     text = message(1, "One.") + message(1, "One.") + message(1, "Other.")
     found = read(tmp_path / "a.mbox", text).documents
     assert [d.source.rpartition("#")[2] for d in found] == ["1@x", "1@x~2"]
-
-
-def test_a_mailbox_in_hand_is_read_by_its_name(tmp_path: Path) -> None:
-    data = (message(1, "One.") + message(2, "Two.")).encode()
-    given = RawInput(source="upload:x", data=data, name="lens.mbox", settings=SETTINGS)
-    found = given.read(LimitSettings(), {}).documents
-    assert [d.source for d in found] == ["upload:x#1@x", "upload:x#2@x"]
-    assert {d.origin for d in found} == {"upload:x"}
 
 
 def test_broken_mail_is_told_and_stops_nothing(tmp_path: Path) -> None:
@@ -513,18 +491,6 @@ def test_people_of_mail_are_entities_with_their_addresses(store: clew.Clew, mail
         "extract_entity_relationships", {"entity_id": ada.id}
     )
     assert found.content["relationships_found"] == 2
-
-
-def test_a_mailbox_over_the_tools(tmp_path: Path) -> None:
-    (tmp_path / "lens.mbox").write_text(FIRST + SECOND)
-    desk = Desk(tmp_path)
-    job = desk.call("ingest_document", path="lens.mbox")
-    assert desk.finished(job["job_id"])["status"] == "completed"
-    listed = desk.call("list_documents")["documents"]
-    assert {document["title"] for document in listed} == {"Lens", "Re: Lens"}
-    (found,) = desk.call("query_documents", query="Too dear", strategy="keyword")["results"]
-    assert found["metadata"]["author"] == "Bob Stone"
-    assert found["metadata"]["date"] == "2020-01-03T10:00:00+00:00"
 
 
 def test_the_turns_of_a_chat_are_found_with_speaker_and_time(

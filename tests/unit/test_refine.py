@@ -89,12 +89,6 @@ def test_a_reranker_reads_the_best_and_its_share_decides(tmp_path: Path, strateg
     assert "rerank" in again.timings_ms
 
 
-def test_without_a_reranker_the_order_stays(engine: clew.Clew) -> None:
-    one = engine.search("who built clocks?", strategy="vector", rerank=False)
-    other = engine.search("who built clocks?", strategy="vector", rerank=True)
-    assert found(one) == found(other)
-
-
 # --- The mix of a cross-encoder and the first stage, against plain Python, and what may fail.
 
 
@@ -170,18 +164,6 @@ def in_units(values: list[float]) -> list[float]:
     return [(value - statistics.fmean(values)) / deviation for value in values]
 
 
-def test_the_whole_weight_is_the_cross_encoder_alone() -> None:
-    found, _ = rerank(
-        ScriptedReranker(), "q", ranked(9, 3, 2, 1), texts_of(0.1, 0.9, 0.5, 0.7), weight=1
-    )
-    assert found.ids.tolist() == [2, 4, 3, 1]
-
-
-def test_no_weight_is_the_first_stage_alone() -> None:
-    found, _ = rerank(ScriptedReranker(), "q", ranked(3, 2, 1), texts_of(0.1, 0.5, 0.9), weight=0)
-    assert found.ids.tolist() == [1, 2, 3]
-
-
 def test_a_second_hop_that_resembles_nothing_keeps_its_place_among_the_best() -> None:
     """The first stage alone knows of chunk 2; the cross-encoder would put it last."""
     ranking = ranked(0.9, 0.85, 0.3, 0.28, 0.26, 0.24)
@@ -211,22 +193,10 @@ def test_what_is_not_read_follows_as_it_was(
     assert (np.diff(found.scores) <= 0).all()
 
 
-def test_equal_mixes_keep_their_order() -> None:
-    found, _ = rerank(ScriptedReranker(), "q", ranked(1, 1, 1), texts_of(0.5, 0.5, 0.5))
-    assert found.ids.tolist() == [1, 2, 3]
-    assert found.scores.tolist() == [0.5, 0.5, 0.5]
-
-
 @pytest.mark.parametrize("certain", [0.0, 1.0])
 def test_a_certain_score_is_finite(certain: float) -> None:
     found, _ = rerank(ScriptedReranker(), "q", ranked(2, 1), texts_of(certain, 0.5))
     assert np.isfinite(found.scores).all()
-
-
-def test_an_empty_ranking_is_not_read() -> None:
-    reranker = ScriptedReranker()
-    found, notes = rerank(reranker, "q", ranked(), {})
-    assert (len(found.ids), notes, reranker.read) == (0, (), [])
 
 
 @pytest.mark.parametrize(
@@ -264,22 +234,6 @@ def test_scales_keep_the_order(scores: Scores) -> None:
     for scaled in (min_max(scores), standard_units(scores)):
         assert scaled.shape == scores.shape
         assert (np.diff(scaled[order]) >= 0).all()
-
-
-@given(values)
-def test_min_max_reaches_from_0_to_1(scores: Scores) -> None:
-    scaled = min_max(scores)
-    if len(scores):
-        assert scaled.max() == 1
-        assert scaled.min() == (0 if np.ptp(scores) > 0 else 1)
-
-
-@given(values)
-def test_standard_units_have_mean_0_and_deviation_1(scores: Scores) -> None:
-    scaled = standard_units(scores)
-    if len(scores):
-        assert scaled.mean() == pytest.approx(0, abs=1e-3)
-        assert scaled.std() == pytest.approx(1 if np.ptp(scores) > 0 else 0, abs=1e-3)
 
 
 # --- The best candidates chosen by a language model as one set.
@@ -341,7 +295,7 @@ def test_a_choice_that_cannot_be_leaves_the_very_ranking(reply: str | Exception)
     assert len(notes) == 1
 
 
-def test_ten_thousand_malformed_replies_change_no_ranking() -> None:
+def test_a_thousand_malformed_replies_change_no_ranking() -> None:
     """Cut, mixed up, of other types, in prose: what is no choice is none."""
     chance = random.Random(14)
     pieces = [*'{}[]",: \n', "passages", "1", "2", "null", "true", "-", "1e9", "\u202e", "é", "```"]
@@ -353,11 +307,11 @@ def test_ten_thousand_malformed_replies_change_no_ranking() -> None:
 
     client = LanguageModelClient(Noise(), llm_settings())
     malformed = 0
-    for _ in range(10_000):
+    for _ in range(1_000):
         ranking, notes = filter_by_model(client, "Which?", RANKING, CANDIDATES)
         malformed += bool(notes)
         assert ranking is RANKING or not notes
-    assert malformed > 9_990, "hardly a choice by chance"
+    assert malformed > 990, "hardly a choice by chance"
 
 
 # --- as a part of a search
@@ -391,13 +345,6 @@ def searched(
 
 def shown(result: SearchResult) -> dict[str, object]:
     return {**result.to_dict(), "timings_ms": {}, "notes": []}
-
-
-def test_it_is_off_unless_it_is_asked_for(library: Path) -> None:
-    _, model = searched(library, on=False)
-
-    assert model.calls == 0
-    assert load_settings().llm.filter is False
 
 
 def test_one_question_may_ask_for_it_or_do_without(library: Path) -> None:

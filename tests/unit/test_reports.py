@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import clew
 from clew.errors import InputError
-from clew.graph.communities import SENTENCES, Candidate, ReportMaker, choose, is_sentence
+from clew.graph.communities import SENTENCES, ReportMaker, is_sentence
 from clew.graph.partition import partition
-from clew.graph.topics import best_of_groups, is_symbolic, listed, mean_direction, title_of
+from clew.graph.topics import best_of_groups, is_symbolic, mean_direction, title_of
 from clew.ports import CommunityReport
 from clew.search.strategies.entity_graph import (
     NEAREST,
@@ -48,7 +48,7 @@ def library(tmp_path: Path) -> Iterator[Library]:
 
 def reports(library: Library) -> list[CommunityReport]:
     graph = library.graph()
-    maker = ReportMaker.of(library.store, library.vectors, library.snapshot(), graph)
+    maker = ReportMaker(library.store, library.vectors, library.snapshot(), graph)
     found = partition(graph)
     return list(maker.reports(found, found.ids))
 
@@ -76,18 +76,6 @@ def _tail(relations: list[str]) -> str:
     return relations[0].rsplit(" → ", 1)[1]
 
 
-def test_names_come_by_how_much_they_hold_the_community_together(library: Library) -> None:
-    text = ["Anna met Bert.", "Anna met Carl.", "Anna met Dora.", "Bert met Carl."]
-    library.store.save(make_entry("a", *text, names=["Anna", "Bert", "Carl", "Dora"]))
-    for number in range(3):
-        save_band(library, number)
-    (report,) = (report for report in reports(library) if "Anna" in report.basis.entities)
-    assert report.basis.entities[0] == "Anna"
-    assert set(report.basis.entities[1:3]) == {"Bert", "Carl"}
-    names = library.store.entity_names(report.basis.entity_ids)
-    assert tuple(names[entity] for entity in report.basis.entity_ids) == report.basis.entities
-
-
 def test_the_title_is_that_of_the_document_that_most_of_it_is_about(library: Library) -> None:
     save_band(library, 0, title="The first band")
     for place, pair in enumerate(zip(players(1), players(1)[1:], strict=False)):
@@ -99,41 +87,13 @@ def test_the_title_is_that_of_the_document_that_most_of_it_is_about(library: Lib
     assert other.count(" and ") == 1  # its documents hold a sentence each
 
 
-def test_sentences_that_repeat_each_other_are_taken_once(library: Library) -> None:
-    once, again = "Anna met Bert and Carl in Graz.", "Anna met Bert and Carl in Graz!"
-    names = ["Anna", "Bert", "Carl", "Graz"]
-    library.store.save(make_entry("a", once, again, "Carl lives in Graz.", names=names))
-    (report,) = reports(library)
-    assert report.summary in (f"{once} Carl lives in Graz.", f"{again} Carl lives in Graz.")
-
-
 def test_a_community_without_a_text_has_no_report(library: Library) -> None:
     save_band(library, 0)
     graph, snapshot = library.graph(), library.snapshot()
     found = partition(graph)
     library.store.delete([document.id for document in library.store.documents()])
-    maker = ReportMaker.of(library.store, library.vectors, snapshot, graph)
+    maker = ReportMaker(library.store, library.vectors, snapshot, graph)
     assert list(maker.reports(found, found.ids)) == []
-
-
-def test_what_was_named_counts_half_the_next_time() -> None:
-    """Once A and B were said, C and D together are worth more."""
-    said = [
-        Candidate(1, "one two three four five six seven eight", {1: 0.4, 2: 0.3}),
-        Candidate(2, "nine ten eleven twelve red green blue white", {1: 0.4, 2: 0.1}),
-        Candidate(3, "harp lyre tuba oboe flute drum horn cello", {3: 0.2, 4: 0.2}),
-    ]
-    assert [candidate.chunk_id for candidate in choose(said)] == [1, 3, 2]
-
-
-def test_short_and_long_sentences_are_worth_less() -> None:
-    named = {1: 0.5}
-    short = Candidate(1, "harp", named)
-    plain = Candidate(2, "lyre tuba oboe flute drum horn cello bugle", named)
-    long = Candidate(3, " ".join(f"word{i}" for i in range(40)), named)
-    best, *_ = choose([short, long, plain])
-    assert best.chunk_id == 2
-    assert choose([]) == []
 
 
 @given(
@@ -150,15 +110,6 @@ def test_the_best_of_groups_are_those_that_sorting_finds(
         places = [place for place, (own, _) in enumerate(pairs) if own == group]
         expected = sorted(places, key=lambda place: (-pairs[place][1], place))[:limit]
         assert found.row(group).tolist() == expected
-
-
-def test_names_are_listed_as_sentences_list_them() -> None:
-    assert [listed(["A", "B", "C"][:n]) for n in (1, 2, 3)] == ["A", "A and B", "A, B and C"]
-
-
-def test_opposite_vectors_have_a_direction_all_the_same() -> None:
-    vectors = np.array([[1, 0], [-1, 0]], dtype=np.float32)
-    assert mean_direction(vectors).tolist() == [1, 0]
 
 
 def test_headings_are_not_what_a_report_says(tmp_path: Path) -> None:
@@ -208,12 +159,6 @@ def test_a_title_says_no_name_twice() -> None:
     ]
     assert title_of([*names, "Ada\n Byron", "Rome"]) == "Debian, makefiles and Ada Byron"
     assert title_of(["2019"]) == "2019"
-
-
-def test_a_title_names_no_ordinary_word_no_file_of_text_and_no_reply() -> None:
-    names = ["file", "Examples", "2.2.rst", "Re: Test", "Debian", "main.py"]
-    assert title_of(names) == "Debian and main.py"
-    assert title_of(["file"]) == "file"
 
 
 def test_code_is_no_prose() -> None:
@@ -303,11 +248,6 @@ def test_a_filter_leaves_of_a_report_what_it_lets_through(engine: clew.Clew) -> 
     assert {citation.title for citation in block.forms[0].citations} == {"Vaccine"}
 
 
-def test_a_filter_that_lets_nothing_through_leaves_no_report(engine: clew.Clew) -> None:
-    asked = new_session(engine, "the whole", since=day("2030-01-01"))
-    assert report_blocks(asked, relevant_communities(asked)) == []
-
-
 def test_the_level_is_the_one_asked_for_or_the_finest_that_fits(engine: clew.Clew) -> None:
     with pytest.raises(InputError, match="level 9 cannot be"):
         relevant_communities(new_session(engine, "the whole", level=9))
@@ -327,19 +267,6 @@ def test_topics_lead_to_their_passages_and_count_them(engine: clew.Clew) -> None
     assert ": 2 passages" in block.forms[0].text
     values = list(found.scores["topic"].values())
     assert all(0 < value <= 1 for value in values)
-
-
-def test_topics_without_a_passage_that_a_filter_lets_through_are_not_named(
-    engine: clew.Clew,
-) -> None:
-    asked = new_session(engine, "ward diary and canal lock", until=day("2016-06-01"))
-    found = by_topics(asked)
-    assert set(titles(asked, found.ranking)) == {"Vaccine", "Ward"}
-    (block,) = found.arrange(asked, ())
-    assert "ward diary" in block.forms[0].text.lower()
-    assert "canal" not in block.forms[0].text.lower()
-    nothing = by_topics(new_session(engine, "ward diary", since=day("2030-01-01")))
-    assert (nothing.arrange(asked, ()), len(nothing.ranking.ids)) == ([], 0)
 
 
 # --- where there are none
@@ -375,11 +302,6 @@ def test_drift_starts_from_the_question_and_from_what_the_reports_are_about(
     around = blocks[-1].forms[0].text
     own, found_later = around.index("Greta Sool ("), around.index("Aldous Reth (")
     assert own < found_later, "the question's own before those that the reports led to"
-
-
-def test_reports_take_half_of_the_context_of_drift(engine: clew.Clew) -> None:
-    asked = new_session(engine, "an overview", max_tokens=1)
-    assert not any(b.heading.startswith("Report") for b in drift(asked).arrange(asked, ()))
 
 
 # --- nearby
@@ -457,23 +379,3 @@ def test_hops_bound_the_neighbourhood(nearby_engine: clew.Clew) -> None:
 
     assert "Piet Oss" not in context(1)
     assert "Piet Oss" in context(2)
-
-
-def test_neither_names_nor_relations_of_what_a_filter_forbids_are_shown(
-    nearby_engine: clew.Clew,
-) -> None:
-    asked = new_session(nearby_engine, "Hanna Brevik", max_hops=3, until=day("2016-06-01"))
-    found = search_neighbourhood(
-        asked, Nearest({nearby_engine.entities.get("Hanna Brevik").id: 1.0})
-    )
-    assert set(titles(asked, found.ranking)) == {"papers", "Kestrel"}
-    (block,) = found.arrange(asked, ())
-    assert "Lukas Orne" in block.forms[0].text, "the allowed passage names him"
-    assert "Piet Oss" not in block.forms[0].text
-
-
-def test_where_no_entity_is_near_meaning_decides(nearby_engine: clew.Clew) -> None:
-    asked = new_session(nearby_engine, "When is bread baked?")
-    found = search_neighbourhood(asked, Nearest({}))
-    assert titles(asked, found.ranking)[0] == "bread"
-    assert asked.notes == ["no entity is near the question; passages were found by meaning alone"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,10 +14,8 @@ from hypothesis import strategies as st
 
 import clew
 from clew.errors import InputError, SettingsError
-from clew.search.analysis.sub_questions import compared_sides
 from clew.search.options import CONTEXTUAL_DEPTH
 from clew.search.retrieval.channels import (
-    Channels,
     Ranking,
     reciprocal_rank_fusion,
     weighted_fusion,
@@ -27,7 +24,6 @@ from clew.search.session import ONE_SET
 from clew.search.strategies import STRATEGIES, find_strategy
 from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder
-from tests.unit.asked import add
 
 if TYPE_CHECKING:
     from clew.types import Scores, Vectors
@@ -60,15 +56,6 @@ def test_fusion_agrees_with_the_formula(given_rankings: list[Ranking]) -> None:
     assert (np.diff(fused.scores) <= 0).all()
 
 
-@given(rankings)
-def test_fusion_does_not_depend_on_the_order_of_channels(given_rankings: list[Ranking]) -> None:
-    orders = {
-        tuple(reciprocal_rank_fusion(list(order)).ids.tolist())
-        for order in permutations(given_rankings)
-    }
-    assert len(orders) == 1
-
-
 scored = st.dictionaries(st.integers(1, 30), st.floats(-1, 50, width=32), max_size=12).map(
     lambda found: Ranking(
         np.array(sorted(found, key=lambda id_: -found[id_]), np.int64),
@@ -95,22 +82,6 @@ def test_weighted_fusion_agrees_with_the_formula(
     assert (np.diff(fused.scores) <= 0).all()
 
 
-def test_the_weight_decides_between_words_and_meaning() -> None:
-    words = Ranking(np.array([1, 2]), np.array([9, 1], np.float32))
-    meaning = Ranking(np.array([2, 3]), np.array([0.8, 0.7], np.float32))
-    assert weighted_fusion(words, meaning, 1.0).ids.tolist() == [1, 2, 3]
-    assert weighted_fusion(words, meaning, 0.0).ids.tolist() == [2, 3, 1]
-    assert weighted_fusion(words, meaning, 0.4).ids.tolist()[0] == 2
-
-
-def test_then_goes_on_downwards_with_those_that_are_new() -> None:
-    first = Ranking(np.array([5, 2]), np.array([0.5, 0.25], dtype=np.float32))
-    second = Ranking(np.array([2, 9, 7]), np.array([3, 2, 1], dtype=np.float32))
-    joined = first.then(second)
-    assert joined.ids.tolist() == [5, 2, 9, 7]
-    assert (np.diff(joined.scores) < 0).all()
-
-
 @given(rankings, st.lists(st.integers(1, 40), unique=True, max_size=6), st.integers(0, 14))
 def test_passages_are_put_behind_the_first_ones(
     given_rankings: list[Ranking], ids: list[int], place: int
@@ -122,40 +93,6 @@ def test_passages_are_put_behind_the_first_ones(
     rest = [id_ for id_ in ranking.ids.tolist()[place:] if id_ not in new]
     assert found.ids.tolist() == [*head, *new, *rest]
     assert (np.diff(found.scores) <= 0).all()
-
-
-class _Counting:
-    """A vector and keyword index that counts how often it is asked."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    def search_vector(
-        self, vector: object, limit: int, allowed: object = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        self.asked.append("vector")
-        return np.array([3, 1]), np.array([0.9, 0.1], dtype=np.float32)
-
-    def vectors(self, chunk_ids: object) -> np.ndarray:
-        raise AssertionError("not asked for here")
-
-    def search_keywords(
-        self, terms: object, limit: int, allowed: object = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        self.asked.append("keyword")
-        return np.array([1]), np.array([2.5], dtype=np.float32)
-
-
-def test_a_channel_searches_once_and_only_when_asked() -> None:
-    index = _Counting()
-    channels = Channels(lambda: np.ones(2, dtype=np.float32), ["a"], index, index, None)
-    assert index.asked == []
-    channels.by_vector()
-    channels.by_vector()
-    assert index.asked == ["vector"]
-    assert channels.scores() == {"vector": {3: pytest.approx(0.9), 1: pytest.approx(0.1)}}
-    channels.by_keyword()
-    assert index.asked == ["vector", "keyword"]
 
 
 def test_an_unknown_strategy_lists_those_there_are() -> None:
@@ -265,17 +202,6 @@ def test_what_is_new_is_embedded_and_what_is_gone_is_not_found(
     assert len(embedder.texts) <= before + 1
 
 
-def test_a_setting_made_later_needs_no_indexing(tmp_path: Path, embedder: CountingEmbedder) -> None:
-    with clew.open(tmp_path / "store", embedder=embedder) as engine:
-        engine.add(TITLED, source="titled", title="Lorne")
-    settings = load_settings(store=tmp_path / "store", embed={"vectors": "both"})
-    with clew.open(settings=settings, embedder=embedder) as engine:
-        assert np.isclose(
-            scores(engine, "weir", "traditional")[TITLED], cosine(embedder, "weir", TITLED)
-        )
-        assert engine.maintenance.check().problems == ()
-
-
 def test_contextual_takes_as_many_of_each_channel_and_gives_twenty(tmp_path: Path) -> None:
     reranker = LastFirst()
     with clew.open(tmp_path / "store", embedder=HashEmbedder(), reranker=reranker) as engine:
@@ -363,57 +289,3 @@ def test_the_collection_of_texts_alone_holds_nothing_else(tmp_path: Path) -> Non
     )
     with pytest.raises(SettingsError, match=r"chroma\.kind 'traditional' .* 'contextual'"):
         clew.open(settings=settings)
-
-
-# --- Comparisons: both sides are retrieved for.
-
-
-@pytest.mark.parametrize(
-    ("question", "first", "second"),
-    [
-        ("Compare the mill and the smithy", "the mill", "the smithy"),
-        (
-            "What is the difference between ReadError and ConnectError?",
-            "What is the ReadError",
-            "What is the ConnectError",
-        ),
-        ("How do the fees of Vell and Ostby differ?", "the fees of Vell", "the fees of Ostby"),
-        ("How does a PEP differ from an EP?", "a PEP", "an EP"),
-        ("sort() versus sorted() in Python", "sort()", "sorted() in Python"),
-        (
-            "the budget in 2020 compared with 2024, please",
-            "the budget in 2020 please",
-            "the budget in 2024 please",
-        ),
-    ],
-)
-def test_each_side_is_a_question(question: str, first: str, second: str) -> None:
-    assert compared_sides(question) == (first, second)
-
-
-@pytest.mark.parametrize(
-    "question", ["Who built the mill and the smithy?", "What differs?", "Compare them", "", "vs"]
-)
-def test_others_have_no_sides(question: str) -> None:
-    assert compared_sides(question) is None
-
-
-def test_both_sides_are_among_the_first(tmp_path: Path) -> None:
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        add(
-            engine,
-            {
-                **{
-                    f"Vell {n}": f"The harbour fees of Vell, year {n}, by weight." for n in range(9)
-                },
-                "Ostby": "At Ostby boats pay by length.",
-                "Lisse": "At Lisse nobody pays.",
-            },
-        )
-        for question in (
-            "Compare the harbour fees of Vell and Ostby",
-            "How do the harbour fees of Vell and Ostby differ?",
-        ):
-            titles = [hit.chunk.title for hit in engine.search(question).hits[:5]]
-            assert "Ostby" in titles
-            assert any(title.startswith("Vell") for title in titles)

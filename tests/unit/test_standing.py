@@ -184,19 +184,6 @@ def test_an_earlier_moment_is_told_as_it_was_then(lived: clew.Clew) -> None:
     assert "Aarau" in lived.search("Where does Orla Tamm live?", as_of=NOW - 30 * DAY).stated[0]
 
 
-def test_of_a_fact_that_holds_again_the_period_that_holds_is_shown(engine: clew.Clew) -> None:
-    (orla, _), (aarau, _) = engine.entities.memory.add_entities(
-        [NewEntity(name="Orla Tamm"), NewEntity(name="Aarau")]
-    )
-    for start, end in ((NOW - 9 * DAY, NOW - 5 * DAY), (NOW - 2 * DAY, None)):
-        engine.entities.add_relation(orla, aarau, "lives_in", valid_from=start, valid_until=end)
-    (near,) = call(engine, "get_entity_neighbors", entity_id="Orla Tamm")["neighbors"]
-    assert near["state"] == "current"
-    assert datetime.fromisoformat(near["valid_from"]) == NOW - 2 * DAY
-    (edge,) = call(engine, "build_local_graph", entity_ids=[orla, aarau])["graph"]["edges"]
-    assert edge["state"] == "current"
-
-
 SYNONYMS = [
     (one, other)
     for meant in ("lives_in", "works_at", "married_to")
@@ -617,17 +604,6 @@ def test_the_same_text_of_two_is_told_of_both(tmp_path: Path) -> None:
         assert [[one.text for one in texts] for texts in left.values()] == [["Has the van."]]
 
 
-def test_a_name_that_is_only_spelled_alike_is_not_told_of_the_other(tmp_path: Path) -> None:
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        memory = engine.entities.memory
-        memory.create([NewEntity(name="Muhammad Alison", entity_type="person")], [["Boxes."]])
-        engine.add("Mohammad Alison came home. Mohammad Alison slept.", source="a")
-        assert memory.find(["Mohammad Alison"]) == {}
-        (made,) = memory.create([NewEntity(name="Mohammad Alison")], [["Paints."]])
-        assert made.is_new
-        assert made.entity_id != memory.find(["Muhammad Alison"])["Muhammad Alison"]
-
-
 @pytest.mark.parametrize(
     ("text", "alias"),
     [
@@ -765,20 +741,6 @@ def test_what_was_stated_by_hand_is_in_the_new_store(
         again = engine.entities.import_memory(file)
         assert (again.entities, again.observations, again.relations) == (0, 0, 0)
         assert stated(engine) == after
-
-
-def test_lines_of_before_there_were_rules_are_taken(
-    exported: tuple[list[str], dict[str, object]], tmp_path: Path
-) -> None:
-    lines, before = exported
-    file = tmp_path / "all.jsonl"
-    kept = [line for line in lines if json.loads(line)["kind"] != "rule"]
-    file.write_text("".join(kept), "utf-8")
-    with open_store(tmp_path / "store") as engine:
-        assert engine.entities.import_memory(file).skipped == ()
-        after = stated(engine)
-        for kind in ("observations", "relations"):
-            assert after[kind] == before[kind]
 
 
 junk = st.one_of(

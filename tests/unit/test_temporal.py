@@ -18,7 +18,7 @@ from clew.search.strategies import EVERYWHERE, STRATEGIES
 from clew.search.strategies.periods import LIKELY, UNDATED, closeness, moment_of
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.types import Hit, Period
+from clew.types import Hit
 from tests.unit.asked import add, day, new_session
 
 if TYPE_CHECKING:
@@ -116,13 +116,6 @@ def test_it_is_a_filter_of_any_strategy_where_that_is_asked_for(
     assert result.temporal.applied == "filtered"
 
 
-def test_it_is_nothing_where_that_is_asked_for(engine: clew.Clew) -> None:
-    result = engine.search("What did Ada Morn mend in 2019?", strategy="temporal", temporal=False)
-    assert found(result)[0] != "b"
-    assert result.temporal is not None
-    assert (result.temporal.applied, result.temporal.since) == ("ordered", None)
-
-
 def test_times_given_by_hand_are_filters_and_go_before_the_question(engine: clew.Clew) -> None:
     result = engine.search(
         "What did Ada Morn mend in 2019?", strategy="temporal", since="2020", until="2021-07"
@@ -137,11 +130,6 @@ def test_a_period_of_which_there_is_nothing_is_named_and_ignored(engine: clew.Cl
     result = engine.search("What did Ada Morn mend in 1950?", strategy="temporal")
     assert set(found(result)) == set(TEXTS)
     assert "no passage is of the period 'in 1950'; it was ignored" in result.notes
-
-
-def test_unless_nothing_else_was_asked_for(engine: clew.Clew) -> None:
-    result = engine.search("What did Ada Morn mend in 1950?", temporal=True)
-    assert (found(result), result.notes) == ([], ("no passage meets the filters",))
 
 
 def test_a_question_without_a_period_has_none_to_keep_to(engine: clew.Clew) -> None:
@@ -196,29 +184,6 @@ def test_what_has_no_date_comes_last(engine: clew.Clew) -> None:
     assert result.temporal.timeline[-1][0] == UNDATED
 
 
-def test_the_most_relevant_are_chosen_and_then_told_in_order(engine: clew.Clew) -> None:
-    question = "Which entry of Ada Morn, f or a, is on the clock of Vell?"
-    result = engine.search(question, strategy="temporal", limit=2, max_tokens=25)
-    assert result.context.left_out == 1
-    assert result.hits[0].chunk.text in result.context.text
-
-
-@pytest.mark.parametrize(
-    ("times", "expected"),
-    [
-        ((), None),
-        ((Period(start=None, end=day("2019-01-01")),), "2019-01-01"),
-        ((Period(start=day("2020-01-01"), end=None), Period(start=day("1900-01-01"), end=None)),
-         "2020-01-01"),
-        ((Period(start=None, end=None), Period(start=day("1900-01-01"), end=None)), "1900-01-01"),
-    ],
-)  # fmt: skip
-def test_a_passage_stands_where_it_was_said_or_else_where_it_speaks_of(
-    times: tuple[Period, ...], expected: str | None
-) -> None:
-    assert moment_of(times) == (None if expected is None else day(expected))
-
-
 # --- closeness
 
 
@@ -231,15 +196,6 @@ def test_closeness_halves_with_each_year_from_the_period(engine: clew.Clew) -> N
     assert near["a"] == pytest.approx(0.5, abs=0.01), "a year before"
     assert near["d"] == pytest.approx(0.5 ** (324 / 365), abs=0.01)
     assert near["f"] < near["e"] < near["d"] < near["c"] < 1
-
-
-def test_without_a_period_closeness_is_to_the_newest_date(engine: clew.Clew) -> None:
-    asked = new_session(engine, "Ada Morn", now=day("2042-07-09"))
-    ids = [engine.documents.chunks(name)[0].id for name in ("f", "e", "a")]
-    near = closeness(asked, np.array(ids)).tolist()
-    assert near == sorted(near, reverse=True)
-    assert near[0] == 1
-    assert near[1] == pytest.approx(0.5 ** (553 / 365), abs=0.01)
 
 
 def test_what_happened_on_a_day_is_what_is_of_the_day(tmp_path: Path) -> None:
@@ -319,18 +275,6 @@ def test_relations_stand_at_the_time_over_which_they_held(timeline_engine: clew.
     assert lived[0].provenance.title == "youth"
 
 
-def test_every_entry_names_its_passage_and_where_it_comes_from(timeline_engine: clew.Clew) -> None:
-    for entry in timeline_engine.graph.timeline("Ada Morn"):
-        assert timeline_engine.documents.text(entry.reference)
-        assert entry.provenance is not None
-        assert entry.provenance.title in TIMELINE_TEXTS
-
-
-def test_of_too_many_the_latest_are_left_out(timeline_engine: clew.Clew) -> None:
-    every = timeline_engine.graph.timeline("Ada Morn")
-    assert timeline_engine.graph.timeline("Ada Morn", limit=2) == every[:2]
-
-
 def test_the_order_is_the_same_wherever_the_texts_lie(tmp_path: Path) -> None:
     """At one moment, what ends stands before what begins, the shorter before the longer."""
     texts = [
@@ -389,23 +333,6 @@ def test_a_time_of_another_sentence_is_not_the_entity_s(timeline_engine: clew.Cl
     assert [entry.text for entry in found] == ["She opened a shop in 1851."]
 
 
-@pytest.mark.parametrize(
-    ("text", "years"),
-    [
-        ("The hall has 1066 chairs.", []),
-        ("Ada Morn sold 1500 books in 1830.", [1830]),
-        ("In 2019 prices rose.", [2019]),
-        ("The 1908 games were held in London.", [1908]),
-        ("Between 1830 and 1835 clocks were cheap.", [1830, 1835]),
-    ],
-)
-def test_what_counts_things_is_no_year(text: str, years: list[int]) -> None:
-    from clew.indexing.relations.phrases import find_dates
-
-    found = [span.name for span in find_dates(text, 0, len(text))]
-    assert found == [str(year) for year in years]
-
-
 def test_a_name_that_one_entity_begins_with_is_taken_for_it(timeline_engine: clew.Clew) -> None:
     entity, remark = timeline_engine.entities.match("ada mo")
     assert entity.name == "Ada Morn"
@@ -414,12 +341,6 @@ def test_a_name_that_one_entity_begins_with_is_taken_for_it(timeline_engine: cle
     timeline_engine.add("Ada Morrow liked eels.", source="morrow")
     with pytest.raises(NotFoundError, match=r"near it: .*'Ada Morn'"):
         timeline_engine.entities.match("ada mo")
-
-
-@pytest.mark.parametrize("misspelt", ["Ada Mron", "Mron", "Adda Morn"])
-def test_a_misspelt_name_meets_the_nearest(timeline_engine: clew.Clew, misspelt: str) -> None:
-    with pytest.raises(NotFoundError, match="'Ada Morn'"):
-        timeline_engine.graph.timeline(misspelt)
 
 
 def test_a_line_of_a_header_is_no_event(tmp_path: Path) -> None:
@@ -559,14 +480,6 @@ def test_a_namespace_does_not_see_anothers_versions(tmp_path: Path) -> None:
     settings = load_settings(store=tmp_path, namespace="bo")
     with clew.open(settings=settings, embedder=HashEmbedder()) as engine:
         assert earlier(engine.search(QUESTION, as_of=stood).hits) == []
-
-
-def test_the_tool_gives_earlier_texts(earlier_engine: clew.Clew) -> None:
-    replace_notice(earlier_engine, NOTICE, NOW)
-    found = earlier_engine.tools.call("get_document", {"document": "notice", "version": 1}).content
-    assert (found["text"], found["version"]) == (NOTICE, 1)
-    assert [v["version"] for v in found["versions"]] == [2, 1]
-    assert earlier_engine.tools.call("get_document", {"document": "notice"}).content["text"] == NOW
 
 
 def test_an_earlier_text_of_another_model_is_found_by_words(tmp_path: Path) -> None:

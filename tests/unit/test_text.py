@@ -17,12 +17,12 @@ from clew.cli.render import print_passages
 from clew.indexing.markdown import inline_tags, links, listed, masked
 from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.indexing.reading.formats.markup import markdown_document
-from clew.indexing.splitting.code import code_ranges, without_code
+from clew.indexing.splitting.code import as_prose, code_ranges
 from clew.indexing.splitting.split import split
 from clew.indexing.structure.document import markdown_links
 from clew.settings import SplitSettings
 from clew.testing.fakes import HashEmbedder
-from clew.text import entity_key, hashes, says_as_much, sentences, shingles, sketch
+from clew.text import entity_key, says_as_much, sentences, shingles
 from clew.types import Chunk, Document
 from clew.word_lists import read_word_lists, word_list
 from tests.unit.asked import add
@@ -94,7 +94,7 @@ LEADERS = "Contents\n\n1. Berlin ........ 3\n2. Maria Keller ........ 9\n\nThey 
 def test_no_names_are_read_from_code_and_drawings(text: str, media_type: str) -> None:
     document = Document(source="a", text=text, media_type=media_type)
     chunk = Chunk(ordinal=0, section=0, start=0, end=len(text), text=text)
-    masked, (part,) = without_code(document, [chunk])
+    masked, (part,) = as_prose(document, [chunk])
     assert part.text == masked.text
     assert len(part.text) == len(text)
     assert "Berlin" not in part.text
@@ -121,7 +121,7 @@ def test_tables_headings_and_prose_are_left(text: str) -> None:
 def test_source_code_is_left_to_its_reader() -> None:
     text = "```\nx = 1\n```\n"
     document = Document(source="a.py", text=text, media_type="text/x-python")
-    assert without_code(document, [])[0] is document
+    assert as_prose(document, [])[0] is document
 
 
 def test_ranges_of_hostile_texts_are_found_in_good_time() -> None:
@@ -354,7 +354,6 @@ def says(shown: str, other: str) -> bool:
 def test_a_text_says_what_it_says(words: list[str]) -> None:
     text = " ".join(words)
     assert says(text, text) == (len(words) >= 20)
-    assert bool(sketch(text)) == (len(words) >= 20)
     assert says(f"Before. {text} After.", text) == (len(words) >= 20)
 
 
@@ -383,14 +382,6 @@ def test_scripts_without_spaces_are_compared_by_characters() -> None:
     text = "東京タワーは東京都港区芝公園にある総合電波塔で、観光名所としても知られている。"
     assert says(text + "高さは高い。", text)
     assert not says(text, text[::-1])
-
-
-@given(st.integers(0, 200), st.text(max_size=20))
-def test_sketches_of_near_duplicates_meet(place: int, inserted: str) -> None:
-    changed = LICENCE[:place] + inserted + LICENCE[place:]
-    assert len(set(hashes(sketch(LICENCE))) & set(hashes(sketch(changed)))) >= 4
-    assert len(hashes(sketch(changed))) == 8
-    assert not set(hashes(sketch(LICENCE))) & set(hashes(sketch(TRANSLATION)))
 
 
 def test_notices_of_copyright_make_no_other_text() -> None:

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 import clew
 from clew.engine import Engine
 from clew.jobs.runner import JobRunner, make_runner
+from clew.stores.sqlite.journal import SqliteAudit
 from clew.testing.fakes import HashEmbedder
 from clew.tools.budget import fitting_length, tokens_of, truncate
 from clew.tools.spec import Caller
 from clew.tools.toolbox import OPERATIONS, Toolbox, audit_to, subjects
-from clew.wiring import make_audit
 
 MILL = "Jonas Reed built the mill at Harrow Ford. Jonas Reed learned his trade in Tarn Abbey."
 
@@ -45,7 +45,7 @@ class Desk:
         )
         self.engine: Engine = clew.open(settings=settings, embedder=HashEmbedder())
         self.runner: JobRunner = make_runner(self.engine)
-        self.audit = make_audit(self.engine.state.journal)
+        self.audit = SqliteAudit(self.engine.state.journal)
         self.toolbox = Toolbox(
             self.engine,
             OPERATIONS,

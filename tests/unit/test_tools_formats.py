@@ -28,6 +28,7 @@ from clew import Clew
 from clew.errors import InputError
 from clew.packs import available, load
 from clew.settings import load_settings
+from clew.stores.sqlite.journal import SqliteAudit
 from clew.testing.fakes import HashEmbedder
 from clew.tools.spec import (
     FORMATS,
@@ -40,7 +41,6 @@ from clew.tools.spec import (
     strict_schema,
 )
 from clew.tools.toolbox import MEMORY_TOOLS, OPERATIONS, TOOLS
-from clew.wiring import make_audit
 from tests.unit.qdrant_server import stand_in
 
 # --- Each format through its vendor's own library: names, descriptions, types and choices
@@ -505,7 +505,7 @@ def test_jobs_and_audit_come_with_an_engine(tmp_path: Path) -> None:
 
         assert not stored.is_error, stored.text
         assert [r["title"] for r in found.content["results"]] == ["A"]
-        [entry] = make_audit(store.state.journal).entries()
+        [entry] = SqliteAudit(store.state.journal).entries()
         assert (entry.tool, entry.caller) == ("ingest_document", "local")
 
 

@@ -24,10 +24,10 @@ from mcp_types import TextContent
 import clew
 from clew.mcp.server import create_server
 from clew.settings import load_settings
+from clew.stores.sqlite.journal import SqliteJobs
 from clew.testing.fakes import HashEmbedder
 from clew.tools.spec import Profile, Tool
 from clew.tools.toolbox import OPERATIONS, Outcome, Toolbox, make_toolbox
-from clew.wiring import make_jobs
 from tests.unit.odd_arguments import arguments_of
 
 NOTES = {
@@ -118,10 +118,8 @@ def _fill(fuzzed: Fuzzed) -> None:
     jobs = [str(call("ingest_document", path=path).content["job_id"]) for path in ("mill.md", ".")]
     call("backup", name="start")
     documents = [name for d in fuzzed.engine.documents.list() for name in (d.id, d.source)]
-    passages = [
-        chunk.public_id
-        for chunk in fuzzed.engine.entities.agent_extractions.unread(after=0, limit=5)
-    ]
+    store = fuzzed.engine.store
+    passages = [chunk.public_id for chunk in store.chunks(store.unread(0, 5))]
     names = ["Mara Lind", "Piet Oss", "東京 太郎", "Jonas Reed", "Tarn Abbey", LONG]
     asked = ["Who built the mill?", "What is the Lorne Estate?", "東京", "met in 1831", *names]
     strategies = ["hybrid", "global", "temporal", "keyword", "topic", "hierarchical", "drift"]
@@ -141,7 +139,7 @@ def _fill(fuzzed: Fuzzed) -> None:
 
 def _check_jobs(toolbox: Toolbox, engine: clew.Clew) -> None:
     """All end, and none of them for a reason that lies in Clew."""
-    store = make_jobs(engine.state.journal)
+    store = SqliteJobs(engine.state.journal)
     deadline = time.monotonic() + 60
     while not all(job.ended for job in store.jobs(limit=10_000)):
         assert time.monotonic() < deadline

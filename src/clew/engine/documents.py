@@ -19,6 +19,7 @@ from clew.errors import DID_YOU_MEAN, NotFoundError, UnreadableError, check_seve
 from clew.filters import Where, read_where
 from clew.stores.backend import Progress
 from clew.stores.sqlite.backend import free_bytes
+from clew.stores.sqlite.journal import SqliteRefusals
 from clew.text import whole_number
 from clew.types import (
     Document,
@@ -31,11 +32,10 @@ from clew.types import (
     document_id,
 )
 from clew.types.values import check_given, file_source
-from clew.wiring import make_refusals
 
 if TYPE_CHECKING:
-    from clew.indexing.incremental import IncrementalIndexer, Quota
     from clew.indexing.inputs import FileInput, Input
+    from clew.indexing.pipeline import IncrementalIndexer, Quota
 
 LISTING = "`clew documents` or list_documents"
 """Shows the documents, on the command line or as a tool."""
@@ -208,13 +208,13 @@ class Documents:
         retry: bool = False,
         progress: Progress | None = None,
     ) -> IncrementalIndexer:
-        from clew.indexing.incremental import IncrementalIndexer
+        from clew.indexing.pipeline import IncrementalIndexer
 
         state = self._state
         return IncrementalIndexer(
             state.store,
             state.bound_ingest(),
-            make_refusals(state.journal),
+            SqliteRefusals(state.journal),
             state.settings.limits,
             full=self._quota().reached,
             most=state.settings.quota.documents,
@@ -228,7 +228,7 @@ class Documents:
         return self._quota().reached(documents)
 
     def _quota(self) -> Quota:
-        from clew.indexing.incremental import Quota
+        from clew.indexing.pipeline import Quota
 
         return Quota(self._state.settings.quota, self._measured)
 

@@ -21,20 +21,15 @@ from clew.ports.models import LoggedReply
 from clew.search.options import parse_hierarchy
 from clew.stores.backend import SHAPES, CopyReport, Header, Key, Mark, Progress, Table, TableCopy
 from clew.stores.backend import WholeRow as Row
+from clew.stores.sqlite.journal import SqliteAudit
+from clew.stores.state import Replies
 from clew.types import CheckReport, Document, IndexedDocument, IndexReport, document_id
-from clew.wiring import (
-    declare_functional,
-    file_store,
-    forget_undos,
-    make_audit,
-    make_replies,
-    open_for_copying,
-)
+from clew.wiring import declare_functional, file_store, forget_undos, open_for_copying
 
 if TYPE_CHECKING:
     from clew.hookspecs import Pack
-    from clew.indexing.isolation.worker import Prepared
     from clew.indexing.pipeline import IndexCounts
+    from clew.indexing.processes import Prepared
     from clew.settings import Settings
     from clew.stores.copy import StoreCopy
     from clew.stores.sqlite.reindex import Staging
@@ -56,11 +51,11 @@ class Maintenance:
         """Requests to language models that the store keeps, in figures, by task too."""
         from clew.models.llm.budget import statistics
 
-        return statistics(make_replies(self._state.store).entries())
+        return statistics(Replies(self._state.store.backend).entries())
 
     def language_model_failures(self) -> list[LoggedReply]:
         """Requests to language models that failed, the latest first."""
-        return [e for e in make_replies(self._state.store).entries() if e.reason]
+        return [e for e in Replies(self._state.store.backend).entries() if e.reason]
 
     def check(self, repair: bool = False, *, progress: Progress | None = None) -> CheckReport:
         """Verify every invariant of the store; with `repair`, mend what is derived.
@@ -77,7 +72,7 @@ class Maintenance:
 
     def audit(self, *, before: int | None = None, limit: int = 100) -> list[AuditEntry]:
         """What was changed through tools, by whom: entries below the id `before`, newest first."""
-        return make_audit(self._state.journal).entries(before=before, limit=limit)
+        return SqliteAudit(self._state.journal).entries(before=before, limit=limit)
 
     def outdated(self) -> list[str]:
         """Sources of the documents that were made with other settings or another model, sorted."""
@@ -499,7 +494,7 @@ class Reindexing:
         self, ids: Sequence[str], written: dict[str, str], count: _Count
     ) -> Iterator[Prepared]:
         """The documents of those that are still there; `written` learns when each was written."""
-        from clew.indexing.incremental import prepare_again
+        from clew.indexing.pipeline import prepare_again
 
         store, settings, runner = self.state.store, self.state.settings, self.state.ingest.runner
         for id_ in ids:
@@ -584,7 +579,7 @@ def _check(pack: Pack) -> None:
     from clew.search.analysis.route import RULES
     from clew.search.strategies import known_strategies
 
-    kinds = (*(rule.name for rule in RULES), "fact")
+    kinds = (*RULES, "fact")
     for what, given, known in (
         ("kind of question", pack.strategies, kinds),
         ("strategy", pack.strategies.values(), known_strategies()),

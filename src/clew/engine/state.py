@@ -28,31 +28,27 @@ from clew.stores.backend import Progress as Progress
 from clew.stores.communities import Communities
 from clew.stores.sqlite.connection import Database
 from clew.stores.vectors.matrix import KIND as VECTORS
-from clew.stores.vectors.matrix import TextVectors
+from clew.stores.vectors.matrix import TextVectors, VectorMatrix
 from clew.text import entity_key
 from clew.types import Vector
 from clew.wiring import (
     enabled_packs,
-    make_communities,
     make_embedder,
     make_extractor,
-    make_ingest,
     make_journal,
     make_language_model,
     make_language_provider,
     make_reranker,
-    make_spare_vectors,
     make_store,
     make_text_vectors,
     make_vectors,
-    make_workers,
 )
 
 if TYPE_CHECKING:
     from clew.graph.entity_graph import EntityGraph, EntityRanks
     from clew.hookspecs import EntityType, FieldKind
-    from clew.indexing.isolation.worker import Runner
     from clew.indexing.pipeline import IndexingPipeline
+    from clew.indexing.processes import Runner
     from clew.models.llm.client import LanguageModelClient
     from clew.packs import EnabledPacks
     from clew.settings import Settings
@@ -65,15 +61,6 @@ AWAY_SECONDS = 30.0
 """How long a vector index is left alone that could not be reached."""
 AWAY = (StoreUnavailableError, StoreBusyError)
 """What a vector index raises that cannot be asked for a while."""
-
-
-def make_vector_index(
-    settings: Settings, store: Store, embedder: Embedder
-) -> VectorIndexWithFallback:
-    """The vectors that the settings ask for: of passages with their context, and of texts alone."""
-    configured, fallback = make_vectors(settings, store), settings.vectors != "store"
-    texts = make_text_vectors(settings, store, embedder)
-    return VectorIndexWithFallback(configured, store, fallback=fallback, texts=texts)
 
 
 class VectorIndexWithFallback:
@@ -90,8 +77,7 @@ class VectorIndexWithFallback:
         fallback: bool,
         texts: TextVectors | None = None,
     ) -> None:
-        self._configured = configured
-        self._texts = texts
+        self._configured, self._texts = configured, texts
         self._store = store
         self._fallback = fallback
         self._spare: SyncedVectorIndex | None = None
@@ -107,7 +93,8 @@ class VectorIndexWithFallback:
         with self._refreshing:
             found = self._refreshed(self._configured)
             if found is None:
-                self._spare = found = self._spare or make_spare_vectors(self._store)
+                # It needs nothing but the store.
+                self._spare = found = self._spare or VectorMatrix(self._store, self._store.folder)
                 found.refresh()
             return found
 
@@ -194,7 +181,13 @@ class EngineState:
         """Embeddings of questions asked before."""
         self.views: RecentlyUsed[Hashable, Any] = RecentlyUsed(VIEWS_KEPT)
         """What the explorer showed of the graph, by generation and by what was wanted."""
-        self.vector_index = make_vector_index(settings, self.store, self.embedder)
+        self.vector_index = VectorIndexWithFallback(
+            make_vectors(settings, self.store),
+            self.store,
+            fallback=settings.vectors != "store",
+            texts=make_text_vectors(settings, self.store, self.embedder),
+        )
+        """The vectors that the settings ask for: with context, and of the texts alone."""
         self.progress: Progress | None = None
         """Told of the steps that a question has to wait for."""
         self.communities_made = 0
@@ -206,7 +199,7 @@ class EngineState:
         self._packs: EnabledPacks | None = None
         self._runner: Runner | None = None
         self._pipeline: IndexingPipeline | None = None
-        self.kept_communities = make_communities(settings, self.store)
+        self.kept_communities = Communities(self.store.backend)
         """Communities as they were found last, perhaps before the last changes."""
         self._entity_graph: EntityGraph | None = None
         self._entity_ranks: EntityRanks | None = None
@@ -299,23 +292,23 @@ class EngineState:
     @property
     def entity_graph(self) -> EntityGraph:
         """The graph of entities alone, brought up to the store's generation."""
-        from clew.graph.entity_graph import current_entity_graph
+        from clew.graph.entity_graph import EntityGraph, current
 
         snapshot = self.snapshot
         with self._refreshing:
-            self._entity_graph = current_entity_graph(
-                self.store, snapshot, self.store.folder, self._entity_graph
+            self._entity_graph = current(
+                EntityGraph, self.store, snapshot, self.store.folder, self._entity_graph
             )
             return self._entity_graph
 
     @property
     def entity_ranks(self) -> EntityRanks:
         """How much each entity matters, brought up to the store's generation."""
-        from clew.graph.entity_graph import current_entity_ranks
+        from clew.graph.entity_graph import EntityRanks, current
 
         with self._refreshing:
-            self._entity_ranks = current_entity_ranks(
-                self.store, self._snapshot, self.store.folder, self._entity_ranks
+            self._entity_ranks = current(
+                EntityRanks, self.store, self._snapshot, self.store.folder, self._entity_ranks
             )
             return self._entity_ranks
 
@@ -394,15 +387,29 @@ class EngineState:
 
     def make_ingest(self, store: Store) -> IndexingPipeline:
         """The steps of indexing into a store, with this engine's models and workers."""
-        packs = self.packs
-        if self._extractor is None:
-            self._extractor = make_extractor()
+        from clew.indexing.pipeline import IndexingPipeline
+        from clew.indexing.processes import Steps, make_runner
+
+        packs, settings = self.packs, self.settings
+        self._extractor = self._extractor or make_extractor()
         if self._runner is None:
-            self._runner = make_workers(
-                self.settings, self.embedder, self._extractor, packs, self._load_model_early
+            # Where documents are read, split and extracted: in worker processes, or in this one.
+            steps = Steps(
+                tokens=self.embedder,
+                extractor=self._extractor,
+                split_settings=settings.split,
+                limits=settings.limits,
+                extension=packs,
             )
-        return make_ingest(
-            self.settings, store, self.embedder, self._extractor, self._runner, packs
+            self._runner = make_runner(steps, self._load_model_early)
+        return IndexingPipeline(
+            store=store,
+            embedder=self.embedder,
+            extractor=self._extractor,
+            split_settings=settings.split,
+            link_settings=settings.link,
+            runner=self._runner,
+            extension=packs,
         )
 
     def _forget_steps(self) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.snapshot import Ints, Snapshot
-    from clew.ports import Partition, RelationRows, VectorIndex
+    from clew.ports import Partition, VectorIndex
     from clew.stores.communities import Communities
     from clew.stores.store import Store
     from clew.types import Ids, Relation
@@ -87,13 +87,21 @@ def outline(snapshot: Snapshot, graph: EntityGraph, partition: Partition, ids: I
     community = np.full(len(graph.entity_ids), -1, dtype=np.int64)
     rows, known = find_sorted(graph.entity_ids, partition.members[hit, 1])
     community[rows[known]] = place[hit][known]
-    community = community
     heads = np.repeat(np.arange(len(graph.entity_ids)), np.diff(graph.starts))
     inside = np.flatnonzero(
         (community[heads] == community[graph.neighbours]) & (community[heads] >= 0)
     )
     member = np.flatnonzero(community >= 0)
-    centrality = _centrality(graph, heads, inside, community, len(ids))
+    strengths = graph.strengths[graph.edges[inside]].astype(np.float64)
+    strength = sums(heads[inside], strengths, len(community))
+    totals = sums(community[member], strength[member], len(ids))
+    centrality = np.zeros(len(community))
+    centrality[member] = strength[member] / np.maximum(totals[community[member]], _LEAST)
+    # The edges that relations state, once each.
+    stated = inside[heads[inside] < graph.neighbours[inside]]
+    stated = stated[graph.relations[graph.edges[stated]] > 0]
+    edges = graph.edges[stated]
+    tied = best_of_groups(community[heads[stated]], graph.strengths[edges], len(ids), RELATIONS)
     best = best_of_groups(community[member], centrality[member], len(ids), CENTRAL)
     # Rows of sentences and, of the entity graph, what each names; contexts left out.
     spoken = np.repeat(np.arange(snapshot.sentences), np.diff(snapshot.sentence_entities.starts))
@@ -108,7 +116,7 @@ def outline(snapshot: Snapshot, graph: EntityGraph, partition: Partition, ids: I
         centrality=centrality,
         entities=Adjacency(best.starts, member[best.items]),
         sentences=_best_sentences(snapshot, mentions, community, centrality, len(ids)),
-        relations=_best_relations(graph, heads, inside, community, len(ids)),
+        relations=Adjacency(tied.starts, graph.relations[edges[tied.items]]),
         title_chunks=_title_chunks(snapshot, mentions, community, len(ids)),
     )
 
@@ -130,29 +138,6 @@ def _best_sentences(
     worth = worth * length_norm(counts[row])
     best = best_of_groups(of, worth, size, _CANDIDATES)
     return Adjacency(best.starts, row[best.items])
-
-
-def _centrality(
-    graph: EntityGraph, heads: Ints, inside: Ints, community: Ints, size: int
-) -> Values:
-    strength = sums(
-        heads[inside], graph.strengths[graph.edges[inside]].astype(np.float64), len(community)
-    )
-    member = np.flatnonzero(community >= 0)
-    totals = sums(community[member], strength[member], size)
-    shares = np.zeros(len(community))
-    shares[member] = strength[member] / np.maximum(totals[community[member]], _LEAST)
-    return shares
-
-
-def _best_relations(
-    graph: EntityGraph, heads: Ints, inside: Ints, community: Ints, size: int
-) -> Adjacency:
-    once = inside[heads[inside] < graph.neighbours[inside]]
-    stated = once[graph.relations[graph.edges[once]] > 0]
-    edges = graph.edges[stated]
-    best = best_of_groups(community[heads[stated]], graph.strengths[edges], size, RELATIONS)
-    return Adjacency(best.starts, graph.relations[edges[best.items]])
 
 
 def _title_chunks(
@@ -204,24 +189,16 @@ _BATCH = 500
 """Communities that are read at once."""
 
 
-@dataclass(frozen=True, slots=True)
 class ReportMaker:
     """Makes reports from one state of a store."""
 
-    store: Store
-    vectors: VectorIndex
-    snapshot: Snapshot
-    graph: EntityGraph
-    present: Ids
-    """Ids of the chunks that the store holds, sorted."""
-    relations: RelationRows
-
-    @classmethod
-    def of(
-        cls, store: Store, vectors: VectorIndex, snapshot: Snapshot, graph: EntityGraph
-    ) -> ReportMaker:
-        """Of the store as it stands."""
-        return cls(store, vectors, snapshot, graph, store.chunk_ids(), store.relation_rows())
+    def __init__(
+        self, store: Store, vectors: VectorIndex, snapshot: Snapshot, graph: EntityGraph
+    ) -> None:
+        self.store, self.vectors, self.snapshot, self.graph = store, vectors, snapshot, graph
+        self.present = store.chunk_ids()
+        """Ids of the chunks that the store holds, sorted."""
+        self.relations = store.relation_rows()
 
     def reports(self, partition: Partition, community_ids: Ids) -> Iterator[CommunityReport]:
         """Reports of the communities given (ids), level by level; texts are read in batches.
@@ -236,7 +213,9 @@ class ReportMaker:
                 texts = self._read(lines, places)
                 for place in places.tolist():
                     sentences = self._sentences(lines, texts, place)
-                    if sentences and self._is_one(lines, place):
+                    # More than one sentence ties it together, or something stated does.
+                    tied = len(lines.sentences.row(place)) > 1 or lines.relations.row(place).size
+                    if sentences and tied:
                         yield self._report(lines, texts, place, sentences)
 
     def _read(self, lines: ReportPlan, places: Ints) -> _Texts:
@@ -279,10 +258,6 @@ class ReportMaker:
         # The best tells what it is about; the others go on in the order of the texts.
         chosen[1:] = sorted(chosen[1:], key=lambda c: (c.chunk_id, candidates.index(c)))
         return [(c.chunk_id, c.text.lstrip(f"{_HEADING} ")) for c in chosen]
-
-    def _is_one(self, lines: ReportPlan, place: int) -> bool:
-        """Whether more than one sentence ties the community together, or something stated does."""
-        return len(lines.sentences.row(place)) > 1 or len(lines.relations.row(place)) > 0
 
     def _named(self, lines: ReportPlan, row: int, place: int) -> dict[int, float]:
         """Centrality of the community's entities that a row of sentences names."""
@@ -423,7 +398,7 @@ def refresh_communities(
             previous = communities.partition()
             now = partition(graph, previous)
             say("reports")
-            maker = ReportMaker.of(store, vectors, snapshot, graph)
+            maker = ReportMaker(store, vectors, snapshot, graph)
             outdated = _outdated(store, communities)
             reports = list(maker.reports(now, _without_report(graph, previous, now, outdated)))
             say("topics")

@@ -22,7 +22,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
@@ -86,33 +86,31 @@ class EntityGraph:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeParts:
-    """What an edge is made of, in any order."""
-
-    heads: Ints
-    """(n,) rows of entities."""
-    tails: Ints
-    """(n,) rows of entities."""
-    amounts: Floats
-    """(n,) what is added to the strength."""
-    relations: Ids
-    """(n,) 0 where it is a sentence."""
-    chunks: Ids
-    """(n,) 0 where no text does."""
-    sentences: Ints
-    """(n,) ordinals; -1 where no text does."""
-
-    def only(self, marked: NDArray[np.bool_]) -> EdgeParts:
-        """Those that are marked."""
-        return EdgeParts(*(getattr(self, f.name)[marked] for f in fields(EdgeParts)))
+EDGE_PARTS = np.dtype(
+    [
+        *(("heads", np.int64), ("tails", np.int64)),
+        *(("amounts", np.float32), ("relations", np.int64)),
+        *(("chunks", np.int64), ("sentences", np.int64)),
+    ]
+)
+"""What an edge is made of: rows of the entities at its ends; what is added to its strength; the
+relation (0: a sentence); the chunk and the ordinal of the sentence (0 and -1: no text does)."""
 
 
-def concatenated(several: Sequence[EdgeParts]) -> EdgeParts:
-    """The parts of several, one after the other."""
-    return EdgeParts(
-        *(np.concatenate([getattr(p, f.name) for p in several]) for f in fields(EdgeParts))
-    )
+def edge_parts(
+    heads: Ints,
+    tails: Ints,
+    amounts: NDArray[np.floating],
+    relations: Ids,
+    chunks: Ids,
+    sentences: Ints,
+) -> NDArray[np.void]:
+    """Parts of edges, in any order."""
+    parts = np.empty(len(heads), dtype=EDGE_PARTS)
+    columns = heads, tails, amounts, relations, chunks, sentences
+    for name, column in zip(EDGE_PARTS.fields or (), columns, strict=True):
+        parts[name] = column
+    return parts
 
 
 def build_entity_graph(
@@ -134,52 +132,46 @@ def build_entity_graph(
         _of_sentences(snapshot, sentences, rarity),
         _of_subjects(snapshot, sentences, rarity),
     )
-    return merge_parts(entity_ids, concatenated(parts), generation=snapshot.generation)
+    return merge_parts(entity_ids, np.concatenate(parts), generation=snapshot.generation)
 
 
-def merge_parts(entity_ids: Ids, parts: EdgeParts, *, generation: int) -> EntityGraph:
+def merge_parts(entity_ids: Ids, parts: NDArray[np.void], *, generation: int) -> EntityGraph:
     """The graph of some entities (ids, sorted) and what connects them.
 
     An edge shows its heaviest relation, and the sentence of the heaviest that stands in a text;
     else the sentence that adds the most. Loops and parts of no strength are left out.
     """
     size = max(len(entity_ids), 1)
-    low, high = np.minimum(parts.heads, parts.tails), np.maximum(parts.heads, parts.tails)
-    valid = (low != high) & (parts.amounts > 0)
-    parts = parts.only(valid)
-    pair = (low * size + high)[valid]
-    pairs, of_pair = np.unique(pair, return_inverse=True)
+    parts = parts[(parts["heads"] != parts["tails"]) & (parts["amounts"] > 0)]
+    ends = parts["heads"], parts["tails"]
+    pairs, of_pair = np.unique(np.minimum(*ends) * size + np.maximum(*ends), return_inverse=True)
+    amounts, ids, chunks = parts["amounts"], parts["relations"], parts["chunks"]
     # Of all that is written to one place the last stays: so the heaviest, the oldest of equals.
-    order = np.lexsort((parts.relations, -parts.amounts))[::-1]
-    stated = order[parts.relations[order] > 0]
+    order = np.lexsort((ids, -amounts))[::-1]
+    stated = order[ids[order] > 0]
     relations = np.zeros(len(pairs), dtype=np.int64)
-    relations[of_pair[stated]] = parts.relations[stated]
+    relations[of_pair[stated]] = ids[stated]
     # Last of all the relations that stand in a text, before them sentences, then what has no text.
-    rank = np.where(parts.chunks > 0, np.where(parts.relations > 0, 2, 1), 0)
+    rank = np.where(chunks > 0, np.where(ids > 0, 2, 1), 0)
     order = order[np.argsort(rank[order], kind="stable")]
     best = np.empty(len(pairs), dtype=np.int64)
     best[of_pair[order]] = order
-    strengths = np.bincount(of_pair, weights=parts.amounts, minlength=len(pairs))
-    starts, neighbours, numbers = _both_ways(*np.divmod(pairs, size), len(entity_ids))
+    # Each edge stands in the rows of both its ends.
+    low, high = np.divmod(pairs, size)
+    owners, others = np.concatenate([low, high]), np.concatenate([high, low])
+    both = np.lexsort((others, owners))
+    rows = Adjacency.from_pairs(owners[both], others[both], len(entity_ids))
     return EntityGraph(
         generation=generation,
         entity_ids=entity_ids,
-        starts=starts,
-        neighbours=neighbours,
-        edges=numbers,
-        strengths=strengths.astype(np.float32),
+        starts=rows.starts,
+        neighbours=rows.items,
+        edges=both % max(len(pairs), 1),
+        strengths=np.bincount(of_pair, amounts, len(pairs)).astype(np.float32),
         relations=relations,
-        chunks=parts.chunks[best],
-        sentences=parts.sentences[best],
+        chunks=chunks[best],
+        sentences=parts["sentences"][best],
     )
-
-
-def _both_ways(low: Ints, high: Ints, size: int) -> tuple[Ints, Ints, Ints]:
-    """Starts, neighbours and numbers of edges, each edge in the rows of both its ends."""
-    ends, others = np.concatenate([low, high]), np.concatenate([high, low])
-    order = np.lexsort((others, ends))
-    rows = Adjacency.from_pairs(ends[order], others[order], size)
-    return rows.starts, rows.items, order % max(len(low), 1)
 
 
 def _rows_of_sentences(snapshot: Snapshot, entity_ids: Ids) -> Adjacency:
@@ -192,21 +184,17 @@ def _rows_of_sentences(snapshot: Snapshot, entity_ids: Ids) -> Adjacency:
     return Adjacency.from_pairs(sentence[kept], entity[kept], snapshot.sentences)
 
 
-def _of_relations(rows: RelationRows, entity_ids: Ids) -> EdgeParts:
+def _of_relations(rows: RelationRows, entity_ids: Ids) -> NDArray[np.void]:
+    """Every relation between the entities; those of what texts say of a crowd share its weight."""
     heads, head_known = find_sorted(entity_ids, rows.heads)
     tails, tail_known = find_sorted(entity_ids, rows.tails)
-    parts = EdgeParts(heads, tails, _shared_out(rows), rows.ids, rows.chunks, rows.sentences)
-    return parts.only(head_known & tail_known)
-
-
-def _shared_out(rows: RelationRows) -> Floats:
-    """The weights; those of what texts say of a crowd are shared among it."""
     _, which, counts = np.unique(rows.tails, return_inverse=True, return_counts=True)
-    shares = np.minimum(1, CROWD / np.maximum(counts, 1))[which]
-    return np.where(rows.chunks > 0, rows.weights * shares, rows.weights).astype(np.float32)
+    shares = np.where(rows.chunks > 0, np.minimum(1, CROWD / np.maximum(counts, 1))[which], 1)
+    parts = edge_parts(heads, tails, rows.weights * shares, rows.ids, rows.chunks, rows.sentences)
+    return parts[head_known & tail_known]
 
 
-def _of_sentences(snapshot: Snapshot, sentences: Adjacency, rarity: Floats) -> EdgeParts:
+def _of_sentences(snapshot: Snapshot, sentences: Adjacency, rarity: Floats) -> NDArray[np.void]:
     """Every pair of the entities of a sentence."""
     counts = np.diff(sentences.starts)
     counts[snapshot.sentence_starts[:-1]] = 0  # what chunks are about
@@ -220,7 +208,7 @@ def _of_sentences(snapshot: Snapshot, sentences: Adjacency, rarity: Floats) -> E
     return _shared(snapshot, row, heads, tails, rarity, 1 / (counts[row] - 1))
 
 
-def _of_subjects(snapshot: Snapshot, sentences: Adjacency, rarity: Floats) -> EdgeParts:
+def _of_subjects(snapshot: Snapshot, sentences: Adjacency, rarity: Floats) -> NDArray[np.void]:
     """Every entity of a sentence with each that its chunk is about and that it does not name."""
     counts = np.diff(sentences.starts)
     context = snapshot.sentence_starts[snapshot.sentence_chunk]
@@ -245,13 +233,13 @@ def _shared(
     tails: Ints,
     rarity: Floats,
     share: NDArray[np.float64],
-) -> EdgeParts:
+) -> NDArray[np.void]:
     """Pairs of entities that share a row of sentences."""
     chunk = snapshot.sentence_chunk[row]
-    return EdgeParts(
+    return edge_parts(
         heads,
         tails,
-        (share * np.sqrt(rarity[heads] * rarity[tails])).astype(np.float32),
+        share * np.sqrt(rarity[heads] * rarity[tails]),
         np.zeros(len(row), dtype=np.int64),
         snapshot.chunk_ids[chunk],
         row - snapshot.sentence_starts[chunk] - 1,
@@ -390,38 +378,27 @@ _KIND = "entities"
 _Kept = TypeVar("_Kept", EntityGraph, EntityRanks)
 
 
-def current_entity_graph(
+def current(
+    kind: type[_Kept],
     source: Store,
     snapshot: Snapshot | None,
     folder: Path,
-    previous: EntityGraph | None = None,
-) -> EntityGraph:
-    """The store's graph of entities at its present generation; built where it is not on disk.
+    previous: _Kept | None = None,
+) -> _Kept:
+    """The graph of entities, or their ranks, at the store's present generation.
 
-    `snapshot` is brought up to the same generation for it, where it is needed at all.
+    It is built where it is not on disk; `snapshot` is brought up to date for it, where it is needed
+    at all. No more is read than that kind.
     """
     generation = source.generation()
     if previous is not None and previous.generation == generation:
         return previous
-    return _kept(EntityGraph, folder, generation) or _built(source, snapshot, folder)[0]
-
-
-def current_entity_ranks(
-    source: Store,
-    snapshot: Snapshot | None,
-    folder: Path,
-    previous: EntityRanks | None = None,
-) -> EntityRanks:
-    """How much the entities matter at the store's present generation; reads no more than that."""
-    generation = source.generation()
-    if previous is not None and previous.generation == generation:
-        return previous
-    return _kept(EntityRanks, folder, generation) or _built(source, snapshot, folder)[1]
+    return _kept(kind, folder, generation) or _built(source, snapshot, folder)[kind]
 
 
 def _built(
     source: Store, snapshot: Snapshot | None, folder: Path
-) -> tuple[EntityGraph, EntityRanks]:
+) -> dict[type[EntityGraph | EntityRanks], Any]:
     with source.reading():
         snapshot = current_snapshot(source, folder, snapshot)
         excluded = source.entities_of_type(EXCLUDED_TYPE)
@@ -432,7 +409,7 @@ def _built(
         stored |= {name: getattr(kept, name) for name in _arrays(type(kept))}
     with suppress(OSError):  # it costs time, no more
         write_arrays(folder, _KIND, graph.generation, stored)
-    return graph, ranks
+    return {EntityGraph: graph, EntityRanks: ranks}
 
 
 def _kept(kind: type[_Kept], folder: Path, generation: int) -> _Kept | None:

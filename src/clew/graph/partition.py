@@ -147,40 +147,44 @@ ENTITY = np.iinfo(np.int64).max
 """The level of a node that is a single entity: below every community."""
 
 
+NODE = np.dtype(
+    [
+        *(("number", np.int64), ("inner", np.float64), ("level", np.int64)),
+        *(("size", np.int64), ("community", np.int64)),
+    ]
+)
+"""Of a node: which of the first nodes it is, as parts of parts are taken; the weights within it,
+counted from both ends; the level at which it stood as a community, `ENTITY` for an entity; its
+entities; the id of the community, 0 for an entity."""
+
+
 @dataclass(frozen=True, slots=True)
 class Nodes:
     """What is placed: single entities, and untouched communities as a whole."""
 
     graph: WeightedGraph
-    numbers: Ints
-    """(nodes,) which of the first nodes each is, as parts of parts are taken."""
-    inner: Values
-    """(nodes,) the weights within a node, counted from both ends."""
-    levels: Ints
-    """(nodes,) at which a community stood; `ENTITY` for an entity."""
-    sizes: Ints
-    """(nodes,) entities."""
-    communities: Ids
-    """(nodes,) id of the community; 0 for an entity."""
+    table: NDArray[np.void]
+    """(nodes,) of type `NODE`."""
+
+    @classmethod
+    def single(cls, graph: WeightedGraph) -> Nodes:
+        """Every node of a graph an entity."""
+        table = np.zeros(graph.size, dtype=NODE)
+        table["number"], table["level"], table["size"] = np.arange(graph.size), ENTITY, 1
+        return cls(graph, table)
 
     def among(self, nodes: Ints) -> Nodes:
         """These nodes (sorted) alone."""
-        return Nodes(
-            graph=self.graph.among(nodes),
-            numbers=self.numbers[nodes],
-            inner=self.inner[nodes],
-            levels=self.levels[nodes],
-            sizes=self.sizes[nodes],
-            communities=self.communities[nodes],
-        )
+        return Nodes(self.graph.among(nodes), self.table[nodes])
 
     def divisible(self, nodes: Ints) -> bool:
         """Whether these are to be clustered: too many, or some are communities that stay."""
-        return int(self.sizes[nodes].sum()) > MAX_SIZE or bool((self.levels[nodes] != ENTITY).any())
+        some = self.table[nodes]
+        return int(some["size"].sum()) > MAX_SIZE or bool((some["level"] != ENTITY).any())
 
     def groups(self, level: int) -> list[Ints]:
         """Positions of the nodes of each community of a level; what stood there stays."""
-        stays = self.levels <= level
+        stays = self.table["level"] <= level
         found = [np.array([node]) for node in np.flatnonzero(stays)]
         rest = np.flatnonzero(~stays)
         if len(rest):
@@ -195,10 +199,8 @@ class Nodes:
         Leiden sees only the edges among them. A pendant node of half the weight that is missing
         brings each to its strength, and the resolution makes up for the smaller total.
         """
-        if len(rest) == self.graph.size and not self.inner.any():
-            return leiden(self.graph)
         inside = self.graph.among(rest)
-        strengths = self.graph.strengths() + self.inner
+        strengths = self.graph.strengths() + self.table["inner"]
         missing = strengths[rest] - inside.strengths()
         total = strengths.sum()
         share = strengths[rest].sum() / total if total > 0 else 1.0
@@ -237,15 +239,16 @@ def _divide(part: Nodes, level: int, parent: int, found: list[Cluster]) -> None:
     """
     groups = part.groups(level)
     if parent >= 0:
-        for deeper in distinct(part.levels[(part.levels > level) & (part.levels != ENTITY)]):
+        levels = part.table["level"]
+        for deeper in distinct(levels[(levels > level) & (levels != ENTITY)]):
             if len(groups) > 1:
                 break
             groups = part.groups(int(deeper))
         if len(groups) == 1:
             return
     for members in groups:
-        kept = int(part.communities[members[0]]) if len(members) == 1 else 0
-        found.append(Cluster(part.numbers[members], level, parent, kept))
+        kept = int(part.table["community"][members[0]]) if len(members) == 1 else 0
+        found.append(Cluster(part.table["number"][members], level, parent, kept))
         if not kept and part.divisible(members):
             _divide(part.among(members), level + 1, len(found) - 1, found)
 
@@ -262,34 +265,33 @@ REDONE_SHARE = 1 / 3
 """Share of the entities that may change before all are placed again."""
 
 
+_NO_IDS = np.empty(0, dtype=np.int64)
+_NOTHING = Partition(
+    ids=_NO_IDS,
+    levels=_NO_IDS,
+    parents=_NO_IDS,
+    members=_NO_IDS.reshape(0, 2),
+    entity_ids=_NO_IDS,
+    neighbourhoods=_NO_IDS,
+    strengths=_NO_IDS.astype(np.float32),
+    moved=0,
+    next_id=1,
+)
+
+
 def partition(graph: EntityGraph, previous: Partition | None = None) -> Partition:
     """The communities of all entities that have edges; `previous` is kept where it is untouched.
 
     Deterministic. Ids of communities whose members stay the same stay the same.
     """
     state = _EdgeState.of(graph)
-    if previous is None:
-        none = np.empty(0, dtype=np.int64)
-        return _assemble(
-            state,
-            *_single(state),
-            Partition(
-                ids=none,
-                levels=none,
-                parents=none,
-                members=none.reshape(0, 2),
-                entity_ids=none,
-                neighbourhoods=none,
-                strengths=none.astype(np.float32),
-                moved=0,
-                next_id=1,
-            ),
-            moved=0,
-        )
+    previous = previous or _NOTHING
     changed, rescaled = _compare(state, previous)
     moved = previous.moved + len(changed)
-    if moved > REDONE_SHARE * len(state.entity_ids):
-        return _assemble(state, *_single(state), previous, moved=0)
+    if previous is _NOTHING or moved > REDONE_SHARE * len(state.entity_ids):
+        every = np.arange(state.graph.size)
+        nodes = Nodes.single(state.graph), Adjacency.from_pairs(every, every, len(every))
+        return _assemble(state, *nodes, previous, moved=0)
     kept = ~touched(previous, changed)
     return _assemble(rescaled, *_around(state, previous, kept), previous, moved=moved)
 
@@ -366,21 +368,6 @@ def _compare(state: _EdgeState, previous: Partition) -> tuple[Ids, _EdgeState]:
     return changed, _EdgeState(state.graph, state.entity_ids, state.neighbourhoods, strengths)
 
 
-def _single(state: _EdgeState) -> tuple[Nodes, Adjacency]:
-    """Every entity a node; the entities of each node."""
-    size = state.graph.size
-    every = np.arange(size)
-    nodes = Nodes(
-        graph=state.graph,
-        numbers=every,
-        inner=np.zeros(size),
-        levels=np.full(size, ENTITY),
-        sizes=np.ones(size, dtype=np.int64),
-        communities=np.zeros(size, dtype=np.int64),
-    )
-    return nodes, Adjacency.from_pairs(every, every, size)
-
-
 def _around(state: _EdgeState, previous: Partition, kept: Marks) -> tuple[Nodes, Adjacency]:
     """Nodes for the largest communities kept and for all other entities; the entities of each."""
     whole = np.flatnonzero(kept & ~np.isin(previous.parents, previous.ids[kept]))
@@ -393,18 +380,11 @@ def _around(state: _EdgeState, previous: Partition, kept: Marks) -> tuple[Nodes,
     rows, weights = state.graph.rows, state.graph.weights
     heads, tails = node[state.graph.heads()], node[rows.items]
     apart = heads != tails
-    levels = np.full(size, ENTITY)
-    levels[: len(whole)] = previous.levels[whole]
-    communities = np.zeros(size, dtype=np.int64)
-    communities[: len(whole)] = previous.ids[whole]
-    nodes = Nodes(
-        graph=WeightedGraph.from_pairs(heads[apart], tails[apart], weights[apart], size),
-        numbers=np.arange(size),
-        inner=sums(heads[~apart], weights[~apart], size),
-        levels=levels,
-        sizes=np.bincount(node, minlength=size),
-        communities=communities,
-    )
+    nodes = Nodes.single(WeightedGraph.from_pairs(heads[apart], tails[apart], weights[apart], size))
+    nodes.table["inner"] = sums(heads[~apart], weights[~apart], size)
+    nodes.table["size"] = np.bincount(node, minlength=size)
+    nodes.table["level"][: len(whole)] = previous.levels[whole]
+    nodes.table["community"][: len(whole)] = previous.ids[whole]
     order = np.argsort(node, kind="stable")
     return nodes, Adjacency.from_pairs(node[order], order, size)
 

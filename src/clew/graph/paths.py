@@ -58,11 +58,6 @@ class Limits:
         """A sentence for each limit that was met."""
 
     @property
-    def room(self) -> int:
-        """Entities that may still be followed."""
-        return self._budget.entities - self._used
-
-    @property
     def within_limits(self) -> bool:
         """Whether no limit has been met so far; looks at the clock, and whether anybody waits."""
         go_on()
@@ -70,11 +65,14 @@ class Limits:
             self.limits_hit = (f"{self._search} stopped after {self._budget.seconds:g} seconds",)
         return not self.limits_hit
 
-    def use(self, entities: int) -> None:
-        """Count entities that are followed; those beyond the limit must be left out."""
-        if entities > self.room:
-            self.limits_hit = (f"{self._search} stopped after {self._budget.entities} entities",)
-        self._used += min(entities, self.room)
+    def take(self, costs: Costs) -> Ints:
+        """Positions of what may still be followed: the cheapest, where there is no room for all."""
+        room = self._budget.entities - self._used
+        self._used += min(len(costs), room)
+        if len(costs) <= room:
+            return np.arange(len(costs))
+        self.limits_hit = (f"{self._search} stopped after {self._budget.entities} entities",)
+        return np.argsort(costs, kind="stable")[:room]
 
 
 def check_rows(graph: EntityGraph, rows: Iterable[int]) -> None:
@@ -165,10 +163,7 @@ class BreadthFirstSearch:
         neighbours, edges, origin = neighbours[new], edges[new], self.level[owner[new]]
         costs = self.costs[origin] + self._costs_of(self._graph, edges)
         best = cheapest(neighbours, costs, len(self.hops))
-        room = self._meter.room
-        self._meter.use(len(best))
-        if len(best) > room:
-            best = best[np.argsort(costs[best], kind="stable")[:room]]
+        best = best[self._meter.take(costs[best])]
         self.depth += 1
         self.level, self._ahead = neighbours[best], None
         self.hops[self.level] = self.depth
@@ -305,11 +300,8 @@ def _paths_of(
         on = np.flatnonzero(fits)
         on = on[(entities[owner[on]] != neighbours[on, None]).all(axis=1)]
         costs = costs[owner[on]] + path_costs(graph, by[on])
-        room = meter.room
-        meter.use(len(on))
-        if len(on) > room:
-            kept = np.argsort(costs, kind="stable")[:room]
-            on, costs = on[kept], costs[kept]
+        kept = meter.take(costs)
+        on, costs = on[kept], costs[kept]
         entities = np.column_stack([entities[owner[on]], neighbours[on]])
         edges = np.column_stack([edges[owner[on]], by[on]])
     order = np.lexsort((*entities.T[::-1], costs))
@@ -355,10 +347,7 @@ def _cheaper(
     reached = costs[level[owner]] + path_costs(graph, edges)
     on = np.flatnonzero(reached < np.minimum(costs[neighbours], costs[end]))
     on = on[cheapest(neighbours[on], reached[on], len(costs))]
-    room = meter.room
-    meter.use(len(on))
-    if len(on) > room:
-        on = on[np.argsort(reached[on], kind="stable")[:room]]
+    on = on[meter.take(reached[on])]
     costs[neighbours[on]] = reached[on]
     return neighbours[on], level[owner[on]], edges[on]
 

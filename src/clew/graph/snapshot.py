@@ -58,34 +58,24 @@ class Columns:
         names = ("sentence_counts", "term_counts", "mentions")
         return replace(self, **{name: narrow(getattr(self, name)) for name in names})
 
-    def keep(self, chunks: NDArray[np.bool_]) -> Columns:
-        """Only the chunks marked."""
-        rows = np.repeat(chunks, self.sentence_counts)
-        kept_ids = self.chunk_ids[chunks]
+    def take(self, rows: Ints, mentions: Ints) -> Columns:
+        """The chunks of some rows, in the order given, with these mentions."""
+        starts = starts_of(self.sentence_counts)
+        sentences, _ = Adjacency(starts, starts).entries(rows)
+        starts = starts_of(self.term_counts)
+        hashes, _ = Adjacency(starts, starts).entries(sentences)
         return Columns(
-            chunk_ids=kept_ids,
-            documents=self.documents[chunks],
-            sentence_counts=self.sentence_counts[chunks],
-            term_counts=self.term_counts[rows],
-            term_hashes=self.term_hashes[np.repeat(rows, self.term_counts)],
-            mentions=self.mentions[np.isin(self.mentions[:, 0], kept_ids)],
+            chunk_ids=self.chunk_ids[rows],
+            documents=self.documents[rows],
+            sentence_counts=self.sentence_counts[rows],
+            term_counts=self.term_counts[sentences],
+            term_hashes=self.term_hashes[hashes],
+            mentions=mentions[np.argsort(mentions[:, 0], kind="stable")],
         )
 
     def by_chunk_id(self) -> Columns:
         """The same chunks in the order of their ids."""
-        order = np.argsort(self.chunk_ids)
-        starts = starts_of(self.sentence_counts)
-        rows, _ = Adjacency(starts, starts).entries(order)
-        starts = starts_of(self.term_counts)
-        hashes, _ = Adjacency(starts, starts).entries(rows)
-        return Columns(
-            chunk_ids=self.chunk_ids[order],
-            documents=self.documents[order],
-            sentence_counts=self.sentence_counts[order],
-            term_counts=self.term_counts[rows],
-            term_hashes=self.term_hashes[hashes],
-            mentions=self.mentions[np.argsort(self.mentions[:, 0], kind="stable")],
-        )
+        return self.take(np.argsort(self.chunk_ids), self.mentions)
 
     def append(self, other: Columns) -> Columns:
         """These chunks, then the other's."""
@@ -95,6 +85,9 @@ class Columns:
                 for f in fields(Columns)
             )
         )
+
+
+NO_MENTIONS: Ints = np.zeros((0, 4), dtype=np.int64)
 
 
 def read_columns(passages: Iterable[PassageRow], mentions: Ints) -> Columns:
@@ -224,74 +217,6 @@ def find_sorted(
     return places, values[places] == wanted
 
 
-# --- terms: built by sorting, extended by merging ------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class TermPostings:
-    """Terms with the sentences that hold them."""
-
-    vocabulary: NDArray[np.uint64]
-    """(T,) hashes of terms, sorted."""
-    postings: Adjacency
-    """By term: the rows of sentences that hold it, sorted."""
-    counts: NDArray[np.float32]
-    """(entries of `postings`,) how often."""
-
-    @classmethod
-    def of(cls, columns: Columns, first: int = 0) -> TermPostings:
-        """Of the sentences of some columns, whose first row has the number `first`."""
-        sentences = len(columns.term_counts)
-        width = max(sentences, 1)
-        vocabulary = distinct(columns.term_hashes)
-        # One array of term and sentence, sorted in place: of a million passages it has 500 MB.
-        pairs = np.searchsorted(vocabulary, columns.term_hashes)
-        pairs *= width
-        pairs += np.repeat(np.arange(sentences), columns.term_counts)
-        pairs.sort()
-        new = np.flatnonzero(np.diff(pairs, prepend=-1))
-        counts = np.diff(new, append=len(pairs)).astype(np.float32)
-        pairs = pairs[new]
-        starts = np.searchsorted(pairs, np.arange(len(vocabulary) + 1) * width)
-        pairs %= width
-        pairs += first
-        return cls(vocabulary, Adjacency(starts, pairs), counts)
-
-    def keep(self, sentences: NDArray[np.bool_]) -> TermPostings:
-        """Only the sentences marked, numbered anew in their order."""
-        kept = sentences[self.postings.items]
-        number = np.cumsum(sentences) - 1
-        before = np.concatenate([[0], np.cumsum(kept)])
-        starts = before[self.postings.starts]
-        held = starts[1:] > starts[:-1]
-        return TermPostings(
-            self.vocabulary[held],
-            Adjacency(
-                np.concatenate([starts[:-1][held], starts[-1:]]),
-                number[self.postings.items[kept]],
-            ),
-            self.counts[kept],
-        )
-
-    def append(self, other: TermPostings) -> TermPostings:
-        """These, and others whose sentences all come after: nothing is sorted again."""
-        starts = self.postings.starts
-        place = np.searchsorted(self.vocabulary, other.vocabulary)
-        is_new = ~find_sorted(self.vocabulary, other.vocabulary)[1]
-        added = np.diff(other.postings.starts)
-        # Behind the sentences of the term itself or, where it is new, of the one before it.
-        behind = np.repeat(starts[place + ~is_new], added)
-        vocabulary = np.insert(self.vocabulary, place[is_new], other.vocabulary[is_new])
-        sizes = np.insert(np.diff(starts), place[is_new], 0)
-        sizes[np.searchsorted(vocabulary, other.vocabulary)] += added
-        items = np.insert(self.postings.items, behind, other.postings.items)
-        return TermPostings(
-            vocabulary,
-            Adjacency(np.concatenate([[0], np.cumsum(sizes)]), items),
-            np.insert(self.counts, behind, other.counts),
-        )
-
-
 # --- the snapshot ------------------------------------------------------------------------
 
 
@@ -330,18 +255,14 @@ class Snapshot:
         *,
         generation: int,
         mentions_version: int,
-        terms: TermPostings | None = None,
         counts: StoreCounts | None = None,
     ) -> None:
-        """`terms` are those of the columns, where they are known.
-
-        `counts` are those of the store of which the columns are a part; without, they are all.
-        """
+        """`counts` are those of the store that the columns are a part of; without, they are all."""
         self._count(columns.narrowed(), generation, mentions_version)
         if counts is not None:
             self.store_size = counts.chunks
         self._index_sentences()
-        self._index_terms(terms or TermPostings.of(columns), counts)
+        self._index_terms(columns, counts)
         self._index_mentions(columns.mentions, counts)
         for name in ADJACENCIES:
             setattr(self, name, getattr(self, name).narrowed())
@@ -379,6 +300,7 @@ class Snapshot:
         self.generation = generation
         self.mentions_version = mentions_version
         self.chunk_ids: Ids = columns.chunk_ids
+        self.documents = columns.documents
         self.size = len(columns.chunk_ids)
         """Number of rows of chunks."""
         self.chunks = self.size
@@ -397,15 +319,28 @@ class Snapshot:
         self.sentence_terms = Adjacency(self.term_starts, columns.term_hashes)
         """By row of sentences: the hashes of its terms, in order."""
 
-    def _index_terms(self, terms: TermPostings, counts: StoreCounts | None) -> None:
-        self.vocabulary, self.term_counts = terms.vocabulary, terms.counts
-        self.postings = terms.postings
-        """By term: the rows of sentences that hold it; `term_counts` says how often."""
+    def _index_terms(self, columns: Columns, counts: StoreCounts | None) -> None:
+        width = max(self.sentences, 1)
+        self.vocabulary = distinct(columns.term_hashes)
+        """(T,) hashes of terms, sorted."""
+        # One array of term and sentence, sorted in place: of a million passages it has 500 MB.
+        pairs = np.searchsorted(self.vocabulary, columns.term_hashes)
+        pairs *= width
+        pairs += np.repeat(np.arange(self.sentences), columns.term_counts)
+        pairs.sort()
+        new = np.flatnonzero(np.diff(pairs, prepend=-1))
+        self.term_counts = np.diff(new, append=len(pairs)).astype(np.float32)
+        """(entries of `postings`,) how often the sentence holds the term."""
+        pairs = pairs[new]
+        starts = np.searchsorted(pairs, np.arange(len(self.vocabulary) + 1) * width)
+        pairs %= width
+        self.postings = Adjacency(starts, pairs)
+        """By term: the rows of sentences that hold it, sorted."""
         self.chunk_terms = np.bincount(
-            self.sentence_chunk, weights=self.columns.term_counts, minlength=self.size
+            self.sentence_chunk, weights=columns.term_counts, minlength=self.size
         ).astype(np.float32)
         """(C,) terms a chunk, its context's among them."""
-        term = np.repeat(np.arange(len(self.vocabulary)), np.diff(self.postings.starts))
+        term = np.repeat(np.arange(len(self.vocabulary)), np.diff(starts))
         chunk = self.sentence_chunk[self.postings.items]
         first = np.ones(len(term), dtype=bool)
         first[1:] = (term[1:] != term[:-1]) | (chunk[1:] != chunk[:-1])
@@ -483,6 +418,25 @@ class Snapshot:
         return self
 
     @cached_property
+    def in_order(self) -> Ints:
+        """(chunks,) the rows in order of chunk id, without those of chunks that are gone."""
+        return np.arange(self.size)
+
+    @cached_property
+    def _places(self) -> Ints:
+        """(C,) the place of each row in `in_order`."""
+        places = np.zeros(self.size, dtype=np.int64)
+        places[self.in_order] = np.arange(self.chunks)
+        return places
+
+    @cached_property
+    def _follows(self) -> NDArray[np.bool_]:
+        """(chunks - 1,) whether each chunk but the first is of the document of the one before."""
+        documents = self.documents[self.in_order]
+        follows: NDArray[np.bool_] = documents[1:] == documents[:-1]
+        return follows
+
+    @cached_property
     def has_neighbours(self) -> bool:
         """Whether any document has more than one chunk."""
         return bool(self._follows.any())
@@ -490,19 +444,14 @@ class Snapshot:
     @cached_property
     def words(self) -> float:
         """Terms of all chunks."""
-        return float(self.chunk_terms.sum(dtype=np.float64))
+        return float(self.chunk_terms[self.in_order].sum(dtype=np.float64))
 
     @cached_property
     def window_words(self) -> float:
         """Terms of all chunks, each with its neighbours."""
-        pairs = self.chunk_terms[1:] + self.chunk_terms[:-1]
-        return self.words + float(pairs[self._follows].sum(dtype=np.float64))
-
-    @property
-    def _follows(self) -> NDArray[np.bool_]:
-        """(C - 1,) whether each chunk but the first is of the same document as the one before."""
-        follows: NDArray[np.bool_] = self.columns.documents[1:] == self.columns.documents[:-1]
-        return follows
+        terms = self.chunk_terms[self.in_order]
+        pairs = (terms[1:] + terms[:-1])[self._follows]
+        return self.words + float(pairs.sum(dtype=np.float64))
 
     def rows(self, chunk_ids: Ids) -> Ints:
         """Rows of chunk ids, all of which are known."""
@@ -534,9 +483,9 @@ class Snapshot:
 
     def neighbours(self, rows: Ints, step: int) -> Ints:
         """The chunk `step` places on in the same document; the chunk itself where there is none."""
-        there = np.clip(rows + step, 0, max(self.size - 1, 0))
-        same = self.columns.documents[there] == self.columns.documents[rows]
-        return np.where(same, there, rows)
+        places = np.clip(self._places[rows] + step, 0, max(self.chunks - 1, 0))
+        there = self.in_order[places]
+        return np.where(self.documents[there] == self.documents[rows], there, rows)
 
 
 # --- a part of the graph, for one question -----------------------------------------------
@@ -567,8 +516,8 @@ class Neighbourhood:
     def __init__(self, source: Store) -> None:
         self._source = source
         self._entities: dict[str, int] = {}
-        self._columns = read_columns([], _no_rows())
-        self._counted = _no_rows()
+        self._columns = read_columns([], NO_MENTIONS)
+        self._counted = NO_MENTIONS
         self._terms: dict[int, int] = {}
         self.snapshot = Snapshot(self._columns, generation=0, mentions_version=0)
 
@@ -601,7 +550,3 @@ def _in_runs(columns: Columns) -> Columns:
     apart = (columns.chunk_ids - np.arange(len(columns.chunk_ids))).astype(np.uint64)
     numbers = columns.documents.astype(np.uint64) ^ (apart * _APART)
     return replace(columns, documents=numbers.astype(np.int64))
-
-
-def _no_rows() -> Ints:
-    return np.zeros((0, 4), dtype=np.int64)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,8 +22,8 @@ from clew.derived_files import (
     remove_files,
     write_arrays,
 )
-from clew.graph.extended_snapshot import ExtendedSnapshot, Moved, with_mentions
-from clew.graph.snapshot import Columns, Snapshot, find_sorted, read_columns
+from clew.graph.extended_snapshot import ExtendedSnapshot
+from clew.graph.snapshot import NO_MENTIONS, Columns, Snapshot, find_sorted, read_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,10 +43,7 @@ def build(source: Store, previous: Snapshot | None = None) -> Snapshot:
     generation, mentions_version = source.generation(), source.mentions_version()
     if previous is not None and previous.generation == generation:
         return previous
-    layers = None
-    if previous is not None and previous.chunks:
-        changed = source.moved_since(previous.mentions_version)
-        layers = None if changed is None else _layers(source, previous, changed)
+    layers = _layers(source, previous) if previous is not None and previous.chunks else None
     if layers is None:
         columns = _read_after(source, 0)
         return Snapshot(columns, generation=generation, mentions_version=mentions_version)
@@ -54,68 +51,55 @@ def build(source: Store, previous: Snapshot | None = None) -> Snapshot:
     return extended.whole if extended.large else extended
 
 
-class _Layers(NamedTuple):
-    """What an `ExtendedSnapshot` is made of."""
+def _layers(source: Store, previous: Snapshot) -> tuple[Snapshot, Ints, Columns] | None:
+    """A base, the rows of it that are gone, and the chunks that it lacks.
 
-    base: Snapshot
-    gone: Ints
-    added: Columns
-    moved: Moved
-
-    @property
-    def chunks(self) -> int:
-        """How many chunks there are."""
-        return self.base.size - len(self.gone) + len(self.added.chunk_ids)
-
-
-def _layers(source: Store, previous: Snapshot, changed: Ids) -> _Layers | None:
-    """An earlier snapshot with what was added since, without what is gone, with new mentions.
-
-    None where ids below those known were saved later, so that more is to be read.
+    Those are of an earlier snapshot with what was added since, without what was deleted, and with
+    the mentions that chunks have now. None where changes of these are not known, or ids below
+    those known were saved later, so that all is to be read.
     """
-    new = _read_after(source, int(previous.chunk_ids[-1]))
-    layers = _Layers(previous, np.zeros(0, dtype=np.int64), new, Moved())
-    if isinstance(previous, ExtendedSnapshot):
-        added = previous.added.columns.append(new)
-        layers = _Layers(previous.base, previous.gone, added, previous.moved)
-    count = source.chunk_count()
-    if count != previous.chunks + len(new.chunk_ids):
-        deleted = source.deleted_since(previous.generation)
-        layers = _without(layers, source, count, deleted)
-    if layers.chunks < count:
+    changed = source.moved_since(previous.mentions_version)
+    if changed is None:
         return None
-    return _with_mentions(layers, source, changed)
+    base, gone, added = previous, np.zeros(0, dtype=np.int64), read_columns([], NO_MENTIONS)
+    if isinstance(previous, ExtendedSnapshot):
+        base, gone, added = previous.base, previous.gone, previous.added.columns
+    last = max(int(base.chunk_ids[-1]), int(added.chunk_ids.max(initial=0)))
+    added = added.append(_read_after(source, last))
+    count = source.chunk_count()
+    noted = source.deleted_since(previous.generation)
+    if _count(base, gone, added) != count and noted is not None:
+        gone, added = _without(base, gone, added, noted)
+    if _count(base, gone, added) != count:
+        held = np.append(base.chunk_ids, added.chunk_ids)
+        gone, added = _without(base, gone, added, np.setdiff1d(held, source.chunk_ids()))
+    if _count(base, gone, added) < count:
+        return None
+    if len(changed):
+        moved = np.setdiff1d(_rows_in(base, changed), gone)
+        both = added.append(base.columns.take(moved, NO_MENTIONS))
+        others = added.mentions[~np.isin(added.mentions[:, 0], changed)]
+        mentions = np.concatenate([others, source.mentions_of(changed)])
+        mentions = mentions[np.isin(mentions[:, 0], both.chunk_ids)]
+        gone, added = np.union1d(gone, moved), replace(both, mentions=mentions).by_chunk_id()
+    return base, gone, added
 
 
-def _without(layers: _Layers, source: Store, count: int, deleted: Ids | None) -> _Layers:
-    """Without the chunks deleted; where these are not known, with those alone that there are."""
-    base, gone, added, _ = layers
-    if deleted is not None:
-        places, known = find_sorted(base.chunk_ids, deleted)
-        gone = np.union1d(gone, places[known])
-        added = added.keep(~np.isin(added.chunk_ids, deleted))
-        layers = layers._replace(gone=gone, added=added)
-    if layers.chunks != count:
-        present = source.chunk_ids()
-        gone = np.flatnonzero(~find_sorted(present, base.chunk_ids)[1])
-        added = added.keep(find_sorted(present, added.chunk_ids)[1])
-    return layers._replace(gone=gone, added=added)
+def _count(base: Snapshot, gone: Ints, added: Columns) -> int:
+    return base.size - len(gone) + len(added.chunk_ids)
 
 
-def _with_mentions(layers: _Layers, source: Store, changed: Ids) -> _Layers:
-    """With the mentions that some chunks have now; none of what is gone."""
-    base, gone, added, moved = layers
-    if not len(changed) and not len(moved.rows):
-        return layers
-    found = source.mentions_of(changed)
-    places, known = find_sorted(base.chunk_ids, changed)
-    rows = np.setdiff1d(np.union1d(moved.rows, places[known]), gone)
-    others = moved.mentions[~np.isin(moved.mentions[:, 0], changed)]
-    mentions = np.concatenate([others, found])
-    mentions = mentions[np.isin(mentions[:, 0], base.chunk_ids[rows])]
-    mentions = mentions[np.argsort(mentions[:, 0], kind="stable")]
-    later = found[np.isin(found[:, 0], added.chunk_ids)]
-    return _Layers(base, gone, with_mentions(added, changed, later), Moved(rows, mentions))
+def _without(base: Snapshot, gone: Ints, added: Columns, deleted: Ids) -> tuple[Ints, Columns]:
+    """The rows of a base that are gone, and the chunks added, once some chunks were deleted."""
+    kept = np.flatnonzero(~np.isin(added.chunk_ids, deleted))
+    mentions = added.mentions[~np.isin(added.mentions[:, 0], deleted)]
+    return np.union1d(gone, _rows_in(base, deleted)), added.take(kept, mentions)
+
+
+def _rows_in(base: Snapshot, chunk_ids: Ids) -> Ints:
+    """Rows of those of the chunks that the base has."""
+    places, known = find_sorted(base.chunk_ids, chunk_ids)
+    return places[known]
 
 
 def _read_after(source: Store, after: int) -> Columns:
@@ -125,7 +109,7 @@ def _read_after(source: Store, after: int) -> Columns:
 # --- on disk -----------------------------------------------------------------------------
 
 
-FORMAT, CHANGES_FORMAT = 5, 6
+FORMAT, CHANGES_FORMAT = 5, 7
 """Of a snapshot's file and of that of changes; grows when what is stored means something else."""
 KIND, CHANGES = "snapshot", "changes"
 """Of the file of a snapshot, and of that of what was added, is gone and changed since."""
@@ -167,8 +151,6 @@ def write_snapshot(snapshot: Snapshot, folder: Path) -> None:
             parts = {
                 "numbers": np.array(changed, dtype=np.int64),
                 "gone": snapshot.gone,
-                "moved": snapshot.moved.rows,
-                "mentions": snapshot.moved.mentions,
                 **_named(snapshot.added.columns),
             }
             write_arrays(folder, CHANGES, snapshot.generation, parts)
@@ -206,7 +188,6 @@ def _with_changes(base: Snapshot, folder: Path, generation: int) -> Snapshot:
                     base,
                     arrays["gone"],
                     _columns(arrays),
-                    Moved(arrays["moved"], arrays["mentions"]),
                     generation=files[path],
                     mentions_version=mentions_version,
                 )

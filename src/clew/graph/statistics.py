@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +14,7 @@ from clew.graph.paths import entries_of
 from clew.graph.snapshot import find_sorted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -142,119 +143,68 @@ MAX_EDGES = 1_000_000
 """Edges of a graph that is looked at, at most: it takes some seconds."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CutVertices:
-    """What holds the graph together, that which holds most first."""
+def cut_vertices(graph: EntityGraph) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """What holds the graph together, that which holds most first (Hopcroft & Tarjan 1973).
 
-    entities: Ints
-    """(n,) rows of cut entities (articulation points)."""
-    severed: Ints
-    """(n,) entities that would come off the largest part that is left, without each of these."""
-    bridges: Ints
-    """(m,) numbers of bridges: edges on no cycle."""
-    bridge_severed: Ints
-    """(m,) entities of the smaller side of each."""
-    notes: tuple[str, ...] = ()
-
-
-def cut_vertices(graph: EntityGraph, max_edges: int = MAX_EDGES) -> CutVertices:
-    """Cut entities and bridges (Hopcroft & Tarjan 1973), without recursion.
-
-    A graph of more edges than `max_edges` is not looked at, which is said in `notes`.
+    Cut entities (articulation points): rows, and how many entities would come off the largest part
+    that is left without each. Bridges: numbers of edges on no cycle, and how many entities the
+    smaller side of each has.
     """
-    if len(graph.strengths) > max_edges:
-        none = np.zeros(0, dtype=np.int64)
-        note = f"bridges were not looked for: the graph has more than {max_edges} ties"
-        return CutVertices(
-            entities=none, severed=none, bridges=none, bridge_severed=none, notes=(note,)
-        )
+    size = len(graph.entity_ids)
     order, parent, by = _depth_first(graph)
-    low, sizes = _low_points(graph, order, parent)
-    number = np.empty(len(order), dtype=np.int64)
-    number[order] = np.arange(len(order))
-    child = order[parent[order] >= 0]
+    number = np.empty(size, dtype=np.int64)
+    number[order] = np.arange(size)
+    # By entity: the first one met that it or one below it has an edge to, and how many lie below,
+    # itself among them. The edge to the entity before does not count.
+    owner = np.repeat(np.arange(size), degrees(graph))
+    back = graph.neighbours != parent[owner]
+    lows, counts = number.copy(), np.ones(size, dtype=np.int64)
+    np.minimum.at(lows, owner[back], number[graph.neighbours[back]])
+    low, below, above = lows.tolist(), counts.tolist(), parent.tolist()
+    for here in reversed(order):
+        before = above[here]
+        if before >= 0:
+            low[before] = min(low[before], low[here])
+            below[before] += below[here]
+    lows, counts = np.array(low, dtype=np.int64), np.array(below, dtype=np.int64)
     parts = components(graph)
-    whole = np.bincount(parts, minlength=len(order))[parts]
-    bridge = child[low[child] > number[parent[child]]]
-    smaller = np.minimum(sizes[bridge], whole[bridge] - sizes[bridge])
-    severed = _severed(child[low[child] >= number[parent[child]]], parent, sizes, whole)
-    entities = np.flatnonzero(severed)
-    first = np.lexsort((entities, -severed[entities]))
-    first_bridge = np.lexsort((by[bridge], -smaller))
-    return CutVertices(
-        entities=entities[first],
-        severed=severed[entities][first],
-        bridges=by[bridge][first_bridge],
-        bridge_severed=smaller[first_bridge],
+    whole = np.bincount(parts, minlength=size)[parts]
+    child = np.flatnonzero(parent >= 0)
+    bridge = child[lows[child] > number[parent[child]]]
+    # All below these hangs on the one before alone.
+    hangs = child[lows[child] >= number[parent[child]]]
+    hanging, largest = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    np.add.at(hanging, parent[hangs], counts[hangs])
+    np.maximum.at(largest, parent[hangs], counts[hangs])
+    severed = whole - 1 - np.maximum(largest, whole - 1 - hanging)
+    return (
+        _most_first(np.flatnonzero(severed), severed[severed > 0]),
+        _most_first(by[bridge], np.minimum(counts[bridge], whole[bridge] - counts[bridge])),
     )
 
 
-def _depth_first(graph: EntityGraph) -> tuple[Ints, Ints, Ints]:
+def _most_first(items: Ints, amounts: Ints) -> list[tuple[int, int]]:
+    order = np.lexsort((items, -amounts))
+    return list(zip(items[order].tolist(), amounts[order].tolist(), strict=True))
+
+
+def _depth_first(graph: EntityGraph) -> tuple[list[int], Ints, Ints]:
     """Entities in the order met; by entity, the one met before it and the edge from that."""
     starts, neighbours = graph.starts.tolist(), graph.neighbours.tolist()
     edges = graph.edges.tolist()
     size = len(starts) - 1
-    parent, by, at = [-1] * size, [-1] * size, starts[:-1]
-    met = [False] * size
+    met, parent, by = [False] * size, [-1] * size, [-1] * size
     order: list[int] = []
-    for root in range(size):
-        if met[root]:
-            continue
-        met[root] = True
-        order.append(root)
-        stack = [root]
-        while stack:
-            here = stack[-1]
-            entry = at[here]
-            if entry == starts[here + 1]:
-                stack.pop()
-                continue
-            at[here] = entry + 1
-            there = neighbours[entry]
-            if not met[there]:
-                met[there] = True
-                parent[there], by[there] = here, edges[entry]
-                order.append(there)
-                stack.append(there)
-    return (
-        np.array(order, dtype=np.int64),
-        np.array(parent, dtype=np.int64),
-        np.array(by, dtype=np.int64),
-    )
-
-
-def _low_points(graph: EntityGraph, order: Ints, parent: Ints) -> tuple[Ints, Ints]:
-    """By entity: the first one met that it or one below it has an edge to; how many lie below.
-
-    Itself counts as below, and the edge to the entity before does not count.
-    """
-    size = len(order)
-    number = np.empty(size, dtype=np.int64)
-    number[order] = np.arange(size)
-    owner = np.repeat(np.arange(size), np.diff(graph.starts))
-    back = graph.neighbours != parent[owner]
-    low = number.copy()
-    np.minimum.at(low, owner[back], number[graph.neighbours[back]])
-    lows, above, sizes = low.tolist(), parent.tolist(), [1] * size
-    for here in reversed(order.tolist()):
-        before = above[here]
-        if before >= 0:
-            lows[before] = min(lows[before], lows[here])
-            sizes[before] += sizes[here]
-    return np.array(lows, dtype=np.int64), np.array(sizes, dtype=np.int64)
-
-
-def _severed(cut_off: Ints, parent: Ints, sizes: Ints, whole: Ints) -> Ints:
-    """(E,) what each entity keeps from the largest part left without it; 0 for most.
-
-    `cut_off` are entities below which all hangs on the one before alone.
-    """
-    hanging = np.zeros(len(parent), dtype=np.int64)
-    largest = np.zeros(len(parent), dtype=np.int64)
-    np.add.at(hanging, parent[cut_off], sizes[cut_off])
-    np.maximum.at(largest, parent[cut_off], sizes[cut_off])
-    others = whole - 1
-    return np.where(hanging > 0, others - np.maximum(largest, others - hanging), 0)
+    ahead = [(row, -1, -1) for row in reversed(range(size))]
+    while ahead:
+        here, before, edge = ahead.pop()
+        if not met[here]:
+            met[here], parent[here], by[here] = True, before, edge
+            order.append(here)
+            for entry in range(starts[here], starts[here + 1]):
+                if not met[neighbours[entry]]:
+                    ahead.append((neighbours[entry], here, edges[entry]))
+    return order, np.array(parent, dtype=np.int64), np.array(by, dtype=np.int64)
 
 
 # --- at a glance, by name ----------------------------------------------------------------
@@ -308,39 +258,36 @@ class GraphOverview:
 
 def overview(store: Store, graph: EntityGraph, limit: int = 10) -> GraphOverview:
     """The graph at a glance, at most `limit` entries of each kind."""
-    ranks = entity_ranks(graph)
-    passing = betweenness(graph)
+    ranks, passing = entity_ranks(graph), betweenness(graph)
     central = np.lexsort((np.arange(len(passing)), -passing))[:limit]
-    found = cut_vertices(graph)
-    edges = found.bridges[:limit]
-    entries = np.flatnonzero(np.isin(graph.edges, edges))
-    owners = np.searchsorted(graph.starts, entries, side="right") - 1
-    rows_of = {
-        int(edge): (int(owner), int(neighbour))
-        for edge, owner, neighbour in zip(
-            graph.edges[entries], owners, graph.neighbours[entries], strict=True
-        )
-        if owner < neighbour
-    }
-    ends = [rows_of[edge] for edge in edges.tolist()]
-    between = central[passing[central] > 0].tolist()
-    cut = found.entities[:limit].tolist()
-    names = _names(store, graph, {*cut, *(row for pair in ends for row in pair)})
+    cut, bridges, notes = list[tuple[int, int]](), list[tuple[int, int]](), tuple[str, ...]()
+    if len(graph.strengths) > MAX_EDGES:
+        notes = (f"bridges were not looked for: the graph has more than {MAX_EDGES} ties",)
+    else:
+        cut, bridges = (found[:limit] for found in cut_vertices(graph))
+    # (T, 2) the rows at both ends of each edge.
+    owner = np.repeat(np.arange(len(passing)), degrees(graph))
+    once = owner < graph.neighbours
+    ends = np.empty((len(graph.strengths), 2), dtype=np.int64)
+    ends[graph.edges[once]] = np.column_stack([owner[once], graph.neighbours[once]])
+    shown = {edge: ends[edge].tolist() for edge, _ in bridges}
+    ids = graph.entity_ids[[*(row for row, _ in cut), *chain(*shown.values())]].tolist()
+    known = store.entity_names(ids)
+
+    def name(row: int) -> str:
+        """A name; "?" where it was deleted meanwhile."""
+        return known.get(int(graph.entity_ids[row]), "?")
+
     return GraphOverview(
         statistics=summary(graph),
         hubs=_ranked(store, graph, ranks, passing, hubs(graph, ranks.pagerank, limit)),
-        between=_ranked(store, graph, ranks, passing, between),
-        cut_entities=tuple(
-            CutVertex(name=names[row], severed=severed)
-            for row, severed in zip(cut, found.severed[:limit].tolist(), strict=True)
-        ),
+        between=_ranked(store, graph, ranks, passing, central[passing[central] > 0].tolist()),
+        cut_entities=tuple(CutVertex(name=name(row), severed=severed) for row, severed in cut),
         bridges=tuple(
-            BridgeEdge(ends=(names[one], names[other]), severed=severed)
-            for (one, other), severed in zip(
-                ends, found.bridge_severed[:limit].tolist(), strict=True
-            )
+            BridgeEdge(ends=(name(shown[edge][0]), name(shown[edge][1])), severed=severed)
+            for edge, severed in bridges
         ),
-        notes=found.notes,
+        notes=notes,
     )
 
 
@@ -386,10 +333,3 @@ def _ranked(
         )
         for row, entity in zip(known, applied, strict=True)
     )
-
-
-def _names(store: Store, graph: EntityGraph, rows: Iterable[int]) -> dict[int, str]:
-    """Names by row; "?" for those that were deleted meanwhile."""
-    ids = {row: int(graph.entity_ids[row]) for row in rows}
-    known = store.entity_names(sorted(ids.values()))
-    return {row: known.get(id_, "?") for row, id_ in ids.items()}

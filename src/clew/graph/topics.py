@@ -8,13 +8,12 @@ passages of one.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clew.graph.partition import WeightedGraph, in_order, leiden, sums
-from clew.graph.phrases import FILLERS, find_phrases, names_something
+from clew.graph.phrases import FILLERS, Phrases, names_something
 from clew.graph.snapshot import ABOUT_WEIGHT, Adjacency, distinct, find_sorted
 from clew.languages import language_words
 from clew.ports import TopicSet
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.graph.phrases import Phrases
     from clew.graph.snapshot import Floats, Ints, Snapshot
     from clew.ports import VectorIndex
     from clew.stores.store import Store
@@ -186,118 +184,77 @@ _ABOUT = 2
 
 def make_topics(store: Store, vectors: VectorIndex, snapshot: Snapshot) -> TopicSet:
     """The topics of all passages, those of most documents first."""
-    candidates = _candidates(store, snapshot)
-    numbers, passages = _assign(candidates, snapshot, store.chunk_ids())
-    documents = _document_counts(numbers, passages, snapshot, candidates.size)
-    held = np.bincount(numbers, minlength=candidates.size)
-    order = np.lexsort((-held, -documents))
-    chosen = order[held[order] > 0]
-    place = np.zeros(candidates.size, dtype=np.int64)
+    names, *held = _names(store, snapshot)
+    phrases, *others = _phrases(store, snapshot, names)
+    numbers, passages, weights = (np.concatenate(pair) for pair in zip(held, others, strict=True))
+    size = len(names) + len(phrases.lengths)
+    numbers, passages = _assign(numbers, passages, weights, size, snapshot, store.chunk_ids())
+    documents = _document_counts(numbers, passages, snapshot, size)
+    counts = np.bincount(numbers, minlength=size)
+    order = np.lexsort((-counts, -documents))
+    chosen = order[counts[order] > 0]
+    place = np.zeros(size, dtype=np.int64)
     place[chosen] = np.arange(len(chosen))
-    topics = place[numbers]
-    order = np.lexsort((passages, topics))
-    on = Adjacency.from_pairs(topics[order], passages[order], len(chosen))
-    names = tuple(candidates.name(number) for number in chosen.tolist())
-    of_topic = [snapshot.chunk_ids[on.row(topic)] for topic in range(len(names))]
+    on = Adjacency.from_unsorted(place[numbers], passages, len(chosen))
+    keys, shown = list[str](), list[str]()
+    for number in chosen.tolist():
+        if number < len(names):
+            keys.append(f"name: {entity_key(names[number])}")
+            shown.append(names[number])
+        else:
+            keys.append(f"phrase: {phrases.key(number - len(names))}")
+            shown.append(phrases.name(number - len(names)))
+    of_topic = [snapshot.chunk_ids[on.row(topic)] for topic in range(len(chosen))]
     own = [mean_direction(vectors.vectors(ids)) for ids in of_topic]
     directions = np.array(own, dtype=np.float32)
     themes, central = find_themes(on, snapshot)
     order = np.argsort(-central, kind="stable")
     groups = [order[themes[order] == theme] for theme in distinct(themes)]
-    topic = np.repeat(np.arange(len(names)), np.diff(on.starts))
+    topic = np.repeat(np.arange(len(chosen)), np.diff(on.starts))
     return TopicSet(
-        keys=tuple(candidates.key(number) for number in chosen.tolist()),
-        names=names,
+        keys=tuple(keys),
+        names=tuple(shown),
         vectors=directions,
         themes=themes,
         documents=documents[chosen],
         chunks=np.column_stack([topic, snapshot.chunk_ids[on.items]]),
-        theme_titles=tuple(title_of([names[place] for place in group]) for group in groups),
+        theme_titles=tuple(title_of([shown[place] for place in group]) for group in groups),
         theme_vectors=np.array(
             [mean_direction(directions[group]) for group in groups], dtype=np.float32
         ),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidates:
-    """What passages may be on: names by number, then phrases."""
+def _names(store: Store, snapshot: Snapshot) -> tuple[list[str], Ints, Ints, Values]:
+    """Names of entities that the texts of several passages have; where each is, and what it weighs.
 
-    entity_names: Sequence[str]
-    phrases: Phrases
-    numbers: Ints
-    """(n,)"""
-    passages: Ints
-    """(n,) rows of the snapshot."""
-    weights: Values
-    """(n,) above 0: what each weighs in a passage that holds it."""
-
-    @property
-    def size(self) -> int:
-        return len(self.entity_names) + len(self.phrases.lengths)
-
-    def key(self, number: int) -> str:
-        known = len(self.entity_names)
-        if number < known:
-            return f"name: {entity_key(self.entity_names[number])}"
-        return f"phrase: {self.phrases.key(number - known)}"
-
-    def name(self, number: int) -> str:
-        known = len(self.entity_names)
-        return self.entity_names[number] if number < known else self.phrases.name(number - known)
-
-
-def _candidates(store: Store, snapshot: Snapshot) -> _Candidates:
-    frequent, names = _frequent_entities(store, snapshot)
-    numbers, passages, weights = _of_names(snapshot, frequent, names)
-    phrases, held = _find_phrases(store, snapshot)
-    named = {" ".join(terms(name)) for name in names}
-    keys = (phrases.key(phrase).replace("-", " ") for phrase in range(len(phrases.lengths)))
-    own = np.array([key not in named for key in keys], dtype=bool)
-    held = held[own[held[:, 0]]]
-    # Frequency · length · independence of each phrase in each passage that holds it.
-    often = np.minimum(held[:, 2], 1 + _ABOUT) * np.log2(1 + phrases.lengths[held[:, 0]])
-    return _Candidates(
-        entity_names=names,
-        phrases=phrases,
-        numbers=np.concatenate([numbers, len(names) + held[:, 0]]),
-        passages=np.concatenate([passages, held[:, 1]]),
-        weights=np.concatenate([weights, often * phrases.independence[held[:, 0]]]),
-    )
-
-
-def _frequent_entities(store: Store, snapshot: Snapshot) -> tuple[NDArray[np.bool_], list[str]]:
-    """(E,) whether the texts of several passages name an entity; the names of those, in order.
-
-    Titles alone make no topics, nor do dates and single ordinary words.
+    Of each name in each passage that holds it: its number, the row of the passage, and frequency ·
+    length. Titles alone make no topics, nor do dates and single ordinary words.
     """
     entity = snapshot.passage_entities.items
-    named = snapshot.passage_strengths % ABOUT_WEIGHT > 0
-    passages = np.bincount(entity[named], minlength=len(snapshot.entity_ids))
-    dates = store.entities_of_type("date")
-    frequent = (passages >= _DOCUMENTS) & ~np.isin(snapshot.entity_ids, dates)
-    names = store.entity_names(snapshot.entity_ids[frequent].tolist())
-    names = {id_: name for id_, name in names.items() if is_telling(name)}
-    frequent &= np.isin(snapshot.entity_ids, list(names))
-    found = [names[id_] for id_ in snapshot.entity_ids[frequent].tolist()]
-    return frequent, [" ".join(name.split()) for name in found]
-
-
-def _of_names(
-    snapshot: Snapshot, frequent: NDArray[np.bool_], names: Sequence[str]
-) -> tuple[Ints, Ints, Values]:
-    """Number, passage and frequency · length of each name in each passage that holds it."""
-    entity = snapshot.passage_entities.items
+    said = snapshot.passage_strengths % ABOUT_WEIGHT > 0
+    frequent = np.bincount(entity[said], minlength=len(snapshot.entity_ids)) >= _DOCUMENTS
+    frequent &= ~np.isin(snapshot.entity_ids, store.entities_of_type("date"))
+    known = store.entity_names(snapshot.entity_ids[frequent].tolist())
+    known = {id_: " ".join(name.split()) for id_, name in known.items() if is_telling(name)}
+    frequent &= np.isin(snapshot.entity_ids, list(known))
+    names = [known[id_] for id_ in snapshot.entity_ids[frequent].tolist()]
     passage = np.repeat(np.arange(snapshot.size), np.diff(snapshot.passage_entities.starts))
-    often = np.minimum(snapshot.passage_strengths, 1 + _ABOUT)
     kept = frequent[entity]
     number = (np.cumsum(frequent) - 1)[entity[kept]]
     lengths = np.array([len(name.split()) for name in names], dtype=np.int64)
-    return number, passage[kept], often[kept] * np.log2(1 + lengths[number])
+    often = np.minimum(snapshot.passage_strengths[kept], 1 + _ABOUT)
+    return names, number, passage[kept], often * np.log2(1 + lengths[number])
 
 
-def _find_phrases(store: Store, snapshot: Snapshot) -> tuple[Phrases, Ints]:
-    """Phrases, and (n, 3) phrase, row of the passage, how often."""
+def _phrases(
+    store: Store, snapshot: Snapshot, names: Sequence[str]
+) -> tuple[Phrases, Ints, Ints, Values]:
+    """Phrases that are no such name; where each is, and what it weighs.
+
+    Of each phrase in each passage that holds it: its number behind the names, the row of the
+    passage, and frequency · length · independence.
+    """
     rows: list[int] = []
     languages: list[str] = []
 
@@ -309,39 +266,41 @@ def _find_phrases(store: Store, snapshot: Snapshot) -> tuple[Phrases, Ints]:
                 languages.append(passage.language)
                 yield passage.text
 
-    phrases = find_phrases(texts(), _DOCUMENTS)
+    phrases = Phrases(texts(), _DOCUMENTS)
     held = phrases.occurrences
     first = np.searchsorted(held[:, 0], np.arange(len(phrases.lengths)))
     is_english = np.array([language_words(language) is None for language in languages], dtype=bool)
-    spoken = [languages[place] for place in held[first, 1].tolist()]
-    telling = map(names_something, map(phrases.words, range(len(spoken))), spoken)
-    usable = phrases.is_varied & phrases.is_together & phrases.is_nominal(is_english)
-    usable &= np.fromiter(telling, dtype=bool, count=len(spoken))
-    held = held[usable[held[:, 0]]]
-    return phrases, np.column_stack(
-        [held[:, 0], np.array(rows, dtype=np.int64)[held[:, 1]], held[:, 2]]
-    )
+    usable = phrases.is_varied() & phrases.is_together() & phrases.is_nominal(is_english)
+    named = {" ".join(terms(name)) for name in names}
+    for phrase, place in enumerate(held[first, 1].tolist()):
+        usable[phrase] &= names_something(phrases.words(phrase), languages[place])
+        usable[phrase] &= phrases.key(phrase).replace("-", " ") not in named
+    phrase, passage, count = held[usable[held[:, 0]]].T
+    often = np.minimum(count, 1 + _ABOUT) * np.log2(1 + phrases.lengths[phrase])
+    row = np.array(rows, dtype=np.int64)[passage]
+    return phrases, len(names) + phrase, row, often * phrases.independence[phrase]
 
 
-def _assign(candidates: _Candidates, snapshot: Snapshot, present: Ids) -> tuple[Ints, Ints]:
+def _assign(
+    numbers: Ints, passages: Ints, weights: Values, size: int, snapshot: Snapshot, present: Ids
+) -> tuple[Ints, Ints]:
     """(topic, passage) pairs: the best few of each passage, of those that are on enough."""
-    numbers, passages = candidates.numbers, candidates.passages
-    frequency = np.bincount(numbers, minlength=candidates.size)
-    weights = candidates.weights * np.log1p(snapshot.size / np.maximum(frequency, 1))[numbers]
+    frequency = np.bincount(numbers, minlength=size)
+    weights = weights * np.log1p(snapshot.size / np.maximum(frequency, 1))[numbers]
     common = frequency > max(_COMMON, _COMMON_SHARE * snapshot.size)
     there = find_sorted(present, snapshot.chunk_ids)[1]
     usable = (weights > 0) & ~common[numbers] & there[passages]
     while True:
         left = np.flatnonzero(usable)
         best = left[best_of_groups(passages[left], weights[left], snapshot.size, PER_PASSAGE).items]
-        documents = _document_counts(numbers[best], passages[best], snapshot, candidates.size)
-        held = np.bincount(numbers[best], minlength=candidates.size)
+        documents = _document_counts(numbers[best], passages[best], snapshot, size)
+        held = np.bincount(numbers[best], minlength=size)
         enough = (documents >= _DOCUMENTS) | (held >= _PASSAGES)
         if enough[numbers[best]].all():
             break
         usable &= enough[numbers]
-    total = sums(numbers[best], weights[best], candidates.size)
-    heaviest = np.zeros(candidates.size, dtype=bool)
+    total = sums(numbers[best], weights[best], size)
+    heaviest = np.zeros(size, dtype=bool)
     heaviest[np.argsort(-total, kind="stable")[:MAX_TOPICS]] = True
     best = best[heaviest[numbers[best]]]
     return numbers[best], passages[best]

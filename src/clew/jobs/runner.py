@@ -32,9 +32,9 @@ from clew.indexing.reading.files import existing_path, find_files, is_clews_own,
 from clew.ports.jobs import ItemStatus
 from clew.request_end import has_ended
 from clew.settings import Settings
+from clew.stores.sqlite.journal import SqliteAudit, SqliteJobs
 from clew.types import Skipped
 from clew.types.values import file_source, record_source, source_path
-from clew.wiring import make_audit, make_jobs
 
 if TYPE_CHECKING:
     from clew.indexing.inputs import Input
@@ -291,7 +291,6 @@ class Kind(Protocol):
 
     def plan(self, arguments: Mapping[str, Any]) -> Sequence[str]:
         """Names of the documents to do. Raises `InputError` where there are none."""
-        ...
 
     def run(
         self, arguments: Mapping[str, Any], names: Sequence[str], advance: Callable[[int], None]
@@ -301,14 +300,12 @@ class Kind(Protocol):
         Doing one again that was done must change nothing. Calls `advance` between two
         documents with how many are done; `advance` may raise `JobStopped`.
         """
-        ...
 
     def finish(self, arguments: Mapping[str, Any], go_on: Callable[[], None]) -> None:
         """Do what is left once every document is done; again where it was cut short.
 
         `go_on` is to be called now and then, and may raise `JobStopped`.
         """
-        ...
 
 
 class JobStopped(Exception):
@@ -441,8 +438,14 @@ def make_runner(engine: Engine, *, lease_seconds: float = LEASE_SECONDS) -> JobR
     It begins with the first job that is submitted; call `start` to take over what other processes
     left.
     """
+
+    def forget_audits() -> None:
+        """Forget the entries of the audit log that are too old."""
+        kept = timedelta(days=engine.settings.serve.audit_days)
+        SqliteAudit(engine.state.journal).forget(datetime.now(UTC) - kept)
+
     runner = JobRunner(
-        make_jobs(engine.state.journal),
+        SqliteJobs(engine.state.journal),
         {
             "ingest": Ingestion(engine),
             "reindex": Reindexing(engine),
@@ -450,16 +453,10 @@ def make_runner(engine: Engine, *, lease_seconds: float = LEASE_SECONDS) -> JobR
         engine.settings.jobs,
         lease_seconds=lease_seconds,
         most=engine.settings.quota.jobs,
-        upkeep=partial(_forget_audits, engine),
+        upkeep=forget_audits,
     )
     engine.state.before_close(runner.close)
     return runner
-
-
-def _forget_audits(engine: Engine) -> None:
-    """Forget the entries of the audit log that are too old."""
-    kept = timedelta(days=engine.settings.serve.audit_days)
-    make_audit(engine.state.journal).forget(datetime.now(UTC) - kept)
 
 
 # What a job of reading documents does: a path, an address, a file sent or a text is read.
@@ -529,7 +526,7 @@ class Ingestion:
 
     def _left(self, given: Given) -> list[str]:
         """Files that the job tried again has not done; none where it failed before any."""
-        job, jobs = given.get("retries", ""), make_jobs(self._engine.state.journal)
+        job, jobs = given.get("retries", ""), SqliteJobs(self._engine.state.journal)
         states: tuple[ItemStatus, ...] = ("failed", "waiting")
         return [item.name for state in states for item in jobs.items(job, status=state, limit=_ALL)]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
 import numpy as np
 
 from clew.request_end import go_on
-from clew.search.analysis.analyse import MAX_TERMS, Analysis, analyse
+from clew.search.analysis.question import MAX_TERMS, Analysis, analyse
 from clew.search.options import CONTEXTUAL_DEPTH
 from clew.search.ranking.features import ChannelScores, Evidence, VectorReader, gather
 from clew.search.ranking.ranker import rank_candidates
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from clew.graph.vocabulary import Vocabulary
     from clew.ports import Embedder, Reranker, VectorIndex
     from clew.ports.models import LanguageModel
-    from clew.search.analysis.analyse import Seed
     from clew.search.analysis.period import AskedTime
+    from clew.search.analysis.question import Seed
     from clew.search.analysis.route import Features, Route
     from clew.search.options import Options
     from clew.search.ranking.ranker import Ranker, SecondHop
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from clew.settings import Settings
     from clew.stores.communities import Communities
     from clew.stores.store import Store
-    from clew.types import Ids, Period, StoredSection, Vector, Vectors
+    from clew.types import Ids, Period, Relation, StoredSection, Vector, Vectors
 
     Applied = Literal["filtered", "preferred", "ordered", "none"]
 
@@ -524,3 +524,40 @@ def _weight(value: object) -> int:
         return len(pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
     except (TypeError, AttributeError, pickle.PicklingError):
         return 1_000_000
+
+
+# The graph, relations and entities under the filters of a question.
+#
+# A filter selects passages. A tie, a relation or an entity passes where an allowed passage states
+# or
+# mentions it; what no passage states does not pass. Without filters everything passes.
+
+
+def filtered_graph(session: QuerySession) -> EntityGraph:
+    """The graph of entities, with only those ties whose sentence is in an allowed passage."""
+    graph = session.resources.entity_graph
+    if session.allowed is None:
+        return graph
+    return graph.only(np.isin(graph.chunks, session.allowed)[graph.edges])
+
+
+def filtered_relations(session: QuerySession, relations: Sequence[Relation]) -> list[Relation]:
+    """Those relations that an allowed passage states."""
+    if session.allowed is None:
+        return list(relations)
+    stated = np.array([relation.chunk_id or 0 for relation in relations], dtype=np.int64)
+    return [r for r, let in zip(relations, session.allows(stated).tolist(), strict=True) if let]
+
+
+def filtered_entities(session: QuerySession, entity_ids: Sequence[int]) -> list[int]:
+    """Those entities, in the order given, that an allowed passage mentions."""
+    if session.allowed is None:
+        return list(entity_ids)
+    snapshot = session.snapshot
+    passages = session.allows(snapshot.chunk_ids)
+    rows = snapshot.entity_rows(list(entity_ids))
+    return [
+        id_
+        for id_ in entity_ids
+        if id_ in rows and passages[snapshot.entity_passages.row(rows[id_])].any()
+    ]

@@ -99,7 +99,7 @@ SHAPES: Mapping[Table, Shape] = {
     "chunks": _shape(
         "id",
         "document_id section_id ordinal start end page key metadata sentences context text terms"
-        " vector uses last_used read_at sketch enriched",
+        " vector uses last_used read_at enriched",
     ),
     "times": _shape("chunk_id said start end", "text"),
     "entities": _shape("id", "name key entity_type content tier"),

@@ -83,10 +83,6 @@ class Passages(Relations):
             for id_, _, at, ranges in rows
         }
 
-    def sketches(self, chunk_ids: Sequence[int]) -> dict[int, str]:
-        """Sketches of the chunks' texts (`shingles.sketch`), by chunk id; unknown ids left out."""
-        return pairs(self.backend.rows(statements.SKETCHES, ids=distinct(chunk_ids)))
-
     def provenance(self, chunk_ids: Sequence[int]) -> dict[int, Provenance]:
         """Where each chunk comes from, by chunk id; unknown ids are left out."""
         (rows,) = self.backend.gather(statements.PROVENANCES, ids=distinct(chunk_ids))

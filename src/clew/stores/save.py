@@ -45,7 +45,7 @@ from clew.stores.state import (
 from clew.stores.statements import documents as statements
 from clew.stores.statements.documents import description_keys
 from clew.stores.statements.relations import EVIDENCE_BY_KEYS
-from clew.text import entity_key, name_keys, sketch, terms
+from clew.text import entity_key, name_keys, terms
 from clew.times import date_of
 from clew.types import (
     Chunk,
@@ -463,7 +463,6 @@ def _chunk_row(
         "sentences": _json(sentences),
         "context": chunk.context,
         "text": chunk.text,
-        "sketch": sketch(chunk.text),
     }
 
 

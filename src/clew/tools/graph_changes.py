@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from clew.errors import InputError, NotFoundError
 from clew.indexing.manual_graph import CAUSAL
 from clew.request_end import has_ended
+from clew.stores.sqlite.journal import SqliteAudit
 from clew.text import counted
 from clew.tools.graph_queries import RELATION_TYPES, known_entity
 from clew.tools.spec import (
@@ -27,7 +28,6 @@ from clew.tools.spec import (
     shape,
 )
 from clew.types import NewRelation
-from clew.wiring import make_audit
 
 if TYPE_CHECKING:
     from clew.engine import Engine
@@ -463,7 +463,7 @@ def undo_change(
     ] = None,
 ) -> Result:
     """Take a change of the graph back: a merge, split, name, type, refusal or relation."""
-    log = make_audit(call.engine.state.journal)
+    log = SqliteAudit(call.engine.state.journal)
     if entry_id is None:
         found = [e for e in log.entries(limit=READ) if e.undo and e.caller == call.caller.name]
     else:

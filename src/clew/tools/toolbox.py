@@ -285,14 +285,14 @@ def make_toolbox(
     With `packs`, those of plugins and of the packs that are enabled come with them.
     """
     from clew.jobs.runner import make_runner
-    from clew.wiring import make_audit
+    from clew.stores.sqlite.journal import SqliteAudit
 
     return Toolbox(
         engine,
         tools,
         profile=None,
         services={"jobs": jobs or make_runner(engine)},
-        audit=audit_to(make_audit(engine.state.journal)),
+        audit=audit_to(SqliteAudit(engine.state.journal)),
         known=OPERATIONS,
         further=partial(further_tools, engine) if packs else None,
     )

@@ -513,3 +513,17 @@ def _citation_dict(citation: Citation) -> dict[str, Any]:
         "char_start": citation.start,
         "char_end": citation.end,
     }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CypherAnswer:
+    """What a written query found. Nodes carry their `element_id`, by which they are cited."""
+
+    question: str
+    query: str
+    """The query that ran, or would run; empty where none was written."""
+    parameters: Mapping[str, object]
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[object, ...], ...] = ()
+    notes: tuple[str, ...] = ()
+    model: str = ""

@@ -10,7 +10,6 @@ import pytest
 from clew.stores.store import Store
 from clew.testing.conformance.base import RIVERS, StoreSuite, chunk_ids_of
 from clew.testing.entries import make_entry
-from clew.text import sketch
 from clew.types import Condition, Metadata
 
 
@@ -195,13 +194,6 @@ class LineageSuite(StoreSuite):
         for chunk in chunks:
             found = [entry.document.text[start:end] for start, end in ranges[chunk]]
             assert found == list(texts[chunk])
-
-    def test_texts_are_kept_with_their_sketches(self, store: Store) -> None:
-        store.save(make_entry("a", *RIVERS, " ".join(RIVERS * 9)))
-        chunks = chunk_ids_of(store, "a")
-        texts = {chunk.id: chunk.text for chunk in store.chunks(chunks)}
-        assert store.sketches([*chunks, 999_999]) == {i: sketch(t) for i, t in texts.items()}
-        assert store.sketches(chunks)[chunks[-1]]
 
     def test_an_empty_store_knows_no_origin(self, store: Store) -> None:
         assert store.lineage("x") == []

@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from clew.errors import UnreadableError
-from clew.hookspecs import Reader
+from clew.hookspecs import Reader, there
 from clew.indexing.markdown import title_from_name
 from clew.indexing.reading.files import open_real
 from clew.indexing.reading.formats.common import SUFFIX as GZIPPED
@@ -40,7 +40,7 @@ from clew.indexing.reading.formats.markup import (
     read_text,
     rst_document,
 )
-from clew.indexing.reading.formats.media_types import WORD_SUFFIXES
+from clew.indexing.reading.formats.media_types import media_type_of
 from clew.indexing.reading.formats.records import read_json, read_jsonl, read_table
 from clew.indexing.splitting.code import is_code
 from clew.indexing.splitting.outline import DatedSection, dated_sections, headings
@@ -50,9 +50,8 @@ from clew.times import day_order, is_of_something_else, opening_date, path_date,
 from clew.types import DateSource, Document, PartialDate, partial_date
 from clew.types.values import file_source
 
-_BuiltIn = Callable[[RawFile], ReadResult]
-
-_TEXT_READERS: Mapping[str, _BuiltIn] = {
+_FORMATS = "clew.indexing.reading.formats"
+_READERS: Mapping[str, Reader | str] = {
     "text/markdown": read_markdown,
     "text/x-rst": read_rst,
     "text/x-pod": read_pod,
@@ -60,7 +59,13 @@ _TEXT_READERS: Mapping[str, _BuiltIn] = {
     "text/tab-separated-values": read_table,
     "application/json": read_json,
     "application/jsonl": read_jsonl,
+    # Their libraries load only when they are needed.
+    "text/html": f"{_FORMATS}.html:read_html",
+    "application/pdf": f"{_FORMATS}.pdf:read_pdf",
+    media_type_of(".docx"): f"{_FORMATS}.word:read_word",
+    media_type_of(".docm"): f"{_FORMATS}.word:read_word",
 }
+"""By media type; all else is read as text."""
 
 
 def file_digest(path: Path, settings: ReadSettings) -> str:
@@ -90,7 +95,8 @@ def read_file(
     malformed, larger than the limit, no text, a missing extra, or what the system says; and
     `LimitError` where it unfolds to more than `limits` allow.
     """
-    data, modified = _load(path, settings)
+    with _opened(path, settings) as (opened, status):
+        data, modified = opened.read(), datetime.fromtimestamp(status.st_mtime, UTC)
     raw = RawFile(
         source=file_source(path),
         data=data,
@@ -109,8 +115,8 @@ def read_raw(
     """`read_file` for bytes in hand; `modified` is when they were last written, where known."""
     file = unpacked(raw) if raw.suffix == GZIPPED else raw
     try:
-        own = (read(file) for read in file.own_readers)
-        result = next((found for found in own if found is not None), None) or _reader(file)(file)
+        readers = (*file.own_readers, there(_READERS.get(file.media_type, read_text)))
+        result: ReadResult = next(filter(None, (read(file) for read in readers)))
     except RecursionError as error:
         raise raw.unreadable("malformed (nested too deeply)") from error
     if not any(document.text.strip() for document in result.documents):
@@ -120,6 +126,14 @@ def read_raw(
     known = digest or hashlib.sha256(raw.data).hexdigest()
     documents = (_complete(document, known, modified) for document in result.documents)
     return replace(result, documents=tuple(replace(d, read_from=raw.read_from) for d in documents))
+
+
+_PARSERS: Mapping[str, Callable[..., Document] | str] = {
+    "text/markdown": markdown_document,
+    "text/x-rst": rst_document,
+    "text/html": f"{_FORMATS}.html:html_document",
+}
+"""By media type; any other text is a document as it is."""
 
 
 def document_from_text(
@@ -139,7 +153,8 @@ def document_from_text(
     """
     digest = text_digest(text)
     source = source or text_source(text)
-    parsed = _parse_text(clean_text(text), source, media_type)
+    parse = there(_PARSERS.get(media_type, Document))
+    parsed: Document = parse(text=clean_text(text), source=source)
     if not parsed.text.strip():
         raise UnreadableError(source, "empty")
     extras = {"title": title, "metadata": json_safe(metadata or {}), "created_at": created_at}
@@ -162,76 +177,33 @@ def text_source(text: str) -> str:
     return f"text:{text_digest(text)[:12]}"
 
 
-def _parse_text(text: str, source: str, media_type: str) -> Document:
-    if media_type == "text/markdown":
-        return markdown_document(text, source)
-    if media_type == "text/x-rst":
-        return rst_document(text, source)
-    if media_type == "text/html":
-        from clew.indexing.reading.formats.html import html_document
-
-        return html_document(text, source)
-    return Document(source=source, text=text)
-
-
 # --- one file ------------------------------------------------------------------------------
-
-
-@contextmanager
-def _file_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise UnreadableError(file_source(path), reason) from error
 
 
 @contextmanager
 def _opened(path: Path, settings: ReadSettings) -> Iterator[tuple[BufferedReader, os.stat_result]]:
     """A file that can be read to its end (no folder, no pipe, no device), and its status."""
-    with _file_errors(path), open_real(path) as file:
-        status = os.fstat(file.fileno())
-        if status.st_size > settings.max_megabytes * 1_000_000:
-            size = f"{status.st_size / 1_000_000:.3g} MB, limit {settings.max_megabytes:g} MB"
-            raise UnreadableError(file_source(path), f"too large ({size})")
-        yield file, status
-
-
-def _load(path: Path, settings: ReadSettings) -> tuple[bytes, datetime]:
-    """A file's bytes, and when it was last written to."""
-    with _opened(path, settings) as (file, status):
-        return file.read(), datetime.fromtimestamp(status.st_mtime, UTC)
-
-
-def _reader(raw: RawFile) -> _BuiltIn:
-    """The reader of a file, by its ending; its library loads only now that it is needed."""
-    if raw.media_type == "application/pdf":
-        from clew.indexing.reading.formats.pdf import read_pdf
-
-        return read_pdf
-    if raw.suffix in WORD_SUFFIXES:
-        from clew.indexing.reading.formats.office import read_word
-
-        return read_word
-    if raw.media_type == "text/html":
-        from clew.indexing.reading.formats.html import read_html
-
-        return read_html
-    return _TEXT_READERS.get(raw.media_type, read_text)
+    try:
+        with open_real(path) as file:
+            status = os.fstat(file.fileno())
+            if status.st_size > settings.max_megabytes * 1_000_000:
+                size = f"{status.st_size / 1_000_000:.3g} MB, limit {settings.max_megabytes:g} MB"
+                raise UnreadableError(file_source(path), f"too large ({size})")
+            yield file, status
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UnreadableError(file_source(path), reason) from error
 
 
 def _complete(document: Document, digest: str, modified: datetime | None) -> Document:
     """The document with what its reader left to the file."""
     is_record = bool(document.origin)
-    # The first line of a plain text where it looks like a title; else empty.
+    title = document.title
+    if not title and not is_record and document.media_type == "text/plain":
+        title = first_line_title(document.text)
     complete = replace(
         document,
-        title=document.title
-        or (
-            ""
-            if is_record
-            else (first_line_title(document.text) if document.media_type == "text/plain" else "")
-        ),
+        title=title,
         sha256=document.sha256 or digest,
         updated_at=document.updated_at or modified,
         metadata=bounded_metadata(document.metadata),
@@ -239,7 +211,7 @@ def _complete(document: Document, digest: str, modified: datetime | None) -> Doc
     if is_record:
         return with_date(complete, "")
     dated = with_date(complete, document.source)
-    return replace(dated, title=dated.title or title_from_path(document.source))
+    return replace(dated, title=title or title_from_path(document.source))
 
 
 # What a document is called and when it was written, where its reader found neither stated.

@@ -18,7 +18,6 @@ from clew.indexing.ner.entity_types import (
     STARTERS,
     is_ordinary,
 )
-from clew.indexing.reading.formats.mail_parts import MEDIA_TYPE as MAIL
 from clew.indexing.splitting.outline import headings
 from clew.indexing.structure.enter import structure
 from clew.text import STOP_WORDS, entity_key
@@ -83,7 +82,7 @@ _SERIES = ("pep", "rfc", "bip", "eip", "xep", "jep", "dep")
 @structure(most=_MOST)
 def fields(document: Document) -> Iterator[Statement]:
     """What the metadata says of what the document is about."""
-    if document.media_type == MAIL:  # its header says who wrote it: see `people`
+    if document.media_type == "message/rfc822":  # its header says who wrote it: see `people`
         return
     series = next((s for s in _SERIES if str(document.metadata.get(s, "")).isdecimal()), "")
     for name, given in document.metadata.items():
@@ -225,7 +224,7 @@ _TOP = 1_500
 @structure(most=_MOST)
 def labels(document: Document) -> Iterator[Statement]:
     """What labelled lines before the second heading say of the document's subject."""
-    if document.media_type in (MAIL, "text/x-rst"):
+    if document.media_type in ("message/rfc822", "text/x-rst"):
         return
     top = document.text[:_TOP]
     second = _RE["second_heading"].search(top, 1)

@@ -1,4 +1,4 @@
-"""Who does what in a record: in minutes, in a conversation and in the header of a message."""
+"""Who does what in a document: in minutes, and where it gives credit."""
 
 from __future__ import annotations
 
@@ -13,13 +13,8 @@ from clew.indexing.ner.entity_types import (
     is_ordinary,
     is_person_shaped,
 )
-from clew.indexing.ner.known_terms import WITH_ASSISTANTS
-from clew.indexing.reading.formats.chats import MEDIA_TYPE as CHAT
-from clew.indexing.reading.formats.mail_parts import MEDIA_TYPE as MAIL
-from clew.indexing.reading.formats.mail_parts import Person, from_flat
 from clew.indexing.structure.enter import structure
-from clew.times import to_time
-from clew.types import AliasEvidence, Statement
+from clew.types import Statement
 from clew.word_lists import read_patterns
 
 if TYPE_CHECKING:
@@ -104,98 +99,6 @@ def _names_minutes(text: str, offset: int) -> Iterator[_Place]:
         if is_person_shaped(name) or (name.istitle() and is_first_name(name)):
             yield name, offset + at, offset + end
         at = between.end() if between else end
-
-
-# Who spoke in a conversation.
-
-
-@structure(most=1_000)
-def chat_structure(document: Document) -> Iterator[Statement]:
-    """Each speaker `spoke_in` the conversation, from the first turn on."""
-    if document.media_type != CHAT or document.metadata.get("app") in WITH_ASSISTANTS:
-        return
-    for piece in document.pieces:
-        speaker = piece.metadata.get("speaker")
-        if isinstance(speaker, str):
-            place = (speaker, piece.start, piece.start + len(speaker))
-            at = to_time(piece.metadata.get("created_at"))
-            yield _by_person(place, "spoke_in", document.title, at)
-
-
-# What the header of a message states: who sent it to whom, and what it answers.
-
-
-_MOST_RECIPIENTS = 20
-"""A message to more is an announcement and ties nobody to anybody."""
-_ALIAS_SCORE = 0.95
-_ROLES = frozenset(
-    {
-        *("admin", "alerts", "bounce", "bounces", "bugs", "contact", "daemon", "digest", "do"),
-        *("donotreply", "help", "info", "list", "mailer", "mailman", "news", "newsletter", "no"),
-        *("noreply", "notification", "notifications", "office", "owner", "postmaster", "reply"),
-        *("request", "root", "sales", "service", "support", "system", "team", "updates"),
-    }
-)
-"""What the part before the `@` says of addresses behind which there is nobody."""
-_REPLY = "re: "
-
-
-@structure(titled=False, prose=False, most=1_000)
-def mail_structure(document: Document) -> Iterator[Statement | AliasEvidence]:
-    """`sent`, `wrote_to` and `replies_to` of a message; its people's addresses as aliases."""
-    if document.media_type != MAIL:
-        return
-    people = {name: from_flat(document.metadata.get(name)) for name in ("from", "to", "cc")}
-    sender, title = next(iter(people["from"]), None), document.title
-    recipients = list(dict.fromkeys([*people["to"], *people["cc"]]))
-    if sender:
-        told = [(one.name or one.address, _type(one)) for one in recipients if one != sender]
-        sent = [("sent", title, "name")]
-        sent += [("wrote_to", *one) for one in told if len(recipients) <= _MOST_RECIPIENTS]
-        for relation, tail, tail_type in sent:
-            start, end = _header_line(document.text, tail)
-            yield Statement(
-                head=sender.name or sender.address,
-                head_type=_type(sender),
-                relation_type=relation,
-                tail=tail,
-                tail_type=tail_type,
-                start=start,
-                end=end,
-                valid_from=document.created_at,
-            )
-    # The subject that a message answers is its own without the mark of an answer.
-    if "in_reply_to" in document.metadata and title.casefold().startswith(_REPLY):
-        yield Statement(
-            head=title,
-            relation_type="replies_to",
-            tail=title[len(_REPLY) :].strip(),
-            valid_from=document.created_at,
-        )
-    for person in [*([sender] if sender else []), *recipients[:_MOST_RECIPIENTS]]:
-        if person.name and person.address:
-            yield AliasEvidence(
-                alias=person.address,
-                name=person.name,
-                method="exact",
-                score=_ALIAS_SCORE,
-                evidence=f'"{person.name}" <{person.address}>',
-            )
-
-
-def _header_line(text: str, name: str) -> tuple[int, int]:
-    """The range of the line of the opening that names somebody; that of its first line else."""
-    opening = text.partition("\n\n")[0]
-    at = max(opening.find(name), 0)
-    start = opening.rfind("\n", 0, at) + 1
-    end = opening.find("\n", at)
-    return start, end if end >= 0 else len(opening)
-
-
-def _type(person: Person) -> str:
-    """A person where the name has the shape of one's and the address is none of a role."""
-    words = person.address.partition("@")[0].replace("-", ".").replace("_", ".").split(".")
-    return "person" if is_person_shaped(person.name) and _ROLES.isdisjoint(words) else "name"
 
 
 # Who is credited in a document: "Contributed by Ada Lovelace", "thanks Ada Lovelace for …".

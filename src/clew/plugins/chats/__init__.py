@@ -6,20 +6,20 @@ from collections.abc import Mapping, Sequence
 
 from clew.hookspecs import hookimpl
 
-_FORMATS = "clew.indexing.reading.formats.chats"
+_READING = "clew.plugins.chats.reading"
 
 
 @hookimpl
 def readers() -> Mapping[str, str]:
     """See `Hooks`."""
     return {
-        "application/json": f"{_FORMATS}:read_json_export",
-        "application/zip": f"{_FORMATS}:read_zip_export",
-        "text/plain": f"{_FORMATS}:read_text_export",
+        "application/json": f"{_READING}:read_json_export",
+        "application/zip": f"{_READING}:read_zip_export",
+        "text/plain": f"{_READING}:read_text_export",
     }
 
 
 @hookimpl
 def structures() -> Sequence[str]:
     """See `Hooks`."""
-    return ["clew.indexing.structure.people:chat_structure"]
+    return [f"{_READING}:chat_structure"]

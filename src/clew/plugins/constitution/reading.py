@@ -20,15 +20,6 @@ from clew.indexing.reading.formats.common import (
     json_safe,
     record,
 )
-from clew.indexing.reading.formats.records import (
-    LINE,
-    Heading,
-    circles,
-    field_text,
-    number_or_text,
-    outline,
-    read_lined_yaml,
-)
 from clew.text import entity_key, one_line, sentence_groups
 from clew.times import to_date
 from clew.types import DeclaredEntity, Document, Piece, Skipped, Statement, Structure
@@ -583,3 +574,140 @@ def _statements(document: Document, kind: str) -> Iterator[Statement]:
                 valid_from=document.created_at,
                 valid_until=until.start if until else None,
             )
+
+
+# Relations that lead from an element back to one that it hangs on.
+
+
+_SHOWN = 20
+"""Elements of a circle that are named."""
+
+
+def circles(after: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], list[str]]:
+    """(from, to) of the edges that close a circle, each with the way from `to` to `from`.
+
+    Without them no circle is left. Depth first, in the order of the mapping: linear in its edges.
+    """
+    found: dict[tuple[str, str], list[str]] = {}
+    done: set[str] = set()
+    for root in after:
+        if root in done:
+            continue
+        way, place = [root], {root: 0}
+        ahead = [iter(after[root])]
+        while way:
+            at = next(ahead[-1], None)
+            if at is None:
+                ahead.pop()
+                done.add(way[-1])
+                del place[way.pop()]
+            elif at in place:
+                found[way[-1], at] = _shown(way, place[at])
+            elif at not in done:
+                place[at] = len(way)
+                way.append(at)
+                ahead.append(iter(after.get(at, ())))
+    return found
+
+
+def _shown(way: Sequence[str], start: int) -> list[str]:
+    if len(way) - start <= _SHOWN:
+        return list(way[start:])
+    return [*way[start : start + _SHOWN - 1], "…", way[-1]]
+
+
+# YAML (and JSON, which is YAML) whose mappings know their lines.
+
+
+LINE = "__line__"
+"""Where a mapping has the line that it begins in."""
+
+
+def read_lined_yaml(raw: RawFile, text: str) -> Any:  # noqa: ANN401 - any YAML value
+    """The value of a text, its mappings with their lines; raises `UnreadableError`."""
+    import yaml
+
+    try:
+        return yaml.load(text, Loader=_loader())
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = f" (line {mark.line + 1})" if mark else ""
+        raise raw.unreadable(f"malformed YAML{line}: {one_line(str(error.problem))}") from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise raw.unreadable(f"malformed YAML: {one_line(str(error))}") from error
+
+
+def _loader() -> Any:  # noqa: ANN401 - a class of a library that is loaded when it is needed
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:  # noqa: ANN401
+            mapping: dict[Any, Any] = super().construct_mapping(node, deep=deep)
+            return {**mapping, LINE: node.start_mark.line + 1}
+
+    def mapping(loader: Any, node: Any) -> Any:  # noqa: ANN401
+        return loader.construct_mapping(node, deep=True)
+
+    Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, mapping)
+    return Loader
+
+
+# Headings of Markdown with the lines below each, and the heading that each stands under.
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Heading:
+    """A heading, and what stands below it."""
+
+    found: re.Match[str]
+    line: int
+    """From 1."""
+    level: int
+    above: int | None
+    """Place in the outline of the nearest heading before that is of a higher level."""
+    lines: list[tuple[int, str]] = field(default_factory=list)
+    """Up to the next heading, each with its number."""
+
+
+def outline(text: str, heading: re.Pattern[str]) -> list[Heading]:
+    """The headings that match, whose level is the length of the group `marks`, in order."""
+    found: list[Heading] = []
+    open_: list[int] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        match = heading.fullmatch(line.rstrip())
+        if match:
+            level = len(match["marks"])
+            while open_ and found[open_[-1]].level >= level:
+                open_.pop()
+            above = open_[-1] if open_ else None
+            open_.append(len(found))
+            found.append(Heading(found=match, line=number, level=level, above=above))
+        elif found:
+            found[-1].lines.append((number, line))
+    return found
+
+
+# What a field of an element says, as text or as a number.
+
+
+def field_text(value: object) -> str:
+    """The text of a field: of a list of messages each on a line, with who said it."""
+    if not isinstance(value, list):
+        return str(value).strip()
+    return "\n".join(map(_said, value))
+
+
+def _said(message: object) -> str:
+    if not isinstance(message, dict):
+        return one_line(str(message))
+    author = message.get("role") or message.get("author")
+    words = one_line(str(message.get("text") or message.get("content") or ""))
+    return f"{author}: {words}" if author else words
+
+
+def number_or_text(text: str) -> Any:  # noqa: ANN401 - a number or a text
+    """A number where the text is one."""
+    try:
+        return int(text) if text.lstrip("-").isdecimal() else float(text)
+    except ValueError:
+        return text

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from clew.hookspecs import hookimpl
 
-_READ = "clew.indexing.reading.formats.office:read_office"
+_READ = "clew.plugins.office.reading:read_office"
 
 
 @hookimpl

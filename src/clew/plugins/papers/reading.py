@@ -25,25 +25,25 @@ from itertools import count
 from typing import Any, TypeAlias
 
 from clew.indexing.ner.entity_types import is_ordinary
-from clew.indexing.reading.formats.bibliography import (
+from clew.indexing.reading.formats.common import (
+    RawFile,
+    ReadResult,
+    check_limit,
+    clean_text,
+    decode,
+    record,
+)
+from clew.plugins.papers.articles import CitedWork, article_in, is_article
+from clew.plugins.papers.bibliography import (
     Failed,
     Paper,
     Reference,
+    arxiv_in,
+    doi_in,
     papers_in,
     read_bibtex,
     read_ris,
 )
-from clew.indexing.reading.formats.common import (
-    RawFile,
-    ReadResult,
-    arxiv_in,
-    check_limit,
-    clean_text,
-    decode,
-    doi_in,
-    record,
-)
-from clew.indexing.reading.formats.pdf import CitedWork, article_in, is_article
 from clew.text import entity_key, one_line
 from clew.times import to_date
 from clew.types import AliasEvidence, DeclaredEntity, Document, Piece, Skipped, Statement, Structure

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from clew.hookspecs import EntityType, Field, Pack, RelationType
-from clew.indexing.reading.formats.calendar import (
+from clew.plugins.personal.calendar import (
     STATUSES,
     read_calendar,
     read_notes,
     read_todo_txt,
 )
-from clew.indexing.reading.formats.contacts import read_contacts
+from clew.plugins.personal.contacts import read_contacts
 from clew.plugins.personal.structure import personal_structure
 
 

@@ -15,8 +15,9 @@ from zoneinfo import ZoneInfo
 
 from clew.errors import InputError, NotFoundError
 from clew.indexing.reading.files import open_real, replace_file, writable_path
-from clew.indexing.reading.formats import calendar as tasks
-from clew.indexing.reading.formats.calendar import (
+from clew.indexing.reading.formats.common import TYPE, Person, from_flat
+from clew.plugins.personal import calendar as tasks
+from clew.plugins.personal.calendar import (
     CANCELLED,
     DOING,
     DONE,
@@ -27,9 +28,7 @@ from clew.indexing.reading.formats.calendar import (
     Task,
     markdown_tasks,
 )
-from clew.indexing.reading.formats.common import TYPE
-from clew.indexing.reading.formats.contacts import name_of
-from clew.indexing.reading.formats.mail_parts import Person, from_flat
+from clew.plugins.personal.contacts import name_of
 from clew.text import entity_key, terms
 from clew.times.ranges import KNOWN, Range, ago, read_range, shown
 from clew.times.recurrence import Work, series_of

@@ -92,13 +92,17 @@ def read_time(question: str, now: datetime, newest: datetime | None = None) -> A
     "between … and …" take it in. A month or day without a year is the latest that has begun at
     `newest`, the newest date of what is asked, or else now.
     """
-    text = _unquoted(question)
-    mentions = [
-        s
-        for found in find_ranges(text, now, newest)
-        if (s := _read_mention(text, found)) is not None
-    ]
-    compared = _compared(text, now, newest) if len(mentions) else ()
+    text = question
+    for pattern in (_QUOTED, _TITLE):
+        text = pattern.sub(lambda match: " " * len(match.group()), text)
+    found = [_read_mention(text, one) for one in find_ranges(text, now, newest)]
+    mentions = [one for one in found if one is not None]
+    # The periods of a comparison, in the question's order, where two stand apart.
+    compared: tuple[Period, ...] = ()
+    if mentions and _COMPARING.search(text):
+        compared = tuple(find_dates(text, now, newest))
+        if len(compared) < 2 or any(a.overlaps(b) for a, b in combinations(compared, 2)):
+            compared = ()
     asked = _together([one for one in mentions if one.explicit or compared] or mentions[:1])
     phrase = question[asked.start : asked.end] if asked else ""
     return AskedTime(
@@ -110,22 +114,6 @@ def read_time(question: str, now: datetime, newest: datetime | None = None) -> A
         newest=asked is None and bool(_NEWEST.search(text)),
         yearless=any(one.yearless for one in mentions),
     )
-
-
-def _compared(text: str, now: datetime, newest: datetime | None) -> tuple[Period, ...]:
-    """The periods of a comparison, in the question's order; none where there are not two apart."""
-    if not _COMPARING.search(text):
-        return ()
-    periods = find_dates(text, now, newest)
-    apart = len(periods) > 1 and not any(a.overlaps(b) for a, b in combinations(periods, 2))
-    return tuple(periods) if apart else ()
-
-
-def _unquoted(question: str) -> str:
-    """The question with blanks where something is quoted or a year opens a title."""
-    for pattern in (_QUOTED, _TITLE):
-        question = pattern.sub(lambda match: " " * len(match.group()), question)
-    return question
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,27 +138,21 @@ def _read_mention(text: str, found: FoundRange) -> _Mention | None:
         return _Mention(start, end, found.period, found.is_sure and not in_brackets)
     onwards = _ONWARDS.match(text, end) if word == "from" else None
     bound = "since" if onwards else _BOUNDS[word]
+    period = found.period
+    bounded = {
+        "within": period,
+        "since": Period(start=period.start, end=None),
+        "until": Period(start=None, end=period.end),
+        "before": Period(start=None, end=period.start),
+        "after": Period(start=period.end, end=None),
+    }
     return _Mention(
         before.start(),
         onwards.end() if onwards else end,
-        _bounded(found.period, bound),
+        bounded[bound],
         explicit=True,
         yearless=not found.has_year,
     )
-
-
-def _bounded(period: Period, bound: Bound) -> Period:
-    match bound:
-        case "since":
-            return Period(start=period.start, end=None)
-        case "until":
-            return Period(start=None, end=period.end)
-        case "before":
-            return Period(start=None, end=period.start)
-        case "after":
-            return Period(start=period.end, end=None)
-        case "within":
-            return period
 
 
 def _together(mentions: Sequence[_Mention]) -> _Mention | None:
@@ -179,13 +161,10 @@ def _together(mentions: Sequence[_Mention]) -> _Mention | None:
         return None
     period = mentions[0].period
     for one in mentions[1:]:
-        join = _intersection if period.overlaps(one.period) else hull
-        period = join(period, one.period)
+        if period.overlaps(one.period):
+            starts = [time for time in (period.start, one.period.start) if time]
+            ends = [time for time in (period.end, one.period.end) if time]
+            period = Period(start=max(starts, default=None), end=min(ends, default=None))
+        else:
+            period = hull(period, one.period)
     return replace(mentions[0], end=mentions[-1].end, period=period)
-
-
-def _intersection(one: Period, other: Period) -> Period:
-    return Period(
-        start=max((time for time in (one.start, other.start) if time), default=None),
-        end=min((time for time in (one.end, other.end) if time), default=None),
-    )

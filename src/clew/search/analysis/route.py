@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import ModelError
 from clew.ports.models import ask
-from clew.search.analysis.question_patterns import (
+from clew.search.analysis.question import (
     WORDING,
     Form,
     count_words,
@@ -27,12 +27,10 @@ from clew.search.analysis.question_patterns import (
 from clew.text import entity_key, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from clew.ports.models import LanguageModel
     from clew.search.analysis.period import AskedTime
-
-    Test = Callable[[str, "Features"], str]
 
 
 NAVIGATIONAL_ALPHA = 0.8
@@ -116,15 +114,28 @@ class Route:
     """The kind of question: the name of the rule that decided."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One line of the table."""
+RULES: Mapping[str, tuple[str, str]] = {
+    "exact words": ("keyword", "words to be found as they are written"),
+    "likeness": ("vector", "texts like another"),
+    "overview": ("global", "the whole is asked for"),
+    "look-up": ("hybrid", "a string to look up, not a question"),
+    "whole text": ("parent_child", "a whole stretch of text"),
+    "section": ("parent_child", "a section that the question names"),
+    "subject": ("local", "one thing to be told about"),
+    "breadth and detail": ("drift", "words of breadth with particulars"),
+    "breadth": ("global", "words of breadth"),
+    "outline": ("hierarchical", "words of structure"),
+    "documents on": ("topic", "documents on a topic"),
+    "news": ("weighted", "what is new counts, and what is near"),
+    "period": ("temporal", "dated passages and a period"),
+    "newest": ("temporal", "what holds now"),
+    "course of time": ("temporal", "the course of events"),
+    "connection": ("multi_hop", "words of connection"),
+}
+"""Strategy and reason by the kind of question; `_signs` tells, in this order, what each sees.
 
-    name: str
-    strategy: str
-    test: Test
-    """What matched, as the reason names it; empty where nothing did."""
-    reason: str
+Where none sees anything: `graph`.
+"""
 
 
 def route(question: str, features: Features, preferred: Mapping[str, str] | None = None) -> Route:
@@ -133,45 +144,75 @@ def route(question: str, features: Features, preferred: Mapping[str, str] | None
     `preferred` strategies, by kind of question, go before those of the rules.
     """
     preferred = preferred or {}
-    for rule in RULES:
-        if seen := rule.test(question, features):
-            strategy = preferred.get(rule.name, rule.strategy)
-            return Route(strategy, f"{rule.reason}: {seen}", kind=rule.name)
-    return Route(preferred.get("fact", "graph"), _fact(features))
+    for kind, seen in _signs(question, features):
+        if seen and kind in RULES:
+            strategy, reason = RULES[kind]
+            return Route(preferred.get(kind, strategy), f"{reason}: {seen}", kind=kind)
+    if features.entities:
+        reason = f"a question of fact that names {', '.join(features.entities)}"
+    elif features.names:
+        reason = f"a question of fact; the graph does not know {', '.join(features.names)}"
+    else:
+        reason = "a question of fact; its words and their neighbours in the graph must do"
+    return Route(preferred.get("fact", "graph"), reason)
 
 
 def alpha_for(question: str, features: Features) -> float:
     """Share of keywords in a weighted fusion: 0.8 for what is looked up, 0.3 for what is asked."""
-    looked_up = _navigational(question, features) or _exact(question, features)
-    return NAVIGATIONAL_ALPHA if looked_up else EXPLORATORY_ALPHA
+    signs = dict(_signs(question, features))
+    return NAVIGATIONAL_ALPHA if signs["look-up"] or signs["exact words"] else EXPLORATORY_ALPHA
 
 
-# --- what the rules look for -------------------------------------------------------------
+def _signs(question: str, features: Features) -> Iterator[tuple[str, str]]:
+    """What each rule sees in a question, as the reason names it; empty where that is nothing."""
+    asked, form, whole = features.asked, features.form, _quoted(question.strip())
 
-
-def _says(pattern: re.Pattern[str], *forms: Form) -> Test:
-    """A test for a pattern, in questions of these forms or of any."""
-
-    def test(question: str, features: Features) -> str:
-        found = pattern.search(question) if not forms or features.form in forms else None
+    def said(pattern: str) -> str:
+        found = WORDING[pattern].search(question)
         return _quoted(found.group()) if found else ""
 
-    return test
-
-
-_exact = _says(WORDING["exact"])
-
-
-def _navigational(question: str, features: Features) -> str:
-    """A string to look up: a few words that ask nothing, a file, a name in code, a quotation."""
-    history = features.asked is not None and features.asked.evolution
-    newest = features.dated and WORDING["newest_of"].match(question)
-    looks_up = is_look_up(question) and not history and not newest
-    return _quoted(question.strip()) if looks_up else ""
-
-
-def _overview(question: str, _: Features) -> str:
-    return _quoted(question.strip()) if wishes_overview(question) else ""
+    yield "exact words", said("exact")
+    yield "likeness", said("likeness") if form in ("imperative", "keywords") else ""
+    yield "overview", whole if wishes_overview(question) else ""
+    evolution = asked is not None and asked.evolution
+    of_time = evolution or (features.dated and WORDING["newest_of"].match(question))
+    yield "look-up", whole if is_look_up(question) and not of_time else ""
+    long_text = form in ("what", "how", "imperative", "keywords")
+    yield "whole text", said("whole_text") if long_text else ""
+    yield "section", whole if section_name(question) else ""
+    yield "subject", _subject(question, features)
+    broad = WORDING["breadth"].search(question)
+    narrow = WORDING["detail"].search(question, broad.end()) if broad else None
+    both = [_quoted(found.group()) for found in (broad, narrow) if found]
+    yield "breadth and detail", " and ".join(both) if narrow else ""
+    # Of something with a name only that thing is asked for ("main themes of X"); a year is none.
+    named = any(any(map(str.isalpha, name)) for name in features.named)
+    yield "breadth", both[0] if broad and not named else ""
+    yield "outline", said("structure")
+    # A topic is a word or two: what takes more words to say is a question of fact.
+    topic = WORDING["documents_on"].search(question)
+    is_topic = topic is not None and len(terms(question[topic.end() :])) <= TOPIC_TERMS
+    on = question[topic.start() :] if topic and is_topic else ""
+    yield "documents on", _quoted(on.rstrip(" .?!")) if on else ""
+    yield "news", said("news")
+    yield "period", _quoted(features.period) if features.dated and features.period else ""
+    newest = features.dated and asked is not None and asked.newest
+    yield "newest", "the newest of dated passages" if newest else ""
+    # A course of events is asked for, whatever the passages' dates.
+    course = said("course")
+    events = WORDING["events"].match(question)
+    if not course and evolution and form in _OPEN_FORMS:
+        course = "how something came to be"
+    elif not course and events and features.period:
+        course = f"{_quoted(events.group())} and {_quoted(features.period)}"
+    yield "course of time", course
+    tie = said("connection") or (said("comparison") if len(features.named) > 1 else "")
+    known, names = features.entities, features.entities + features.names
+    if tie and len(known) > 1:
+        tie += f" and {len(known)} entities of the graph ({', '.join(known)})"
+    elif tie and len(names) > 1:
+        tie += f" and the names {', '.join(names)}"
+    yield "connection", tie
 
 
 def _subject(question: str, features: Features) -> str:
@@ -190,83 +231,6 @@ def _subject(question: str, features: Features) -> str:
     return subject if anything and count_words(subject) <= SUBJECT_WORDS else ""
 
 
-def _breadth(question: str, features: Features) -> str:
-    """The whole is asked for; of something with a name only that thing is ("main themes of X").
-
-    A year is no such thing: "the main themes of 2025".
-    """
-    broad = WORDING["breadth"].search(question)
-    named = any(any(map(str.isalpha, name)) for name in features.named)
-    return _quoted(broad.group()) if broad and not named else ""
-
-
-def _breadth_and_detail(question: str, _: Features) -> str:
-    broad = WORDING["breadth"].search(question)
-    narrow = WORDING["detail"].search(question, broad.end()) if broad else None
-    return f"{_quoted(broad.group())} and {_quoted(narrow.group())}" if broad and narrow else ""
-
-
-def _documents_on(question: str, features: Features) -> str:
-    """Documents on a topic: a word or two. What takes more words to say is a question of fact."""
-    found = WORDING["documents_on"].search(question)
-    if not found or len(terms(question[found.end() :])) > TOPIC_TERMS:
-        return ""
-    return _quoted(question[found.start() :].rstrip(" .?!"))
-
-
-def _period(_: str, features: Features) -> str:
-    return _quoted(features.period) if features.dated and features.period else ""
-
-
-def _section(question: str, _: Features) -> str:
-    """A section or a chapter is named, by its number or by what it is about."""
-    return _quoted(question) if section_name(question) else ""
-
-
-def _newest(_: str, features: Features) -> str:
-    """What holds now is asked for; as new as the texts are."""
-    asked = features.asked
-    return "the newest of dated passages" if features.dated and asked and asked.newest else ""
-
-
-def _course_of_time(question: str, features: Features) -> str:
-    """A course of events is asked for, whatever the passages' dates."""
-    if found := WORDING["course"].search(question):
-        return _quoted(found.group())
-    asked = features.asked
-    if asked is not None and asked.evolution and features.form in _OPEN_FORMS:
-        return "how something came to be"
-    events = WORDING["events"].match(question)
-    if events and features.period:
-        return f"{_quoted(events.group())} and {_quoted(features.period)}"
-    return ""
-
-
-def _connection(question: str, features: Features) -> str:
-    known, both = features.entities, features.entities + features.names
-    if found := WORDING["connection"].search(question):
-        return f"{_quoted(found.group())}{_between(known, both)}"
-    found = WORDING["comparison"].search(question)
-    if found and len(features.named) > 1:
-        return f"{_quoted(found.group())}{_between(known, both)}"
-    return ""
-
-
-def _between(known: Sequence[str], names: Sequence[str]) -> str:
-    if len(known) > 1:
-        return f" and {len(known)} entities of the graph ({', '.join(known)})"
-    return f" and the names {', '.join(names)}" if len(names) > 1 else ""
-
-
-def _fact(features: Features) -> str:
-    """Why a question that met no rule goes to the graph."""
-    if features.entities:
-        return f"a question of fact that names {', '.join(features.entities)}"
-    if features.names:
-        return f"a question of fact; the graph does not know {', '.join(features.names)}"
-    return "a question of fact; its words and their neighbours in the graph must do"
-
-
 def _quoted(text: str) -> str:
     return f"“{shortened(' '.join(text.split()))}”"
 
@@ -274,37 +238,6 @@ def _quoted(text: str) -> str:
 def shortened(text: str) -> str:
     """The text, cut to `SHOWN_CHARACTERS`."""
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
-
-
-RULES: tuple[Rule, ...] = (
-    Rule("exact words", "keyword", _exact, "words to be found as they are written"),
-    Rule(
-        "likeness",
-        "vector",
-        _says(WORDING["likeness"], "imperative", "keywords"),
-        "texts like another",
-    ),
-    Rule("overview", "global", _overview, "the whole is asked for"),
-    Rule("look-up", "hybrid", _navigational, "a string to look up, not a question"),
-    Rule(
-        "whole text",
-        "parent_child",
-        _says(WORDING["whole_text"], "what", "how", "imperative", "keywords"),
-        "a whole stretch of text",
-    ),
-    Rule("section", "parent_child", _section, "a section that the question names"),
-    Rule("subject", "local", _subject, "one thing to be told about"),
-    Rule("breadth and detail", "drift", _breadth_and_detail, "words of breadth with particulars"),
-    Rule("breadth", "global", _breadth, "words of breadth"),
-    Rule("outline", "hierarchical", _says(WORDING["structure"]), "words of structure"),
-    Rule("documents on", "topic", _documents_on, "documents on a topic"),
-    Rule("news", "weighted", _says(WORDING["news"]), "what is new counts, and what is near"),
-    Rule("period", "temporal", _period, "dated passages and a period"),
-    Rule("newest", "temporal", _newest, "what holds now"),
-    Rule("course of time", "temporal", _course_of_time, "the course of events"),
-    Rule("connection", "multi_hop", _connection, "words of connection"),
-)
-"""First match decides. Nothing seen: `graph`."""
 
 
 # Which strategy a question is for, decided by a language model.

@@ -5,21 +5,24 @@ The parts are numbered, whole where possible, within a token budget.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from clew.text import one_line, quoted
-from clew.types import Citation, Context, ContextPart
+from clew.search.retrieval.channels import RRF_K
+from clew.text import one_line, question_terms, quoted, terms
+from clew.types import Citation, Context, ContextPart, SearchResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from clew.search.retrieval.channels import Ranking
     from clew.search.session import QuerySession
-    from clew.types import Hit, PartKind, Provenance, SearchResult, StoredChunk, StoredSection
+    from clew.types import Hit, PartKind, Provenance, StoredChunk, StoredSection
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -325,12 +328,111 @@ class RetrievalResult:
     """By chunk id: the chunks by which it was found, where these are others."""
     scores: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
     """By name and chunk id: what was weighed beside the channels, 0 to 1."""
-    also_in: Mapping[int, tuple[StoredChunk, ...]] = field(default_factory=dict)
-    """By chunk id: passages left out because this one says the same."""
-    first: tuple[int, ...] = ()
-    """Chunk ids that no boost moves from the front: what says who or what is asked for."""
 
 
 def after(parts: Sequence[Block], arrange: Arrangement = by_section) -> Arrangement:
     """The parts, then what `arrange` makes of the hits."""
     return lambda session, hits: [*parts, *arrange(session, hits)]
+
+
+# One answer out of those of several collections.
+
+
+def fuse_collections(
+    results: Mapping[str, SearchResult],
+    *,
+    limit: int,
+    max_tokens: int,
+    count_tokens: Callable[[str], int],
+) -> SearchResult:
+    """The answers to one question by namespace, fused by reciprocal rank.
+
+    Their scores cannot be compared, their ranks can: the first of each come first, of these the
+    surest, else the one of the highest score. Each hit and each part of the context says where it
+    is from.
+    """
+    ranked = [
+        ((rank, -(hit.confidence or 0.0), -hit.score, name), hit)
+        for name, result in results.items()
+        for rank, hit in enumerate(result.hits, 1)
+    ]
+    ranked.sort(key=lambda one: one[0])
+    hits = tuple(
+        replace(hit, score=1 / (RRF_K + rank), namespace=name)
+        for (rank, _, _, name), hit in ranked[:limit]
+    )
+    in_order = dict.fromkeys([name for (*_, name), _ in ranked] + list(results))
+    best = hits[0].namespace if hits else next(iter(results))
+    timings = sum((Counter(result.timings_ms) for result in results.values()), Counter[str]())
+    # What is noted of all collections once, of some with their names.
+    places: dict[str, list[str]] = {}
+    for name, result in results.items():
+        for note in result.notes:
+            places.setdefault(note, []).append(name)
+    fused = replace(
+        results[best],
+        strategy=" and ".join(dict.fromkeys([result.strategy for result in results.values()])),
+        reason="; ".join(f"{name}: {result.reason}" for name, result in results.items()),
+        hits=hits,
+        context=_fused_context(
+            {name: results[name] for name in in_order}, max_tokens, count_tokens
+        ),
+        entities=tuple(dict.fromkeys(chain(*(result.entities for result in results.values())))),
+        stated=tuple(dict.fromkeys(chain(*(result.stated for result in results.values())))),
+        timings_ms=dict(timings),
+        notes=tuple(
+            note if len(names) == len(results) else f"{', '.join(names)}: {note}"
+            for note, names in places.items()
+        ),
+    )
+    return replace(fused, answering=answering_line(fused))
+
+
+def _fused_context(
+    results: Mapping[str, SearchResult], max_tokens: int, count_tokens: Callable[[str], int]
+) -> Context:
+    """The parts of all contexts in turn, as many as fit, numbered anew."""
+    in_turn = zip_longest(*([(n, p) for p in r.context.parts] for n, r in results.items()))
+    offered = [one for turn in in_turn for one in turn if one is not None]
+    parts: list[ContextPart] = []
+    tokens = number = 0
+    for name, part in offered:
+        shown = _renumbered(part, number + bool(part.citations), name)
+        cost = count_tokens(shown.text) + BREAK_TOKENS
+        if tokens + cost <= max_tokens:
+            number += bool(part.citations)
+            parts.append(replace(shown, tokens=cost))
+            tokens += cost
+    first = next(iter(results.values())).context
+    left_out = sum(result.context.left_out for result in results.values())
+    return Context(
+        text="\n\n".join(part.text for part in parts),
+        citations=tuple(citation for part in parts for citation in part.citations),
+        tokens=tokens,
+        left_out=left_out + len(offered) - len(parts),
+        tokenizer=first.tokenizer,
+        parts=tuple(parts),
+    )
+
+
+def _renumbered(part: ContextPart, number: int, namespace: str) -> ContextPart:
+    """A part under another number, its heading with where it is from.
+
+    The line of the heading is the first that is no heading of a group: no quoted line begins so.
+    """
+    old = f"[{part.citations[0].number}] " if part.citations else ""
+    new = f"[{number}] " if part.citations else ""
+    lines = part.text.split("\n")
+    at = next(n for n, line in enumerate(lines) if line and not line.startswith("## "))
+    lines[at] = f"{new}{namespace}: {lines[at].removeprefix(old)}"
+    citations = tuple(replace(citation, number=number) for citation in part.citations)
+    return replace(part, text="\n".join(lines), citations=citations)
+
+
+def answering_line(result: SearchResult) -> int | None:
+    """Place of the statement with most of what is asked about the names, if any has of it."""
+    named = set(terms(" ".join(result.entities)))
+    asked = set(question_terms(result.query)) - named
+    shared = [len(asked & set(terms(line))) for line in result.stated]
+    most = max(shared, default=0)
+    return shared.index(most) if most else None

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import heapq
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from functools import cache
 from math import ceil
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from clew.graph.snapshot import distinct
 from clew.search.answer.answering_sentence import answering_sentences
-from clew.search.retrieval.channels import Ranking
-from clew.text import hashes, says_as_much, shingles
+from clew.text import says_as_much, shingles
 from clew.types import Hit, PathStep, RelationEvidence
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from clew.graph.snapshot import Ints, Snapshot
     from clew.search.answer.blocks import RetrievalResult
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
         Ids,
         PassageRecord,
         PassageRecords,
-        Provenance,
         Relation,
         StoredChunk,
     )
@@ -50,16 +48,18 @@ EXPLAINED = 20
 
 def build_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, ...]:
     """The hits of what was found, in its order, without chunks deleted since."""
-    ids = found.ranking.ids.tolist()
-    scores = dict(zip(ids, found.ranking.scores.tolist(), strict=True))
-    channels = _channel_scores(session) | dict(found.scores)
+    ids, scores = found.ranking.ids.tolist(), found.ranking.by_id()
+    channels: dict[str, Mapping[int, float]] = dict(session.channels.scores())
+    if (evidence := session.evidence) is not None:
+        walked = session.snapshot.chunk_ids[evidence.rows].tolist()
+        values = zip(walked, evidence.walk.tolist(), strict=True)
+        channels["graph"] = {chunk_id: value for chunk_id, value in values if value > 0}
+    channels |= found.scores
     # Public ids of the children that matched, by the chunk that stands for their parent.
-    shown = {id_: found.matched[id_] for id_ in found.ranking.ids.tolist() if id_ in found.matched}
+    shown = {id_: found.matched[id_] for id_ in ids if id_ in found.matched}
     children = [child for matched in shown.values() for child in matched]
-    known = (
-        {c.id: c.public_id for c in session.resources.store.chunks(children)} if children else {}
-    )
-    matched = {id_: tuple(known[c] for c in found if c in known) for id_, found in shown.items()}
+    stored = session.resources.store.chunks(children) if children else ()
+    known = {chunk.id: chunk.public_id for chunk in stored}
     view = _GraphView.of(session, found.ranking.ids)
     records = session.read_records([*ids, *view.passages], view.entity_ids)
     passages = [records.passages[id_] for id_ in ids if id_ in records.passages]
@@ -70,19 +70,27 @@ def build_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, ...]
         id_ = passage.chunk.id
         answer = answers.get(id_)
         page = passage.chunk.page_at((answer or (passage.chunk.start,))[0])
+        by = [name for name in _CHANNELS if id_ in channels.get(name, ())]
+        # The passage's relations, those of the question's entities first.
+        relations = sorted(
+            passage.relations if id_ in view.threads else (),
+            key=lambda one: one.from_entity_id not in asked and one.to_entity_id not in asked,
+        )
         hits.append(
             Hit(
                 chunk=replace(passage.chunk, page=page),
                 score=scores[id_],
                 scores={name: found[id_] for name, found in channels.items() if id_ in found},
-                source=_source([name for name in _CHANNELS if id_ in channels.get(name, ())]),
+                # What none of them found came with its community, parent or neighbour.
+                source="hybrid" if len(by) > 1 else by[0] if by else "graph",
                 entities=tuple(records.names.get(e, "?") for e in view.mentioned.get(id_, ())),
-                relations=_relations(passage, records, asked) if id_ in view.threads else (),
+                relations=tuple(
+                    evidence_of(one, records.names, passage) for one in relations[:SHOWN_RELATIONS]
+                ),
                 path=tuple(_path_step(step, records) for step in view.threads.get(id_, ())),
-                matched=matched.get(id_, ()),
+                matched=tuple(known[c] for c in shown.get(id_, ()) if c in known),
                 times=passage.times,
                 provenance=replace(passage.provenance, page=page),
-                also_in=found.also_in.get(id_, ()),
                 answer=answer,
                 confidence=session.confidences.get(id_),
             )
@@ -109,25 +117,7 @@ def _answers(
     return by_name | answering_sentences(session.question, passages, others, names)
 
 
-def _channel_scores(session: QuerySession) -> dict[str, Mapping[int, float]]:
-    found: dict[str, Mapping[int, float]] = dict(session.channels.scores())
-    evidence = session.evidence
-    if evidence is not None:
-        ids = session.snapshot.chunk_ids[evidence.rows].tolist()
-        walked = zip(ids, evidence.walk.tolist(), strict=True)
-        found["graph"] = {chunk_id: value for chunk_id, value in walked if value > 0}
-    return found
-
-
-def _source(channels: Sequence[Channel]) -> Channel | Literal["hybrid"]:
-    """A passage that none of the channels found came with its community, parent or neighbour."""
-    if not channels:
-        return "graph"
-    return channels[0] if len(channels) == 1 else "hybrid"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _StoredStep:
+class _StoredStep(NamedTuple):
     """A step of a thread, by the ids that the store knows."""
 
     entity_id: int
@@ -162,18 +152,23 @@ class _GraphView:
         if hop is not None and hop.second in threads:
             to_first = threads.get(hop.first, ())
             threads[hop.second] = thread_by_hop(snapshot, evidence.coverage, hop, to_first)
-        return cls(
-            mentioned={
-                int(snapshot.chunk_ids[hit]): snapshot.entity_ids[
-                    _rarest(session, int(hit))
-                ].tolist()
-                for hit in hits
-            },
-            threads={
-                int(snapshot.chunk_ids[hit]): [_step(snapshot, step) for step in thread]
-                for hit, thread in threads.items()
-            },
-        )
+        # The question's entities first, then the rarest.
+        mentioned: dict[int, list[int]] = {}
+        for hit in hits.tolist():
+            rows = snapshot.passage_entities.row(hit)
+            rarity = dict(zip(rows.tolist(), snapshot.entity_idf[rows].tolist(), strict=True))
+            best = sorted(rarity, key=lambda row: (row not in seeds, -rarity[row], row))
+            ids = snapshot.entity_ids[best[:SHOWN_ENTITIES]].tolist()
+            mentioned[int(snapshot.chunk_ids[hit])] = ids
+        stored: dict[int, list[_StoredStep]] = {}
+        for hit, thread in threads.items():
+            steps = stored.setdefault(int(snapshot.chunk_ids[hit]), [])
+            for step in thread:
+                row = int(snapshot.sentence_chunk[step.sentence])
+                entity_id = int(snapshot.entity_ids[step.entity])
+                sentence = step.sentence - int(snapshot.sentence_starts[row]) - 1
+                steps.append(_StoredStep(entity_id, int(snapshot.chunk_ids[row]), sentence))
+        return cls(mentioned=mentioned, threads=stored)
 
     @property
     def passages(self) -> list[int]:
@@ -187,15 +182,6 @@ class _GraphView:
         return sorted(on_threads.union(*self.mentioned.values()))
 
 
-def _step(snapshot: Snapshot, step: ThreadStep) -> _StoredStep:
-    row = int(snapshot.sentence_chunk[step.sentence])
-    return _StoredStep(
-        entity_id=int(snapshot.entity_ids[step.entity]),
-        chunk_id=int(snapshot.chunk_ids[row]),
-        sentence=step.sentence - int(snapshot.sentence_starts[row]) - 1,
-    )
-
-
 def _path_step(step: _StoredStep, records: PassageRecords) -> PathStep:
     """The step in words; its sentence is empty where the chunk has been deleted since."""
     entity = records.names.get(step.entity_id, "?")
@@ -206,25 +192,6 @@ def _path_step(step: _StoredStep, records: PassageRecords) -> PathStep:
     text = passage.sentences[step.sentence] if known else passage.chunk.context
     document = passage.chunk.title or passage.chunk.source
     return PathStep(entity=entity, sentence=text.lstrip("# "), document=document)
-
-
-def _relations(
-    passage: PassageRecord, records: PassageRecords, asked: Collection[int]
-) -> tuple[RelationEvidence, ...]:
-    """The passage's relations, those of the question's entities first."""
-    shown = sorted(
-        passage.relations,
-        key=lambda one: one.from_entity_id not in asked and one.to_entity_id not in asked,
-    )
-    return tuple(evidence_of(one, records.names, passage) for one in shown[:SHOWN_RELATIONS])
-
-
-def _rarest(session: QuerySession, hit: int) -> list[int]:
-    """The chunk's entities, the question's first, then the rarest."""
-    rows = session.snapshot.passage_entities.row(hit)
-    rarity = dict(zip(rows.tolist(), session.snapshot.entity_idf[rows].tolist(), strict=True))
-    asked = {seed.row for seed in session.analysis.seeds}
-    return sorted(rarity, key=lambda row: (row not in asked, -rarity[row], row))[:SHOWN_ENTITIES]
 
 
 # Why a passage answers: the thread that led to it, and what it states.
@@ -383,14 +350,23 @@ def evidence_of(
     relation: Relation, names: Mapping[int, str], passage: PassageRecord | None
 ) -> RelationEvidence:
     """A relation with the names of its ends and what its passage says of it, if that is there."""
+    origin, said = None, ""
+    if passage is not None:
+        said = _sentence_of(relation, passage.sentences)
+        origin = replace(
+            passage.provenance, extractor=relation.extractor, confidence=relation.confidence
+        )
+        position = -1 if relation.sentence is None else relation.sentence
+        if 0 <= position < len(passage.sentence_ranges):
+            origin = origin.narrowed(*passage.sentence_ranges[position])
     return RelationEvidence(
         head=names.get(relation.from_entity_id, "?"),
         relation=relation.relation_type,
         tail=names.get(relation.to_entity_id, "?"),
-        evidence="" if passage is None else _sentence_of(relation, passage.sentences),
+        evidence=said,
         valid_from=relation.valid_from,
         valid_until=relation.valid_until,
-        provenance=None if passage is None else _origin(relation, passage),
+        provenance=origin,
     )
 
 
@@ -405,129 +381,48 @@ def _sentence_of(relation: Relation, sentences: Sequence[str]) -> str:
     return sentences[position] if 0 <= position < len(sentences) else ""
 
 
-def _origin(relation: Relation, passage: PassageRecord) -> Provenance:
-    """Where the passage comes from, narrowed to the sentence."""
-    origin = replace(
-        passage.provenance, extractor=relation.extractor, confidence=relation.confidence
-    )
-    position = -1 if relation.sentence is None else relation.sentence
-    if not 0 <= position < len(passage.sentence_ranges):
-        return origin
-    start, end = passage.sentence_ranges[position]
-    return origin.narrowed(start, end)
-
-
 # Passages that say the same: the best is shown, the others are named beside it.
 
 
 _AT_FIRST = 1.5
 """Passages that are read at first for each that is shown."""
-_DEPTH = 3
-"""Passages compared for each that is shown."""
 _MOST = 200
-"""Passages compared beyond these where too few of them differ."""
+"""Passages that are read beyond those shown where too few of them differ."""
 _SHARED_WORDS = 0.6
 """Share of a passage's words that another holds which is worth comparing with it."""
-_SHARED = 4
-"""Hashes, of eight, that two sketches share whose texts are worth comparing."""
-_COMPARED = 5
-"""Passages that one is compared with, at most; those that share most hashes."""
 
 
 def distinct_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, ...]:
-    """The hits of what was found: at most `limit`, none of which says what a better one does.
-
-    Half as many again are read as are shown; only where too few of them differ, more are looked at
-    by their sketches.
-    """
+    """The hits of what was found: at most `limit`, none of which says what a better one does."""
     limit = session.options.limit
-    depth = ceil(limit * _AT_FIRST)
-    hits = build_hits(session, replace(found, ranking=found.ranking.top(depth)))
-    same = _same_hits(hits)
-    if len(hits) - len(same) < limit and len(found.ranking.ids) > depth:
-        return build_hits(session, collapse(session, found))
-    others: dict[int, list[StoredChunk]] = defaultdict(list)
-    for hit, better in same:
-        others[better].append(hit.chunk)
-    left_out = {hit.chunk.id for hit, _ in same}
-    return tuple(
-        replace(hit, also_in=tuple(others[hit.chunk.id])) if hit.chunk.id in others else hit
-        for hit in hits
-        if hit.chunk.id not in left_out
-    )[:limit]
+    shown: tuple[Hit, ...] = ()
+    for depth in (ceil(limit * _AT_FIRST), limit + _MOST):
+        hits = build_hits(session, replace(found, ranking=found.ranking.top(depth)))
+        shown = _distinct(hits)
+        if len(shown) >= limit or len(found.ranking.ids) <= depth:
+            break
+    return shown[:limit]
 
 
-def _same_hits(hits: Sequence[Hit]) -> list[tuple[Hit, int]]:
-    """(hit, chunk id of the best one that says the same), in order."""
+def _distinct(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Those that say what no better one says, each with the others that say the same."""
     shingles_of = cache(shingles)
     shown: list[tuple[Hit, set[str]]] = []
-    same: list[tuple[Hit, int]] = []
+    others: dict[int, list[StoredChunk]] = defaultdict(list)
     for hit in hits:
-        words = set(hit.chunk.text.split())
+        text, words = hit.chunk.text, set(hit.chunk.text.split())
         # Few texts share most of their words, so that few are taken apart.
-        alike = [
-            better.chunk
+        same = (
+            better.chunk.id
             for better, held in shown
             if len(words & held) >= _SHARED_WORDS * len(words)
-        ]
-        text = hit.chunk.text
-        for better in alike:
-            if says_as_much(shingles_of(better.text), shingles_of(text)):
-                same.append((hit, better.id))
-                break
+            and says_as_much(shingles_of(better.chunk.text), shingles_of(text))
+        )
+        if better := next(same, None):
+            others[better].append(hit.chunk)
         else:
             shown.append((hit, words))
-    return same
-
-
-def collapse(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
-    """At most `limit` passages, none of which says what a better one does."""
-    limit, ranking = session.options.limit, found.ranking
-    with session.timings.step("collapse"):
-        same = _duplicates(session, ranking.ids[: limit * _DEPTH].tolist())
-        if limit * _DEPTH - len(same) < limit:
-            same = _duplicates(session, ranking.ids[: limit * _DEPTH + _MOST].tolist())
-    others: dict[int, list[StoredChunk]] = defaultdict(list)
-    for chunk, better in same:
-        others[better].append(chunk)
-    kept = ~np.isin(ranking.ids, [chunk.id for chunk, _ in same])
-    return replace(
-        found,
-        ranking=Ranking(ranking.ids[kept], ranking.scores[kept]).top(limit),
-        also_in={id_: tuple(chunks) for id_, chunks in others.items()},
+    return tuple(
+        replace(hit, also_in=tuple(others[hit.chunk.id])) if hit.chunk.id in others else hit
+        for hit, _ in shown
     )
-
-
-def _duplicates(session: QuerySession, ids: Sequence[int]) -> list[tuple[StoredChunk, int]]:
-    """(passage, id of the best one that says the same), in order."""
-    store = session.resources.store
-    alike = _alike(ids, store.sketches(ids)) if len(ids) > 1 else {}
-    involved = {id_ for id_, better in alike.items() for id_ in (id_, *better)}
-    chunks = {chunk.id: chunk for chunk in store.chunks(sorted(involved))} if involved else {}
-    shingles_of = cache(lambda id_: shingles(chunks[id_].text))
-
-    def is_said(id_: int, shown: int) -> bool:
-        if chunks[id_].text == chunks[shown].text:
-            return True
-        return says_as_much(shingles_of(shown), shingles_of(id_))
-
-    found: dict[int, int] = {}
-    for id_ in ids:
-        better = dict.fromkeys(found.get(b, b) for b in alike.get(id_, ()) if b in chunks)
-        if id_ in chunks and (same := next((b for b in better if is_said(id_, b)), None)):
-            found[id_] = same
-    return [(chunks[id_], better) for id_, better in found.items()]
-
-
-def _alike(ids: Sequence[int], sketches: Mapping[int, str]) -> dict[int, list[int]]:
-    """By id: passages before it whose sketches share hashes with its own, the most alike first."""
-    holders: dict[str, list[int]] = defaultdict(list)
-    found: dict[int, list[int]] = {}
-    for id_ in ids:
-        own = hashes(sketches.get(id_, ""))
-        shared = Counter(other for value in own for other in holders[value]).most_common(_COMPARED)
-        if better := [other for other, count in shared if count >= _SHARED]:
-            found[id_] = better
-        for value in own:
-            holders[value].append(id_)
-    return found

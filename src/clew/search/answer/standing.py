@@ -21,7 +21,7 @@ import numpy as np
 
 from clew.search.answer.blocks import Block, Form, cite_chunks, statement
 from clew.search.retrieval.channels import Ranking
-from clew.search.retrieval.filters import filtered_relations
+from clew.search.session import filtered_relations
 from clew.text import STOP_WORDS, entity_key, one_line, question_terms, terms
 from clew.types import Period, Standing
 from clew.types.relation_types import meaning_of, named_in, without_any
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from clew.search.answer.blocks import RetrievalResult
     from clew.search.session import QuerySession
-    from clew.types import Hit, PassageRecord, Relation, SearchResult, Vectors
+    from clew.types import Hit, PassageRecord, Relation, Vectors
 
     Kind = Literal["now", "within", "before", "after", "course"]
     Fact = tuple[int, str, int]
@@ -561,15 +561,6 @@ def _nearness(
     texts = [" ".join(asked), *(name.replace("_", " ") for name in types)]
     vectors = np.array([kept.get_or_make(t, partial(embedder.embed_query, t)) for t in texts])
     return dict(zip(types, (vectors[1:] @ vectors[0]).tolist(), strict=True))
-
-
-def answering_line(result: SearchResult) -> int | None:
-    """Place of the statement with most of what is asked about the names, if any has of it."""
-    named = set(terms(" ".join(result.entities)))
-    asked = set(question_terms(result.query)) - named
-    shared = [len(asked & set(terms(line))) for line in result.stated]
-    most = max(shared, default=0)
-    return shared.index(most) if most else None
 
 
 def stated_block(stated: Sequence[str]) -> list[Block]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,6 @@ from pydantic import BaseModel, Field
 
 from clew.errors import ModelError
 from clew.ports.models import Message, Request
-from clew.search.analysis.sub_questions import split_question
 from clew.search.ask.prompt import (
     MOST_STATEMENTS,
     AnswerReply,
@@ -23,7 +21,7 @@ from clew.search.ask.prompt import (
 )
 from clew.text import fold
 from clew.untrusted import NOTICE, escaped, untrusted_block
-from clew.workers import Workers
+from clew.workers import workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,6 +34,7 @@ if TYPE_CHECKING:
 
 MOST_STEPS = 10
 """Searches of one question, at most."""
+ONE_SEARCH = "searched once: what else to search for takes a language model (setting llm.provider)"
 _LONGEST = 500
 """Characters of a question that a model makes."""
 _PLAN = f"""\
@@ -117,14 +116,18 @@ def search_in_steps(
 ) -> tuple[SearchResult, tuple[str, ...]]:
     """What all searches found, at most `steps` of them, and what was searched for.
 
-    Where the model fails, the question is split by rule, and nothing more is searched for.
+    Where the model fails, nothing more is searched for.
     """
     searches = Searches(search)
     searches.add(question)
+    if model is None and steps > 1:
+        searches.notes.append(ONE_SEARCH)
     try:
-        parts = _parts(question, model) if steps > 1 else ()
-        for part in parts[: steps - 1]:
-            searches.add(_short(part))
+        if model is not None and steps > 1:
+            plan = model.reply(_plan_request(question)).value
+            assert isinstance(plan, Plan)
+            for part in plan.questions[: steps - 1]:
+                searches.add(_short(part))
         while model is not None and len(searches.asked) < steps:
             value = model.reply(_missing_request(question, searches.hits(), settings)).value
             assert isinstance(value, Missing)
@@ -133,9 +136,6 @@ def search_in_steps(
                 break
     except ModelError as error:
         searches.notes.append(f"{error}; the search ended after {len(searches.asked)} steps")
-        if len(searches.asked) == 1:
-            for part in split_question(question)[: steps - 1]:
-                searches.add(part)
     return searches.joined(), tuple(searches.asked)
 
 
@@ -147,14 +147,6 @@ def step_requests(
         return []
     missing = _missing_request(question, found.hits, settings)
     return [_plan_request(question), *[missing] * (steps - 1)]
-
-
-def _parts(question: str, model: LanguageModel | None) -> Sequence[str]:
-    if model is None:
-        return split_question(question)
-    value = model.reply(_plan_request(question)).value
-    assert isinstance(value, Plan)
-    return value.questions
 
 
 def _plan_request(question: str) -> Request:
@@ -245,13 +237,13 @@ def ask_reports(
         raise ModelError("there is no community report to ask: clew communities makes them")
     found: list[AnswerStatement] = []
     errors: list[ModelError] = []
-    with Workers(settings.concurrency, "clew-reports") as pool:
+    with workers(settings.concurrency) as pool:
         tried = [
-            pool.submit(partial(_findings, result, report, model, settings)) for report in reports
+            pool.apply_async(_findings, (result, report, model, settings)) for report in reports
         ]
         for one in tried:
             try:
-                found += one.result()
+                found += one.get()
             except ModelError as error:
                 errors.append(error)
     if len(errors) == len(reports):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.graph.snapshot import Floats, Ints, Snapshot
-    from clew.search.analysis.analyse import Analysis
+    from clew.search.analysis.question import Analysis
     from clew.search.retrieval.channels import Ranking
     from clew.search.retrieval.walk import Masks
     from clew.types import Ids, Vectors
@@ -131,40 +131,30 @@ def gather(
     values = RowValues.highest(
         passages, onward.scores[owner[about]] * (1 + signals.prior[passages])
     )
-    rows = _candidates(signals, walks, values.among(channels.allowed).best(FROM_ONWARD).rows)
-    incidence = Incidence(snapshot, rows)
-    by_itself = _by_itself(analysis, snapshot, signals, rows, reader)
-    by_words = word_features(analysis, snapshot, coverage, rows)
-    place = incidence.place(by_itself["vector"] + by_words["cover"])
-    # Shares of what all seeds would weigh if every one of them were trusted.
-    weight = np.zeros(len(snapshot.entity_ids), np.float32)
-    weight[[seed.row for seed in analysis.seeds]] = [seed.weight for seed in analysis.seeds]
-    shares = weight[incidence.entity] / (sum(seed.idf for seed in analysis.seeds) or 1.0)
-    # The best bridge that leads from another passage to the candidate.
-    scores = _led_to(bridges, snapshot, incidence)
-    rare = scores * snapshot.entity_rarity[incidence.entity]
-    columns = (
-        by_itself
-        | by_words
-        | _by_walks(walks, snapshot, rows)
-        | (
-            {
-                "seeds_share": incidence.total(shares),
-                "seeds_about_share": incidence.total(shares * incidence.about),
-                "seeds_best": incidence.highest(shares),
-                "seeds_place": incidence.highest(shares * place),
-            }
-        )
-        | (
-            {
-                "bridge": incidence.highest(scores),
-                "bridge_rare": incidence.highest(rare),
-                "bridge_place": incidence.highest(rare * place),
-            }
-        )
-        | _by_onward(onward, snapshot, incidence, place)
-        | _by_question(analysis, snapshot, coverage, len(rows))
-    )
+    rankings = (signals.vector, signals.keyword, signals.window_vector, signals.window_keyword)
+    found = [
+        values.among(channels.allowed).best(FROM_ONWARD).rows,
+        walks.passages[best(walks.everything, FROM_WALK).rows],
+        *(ranking.rows[:FROM_CHANNEL] for ranking in rankings),
+        signals.hybrid.best(FROM_HYBRID).rows,
+        signals.fused.best(FROM_FUSED).rows,
+    ]
+    rows = distinct(np.concatenate(found))
+    columns = _by_itself(analysis, snapshot, signals, rows, reader)
+    columns |= word_features(analysis, snapshot, coverage, rows)
+    columns |= _by_graph(analysis, snapshot, (bridges, onward, walks), rows, columns)
+    # What is the same for all candidates. What is asked of the names are the other words. Those
+    # that the store does not hold weigh as what is held once does: `question_asked` is the share of
+    # what it does hold.
+    asked = (1 - coverage.named_share) * float(analysis.term_idf.sum())
+    unheard = analysis.unknown * float(np.log1p(snapshot.store_size))
+    same = {
+        "question_named": coverage.named_share,
+        "question_known": 1 - analysis.unknown / max(1, analysis.words),
+        "question_terms": analysis.words,
+        "question_asked": asked / (asked + unheard or 1.0),
+    }
+    columns |= {name: np.full(len(rows), value, np.float32) for name, value in same.items()}
     matrix = np.stack([columns[name] for name in FEATURES], axis=1).astype(np.float32)
     return Evidence(analysis, coverage, bridges, rows, columns["walk"], matrix)
 
@@ -176,35 +166,6 @@ def look_onward(
     followed = best(walks.everything, FOLLOWED)
     passages, values = walks.passages[followed.rows], np.sqrt(followed.scores)
     return find_onward(analysis, snapshot, coverage, passages, values)
-
-
-def _candidates(signals: FirstStageFeatures, walks: PageRankScores, onward: Ints) -> Ints:
-    channels = (signals.vector, signals.keyword, signals.window_vector, signals.window_keyword)
-    found = [
-        onward,
-        walks.passages[best(walks.everything, FROM_WALK).rows],
-        *(ranking.rows[:FROM_CHANNEL] for ranking in channels),
-        signals.hybrid.best(FROM_HYBRID).rows,
-        signals.fused.best(FROM_FUSED).rows,
-    ]
-    return distinct(np.concatenate(found))
-
-
-def _by_question(analysis: Analysis, snapshot: Snapshot, coverage: Coverage, size: int) -> Columns:
-    """What is the same for all candidates.
-
-    What is asked of the names are the other words. Those that the store does not hold weigh as
-    what is held once does: `question_asked` is the share of what it does hold.
-    """
-    asked = (1 - coverage.named_share) * float(analysis.term_idf.sum())
-    unheard = analysis.unknown * float(np.log1p(snapshot.store_size))
-    values = {
-        "question_named": coverage.named_share,
-        "question_known": 1 - analysis.unknown / max(1, analysis.words),
-        "question_terms": analysis.words,
-        "question_asked": asked / (asked + unheard or 1.0),
-    }
-    return {name: np.full(size, value, np.float32) for name, value in values.items()}
 
 
 def _by_itself(
@@ -235,9 +196,37 @@ def _by_itself(
     return columns
 
 
-def _by_walks(walks: PageRankScores, snapshot: Snapshot, rows: Ints) -> Columns:
+def _by_graph(
+    analysis: Analysis,
+    snapshot: Snapshot,
+    led: tuple[Bridges, Bridges, PageRankScores],
+    rows: Ints,
+    text: Columns,
+) -> Columns:
+    """By the seeds, and by what bridges, further entities and walks lead to."""
+    bridges, onward, walks = led
+    incidence = Incidence(snapshot, rows)
+    place = incidence.place(text["vector"] + text["cover"])
+    # Shares of what all seeds would weigh if every one of them were trusted.
+    weight = np.zeros(len(snapshot.entity_ids), np.float32)
+    weight[[seed.row for seed in analysis.seeds]] = [seed.weight for seed in analysis.seeds]
+    shares = weight[incidence.entity] / (sum(seed.idf for seed in analysis.seeds) or 1.0)
+    # The best bridge that leads from another passage to the candidate.
+    rarity = snapshot.entity_rarity[incidence.entity]
+    scores = _led_to(bridges, snapshot, incidence)
+    further = _led_to(onward, snapshot, incidence) * rarity
+    columns = {
+        "seeds_share": incidence.total(shares),
+        "seeds_about_share": incidence.total(shares * incidence.about),
+        "seeds_best": incidence.highest(shares),
+        "seeds_place": incidence.highest(shares * place),
+        "bridge": incidence.highest(scores),
+        "bridge_rare": incidence.highest(scores * rarity),
+        "bridge_place": incidence.highest(scores * rarity * place),
+        "onward_about": incidence.highest(further * incidence.about),
+        "onward_place": incidence.highest(further * place),
+    }
     places, visited = find_sorted(walks.passages, rows)
-    columns: Columns = {}
     for name, values in (
         ("walk", walks.everything),
         ("walk_seeds", walks.seeds),
@@ -245,19 +234,10 @@ def _by_walks(walks: PageRankScores, snapshot: Snapshot, rows: Ints) -> Columns:
         ("walk_asked", walks.asked),
         ("walk_far", walks.far),
     ):
-        ranks = best(values).reciprocal()
-        for column, of_passage in ((name, values), (f"{name}_rank", ranks)):
+        for column, of_passage in ((name, values), (f"{name}_rank", best(values).reciprocal())):
             columns[column] = np.zeros(len(rows), np.float32)
             columns[column][visited] = of_passage[places[visited]]
     return columns
-
-
-def _by_onward(onward: Bridges, snapshot: Snapshot, incidence: Incidence, place: Floats) -> Columns:
-    rare = _led_to(onward, snapshot, incidence) * snapshot.entity_rarity[incidence.entity]
-    return {
-        "onward_about": incidence.highest(rare * incidence.about),
-        "onward_place": incidence.highest(rare * place),
-    }
 
 
 def _led_to(bridges: Bridges, snapshot: Snapshot, incidence: Incidence) -> Floats:
@@ -320,19 +300,25 @@ def pairwise_features(
     # (n,) mean likeness to the three of the best five that are most like the candidate.
     nearest = np.sort(np.where(ties.other[:, :5], likeness[:, :5], -1), axis=1)[:, ::-1][:, :3]
     support: Floats = nearest.mean(axis=1).astype(np.float32)
-    columns = (
-        (
-            {
-                "first": first_scores,
-                "first_rank": rank,
-                "first_gap": first_scores[order[0]] - first_scores,
-            }
-        )
-        | remainders
-        | _by_links(ties, remainders["residual_1"] + remainders["open_1"])
-        | _by_pairs(evidence, vectors, masks, ties, likeness, first_scores)
-        | {"support": support}
-    )
+    # The strongest tie of each kind to one of the best passages. Which of several passages about an
+    # entity is meant: the one that says more of what the best passage leaves open.
+    about, held = (ties.rare * ties.incidence.about)[:, None], ties.held[:, :LINKED]
+    place = ties.incidence.place(remainders["residual_1"] + remainders["open_1"])[:, None]
+    links = {
+        "link_about": ties.highest(about * held),
+        "link_cover": ties.highest(about * ties.covered[:, :LINKED]),
+        "link_place": ties.highest(about * held * place),
+        "link_shared": ties.total(ties.rare[:, None] * held),
+    }
+    columns = {
+        "first": first_scores,
+        "first_rank": rank,
+        "first_gap": first_scores[order[0]] - first_scores,
+        "support": support,
+        **remainders,
+        **{name: strengths.max(axis=1) for name, strengths in links.items()},
+        **_by_pairs(evidence, vectors, masks, ties, likeness, first_scores),
+    }
     return np.stack([columns[name] for name in SECOND_FEATURES], axis=1).astype(np.float32)
 
 
@@ -401,24 +387,6 @@ def _tie(evidence: Evidence, snapshot: Snapshot, partners: Ints) -> _Ties:
         covered=covered[entity],
         own=own[entity],
     )
-
-
-def _by_links(ties: _Ties, open_value: Floats) -> Columns:
-    """The strongest tie of each kind to one of the best passages.
-
-    `open_value` (n,) tells which of several passages about one entity is meant: it is the larger,
-    the more a candidate says of what the best passage leaves open.
-    """
-    about = (ties.rare * ties.incidence.about)[:, None]
-    place = ties.incidence.place(open_value)[:, None]
-    held = ties.held[:, :LINKED]
-    kinds = {
-        "link_about": ties.highest(about * held),
-        "link_cover": ties.highest(about * ties.covered[:, :LINKED]),
-        "link_place": ties.highest(about * held * place),
-        "link_shared": ties.total(ties.rare[:, None] * held),
-    }
-    return {name: strengths.max(axis=1) for name, strengths in kinds.items()}
 
 
 def _by_pairs(

@@ -282,15 +282,21 @@ def find_second_hop(
     """
     best, others = order[0], order[1:LOOKED_AT]
     first = int(evidence.rows[best])
-    if _holds_the_asked(evidence, snapshot, first):
-        return None
+    # Where the best passage holds what is asked by name ("which team"), it answers by itself.
+    asked = _ASKED.search(evidence.analysis.text)
+    words = terms(" ".join(asked.groups(""))) if asked and terms(asked[1]) else []
+    rows = snapshot.term_rows(words)
+    if words and len(rows) == len(set(words)):
+        holding = (snapshot.sentence_chunk[snapshot.postings.row(row)] for row in rows)
+        if all(first in passages for passages in holding):
+            return None
     # (n,) whether each of the others holds less of the question, and some of what is open.
     masks = evidence.coverage.passages(evidence.rows)
-    near, words, _ = remainder(evidence, vectors, masks, np.array([best]), others)
-    names = evidence.matrix[:, FEATURES.index("cover_marked")]
-    held, less = (names, FEWER_NAMES) if names[best] else (_cover(evidence), FEWER_WORDS)
+    near, said, _ = remainder(evidence, vectors, masks, np.array([best]), others)
+    names, cover = (evidence.matrix[:, FEATURES.index(n)] for n in ("cover_marked", "cover"))
+    held, less = (names, FEWER_NAMES) if names[best] else (cover, FEWER_WORDS)
     fewer = held[others] < held[best] - less
-    fitting = others[np.flatnonzero(fewer & ((words >= OPEN_WORDS) | (near >= OPEN_MEANING)))]
+    fitting = others[np.flatnonzero(fewer & ((said >= OPEN_WORDS) | (near >= OPEN_MEANING)))]
     ties = _ties(evidence, snapshot, first) if len(fitting) else {}
     led_to = {p for entity in ties for p in snapshot.entity_passages.row(entity).tolist()} - {first}
     for place in fitting.tolist():
@@ -301,21 +307,6 @@ def find_second_hop(
             entity = max(shared, key=lambda e: ties[e])
             return SecondHop(first, second, entity, ties[entity][1])
     return None
-
-
-def _holds_the_asked(evidence: Evidence, snapshot: Snapshot, passage: int) -> bool:
-    """Whether a passage holds what is asked by name ("which team"): it answers by itself then."""
-    asked = _ASKED.search(evidence.analysis.text)
-    words = terms(" ".join(asked.groups(""))) if asked and terms(asked[1]) else []
-    rows = snapshot.term_rows(words)
-    if not words or len(rows) < len(set(words)):
-        return False
-    return all(passage in snapshot.sentence_chunk[snapshot.postings.row(row)] for row in rows)
-
-
-def _cover(evidence: Evidence) -> Floats:
-    column: Floats = evidence.matrix[:, FEATURES.index("cover")]
-    return column
 
 
 def _ties(evidence: Evidence, snapshot: Snapshot, passage: int) -> dict[int, tuple[float, int]]:

@@ -88,6 +88,23 @@ def rerank(
     return Ranking(head.ids[order], between_0_and_1.astype(np.float32)).then(ranking), ()
 
 
+def reranked(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
+    """What was found in the order of the reranker, by the settings."""
+    settings, resources = session.resources.settings.rerank, session.resources
+    with session.timings.step("rerank"):
+        chunks = resources.store.chunks(found.ranking.top(settings.depth).ids.tolist())
+        ranking, notes = rerank(
+            resources.reranker,
+            session.question,
+            found.ranking,
+            {chunk.id: f"{chunk.context}\n{chunk.text}".strip() for chunk in chunks},
+            depth=settings.depth,
+            weight=settings.weight,
+        )
+    session.note(*notes)
+    return replace(found, ranking=ranking)
+
+
 def _score(reranker: Reranker, question: str, texts: Sequence[str]) -> Scores:
     """Raises `ModelError` where the model answers with anything but a number for each text."""
     scores = reranker.score(question, texts)
@@ -193,6 +210,23 @@ class Candidate:
     """Sentences of other passages that lead to it, from the question on."""
 
 
+def filtered(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
+    """What was found, where the language model chooses among the best passages."""
+    model, settings = session.model, session.resources.settings.llm
+    if model is None:
+        session.note("not filtered: no language model is configured (setting llm.provider)")
+        return found
+    with session.timings.step("filter"):
+        candidates = read_candidates(session, found.ranking.ids[: settings.filter_depth])
+        if not candidates:
+            return found
+        ranking, notes = filter_by_model(
+            model, session.question, found.ranking, candidates, settings.filter_weight
+        )
+    session.note(*notes)
+    return replace(found, ranking=ranking)
+
+
 def filter_by_model(
     model: LanguageModel,
     question: str,
@@ -288,7 +322,6 @@ def boosted(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
     mixed = mixed + sum(weights[name] * part for name, part in parts.items())
     order = np.argsort(-mixed, kind="stable")
     ranking = Ranking(best.ids[order], mixed[order].astype(np.float32)).then(found.ranking)
-    ranking = ranking.led_by(np.array(found.first, np.int64))
     ids = best.ids.tolist()
     shown = {name: dict(zip(ids, part.tolist(), strict=True)) for name, part in parts.items()}
     return replace(found, ranking=ranking, scores={**found.scores, **shown})

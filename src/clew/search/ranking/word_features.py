@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.graph.snapshot import distinct, find_sorted, numbered, term_hash
-from clew.search.analysis.analyse import MAX_TERMS, MAX_WORDS
+from clew.search.analysis.question import MAX_TERMS, MAX_WORDS
 from clew.search.retrieval.channels import RowValues
 from clew.search.retrieval.walk import find_few, find_terms_in, sentences_by_owner
 from clew.text import terms
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.graph.snapshot import Floats, Ints, Snapshot
-    from clew.search.analysis.analyse import Analysis
+    from clew.search.analysis.question import Analysis
     from clew.search.retrieval.walk import Coverage
 
     Columns = dict[str, Floats]
@@ -53,22 +53,14 @@ def word_features(
     }
     np.maximum.at(columns["cover_sentence"], owner, said)
     np.maximum.at(columns["cover_unnamed_sentence"], owner, unnamed)
-    for name, words in (("marked", _marked(analysis.text)), ("numbers", _numbers(analysis.text))):
+    # Words that are written as names, identifiers and numbers are, the question's first aside.
+    asked = analysis.text.split()[:MAX_WORDS]
+    numbers = [word for word in asked if any(c.isdecimal() for c in word)]
+    marked = [*numbers, *(word for word in asked[1:] if any(c.isupper() for c in word))]
+    for name, words in (("marked", marked), ("numbers", numbers)):
         held = np.isin(analysis.term_rows, snapshot.term_rows([t for w in words for t in terms(w)]))
         columns[f"cover_{name}"] = coverage.weighed(masks, coverage.idf * held)
     return columns | _by_order(analysis, snapshot, rows)
-
-
-def _marked(question: str) -> list[str]:
-    """Words that are written as names, identifiers and numbers are, the question's first aside."""
-    words = question.split()[:MAX_WORDS]
-    numbered = (word for word in words if any(c.isdecimal() for c in word))
-    return [*numbered, *(word for word in words[1:] if any(c.isupper() for c in word))]
-
-
-def _numbers(question: str) -> list[str]:
-    words = question.split()[:MAX_WORDS]
-    return [word for word in words if any(c.isdecimal() for c in word)]
 
 
 def _by_order(analysis: Analysis, snapshot: Snapshot, rows: Ints) -> Columns:
@@ -83,7 +75,9 @@ def _by_order(analysis: Analysis, snapshot: Snapshot, rows: Ints) -> Columns:
     sentences += np.arange(counts.sum())
     sentence, places = _places(snapshot, known, sentences)
     owner = np.repeat(np.arange(len(rows)), counts)[sentence]
-    idf = _idf(snapshot, known)
+    found, hit = snapshot.find_terms(known)
+    idf = np.zeros(len(known), np.float32)  # 0 for a term that the store does not hold
+    idf[hit] = snapshot.term_idf[found[hit]]
     said = np.bincount(of_context, weights=context >= 0, minlength=len(rows))
     length = np.bincount(of_context, minlength=len(rows))
     return {
@@ -100,14 +94,6 @@ def _places(snapshot: Snapshot, known: NDArray[np.uint64], sentences: Ints) -> t
     at, which = find_few(known, snapshot.sentence_terms.items[entries])
     places[at] = which
     return owner, places
-
-
-def _idf(snapshot: Snapshot, known: NDArray[np.uint64]) -> Floats:
-    """(len(known),) 0 for a term that the store does not hold."""
-    rows, hit = snapshot.find_terms(known)
-    idf = np.zeros(len(known), np.float32)
-    idf[hit] = snapshot.term_idf[rows[hit]]
-    return idf
 
 
 def _in_a_row(
@@ -135,7 +121,6 @@ def _in_a_row(
     for _ in range(length):
         runs, place = np.divmod(runs, max(len(idf), 1))
         weights += idf[place]
-    weights = weights
     shares[:] = held @ weights / (weights.sum() or 1.0)
     return shares
 
@@ -177,7 +162,7 @@ def keyword_scores(
     entries, term = snapshot.postings.entries(analysis.term_rows[is_read])
     rows, place = numbered(snapshot.sentence_chunk[snapshot.postings.items[entries]], snapshot.size)
     places = np.flatnonzero(is_read)[term] * len(rows) + place
-    rows, counts = rows, _counts(places, snapshot.term_counts[entries], len(is_read), len(rows))
+    counts = _counts(places, snapshot.term_counts[entries], len(is_read), len(rows))
     if not is_read.all():
         words = _words(analysis, snapshot, rows, counts)
         chosen = np.concatenate([words.best(CHOSEN).rows, found])

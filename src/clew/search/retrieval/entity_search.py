@@ -9,7 +9,7 @@ import numpy as np
 
 from clew.graph.paths import neighbourhood
 from clew.graph.snapshot import distinct, find_sorted
-from clew.search.analysis.analyse import MAX_TERMS, find_seeds
+from clew.search.analysis.question import MAX_TERMS, find_seeds
 from clew.search.strategies.entity_graph import entity_rows
 from clew.text import terms
 

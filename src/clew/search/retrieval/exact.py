@@ -1,4 +1,4 @@
-"""What a question names exactly: a file, an identifier, a title, a quoted phrase, a number.
+"""What a question names exactly: a file, an identifier, a title, a quoted phrase.
 
 Such a name is no matter of degree, so what bears it comes before all that a strategy ranks. The
 names are looked up by their keys in indexes of the store: no document is read for it.
@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import cache
-from operator import contains
-from pathlib import PurePath
+from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from clew.filters import literal
 from clew.text import (
     STOP_WORDS,
     fold,
@@ -24,16 +21,15 @@ from clew.text import (
     question_terms,
     split_file_name,
     terms,
-    words,
 )
-from clew.types import Condition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from clew.search.answer.blocks import RetrievalResult
+    from clew.search.retrieval.channels import Ranking
     from clew.search.session import QuerySession
-    from clew.types import NamedDocument, StoredChunk
+    from clew.types import Ids, NamedDocument
 
 
 MAX_WORDS = 400
@@ -55,8 +51,6 @@ _READ = 50
 _QUOTED = re.compile(r"(?<!\w)[\"“„«]([^\"“”„«»]{2,200})[\"”“»]")
 _EDGES = "\"'“”„«»‘’()[]{}<>,;:!?."
 _FILLER = frozenset({"version", "number", "no", "release"})
-_BEFORE_NUMBER = ("", "v", "version ", "release ")
-"""What a file's name has before the number of a version: "3_35_0.html", "v3.35.0.md"."""
 
 
 class ExactName(NamedTuple):
@@ -84,22 +78,13 @@ def quoted_phrases(question: str) -> list[str]:
     return phrases if len(others) <= max(MAX_OTHERS, len(quoted)) else []
 
 
-def numbers(question: str) -> list[str]:
-    """Words of several parts with a digit in them: of a version, an order, a section."""
-    words = (word.strip(_EDGES + ".") for word in question.split()[:MAX_WORDS])
-    found = (w for w in words if any(c.isdecimal() for c in w) and len(terms(w)) > 1)
-    return list(dict.fromkeys(found))[:MAX_QUOTED]
-
-
 def exact_names(question: str) -> list[ExactName]:
     """A short question as a whole, what one quotes, its file names and its words with a number."""
     title = [question] if len(question.split()) <= LONGEST_TITLE else []
     whole = [ExactName(text, name_key(text), "") for text in (*title, *quoted_phrases(question))]
     words = [word.strip(_EDGES) for word in question.split()[:MAX_WORDS]]
     found: dict[tuple[str, str], ExactName] = {}
-    versions = [f"{before}{number}" for number in numbers(question) for before in _BEFORE_NUMBER]
-    numbered = [ExactName(text, name_key(text), "") for text in versions]
-    for name in (*whole, *_file_names(words), *_identifiers(words), *numbered):
+    for name in (*whole, *_file_names(words), *_identifiers(words)):
         if name.key:
             found.setdefault((name.key, name.ending), name)
     return list(found.values())
@@ -128,30 +113,21 @@ def exact_first(session: QuerySession, found: RetrievalResult) -> RetrievalResul
     """The same passages, behind those that the question names exactly (`exact` in the scores)."""
     places = {id_: place for place, id_ in enumerate(found.ranking.ids.tolist())}
     with session.timings.step("exact"):
-        leading = _listed(session, places)
-        leading = leading or [*_named(session, places), *_quoting(session, places)]
-    ids = np.array(list(dict.fromkeys(leading)), dtype=np.int64)
-    if not len(ids):
+        leading = dict.fromkeys([*_named(session, places), *_quoting(session, places)], 1.0)
+    if not leading:
         return found
     return replace(
         found,
-        ranking=found.ranking.led_by(ids),
-        scores={**found.scores, "exact": dict.fromkeys(ids.tolist(), 1.0)},
+        ranking=found.ranking.led_by(np.array(list(leading), dtype=np.int64)),
+        scores={**found.scores, "exact": leading},
     )
 
 
 def _named(session: QuerySession, places: dict[int, int]) -> Iterator[int]:
     """The best passage of each document that the question names."""
     names = exact_names(session.question)
-    # The titles in which a number of the question stands, where they are few.
-    for number in numbers(session.question):
-        chunks = _holding(session, number, {}, in_text=stands_in)
-        titles = {c.title for c in chunks if stands_in(fold(c.title), fold(number))}
-        if len(titles) <= MAX_LEADING:
-            names += [ExactName(number, name_key(title), "") for title in sorted(titles)]
-    documents = (
-        session.resources.store.named_documents([name.key for name in names]) if names else ()
-    )
+    store, keys = session.resources.store, [name.key for name in names]
+    documents = store.named_documents(keys) if keys else ()
     for name in names if documents else ():
         said = set(terms(name.text))
         others = [term for term in question_terms(session.question) if term not in said]
@@ -192,156 +168,38 @@ def _best(
 
 
 def _quoting(session: QuerySession, places: dict[int, int]) -> Iterator[int]:
-    """Passages that hold what the question quotes: all where it asks for nothing else, else one.
-
-    Of those that hold a number the best, where they are few: else it tells nothing apart. Numbers
-    of a date are none.
-    """
+    """Passages that hold what the question quotes: all where it asks for nothing else, else one."""
     phrases = quoted_phrases(session.question)
     said = {term for phrase in phrases for term in terms(phrase)}
     alone = all(term in said for term in question_terms(session.question))
+    store = session.resources.store
     for phrase in phrases:
-        holding = [chunk.id for chunk in _holding(session, phrase, places, in_text=contains)]
+        # Terms with a space between them are a phrase of the keyword index.
+        rows = [" ".join(terms(phrase, code)) for code in ("", *session.languages)]
+        ids, _ = store.search_keywords(list(filter(None, rows)), _READ, session.allowed)
+        wanted = one_line(fold(phrase))
+        holding = [c.id for c in store.chunks(ids.tolist()) if wanted in one_line(fold(c.text))]
+        holding.sort(key=lambda id_: places.get(id_, len(places)))
         yield from holding if alone else holding[:1]
-    for number in numbers(session.question) if session.named_period is None else ():
-        holding = [chunk.id for chunk in _holding(session, number, places, in_text=stands_in)]
-        yield from holding[:1] if len(holding) <= MAX_LEADING else ()
 
 
-def _holding(
-    session: QuerySession,
-    phrase: str,
-    places: dict[int, int],
-    *,
-    in_text: Callable[[str, str], bool],
-) -> list[StoredChunk]:
-    """Passages that hold a phrase, the best first."""
-    if not terms(phrase):
-        return []  # stop words are not in the index
-    store = session.resources.store
-    # Terms with a space between them are a phrase of the keyword index.
-    said_in = [" ".join(terms(phrase, code)) for code in ("", *session.languages)]
-    ids, _ = store.search_keywords(list(filter(None, said_in)), _READ, session.allowed)
-    wanted = one_line(fold(phrase))
-    holding = [c for c in store.chunks(ids.tolist()) if in_text(one_line(fold(c.text)), wanted)]
-    return sorted(holding, key=lambda chunk: places.get(chunk.id, len(places)))
+# Looking up: a few words that ask nothing mean the passages that hold every one of them.
 
 
-def stands_in(text: str, number: str) -> bool:
-    """Whether a number stands in a text by itself, not as a part of a longer one."""
-    return re.search(rf"(?<![\w.-]){re.escape(number)}(?![\w-]|\.\w)", text) is not None
+def holding_all_first(session: QuerySession, ranking: Ranking) -> Ranking:
+    """The same passages, behind those of the keyword channel that hold every term."""
+    by_keyword = session.channels.by_keyword().ids
+    return ranking.led_by(by_keyword[np.isin(by_keyword, holding_all(session))])
 
 
-# Documents by who wrote them ("which files did Marta write?"), or by the folder that they lie in
-# ("latest minutes"): what a file is (minutes, a recipe, an invoice) is often said by that alone.
-
-
-def _listed(session: QuerySession, places: dict[int, int]) -> list[int]:
-    """The best passage of each document by the author, or in the folder, that is asked for.
-
-    Of the newest of a folder, the first passage of each, the newest first. At most `limit`.
-    """
-    store = session.resources.store
-    for condition, is_meant, newest in _listings(session.question):
-        ids = store.matching_chunks([condition])
-        allowed: list[int] = ids[session.allows(ids)].tolist()
-        if newest:
-            said = store.published_at(allowed)
-            allowed = sorted(said, key=lambda id_: (-said[id_].timestamp(), id_)) or allowed
-        else:
-            allowed.sort(key=lambda id_: (places.get(id_, len(places)), id_))
-        first: dict[str, int] = {}
-        for chunk in store.chunks(allowed):
-            if len(first) < session.options.limit and is_meant(chunk):
-                first.setdefault(chunk.document_id, chunk.id)
-        if first:
-            return list(first.values())
-    return []
-
-
-def _listings(question: str) -> Iterator[tuple[Condition, Callable[[StoredChunk], bool], bool]]:
-    """What finds passages, which of them are meant, and whether the newest of them are."""
-    if author := asked_author(question):
-        by = Condition("author", "~", f"*{literal(author)}*")
-        yield by, lambda chunk: _is_by(author, chunk.metadata["author"]), False
-    if folder := terms(asked_folder(question)):
-        found = _folder_pattern().match(one_line(question))
-        within = Condition("path", "~", f"{literal(folder[0])}*/**")
-        yield within, lambda chunk: _lies_in(chunk.source, folder), bool(found and found["newest"])
-
-
-def _is_by(name: str, author: object) -> bool:
-    """Whether the name's words are whole words of the author, or of one of several."""
-    authors = author if isinstance(author, (list, tuple)) else [author]
-    return any(set(words(name)) <= set(words(str(one))) for one in authors)
-
-
-def _lies_in(source: str, name: list[str]) -> bool:
-    return any(terms(part) == name for part in PurePath(source.split("#")[0]).parts[:-1])
-
-
-MAX_NAME = 4
-"""Words of an author's name, at most."""
-_NAME = rf"(\w[\w.'’-]*(?: \w[\w.'’-]*){{0,{MAX_NAME - 1}}}?)"
-_THINGS = (
-    r"(?:documents?|files?|notes?|papers?|pages?|articles?|essays?|reports?|letters?|mails?|e-?mails?"
-    r"|messages?|posts?|minutes|texts?|entries)"
-)
-_END = r"(?= (?:about|on|concerning|regarding|in|since|before|after|to)\b|\s*[?.!]?\s*$)"
-_ASKED = (
-    rf"\b(?:which|what)(?: \w+)? {_THINGS} (?:did|has|have|were|was|are|is) {_NAME}"
-    rf" (?:writes?|written|wrote|authored?|sent|send){_END}"
-    rf"|^\W*what (?:did|has) {_NAME} (?:write|written){_END}"
-    rf"|\b(?:{_THINGS}|everything|anything|all|what)(?: that)?(?: (?:was|were|is|are))?"
-    rf" (?:written|authored|sent) by {_NAME}{_END}"
-    rf"|^\W*(?:(?:all|any|the|list|show|find|which|what|me) )*{_THINGS} by {_NAME}{_END}"
-    rf"|\b(?:{_THINGS}|everything|anything) (?:that )?{_NAME} (?:wrote|has written|sent){_END}"
-)
-_SAYING = ("by ", "writ", "wrote", "sen")
-"""One of which stands in every question that asks so: others are not looked at more closely."""
-_AUXILIARY = re.compile(r"^(?:were|was|are|is|by|written|authored|sent)\b", re.IGNORECASE)
-
-
-@cache
-def _author_pattern() -> re.Pattern[str]:
-    return re.compile(_ASKED, re.IGNORECASE)  # which takes longer than to look for a word
-
-
-def asked_author(question: str) -> str:
-    """The name of whom the question asks the documents of; empty where it does not."""
-    said = one_line(question).lower()
-    matches = (
-        _author_pattern().finditer(one_line(question)) if any(w in said for w in _SAYING) else ()
-    )
-    for found in matches:
-        name = next(filter(None, found.groups()), "")
-        if name and not _AUXILIARY.match(name):
-            return name
-    return ""
-
-
-def asks_author_alone(question: str) -> bool:
-    """Whether it asks for the documents of somebody, on whatever they are."""
-    if not asked_author(question):
-        return False
-    return not question_terms(_author_pattern().sub(" ", one_line(question)))
-
-
-_FOLDER = r"(?P<{}>[^\W\d]\w*(?:[ -]\w+){{0,2}})"
-_LEADING = r"^\W*(?:(?:please|give|show|tell|list|find|me|us|what|which|is|are|the|our|my) )*"
-_NEWEST = rf"(?:latest|newest|most recent|last) {_FOLDER.format('newest')}"
-_WHOLE = (
-    r"(?:(?:an? )?(?:(?:short|brief|quick) )?(?:overview|summary|list) (?:of|over)"
-    rf"|summari[sz]e|list) (?:(?:all|of|the|our|my|these) )*{_FOLDER.format('whole')}"
-)
-
-
-@cache
-def _folder_pattern() -> re.Pattern[str]:
-    return re.compile(rf"{_LEADING}(?:{_NEWEST}|{_WHOLE})\W*$", re.IGNORECASE)
-
-
-def asked_folder(question: str) -> str:
-    """What may be the name of a folder whose documents are asked for; empty where none are."""
-    found = _folder_pattern().match(one_line(question))
-    return (found["newest"] or found["whole"]) if found else ""
+def holding_all(session: QuerySession) -> Ids:
+    """Chunks that hold every term of the question, in one of its languages; none for no terms."""
+    snapshot = session.snapshot
+    found = np.zeros(0, np.int64)
+    for code in ("", *session.languages):
+        wanted = terms(session.question, code)
+        rows = snapshot.term_rows(wanted)
+        if len(rows) and len(rows) == len(set(wanted)):
+            chunks = [snapshot.sentence_chunk[snapshot.postings.row(row)] for row in rows]
+            found = np.union1d(found, snapshot.chunk_ids[reduce(np.intersect1d, chunks)])
+    return found

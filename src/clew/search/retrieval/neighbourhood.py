@@ -20,7 +20,7 @@ import numpy as np
 
 from clew.graph.snapshot import Neighbourhood
 from clew.ports import NearbyQuery
-from clew.search.analysis.analyse import MAX_TERMS, analyse, candidate_keys
+from clew.search.analysis.question import MAX_TERMS, analyse, candidate_keys
 from clew.search.ranking.features import (
     ChannelScores,
     VectorReader,

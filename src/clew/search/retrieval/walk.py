@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.graph.snapshot import Floats, Ints, Snapshot
-    from clew.search.analysis.analyse import Analysis
+    from clew.search.analysis.question import Analysis
     from clew.search.retrieval.channels import RowValues
 
     Masses = NDArray[np.float64]

@@ -8,19 +8,16 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 import numpy as np
 
 from clew.errors import InputError
-from clew.search.analysis.question_patterns import is_look_up
-from clew.search.analysis.sub_questions import compared_sides
+from clew.search.analysis.question import is_look_up
 from clew.search.answer.blocks import RetrievalResult, after
 from clew.search.retrieval.channels import (
     Ranking,
-    in_turn,
     reciprocal_rank_fusion,
     weighted_fusion,
 )
+from clew.search.retrieval.exact import holding_all_first
 from clew.search.strategies.hierarchy import asked_sections, rank_parents
-from clew.search.strategies.look_up import holding_all_first
 from clew.search.strategies.periods import in_period
-from clew.text import entity_key, terms
 from clew.types import Fusion
 from clew.types.results import LEAST_LIKELY
 
@@ -29,13 +26,8 @@ if TYPE_CHECKING:
 
     from clew.search.options import Options
     from clew.search.session import QuerySession
-    from clew.types import Ids
 
     Find = Callable[[QuerySession], RetrievalResult]
-
-
-FROM_EACH_SIDE = 2
-"""Passages of each side of a comparison that come first."""
 
 
 def vector(session: QuerySession) -> RetrievalResult:
@@ -231,33 +223,4 @@ def _fuse(session: QuerySession) -> Ranking:
 def _follow(session: QuerySession) -> RetrievalResult:
     if not session.snapshot.size:
         return RetrievalResult(ranking=_fuse(session))
-    ranking = session.rank(session.gather()).then(_fuse(session))
-    sides = compared_sides(session.question)
-    return _both_sides(session, ranking, sides) if sides else RetrievalResult(ranking=ranking)
-
-
-def _both_sides(session: QuerySession, ranking: Ranking, sides: tuple[str, str]) -> RetrievalResult:
-    """The best of all, then the best two of each side in turn, then the others.
-
-    What is best for the whole question may all speak of one side. A side that is a name and no more
-    is told first, by the passage that says what it is. What answers one side helps to answer.
-    """
-    found = [session.for_question(side) for side in sides]
-    ranked = [side.rank(side.gather()) for side in found]
-    for side in found:
-        session.trust(side)
-    best = [one.ids[:FROM_EACH_SIDE] for one in ranked]
-    told = in_turn([_describing(side, one) for side, one in zip(found, ranked, strict=True)])
-    led = ranking.led_by(in_turn([ranking.ids[:1], *best])).led_by(told)
-    return RetrievalResult(ranking=led, first=tuple(told.tolist()))
-
-
-def _describing(side: QuerySession, ranking: Ranking) -> Ids:
-    """The passage that says what a side is that is the name of an entity."""
-    from clew.search.strategies.entity_graph import defining
-
-    words = " ".join(word for word in side.question.split() if terms(word))
-    keys = [entity_key(side.question), entity_key(words)]
-    named = side.resources.store.resolve(keys).values()
-    is_name = not {seed.entity_id for seed in side.analysis.seeds}.isdisjoint(named)
-    return defining(side, ranking)[: 1 if is_name else 0]
+    return RetrievalResult(ranking=session.rank(session.gather()).then(_fuse(session)))

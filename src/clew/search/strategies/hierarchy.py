@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import InputError
-from clew.search.analysis.question_patterns import SECTION_KIND, section_name
+from clew.search.analysis.question import SECTION_KIND, section_name
 from clew.search.answer.blocks import (
     Block,
     Form,
@@ -25,14 +25,14 @@ from clew.search.answer.blocks import (
 from clew.search.options import Hierarchy, parse_hierarchy
 from clew.search.ranking.word_features import min_max
 from clew.search.retrieval.channels import Ranking
-from clew.search.retrieval.filters import filtered_relations
+from clew.search.session import filtered_relations
 from clew.text import question_terms, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Sequence
 
     from clew.search.session import QuerySession
-    from clew.types import Hit, Ids, Relation, StoredChunk, StoredSection
+    from clew.types import Hit, Ids, Relation, StoredChunk
 
 
 LAYERS = ("document", "section", "passage")
@@ -53,7 +53,7 @@ MAX_RELATIONS = 20
 
 
 def by_outline(session: QuerySession) -> RetrievalResult:
-    """The documents, sections or passages nearest as wholes, each with its chain up and down."""
+    """Passages of the item whose mean vector is nearest first, each with its chain up and down."""
     layer = session.options.layer
     if layer not in LAYERS:
         of_packs = map(parse_hierarchy, session.resources.preferences.hierarchies)
@@ -65,70 +65,49 @@ def by_outline(session: QuerySession) -> RetrievalResult:
     nearest = session.channels.by_vector()
     if layer == "passage":
         return RetrievalResult(ranking=nearest, arrange=_chains)
-    members = _members(session, nearest, layer)
-    return RetrievalResult(ranking=_by_whole(session, members), arrange=_chains)
-
-
-def _members(session: QuerySession, nearest: Ranking, layer: str) -> list[list[StoredChunk]]:
-    """The chunks of each of the nearest documents or sections, in order of the nearest child."""
-    store = session.resources.store
-    children = store.chunks(nearest.ids.tolist())
-    wanted: dict[object, list[StoredChunk]] = {}
-    for chunk in children:
-        if len(wanted) < CANDIDATES:
-            wanted.setdefault(_item(chunk, layer), [])
-    chunks = store.document_chunks(*dict.fromkeys(chunk.document_id for chunk in children))
-    allowed = session.allows(np.array([chunk.id for chunk in chunks], dtype=np.int64))
-    for chunk, let in zip(chunks, allowed.tolist(), strict=True):
-        if let and _item(chunk, layer) in wanted:
-            wanted[_item(chunk, layer)].append(chunk)
-    return [members for members in wanted.values() if members]
-
-
-def _item(chunk: StoredChunk, layer: str) -> object:
-    return chunk.document_id if layer == "document" else chunk.section_id
-
-
-def _by_whole(session: QuerySession, members: Sequence[Sequence[StoredChunk]]) -> Ranking:
-    """Passages of the item whose mean vector is nearest first, then of the next."""
-    scored: list[tuple[float, int, float]] = []
-    for chunks in members:
-        ids = np.array([chunk.id for chunk in chunks], dtype=np.int64)
-        vectors = session.views.vectors.vectors(ids)
-        mean = vectors.mean(axis=0)
-        whole = float(mean @ session.vector) / (float(np.linalg.norm(mean)) or 1.0)
-        cosines = vectors @ session.vector
-        scored += [
-            (whole, id_, cosine) for id_, cosine in zip(ids.tolist(), cosines.tolist(), strict=True)
-        ]
-    scored.sort(key=lambda entry: (-entry[0], -entry[2], entry[1]))
-    return Ranking(
-        np.array([id_ for _, id_, _ in scored], dtype=np.int64),
-        np.array([whole for whole, _, _ in scored], dtype=np.float32),
+    # All passages of the items that hold the nearest ones.
+    store, items = session.resources.store, "document_id" if layer == "document" else "section_id"
+    near = store.chunks(nearest.ids.tolist())
+    wanted = list(dict.fromkeys(getattr(chunk, items) for chunk in near))[:CANDIDATES]
+    chunks = store.document_chunks(*dict.fromkeys(chunk.document_id for chunk in near))
+    members: dict[object, list[int]] = {item: [] for item in wanted}
+    for chunk in chunks:
+        if getattr(chunk, items) in members:
+            members[getattr(chunk, items)].append(chunk.id)
+    scored: list[tuple[float, float, int]] = []
+    for own in members.values():
+        ids = np.array(own, dtype=np.int64)
+        ids = ids[session.allows(ids)]
+        if len(ids):
+            vectors = session.views.vectors.vectors(ids)
+            mean = vectors.mean(axis=0)
+            whole = float(mean @ session.vector) / (float(np.linalg.norm(mean)) or 1.0)
+            cosines = (vectors @ session.vector).tolist()
+            scored += [(-whole, -one, id_) for one, id_ in zip(cosines, ids.tolist(), strict=True)]
+    scored.sort()
+    ranking = Ranking(
+        np.array([id_ for _, _, id_ in scored], dtype=np.int64),
+        np.array([-whole for whole, _, _ in scored], dtype=np.float32),
     )
+    return RetrievalResult(ranking=ranking, arrange=_chains)
 
 
 def _chains(session: QuerySession, hits: Sequence[Hit]) -> list[Block]:
-    """By section, under the outline of its document: what stands before and after it."""
+    """By section, under the outline of its document, in which it is marked."""
     blocks = []
     documents = dict.fromkeys(hit.chunk.document_id for hit in hits)
     sections = document_sections(session, *documents)
-    for section, best, block in sections_found(session, hits):
-        outline = _outline(sections, best, section.ordinal)
+    for here, best, block in sections_found(session, hits):
+        lines = [f"Outline of {best.title or best.source}:"]
+        for section in (s for s in sections if s.document_id == best.document_id):
+            name = " › ".join(section.headings) or f"section {section.ordinal + 1}"
+            lines.append(f"{'→' if section.ordinal == here.ordinal else '-'} {name}")
+        outline = "\n".join(dict.fromkeys(lines))
         forms = tuple(
             Form(text=f"{outline}\n\n{form.text}", citations=form.citations) for form in block.forms
         )
         blocks.append(replace(block, kind="hierarchy", forms=(*forms, *block.forms)))
     return blocks
-
-
-def _outline(sections: Sequence[StoredSection], chunk: StoredChunk, here: int) -> str:
-    """The document's sections, of those given, as a list, the one at hand marked."""
-    lines = [f"Outline of {chunk.title or chunk.source}:"]
-    for section in (s for s in sections if s.document_id == chunk.document_id):
-        name = " › ".join(section.headings) or f"section {section.ordinal + 1}"
-        lines.append(f"{'→' if section.ordinal == here else '-'} {name}")
-    return "\n".join(dict.fromkeys(lines))
 
 
 # --- declared hierarchies ----------------------------------------------------------------
@@ -145,40 +124,42 @@ def declared(session: QuerySession) -> Hierarchy | None:
 
 def by_hierarchy(session: QuerySession, hierarchy: Hierarchy) -> RetrievalResult:
     """The chains, up and down, of the entities of one layer that are nearest to the question."""
-    layer = _layer(session, hierarchy)
-    lines = _chains_through(session, hierarchy, layer)
-    if not lines:
-        if "hierarchy" in session.options.given:
-            # Raises `InputError` that names the types that there are, for one that no relation has.
-            known = [name for name, _, _ in session.resources.store.relation_counts()]
-            for step in hierarchy.steps:
-                if known and step.relation_type not in known:
-                    raise InputError(
-                        f"no relation is of the type {step.relation_type!r}; there are"
-                        f" {', '.join(known[:TYPES_SHOWN])}"
-                    )
+    store, wanted = session.resources.store, session.options.layer
+    if wanted not in (*hierarchy.types, *LAYERS):
+        raise InputError(
+            f"the hierarchy has no layer {wanted!r}; expected one of {', '.join(hierarchy.types)}"
+        )
+    layer = hierarchy.types.index(wanted) if wanted in hierarchy.types else 0
+    relations = _chains_through(session, hierarchy, layer)
+    if not relations:
+        known = [name for name, _, _ in store.relation_counts()]
+        for step in hierarchy.steps if "hierarchy" in session.options.given else ():
+            if known and step.relation_type not in known:
+                raise InputError(
+                    f"no relation is of the type {step.relation_type!r}; there are"
+                    f" {', '.join(known[:TYPES_SHOWN])}"
+                )
         session.note(
             f"no entity of type {hierarchy.types[layer]!r} near the question has the relations of"
             " the hierarchy; passages were found by meaning alone"
         )
         return RetrievalResult(ranking=session.channels.by_vector())
-    ids = np.array([line.chunk_id for line in lines if line.chunk_id is not None], dtype=np.int64)
-    ranking = Ranking.in_order(ids[session.allows(ids)])
-    block = _chain_block(session, lines)
-    return RetrievalResult(
-        ranking=ranking.then(session.channels.by_vector()), arrange=after([block])
+    stating = [relation.chunk_id for relation in relations if relation.chunk_id is not None]
+    ids = np.array(stating, dtype=np.int64)
+    chunks = store.chunks(stating)
+    names = store.entity_names(
+        sorted({id_ for r in relations for id_ in (r.from_entity_id, r.to_entity_id)})
     )
-
-
-def _layer(session: QuerySession, hierarchy: Hierarchy) -> int:
-    wanted = session.options.layer
-    if wanted in hierarchy.types:
-        return hierarchy.types.index(wanted)
-    if wanted in LAYERS:
-        return 0
-    raise InputError(
-        f"the hierarchy has no layer {wanted!r}; expected one of {', '.join(hierarchy.types)}"
-    )
+    lines = [
+        f"- {statement(names.get(r.from_entity_id, '?'), r.relation_type, tail)}"
+        for r in relations
+        for tail in (names.get(r.to_entity_id, "?"),)
+    ]
+    form = Form(text="\n".join(dict.fromkeys(lines)), citations=cite_chunks(chunks))
+    heading = trail(chunks[0]) if len(chunks) == 1 else "Hierarchy"
+    block = Block(kind="hierarchy", heading=heading, forms=(form,))
+    ranking = Ranking.in_order(ids[session.allows(ids)]).then(session.channels.by_vector())
+    return RetrievalResult(ranking=ranking, arrange=after([block]))
 
 
 def _chains_through(session: QuerySession, hierarchy: Hierarchy, layer: int) -> list[Relation]:
@@ -217,53 +198,30 @@ def _follow(
     """The relations of the chain through an entity: down to the last layer, up to the first."""
     found: dict[int, Relation] = {}
     for steps in (
-        [(step, step.forward) for step in hierarchy.steps[layer:]],
-        [(step, not step.forward) for step in reversed(hierarchy.steps[:layer])],
+        [(step.relation_type, step.forward) for step in hierarchy.steps[layer:]],
+        [(step.relation_type, not step.forward) for step in reversed(hierarchy.steps[:layer])],
     ):
         frontier = [entity_id]
-        for step, forward in steps:
-            relations = _follow_step(session, frontier, step.relation_type, forward)
-            found |= {relation.id: relation for relation in relations}
-            ends = [r.to_entity_id if forward else r.from_entity_id for r in relations]
-            frontier = list(dict.fromkeys(ends))
+        for wanted, forward in steps:
+            known = session.resources.store.relations(frontier, as_of=session.options.as_of)
+            ends = {
+                one.id: (one.from_entity_id, one.to_entity_id)[:: 1 if forward else -1]
+                for one in known
+                if one.relation_type == wanted
+            }
+            relations = [
+                one
+                for one in filtered_relations(session, known)
+                if one.id in ends and ends[one.id][0] in frontier
+            ]
+            limit = MAX_RELATIONS * len(frontier)
+            if len(relations) > limit:
+                session.note(f"only {limit} relations {wanted!r} were followed")
+            found |= {one.id: one for one in relations[:limit]}
+            frontier = list(dict.fromkeys(ends[one.id][1] for one in relations[:limit]))
             if not frontier:
                 break
     return list(found.values())
-
-
-def _follow_step(
-    session: QuerySession, frontier: Sequence[int], relation_type: str, forward: bool
-) -> list[Relation]:
-    known = session.resources.store.relations(frontier, as_of=session.options.as_of)
-    relations = filtered_relations(session, known)
-    starts = set(frontier)
-    fitting = [
-        relation
-        for relation in relations
-        if relation.relation_type == relation_type
-        and (relation.from_entity_id if forward else relation.to_entity_id) in starts
-    ]
-    limit = MAX_RELATIONS * len(frontier)
-    if len(fitting) > limit:
-        session.note(f"only {limit} relations {relation_type!r} were followed")
-    return fitting[:limit]
-
-
-def _chain_block(session: QuerySession, relations: Sequence[Relation]) -> Block:
-    store = session.resources.store
-    names = store.entity_names(
-        sorted({id_ for r in relations for id_ in (r.from_entity_id, r.to_entity_id)})
-    )
-    chunks = store.chunks([r.chunk_id for r in relations if r.chunk_id is not None])
-    heading = trail(chunks[0]) if len(chunks) == 1 else "Hierarchy"
-    lines = [_line(relation, names) for relation in relations]
-    form = Form(text="\n".join(dict.fromkeys(lines)), citations=cite_chunks(chunks))
-    return Block(kind="hierarchy", heading=heading, forms=(form,))
-
-
-def _line(relation: Relation, names: Mapping[int, str]) -> str:
-    head, tail = names.get(relation.from_entity_id, "?"), names.get(relation.to_entity_id, "?")
-    return f"- {statement(head, relation.relation_type, tail)}"
 
 
 # Parent-child retrieval: sections ranked by their matching chunks.
@@ -279,33 +237,22 @@ def rank_parents(session: QuerySession, children: Ranking) -> RetrievalResult:
     A child counts 0 (the furthest of those found) to 1 (the nearest): what all of them have in
     common with the question speaks for none. A parent scores its children's counts in falling order
     times 1, ½, ¼, …: several children that each say a part outweigh one that says a little more
-    than either.
+    than either. Equal ones keep the order of their best children.
     """
-    clusters = _by_parent(session, children)
-    best = {members[0][0]: members for members in clusters.values()}
-    scores = {child: _score([score for _, score in members]) for child, members in best.items()}
-    # Equal ones keep the order of their best children.
+    counts = dict(zip(children.ids.tolist(), min_max(children.scores).tolist(), strict=True))
+    members: dict[int, list[int]] = {}
+    for chunk in session.resources.store.chunks(list(counts)):
+        members.setdefault(chunk.section_id, []).append(chunk.id)
+    scores = {
+        own[0]: sum(counts[id_] * DECAY**place for place, id_ in enumerate(own))
+        for own in members.values()
+    }
     order = sorted(scores, key=lambda child: -scores[child])
+    values = np.array([scores[child] for child in order], dtype=np.float32)
     return RetrievalResult(
-        ranking=Ranking(
-            np.array(order, dtype=np.int64),
-            np.array([scores[child] for child in order], dtype=np.float32),
-        ),
-        matched={child: tuple(id_ for id_, _ in members) for child, members in best.items()},
+        ranking=Ranking(np.array(order, dtype=np.int64), values),
+        matched={own[0]: tuple(own) for own in members.values()},
     )
-
-
-def _by_parent(session: QuerySession, children: Ranking) -> dict[int, list[tuple[int, float]]]:
-    """(chunk id, score) of the children by their section, best first."""
-    scores = dict(zip(children.ids.tolist(), min_max(children.scores).tolist(), strict=True))
-    clusters: dict[int, list[tuple[int, float]]] = {}
-    for chunk in session.resources.store.chunks(list(scores)):
-        clusters.setdefault(chunk.section_id, []).append((chunk.id, scores[chunk.id]))
-    return clusters
-
-
-def _score(scores: list[float]) -> float:
-    return sum(score * DECAY**place for place, score in enumerate(scores))
 
 
 # The section that a question names: by its number, or by what its heading says.
@@ -320,71 +267,56 @@ _OF = re.compile(r" (?:of|in|from) ", re.IGNORECASE)
 
 
 def asked_sections(session: QuerySession) -> Ids:
-    """The first chunk of each section that the question names; those nearest to it first."""
+    """The first chunk of each section that the question names; those nearest to it first.
+
+    A number opens the section, in its text or in the heading above it. Of a title, the heading has
+    all words; those after "of" may name the document.
+    """
     name = section_name(session.question)
     if name is None:
         return np.zeros(0, np.int64)
-    found = _by_number(session, name.number) if name.number else _by_title(session, name.title)
-    first: dict[int, StoredChunk] = {}
-    for chunk in found:
-        first.setdefault(chunk.section_id, chunk)
-    asked = set(terms(session.question))
-    nearness = {id_: place for place, id_ in enumerate(_nearest(session))}
-
-    def place(chunk: StoredChunk) -> tuple[int, int]:
-        """A document that the question names goes before one that is like it."""
-        named = len(asked & set(terms(f"{chunk.context} {chunk.source}")))
-        return -named, nearness.get(chunk.document_id, len(nearness))
-
-    leading = sorted(first.values(), key=place)[:LEADING]
-    return np.array([chunk.id for chunk in leading], dtype=np.int64)
-
-
-def _nearest(session: QuerySession) -> list[str]:
-    """Documents in order of their best passage by words, then by meaning."""
+    found: list[StoredChunk] = []
+    for said in dict.fromkeys([name.number or name.title, _OF.split(name.title)[0]]):
+        opens = re.compile(
+            rf"^[\W_]{{0,20}}(?:{SECTION_KIND} ?)?{re.escape(said)}(?![\w]|\.\w)",
+            re.IGNORECASE | re.MULTILINE,
+        )
+        wanted = set(terms(said))
+        words = question_terms(said, session.languages) or [said.lower()]
+        chunks = _holding(session, words)
+        sections = session.sections(list(dict.fromkeys(chunk.section_id for chunk in chunks)))
+        headings = {section.id: "".join(section.headings[-1:]) for section in sections}
+        for chunk in chunks:
+            heading = headings[chunk.section_id]
+            named = opens.search(chunk.text) or opens.match(heading)
+            if named if name.number else wanted and wanted <= set(terms(heading)):
+                found.append(chunk)
+        if found or name.number:
+            break
+    # A document that the question names goes before one that is like it, and that before others.
     by_vector, by_keyword = session.channels.both()
     ids = np.concatenate([by_keyword.ids, by_vector.ids]).tolist()
-    chunks = session.resources.store.chunks(list(dict.fromkeys(ids)))
-    return list(dict.fromkeys(chunk.document_id for chunk in chunks))
+    near = [c.document_id for c in session.resources.store.chunks(list(dict.fromkeys(ids)))]
+    nearness = {id_: place for place, id_ in reversed(list(enumerate(near)))}
+    asked = set(terms(session.question))
+    places = {
+        chunk.id: (
+            -len(asked & set(terms(f"{chunk.context} {chunk.source}"))),
+            nearness.get(chunk.document_id, len(near)),
+        )
+        for chunk in found
+    }
+    first = {chunk.section_id: chunk.id for chunk in reversed(found)}
+    in_order = dict.fromkeys(chunk.section_id for chunk in found)
+    leading = sorted((first[section] for section in in_order), key=places.__getitem__)[:LEADING]
+    return np.array(leading, dtype=np.int64)
 
 
-def _by_number(session: QuerySession, number: str) -> list[StoredChunk]:
-    """Chunks that open a section of this number, in the text or in the heading above them."""
-    opens = re.compile(
-        rf"^[\W_]{{0,20}}(?:{SECTION_KIND} ?)?{re.escape(number)}(?![\w]|\.\w)",
-        re.IGNORECASE | re.MULTILINE,
-    )
-    chunks = list(_holding(session, terms(number) or [number.lower()]))
-    headings = _headings(session, chunks)
-    return [c for c in chunks if opens.search(c.text) or opens.match(headings[c.section_id])]
-
-
-def _by_title(session: QuerySession, title: str) -> list[StoredChunk]:
-    """Chunks below a heading with all these words; those after "of" may name the document."""
-    for named in dict.fromkeys((title, _OF.split(title)[0])):
-        wanted = set(terms(named))
-        chunks = list(_holding(session, question_terms(named, session.languages)))
-        headings = _headings(session, chunks)
-        found = [c for c in chunks if wanted and wanted <= set(terms(headings[c.section_id]))]
-        if found:
-            return found
-    return []
-
-
-def _holding(session: QuerySession, words: Sequence[str]) -> Iterator[StoredChunk]:
+def _holding(session: QuerySession, words: Sequence[str]) -> list[StoredChunk]:
     """Chunks with the words in a row, then other chunks with them, in order of the documents."""
     store = session.resources.store
-    ids: list[int] = []
+    ids: dict[int, None] = {}
     for phrases in ([" ".join(words)], words):
-        found, _ = store.search_keywords(
-            [p for p in phrases if p], READ_ASKED_SECTION, session.allowed
-        )
-        ids += found.tolist()
-    chunks = store.chunks(list(dict.fromkeys(ids)))
-    yield from sorted(chunks, key=lambda chunk: (chunk.document_id, chunk.ordinal))
-
-
-def _headings(session: QuerySession, chunks: Sequence[StoredChunk]) -> dict[int, str]:
-    """The last heading above each section, by its id; empty where there is none."""
-    sections = session.sections(list(dict.fromkeys(chunk.section_id for chunk in chunks)))
-    return {section.id: section.headings[-1] if section.headings else "" for section in sections}
+        found, _ = store.search_keywords(phrases, READ_ASKED_SECTION, session.allowed)
+        ids |= dict.fromkeys(found.tolist())
+    return sorted(store.chunks(list(ids)), key=lambda chunk: (chunk.document_id, chunk.ordinal))

@@ -11,7 +11,7 @@ import numpy as np
 
 from clew.graph.snapshot import distinct
 from clew.search.analysis.period import AskedTime, read_time
-from clew.search.analysis.question_patterns import WORDING
+from clew.search.analysis.question import WORDING
 from clew.search.answer.blocks import (
     Block,
     Form,
@@ -26,13 +26,10 @@ from clew.text import one_line, question_terms, terms
 from clew.types import Period, TemporalInfo
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from clew.graph.snapshot import Ints, Snapshot
-    from clew.search.retrieval.channels import EarlierPassage
     from clew.search.session import QuerySession
     from clew.types import Hit, Ids
 
@@ -282,31 +279,20 @@ def _labels(hits: Sequence[Hit]) -> dict[int, str]:
     known = [moment for moment in moments.values() if moment is not None]
     days = (max(known) - min(known)).days if known else 0
     form = "%Y" if days > 3 * 366 else "%B %Y" if days > 62 else "%d %B %Y"
-    spans = {hit.chunk.id: _span(hit.times) for hit in hits}
-    return {
-        id_: UNDATED if moment is None else _format(moment, _coarser(form, spans[id_]))
-        for id_, moment in moments.items()
-    }
-
-
-def _span(times: Sequence[Period]) -> int:
-    """Days of the time that `moment_of` finds; 0 where a side of it is open."""
-    first = next((period for period in times if period.start or period.end), None)
-    both = first is not None and first.start is not None and first.end is not None
-    return (first.end - first.start).days if both else 0  # type: ignore[union-attr, operator]
-
-
-def _coarser(form: str, days: int) -> str:
-    """The form of a label that says no more than what is stated: "2019" is no day of that year."""
-    if days > 31:
-        return "%Y"
-    return form.removeprefix("%d ") if days > 1 else form
-
-
-def _format(moment: datetime, form: str) -> str:
-    # `%Y` pads years before 1000 on some platforms alone.
-    form = form.replace("%Y", str(moment.year)).replace("%d", str(moment.day))
-    return moment.strftime(form)
+    labels: dict[int, str] = {}
+    for hit in hits:
+        moment = moments[hit.chunk.id]
+        first = next((period for period in hit.times if period.start or period.end), None)
+        if moment is None or first is None:
+            labels[hit.chunk.id] = UNDATED
+            continue
+        # No more than what is stated: "2019" is no day of that year.
+        stated = (first.end - first.start).days if first.start and first.end else 0
+        coarser = "%Y" if stated > 31 else form.removeprefix("%d ") if stated > 1 else form
+        # `%Y` pads years before 1000 on some platforms alone.
+        coarser = coarser.replace("%Y", str(moment.year)).replace("%d", str(moment.day))
+        labels[hit.chunk.id] = moment.strftime(coarser)
+    return labels
 
 
 def describe_time(session: QuerySession, hits: Sequence[Hit]) -> TemporalInfo | None:
@@ -393,13 +379,24 @@ def with_earlier(session: QuerySession, found: RetrievalResult, strategy: str) -
         session.note("versions that another embedding model has seen were found by words alone")
     channels = [strategy] if strategy in ONE_CHANNEL else [*ONE_CHANNEL]
     own = {name: _rank(session, name) for name in channels}
-    merged = [_merged(_held(session, name), own[name]) for name in channels]
-    everything = reciprocal_rank_fusion(merged).ids.tolist()
+    held = {name: _held(session, name) for name in channels}
+    merged = []
+    for one, other in zip(held.values(), own.values(), strict=True):
+        ids = np.concatenate([one.ids, other.ids])
+        values = np.concatenate([one.scores, other.scores])
+        order = np.argsort(-values, kind="stable")
+        merged.append(Ranking(ids[order], values[order]))
     scores = {
-        name: {**_held(session, name).by_id(), **found.scores.get(name, {}), **own[name].by_id()}
+        name: {**held[name].by_id(), **found.scores.get(name, {}), **own[name].by_id()}
         for name in channels
     }
-    ranking = _inserted(found.ranking, session.earlier, everything)
+    # Each earlier passage at its place among all; it scores as what stood there.
+    ids, places = found.ranking.ids.tolist(), found.ranking.scores.tolist()
+    for place, id_ in enumerate(reciprocal_rank_fusion(merged).ids.tolist()):
+        if id_ in session.earlier:
+            places.insert(place, places[min(place, len(places) - 1)] if places else 1.0)
+            ids.insert(place, id_)
+    ranking = Ranking(np.array(ids, dtype=np.int64), np.array(places, dtype=np.float32))
     return replace(found, ranking=ranking, scores={**found.scores, **scores})
 
 
@@ -407,24 +404,6 @@ def _held(session: QuerySession, channel: str) -> Ranking:
     """What the channel found among the texts that the store holds."""
     channels = session.channels
     return channels.by_vector() if channel == "vector" else channels.by_keyword()
-
-
-def _merged(one: Ranking, other: Ranking) -> Ranking:
-    ids, scores = np.concatenate([one.ids, other.ids]), np.concatenate([one.scores, other.scores])
-    order = np.argsort(-scores, kind="stable")
-    return Ranking(ids[order], scores[order])
-
-
-def _inserted(
-    ranking: Ranking, earlier: Mapping[int, EarlierPassage], everything: Sequence[int]
-) -> Ranking:
-    """Each earlier passage at its place in `everything`; it scores as what stood there."""
-    ids, scores = ranking.ids.tolist(), ranking.scores.tolist()
-    for place, id_ in enumerate(everything):
-        if id_ in earlier:
-            scores.insert(place, scores[min(place, len(scores) - 1)] if scores else 1.0)
-            ids.insert(place, id_)
-    return Ranking(np.array(ids, dtype=np.int64), np.array(scores, dtype=np.float32))
 
 
 # --- the two channels
@@ -440,24 +419,22 @@ def _rank(session: QuerySession, channel: str) -> Ranking:
             {p.id: float(p.vector @ session.vector) for p in passages if p.vector is not None}
         )
     # BM25, above 0; words are as rare as they are in the store.
-    idf = {term: _idf(session.snapshot, term) for term in session.channels.terms}
-    usual = session.snapshot.words / max(session.snapshot.chunks, 1)
-    scores = {p.id: _bm25(p.counts, idf, p.counts.total() / (usual or 1.0)) for p in passages}
+    snapshot, idf = session.snapshot, {}
+    for term in session.channels.terms:
+        rows = snapshot.term_rows([term])
+        holding = int(snapshot.term_frequency[rows[0]]) if len(rows) else 0
+        odds = (max(snapshot.store_size - holding, 0) + 0.5) / (holding + 0.5)
+        idf[term] = max(float(np.log(odds)), _LEAST_IDF)
+    usual = snapshot.words / max(snapshot.chunks, 1)
+    scores = {}
+    for passage in passages:
+        counts = passage.counts
+        norm = _K1 * (1 - _B + _B * counts.total() / (usual or 1.0))
+        scores[passage.id] = sum(
+            weight * counts[term] * (_K1 + 1) / (counts[term] + norm)
+            for term, weight in idf.items()
+        )
     return _best({id_: score for id_, score in scores.items() if score > 0})
-
-
-def _bm25(counts: Counter[str], idf: Mapping[str, float], length: float) -> float:
-    norm = _K1 * (1 - _B + _B * length)
-    return sum(
-        weight * counts[term] * (_K1 + 1) / (counts[term] + norm) for term, weight in idf.items()
-    )
-
-
-def _idf(snapshot: Snapshot, term: str) -> float:
-    rows = snapshot.term_rows([term])
-    holding = int(snapshot.term_frequency[rows[0]]) if len(rows) else 0
-    odds = (max(snapshot.store_size - holding, 0) + 0.5) / (holding + 0.5)
-    return max(float(np.log(odds)), _LEAST_IDF)
 
 
 def _best(scores: Mapping[int, float]) -> Ranking:
@@ -559,12 +536,8 @@ def _inverse_hops(session: QuerySession) -> NDArray[np.float64]:
         if len(reached) > MAX_FRONTIER:
             session.note(f"hops stopped after {hop}: {len(reached)} passages were reached")
             break
-        entities = _entities_of(snapshot, reached)
+        entries, _ = snapshot.passage_entities.entries(reached)
+        entities = distinct(snapshot.passage_entities.items[entries])
         entities = entities[~seen[entities]]
     inverse[~session.allows(snapshot.chunk_ids)] = 0
     return inverse
-
-
-def _entities_of(snapshot: Snapshot, passages: Ints) -> Ints:
-    entries, _ = snapshot.passage_entities.entries(passages)
-    return distinct(snapshot.passage_entities.items[entries])

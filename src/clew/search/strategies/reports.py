@@ -13,7 +13,7 @@ from clew.graph.topics import listed
 from clew.search.answer.blocks import Block, Form, RetrievalResult, after, cite_chunks, statement
 from clew.search.answer.hits import read_relations
 from clew.search.retrieval.channels import Ranking
-from clew.search.retrieval.filters import filtered_entities
+from clew.search.session import filtered_entities
 from clew.search.strategies.entity_graph import (
     Nearest,
     entities_of,

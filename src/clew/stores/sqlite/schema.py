@@ -105,7 +105,6 @@ CREATE TABLE chunks (
     sentences TEXT NOT NULL,
     context TEXT NOT NULL,
     text TEXT NOT NULL,
-    sketch TEXT NOT NULL,
     UNIQUE (document_id, ordinal)
 );
 CREATE INDEX chunks_by_section ON chunks (section_id);

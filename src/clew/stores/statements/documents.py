@@ -305,11 +305,6 @@ SENTENCES = Statement(
     f"SELECT c.id, c.text, c.start, c.sentences FROM chunks c WHERE c.id {AMONG}",
     f"{_CHUNKS_OF_IDS} RETURN [c.id, c.text, c.start, c.sentences] AS row",
 )
-# Columns: id, sketch.
-SKETCHES = Statement(
-    f"SELECT c.id, c.sketch FROM chunks c WHERE c.id {AMONG}",
-    f"{_CHUNKS_OF_IDS} RETURN [c.id, c.sketch] AS row",
-)
 # Columns: id, then those of PROVENANCE.
 PROVENANCES = Statement(
     f"SELECT c.id, {_PROVENANCE} {_SQL_CHUNKS} WHERE c.id {AMONG}",

@@ -104,42 +104,55 @@ PAIRS = 50
 def merge(page: PageRequest) -> Response:
     """Make the entity of the address one with another; from then on that one is shown."""
     target = page.engine.entities.named(page.sent("target")).id
-    page.call("merge_entities", source_id=page.id("entity"), target_id=target)
-    return _back(page, target, "merge_entities")
+    return _put_right(page, "merge_entities", target, source_id=page.id("entity"), target_id=target)
 
 
 def split(page: PageRequest) -> Response:
-    """Take the ticked names out."""
+    """Take the ticked names out; what they make is shown."""
     names = [] if page.form is None else [str(v) for v in page.form.getlist("names")]
     if not names:
         raise InputError("no name is ticked; go back and tick those that are another's")
-    done = page.call("split_entity", entity_id=page.id("entity"), names=names)
-    return _back(page, done["new_entity_id"], "split_entity")
+    entity = page.id("entity")
+    return _put_right(page, "split_entity", entity, entity_id=entity, names=names)
 
 
 def edit(page: PageRequest) -> Response:
     """Show it under another name, or say what it is."""
     entity = page.id("entity")
     given = {name: page.sent(name) for name in ("name", "entity_type") if page.sent(name)}
-    page.call("edit_entity", entity_id=entity, **given)
-    return _back(page, entity, "edit_entity")
+    return _put_right(page, "edit_entity", entity, entity_id=entity, **given)
 
 
 def delete_relation(page: PageRequest) -> Response:
     """Take a relation back, with all that states it."""
-    page.call("delete_relation", relation_id=page.id("relation"), confirm=True)
-    return _back(page, _entity(page), "delete_relation")
+    relation = page.id("relation")
+    return _put_right(page, "delete_relation", _entity(page), relation_id=relation, confirm=True)
 
 
 def state_relation(page: PageRequest) -> Response:
     """State a relation by hand: a new one, one that texts state, or one that was deleted."""
-    page.call(
+    return _put_right(
+        page,
         "add_entity_relationship",
+        _entity(page),
         source_id=page.sent("source_id"),
         target_id=page.engine.entities.get(page.sent("target")).id,
         relation_type=page.sent("relation_type"),
     )
-    return _back(page, _entity(page), "add_entity_relationship")
+
+
+def _entity(page: PageRequest) -> int:
+    """The entity whose page the form was on."""
+    return page.engine.entities.get(page.sent("entity")).id
+
+
+def _put_right(page: PageRequest, tool: str, entity: int, **arguments: object) -> Response:
+    """Call a tool; then to the entity's page, which says what was done and offers to undo it."""
+    done = page.call(tool, **arguments)
+    name, entries = page.scope.caller.name, page.engine.maintenance.audit(limit=20)
+    change = next((e.id for e in entries if (e.tool, e.caller) == (tool, name)), None)
+    shown = done.get("new_entity_id", entity)
+    return RedirectResponse(page.url(f"entities/{shown}", change=change), 303)
 
 
 def suggestions(page: PageRequest) -> Response:
@@ -158,19 +171,6 @@ def refuse(page: PageRequest) -> Response:
     ids = {name: page.sent(name) for name in ("entity_id", "other_id")}
     page.call("refuse_merge", **ids)
     return RedirectResponse(page.url("merges"), 303)
-
-
-def _entity(page: PageRequest) -> int:
-    """The entity whose page the form was on."""
-    return page.engine.entities.get(page.sent("entity")).id
-
-
-def _back(page: PageRequest, entity: int, tool: str) -> Response:
-    """To the entity's page, which says what was done and offers to undo it."""
-    entries = page.engine.maintenance.audit(limit=20)
-    made = (tool, page.scope.caller.name)
-    change = next((entry.id for entry in entries if (entry.tool, entry.caller) == made), None)
-    return RedirectResponse(page.url(f"entities/{entity}", change=change), 303)
 
 
 # Documents in and out: files dropped, documents deleted, jobs watched.

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from io import BytesIO
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -178,15 +178,12 @@ def json_safe(value: object) -> Any:  # noqa: ANN401 - any JSON value
 
 def bounded_metadata(values: Mapping[str, Any]) -> dict[str, Any]:
     """The values as JSON can hold them, each cut at a bounded length: every hit has a copy."""
-    return {name: _bounded(value) for name, value in json_safe(values).items()}
-
-
-def _bounded(value: object) -> object:
-    if isinstance(value, str):
-        return value[:LONGEST_VALUE]
-    if isinstance(value, (list, dict)) and len(json.dumps(value)) > LONGEST_VALUE:
-        return json.dumps(value, ensure_ascii=False)[:LONGEST_VALUE]
-    return value
+    found: dict[str, Any] = json_safe(values)
+    for name, value in found.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        if len(text) > LONGEST_VALUE:
+            found[name] = text[:LONGEST_VALUE]
+    return found
 
 
 def properties(values: Mapping[str, Any]) -> Properties:
@@ -274,30 +271,16 @@ def _decode(raw: RawFile, declared: str | None) -> str:
                 raise raw.unreadable(f"undecodable (marked as {encoding.upper()})") from error
     if b"\x00" in raw.data:
         raise raw.unreadable("binary")
-    try:
+    with suppress(UnicodeDecodeError):
         return raw.data.decode("utf-8")
-    except UnicodeDecodeError:
-        return _declared(raw.data, declared) or _damaged_utf8(raw.data) or _guessed(raw)
-
-
-def _declared(data: bytes, declared: str | None) -> str:
-    try:
-        # "utf-8" was tried already; codecs such as "hex" make no text of bytes.
-        is_other = declared is not None and codecs.lookup(declared).name != "utf-8"
-        return data.decode(declared or "", "replace") if is_other else ""
-    except LookupError:
-        return ""
-
-
-def _damaged_utf8(data: bytes) -> str:
-    """The text, where all but a few bytes beyond ASCII are good UTF-8; else nothing."""
-    text = data.decode("utf-8", "replace")
-    beyond_ascii = sum(1 for character in text if character > "\x7f")
-    return text if text.count("\ufffd") <= _DAMAGED_SHARE * beyond_ascii else ""
-
-
-def _guessed(raw: RawFile) -> str:
-    # Whether too few bytes beyond ASCII are there to tell an encoding by.
+    with suppress(LookupError):  # no such encoding, or one such as "hex", which makes no text
+        if declared is not None and codecs.lookup(declared).name != "utf-8":
+            return raw.data.decode(declared, "replace")
+    # All but a few bytes beyond ASCII are good UTF-8.
+    text = raw.data.decode("utf-8", "replace")
+    if text.count("\ufffd") <= _DAMAGED_SHARE * sum(character > "\x7f" for character in text):
+        return text
+    # Too few bytes beyond ASCII are there to tell an encoding by.
     beyond_ascii = sum(byte > 0x7F for byte in raw.data)
     if beyond_ascii <= _SPARSE_BYTES and beyond_ascii <= _SPARSE_SHARE * len(raw.data):
         with suppress(UnicodeDecodeError):
@@ -362,18 +345,13 @@ def _fields(text: str, position: int, form: re.Pattern[str]) -> Fields:
             lines.append(more["value"])
             position = more.end()
         name = field["name"].strip().lower()
-        found.setdefault(name, _value(name, lines))
+        value: str | list[str] = one_line(" ".join(lines))
+        if name in _PEOPLE:  # several as a list of names, without their addresses
+            people = _BETWEEN_NAMES.split(_ADDRESS.sub("", "\n".join(lines)))
+            names = list(filter(None, (one_line(one).strip(" ,;") for one in people)))
+            value = names if len(names) > 1 else "".join(names)
+        found.setdefault(name, value)
     return found
-
-
-def _value(name: str, lines: list[str]) -> str | list[str]:
-    """A value as one line; several people as a list of names, without their addresses."""
-    if name not in _PEOPLE:
-        return one_line(" ".join(lines))
-    people = _BETWEEN_NAMES.split(_ADDRESS.sub("", "\n".join(lines)))
-    names = [one_line(name).strip(" ,;") for name in people]
-    names = [name for name in names if name]
-    return names if len(names) > 1 else "".join(names)
 
 
 # Front matter: the block of YAML (`---`) or TOML (`+++`) before a Markdown text.
@@ -415,7 +393,13 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
     if match is None:
         return {}, text
     try:
-        values = _parse(match["mark"], match["block"])
+        values: object = None
+        if match["mark"] == "+++":
+            if max(line.count(".") for line in match["block"].split("\n")) > _DOTS:
+                raise ValueError(f"a line has more than {_DOTS} dots")
+            values = tomllib.loads(match["block"])
+        else:
+            values = yaml.load(match["block"], Loader=_Loader)
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
         _log.info("front matter left in the text: %s", error)
         return {}, text
@@ -423,18 +407,6 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
         # Text between two rules, or an empty block.
         return {}, text if values is not None else text[match.end() :].lstrip("\n")
     return values, text[match.end() :].lstrip("\n")
-
-
-def _parse(mark: str, block: str) -> object:
-    if mark == "+++":
-        if max(line.count(".") for line in block.split("\n")) > _DOTS:
-            raise ValueError(f"a line has more than {_DOTS} dots")
-        return tomllib.loads(block)
-    loader = _Loader(block)
-    try:
-        return loader.get_single_data()
-    finally:
-        loader.dispose()
 
 
 # Files packed with gzip, as Debian packs its documentation.
@@ -457,40 +429,6 @@ def unpacked(raw: RawFile) -> RawFile:
     if len(data) > limit:
         raise raw.unreadable(f"unpacks to more than {raw.settings.max_megabytes:g} MB")
     return replace(raw, data=data, path=None, name=PurePosixPath(raw.name or raw.source).stem)
-
-
-# Identifiers and years of publications in a text.
-
-
-_DOI = re.compile(r"\b10\.\d{4,9}/[^\s\"<>{}|\\^`,;]{1,200}")
-_ARXIV = re.compile(
-    r"(?:arxiv[.:/\s]{1,3}(?:org/)?(?:abs/|pdf/)?|\Aabs/)"
-    r"(?P<id>\d{4}\.\d{4,5}|[a-z][a-z-]{1,15}(?:\.[A-Z]{2})?/\d{7})",
-    re.IGNORECASE,
-)
-_BARE_ARXIV = re.compile(
-    r"(?P<id>\d{4}\.\d{4,5}|[a-z][a-z-]{1,15}(?:\.[A-Z]{2})?/\d{7})(?:v\d{1,3})?"
-)
-_YEAR = re.compile(r"(?<!\d)(1[5-9]\d\d|20\d\d)(?!\d)")
-
-
-def doi_in(text: str) -> str:
-    """The first DOI of a text, in lower case; empty where there is none."""
-    match = _DOI.search(text)
-    return match.group().rstrip(".)]").lower() if match else ""
-
-
-def arxiv_in(text: str, *, bare: bool = False) -> str:
-    """The first arXiv id of a text as `arXiv:…`; `bare` where the text is nothing else."""
-    match = _BARE_ARXIV.fullmatch(text.strip()) if bare else None
-    match = match or _ARXIV.search(text)
-    return f"arXiv:{match['id']}" if match else ""
-
-
-def year_in(text: str) -> int | None:
-    """The first year of a text, 1500 to 2099; the digits of identifiers are none."""
-    match = _YEAR.search(_ARXIV.sub(" ", _DOI.sub(" ", text)))
-    return int(match.group()) if match else None
 
 
 # One record of a file as a document: what it tells, and the entity that it describes.
@@ -549,3 +487,32 @@ def table_lines(rows: Sequence[Sequence[str]]) -> Iterator[str]:
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
         if number == 0:
             yield "|" + " --- |" * len(row)
+
+
+# The people of a message, as its metadata keeps them.
+
+
+class Person(NamedTuple):
+    """One of the people of a field; either may be empty."""
+
+    name: str
+    address: str
+    """In lower case."""
+
+
+def flat(found: Iterable[Person]) -> list[str]:
+    """Names and addresses as one list, each address after its name: what filters compare with."""
+    return [part for person in found for part in person if part]
+
+
+def from_flat(values: object) -> list[Person]:
+    """The people of a list made by `flat`."""
+    found: list[Person] = []
+    for value in values if isinstance(values, list) else []:
+        if "@" not in str(value):
+            found.append(Person(str(value), ""))
+        elif found and not found[-1].address:
+            found[-1] = Person(found[-1].name, str(value))
+        else:
+            found.append(Person("", str(value)))
+    return found

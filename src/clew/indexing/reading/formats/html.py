@@ -7,9 +7,9 @@ list's length, it keeps hidden elements and escapes plain text.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from bs4 import BeautifulSoup
 from bs4.builder import HTMLTreeBuilder
@@ -27,8 +27,6 @@ from clew.indexing.reading.formats.common import (
 )
 from clew.text import one_line
 from clew.types import Document
-
-_Event = tuple[Literal["open", "close", "text"], Tag | str]
 
 _BLOCKS = HTMLTreeBuilder.DEFAULT_BLOCK_ELEMENTS | {
     "body",
@@ -72,14 +70,16 @@ def read_html(raw: RawFile) -> ReadResult:
     return ReadResult(documents=(html_document(text, raw.source),))
 
 
-def html_document(markup: str, source: str) -> Document:
+def html_document(text: str, source: str) -> Document:
     """A page as a document; its text may turn out empty."""
+    if "<" not in text:
+        return Document(source=source, text=text, media_type="text/html")
     # The declaration tells nothing here, and makes bs4 warn that this is no XML parser.
-    soup = BeautifulSoup(_XML_DECLARATION.sub("<?", markup), "lxml") if "<" in markup else None
-    known = _page_properties(soup) if soup else Properties()
-    file_name = source.rsplit("/", 1)[-1]
-    text = clean_text(_markdown(soup, boilerplate(soup, file_name))) if soup else markup
-    return known.document(source, text, "text/html")
+    soup = BeautifulSoup(_XML_DECLARATION.sub("<?", text), "lxml")
+    nodes = list(soup.descendants)
+    dropped = _invisible(nodes) | boilerplate(nodes, source.rsplit("/", 1)[-1])
+    text = clean_text(_Writer(_layouts(nodes), dropped).write(soup))
+    return _page_properties(soup).document(source, text, "text/html")
 
 
 def _page_properties(soup: BeautifulSoup) -> Properties:
@@ -99,63 +99,34 @@ def _page_properties(soup: BeautifulSoup) -> Properties:
     return properties({**values, "title": page_title(heading, list(filter(None, shown)))})
 
 
-def _markdown(root: Tag, dropped: Collection[int]) -> str:
-    # Ids of the tables that arrange the page rather than data.
-    layout: set[int] = set()
-    stack: list[tuple[Tag, int | None]] = [(root, None)]
-    while stack:
-        tag, table = stack.pop()
-        for child in tag.children:
-            if table is not None and _arranges(tag, child):
-                layout.add(table)
-            if isinstance(child, Tag):
-                stack.append((child, id(child) if child.name == "table" else table))
-    writer = _Writer(layout, dropped)
-    for kind, item in _events(root, layout, dropped):
-        if kind == "text":
-            writer.text(str(item))
-        elif kind == "open":
-            writer.open(item)  # type: ignore[arg-type]
+def _layouts(nodes: Sequence[PageElement]) -> set[int]:
+    """Ids of the tables that arrange the page rather than data, as what they hold shows."""
+    found: set[int] = set()
+    tables: dict[int, int] = {}  # by element, the table that it is in
+    for node in nodes:
+        parent = node.parent
+        assert parent is not None
+        table = tables.get(id(parent))
+        outside = parent.name in _ROWS
+        if isinstance(node, Tag):
+            is_outside = outside and node.name not in _WITHIN_ROWS and not is_invisible(node)
+            arranges = is_outside or node.name == "table" or node.name in _HEADINGS
+            if node.name == "table":
+                tables[id(node)] = id(node)
+            elif table is not None:
+                tables[id(node)] = table
         else:
-            writer.close(item)  # type: ignore[arg-type]
-    return writer.finish()
-
-
-def _events(root: Tag, layout: Collection[int], dropped: Collection[int]) -> Iterator[_Event]:
-    """The page in order, without what is dropped; a stack of its own allows any depth."""
-    stack: list[tuple[Tag, Iterator[PageElement]]] = [(root, iter(root.children))]
-    while stack:
-        tag, children = stack[-1]
-        child = next(children, None)
-        if child is None:
-            stack.pop()
-            yield "close", tag
-        elif isinstance(child, Tag):
-            if is_invisible(child) or id(child) in dropped:
-                continue
-            yield "open", child
-            is_data = child.name == "table" and id(child) not in layout
-            stack.append((child, iter(() if is_data else child.children)))
-        elif type(child) in (NavigableString, CData):  # comments and the like are kinds of strings
-            yield "text", str(child)
-
-
-def _arranges(parent: Tag, child: PageElement) -> bool:
-    """Whether what a table holds shows that it holds no data."""
-    outside = parent.name in _ROWS
-    if isinstance(child, Tag):
-        if child.name == "table" or child.name in _HEADINGS:
-            return True
-        return outside and child.name not in _WITHIN_ROWS and not is_invisible(child)
-    return outside and type(child) is NavigableString and bool(child.strip())
+            arranges = outside and type(node) is NavigableString and bool(node.strip())
+        if arranges and table is not None:
+            found.add(table)
+    return found
 
 
 class _Writer:
     """Collects inline text into blocks, each with the mark of what it is."""
 
-    def __init__(self, layout: Collection[int], dropped: Collection[int]) -> None:
-        self._layout = layout
-        self._dropped = dropped
+    def __init__(self, layouts: set[int], dropped: set[int]) -> None:
+        self._layouts, self._dropped = layouts, dropped
         self._blocks: list[str] = []
         self._inline: list[str] = []
         self._lists: list[int | None] = []
@@ -166,35 +137,63 @@ class _Writer:
         self._tight = False
         """Whether the last block was an item of a list."""
 
-    def text(self, text: str) -> None:
+    def write(self, root: Tag) -> str:
+        """The text of an element; a stack of its own allows any depth."""
+        stack = [(root, iter(root.children))]
+        while stack:
+            tag, children = stack[-1]
+            child = next(children, None)
+            if child is None:
+                stack.pop()
+                self._close(tag)
+            elif isinstance(child, Tag):
+                if id(child) not in self._dropped:
+                    is_data = child.name == "table" and id(child) not in self._layouts
+                    stack.append((child, iter(()) if is_data else iter(child.children)))
+                    self._open(child)
+            elif type(child) in (NavigableString, CData):  # comments and the like are other kinds
+                self._text(str(child))
+        self._flush()
+        return "".join(self._blocks).strip("\n") + "\n" if self._blocks else ""
+
+    def _text(self, text: str) -> None:
         self._inline.append(text if self._preformatted else _SPACES.sub(" ", text))
 
-    def open(self, tag: Tag) -> None:
+    def _open(self, tag: Tag) -> None:
         name = tag.name
         if name in _BLOCKS:
             self._flush()
         if name in _HEADINGS:
             self._mark = _HEADINGS[name]
-        elif name in ("ul", "ol"):
-            self._lists.append(_first_number(tag) if name == "ol" else None)
-        elif name == "li":
-            self._mark = self._item_mark()
+        elif name in ("ul", "ol", "li"):
+            self._open_list(tag)
         elif name == "blockquote":
             self._quotes += 1
         elif name == "pre":
             self._preformatted += 1
-        elif name == "table" and id(tag) not in self._layout:
-            rows = [self._cells(row) for row in tag.find_all("tr") if id(row) not in self._dropped]
-            rows = [row for row in rows if any(row)]
-            caption = tag.find("caption")
-            if caption and (text := one_line(caption.get_text())):
-                self._add(text, tight=False)
-            if rows:
-                self._add("\n".join(table_lines(rows)), tight=False)
-        else:
-            self._open_inline(tag)
+        elif name == "table" and id(tag) not in self._layouts:
+            self._add_table(tag)
+        elif name == "br":
+            self._inline.append("\n")
+        elif name == "img":
+            self._text(str(tag.get("alt") or ""))
+        elif name == "code" and not self._preformatted:
+            self._inline.append("`")
 
-    def close(self, tag: Tag) -> None:
+    def _open_list(self, tag: Tag) -> None:
+        number = self._lists[-1] if self._lists else None
+        if tag.name == "ul":
+            self._lists.append(None)
+        elif tag.name == "ol":
+            start = str(tag.get("start") or "1")
+            is_number = start.isascii() and start.isdigit() and len(start) < 10
+            self._lists.append(int(start) if is_number else 1)
+        else:
+            self._mark = "- " if number is None else f"{number}. "
+            if number is not None:
+                self._lists[-1] = number + 1
+
+    def _close(self, tag: Tag) -> None:
         name = tag.name
         if name in _BLOCKS:
             self._flush()
@@ -209,24 +208,22 @@ class _Writer:
         elif name == "code" and not self._preformatted:
             self._inline.append("`")
 
-    def finish(self) -> str:
-        self._flush()
-        return "".join(self._blocks).strip("\n") + "\n" if self._blocks else ""
+    def _add_table(self, table: Tag) -> None:
+        rows = [
+            [self._cell(cell) for cell in self._kept(row, "td", "th")]
+            for row in self._kept(table, "tr")
+        ]
+        caption = table.find("caption")
+        if caption and (text := one_line(caption.get_text())):
+            self._add(text, tight=False)
+        if rows := [row for row in rows if any(row)]:
+            self._add("\n".join(table_lines(rows)), tight=False)
 
-    def _open_inline(self, tag: Tag) -> None:
-        if tag.name == "br":
-            self._inline.append("\n")
-        elif tag.name == "img" and tag.get("alt"):
-            self.text(str(tag["alt"]))
-        elif tag.name == "code" and not self._preformatted:
-            self._inline.append("`")
+    def _kept(self, tag: Tag, *names: str) -> Iterator[Tag]:
+        return (one for one in tag.find_all(names) if id(one) not in self._dropped)
 
-    def _item_mark(self) -> str:
-        number = self._lists[-1] if self._lists else None
-        if number is None:
-            return "- "
-        self._lists[-1] = number + 1
-        return f"{number}. "
+    def _cell(self, cell: Tag) -> str:
+        return one_line(_Writer(self._layouts, self._dropped).write(cell))
 
     def _flush(self) -> None:
         text = "".join(self._inline)
@@ -236,8 +233,8 @@ class _Writer:
             if text.strip():
                 self._add(f"```\n{text}\n```", tight=False)
             return
-        text = "\n".join(line for line in map(one_line, text.split("\n")) if line)
-        if text and text.strip("`"):
+        text = "\n".join(filter(None, map(one_line, text.split("\n"))))
+        if text.strip("`"):
             self._add(self._mark + text, tight=self._mark.endswith((". ", "- ")))
             self._mark = ""
 
@@ -247,19 +244,8 @@ class _Writer:
         margin = "> " * min(self._quotes, DEEPEST) + "  " * min(depth, DEEPEST)
         joint = "\n" if tight and self._tight else "\n\n"
         self._tight = tight
-        lines = block.split("\n")
-        hanging = margin + ("  " if tight else "")
-        body = "\n".join([margin + lines[0], *(hanging + line for line in lines[1:])])
-        self._blocks.append((joint if self._blocks else "") + body)
-
-    def _cells(self, row: Tag) -> list[str]:
-        cells = (cell for cell in row.find_all(["td", "th"]) if id(cell) not in self._dropped)
-        return [one_line(_markdown(cell, self._dropped)) for cell in cells]
-
-
-def _first_number(tag: Tag) -> int:
-    start = str(tag.get("start") or "1")
-    return int(start) if start.isascii() and start.isdigit() and len(start) < 10 else 1
+        lines = block.replace("\n", f"\n{margin}{'  ' if tight else ''}")
+        self._blocks.append((joint if self._blocks else "") + margin + lines)
 
 
 # What of a web page is no content: navigation, banners, footers, dialogs, marks of anchors.
@@ -308,93 +294,70 @@ _PLAIN_ID = re.compile(r"[a-z]{1,30}(?:[-_][a-z]{1,30})?")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 
 
-@dataclass(slots=True)
-class _Totals:
-    """What has been seen since the page's beginning, or within a block; text in characters."""
-
-    text: int = 0
-    linked: int = 0
-    dropped: int = 0
-    links: int = 0
-    inner_links: int = 0
-    """Links within the page."""
-    turns: int = 0
-    """Links to the page before, the page after and the like."""
-    controls: int = 0
-    words: int = 0
-    """Texts that hold a letter or a digit."""
-    headings: int = 0
-    contents: int = 0
-    """Elements that only what is content holds."""
-
-    def copy(self) -> _Totals:
-        return _Totals(*(getattr(self, name) for name in self.__slots__))
-
-    def since(self, earlier: _Totals) -> _Totals:
-        return _Totals(*(getattr(self, n) - getattr(earlier, n) for n in self.__slots__))
-
-    @property
-    def plain(self) -> int:
-        """Characters outside of links."""
-        return self.text - self.linked
-
-    def is_menu(self, most: int) -> bool:
-        """Whether it is mostly links, or has no more than so many characters beside them."""
-        return self.linked >= self.plain or self.plain <= most
+_Held = Counter[str]
+"""What a block holds: characters of `text`, `linked` ones and `dropped` ones; `words` (texts with a
+letter or a digit), `links`, `inner` ones within the page, `turns` (to the page before, the page
+after and the like), `controls`, `headings`, and `contents` (elements of content alone)."""
 
 
-@dataclass(slots=True)
-class _Open:
-    tag: Tag
-    children: Iterator[PageElement]
-    before: _Totals
-
-
-def boilerplate(root: Tag, file_name: str = "") -> frozenset[int]:
+def boilerplate(nodes: Sequence[PageElement], file_name: str = "") -> set[int]:
     """Ids (`id()`) of the elements that are no content; none where little else would be left.
 
-    `file_name` is the page's own, so that a link to it counts as one within the page. One walk,
-    with a stack of its own: any depth, linear time.
+    `nodes` are a page's, in order; `file_name` is its own, so that a link to it counts as one
+    within the page. What stands last is looked at first: an element after all that it holds.
     """
+    within: set[int] = set()  # the page's main part
+    for node in nodes:
+        parent = node.parent
+        if isinstance(node, Tag) and parent and (id(parent) in within or _is_main(parent)):
+            within.add(id(node))
     found: set[int] = set()
-    totals, inside = _Totals(), 0
-    stack = [_Open(root, iter(root.children), _Totals())]
-    while stack:
-        top = stack[-1]
-        child = next(top.children, None)
-        if child is None:
-            stack.pop()
-            inside -= _is_main(top.tag)
-            if _leave(top, totals, is_inside=inside > 0):
-                found.add(id(top.tag))
-        elif isinstance(child, Tag):
-            if is_invisible(child):
-                totals.controls += child.name in _CONTROLS
+    held: defaultdict[int, _Held] = defaultdict(Counter)
+    for node in reversed(nodes):
+        above = held[id(node.parent)]
+        if isinstance(node, Tag):
+            own = held.pop(id(node), None) or Counter()
+            if is_invisible(node):
+                above["controls"] += node.name in _CONTROLS
                 continue
-            stack.append(_Open(child, iter(child.children), totals.copy()))
-            inside += _is_main(child)
-            if child.name == "a" and (address := child.get("href")):
-                totals.links += 1
-                own = str(address).removeprefix(file_name) if file_name else str(address)
-                totals.inner_links += own.startswith("#")
-                turns = _TURNS.intersection(child.get_attribute_list("rel")) or child.get(
-                    "accesskey"
-                ) in (
-                    "h",
-                    "n",
-                    "p",
-                    "u",
-                )
-                totals.turns += bool(turns)
-            elif child.name in _CONTENT or child.get("role") == "main":
-                totals.contents += 1
-            if len(child.name) == 2 and child.name[0] == "h" and child.name[1].isdigit():
-                totals.headings += 1
-        elif isinstance(child, NavigableString) and type(child) in (NavigableString, CData):
-            totals.text += len(child.strip())
-            totals.words += any(character.isalnum() for character in child)
-    kept = totals.text - totals.dropped
-    return frozenset() if kept < min(_NEARLY_EMPTY, totals.dropped) else frozenset(found)
+            _count(node, own, file_name)
+            if own["text"] and _is_boilerplate(node, own, is_inside=id(node) in within):
+                own["dropped"] = own["text"]
+                found.add(id(node))
+            above.update(own)
+        elif isinstance(node, NavigableString) and type(node) in (NavigableString, CData):
+            above["text"] += len(node.strip())
+            above["words"] += any(map(str.isalnum, node))
+    page = held[id(nodes[0].parent)] if nodes else Counter()
+    kept = page["text"] - page["dropped"]
+    return set() if kept < min(_NEARLY_EMPTY, page["dropped"]) else found
+
+
+def _count(tag: Tag, held: _Held, file_name: str) -> None:
+    """Add what an element is itself to what it holds."""
+    if tag.name == "a":
+        held["linked"] = held["text"]
+        if address := str(tag.get("href") or ""):
+            turns = _TURNS.intersection(tag.get_attribute_list("rel"))
+            held["links"] += 1
+            held["inner"] += address.removeprefix(file_name).startswith("#")
+            held["turns"] += bool(turns) or tag.get("accesskey") in ("h", "n", "p", "u")
+    elif tag.name in _CONTENT or tag.get("role") == "main":
+        held["contents"] += 1
+    held["headings"] += tag.name in _HEADINGS
+
+
+def _is_menu(held: _Held, most: int) -> bool:
+    """Whether it is mostly links, or has no more than so many characters beside them."""
+    return _is_linked(held) or held["text"] - held["linked"] <= most
+
+
+def _is_linked(held: _Held) -> bool:
+    return 2 * held["linked"] >= held["text"]
+
+
+def _invisible(nodes: Sequence[PageElement]) -> set[int]:
+    return {id(node) for node in nodes if isinstance(node, Tag) and is_invisible(node)}
 
 
 def is_invisible(tag: Tag) -> bool:
@@ -402,49 +365,37 @@ def is_invisible(tag: Tag) -> bool:
     return tag.name in _INVISIBLE or tag.has_attr("hidden")
 
 
-def _leave(block: _Open, totals: _Totals, *, is_inside: bool) -> bool:
-    """Whether an element that ends is no content; adds what it held to what is dropped."""
-    tag, held = block.tag, totals.since(block.before)
-    if tag.name == "a":
-        totals.linked = block.before.linked + held.text
-        held.linked = held.text
-    if not held.text or not _is_boilerplate(tag, held, is_inside=is_inside):
-        return False
-    totals.dropped = block.before.dropped + held.text
-    return True
-
-
-def _is_boilerplate(tag: Tag, held: _Totals, *, is_inside: bool) -> bool:
+def _is_boilerplate(tag: Tag, held: _Held, *, is_inside: bool) -> bool:
     name = tag.name
-    if name == "a" and held.inner_links and not held.words:  # the sign beside a heading
+    if name == "a" and held["inner"] and not held["words"]:  # the sign beside a heading
         return True
     if name == "nav" or tag.get("role") == "navigation":
-        return held.is_menu(_MORE)
-    if held.contents:
+        return _is_menu(held, _MORE)
+    if held["contents"]:
         return False
     if tag.get("role") in _ROLES:
-        return held.is_menu(_MORE) and not (name == "header" and held.headings)
+        return _is_menu(held, _MORE) and not (name == "header" and held["headings"])
     if name == "header" and not is_inside:
-        return held.is_menu(_LITTLE) and not held.headings
-    if name == "aside" and not is_inside and held.linked >= held.plain:
+        return _is_menu(held, _LITTLE) and not held["headings"]
+    if name == "aside" and not is_inside and _is_linked(held):
         return True
-    if name in _PAGED and held.turns > 1 and held.text <= _LITTLE:
+    if name in _PAGED and held["turns"] > 1 and held["text"] <= _LITTLE:
         return True
-    words = _words(tag, by_id=not held.headings) if name in _NAMED else frozenset()
+    words = _words(tag, by_id=not held["headings"]) if name in _NAMED else frozenset()
     if (name == "footer" or "footer" in words) and not is_inside:
-        return held.is_menu(_MORE)
+        return _is_menu(held, _MORE)
     return _is_named(words, held)
 
 
-def _is_named(words: frozenset[str], held: _Totals) -> bool:
+def _is_named(words: frozenset[str], held: _Held) -> bool:
     """Whether names and contents of a block agree that it is none."""
-    if words & _NAVIGATION and held.is_menu(_LITTLE):
+    if words & _NAVIGATION and _is_menu(held, _LITTLE):
         return True
-    if words & _CONTENTS and held.links > 1 and held.inner_links == held.links:
-        return held.linked >= held.plain
-    if words & _CONSENT and (held.controls or words & _NOTICE):
-        return held.is_menu(_MORE)
-    return bool(words & _MAYBE_NAVIGATION) and held.links > 0 and held.linked >= held.plain
+    if words & _CONTENTS and held["links"] > 1 and held["inner"] == held["links"]:
+        return _is_linked(held)
+    if words & _CONSENT and (held["controls"] or words & _NOTICE):
+        return _is_menu(held, _MORE)
+    return bool(words & _MAYBE_NAVIGATION) and held["links"] > 0 and _is_linked(held)
 
 
 def _words(tag: Tag, *, by_id: bool) -> frozenset[str]:
@@ -463,7 +414,8 @@ def _is_main(tag: Tag) -> bool:
 # The title of a web page: its own, without the name that all pages of a site share.
 
 
-_SEPARATORS = (" | ", " - ", " – ", " — ", " · ", " :: ", " » ", " « ")
+_SEPARATORS = re.compile(r" (?:[|·»«–—-]|::) ")
+"""The signs by which pages join their name with their site's."""
 
 
 def page_title(title: str, headings: Sequence[str]) -> str:
@@ -472,7 +424,7 @@ def page_title(title: str, headings: Sequence[str]) -> str:
     A heading that the title repeats is the title without the site's name; where the only heading
     differs from the title, the title is the site's. A heading that ends the title is the site's.
     """
-    parts = _parts(title)
+    parts = list(filter(None, map(str.strip, _SEPARATORS.split(title))))
     folded = [part.casefold() for part in parts]
     for heading in headings:
         if heading.casefold() in folded:
@@ -481,10 +433,3 @@ def page_title(title: str, headings: Sequence[str]) -> str:
     if not title or (len(headings) == 1 and headings[0].casefold() not in title.casefold()):
         return headings[0] if headings else title
     return title
-
-
-def _parts(title: str) -> list[str]:
-    """The title between the signs by which pages join their name with their site's."""
-    for separator in _SEPARATORS:
-        title = title.replace(separator, "\0")
-    return [part.strip() for part in title.split("\0") if part.strip()]

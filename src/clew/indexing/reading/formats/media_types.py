@@ -105,25 +105,17 @@ _SOURCE_CODE = {
 
 _SOURCE_NAMES = frozenset({"Makefile", "Dockerfile", "Jenkinsfile", "Rakefile", "Gemfile"})
 
-WORD_SUFFIXES = frozenset({".docx", ".docm"})
-"""Formats that python-docx reads."""
+_ALL = {**_SOURCE_CODE, **_DOCUMENTS, **_TEXT}
 
 
 def media_type_of(suffix: str) -> str:
     """The media type of files that end so (lower case, with the dot); `text/plain` by default."""
-    for table in (_TEXT, _DOCUMENTS, _SOURCE_CODE):
-        if suffix in table:
-            return table[suffix]
-    return "text/plain"
+    return _ALL.get(suffix, "text/plain")
 
 
 def suffix_of(media_type: str) -> str:
     """The first ending of files of that media type; empty where none is known."""
-    for table in (_TEXT, _DOCUMENTS, _SOURCE_CODE):
-        for suffix, known in table.items():
-            if known == media_type:
-                return suffix
-    return ""
+    return next((suffix for suffix, known in _ALL.items() if known == media_type), "")
 
 
 def is_source_code(name: str) -> bool:

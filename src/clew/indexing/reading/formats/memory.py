@@ -14,7 +14,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from clew.errors import InputError, UnreadableError
 from clew.indexing.reading.formats.common import json_safe
@@ -25,7 +25,6 @@ from clew.types.values import CARD, OBSERVATION
 _SQLITE_MAGIC = b"SQLite format 3\x00"
 
 
-# By what memories in the wild call their columns; the first that a table has is taken.
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MemoryEntity:
     """An entity of another memory."""
@@ -132,16 +131,16 @@ def _add_record(found: MemoryRecords, record: object, place: str) -> str:
     """Add an entity or a relation of the reference memory server; else the reason why not."""
     told = record if isinstance(record, dict) else {}
     if told.get("type") == "entity":
-        name, kind, said = (told.get(n) for n in ("name", "entityType", "observations"))
+        name, kind = told.get("name"), told.get("entityType", "")
+        texts = told.get("observations", [])
         if not isinstance(name, str) or not name.strip():
             return "an entity without a name"
-        if "entityType" in told and not isinstance(kind, str):
+        if not isinstance(kind, str):
             return "an entityType that is no text"
-        texts = said if "observations" in told else []
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             return "observations that are no list of texts"
         found.entities.append(
-            MemoryEntity(name=name, entity_type=kind or "", observations=tuple(texts), place=place)
+            MemoryEntity(name=name, entity_type=kind, observations=tuple(texts), place=place)
         )
     elif told.get("type") == "relation":
         head, tail, kind = (told.get(name) for name in ("from", "to", "relationType"))
@@ -288,11 +287,50 @@ def _moment(text: str | None) -> datetime | None:
 # --- SQLite ------------------------------------------------------------------------------
 
 
+# By what memories in the wild call their columns; the first that a table has is taken.
+_Row = Mapping[str, object]
+_IDS = ("id", "entity_id", "uuid")
+_COLUMNS: Mapping[str, Mapping[str, Sequence[str]]] = {
+    "observations": {
+        "owner": ("entity_id", "entity_name", "entity", "name"),
+        "text": ("content", "observation", "text", "fact", "value"),
+    },
+    "entities": {"name": ("name", "entity_name", "title", "label")},
+    "relations": {
+        "from": (
+            *("from_entity_id", "from_id", "source_id", "from_entity", "source_entity", "source"),
+            *("from", "source_name", "from_name", "subject", "head"),
+        ),
+        "to": (
+            *("to_entity_id", "to_id", "target_id", "to_entity", "target_entity", "target", "to"),
+            *("target_name", "to_name", "object", "tail"),
+        ),
+        "type": ("relation_type", "relationtype", "type", "relation", "predicate", "name"),
+    },
+}
+"""Of each table, what it must have."""
+_TYPES = ("entity_type", "entitytype", "type", "kind", "category")
+_CONTENTS = ("content", "description", "summary")
+_TOLD = ("observations", "observation", "facts", "notes")
+_CAUSAL = ("is_causal", "causal")
+_WEIGHTS = ("weight", "strength", "confidence")
+_KEPT_IDS = {"id": "imported_id", "uuid": "imported_id"}
+_ENTITY_KEPT = {
+    **_KEPT_IDS,
+    "tier": "tier",
+    **dict.fromkeys(("importance", "salience", "salience_score"), "importance"),
+    "context": "context",
+}
+_RELATION_KEPT = {**_KEPT_IDS, **dict.fromkeys(("context", "metadata", "evidence"), "context")}
+"""What is kept of a row as it was, by column."""
+
+
 def _read_database(path: Path) -> MemoryRecords:
+    found = MemoryRecords()
     uri = f"{path.resolve().as_uri()}?mode=ro"
     with closing(sqlite3.connect(uri, uri=True)) as connection:
-        named = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        tables = {name.lower(): name for (name,) in named}
+        listed = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        tables = {name.lower(): name for (name,) in listed}
         for needed in ("entities", "relations"):
             if needed not in tables:
                 shown = ", ".join(sorted(tables.values())) or "none"
@@ -300,136 +338,87 @@ def _read_database(path: Path) -> MemoryRecords:
                     f"{path.name!r} has no table {needed}; expected the tables entities and"
                     f" relations, found {shown}"
                 )
-        return _Database(path.name, connection, tables).read()
-
-
-class _Database:
-    """The tables of one memory on their way."""
-
-    def __init__(
-        self, name: str, connection: sqlite3.Connection, tables: Mapping[str, str]
-    ) -> None:
-        self._name, self._connection, self._tables = name, connection, tables
-        self._found = MemoryRecords()
-        self._names: dict[str, str] = {}  # by id, and by itself
-
-    def read(self) -> MemoryRecords:
-        told: dict[str, list[str]] = {}  # by what names their entity
-        for place, row in self._rows("observations"):
-            text = row[self._column("observations", row, TEXT)]
-            if isinstance(text, str) and text.strip():
-                owner = row[self._column("observations", row, OWNER)]
-                told.setdefault(str(owner), []).append(text)
-            else:
-                self._found.skip(place, "an observation without a text")
-        for place, row in self._rows("entities"):
-            self._entity(place, row, told)
-        for place, row in self._rows("relations"):
-            self._relation(place, row)
-        return self._found
-
-    def _rows(self, table: str) -> Iterator[tuple[str, Row]]:
-        """Each row of a table, if there is one, by the names of its columns; and its place."""
-        if table not in self._tables:
-            return
-        cursor = self._connection.execute(f'SELECT * FROM "{self._tables[table]}" ORDER BY rowid')
-        names = [column[0].lower() for column in cursor.description]
-        for number, row in enumerate(cursor, 1):
-            yield f"{self._name}: {table} {number}", dict(zip(names, row, strict=True))
-
-    def _entity(self, place: str, row: Row, told: Mapping[str, Sequence[str]]) -> None:
-        name = row[self._column("entities", row, NAME)]
+        rows = {
+            table: list(_rows(path.name, connection, table, tables[table]))
+            for table in _COLUMNS
+            if table in tables
+        }
+    told: dict[str, list[str]] = {}  # by what names their entity
+    for place, row, column in rows.get("observations", ()):
+        text = row[column["text"]]
+        if isinstance(text, str) and text.strip():
+            told.setdefault(str(row[column["owner"]]), []).append(text)
+        else:
+            found.skip(place, "an observation without a text")
+    names: dict[str, str] = {}  # of entities, by id and by itself
+    for place, row, column in rows["entities"]:
+        name = row[column["name"]]
         if not isinstance(name, str) or not name.strip():
-            self._found.skip(place, "an entity without a name")
-            return
-        ids = [str(row[column]) for column in ENTITY_ID if column in row]
-        self._names |= dict.fromkeys((*ids, name), name)
-        texts = [text for key in (*ids, name) for text in told.get(key, ())]
+            found.skip(place, "an entity without a name")
+            continue
+        keys = [*(str(row[id_]) for id_ in _IDS if id_ in row), name]
+        names |= dict.fromkeys(keys, name)
+        texts = [text for key in keys for text in told.get(key, ())]
         entity = MemoryEntity(
             name=name,
-            entity_type=text_of(row, TYPE),
-            content=text_of(row, CONTENT),
-            observations=(*listed(text_of(row, TOLD)), *texts),
-            metadata=kept(row, ENTITY_KEPT),
+            entity_type=_text_of(row, _TYPES),
+            content=_text_of(row, _CONTENTS),
+            observations=(*_listed(_text_of(row, _TOLD)), *texts),
+            metadata=_kept(row, _ENTITY_KEPT),
             place=place,
         )
-        self._found.entities.append(entity)
-
-    def _relation(self, place: str, row: Row) -> None:
-        ends = [str(row[self._column("relations", row, names)]) for names in (FROM, TO)]
-        kind = row[self._column("relations", row, RELATION_TYPE)]
+        found.entities.append(entity)
+    for place, row, column in rows["relations"]:
+        kind = row[column["type"]]
         if not isinstance(kind, str) or not kind.strip():
-            self._found.skip(place, "a relation without a type")
-            return
-        head, tail = (self._names.get(end, end) for end in ends)
+            found.skip(place, "a relation without a type")
+            continue
+        head, tail = (str(row[column[end]]) for end in ("from", "to"))
         relation = MemoryRelation(
-            head=head,
-            tail=tail,
+            head=names.get(head, head),
+            tail=names.get(tail, tail),
             relation_type=kind,
-            weight=share_of(row),
-            is_causal=any(row.get(name) in (1, True, "1", "true") for name in CAUSAL),
-            context=kept(row, RELATION_KEPT),
+            weight=_weight_of(row),
+            is_causal=any(row.get(name) in (1, True, "1", "true") for name in _CAUSAL),
+            context=_kept(row, _RELATION_KEPT),
             place=place,
         )
-        self._found.relations.append(relation)
-
-    def _column(self, table: str, row: Row, names: Sequence[str]) -> str:
-        if found := next((name for name in names if name in row), ""):
-            return found
-        raise InputError(
-            f"the table {table} of {self._name!r} has the columns {', '.join(row)}; expected one"
-            f" of {', '.join(names)} among them"
-        )
+        found.relations.append(relation)
+    return found
 
 
-# Which columns of another memory's tables mean what, and the values that they hold.
+def _rows(
+    name: str, connection: sqlite3.Connection, table: str, spelled: str
+) -> Iterator[tuple[str, _Row, Mapping[str, str]]]:
+    """Place and cells of each row of a table; and which column is what."""
+    cursor = connection.execute(f'SELECT * FROM "{spelled}" ORDER BY rowid')
+    names = [column[0].lower() for column in cursor.description]
+    columns: dict[str, str] = {}
+    for number, cells in enumerate(cursor, 1):
+        for what, known in _COLUMNS[table].items() if number == 1 else ():
+            columns[what] = next((one for one in known if one in names), "")
+            if not columns[what]:
+                raise InputError(
+                    f"the table {table} of {name!r} has the columns {', '.join(names)}; expected"
+                    f" one of {', '.join(known)} among them"
+                )
+        yield f"{name}: {table} {number}", dict(zip(names, cells, strict=True)), columns
 
 
-Row: TypeAlias = Mapping[str, object]
-
-NAME = ("name", "entity_name", "title", "label")
-TYPE = ("entity_type", "entitytype", "type", "kind", "category")
-CONTENT = ("content", "description", "summary")
-TOLD = ("observations", "observation", "facts", "notes")
-ENTITY_ID = ("id", "entity_id", "uuid")
-FROM = (
-    *("from_entity_id", "from_id", "source_id", "from_entity", "source_entity", "source", "from"),
-    *("source_name", "from_name", "subject", "head"),
-)
-TO = (
-    *("to_entity_id", "to_id", "target_id", "to_entity", "target_entity", "target", "to"),
-    *("target_name", "to_name", "object", "tail"),
-)
-RELATION_TYPE = ("relation_type", "relationtype", "type", "relation", "predicate", "name")
-WEIGHT = ("weight", "strength", "confidence")
-CAUSAL = ("is_causal", "causal")
-IDS = {"id": "imported_id", "uuid": "imported_id"}
-ENTITY_KEPT = {
-    **IDS,
-    "tier": "tier",
-    **dict.fromkeys(("importance", "salience", "salience_score"), "importance"),
-    "context": "context",
-}
-RELATION_KEPT = {**IDS, **dict.fromkeys(("context", "metadata", "evidence"), "context")}
-"""What is kept of a row as it was, by column."""
-OWNER = ("entity_id", "entity_name", "entity", "name")
-TEXT = ("content", "observation", "text", "fact", "value")
-
-
-def text_of(row: Row, names: Sequence[str]) -> str:
+def _text_of(row: _Row, names: Sequence[str]) -> str:
     """The first of the columns that holds a text."""
     values = (row.get(name) for name in names)
     return next((value for value in values if isinstance(value, str)), "")
 
 
-def kept(row: Row, columns: Mapping[str, str]) -> dict[str, Any]:
+def _kept(row: _Row, columns: Mapping[str, str]) -> dict[str, Any]:
     """Values of these columns under their new names; JSON objects as their own fields."""
     found: dict[str, Any] = {}
     for column, name in columns.items():
         value = row.get(column)
-        if isinstance(value, str):
+        if isinstance(value, str) and value.lstrip().startswith("{"):
             with suppress(ValueError, RecursionError):
-                value = json.loads(value) if value.lstrip().startswith("{") else value
+                value = json.loads(value)
         if isinstance(value, dict):
             found |= json_safe(value)
         elif isinstance(value, (str, int, float)) and value != "":
@@ -437,20 +426,17 @@ def kept(row: Row, columns: Mapping[str, str]) -> dict[str, Any]:
     return found
 
 
-def listed(text: str) -> list[str]:
+def _listed(text: str) -> list[str]:
     """Observations in one column: a JSON list of texts, or a text a line."""
-    try:
+    with suppress(ValueError, RecursionError):
         value = json.loads(text)
-    except ValueError:
-        value = None
-    if isinstance(value, list):
-        return [item for item in value if isinstance(item, str)]
+        if isinstance(value, list):
+            return [item for item in value if isinstance(item, str)]
     return [line for line in text.splitlines() if line.strip()]
 
 
-def share_of(row: Row) -> float:
+def _weight_of(row: _Row) -> float:
     """A weight from 0 to 1; 1 where there is none that can be one."""
-    value = next((row[name] for name in WEIGHT if name in row), None)
-    if isinstance(value, (int, float)) and math.isfinite(value) and 0 <= value <= 1:
-        return float(value)
-    return 1.0
+    value = next((row[name] for name in _WEIGHTS if name in row), None)
+    is_share = isinstance(value, (int, float)) and math.isfinite(value) and 0 <= value <= 1
+    return float(value) if is_share else 1.0  # type: ignore[arg-type]

@@ -1,0 +1,681 @@
+"""A paper as bibliographies and catalogues describe it, whatever their format."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from html import unescape
+from typing import TYPE_CHECKING, Any
+
+from clew.text import one_line
+
+if TYPE_CHECKING:
+    from bibtexparser.model import Block
+    from pylatexenc.latex2text import LatexNodes2Text
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reference:
+    """A paper that another one cites."""
+
+    title: str = ""
+    """Empty where only its identifier is known."""
+    year: int | None = None
+    identifier: str = ""
+    """DOI, arXiv id, or its number in the catalogue that it came from."""
+
+    @property
+    def name(self) -> str:
+        """What it is called: its title, else its identifier."""
+        return self.title or self.identifier
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Paper:
+    """What a bibliography knows of a paper."""
+
+    key: str
+    """Its own name in the file that it came from."""
+    title: str
+    authors: tuple[str, ...] = ()
+    """First names first."""
+    year: int | None = None
+    date: str = ""
+    """As precisely as it is stated, in ISO 8601."""
+    venue: str = ""
+    abstract: str = ""
+    topics: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    datasets: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+    identifiers: tuple[str, ...] = ()
+    """DOI without its address, `arXiv:…`, numbers of catalogues."""
+    citations: int | None = None
+    """How many papers cite it, as the source counted."""
+    references: tuple[Reference, ...] = ()
+    kind: str = ""
+    """The source's own word: article, inproceedings, …"""
+    note: str = ""
+    more: Mapping[str, str] = field(default_factory=dict)
+    """Further fields, for filters."""
+
+
+# Names and LaTeX as bibliographies write them.
+
+
+_COMMENT = re.compile(r"(?<!\\)%")
+_COMMAND_FIRST = re.compile(r"(\band\s)(?=\s{0,99}\\)", re.IGNORECASE)
+_LONGEST_LATEX = 20_000
+"""Characters of a field whose LaTeX is decoded; a longer one stays as it is written."""
+_COMMANDS = re.compile(r"[\\$~`]|''|--")
+"""What tells that there is more than braces to decode."""
+_NO_BRACES = str.maketrans("", "", "{}")
+_MACROS = {"url": "%s", "TeX": "TeX", "LaTeX": "LaTeX", "textless": "<", "textgreater": ">"}
+_FAULTS = (RecursionError, AttributeError, LookupError, TypeError, ValueError)
+"""What pylatexenc raises for commands without their arguments, and for what is nested deeply."""
+_MOST_VALUES = 2_000
+_OTHERS = frozenset(("others", "et al.", "et al"))
+
+
+def plain(latex: str) -> str:
+    """LaTeX as plain text on one line: accents, quotes and mathematics in Unicode."""
+    if not _COMMANDS.search(latex):
+        return one_line(unescape(latex.translate(_NO_BRACES)))
+    if len(latex) > _LONGEST_LATEX:
+        return one_line(latex)
+    # A percent sign begins a comment in LaTeX; in a bibliography it is one that nobody escaped.
+    try:
+        found: str = _decoder().latex_to_text(_COMMENT.sub(r"\\%", latex))
+    except _FAULTS:  # it stays as it is written
+        return one_line(latex.translate(_NO_BRACES))
+    return one_line(unescape(found.replace("\u00a0", " ")))
+
+
+@cache
+def _decoder() -> LatexNodes2Text:
+    import pylatexenc.latex2text as latex
+
+    # It warns of every command that lacks an argument; who wants that sets a level of their own.
+    logger = logging.getLogger("pylatexenc")
+    if logger.level == logging.NOTSET:
+        logger.setLevel(logging.CRITICAL)
+    known = latex.get_default_latex_context_db()
+    macros = [latex.MacroTextSpec(name, simplify_repl=text) for name, text in _MACROS.items()]
+    known.add_context_category("bibliographies", prepend=True, macros=macros)
+    return latex.LatexNodes2Text(latex_context=known, math_mode="text")
+
+
+def people(latex: str) -> tuple[str, ...]:
+    """The names of a field of names, first names first.
+
+    They are taken apart before their LaTeX is decoded: braces and commands keep words together.
+    """
+    from bibtexparser.middlewares.names import split_multiple_persons_names
+
+    # bibtexparser 2.1 loses the backslash of a name that begins with one, other than the first.
+    found = map(_person, split_multiple_persons_names(_COMMAND_FIRST.sub(r"\1{}", latex)))
+    return tuple(name for name in found if name and name.casefold() not in _OTHERS)
+
+
+def _person(name: str) -> str:
+    from bibtexparser.middlewares.names import parse_single_name_into_parts
+
+    parts = parse_single_name_into_parts(name, strict=False)
+    return plain(" ".join([*parts.first, *parts.von, *parts.last, *parts.jr]))
+
+
+def turned(name: str) -> str:
+    """`Last, First` as `First Last`; any other name as it is."""
+    last, comma, first = name.partition(",")
+    return one_line(f"{first} {last}" if comma and first.strip() else name)
+
+
+def split_values(text: str) -> tuple[str, ...]:
+    """The values of a field of several, with semicolons between them, or else commas."""
+    parts = text.split(";") if ";" in text else text.split(",")
+    return tuple(dict.fromkeys(one for part in parts if (one := one_line(part))))[:_MOST_VALUES]
+
+
+# BibTeX, as people and programs (Zotero, Mendeley, JabRef) write it.
+
+
+_VENUES = (
+    *("journal", "journaltitle", "booktitle", "maintitle", "eventtitle"),
+    *("school", "institution", "howpublished", "publisher"),
+)
+_CITED = ("cites", "references", "related")
+"""Fields that list the keys, identifiers or titles of what an entry cites."""
+_INHERITED = ("booktitle", "journal", "year", "date", "month", "publisher", "series")
+"""Fields that an entry takes from the one that its `crossref` names."""
+_KEPT = ("url", "file", "isbn", "volume", "number", "pages", "publisher", "month")
+_TOPICS = ("keywords", "keyword", "mendeley-tags", "topics")
+_MAY_HOLD_ARXIV = ("eprint", "url", "journal", "note", "volume")
+_NOTES = ("note", "annote", "annotation", "comment")
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_ENTRY = re.compile(r"@\w{1,30}\s{0,9}[{(]\s{0,9}(?P<key>[^\s,{}()\"=]{1,200})")
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A block that could not be read."""
+
+    line: int
+    """Where it begins, from 1."""
+    key: str
+    """The entry's key, where one can be seen."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    key: str
+    kind: str
+    line: int
+    fields: dict[str, str]
+    """By lower-case name; values without their delimiters, still LaTeX."""
+
+
+def read_bibtex(text: str) -> tuple[list[Paper], list[Failed]]:
+    """The papers of a bibliography, and every block that is none for a fault of its own.
+
+    Of two entries of one key the first is kept, and of a field that is twice in an entry the first.
+    """
+    entries, failed = _parse(text)
+    papers: list[Paper] = []
+    for entry in entries.values():
+        named = entry.fields.get("crossref", "").lower()
+        parent = entries[named].fields if named in entries else {}
+        inherited = {name: parent[name] for name in _INHERITED if name in parent}
+        if "title" in parent and entry.kind in ("inproceedings", "incollection", "inbook"):
+            inherited.setdefault("booktitle", parent["title"])
+        paper = _paper(entry, {**inherited, **entry.fields})
+        if paper.title:
+            papers.append(paper)
+        else:
+            failed.append(Failed(entry.line, entry.key, "the entry has no title"))
+    return papers, sorted(failed, key=lambda one: one.line)
+
+
+def _parse(text: str) -> tuple[dict[str, _Entry], list[Failed]]:
+    from bibtexparser.model import (
+        DuplicateBlockKeyBlock,
+        DuplicateFieldKeyBlock,
+        Entry,
+        ParsingFailedBlock,
+    )
+    from bibtexparser.splitter import Splitter
+
+    with _quiet():
+        library = Splitter(text).split()
+    strings = {month: month for month in _MONTHS}
+    for string in library.strings:
+        strings[string.key.lower()] = _value(string.value, strings)
+    entries: dict[str, _Entry] = {}
+    failed: list[Failed] = []
+    # Each block leaves when it is read: of a large file they take as much again as its entries.
+    blocks = library.blocks[::-1]
+    del library
+    while blocks:
+        block = blocks.pop()
+        line = (block.start_line or 0) + 1
+        is_sound = isinstance(block, DuplicateFieldKeyBlock) or (
+            isinstance(block, DuplicateBlockKeyBlock) and not block.key
+        )
+        found = block.ignore_error_block if is_sound else block  # type: ignore[attr-defined]
+        if isinstance(found, ParsingFailedBlock):
+            match = _ENTRY.match(block.raw or "")
+            failed.append(Failed(line, match["key"] if match else "", _reason(found)))
+        elif isinstance(found, Entry):
+            fields = {f.key.lower(): _value(f.value, strings) for f in reversed(found.fields)}
+            entry = _Entry(found.key, found.entry_type.lower(), line, fields)
+            entries[entry.key.lower() or f"\n{line}"] = entry
+    return entries, failed
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Nothing is logged by the parser: what failed is listed."""
+    logger = logging.getLogger("bibtexparser")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+def _reason(block: Block) -> str:
+    from bibtexparser.model import DuplicateBlockKeyBlock
+
+    if isinstance(block, DuplicateBlockKeyBlock):
+        line = (block.previous_block.start_line or 0) + 1
+        return f"the entry of line {line} has the same key"
+    error = block.error  # type: ignore[attr-defined]
+    reason = one_line(getattr(error, "abort_reason", "") or str(error))
+    return reason[0].lower() + reason[1:]
+
+
+def _value(value: str, strings: Mapping[str, str]) -> str:
+    """A value without its delimiters, its abbreviations written out and its parts joined (`#`)."""
+    return "".join(_part(part.strip(), strings) for part in _parts(value))
+
+
+def _part(part: str, strings: Mapping[str, str]) -> str:
+    if len(part) > 1 and part[0] + part[-1] in ("{}", '""'):
+        return part[1:-1]
+    return strings.get(part.lower(), part)
+
+
+def _parts(value: str) -> Iterator[str]:
+    """The parts between the `#` that stand outside of braces and quotation marks."""
+    if "#" not in value:
+        yield value
+        return
+    start = depth = 0
+    quoted = False
+    for at, mark in enumerate(value):
+        if mark == '"' and depth == 0:
+            quoted = not quoted
+        elif mark in "{}":
+            depth += 1 if mark == "{" else -1
+        elif mark == "#" and depth == 0 and not quoted:
+            yield value[start:at]
+            start = at + 1
+    yield value[start:]
+
+
+def _paper(entry: _Entry, fields: Mapping[str, str]) -> Paper:
+    def first(*names: str) -> str:
+        given = (plain(fields[name]) for name in names if name in fields)
+        return next(filter(None, given), "")
+
+    date = first("date").partition("/")[0]
+    if not date and (year := year_in(first("year"))):
+        # `2019-06` of 2019 and `jun`, `June` or 6.
+        month = first("month")[:3].lower()
+        number = _MONTHS.index(month) + 1 if month in _MONTHS else _number(first("month"))
+        date = f"{year}-{number:02}" if number and 1 <= number <= 12 else ""
+    doi = doi_in(fields.get("doi", "").replace("\\", "")) or doi_in(fields.get("url", ""))
+    is_arxiv = fields.get("archiveprefix", fields.get("eprinttype", "")).lower() == "arxiv"
+    bare = arxiv_in(fields.get("eprint", ""), bare=True) if is_arxiv else ""
+    marked = (arxiv_in(fields.get(name, "")) for name in _MAY_HOLD_ARXIV)
+    # What is cited, by an identifier where it is one, else by its name: a key or a title.
+    cited = [(doi_in(one) or arxiv_in(one, bare=True), one) for one in split_values(first(*_CITED))]
+    return Paper(
+        key=entry.key,
+        kind=entry.kind,
+        title=plain(fields.get("title", "")),
+        authors=people(fields.get("author", "") or fields.get("editor", "")),
+        year=year_in(first("year")) or year_in(date),
+        date=date,
+        venue=first(*_VENUES),
+        abstract=first("abstract"),
+        topics=split_values(first(*_TOPICS)),
+        methods=split_values(first("methods", "method")),
+        datasets=split_values(first("datasets", "dataset")),
+        tasks=split_values(first("tasks", "task")),
+        identifiers=tuple(filter(None, (doi, bare or next(filter(None, marked), "")))),
+        citations=_number(first("citations", "citationcount", "cited_by")),
+        references=tuple(Reference(identifier=id_, title="" if id_ else one) for id_, one in cited),
+        note=first(*_NOTES),
+        more={name: found for name in _KEPT if (found := first(name))},
+    )
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isdecimal() and len(text) < 10 else None
+
+
+# Records of papers as JSON: CSL, arXiv, Semantic Scholar, OpenAlex, Zotero and Mendeley.
+
+
+Record = Mapping[str, Any]
+
+_LISTS = (*"results data items entries papers references citations".split(), "feed.entry")
+"""Under which a saved answer has its records."""
+_WRAPPED = ("data", "citedPaper", "citingPaper")
+"""Under which a record is, where something is said of it beside."""
+_OPENALEX = "https://openalex.org/"
+
+
+def _text(value: object) -> str:
+    return one_line(str(value)) if isinstance(value, (str, int, float)) else ""
+
+
+def _at(record: object, path: str) -> Any:  # noqa: ANN401 - any JSON value
+    """The value at a path of names, "primary_location.source"; of a list its first value's."""
+    for name in path.split("."):
+        record = record[0] if isinstance(record, list) and record else record
+        record = record.get(name) if isinstance(record, dict) else None
+    return record
+
+
+def _first(record: object, *paths: str) -> str:
+    return next((found for path in paths if (found := _text(_at(record, path)))), "")
+
+
+def _listed(value: object) -> list[Any]:
+    return value if isinstance(value, list) else [value] if isinstance(value, dict) else []
+
+
+def _names(values: object, *paths: str) -> tuple[str, ...]:
+    """The names in a list of texts, or of objects that have theirs at one of these paths."""
+    if isinstance(values, str):
+        # Categories have blanks between them: "hep-ph cs.CL".
+        are_codes = all("." in word or "-" in word for word in values.split())
+        return tuple(filter(None, map(one_line, values.split(None if are_codes else ","))))
+    found = (_first(o, *paths) if isinstance(o, dict) else _text(o) for o in _listed(values))
+    return tuple(dict.fromkeys(filter(None, found)))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Format:
+    """Where a kind of record has what; paths of names, the first that holds something counts."""
+
+    known_by: Sequence[tuple[str, ...]]
+    """Names that all are in a record of this kind, and in no other's."""
+    people: tuple[str, ...]
+    name: tuple[str, ...] = ("name",)
+    """Of a person, whole."""
+    parts: tuple[str, ...] = ()
+    """Of a person's name, where it is not whole."""
+    date: tuple[str, ...]
+    venue: tuple[str, ...]
+    key: tuple[str, ...] = ("id",)
+    kind: tuple[str, ...] = ("type",)
+    title: tuple[str, ...] = ("title",)
+    abstract: tuple[str, ...] = ("abstract",)
+    topics: tuple[str, ...] = ("keywords", "tags")
+    topic: tuple[str, ...] = ("display_name", "tag", "term", "@term", "category", "name")
+    doi: tuple[str, ...] = ("DOI", "doi")
+    arxiv: tuple[str, ...] = ("URL",)
+    catalogue: tuple[str, ...] = ()
+    citations: tuple[str, ...] = ()
+    note: tuple[str, ...] = ("note",)
+    references: str = ""
+    is_latex: bool = False
+    """Whether names and the abstract are LaTeX; titles always may be."""
+
+
+_FORMATS = (
+    _Format(  # Semantic Scholar
+        known_by=[("paperId", "title")],
+        people=("authors",),
+        date=("publicationDate", "year"),
+        venue=("venue", "journal.name"),
+        key=("paperId",),
+        kind=("publicationTypes",),
+        abstract=("abstract", "tldr.text"),
+        topics=("fieldsOfStudy", "s2FieldsOfStudy"),
+        doi=("externalIds.DOI",),
+        arxiv=("externalIds.ArXiv",),
+        catalogue=("paperId",),
+        citations=("citationCount",),
+        references="references",
+    ),
+    _Format(  # OpenAlex
+        known_by=[("id", "authorships"), ("id", "abstract_inverted_index")],
+        people=("authorships",),
+        name=("author.display_name",),
+        date=("publication_date", "publication_year"),
+        venue=("primary_location.source.display_name", "host_venue.display_name"),
+        title=("display_name", "title"),
+        topics=("topics", "concepts", "keywords"),
+        arxiv=("doi", "primary_location.landing_page_url"),
+        catalogue=("id",),
+        citations=("cited_by_count",),
+        references="referenced_works",
+    ),
+    _Format(  # Zotero
+        known_by=[("itemType", "title")],
+        people=("creators",),
+        parts=("firstName", "lastName"),
+        date=("date",),
+        venue=("publicationTitle", "proceedingsTitle", "conferenceName", "publisher"),
+        key=("citationKey", "citekey", "key", "itemKey"),
+        kind=("itemType",),
+        abstract=("abstractNote",),
+        arxiv=("archiveID", "extra", "url"),
+        note=("extra",),
+    ),
+    _Format(  # arXiv: the data set of all abstracts, and the interface's feed as JSON
+        known_by=[
+            ("title", "abstract", "authors_parsed"),
+            ("title", "abstract", "categories"),
+            ("id", "title", "summary", "published"),
+            ("entry_id", "title", "summary"),
+        ],
+        people=("authors_parsed", "authors", "author"),
+        date=("published", "versions.created", "update_date", "updated"),
+        venue=("journal-ref", "journal_ref", "arxiv_journal_ref", "arxiv:journal_ref.#text"),
+        key=("id", "entry_id"),
+        abstract=("abstract", "summary"),
+        is_latex=True,
+        topics=("categories", "tags", "category"),
+        doi=("doi", "arxiv_doi", "arxiv:doi.#text"),
+        arxiv=("id", "entry_id"),
+        note=("comments", "comment", "arxiv:comment.#text"),
+    ),
+    _Format(  # Mendeley
+        known_by=[("title", "type", "identifiers"), ("title", "type", "source", "authors")],
+        people=("authors",),
+        name=(),
+        parts=("first_name", "last_name"),
+        date=("year",),
+        venue=("source", "publisher"),
+        key=("citation_key", "id"),
+        doi=("identifiers.doi",),
+        arxiv=("identifiers.arxiv",),
+    ),
+    _Format(  # CSL, which Crossref answers with, too
+        known_by=[("type", "title", "issued"), ("id", "type", "title", "author")],
+        people=("author", "editor"),
+        name=("literal",),
+        parts=("given", "dropping-particle", "non-dropping-particle", "family", "suffix"),
+        date=("issued.raw", "issued.literal", "issued"),
+        venue=("container-title", "event-title", "publisher"),
+        key=("id", "citation-key", "DOI"),
+        topics=("keyword", "subject"),
+        citations=("is-referenced-by-count",),
+        references="reference",
+    ),
+)
+
+
+# --- records of a file -----------------------------------------------------------------------
+
+
+def papers_in(value: object) -> list[Paper | None] | None:
+    """A paper for each record, None for one that is none; None where the file holds no papers."""
+    if isinstance(value, dict) and _format(value) is None:
+        found = (_at(value, path) for path in _LISTS)
+        value = next((one for one in found if isinstance(one, (list, dict)) and one), value)
+    papers = [
+        _described(_unwrapped(one)) for one in (value if isinstance(value, list) else [value])
+    ]
+    return papers if any(papers) else None
+
+
+def _unwrapped(value: object) -> object:
+    inner = (value[n] for n in _WRAPPED if n in value) if isinstance(value, dict) else ()
+    return next((one for one in inner if isinstance(one, dict)), value)
+
+
+def _format(record: object) -> _Format | None:
+    if not isinstance(record, dict):
+        return None
+    fits = (f for f in _FORMATS for names in f.known_by if record.keys() >= set(names))
+    return next(fits, None)
+
+
+def _described(record: object) -> Paper | None:
+    """The paper of a record; None for one of no known kind, or without a title."""
+    form = _format(record)
+    if form is None:
+        return None
+    assert isinstance(record, dict)
+    title = plain(_first(record, *form.title) or next(iter(_names(record.get("title"))), ""))
+    if not title:
+        return None
+    parts = _at(record, "issued.date-parts")
+    if isinstance(parts, list) and parts and isinstance(parts[0], list):
+        numbers = [int(str(n)) for n in parts[0] if str(n).isdecimal() and len(str(n)) < 5]
+        date = "-".join(f"{n:02}" for n in numbers)
+    else:
+        date = _first(record, *form.date)
+    counts = (_at(record, path) for path in form.citations)
+    arxiv = (arxiv_in(_first(record, path), bare=True) for path in form.arxiv)
+    venue = _first(record, *form.venue) or next(iter(_names(record.get(form.venue[0]))), "")
+    topics = next((found for path in form.topics if (found := record.get(path))), None)
+    doi = doi_in(_first(record, *form.doi))
+    catalogue = _first(record, *form.catalogue).removeprefix(_OPENALEX)
+    # The text of an index from words to their places; empty where there is none.
+    index = record.get("abstract_inverted_index")
+    places = [
+        (place, word)
+        for word, found in (index.items() if isinstance(index, dict) else ())
+        for place in _listed(found)
+        if isinstance(place, int)
+    ]
+    abstract = one_line(" ".join(word for _, word in sorted(places))) or _first(
+        record, *form.abstract
+    )
+    return Paper(
+        key=_first(record, *form.key).removeprefix(_OPENALEX).rpartition("/abs/")[2],
+        kind=_first(record, *form.kind) or next(iter(_names(_at(record, form.kind[0]))), ""),
+        title=title,
+        authors=tuple(dict.fromkeys(filter(None, _people(record, form)))),
+        year=year_in(date),
+        date=date[:10] if date[:4].isdecimal() else date,
+        venue=plain(venue),
+        abstract=plain(abstract) if form.is_latex else abstract,
+        topics=_names(topics, *form.topic),
+        identifiers=tuple(filter(None, (doi, next(filter(None, arxiv), ""), catalogue))),
+        # How often it is cited.
+        citations=next((n for n in counts if type(n) is int and 0 <= n < 10**9), None),
+        references=tuple(_references(record, form)),
+        note=_first(record, *form.note),
+    )
+
+
+def _people(record: Record, form: _Format) -> Iterator[str]:
+    """The authors: objects, texts, or the parts of arXiv's names in a list, the family first."""
+    given = next(filter(None, map(record.get, form.people)), None)
+    for one in _names(given) if isinstance(given, str) else _listed(given):
+        if isinstance(one, dict):
+            whole = _first(one, *form.name) or " ".join(_text(one.get(name)) for name in form.parts)
+            name = whole if one.get("creatorType", "author") == "author" else ""
+        elif isinstance(one, list):
+            name = " ".join(map(str, [*one[1:2], *one[:1], *one[2:3]])) if len(one) > 1 else ""
+        else:
+            name = _text(one)
+        yield plain(name) if form.is_latex else one_line(name)
+
+
+def _references(record: Record, form: _Format) -> Iterator[Reference]:
+    """What the paper cites: objects with a title or an identifier, or identifiers alone."""
+    for one in map(_unwrapped, _listed(record.get(form.references))):
+        if isinstance(one, dict):
+            title = plain(_first(one, "article-title", "title", "volume-title"))
+            identifier = doi_in(_first(one, "DOI")) or ("" if title else _first(one, "paperId"))
+            year = year_in(_first(one, "year"))
+            yield Reference(title=title, year=year, identifier=identifier)
+        elif identifier := _text(one).removeprefix(_OPENALEX):
+            yield Reference(identifier=identifier)
+
+
+# RIS, which Zotero, Mendeley and EndNote write.
+
+
+_NO_END = "the record has no end (ER)"
+
+
+def read_ris(text: str) -> tuple[list[Paper], list[Failed]]:
+    """The papers of a RIS file; and each record that is none."""
+    papers: list[Paper] = []
+    failed: list[Failed] = []
+    record: dict[str, list[str]] = {}
+    start = 0
+    for number, line in enumerate(text.split("\n"), 1):
+        tag, is_tag, value = line[:2], line[2:6].startswith("  -"), line[6:].strip()
+        if not is_tag:
+            continue
+        if tag == "TY" and record:
+            failed.append(Failed(start, _ris_key(record), _NO_END))
+            record = {}
+        if tag == "TY":
+            start = number
+        if tag != "ER":
+            record.setdefault(tag, []).append(value)
+            continue
+        paper = _ris(record)
+        if paper.title:
+            papers.append(paper)
+        elif record:
+            failed.append(Failed(start or number, _ris_key(record), "the record has no title"))
+        record = {}
+    if record:
+        failed.append(Failed(start, _ris_key(record), _NO_END))
+    return papers, failed
+
+
+def _ris_key(record: Mapping[str, Sequence[str]]) -> str:
+    return next(iter(record.get("ID", record.get("DO", ()))), "")
+
+
+def _ris(record: Mapping[str, Sequence[str]]) -> Paper:
+    def first(*tags: str) -> str:
+        return next((v for tag in tags for v in record.get(tag, ()) if v), "")
+
+    date = first("DA", "PY", "Y1").strip("/").replace("/", "-")
+    return Paper(
+        key=_ris_key(record),
+        kind=first("TY").lower(),
+        title=plain(first("TI", "T1", "CT")),
+        authors=tuple(turned(name) for name in [*record.get("AU", ()), *record.get("A1", ())]),
+        year=year_in(first("PY", "Y1", "DA")),
+        date=date,
+        venue=plain(first("JO", "JF", "T2", "JA", "PB")),
+        abstract=first("AB", "N2"),
+        topics=tuple(record.get("KW", ())),
+        identifiers=tuple(filter(None, (doi_in(first("DO")), arxiv_in(first("UR"))))),
+        note=first("N1"),
+    )
+
+
+# Identifiers and years of publications in a text.
+
+
+_DOI = re.compile(r"\b10\.\d{4,9}/[^\s\"<>{}|\\^`,;]{1,200}")
+_ARXIV = re.compile(
+    r"(?:arxiv[.:/\s]{1,3}(?:org/)?(?:abs/|pdf/)?|\Aabs/)"
+    r"(?P<id>\d{4}\.\d{4,5}|[a-z][a-z-]{1,15}(?:\.[A-Z]{2})?/\d{7})",
+    re.IGNORECASE,
+)
+_BARE_ARXIV = re.compile(
+    r"(?P<id>\d{4}\.\d{4,5}|[a-z][a-z-]{1,15}(?:\.[A-Z]{2})?/\d{7})(?:v\d{1,3})?"
+)
+_YEAR = re.compile(r"(?<!\d)(1[5-9]\d\d|20\d\d)(?!\d)")
+
+
+def doi_in(text: str) -> str:
+    """The first DOI of a text, in lower case; empty where there is none."""
+    match = _DOI.search(text)
+    return match.group().rstrip(".)]").lower() if match else ""
+
+
+def arxiv_in(text: str, *, bare: bool = False) -> str:
+    """The first arXiv id of a text as `arXiv:…`; `bare` where the text is nothing else."""
+    match = _BARE_ARXIV.fullmatch(text.strip()) if bare else None
+    match = match or _ARXIV.search(text)
+    return f"arXiv:{match['id']}" if match else ""
+
+
+def year_in(text: str) -> int | None:
+    """The first year of a text, 1500 to 2099; the digits of identifiers are none."""
+    match = _YEAR.search(_ARXIV.sub(" ", _DOI.sub(" ", text)))
+    return int(match.group()) if match else None

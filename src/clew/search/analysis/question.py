@@ -1,0 +1,425 @@
+"""What a question asks for: its terms, its vector, and the entities that it names."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from clew.graph.snapshot import term_hash
+from clew.text import STOP_WORDS, entity_key, fold, question_terms, question_words
+from clew.word_lists import read_word_lists
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Protocol
+
+    from clew.graph.snapshot import Floats, Ints, Snapshot
+    from clew.types import Vector
+
+    class Names(Protocol):
+        """What analysis needs of a graph store."""
+
+        def resolve(self, keys: Sequence[str]) -> Mapping[str, int]:
+            """Entity id by key."""
+            ...
+
+
+MAX_TERMS = 64
+"""Terms of a question that count; the rarest where there are more (a bit of a mask each)."""
+MAX_WORDS = 400
+"""Words of a question in which names are looked for."""
+LONGEST_NAME = 10
+"""Words of a name, at most."""
+
+_MOST_PARTS = 5
+"""Words that may be the parts of one identifier."""
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_TOKEN = re.compile(r"[^\W_]+")
+_POSSESSIVE = re.compile(r"['’]s\b")
+_PLURAL = re.compile(r"[a-z]{3}[^\W\dsui]s$")
+_SIGN = re.compile(r"[^\w\s]")
+_SIGNS_BEFORE = re.compile(r"(?<!\S)[^\w\s]+(?=\w)")
+_SIGNS_AFTER = re.compile(r"[^\w\s]+(?!\w)|[^\w\s]*[^\w\s,.:;/&@'’\"()\[\]{}–—-]")
+_SOFT_END = re.compile(r"[!?*]\Z")
+_SOFT_SIGNS = re.compile("[!?*\u2032†‡§]+")
+UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
+"""A character of a script without spaces between words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """An entity that the question names."""
+
+    entity_id: int
+    key: str
+    row: int
+    """Row in the snapshot."""
+    idf: float
+    """The entity's idf, or that of its words where these are more common."""
+    weight: float
+    """The idf times the trust (0 to 1) that the question means this entity by these words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """A question as the later steps see it."""
+
+    text: str
+    terms: tuple[str, ...]
+    """Search terms, each once."""
+    term_rows: Ints
+    """(t,) the terms that the store holds, as rows of the snapshot; at most `MAX_TERMS`."""
+    term_idf: Floats
+    """(t,)"""
+    seeds: tuple[Seed, ...]
+    vector: Vector
+    words: int = 0
+    """Words of the question, stop words aside."""
+    unknown: int = 0
+    """Those of them that no text of the store holds, in whatever form."""
+    languages: frozenset[str] = frozenset()
+    """Those of the store's texts; see `clew.text.question_terms`."""
+
+
+def analyse(
+    question: str,
+    vector: Vector,
+    snapshot: Snapshot,
+    names: Names,
+    languages: frozenset[str] = frozenset(),
+) -> Analysis:
+    """The question's terms and seeds; none of either is a legal outcome."""
+    found = tuple(question_terms(question, languages))
+    words = question_words(question, languages)
+    rows = snapshot.term_rows(found)
+    if len(rows) > MAX_TERMS:
+        rows = rows[np.argsort(-snapshot.term_idf[rows], kind="stable")[:MAX_TERMS]]
+    # Words of which the store holds no term.
+    meant = [(place, term_hash(term)) for place, word in enumerate(words) for term in word]
+    _, held = snapshot.find_terms(np.array([hash_ for _, hash_ in meant], np.uint64))
+    return Analysis(
+        text=question,
+        terms=found,
+        term_rows=rows,
+        term_idf=snapshot.term_idf[rows],
+        seeds=find_seeds(question, snapshot, names, languages),
+        vector=vector,
+        words=len(words),
+        unknown=(
+            len(words) - len({place for (place, _), hit in zip(meant, held, strict=True) if hit})
+        ),
+        languages=languages,
+    )
+
+
+def find_seeds(
+    question: str, snapshot: Snapshot, names: Names, languages: frozenset[str] = frozenset()
+) -> tuple[Seed, ...]:
+    """Entities whose key is one of the question's longest word sequences, in order of the text.
+
+    A seed weighs its idf, but no more than its words do: "body" may be rare as an entity and yet a
+    common word. One in small letters is trusted as far as its words are mostly that name here.
+    """
+    spans = list(_candidate_names(question))
+    known = names.resolve(list(dict.fromkeys(span.key for span in spans)))
+    rows = snapshot.entity_rows(list(known.values()))
+    taken: set[int] = set()
+    found: dict[int, _Span] = {}
+    for span in sorted(spans, key=lambda s: (s.start - s.end, s.start)):
+        row = rows.get(known.get(span.key, -1))
+        if row is None or any(i in taken for i in range(span.start, span.end)):
+            continue
+        taken.update(range(span.start, span.end))
+        found.setdefault(row, span)
+    return tuple(
+        _seed(snapshot, row, span, known[span.key], languages) for row, span in found.items()
+    )
+
+
+def candidate_keys(question: str) -> list[str]:
+    """The keys of every sequence of words that may be a name."""
+    return list(dict.fromkeys(span.key for span in _candidate_names(question)))
+
+
+def _seed(
+    snapshot: Snapshot, row: int, span: _Span, entity_id: int, languages: frozenset[str]
+) -> Seed:
+    idf, trust = float(snapshot.entity_idf[row]), 1.0
+    words = snapshot.term_rows(question_terms(span.key, languages))
+    if len(words):
+        idf = min(idf, float(snapshot.term_idf[words].sum()))
+        if not span.named:
+            holding = float(snapshot.term_frequency[words].min())
+            trust = min(float(snapshot.entity_frequency[row]) / holding, 1.0)
+    return Seed(entity_id, span.key, row, idf, idf * trust)
+
+
+class _Span(NamedTuple):
+    """A sequence of words that may be a name."""
+
+    start: int
+    """First word."""
+    end: int
+    """Word after the last."""
+    key: str
+    named: bool
+    """Whether a word of it is written as names are: not in small letters."""
+
+
+class _Token(NamedTuple):
+    """A word of a question."""
+
+    word: str
+    left: int
+    """Where it starts, and the signs before it that stand at no other word."""
+    right: int
+    """Where it ends, and the signs after it."""
+
+
+def _candidate_names(question: str) -> Iterator[_Span]:
+    """Every sequence of words that may be a name."""
+    question = _POSSESSIVE.sub(" ", question)
+    places = _tokens(question)[:MAX_WORDS]
+    tokens = [token.word for token in places]
+    words = [fold(token) for token in tokens]
+    for start in range(len(words)):
+        telling = named = spaced = False
+        for end in range(start + 1, min(start + LONGEST_NAME, len(words)) + 1):
+            telling |= words[end - 1] not in STOP_WORDS
+            named |= not tokens[end - 1].islower()
+            spaced |= not UNSPACED.search(words[end - 1])
+            keys = _keys(question, places[start:end], spaced) if telling else ()
+            for key in keys:
+                if len(key) < 2:
+                    continue
+                yield _Span(start, end, key, named)
+                if not named and _PLURAL.search(key):  # stored in the singular
+                    yield _Span(start, end, key[:-1], named)
+                # An identifier by its parts: "read timeout" for `ReadTimeout`.
+                if 1 < end - start <= _MOST_PARTS and key.isascii():
+                    yield _Span(start, end, key.replace(" ", ""), named)
+        # … and the other way round: `ReadTimeout` for `read_timeout`.
+        parts = _HUMP.sub(" ", tokens[start]) if tokens[start].isascii() else ""
+        if " " in parts:
+            yield _Span(start, start + 1, entity_key(parts), True)
+
+
+def _keys(question: str, tokens: Sequence[_Token], spaced: bool) -> Sequence[str]:
+    """The keys that words may have: with the signs that they are written with, the likelier first.
+
+    A sign that tells names apart ("C++") is never left out; what may as well end the sentence or
+    stress the words ("Yahoo!") is tried without, too.
+    """
+    written = question[tokens[0].left : tokens[-1].right]
+    if not _SIGN.search(written):
+        return [entity_key((" " if spaced else "").join(token.word for token in tokens))]
+    key = entity_key(written)
+    without = _SOFT_END.sub("", key), _SOFT_SIGNS.sub(" ", key)
+    return list(dict.fromkeys([key, *map(entity_key, without)]))
+
+
+def _tokens(question: str) -> list[_Token]:
+    """The words; in scripts without spaces each character is a word."""
+    before = {match.end(): match.start() for match in _SIGNS_BEFORE.finditer(question)}
+    tokens: list[_Token] = []
+    for match in _TOKEN.finditer(question):
+        start, end = match.span()
+        after = _SIGNS_AFTER.match(question, end)
+        token = _Token(match[0], before.get(start, start), after.end() if after else end)
+        if UNSPACED.search(match[0]):
+            tokens.extend(_Token(question[i], i, i + 1) for i in range(start, end))
+        else:
+            tokens.append(token)
+    return tokens
+
+
+# How questions are worded: their form, the names in them, and what asks for a strategy.
+
+
+Form = Literal[
+    "who", "what", "when", "where", "which", "why", "how", "yes_no", "imperative", "keywords"
+]
+
+_QUESTION_WORDS: dict[str, Form] = {
+    "who": "who", "whom": "who", "whose": "who", "what": "what", "when": "when",
+    "where": "where", "which": "which", "why": "why", "how": "how",
+}  # fmt: skip
+_SHORT_FORMS = {"what's": "what", "who's": "who", "where's": "where", "how's": "how"}
+_AUXILIARIES = frozenset(
+    """am are can could did do does had has have is may might must shall should was were will
+    would""".split()
+)
+_IMPERATIVES = frozenset(
+    """compare define describe explain find give identify introduce list name outline paint please
+    read show summarise summarize tell trace""".split()
+)
+_PREPOSITIONS = frozenset("about at by for from in on through to under until with".split())
+_OPENERS = frozenset(_QUESTION_WORDS) | _AUXILIARIES | _IMPERATIVES | _PREPOSITIONS
+
+_SPOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_ENDING_S = re.compile(r"['’]s?$")
+LOOK_UP_WORDS = 3
+"""Words of a string that is looked up rather than asked, at most."""
+LOOK_UP_CHARACTERS = 100
+"""Characters of a file's name, a name in code or a quotation that is looked up, at most."""
+_INNER = frozenset("al da de del der di du ibn la le of van von".split())
+
+
+def question_form(question: str) -> Form:
+    """Its question word; else whether it asks yes or no, orders something, or only names it.
+
+    Words in front decide: "Did he say who …" asks yes or no, "In which town …" asks which. Further
+    back a question word counts where there is a question mark.
+    """
+    words = [fold(word) for word in _SPOKEN.findall(question)]
+    if words and words[0] in _AUXILIARIES:
+        return "yes_no"
+    if words and words[0] in _IMPERATIVES:
+        return "imperative"
+    behind_preposition = words[:1] and words[0] in _PREPOSITIONS
+    for word in words if "?" in question else words[: 2 if behind_preposition else 1]:
+        known = _QUESTION_WORDS.get(_SHORT_FORMS.get(word.replace("’", "'"), word))
+        if known:
+            return known
+    return "yes_no" if "?" in question else "keywords"
+
+
+def count_words(question: str) -> int:
+    """Words; in scripts without spaces two characters count as one."""
+    found = [word for word in question.split() if _SPOKEN.search(word)]
+    return sum((len(word) + 1) // 2 if UNSPACED.search(word) else 1 for word in found)
+
+
+def is_look_up(question: str) -> bool:
+    """Whether it asks nothing: a few words, a file, a name in code, a quotation."""
+    text = question.strip()
+    if question_form(text) == "keywords" and 0 < count_words(text) <= LOOK_UP_WORDS:
+        return True
+    return len(text) <= LOOK_UP_CHARACTERS and bool(IDENTIFIER.fullmatch(text))
+
+
+def find_names(question: str, keys: Sequence[str]) -> tuple[list[str], list[str]]:
+    """(known, unknown) names in order: `keys` as the question writes them; other capitalised words.
+
+    `keys` are those of entities (`clew.text.entity_key`). A key that no words of the question have
+    (in scripts without spaces, say) stands for itself.
+    """
+    tokens = [(m.start(), m.end(), m.group()) for m in _SPOKEN.finditer(question)]
+    folded = [fold(_ENDING_S.sub("", word)) for _, _, word in tokens]
+    taken: set[int] = set()
+    known: list[tuple[int, str]] = []
+    for key in keys:
+        parts = _SPOKEN.findall(key)
+        starts = range(len(folded) - len(parts) + 1)
+        at = next((at for at in starts if folded[at : at + len(parts)] == parts), None)
+        if at is None:
+            known.append((len(tokens), key))
+            continue
+        taken.update(range(at, at + len(parts)))
+        written = question[tokens[at][0] : tokens[at + len(parts) - 1][1]]
+        known.append((at, _ENDING_S.sub("", written)))
+    runs = _capitalised_runs([word for _, _, word in tokens], taken)
+    unknown = [question[tokens[a][0] : tokens[b][1]] for a, b in runs]
+    return [name for _, name in sorted(known)], [_ENDING_S.sub("", name) for name in unknown]
+
+
+def opens_question(name: str) -> bool:
+    """Whether a name begins as questions do, "Give me": its capital says nothing."""
+    first = _SPOKEN.match(name)
+    return first is not None and fold(first.group()) in _OPENERS
+
+
+def _capitalised_runs(words: Sequence[str], taken: set[int]) -> Iterator[tuple[int, int]]:
+    """(first, last) of each run of capitalised words, inner "of" and the like included."""
+    first = last = -1
+    for at, word in enumerate(words):
+        if at not in taken and _is_capitalised(word, at, len(words)):
+            first = at if first < 0 else first
+            last = at
+        elif first >= 0 and (at in taken or word not in _INNER):
+            yield first, last
+            first = -1
+    if first >= 0:
+        yield first, last
+
+
+def _is_capitalised(word: str, at: int, of: int) -> bool:
+    """The first word of several says little: only openers are certain not to be names."""
+    if not word[0].isupper() or len(word) < 2:
+        return False
+    return at > 0 or of == 1 or _ENDING_S.sub("", fold(word)) not in _OPENERS
+
+
+# --- wording that asks for a strategy ----------------------------------------------------------
+
+
+def _read_wording() -> dict[str, re.Pattern[str]]:
+    """The patterns of `questions.toml`, compiled."""
+    table = read_word_lists(__package__, "questions.toml")
+    parts: dict[str, str] = {}
+
+    def filled(pattern: str) -> str:
+        whole = re.sub(r"\{([a-z_]+)\}", lambda match: parts[match[1]], pattern)
+        return re.sub(r"\s+", "", whole).replace("_", r"\s++")
+
+    for name, part in table["parts"].items():
+        parts[name] = filled(part)
+    return {
+        name: re.compile(filled(pattern), re.IGNORECASE)
+        for name, pattern in table["patterns"].items()
+    }
+
+
+WORDING = _read_wording()
+"""How questions are worded that ask for a strategy, by what they ask for."""
+IDENTIFIER = re.compile(
+    r"[\"“„«'`][^\"”“„«»`]+[\"”»'`]"  # a quotation
+    r"|(?<![\w./\\-])[\w./\\-]+\.[A-Za-z][A-Za-z0-9]{0,4}"  # a file
+    # a name in code
+    r"|(?<!\S)(?=[^\sA-Za-z]*+[A-Za-z]\S*?(?:_|::|\(\)|->|\.\w++\())\S++"
+)
+"""A string that is looked up as it stands."""
+
+
+def wishes_overview(question: str) -> bool:
+    """Whether the whole is asked for, and nothing else."""
+    asked = " ".join(question.split()).rstrip(" .?!")
+    return WORDING["overview"].fullmatch(asked) is not None
+
+
+# Sections that a question names: by their number, or by what their heading says.
+
+
+SECTION_KIND = r"(?:(?:sub)?sections?|chapters?|articles?|appendix|clause|paragraph|§)"
+_NUMBERED = re.compile(
+    rf"(?<!\w){SECTION_KIND} ?(?P<number>(?:[A-Z]\.)?\d{{1,4}}(?:\.\d{{1,4}}){{0,5}}"
+    r"|(?-i:[A-Z])(?:\.\d{1,4}){0,5}|(?-i:[IVXLC]){1,8})(?![\w]|\.\w)",
+    re.IGNORECASE,
+)
+_TITLED = re.compile(
+    rf"\b{SECTION_KIND} (?:on|about|called|titled|entitled|named|concerning|dealing with) "
+    r"[\"“'‘]?(?P<title>[^\"”'’,;:?!\n]{2,80})",
+    re.IGNORECASE,
+)
+_ENDING = re.compile(r" (?:say|tell|contain|cover|discuss|describe|state)s?\b.*", re.IGNORECASE)
+"""What follows the title in a question."""
+
+
+class SectionName(NamedTuple):
+    """How a question names a section: one of both is empty."""
+
+    number: str
+    """"4.2", "A.5.2", "IV"."""
+    title: str
+
+
+def section_name(question: str) -> SectionName | None:
+    """The section that a question names; None where it names none."""
+    if found := _NUMBERED.search(question):
+        return SectionName(found["number"], "")
+    if found := _TITLED.search(question):
+        return SectionName("", _ENDING.sub("", found["title"]))
+    return None
