@@ -213,10 +213,10 @@ async def test_every_tool_that_destroys_asks_whoever_can_be_asked(
     async with Client(server, mode=revision, elicitation_callback=user) as client:
         for name, arguments in DESTROYING.items():
             for given in (arguments, {**arguments, "confirm": True}):
-                if given is arguments or name in ("delete_document", "prune_graph", "restore"):
+                if given is arguments or name in ("delete_document", "restore"):
                     assert f"the user declined {name}" in await said(client, name, **given)
 
-    assert len(user.asked) == len(DESTROYING) + 3
+    assert len(user.asked) == len(DESTROYING) + 2
     same = ("documents", "entities", "relations")
     assert {n: engine.maintenance.stats()[n] for n in same} == {n: before[n] for n in same}
     assert {entry.outcome for entry in engine.maintenance.audit()} == {"refused"}
