@@ -103,12 +103,12 @@ def serve(folder: Path) -> None:
 
     from clew.mcp.engines import Engines
     from clew.mcp.http.serve import http_config, http_server
-    from clew.tools.toolbox import TOOLS
+    from clew.tools.toolbox import OPERATIONS
     from clew.web.app import mount
 
     engine = store(folder)
     settings = engine.settings
-    server = http_server(Engines(settings, TOOLS, engine), insecure=True)
+    server = http_server(Engines(settings, OPERATIONS, engine), insecure=True)
     bound = socket.create_server(("127.0.0.1", 0))
     print(f"http://127.0.0.1:{bound.getsockname()[1]}", flush=True)
     uvicorn.Server(http_config(server, settings.serve, mount)).run(sockets=[bound])

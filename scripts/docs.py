@@ -27,7 +27,7 @@ from clew.cli.options import COMMON_OPTIONS
 from clew.settings import Settings
 from clew.settings.group import SettingsGroup
 from clew.tools.spec import Parameter, Tool
-from clew.tools.toolbox import TOOLS
+from clew.tools.toolbox import MEMORY_TOOLS, OPERATIONS, TOOLS
 
 ROOT = Path(__file__).resolve().parent.parent
 GENERATED = "<!-- Written by scripts/docs.py; change the code, not this page. -->"
@@ -82,22 +82,21 @@ def wrong_versions(root: Path) -> Iterator[str]:
 
 
 TOOLS_AS_COMMANDS = """\
-Some commands are tools for assistants under a short name: `path`, `timeline`, `communities`,
-`audit`, and `entity neighbors`, `merge`, `split` and `rename`. What the tool requires are their
+Some commands are [operations](tools.md) under a short name: `path`, `timeline`, `communities`,
+`audit`, and `entity neighbors`, `merge`, `split` and `edit`. What the operation requires are their
 arguments (an entity by its whole name or its id), its other parameters their options, and `--json`
-prints the tool's result as it is. Every other [tool](tools.md) is called by its name, with its
-parameters as JSON:
+prints its result as it is. `search`, `ask`, `documents` and `subgraph` take the parameters of
+theirs, too. Every other one is called by its name, with its parameters as JSON:
 
 ```
 clew call suggest_merges                                  entities that may be one
 clew call refuse_merge '{"entity_id": 3, "other_id": 7}'  they are not
 clew call search_entities '{"query": "mills"}'            entities that a question finds
-clew call entity_importance                               those that matter most
 clew call delete_relation '{"relation_id": 12, "confirm": true}'
 clew call prune_graph '{"below": 0.4}'                    relations that little speaks for
 clew call prune_graph '{"below": 0.4, "dry_run": false, "confirm": true}'
-clew call restore_pruned_relations                        bring them back
-clew call restore_pruned_names '{"names": ["Vell"]}'      let texts name an entity again
+clew call restore_pruned                                  bring them back
+clew call restore_pruned '{"names": ["Vell"]}'            let texts name an entity again
 clew call undo_change '{"entry_id": 5}'                   take back what `clew audit` lists
 ```"""
 
@@ -316,15 +315,30 @@ for call in answer.choices[0].message.tool_calls or ():
 Formats are `mcp`, `openai` (chat completions), `openai-strict`, `openai-responses`, `ollama` and
 `anthropic`. A result
 carries `success`; one that failed says what was given, what is allowed and what to do next. Null
-stands for a parameter's default. `core` is what a server offers unless told otherwise, `memory`
-are the tools that are named after those of the reference memory server, `full` is everything."""
+stands for a parameter's default. `core` is what a server offers unless told otherwise, `full` is
+everything. The tools of plugins and packs come with `full`, too ([plugins](plugins.md))."""
+
+MEMORY_INTRODUCTION = """\
+Assistants rely on the names of the reference memory server. These tools, counted apart from those
+above, are the profile `memory`, and come with `full`, too."""
+
+PEOPLE_INTRODUCTION = """\
+What else can be done is offered to no assistant: it has commands (`clew audit`, `clew entity
+split`), pages and addresses of the explorer, `clew call NAME`, and `store.tools.call(…)`."""
 
 
 def tools_page() -> str:
     """docs/tools.md."""
     parts = ["# Tools", GENERATED, TOOLS_INTRODUCTION]
-    for tool in TOOLS:
-        parts += tool_section(tool)
+    people = tuple(one for one in OPERATIONS if not one.profiles)
+    for heading, introduction, operations in (
+        ("", "", TOOLS),
+        ("# Tools of the memory server", MEMORY_INTRODUCTION, MEMORY_TOOLS),
+        ("# Operations for people", PEOPLE_INTRODUCTION, people),
+    ):
+        parts += [heading, introduction] if heading else []
+        for operation in operations:
+            parts += tool_section(operation)
     return "\n\n".join(parts) + "\n"
 
 
@@ -340,7 +354,7 @@ def tool_section(tool: Tool) -> Iterator[str]:
     profiles = ", ".join(f"`{profile}`" for profile in sorted(tool.profiles))
     yield f"## `{tool.name}`"
     yield tool.description
-    yield f"Profiles: {profiles}; {', '.join(rights)}."
+    yield f"{f'Profiles: {profiles}; ' if profiles else ''}{', '.join(rights)}."
     if tool.parameters:
         yield bullets(describe_parameters(tool.parameters))
     answers = ", ".join(f"`{name}`" for name in tool.result["properties"])

@@ -52,7 +52,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     # Finding and enabling packs, which plugins declare.
     "packs": PORTS | {"indexing"},
     # No part may import these: the hooks lead to them.
-    "plugins": LIBRARY | {"cli"},
+    "plugins": LIBRARY | {"cli", "evaluation"},
     "wiring": STEPS | {"packs"},
     "engine": STEPS | {"wiring", "packs"},
     "jobs": ENGINE,

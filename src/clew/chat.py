@@ -26,7 +26,7 @@ from clew.text import find_words
 from clew.tools.budget import shortened
 from clew.tools.document_queries import as_told
 from clew.tools.spec import Caller, input_schema, load_json
-from clew.tools.toolbox import TOOLS, may_call
+from clew.tools.toolbox import MEMORY_TOOLS, TOOLS, may_call
 from clew.types import NewEntity
 from clew.types.results import Usage
 from clew.types.values import random_id
@@ -289,7 +289,7 @@ def begin(
         raise InputError(f"max_rounds {max_rounds!r} cannot be; expected 1 to {MOST_ROUNDS}")
     if conversation is not None and not log.messages(conversation):
         raise NotFoundError(f"no conversation {conversation!r}; `clew chat --list` names all")
-    chosen, llm = choose_tools(TOOLS, tools, allow), engine.settings.llm
+    chosen, llm = choose_tools((*TOOLS, *MEMORY_TOOLS), tools, allow), engine.settings.llm
     own = engine.state.language_model
     # Replies hold texts of documents that nobody could name: they are not kept.
     model = None if own is None else own.limited(max_tokens_spent, max_cost, keep=False)

@@ -23,7 +23,7 @@ from clew.mcp.engines import Engines
 from clew.mcp.http.serve import http_config, http_server
 from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.tools.toolbox import TOOLS
+from clew.tools.toolbox import OPERATIONS
 from clew.web.app import mount
 from clew.web.sessions import Sessions
 
@@ -87,7 +87,7 @@ def browser() -> Iterator[Browser]:
 @contextmanager
 def serving(settings: Settings, engine: Clew, token: str) -> Iterator[Site]:
     """The server with its pages, in a thread."""
-    engines = Engines(settings, TOOLS, engine)
+    engines = Engines(settings, OPERATIONS, engine)
     server = http_server(engines)
     sessions = Sessions(hours=1)
     config = http_config(server, settings.serve, partial(mount, sessions=sessions))

@@ -264,12 +264,18 @@ def test_settings_name_the_places(place: Place, source: Path, tmp_path: Path) ->
     there = load_settings(store=place.address, namespace=place.namespace, **logs_in)
     with closing(open_journal(there.folder, 1)) as journal:
         log = SqliteAudit(journal)
-        log.keep_undo(log.record("local", "rename_entity", {}), {"entity_id": 1, "before": "Bo"})
+        log.keep_undo(
+            log.record("local", "edit_entity", {}),
+            {"entity_id": 1, "was": {"name": "Bo", "entity_type": "person"}},
+        )
     assert copy(here, there).written > 90
     with closing(open_journal(there.folder, 1)) as journal:
         assert [entry.undo for entry in SqliteAudit(journal).entries()] == [None]
         log = SqliteAudit(journal)
-        log.keep_undo(log.record("local", "rename_entity", {}), {"entity_id": 1, "before": "Bo"})
+        log.keep_undo(
+            log.record("local", "edit_entity", {}),
+            {"entity_id": 1, "was": {"name": "Bo", "entity_type": "person"}},
+        )
     # What is the same already stays as it is, with its ways back.
     assert copy(here, there).written == 0
     with closing(open_journal(there.folder, 1)) as journal:

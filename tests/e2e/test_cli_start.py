@@ -110,7 +110,7 @@ def test_looking_does_not_load_the_model(indexed: Library, tmp_path: Path) -> No
 
 def test_the_quick_way_is_taken_for_options_of_the_command() -> None:
     options = {
-        name: parameter.name
+        name: {"top_k": "limit"}.get(parameter.name or "", parameter.name)
         for parameter in _Commands(COMMANDS, GROUPS)["search"].params
         for name in parameter.opts
     }

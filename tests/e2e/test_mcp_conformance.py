@@ -40,8 +40,6 @@ CALLS: dict[str, dict[str, object]] = {
     "get_entity_neighbors": {"entity_id": 1},
     "add_entity_relationship": {"source_id": 1, "target_id": 2, "relation_type": "uses"},
     "get_graph_statistics": {},
-    "extraction_next": {},
-    "graph_upsert": {"entities": '[{"name": "Tarn Abbey", "entity_type": "place"}]'},
     "delete_document": {"document": "$document", "confirm": True},
 }
 

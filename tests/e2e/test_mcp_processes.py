@@ -20,7 +20,7 @@ import clew
 from clew.testing.fakes import HashEmbedder
 
 pytestmark = pytest.mark.anyio
-COUNT = 250
+COUNT = 100
 """Entities of one client, and relations."""
 HUB = "Harbour"
 """What every entity is tied to; each client makes it, again and again."""
@@ -64,14 +64,14 @@ async def remember(client: Client, name: str) -> None:
 
 
 async def upsert(client: Client, name: str) -> None:
-    """As the core profile does it: both at once."""
+    """As the profile `full` does it, by a plugin: both at once."""
     entities = [{"name": name, "entity_type": "ship"}, {"name": HUB}]
     lies = {"source": name, "target": HUB, "relation_type": "lies_in"}
     found = await call(client, "graph_upsert", entities=entities, relations=[lies])
     assert found["new_relations"] == 1
 
 
-WAYS = {"memory": remember, "core": upsert}
+WAYS = {"memory": remember, "full": upsert}
 
 
 async def write(client: Client, profile: str, names: list[str], said: list[str]) -> None:
@@ -123,7 +123,7 @@ async def serve_all(
 
 
 async def test_four_writers_lose_nothing_while_a_fifth_searches(tmp_path: Path) -> None:
-    profiles = {"a": "memory", "b": "core", "c": "memory", "d": "core"}
+    profiles = {"a": "memory", "b": "full", "c": "memory", "d": "full"}
     async with AsyncExitStack() as stack:
         clients = await serve_all(stack, tmp_path, {**profiles, "reader": "memory"})
         done = anyio.Event()
@@ -145,7 +145,7 @@ async def test_four_writers_lose_nothing_while_a_fifth_searches(tmp_path: Path) 
     assert sorted(tied) == expected
 
 
-@pytest.mark.parametrize("profile", ["memory", "core"])
+@pytest.mark.parametrize("profile", ["memory", "full"])
 async def test_what_a_killed_writer_was_told_is_there_and_the_others_lose_nothing(
     tmp_path: Path, profile: str
 ) -> None:

@@ -142,7 +142,7 @@ class Assistant:
         await self.call("merge_entities", source_id=ids[0], target_id=ids[1])
 
     async def _rename(self, name: str, new: str) -> None:
-        await self.call("rename_entity", entity_id=await self._id(name), name=new)
+        await self.call("edit_entity", entity_id=await self._id(name), name=new)
 
     async def _id(self, name: str) -> int:
         return int((await self.call("get_entity_neighbors", entity_id=name))["entity_id"])

@@ -37,7 +37,6 @@ READING = {
     "search, global": ["search", "What is this about?", "--strategy", "global"],
     "search, topic": ["search", "rivers", "--strategy", "topic"],
     "stats": ["stats", "--graph"],
-    "entity importance": ["call", "entity_importance"],
     "entity show": ["entity", "show", "Jonas Reed"],
     "entity neighbors": ["entity", "neighbors", "Tarn Abbey"],
     "path": ["path", "Jonas Reed", "Lorne Estate"],
@@ -50,7 +49,7 @@ READING = {
 WRITING = {
     "index": ["index", "new.md"],
     "delete": ["delete", "--glob", "mill.md", "--yes"],
-    "entity rename": ["entity", "rename", "Jonas Reed", "Jonas Read"],
+    "entity edit": ["entity", "edit", "Jonas Reed", "--name", "Jonas Read"],
     "restore": ["restore", "backup.db", "--yes"],
     "reindex": ["reindex"],
     "check": ["check", "--repair"],

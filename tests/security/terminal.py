@@ -285,7 +285,7 @@ def commands(names: list[str]) -> list[tuple[str, ...]]:
         ("show", "all.txt", "--json"),
         ("entity", "show", names[1]),
         ("entity", "neighbors", names[2], "--depth", "2"),
-        ("entity", "rename", names[3], f"{names[3]} {ODD}"),
+        ("entity", "edit", names[3], "--name", f"{names[3]} {ODD}"),
         ("path", names[4], names[6]),
         ("timeline", "Ada Morn"),
         ("communities",),

@@ -18,7 +18,7 @@ import clew
 from clew.mcp.engines import Engines
 from clew.ports.models import Reply, Request
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
-from clew.tools.toolbox import TOOLS
+from clew.tools.toolbox import OPERATIONS
 from tests.unit.mcp_tools import settings_for
 from tests.unit.test_ask import BUILT, QUESTION, said
 from tests.unit.test_mcp_access import ALICE, BOB, TOKENS, Served, served
@@ -103,7 +103,7 @@ def site(folder: Path, model: Writing, **serve: object) -> Iterator[Served]:
             engine = clew.Clew(given, embedder=HashEmbedder(), language_model=model)
             engines[name] = stack.enter_context(engine)
             engine.add(text, title="Notes")
-        yield stack.enter_context(served(Engines(settings, TOOLS, engines["mills"])))
+        yield stack.enter_context(served(Engines(settings, OPERATIONS, engines["mills"])))
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from clew.errors import StoreCorruptError, StoreError, StoreMismatchError
 from clew.mcp.engines import Engines
 from clew.stores.sqlite.backup import attached, replace_content
 from clew.stores.sqlite.store import SqliteStore
-from clew.tools.toolbox import TOOLS
+from clew.tools.toolbox import OPERATIONS
 from tests.unit.mcp_tools import engine_in, settings_for
 from tests.unit.test_mcp_access import ALICE, BOB, TOKENS, served
 
@@ -36,7 +36,7 @@ async def test_no_administrator_reads_anothers_backup(tmp_path: Path, mills: Eng
     settings = settings_for(tmp_path, tokens=TOKENS, profile="full")
     with engine_in(tmp_path, "bells") as bells:
         bells.add(BELL, source="bell.md")
-    with served(Engines(settings, TOOLS, mills)) as server:
+    with served(Engines(settings, OPERATIONS, mills)) as server:
         async with server.client(BOB[0]) as bob:
             made = await bob.call_tool("backup", {"name": "nightly"})
         theirs = tmp_path / "bells" / "backups" / "nightly.db"

@@ -18,7 +18,7 @@ from clew.mcp.http.serve import http_app, http_server, served_settings
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.tools.spec import Caller
-from clew.tools.toolbox import TOOLS, Toolbox
+from clew.tools.toolbox import OPERATIONS, Toolbox
 from clew.web.app import mount
 from clew.web.endpoints import EXPLORER_TOOLS, TOOL_NAMES
 from clew.web.pages.table import PAGES
@@ -65,7 +65,7 @@ def served(folder: Path) -> Iterator[tuple[TestClient, Engines, Mapping[str, str
         engine.add(EARLIER, source="quay.md")
         for source, text in TEXTS.items():
             engine.add(text, source=source)
-        engines = Engines(settings, TOOLS, engine)
+        engines = Engines(settings, OPERATIONS, engine)
         server = http_server(engines)
         app = http_app(server, settings.serve, partial(mount, sessions=None))
         with TestClient(app, base_url=HOST, follow_redirects=False) as client:

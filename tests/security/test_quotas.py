@@ -18,9 +18,9 @@ from clew.jobs.runner import Ingestion, make_runner
 from clew.settings import load_settings
 from clew.stores.sqlite.journal import SqliteAudit
 from clew.testing.fakes import HashEmbedder
-from clew.tools.toolbox import TOOLS, Toolbox, make_toolbox
+from clew.tools.toolbox import OPERATIONS, Toolbox, make_toolbox
 
-WRITING = [tool.name for tool in TOOLS if tool.scope == "write"]
+WRITING = [tool.name for tool in OPERATIONS if tool.scope == "write"]
 FREEING = {
     "cancel_job",
     "delete_document",
@@ -98,7 +98,7 @@ def test_a_full_namespace_takes_nothing_in(tmp_path: Path, name: str) -> None:
 
 def arguments_of(name: str) -> dict[str, object]:
     """Arguments that are complete; what they name need not exist."""
-    tool = next(tool for tool in TOOLS if tool.name == name)
+    tool = next(tool for tool in OPERATIONS if tool.name == name)
     kinds_of: dict[str, object] = {
         "string": "x", "integer": 1, "number": 0.5, "boolean": True, "strings": ["x"],
         "integers": [1], "object": {}, "objects": [],

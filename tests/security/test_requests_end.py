@@ -21,7 +21,7 @@ from clew.request_end import RequestEndedError, go_on, request
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.tools.spec import CORE, Arguments, Call, Result, Tool
-from clew.tools.toolbox import TOOLS as REGISTRY
+from clew.tools.toolbox import OPERATIONS as REGISTRY
 from clew.web.app import mount
 from tests.unit.mcp_tools import engine_in, settings_for
 from tests.unit.test_mcp_access import ALICE, NEW, OLD, TOKENS, Served, served

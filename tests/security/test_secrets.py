@@ -21,7 +21,7 @@ from clew.errors import ClewError, ModelError, keep_secret, redacted, redacted_p
 from clew.mcp.engines import Engines
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.tools.toolbox import TOOLS as REGISTRY
+from clew.tools.toolbox import OPERATIONS as REGISTRY
 from tests.e2e.conftest import run_clew
 from tests.unit.test_mcp_access import ALICE, TOKENS, served
 from tests.unit.test_mcp_engines import STREAM

@@ -119,7 +119,7 @@ def test_only_tools_that_read_are_offered(talks: Start) -> None:
 
     names = {tool.name for tool in talk.model.asked[0].tools}
     assert {"search", "fetch", "query_documents"} <= names
-    assert not names & {"delete_document", "ingest_document", "graph_upsert"}
+    assert not names & {"delete_document", "ingest_document"}
 
 
 def test_a_tool_that_changes_something_has_to_be_allowed_and_permitted(

@@ -32,7 +32,7 @@ from clew.stores.sqlite.store import open_for_copying
 from clew.testing.fakes import HashEmbedder
 from clew.text import entity_key
 from clew.tools.spec import FULL, Parameter, Tool
-from clew.tools.toolbox import TOOLS, Toolbox, audit_to
+from clew.tools.toolbox import OPERATIONS, Toolbox, audit_to
 from clew.types import Document, NewEntity
 from clew.types.values import file_source, record_source, source_path
 
@@ -59,7 +59,7 @@ def engine(tmp_path: Path) -> Iterator[clew.Clew]:
 
 @pytest.fixture
 def toolbox(engine: clew.Clew) -> Toolbox:
-    return Toolbox(engine, TOOLS, profile=None, services={"jobs": make_runner(engine)})
+    return Toolbox(engine, OPERATIONS, profile=None, services={"jobs": make_runner(engine)})
 
 
 def held(engine: clew.Clew) -> set[str]:
@@ -127,18 +127,6 @@ def test_a_name_that_two_documents_have_is_neither(
 
     assert engine.delete([str(tmp_path / "a.md")]) == 1
     assert held(engine) == {"a.md"}
-
-
-def test_documents_of_the_issue(engine: clew.Clew) -> None:
-    fill(engine, ["1", "2", "12", "notes/ab.md"])
-
-    with pytest.raises(InputError, match=r"names is '12'; expected a list, such as \['12'\]"):
-        engine.delete("12")
-    with pytest.raises(NotFoundError, match=r"did you mean 'notes/ab\.md'\?"):
-        engine.delete(["b.md"])
-    assert engine.delete(["12"]) == 1
-
-    assert held(engine) == {"1", "2", "notes/ab.md"}
 
 
 # --- the command line
@@ -221,18 +209,6 @@ def test_of_entities_exactly_the_one_named_goes(
     left = sorted(name for name in wanted if name != gone)
     cards = (d.title for d in engine.documents.list() if d.source.startswith("entity:"))
     assert sorted(cards) == left
-
-
-def test_entities_of_the_issue(engine: clew.Clew, toolbox: Toolbox) -> None:
-    memory = engine.entities.memory
-    memory.add_entities([NewEntity(name=name) for name in ("Q", "R", "C", "Ada Morn")])
-
-    with pytest.raises(InputError, match="names is 'QR'"):
-        memory.delete_entities("QR")
-    told = toolbox.call("delete_entities", {"entityNames": ["C#", "ada morn"]}).content["message"]
-
-    assert told == "Deleted 0 of 2 entities. Not found: C#, ada morn. Did you mean C, Ada Morn?"
-    assert set(memory.find(["Q", "R", "C", "Ada Morn"])) == {"Q", "R", "C", "Ada Morn"}
 
 
 @pytest.mark.parametrize(
@@ -424,8 +400,8 @@ def test_the_log_says_what_was_done_what_was_refused_and_what_failed(engine: cle
     log = SqliteAudit(engine.state.journal)
     box = Toolbox(
         engine,
-        (*TOOLS, broken),
-        profile="full",
+        (*OPERATIONS, broken),
+        profile=None,
         services={"jobs": make_runner(engine)},
         audit=audit_to(log),
     )
@@ -469,7 +445,7 @@ def example(parameter: Parameter) -> object:
     return min(value, most) if isinstance(value, int) and most is not None else value
 
 
-DESTROYING = [tool for tool in TOOLS if tool.destructive]
+DESTROYING = [tool for tool in OPERATIONS if tool.destructive]
 
 
 def fill_memory(engine: clew.Clew) -> dict[str, Any]:
@@ -501,8 +477,8 @@ def test_what_finds_nothing_is_not_logged_as_done(engine: clew.Clew, tool: Tool)
     log = SqliteAudit(engine.state.journal)
     box = Toolbox(
         engine,
-        TOOLS,
-        profile="full",
+        OPERATIONS,
+        profile=None,
         services={"jobs": make_runner(engine)},
         audit=audit_to(log),
     )
@@ -578,16 +554,6 @@ def test_files_are_pruned_by_the_bytes_of_their_names(
         assert files_sources(files_engine) == {
             file_source(Path(os.fsdecode(file))) for file in files if file not in gone
         }
-
-
-def test_the_name_of_the_issue_stays(files_engine: clew.Clew, tmp_path: Path, quick: None) -> None:
-    file = os.path.join(os.fsencode(tmp_path / "notes"), b"r\xe9sum\xe9.md")
-    (tmp_path / "notes").mkdir()
-    with open(file, "w") as written:
-        written.write("Ada Morn repairs clocks.")
-    for expected in ((1, 0), (0, 0), (0, 0)):
-        report = files_engine.index([tmp_path / "notes"], prune=True)
-        assert (report.added, report.pruned) == expected
 
 
 @pytest.mark.parametrize("kind", ["missing", "empty", "empty folders", "one file"])
@@ -863,7 +829,7 @@ def test_the_tools_prune_and_restore(entities_engine: clew.Clew) -> None:
     done = {"below": 0.4, "entities": True, "dry_run": False, "confirm": True}
     entities_engine.tools.call("prune_graph", done)
     assert "Quuxitis" not in entities_names(entities_engine)
-    restored = entities_engine.tools.call("restore_pruned_names", {"names": ["Quuxitis"]}).content
+    restored = entities_engine.tools.call("restore_pruned", {"names": ["Quuxitis"]}).content
     assert restored["restored"] == 1
 
 

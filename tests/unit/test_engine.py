@@ -19,7 +19,7 @@ from clew.search.strategies import STRATEGIES
 from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.tools.spec import Caller
-from clew.tools.toolbox import TOOLS
+from clew.tools.toolbox import OPERATIONS
 
 if TYPE_CHECKING:
     from clew.types import Vectors
@@ -658,7 +658,7 @@ def test_a_caller_without_a_right_is_told_the_same_as_if_there_were_none(
 def test_a_server_asks_the_engines_that_it_has(place: Path) -> None:
     settings: Settings = load_settings(store=place, namespace="mills")
     with clew.open(settings=settings, embedder=HashEmbedder()) as first:
-        engines = Engines(settings, TOOLS, first)
+        engines = Engines(settings, OPERATIONS, first)
         caller = Caller(namespaces=("mills", "rivers", "empty"))
         try:
             with engines.acquire("mills") as opened:

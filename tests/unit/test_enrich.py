@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import random
-import threading
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +14,6 @@ import pytest
 import clew
 from clew.errors import InputError, ReplyError, SettingsError
 from clew.indexing.validation import NO_TYPE, TOO_VAGUE, UNNAMED, UNQUOTED
-from clew.jobs.runner import JobRunner, make_runner
 from clew.library import Clew
 from clew.plugins.llm.contexts import stretch_of
 from clew.plugins.llm.extraction import (
@@ -34,7 +31,6 @@ from clew.testing.conformance.base import chunk_ids_of
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.testing.recorded import RecordedExtraction, RecordedLanguageModel
-from clew.tools.toolbox import TOOLS, Toolbox
 from clew.types import ChunkExtraction, ExtractedRelation, Mention
 from clew.types.results import Usage
 
@@ -485,119 +481,6 @@ def test_a_stretch_holds_the_passage_and_neighbours_share_it(size: int) -> None:
         assert len(stretch) == min(size, 400)
         found[stretch] = True
     assert len(found) <= size / 200 + 1
-
-
-# --- Enriching as a job: through the tool `enrich`, with progress, cancelled, gone on with.
-
-
-NOTHING = '{"entities": [], "facts": []}'
-DOCUMENTS = 40
-
-
-class Patient(ScriptedLanguageModel):
-    """Answers as long as it may, then waits; names every prompt that it saw."""
-
-    def __init__(self, free: int) -> None:
-        super().__init__()
-        self.free, self.go_on = free, threading.Event()
-
-    def reply(self, request: Request) -> Reply:
-        with self._lock:
-            self.asked.append(request)
-            number = len(self.asked)
-        if number > self.free:
-            self.go_on.wait(20)
-        if any("burnt" in message.text for message in request.messages):
-            return Reply(text="nonsense", finish="stop", model="m")
-        return Reply(text=NOTHING, finish="stop", model="m")
-
-
-@pytest.fixture
-def jobs_folder(tmp_path: Path) -> Path:
-    with clew.open(tmp_path, embedder=HashEmbedder()) as store:
-        texts = ["the mill burnt.", *(f"nothing happened on day {n}." for n in range(1, DOCUMENTS))]
-        store.add_documents([clew.Document(source=f"{n:02}", text=t) for n, t in enumerate(texts)])
-    return tmp_path
-
-
-class Desk:
-    """A store with its tools and jobs."""
-
-    def __init__(self, folder: Path, model: ScriptedLanguageModel) -> None:
-        self.store = clew.open(folder, embedder=HashEmbedder(), language_model=model)
-        self.runner: JobRunner = make_runner(self.store, lease_seconds=1)
-        self.tools = Toolbox(self.store, TOOLS, profile="full", services={"jobs": self.runner})
-
-    def call(self, **arguments: object) -> dict[str, Any]:
-        outcome = self.tools.call("enrich", {"kinds": ["extract"], **arguments})
-        assert not outcome.is_error, outcome.text
-        return outcome.content
-
-    def __enter__(self) -> Desk:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.store.close()
-
-
-@pytest.fixture
-def patient() -> Iterator[Patient]:
-    model = Patient(20)
-    yield model
-    model.go_on.set()
-
-
-def test_a_job_that_is_cancelled_is_gone_on_with(jobs_folder: Path, patient: Patient) -> None:
-    with Desk(jobs_folder, patient) as desk:
-        job_id = desk.call()["job"]["job_id"]
-        while len(patient.asked) <= 20:
-            assert not desk.runner.wait(job_id, 0.02).ended
-        assert 0 < desk.runner.job(job_id).progress < 1
-        desk.runner.cancel(job_id)
-        patient.go_on.set()
-        assert desk.runner.wait(job_id, 10).status == "cancelled"
-        while desk.runner.busy:
-            pass
-        kept = desk.store.maintenance.language_model()["requests"]
-        left = desk.store.enriching.left("extract")
-        assert 0 < len(left) < DOCUMENTS
-        asked = len(patient.asked)
-
-        second = desk.runner.wait(desk.call()["job"]["job_id"], 20)
-
-        assert (second.status, second.total, second.failed) == ("completed", len(left), 0)
-        # The one that failed was recorded, and is not asked again without `retry`.
-        assert len(patient.asked) - asked == DOCUMENTS - kept
-        assert desk.store.enriching.left("extract") == []
-        assert desk.store.enriching.left("extract", retry=True) == ["00"]
-
-
-def test_what_failed_is_told_by_document(jobs_folder: Path) -> None:
-    with Desk(jobs_folder, Patient(999)) as desk:
-        job = desk.runner.wait(desk.call()["job"]["job_id"], 20)
-        (failed,) = desk.runner.failures(job.id, 10)
-        again = desk.tools.call("retry_job", {"job_id": job.id}).content
-        second = desk.runner.wait(again["job_id"], 20)
-        asked_again = desk.call(dry_run=True)
-        retried = desk.call(dry_run=True, retry=True)
-    (told,) = asked_again["failed"]
-    assert (told["kind"], told["reason"][:9]) == ("extract", "malformed")
-    assert "retry=true" in asked_again["next_step"]
-    assert retried["next_step"] == ""
-    # Its outcome was recorded: without trying again, nothing would be left.
-    assert (second.total, second.failed) == (1, 1)
-    assert (job.status, failed.name) == ("completed", "00")
-    assert "1 of its passages failed (retry asks again); the first: malformed" in failed.error
-
-
-def test_a_budget_holds_over_all_groups_of_a_job(jobs_folder: Path) -> None:
-    with Desk(jobs_folder, ScriptedLanguageModel([NOTHING] * 99)) as desk:
-        job = desk.runner.wait(desk.call(max_tokens_spent=2_000)["job"]["job_id"], 20)
-        spent = desk.store.maintenance.language_model()
-    assert job.status == "failed"
-    assert "tokens are spent" in job.error
-    # As many as run at a time may go beyond it together.
-    assert 2_000 <= spent["input_tokens"] + spent["output_tokens"] < 4_000
 
 
 # --- What a model found in passages is added beside the rest, and can be taken back whole.

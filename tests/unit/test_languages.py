@@ -32,7 +32,7 @@ from clew.text import (
     terms,
     text_language,
 )
-from clew.tools.toolbox import TOOLS, Toolbox
+from clew.tools.toolbox import OPERATIONS, Toolbox
 from clew.types import Chunk, Document
 from tests.unit.asked import add, new_session
 
@@ -471,7 +471,7 @@ def test_a_name_that_no_text_has_is_no_slip(tmp_path: Path) -> None:
         add(engine, SPELLING_TEXTS)
         assert read_as_spelt(new_session(engine, "Where is the Marlynd?")).notes
         ship = {"name": "Marlynd", "entityType": "ship", "observations": []}
-        made = Toolbox(engine, TOOLS, profile="memory").call(
+        made = Toolbox(engine, OPERATIONS, profile="memory").call(
             "create_entities", {"entities": [ship]}
         )
         assert not made.is_error

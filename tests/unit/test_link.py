@@ -21,7 +21,7 @@ from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder
 from clew.text import block_of, entity_key, lookup_keys
-from clew.tools.toolbox import TOOLS, Toolbox
+from clew.tools.toolbox import OPERATIONS, Toolbox
 from clew.types import (
     Alias,
     AliasEvidence,
@@ -359,7 +359,7 @@ def test_a_question_asks_for_the_name_with_its_sign(name: str, sign: str) -> Non
 def test_what_is_told_of_one_is_not_told_of_the_other(tmp_path: Path) -> None:
     given_names = list({entity_key(name): name for pair in PAIRS for name in pair}.values())
     with clew.open(tmp_path, embedder=HashEmbedder(dimension=8)) as engine:
-        toolbox = Toolbox(engine, TOOLS, profile="memory")
+        toolbox = Toolbox(engine, OPERATIONS, profile="memory")
 
         def call(tool: str, **arguments: object) -> dict[str, Any]:
             outcome = toolbox.call(tool, arguments)

@@ -33,8 +33,7 @@ from clew.mcp.engines import Engines
 from clew.mcp.http.callers import RateLimit
 from clew.mcp.http.serve import http_config, http_server, origin_check
 from clew.settings import ServeSettings, Settings, load_settings
-from clew.tools.toolbox import TOOLS as INFERENCE_TOOLS
-from clew.tools.toolbox import TOOLS as REGISTRY
+from clew.tools.toolbox import OPERATIONS as INFERENCE_TOOLS
 from clew.types import document_id
 from tests.unit.mcp_tools import TOOLS, engine_in, settings_for
 
@@ -238,67 +237,6 @@ async def test_secrets_stay_out_of_logs(server: Served, caplog: pytest.LogCaptur
 
 
 # --- two namespaces
-
-
-@both
-async def test_nothing_of_another_namespace_shows(
-    tmp_path: Path, revision: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Every tool with names and ids that exist next door, every resource, prompt, completion."""
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")  # where backups may be written
-    with two_namespaces(tmp_path, REGISTRY) as server:
-        async with server.client(BOB[0], revision) as client:
-            theirs = [r.uri for r in (await client.list_resources()).resources]
-        async with server.client(ALICE[0], revision) as client:
-            told = await everything(client, theirs)
-
-    assert "Jonas Reed" in told
-    for hidden in ("bell", "Edda", "Skerrow", "Marrable"):
-        assert hidden not in told
-
-
-async def everything(client: Client, theirs: list[str]) -> str:
-    """All that a caller can make the server say, with the addresses of others."""
-    told = []
-    for tool in (await client.list_tools()).tools:
-        for guess in ({}, *guesses(tool.input_schema)):
-            told.append((await client.call_tool(tool.name, guess)).model_dump_json())
-    for resource in (await client.list_resources()).resources:
-        told.append((await client.read_resource(resource.uri)).model_dump_json())
-    own = {r.uri for r in (await client.list_resources()).resources}
-    for uri in (*theirs, "clew://entities/Edda%20Rowe", "clew://documents/secret.md"):
-        if uri not in own:
-            with pytest.raises(MCPError, match="nothing at"):
-                await client.read_resource(uri)
-    for prompt in (await client.list_prompts()).prompts:
-        arguments = {a.name: "notes" for a in prompt.arguments or []}
-        told.append((await client.get_prompt(prompt.name, arguments)).model_dump_json())
-    template = ResourceTemplateReference(uri="clew://documents/{document}{?offset}")
-    explain = PromptReference(name="explain_path")
-    for ref, name in ((template, "document"), (template, "collection"), (explain, "source")):
-        for begun in ("", "e", "b", "s", "n", "T"):
-            found = await client.complete(ref, {"name": name, "value": begun})
-            told.append(found.model_dump_json())
-    return "\n".join(told)
-
-
-def guesses(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Arguments with names and ids that exist in both namespaces, or in the other alone."""
-    for text, number in (("notes.md", 1), ("secret", 2), ("notes", 3), ("clew.db", 4)):
-        given: dict[str, Any] = {}
-        for name in schema.get("required", []):
-            types = schema["properties"][name]["type"]
-            kind = types if isinstance(types, str) else types[0]
-            given[name] = {
-                "string": text,
-                "integer": number,
-                "number": 0.5,
-                "boolean": False,
-                "array": [],
-                "object": {},
-            }[kind]
-        yield given
 
 
 async def test_a_stream_tells_of_its_own_namespace_alone(server: Served) -> None:

@@ -27,7 +27,7 @@ from clew.ports.models import Reply, Request
 from clew.search.strategies import STRATEGIES
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
-from clew.tools.toolbox import TOOLS
+from clew.tools.toolbox import OPERATIONS
 from tests.unit.mcp_tools import (
     TOOLS as ENGINES_TOOLS,
 )
@@ -76,7 +76,7 @@ def site(folder: Path, model: ScriptedLanguageModel, **serve: object) -> Iterato
     settings = settings_for(folder, tokens=TOKENS, **serve)
     mills = settings.model_copy(update={"namespace": "mills"})
     engine = clew.Clew(mills, embedder=HashEmbedder(), language_model=model)
-    with engine, served(Engines(settings, TOOLS, engine)) as server:
+    with engine, served(Engines(settings, OPERATIONS, engine)) as server:
         engine.add(BUILT, title="Vell")
         yield server.url.removesuffix("/mcp") + "/ask"
 

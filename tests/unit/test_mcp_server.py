@@ -193,7 +193,6 @@ async def test_nothing_is_destroyed_against_the_users_will(
 DESTROYING: dict[str, dict[str, Any]] = {
     "delete_document": {"document": "mill.md"},
     "delete_relation": {"relation_id": 1},
-    "prune_graph": {"below": 1.0, "dry_run": False, "entities": True},
     "restore": {"name": "copy"},
     "delete_entities": {"entityNames": ["Edda"]},
     "delete_observations": {"deletions": [{"entityName": "Edda", "observations": ["Sings."]}]},
@@ -205,7 +204,8 @@ DESTROYING: dict[str, dict[str, Any]] = {
 async def test_every_tool_that_destroys_asks_whoever_can_be_asked(
     engine: Engine, tmp_path: Path, revision: str
 ) -> None:
-    assert set(DESTROYING) == {tool.name for tool in registry.TOOLS if tool.destructive}
+    offered = (*registry.TOOLS, *registry.MEMORY_TOOLS)
+    assert set(DESTROYING) == {tool.name for tool in offered if tool.destructive}
     ((one, _),) = engine.entities.memory.add_entities([NewEntity(name="Edda")], [["Sings."]])
     engine.entities.add_relation(one, one, "knows")
     server = create_server(engine, settings_for(tmp_path, profile="full"))
@@ -213,11 +213,10 @@ async def test_every_tool_that_destroys_asks_whoever_can_be_asked(
     async with Client(server, mode=revision, elicitation_callback=user) as client:
         for name, arguments in DESTROYING.items():
             for given in (arguments, {**arguments, "confirm": True}):
-                if given is arguments or name in ("delete_document", "prune_graph", "restore"):
+                if given is arguments or name in ("delete_document", "restore"):
                     assert f"the user declined {name}" in await said(client, name, **given)
-        assert not (await client.call_tool("prune_graph", {"below": 1.0})).is_error
 
-    assert len(user.asked) == len(DESTROYING) + 3
+    assert len(user.asked) == len(DESTROYING) + 2
     same = ("documents", "entities", "relations")
     assert {n: engine.maintenance.stats()[n] for n in same} == {n: before[n] for n in same}
     assert {entry.outcome for entry in engine.maintenance.audit()} == {"refused"}

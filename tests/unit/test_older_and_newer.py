@@ -114,10 +114,10 @@ def test_after_a_restore_no_way_back_leads_to_another_entity(tmp_path: Path) -> 
         engine.maintenance.backup(tmp_path / "early.db")
         engine.store.add_entities([NewEntity(name="Bo", entity_type="person")])
         number = engine.entities.get("Bo").id
-        done = engine.tools.call("rename_entity", {"entity_id": number, "name": "Bob"})
+        done = engine.tools.call("edit_entity", {"entity_id": number, "name": "Bob"})
         assert not done.is_error
         (entry, *_) = SqliteAudit(engine.state.journal).entries()
-        assert (entry.tool, entry.undo is None) == ("rename_entity", False)
+        assert (entry.tool, entry.undo is None) == ("edit_entity", False)
         engine.maintenance.restore(tmp_path / "early.db")
         # Another store's content has another entity under that number.
         with closing(sqlite3.connect(file_of(engine))) as connection:
@@ -138,9 +138,9 @@ def test_a_call_that_a_restore_overtakes_leaves_no_way_back(tmp_path: Path) -> N
         engine.add("Ada Morn repairs clocks.", source="one")
         engine.maintenance.backup(tmp_path / "early.db")
         log = SqliteAudit(engine.state.journal)
-        entry = log.record("ann", "rename_entity", {})
+        entry = log.record("ann", "edit_entity", {})
         engine.maintenance.restore(tmp_path / "early.db")
-        log.keep_undo(entry, {"entity_id": 1, "before": "Bo"})
+        log.keep_undo(entry, {"entity_id": 1, "was": {"name": "Bo", "entity_type": "person"}})
         assert log.entries()[0].undo is None
 
 

@@ -17,7 +17,7 @@ from clew.plugins.constitution.reading import constitution_structure
 from clew.plugins.personal.tools import TOOLS as PERSONAL
 from clew.settings import LimitSettings, ReadSettings
 from clew.tools.spec import Caller
-from clew.tools.toolbox import TOOLS
+from clew.tools.toolbox import OPERATIONS
 from tests.unit.mcp_tools import engine_in, settings_for
 
 # --- The tools of packs as servers and the command line offer them.
@@ -29,7 +29,7 @@ NAMES = {tool.name for tool in PERSONAL}
 def offered(folder: Path, profile: str, namespace: str, caller: Caller | None = None) -> set[str]:
     """Names of the tools of the pack that a server of that folder offers."""
     settings = settings_for(folder, profile=profile)
-    with engine_in(folder) as first, closing(Engines(settings, TOOLS, first)) as engines:
+    with engine_in(folder) as first, closing(Engines(settings, OPERATIONS, first)) as engines:
         if not engines.with_packs:
             return {tool.name for tool in engines.tools} & NAMES
         return {tool.name for tool in engines.offered(namespace, caller or Caller())} & NAMES

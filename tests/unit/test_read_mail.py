@@ -17,7 +17,7 @@ from clew.indexing.reading.formats.common import ReadResult
 from clew.indexing.reading.reader import read_file
 from clew.plugins.mail.parts import passages
 from clew.settings import ReadSettings
-from clew.tools.toolbox import TOOLS, Toolbox
+from clew.tools.toolbox import OPERATIONS, Toolbox
 from clew.types import Document
 from tests.unit.test_engine import CountingEmbedder
 
@@ -487,7 +487,7 @@ def test_people_of_mail_are_entities_with_their_addresses(store: clew.Clew, mail
     stated = {(one.entity.name, one.relation) for one in neighbors}
     assert {("Lens", "sent"), ("Carla Ruiz", "wrote_to")} <= stated
     # Made again from the store, the message states the same.
-    found = Toolbox(store, TOOLS, profile="full").call(
+    found = Toolbox(store, OPERATIONS, profile="full").call(
         "extract_entity_relationships", {"entity_id": ada.id}
     )
     assert found.content["relationships_found"] == 2

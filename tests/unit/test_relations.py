@@ -23,7 +23,7 @@ from clew.stores.relations import CONTRADICTED, Evidence, belief_in, changed_wei
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry, make_link
 from clew.testing.fakes import HashEmbedder
-from clew.tools.toolbox import TOOLS, Toolbox
+from clew.tools.toolbox import OPERATIONS, Toolbox
 from clew.types import Chunk, Document, ExtractedRelation, NewEntity, Relation
 from clew.word_lists import read_word_lists
 
@@ -682,7 +682,7 @@ def test_the_newer_of_two_goes_first_and_the_older_is_marked(
     from clew.models.onnx import OnnxEmbedder
 
     with clew.open(tmp_path, embedder=OnnxEmbedder(EmbedSettings(cache=tmp_path))) as engine:
-        tools = Toolbox(engine, TOOLS, profile="full")
+        tools = Toolbox(engine, OPERATIONS, profile="full")
 
         def call(tool: str, **arguments: object) -> dict[str, Any]:
             outcome = tools.call(tool, arguments)
@@ -881,7 +881,7 @@ def test_a_prune_is_taken_back_but_not_what_was_deleted_by_hand(engine: clew.Cle
     engine.graph.delete_relation(wrong)
     engine.graph.prune(below=0.6, dry_run=False)
     assert engine.store.relations_by_id([wrong, pruned.id]) == []
-    done = engine.tools.call("restore_pruned_relations", {}).content
+    done = engine.tools.call("restore_pruned", {}).content
     assert done["restored"] == 1
     assert engine.store.relations_by_id([wrong, pruned.id]) == [pruned]
 

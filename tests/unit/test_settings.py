@@ -20,7 +20,7 @@ from clew.ports import Embedder
 from clew.search.options import Options
 from clew.testing.fakes import HashEmbedder
 from clew.testing.recorded import quotation_of
-from clew.tools.toolbox import TOOLS
+from clew.tools.toolbox import OPERATIONS
 from clew.types import Period
 
 # --- options
@@ -111,7 +111,7 @@ def options_of(command: str) -> set[str]:
 @pytest.mark.parametrize("tool", PAIRS)
 def test_what_both_take_has_one_name(tool: str) -> None:
     command, tool_alone, command_alone = PAIRS[tool]
-    (parameters,) = [{p.name for p in t.parameters} - TO_FIT for t in TOOLS if t.name == tool]
+    (parameters,) = [{p.name for p in t.parameters} - TO_FIT for t in OPERATIONS if t.name == tool]
     options = options_of(command) - TO_FIT
     if {"limit", "top_k"} <= options and not {"limit", "top_k"} <= parameters:
         options -= {"limit", "top_k"} - parameters  # one option with two names

@@ -18,7 +18,7 @@ import clew
 import clew.indexing.manual_graph
 from clew.settings import EmbedSettings
 from clew.testing.fakes import HashEmbedder
-from clew.tools.toolbox import TOOLS, Toolbox
+from clew.tools.toolbox import OPERATIONS, Toolbox
 from clew.types import NewEntity, Relation, current_first
 from clew.types.relation_types import with_synonyms
 
@@ -91,7 +91,7 @@ def engine(tmp_path: Path) -> Iterator[clew.Clew]:
 
 
 def call(engine: clew.Clew, name: str, **arguments: object) -> dict[str, Any]:
-    outcome = Toolbox(engine, TOOLS, profile="full").call(name, arguments)
+    outcome = Toolbox(engine, OPERATIONS, profile="full").call(name, arguments)
     assert not outcome.is_error, outcome.text
     return outcome.content
 
@@ -623,7 +623,7 @@ def test_a_name_that_one_goes_by_is_an_alias(tmp_path: Path, text: str, alias: s
         assert engine.entities.get(alias).id == made.entity_id
         assert engine.entities.get(alias).name == "Elizabeth Stone"
         # Who tells something of the alias tells it of her, and is told so.
-        outcome = Toolbox(engine, TOOLS, profile="memory").call(
+        outcome = Toolbox(engine, OPERATIONS, profile="memory").call(
             "add_observations", {"observations": [{"entityName": alias, "contents": ["Sings."]}]}
         )
         assert outcome.content["joined"] == [{"name": alias, "entity": "Elizabeth Stone"}]

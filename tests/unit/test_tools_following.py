@@ -15,7 +15,7 @@ import clew
 from clew import Clew
 from clew.search.ranking.ranker import Ranker
 from clew.testing.fakes import HashEmbedder
-from clew.tools.toolbox import TOOLS, Toolbox
+from clew.tools.toolbox import OPERATIONS, Toolbox
 
 TEXTS = {
     "Harrow Ford": "The mill at Harrow Ford was built by Jonas Reed. Jonas Reed feared the Lorne.",
@@ -35,7 +35,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clew]:
 
 
 def call(engine: Clew, name: str, **arguments: object) -> Mapping[str, Any]:
-    outcome = Toolbox(engine, TOOLS, profile="full").call(name, arguments)
+    outcome = engine.tools.call(name, arguments)
     assert not outcome.is_error, outcome.text
     return outcome.content
 
@@ -164,27 +164,8 @@ def test_an_entity_is_told_by_what_says_something_of_it(tmp_path: Path) -> None:
     )
 
 
-def test_importance_is_that_of_the_library(engine: Clew) -> None:
-    top = call(engine, "entity_importance", limit=3)["entities"]
-    ranks = [entity["pagerank"] for entity in top]
-    assert ranks == sorted(ranks, reverse=True)
-    named = call(engine, "entity_importance", entities=[top[-1]["name"]])["entities"]
-    assert named == [top[-1]]
-
-
-def test_entities_without_an_edge_come_last_and_are_not_left_out(tmp_path: Path) -> None:
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        engine.add("Rita Neves lives here.", source="alone")
-        assert [e["name"] for e in call(engine, "entity_importance")["entities"]] == ["Rita Neves"]
-        engine.add("Ada Quill met Jonas Reed.", source="tied")
-        ranked = call(engine, "entity_importance")["entities"]
-    assert [e["degree"] > 0 for e in ranked] == [True, True, False]
-
-
 def test_an_unknown_name_is_an_error_that_names_near_ones(engine: Clew) -> None:
-    outcome = Toolbox(engine, TOOLS, profile="full").call(
-        "entity_timeline", {"entity": "Ada Qiull"}
-    )
+    outcome = engine.tools.call("entity_timeline", {"entity": "Ada Qiull"})
     assert outcome.is_error
     assert "Ada Quill" in outcome.text
 
@@ -233,7 +214,7 @@ def test_the_beginning_of_one_name_is_taken_and_said(engine: Clew) -> None:
 
 
 def test_a_failure_names_a_tool_that_helps(engine: Clew) -> None:
-    toolbox = Toolbox(engine, TOOLS, profile="full")
+    toolbox = engine.tools
     failures: dict[str, dict[str, object]] = {
         "relevant_subgraph": {"entity_ids": [999]},
         "delete_relation": {"relation_id": 999, "confirm": True},
@@ -244,21 +225,21 @@ def test_a_failure_names_a_tool_that_helps(engine: Clew) -> None:
     for name, arguments in failures.items():
         outcome = toolbox.call(name, arguments)
         assert outcome.is_error
-        assert any(tool.name in outcome.text for tool in TOOLS if tool.name != name)
+        assert any(tool.name in outcome.text for tool in OPERATIONS if tool.name != name)
 
 
 def test_a_tool_of_another_profile_is_said_to_be_there(engine: Clew) -> None:
-    outcome = Toolbox(engine, TOOLS, profile="core").call("create_entities", {"entities": []})
+    outcome = Toolbox(engine, OPERATIONS, profile="core").call("create_entities", {"entities": []})
     assert outcome.is_error
     assert "the profile full or memory" in outcome.text
-    assert "the profile full" in Toolbox(engine, TOOLS, profile="core").call("find_paths").text
+    assert "the profile full" in Toolbox(engine, OPERATIONS, profile="core").call("find_paths").text
 
 
 @pytest.mark.parametrize(
     "name", ["search", "query_documents", "graph_enhanced_search", "relevant_subgraph"]
 )
 def test_an_empty_question_is_an_error(engine: Clew, name: str) -> None:
-    outcome = Toolbox(engine, TOOLS, profile="full").call(name, {"query": " \n"})
+    outcome = engine.tools.call(name, {"query": " \n"})
     assert outcome.is_error
     assert "query" in outcome.text
 

@@ -40,7 +40,7 @@ from clew.tools.spec import (
     input_schema,
     strict_schema,
 )
-from clew.tools.toolbox import TOOLS
+from clew.tools.toolbox import MEMORY_TOOLS, OPERATIONS, TOOLS
 from tests.unit.qdrant_server import stand_in
 
 # --- Each format through its vendor's own library: names, descriptions, types and choices
@@ -82,7 +82,7 @@ def one_of_every_kind() -> Tool:
     )
 
 
-ALL = (*TOOLS, one_of_every_kind())
+ALL = (*OPERATIONS, one_of_every_kind())
 TYPES = {
     "string": "string",
     "name": "string",
@@ -284,7 +284,9 @@ def test_arguments_may_come_as_the_text_that_a_model_writes(tmp_path: Path) -> N
 
 
 def test_function_tools_of_the_responses_api_are_as_its_client_has_them() -> None:
-    for tool, given_tool in zip(TOOLS, definitions(TOOLS, "openai-responses"), strict=True):
+    for tool, given_tool in zip(
+        OPERATIONS, definitions(OPERATIONS, "openai-responses"), strict=True
+    ):
         parsed = TypeAdapter(FunctionToolParam).validate_python(given_tool)
         assert (parsed["name"], parsed["strict"]) == (tool.name, True)
         assert parsed["parameters"] == ensure_strict_json_schema(dict(given_tool["parameters"]))
@@ -294,7 +296,7 @@ def test_an_unknown_format_names_the_known_ones() -> None:
     with pytest.raises(
         InputError, match="'gemini'; expected one of openai, openai-strict, openai-r"
     ):
-        definitions(TOOLS, "gemini")  # type: ignore[arg-type]
+        definitions(OPERATIONS, "gemini")  # type: ignore[arg-type]
 
 
 def test_formats_are_all_there_are() -> None:
@@ -304,7 +306,7 @@ def test_formats_are_all_there_are() -> None:
 # --- Every tool is what every client can read, whoever wrote it.
 
 
-CORE = [tool for tool in TOOLS if "core" in tool.profiles]
+CORE = [tool for tool in OPERATIONS if "core" in tool.profiles]
 CONTRACT: dict[str, dict[str, object]] = {
     "graph_enhanced_search": {
         "query": ...,
@@ -336,6 +338,9 @@ CONTRACT: dict[str, dict[str, object]] = {
     "build_local_graph": {"entity_ids": ...},
 }
 """Parameters with their defaults; `...` where one is required."""
+DOCUMENT_TOOLS = """ingest_document ingest_with_context query_job_status cancel_job query_documents
+    list_documents get_document delete_document list_collections reindex backup restore search
+    fetch""".split()
 BOUNDS = {"cursor", "max_tokens"}
 """What every read may take besides."""
 
@@ -367,12 +372,18 @@ def said(number: float) -> str:
 
 
 PACKS = [tool for name in available(()) for tool in load(name, ()).tools()]
-SCHEMA_ALL = [*TOOLS, *(tool for tool in PACKS if isinstance(tool, Tool))]
+SCHEMA_ALL = [*OPERATIONS, *(tool for tool in PACKS if isinstance(tool, Tool))]
 each = pytest.mark.parametrize("tool", SCHEMA_ALL, ids=lambda tool: str(tool.name))
 
 
+def test_assistants_are_offered_few() -> None:
+    assert len(TOOLS) <= 28
+    assert {tool.name for tool in TOOLS} >= {*CONTRACT, *DOCUMENT_TOOLS}
+    assert not {tool.name for tool in TOOLS} & {tool.name for tool in MEMORY_TOOLS}
+
+
 def test_names_are_distinct() -> None:
-    assert len({tool.name for tool in SCHEMA_ALL}) == len(TOOLS) + len(PACKS)
+    assert len({tool.name for tool in SCHEMA_ALL}) == len(OPERATIONS) + len(PACKS)
 
 
 def test_what_core_lists_is_small() -> None:
@@ -441,7 +452,7 @@ def test_hints_are_all_given_and_fit(tool: Tool) -> None:
     assert set(hints) == {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
     assert all(isinstance(hint, bool) for hint in hints.values())
     assert hints["readOnlyHint"] is tool.read_only
-    assert tool.read_only is (tool.scope == "read" or tool.name in ("audit", "ask_by_cypher"))
+    assert tool.read_only is (tool.scope == "read" or tool.name == "audit")
     if tool.read_only:
         assert not tool.destructive
         assert not tool.confirm
@@ -467,7 +478,7 @@ def test_the_server_describes_what_the_formats_do(tool: Tool) -> None:
 
 @pytest.mark.parametrize("name", CONTRACT)
 def test_graph_tools_take_what_was_promised(name: str) -> None:
-    [tool] = [tool for tool in TOOLS if tool.name == name]
+    [tool] = [tool for tool in OPERATIONS if tool.name == name]
     taken = {p.name: ... if p.required else p.default for p in tool.parameters}
 
     assert {n: value for n, value in taken.items() if n not in BOUNDS} == CONTRACT[name]

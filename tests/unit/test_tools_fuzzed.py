@@ -27,7 +27,7 @@ from clew.settings import load_settings
 from clew.stores.sqlite.journal import SqliteJobs
 from clew.testing.fakes import HashEmbedder
 from clew.tools.spec import Profile, Tool
-from clew.tools.toolbox import TOOLS, Outcome, Toolbox, make_toolbox
+from clew.tools.toolbox import OPERATIONS, Outcome, Toolbox, make_toolbox
 from tests.unit.odd_arguments import arguments_of
 
 NOTES = {
@@ -195,7 +195,7 @@ def test_every_tool_answers_whatever_it_is_given(fuzzed: Fuzzed, count: int) -> 
     @given(st.data())
     @_steady(max_examples=count)
     def check(data: st.DataObject) -> None:
-        tool = data.draw(st.sampled_from(TOOLS))
+        tool = data.draw(st.sampled_from(OPERATIONS))
         arguments = data.draw(arguments_of(tool, fuzzed.known), label=tool.name)
         outcome = fuzzed.toolbox.call(tool.name, arguments)
         check_outcome(fuzzed.engine, tool, arguments, outcome)
@@ -209,7 +209,7 @@ async def test_a_server_answers_whatever_it_is_given(
     fuzzed: Fuzzed, profile: Profile, anyio_backend: str
 ) -> None:
     chosen = load_settings(store=fuzzed.folder / "store", serve={"profile": profile})
-    tools = [tool for tool in TOOLS if profile in tool.profiles]
+    tools = [tool for tool in OPERATIONS if profile in tool.profiles]
     calls: list[tuple[Tool, dict[str, Any]]] = []
 
     @given(st.data())
@@ -254,7 +254,7 @@ def sendable(arguments: dict[str, Any]) -> Any:  # noqa: ANN401
 def test_the_least_budget_holds_whatever_the_names(
     calm: Fuzzed, name: str, arguments: dict[str, Any]
 ) -> None:
-    tool = next(tool for tool in TOOLS if tool.name == name)
+    tool = next(tool for tool in OPERATIONS if tool.name == name)
     least = next(int(p.minimum or 0) for p in tool.parameters if p.name == "max_tokens")
     given = {**arguments, "max_tokens": least}
     check_outcome(calm.engine, tool, given, calm.toolbox.call(name, given))
@@ -281,7 +281,7 @@ def test_an_error_is_short_whatever_it_quotes(calm: Fuzzed) -> None:
     "number", [10**400, -(10**400), pytest.param(10**5000, id="no text"), 2**63, 1e308, math.nan]
 )
 def test_a_number_may_be_of_any_size(calm: Fuzzed, number: float) -> None:
-    for tool in TOOLS:
+    for tool in OPERATIONS:
         for parameter in tool.parameters:
             outcome = calm.toolbox.call(tool.name, {parameter.name: number})
             assert not _LEAKED.search(outcome.text), outcome.text
@@ -301,7 +301,7 @@ def test_names_that_nobody_knows_are_told_in_short(calm: Fuzzed) -> None:
 @pytest.mark.parametrize("name", ["a\x00b", "x" * 5000, "../" * 400])
 def test_a_name_that_no_file_can_have_is_not_there(calm: Fuzzed, name: str) -> None:
     for tool in ("get_document", "fetch", "ingest_document", "backup", "restore"):
-        (first, *_) = (p.name for p in next(t for t in TOOLS if t.name == tool).parameters)
+        (first, *_) = (p.name for p in next(t for t in OPERATIONS if t.name == tool).parameters)
         outcome = calm.toolbox.call(tool, {first: name})
         assert outcome.is_error
         assert not _LEAKED.search(outcome.text), outcome.text

@@ -15,12 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import clew
+from clew.plugins.llm.reading import graph_upsert
 from clew.request_end import request
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.tools.extraction import graph_upsert
 from clew.tools.spec import input_schema
-from clew.tools.toolbox import TOOLS, Outcome, Toolbox
+from clew.tools.toolbox import OPERATIONS, Outcome, Toolbox
 
 if TYPE_CHECKING:
     from clew.types import Vectors
@@ -39,7 +39,7 @@ class Client:
     """Calls tools by name."""
 
     def __init__(self, engine: clew.Clew) -> None:
-        self._toolbox = Toolbox(engine, TOOLS, profile="memory")
+        self._toolbox = Toolbox(engine, OPERATIONS, profile="memory")
 
     def outcome(self, name: str, **arguments: object) -> Outcome:
         return self._toolbox.call(name, arguments)
@@ -86,7 +86,7 @@ def test_what_nobody_waits_for_ends_and_writes_nothing(tmp_path: Path, tool: str
         }[tool]
         with request() as embedder.end:
             embedder.most = before + 20
-            outcome = Toolbox(engine, TOOLS, profile="memory").call(tool, given)
+            outcome = Toolbox(engine, OPERATIONS, profile="memory").call(tool, given)
 
         assert outcome.is_error
         assert "nothing was written" in outcome.text
@@ -127,7 +127,7 @@ def test_the_tools_are_those_of_the_reference_server() -> None:
         "search_nodes": ["query"],
         "open_nodes": ["names"],
     }
-    tools = [t for t in TOOLS if "memory" in t.profiles]
+    tools = [t for t in OPERATIONS if "memory" in t.profiles]
     required = {t.name: [p.name for p in t.parameters if p.required] for t in tools}
     assert required == expected
     fields = {f.name for f in tools[0].parameters[0].fields}
@@ -408,7 +408,7 @@ def test_a_call_that_writes_syncs_once(tmp_path: Path, monkeypatch: pytest.Monke
 def test_the_profile_full_finds_what_is_told_beside_what_documents_say(tmp_path: Path) -> None:
     with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
         engine.add("The quay of Morn was built by Ada Quill.", source="quay")
-        toolbox = Toolbox(engine, TOOLS, profile="full")
+        toolbox = Toolbox(engine, OPERATIONS, profile="full")
         told = {
             "name": "Ada Quill",
             "entityType": "person",
@@ -513,7 +513,7 @@ def test_the_tools_do_as_a_plain_model(
     model = Model()
     folder = tmp_path_factory.mktemp("store")
     with clew.open(folder, embedder=HashEmbedder(dimension=8)) as engine:
-        toolbox = Toolbox(engine, TOOLS, profile="memory")
+        toolbox = Toolbox(engine, OPERATIONS, profile="memory")
         for name, arguments in script:
             toolbox.call(name, arguments)
             rule: Callable[..., None] = getattr(model, name)
@@ -539,7 +539,7 @@ class ExtractionClient:
     """Calls tools by name."""
 
     def __init__(self, engine: clew.Clew) -> None:
-        self.toolbox = Toolbox(engine, TOOLS)
+        self.toolbox = engine.tools
 
     def __call__(self, name: str, **arguments: object) -> dict[str, Any]:
         outcome = self.toolbox.call(name, arguments)

@@ -28,7 +28,7 @@ from clew.mcp.http.serve import http_app, http_server, served_settings
 from clew.settings import load_settings
 from clew.stores.sqlite.journal import SqliteAudit
 from clew.testing.fakes import HashEmbedder
-from clew.tools.toolbox import TOOLS
+from clew.tools.toolbox import OPERATIONS
 from clew.types import RelationEvidence
 from clew.web.app import mount, owner
 from clew.web.endpoints import PREFIX
@@ -75,7 +75,7 @@ def explorer(
     )
     with Clew(settings, embedder=HashEmbedder()) as engine:
         engine.add("Jonas Reed built the mill at Harrow Ford.", source="mill", title="The mill")
-        engines = Engines(settings, TOOLS, engine)
+        engines = Engines(settings, OPERATIONS, engine)
         server = http_server(engines)
         app = http_app(server, settings.serve, partial(mount, sessions=sessions))
         with TestClient(app, base_url=HOST, follow_redirects=False) as client:

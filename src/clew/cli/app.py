@@ -33,14 +33,14 @@ COMMANDS = {
     "documents": "inspect.documents",
     "show": "inspect.show",
     "delete": "indexing.delete",
-    "path": "find_paths",
-    "timeline": "entity_timeline",
-    "communities": "list_communities",
+    "path": "graph_queries:find_paths",
+    "timeline": "graph_queries:entity_timeline",
+    "communities": "graph_queries:list_communities",
     "topics": "inspect.topics",
     "subgraph": "inspect.subgraph",
     "stats": "inspect.stats",
     "check": "inspect.check",
-    "audit": "audit",
+    "audit": "documents:audit",
     "reindex": "inspect.reindex",
     "backup": "inspect.backup",
     "restore": "inspect.restore",
@@ -56,16 +56,16 @@ COMMANDS = {
     "ui": "serving.ui",
     "token": "serving.token",
 }
-"""Each command's function in its module, or the tool that it is made from."""
+"""Each command's function in its module, or the operation that it is made from."""
 GROUPS = {
     "entity": (
         "Look at the entities of the graph, and put right what was taken for one.",
         {
             "show": "inspect.show_entity",
-            "neighbors": "get_entity_neighbors",
-            "merge": "merge_entities",
-            "split": "split_entity",
-            "rename": "rename_entity",
+            "neighbors": "graph_queries:get_entity_neighbors",
+            "merge": "graph_changes:merge_entities",
+            "split": "graph_changes:split_entity",
+            "edit": "graph_changes:edit_entity",
         },
     ),
 }
@@ -87,13 +87,13 @@ class _Commands(Mapping[str, Any]):
             return _Group(name=name, help=text, commands=_Commands(places, {}))
         if name not in self._places:
             run = resolve_name(self._further()[name][0])
-        elif "." in self._places[name]:
+        elif ":" not in self._places[name]:
             module, function = self._places[name].split(".")
             run = getattr(import_module(f"clew.cli.commands.{module}"), function)
         else:
-            from clew.cli.commands.tools import made_from
+            from clew.cli.operations import made_from
 
-            run = made_from(self._places[name])
+            run = made_from(resolve_name(f"clew.tools.{self._places[name]}"))
         alone = typer.Typer(rich_markup_mode=None, add_completion=False)
         alone.command(name)(command(run))
         return get_command(alone)
@@ -122,6 +122,15 @@ class _Group(TyperGroup):
     ) -> None:
         super().__init__(**{**given, "no_args_is_help": True, "rich_markup_mode": None})
         self.commands = commands or _Commands(COMMANDS, GROUPS)  # type: ignore[assignment]
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - typer's own
+        """The command meant; where that is the name of an option, say whose."""
+        option = f"--{args[0]}"
+        if args[0] not in self.commands:
+            for name, found in self.commands.items():
+                if any(option in parameter.opts for parameter in getattr(found, "params", ())):
+                    ctx.fail(f"No such command {args[0]!r}; see {ctx.command_path} {name} {option}")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - typer's own
         """Run the command; a value that cannot be read is told beside what was expected."""

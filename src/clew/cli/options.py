@@ -52,59 +52,11 @@ WhereOption: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
-SinceOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="DATE",
-        help="Only what is of this time or later: 2019, 2019-05, 'last week'.",
-        show_default=False,
-    ),
-]
-UntilOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="DATE",
-        help="Only what is of this time or earlier; the day or year named counts.",
-        show_default=False,
-    ),
-]
-AsOfOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--as-of",
-        metavar="DATE",
-        help="Ask the store as it stood, and of what held, at the end of that day.",
-        show_default=False,
-    ),
-]
 TemporalOption: TypeAlias = Annotated[
     bool | None,
     typer.Option(
         "--temporal/--no-temporal",
         help="Keep to the period that the question names, or ignore it; else it goes first.",
-        show_default=False,
-    ),
-]
-MaxHopsOption: TypeAlias = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N", min=1, max=5, help="Steps from entity to entity.", show_default=False
-    ),
-]
-MinConfidenceOption: TypeAlias = Annotated[
-    float | None,
-    typer.Option(
-        metavar="SHARE",
-        help="Probability, 0 to 1, from which the best passage is an answer; below it: exit"
-        " status 1.",
-        show_default=False,
-    ),
-]
-NamespacesOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAMES",
-        help="Namespaces to ask together, separated by commas; in place of --namespace.",
         show_default=False,
     ),
 ]
@@ -120,15 +72,6 @@ MaxTokensSpentOption: TypeAlias = Annotated[
         metavar="N",
         min=1,
         help="Tokens that the model may read and write; else the setting llm.max_tokens_spent.",
-        show_default=False,
-    ),
-]
-ModelFilterOption: TypeAlias = Annotated[
-    bool | None,
-    typer.Option(
-        "--model-filter/--no-model-filter",
-        help="Let the language model choose among the best passages, or not; else the setting"
-        " llm.filter.",
         show_default=False,
     ),
 ]
@@ -162,16 +105,6 @@ def read_question(words: list[str]) -> str:
 def comma_separated(text: str) -> list[str]:
     """The parts of an option's value between its commas, without blanks; empty ones left out."""
     return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def read_namespaces(namespaces: str | None) -> list[str]:
-    """The names of `--namespaces`; none where it was not given."""
-    if namespaces is None:
-        return []
-    names = comma_separated(namespaces)
-    if not names:
-        raise typer.BadParameter("--namespaces names none; expected names with commas between them")
-    return names
 
 
 # A command from a function, with the options that every command takes.

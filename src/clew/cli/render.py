@@ -345,6 +345,18 @@ def _print_timeline(entries: Sequence[Mapping[str, Any]]) -> None:
     print_table(("when", "what", "source"), rows)
 
 
+def _print_documents(documents: Sequence[Mapping[str, Any]]) -> None:
+    """Print one a line, dates as precisely as they are stated, times without their seconds."""
+    rows = [
+        (
+            *(one["document"], one["chunks"], (one["date"] or "")[: len("2019-03-02T10:00")]),
+            *(one["title"], shown_source(one["source"])),
+        )
+        for one in documents
+    ]
+    print_table(("id", "chunks", "date", "title", "source"), rows)
+
+
 def _print_communities(found: Sequence[Mapping[str, Any]]) -> None:
     """Print reports in Markdown, each with the documents that it is made of."""
     for one in found:
@@ -361,5 +373,6 @@ _PRINTED: Mapping[str, Callable[[Sequence[Mapping[str, Any]]], None]] = {
     "paths": _print_paths,
     "timeline": _print_timeline,
     "communities": _print_communities,
+    "documents": _print_documents,
 }
 """How things are printed, by the name of their list in a result; others are a table."""

@@ -18,7 +18,7 @@ def run_search(
     common: Common,
     question: str,
     *,
-    names: Sequence[str] = (),
+    namespaces: Sequence[str] = (),
     context: bool = False,
     citations: bool = False,
     explain: bool = False,
@@ -26,12 +26,12 @@ def run_search(
     **options: Any,  # noqa: ANN401 - those of `Search.__call__`
 ) -> None:
     """Ask, and print what is found; raises `SystemExit` where it does not answer the question."""
-    with common.first_of(names).open(light=True) as engine:
+    with common.first_of(namespaces).open(light=True) as engine:
         if strategy != "keyword":
             engine.state.warm()
         with steps(shown=not common.json) as progress:
             engine.state.progress = progress
-            result = engine.search(question, strategy=strategy, namespaces=names, **options)
+            result = engine.search(question, strategy=strategy, namespaces=namespaces, **options)
     if common.json:
         write_json(result.to_dict())
     else:

@@ -10,36 +10,30 @@ import logging
 import threading
 import time
 from base64 import b64decode
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, cast
 
 from clew.engine import Engine
-from clew.engine.enriching import PASSAGES
 from clew.engine.maintenance import SWITCH
 from clew.errors import (
-    BudgetError,
     ClewError,
     InputError,
     MissingExtraError,
-    ModelError,
     NotFoundError,
     StoreBusyError,
     StoreError,
     StoreUnavailableError,
 )
 from clew.indexing.reading.files import existing_path, find_files, is_clews_own, permitted_path
-from clew.ports.graph import Enrichment as GraphKind
 from clew.ports.jobs import ItemStatus
 from clew.request_end import has_ended
 from clew.settings import Settings
 from clew.stores.sqlite.journal import SqliteAudit, SqliteJobs
-from clew.stores.state import Replies
-from clew.types import EnrichmentReport, Skipped, document_id
+from clew.types import Skipped
 from clew.types.values import file_source, record_source, source_path
 
 if TYPE_CHECKING:
@@ -404,7 +398,7 @@ def _given_up(job: Job) -> str:
     return f"given up after {MAX_ATTEMPTS} attempts: {cause}"
 
 
-# What jobs do: indexing, indexing again, enriching; and the runner of an engine's jobs.
+# What jobs do: indexing, indexing again; and the runner of an engine's jobs.
 
 
 class Reindexing:
@@ -455,7 +449,6 @@ def make_runner(engine: Engine, *, lease_seconds: float = LEASE_SECONDS) -> JobR
         {
             "ingest": Ingestion(engine),
             "reindex": Reindexing(engine),
-            "enrich": Enrichment(engine),
         },
         engine.settings.jobs,
         lease_seconds=lease_seconds,
@@ -464,89 +457,6 @@ def make_runner(engine: Engine, *, lease_seconds: float = LEASE_SECONDS) -> JobR
     )
     engine.state.before_close(runner.close)
     return runner
-
-
-# What a job of enriching does: a language model reads what is left, document by document.
-
-
-class Wanted(TypedDict):
-    """Arguments of a job."""
-
-    kinds: list[GraphKind]
-    retry: bool
-    gleaning: NotRequired[bool | None]
-    """None: as the settings say."""
-    max_tokens: int
-    """0: no limit but that of the settings."""
-    since: str
-    """When it was asked for, in UTC: what was spent from then on counts."""
-
-
-class Enrichment:
-    """`runner.Kind` that enriches."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    def plan(self, arguments: Mapping[str, Any]) -> Sequence[str]:
-        """Sources of the documents of which something is left."""
-        wanted = cast("Wanted", arguments)
-        return self._engine.enriching.left(*wanted["kinds"], retry=wanted["retry"])
-
-    def run(
-        self, arguments: Mapping[str, Any], names: Sequence[str], advance: Callable[[int], None]
-    ) -> Sequence[str | None]:
-        """See `runner.Kind`; raises `ModelError` where the model is away or the budget spent."""
-        wanted, ids = cast("Wanted", arguments), [document_id(name) for name in names]
-        kinds = [kind for kind in wanted["kinds"] if kind in PASSAGES]
-        reports = self._enrich(wanted, kinds, ids, lambda: advance(0))
-        failed = [item for report in reports for item in report.failed]
-        counts = Counter(item.source.rpartition("#")[0] for item in failed)
-        reasons = {item.source.rpartition("#")[0]: item.reason for item in reversed(failed)}
-        return [
-            f"{counts[id_]} of its passages failed (retry asks again); the first: {reasons[id_]}"
-            if id_ in reasons
-            else None
-            for id_ in ids
-        ]
-
-    def finish(self, arguments: Mapping[str, Any], go_on: Callable[[], None]) -> None:
-        """See `runner.Kind`; descriptions come when all passages are read."""
-        wanted = cast("Wanted", arguments)
-        self._enrich(wanted, [k for k in wanted["kinds"] if k not in PASSAGES], None, go_on)
-
-    def _enrich(
-        self,
-        wanted: Wanted,
-        kinds: Sequence[GraphKind],
-        documents: Sequence[str] | None,
-        go_on: Callable[[], None],
-    ) -> list[EnrichmentReport]:
-        if not kinds:
-            return []
-        reports = self._engine.enrich(
-            *kinds,
-            documents=documents,
-            retry=wanted["retry"],
-            gleaning=wanted.get("gleaning"),
-            max_tokens=self._tokens_left(wanted),
-            progress=lambda *_: go_on(),
-        )
-        for report in reports:
-            if report.stopped:
-                raise ModelError(report.stopped)
-        return reports
-
-    def _tokens_left(self, wanted: Wanted) -> int:
-        """What the job may still spend, in whichever process it began; 0: no limit."""
-        most = wanted["max_tokens"] or self._engine.settings.llm.max_tokens_spent
-        if not most:
-            return 0
-        entries = Replies(self._engine.store.backend).entries()
-        spent = sum(entry.usage.total for entry in entries if entry.at >= wanted["since"])
-        if spent >= most:
-            raise BudgetError(f"{spent:,} of {most:,} tokens are spent; what is done is kept")
-        return most - spent
 
 
 # What a job of reading documents does: a path, an address, a file sent or a text is read.

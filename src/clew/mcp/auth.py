@@ -47,8 +47,6 @@ class Access:
         self._read = self._state()
         self._oauth: TokenReader | None = None
         if settings.oauth.issuer:
-            pass
-
             self._oauth = TokenReader(settings.oauth)
         if not self._tokens and self._oauth is None:
             raise SettingsError(

@@ -91,9 +91,9 @@ def create_server(
     if isinstance(engine, Engines):
         return ClewServer(engine, access=access, seconds=seconds)
     if tools is None:
-        from clew.tools.toolbox import TOOLS
+        from clew.tools.toolbox import OPERATIONS
 
-        tools = TOOLS
+        tools = OPERATIONS
     return ClewServer(Engines(settings, tools, engine), access=access, seconds=seconds)
 
 

@@ -25,6 +25,7 @@ from clew.tools.spec import (
     Limits,
     MaxTokens,
     Result,
+    Since,
     Until,
     Where,
     between,
@@ -79,10 +80,11 @@ _NO_GRAPH: Mapping[str, Any] = {"entities": [], "relationships": [], "path": []}
 Asked = Annotated[str, "The question, in words.", Limits(max_length=10_000, blank=False)]
 Namespaces = Annotated[
     Sequence[str],
-    "Collections asked too. Default: this.",
+    "Collections to ask together. Default: this.",
     Limits(max_items=20, max_length=64),
 ]
-ByModel = Annotated[bool | None, "Model chooses; null: as set up."]
+ByModel = Annotated[bool | None, "Whether the model chooses among the best. Default: as set up."]
+AsOf = Annotated[str | None, "The store, and what held, at the end of that day."]
 Document = Annotated[str, "Id or source of a document."]
 
 
@@ -100,14 +102,19 @@ def query_documents(
         "traditional (text, by meaning), contextual (and words) or graph.",
         Limits(choices=tuple(RAG_TYPES)),
     ] = "graph",
-    strategy: Annotated[str | None, "Instead, such as hybrid.", Limits(max_length=40)] = None,
+    strategy: Annotated[
+        str | None,
+        "Instead: auto, vector, keyword, hybrid, graph, parent_child, topic, multi_hop,"
+        " hierarchical, temporal, global, local, weighted or drift.",
+        Limits(max_length=40),
+    ] = None,
     top_k: Annotated[int | None, "Default 10; contextual 20", between(1, 100)] = None,
     max_hops: Annotated[int, "Steps", between(1, 5)] = MAX_HOPS,
     where: Where = (),
-    since: Annotated[str | None, "Date, or last week."] = None,
+    since: Since = None,
     until: Until = None,
-    as_of: Annotated[str | None, "As things stood then."] = None,
-    min_confidence: Annotated[float, between(0, 1)] = 0,
+    as_of: AsOf = None,
+    min_confidence: Annotated[float, "From which it is an answer", between(0, 1)] = 0,
     namespaces: Namespaces = (),
     model_filter: ByModel = None,
     max_tokens: MaxTokens = 4000,
@@ -291,9 +298,9 @@ def ask(
     query: Asked,
     top_k: Annotated[int, "Passages to answer from", between(1, 30)] = 10,
     where: Where = (),
-    since: Annotated[str | None, "Date or words such as last week."] = None,
+    since: Since = None,
     until: Until = None,
-    as_of: Annotated[str | None, "Ask as things stood then."] = None,
+    as_of: AsOf = None,
     min_confidence: Annotated[float, "Below it the documents do not say", between(0, 1)] = 0,
     namespaces: Namespaces = (),
     mode: Annotated[

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
@@ -19,6 +19,7 @@ from clew.tools.document_queries import Document, next_page
 from clew.tools.spec import (
     CORE,
     FULL,
+    PEOPLE,
     Call,
     Confirm,
     Cursor,
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from clew.engine import Engine
     from clew.jobs.runner import Given, JobRunner
     from clew.ports import Job
-    from clew.ports.graph import Enrichment
     from clew.tools.spec import Scope
 
 
@@ -245,7 +245,6 @@ _NEWEST = 2**63 - 1
 
 
 _COUNTED = ("documents", "chunks", "entities", "relations")
-_RETRY = "enrich with retry=true asks again for what failed before"
 
 
 @operation("Index again", _JOB, rights="admin", idempotent=True)
@@ -255,59 +254,6 @@ def reindex(call: Call) -> Result:
     """
     runner = jobs_of(call)
     return status_of(runner, runner.submit("reindex", {}, description="index again"))
-
-
-@operation(
-    "Enrich by a language model",
-    shape(estimates="array", failed="array", next_step="string", job="object"),
-    rights="admin",
-)
-def enrich(
-    call: Call,
-    kinds: Annotated[
-        Sequence[str],
-        "context, extract, documents, entities, topics, reports, links.",
-        Limits(max_items=7, max_length=20),
-    ],
-    dry_run: Annotated[bool, "Only say what it takes."] = False,
-    retry: Annotated[bool, "Also what failed before."] = False,
-    gleaning: Annotated[bool, "A second round of extract for what it missed."] = False,
-    max_tokens_spent: Annotated[int, "0: that of the settings", between(0, 1_000_000_000)] = 0,
-) -> Result:
-    """Let the server's language model add to what is stored, as a job: context situates passages in
-    their documents; extract lists names and facts, each with words of its passage; documents,
-    entities, topics and reports are described, each statement with its passage. Says first what it
-    takes.
-    """
-    enriching = call.engine.enriching
-    wanted = cast("Sequence[Enrichment]", kinds)  # another one is refused there
-    found = enriching.estimate(*wanted, retry=retry, gleaning=gleaning or None)
-    failed = [(kind, one) for kind in wanted for one in enriching.failures(kind)]
-    said = {
-        "estimates": [{"kind": kind, **asdict(one)} for kind, one in found.items()],
-        "failed": [
-            {
-                "kind": kind,
-                "about": shortened(one.source, ERROR_CHARACTERS),
-                "reason": shortened(one.reason, ERROR_CHARACTERS),
-            }
-            for kind, one in failed[:ERRORS_SHOWN]
-        ],
-        "failed_left_out": max(len(failed) - ERRORS_SHOWN, 0),
-        "next_step": _RETRY if failed and not retry else "",
-    }
-    if dry_run:
-        return {**said, "job": {}}
-    runner = jobs_of(call)
-    asked = {
-        "kinds": kinds,
-        "retry": retry,
-        "gleaning": gleaning or None,
-        "max_tokens": max_tokens_spent,
-        "since": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-    job = runner.submit("enrich", asked, description=f"enrich: {', '.join(kinds)}")
-    return {**said, "job": status_of(runner, job)}
 
 
 @operation("Back up", shape(name="string", bytes="integer"), rights="admin")
@@ -388,7 +334,7 @@ def _backup_file(call: Call, name: str) -> Path:
     return call.engine.store.folder / "backups" / f"{name}.db"
 
 
-@operation("Audit log", shape(entries="array"), rights="admin", changes=False)
+@operation("Audit log", shape(entries="array"), rights="admin", profiles=PEOPLE, changes=False)
 def audit(
     call: Call,
     limit: Annotated[int, between(1, 500)] = 50,
@@ -463,13 +409,17 @@ def _collection(engine: Engine, namespace: str) -> Result:
 STARTERS: Mapping[str, tuple[str, Scope]] = {
     "ingest": ("ingest_document", "write"),
     "reindex": ("reindex", "admin"),
-    "enrich": ("enrich", "admin"),
 }
 """By kind of job: the tool that starts one, and the scope that it takes."""
 
 
 @operation(
-    "Try a job again", _JOB, rights="write", idempotent=True, http="POST /jobs/{job_id}/retry 202"
+    "Try a job again",
+    _JOB,
+    rights="write",
+    profiles=PEOPLE,
+    idempotent=True,
+    http="POST /jobs/{job_id}/retry 202",
 )
 def retry_job(
     call: Call, job_id: Annotated[str, "The job that ended.", Limits(max_length=64)]
@@ -491,9 +441,6 @@ def retry_job(
     if job.kind == "ingest":
         identity(call.engine, cast("Given", given))
         given["retries"] = job.id
-    if job.kind == "enrich":
-        # What the first job spent is no part of what this one may.
-        given |= {"retry": True, "since": job.updated_at.isoformat(timespec="seconds")}
     again = runner.submit(job.kind, given, description=job.description, key=job.retry_key)
     return status_of(runner, again)
 

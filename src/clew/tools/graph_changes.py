@@ -16,6 +16,7 @@ from clew.text import counted
 from clew.tools.graph_queries import RELATION_TYPES, known_entity
 from clew.tools.spec import (
     CORE,
+    PEOPLE,
     Arguments,
     Call,
     Confirm,
@@ -36,6 +37,8 @@ ALL = 2**31
 """Relations of an entity that a deletion is looked for among: every one."""
 _MOST = 2**62
 """Ids are smaller, and the next number is one that databases hold."""
+READ = 500
+"""Entries of the audit log that are looked through, the newest."""
 _SNAKE_CASE = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 Found = Annotated[int, "From graph_enhanced_search.", Limits(minimum=1)]
 """The id of an entity."""
@@ -60,12 +63,17 @@ def _join(call: Call, known: Arguments) -> None:
     call.engine.entities.merge(one, other)
 
 
-def _rename(call: Call, known: Arguments) -> None:
-    call.engine.entities.rename(known_entity(call, known["entity_id"]), known["before"])
+def _edit_before(call: Call, arguments: Arguments) -> Result:
+    entity = known_entity(call, arguments["entity_id"])
+    return {"was": {"name": entity.name, "entity_type": entity.entity_type}}
 
 
-def _retype(call: Call, known: Arguments) -> None:
-    call.engine.entities.retype(known_entity(call, known["entity_id"]), known["before"])
+def _unedit(call: Call, known: Arguments) -> None:
+    entity = known_entity(call, known["entity_id"])
+    if entity.name != known["was"]["name"]:
+        call.engine.entities.rename(entity, known["was"]["name"])
+    if entity.entity_type != known["was"]["entity_type"]:
+        call.engine.entities.retype(entity, known["was"]["entity_type"])
 
 
 def _allow(call: Call, known: Arguments) -> None:
@@ -240,6 +248,7 @@ def delete_relation(
         entities="array",
     ),
     rights="write",
+    profiles=PEOPLE,
     destructive=True,
 )
 def prune_graph(
@@ -278,18 +287,18 @@ def prune_graph(
     }
 
 
-@operation("Restore pruned names", shape(restored="integer"), rights="write")
-def restore_pruned_names(
-    call: Call, names: Annotated[Sequence[str], "Names that prune_graph took out."]
+@operation("Restore what was pruned", shape(restored="integer"), rights="write", profiles=PEOPLE)
+def restore_pruned(
+    call: Call,
+    names: Annotated[
+        Sequence[str], "Names that texts may make entities again. Default: the relations."
+    ] = (),
 ) -> Result:
-    """Let texts that are indexed from now on make entities of pruned names again."""
-    return {"restored": call.engine.graph.restore_names(*names)}
-
-
-@operation("Restore pruned relations", shape(restored="integer"), rights="write")
-def restore_pruned_relations(call: Call) -> Result:
-    """Bring back the relations that prune_graph took, none that was deleted."""
-    return {"restored": call.engine.graph.restore_pruned()}
+    """Bring back the relations that prune_graph took, none that was deleted; or let texts that are
+    indexed from now on make entities of pruned names again.
+    """
+    graph = call.engine.graph
+    return {"restored": graph.restore_names(*names) if names else graph.restore_pruned()}
 
 
 @operation(
@@ -346,7 +355,12 @@ def extract_all_relationships(
 # Who is who, put right.
 
 
-@operation("Entities that may be one", shape(suggestions="array"), http="GET /merges")
+@operation(
+    "Entities that may be one",
+    shape(suggestions="array"),
+    profiles=PEOPLE,
+    http="GET /merges",
+)
 def suggest_merges(call: Call, limit: Annotated[int, "Pairs", between(1, 200)] = 50) -> Result:
     """Pairs of entities that may be one, the surest first, each with the reason."""
     return {"suggestions": [asdict(s) for s in call.engine.entities.suggest(limit)]}
@@ -356,6 +370,7 @@ def suggest_merges(call: Call, limit: Annotated[int, "Pairs", between(1, 200)] =
     "Keep entities apart",
     shape(entity_id="integer", other_id="integer", names="array"),
     rights="write",
+    profiles=PEOPLE,
     undo=Undo(take_back=_allow),
     http="POST /merges/refused",
 )
@@ -378,9 +393,7 @@ def merge_entities(
     source_id: Annotated[int, "The entity that is given up.", Limits(minimum=1)],
     target_id: Annotated[int, "The entity that takes its names.", Limits(minimum=1)],
 ) -> Result:
-    """The second takes all names and relations of the first; indexing again remembers it.
-    split_entity with the names undoes it.
-    """
+    """The second takes all names and relations of the first; indexing again remembers it."""
     source, target = known_entity(call, source_id), known_entity(call, target_id)
     names = [alias.name for alias in call.engine.entities.aliases(source)]
     call.engine.entities.merge(source, target)
@@ -391,6 +404,7 @@ def merge_entities(
     "Split an entity",
     shape(entity_id="integer", new_entity_id="integer", name="string"),
     rights="write",
+    profiles=PEOPLE,
     undo=Undo(take_back=_join),
     http="POST /entities/{entity_id}/split",
 )
@@ -408,59 +422,65 @@ def split_entity(
 
 
 @operation(
-    "Rename an entity",
-    shape(entity_id="integer", name="string", before="string"),
+    "Edit an entity",
+    shape(entity_id="integer", name="string", entity_type="string"),
     rights="write",
+    profiles=PEOPLE,
     idempotent=True,
-    undo=Undo(take_back=_rename),
-    http="POST /entities/{entity_id}/name",
+    undo=Undo(take_back=_unedit, before=_edit_before),
+    http="POST /entities/{entity_id}",
 )
-def rename_entity(
+def edit_entity(
     call: Call,
     entity_id: Found,
-    name: Annotated[str, "To show it under.", Limits(blank=False)],
+    name: Annotated[str | None, "To show it under.", Limits(blank=False)] = None,
+    entity_type: Annotated[
+        str | None, "Such as person or place: a word in small letters.", Limits(max_length=60)
+    ] = None,
 ) -> Result:
-    """Show an entity under another name; the old one stays one of its names."""
+    """Show an entity under another name (the old one stays one of its names), or give it another
+    type.
+    """
     entity = known_entity(call, entity_id)
-    call.engine.entities.rename(entity, name)
-    return {"entity_id": entity.id, "name": name, "before": entity.name}
-
-
-@operation(
-    "Say what an entity is",
-    shape(entity_id="integer", entity_type="string", before="string"),
-    rights="write",
-    idempotent=True,
-    undo=Undo(take_back=_retype),
-    http="POST /entities/{entity_id}/type",
-)
-def retype_entity(
-    call: Call,
-    entity_id: Found,
-    entity_type: Annotated[str, "A word in small letters.", Limits(max_length=60)],
-) -> Result:
-    """Give an entity another type, such as person or place."""
-    entity = known_entity(call, entity_id)
-    call.engine.entities.retype(entity, entity_type)
-    return {"entity_id": entity.id, "entity_type": entity_type, "before": entity.entity_type}
+    if name is None and entity_type is None:
+        raise InputError("nothing is to be changed; give name, entity_type or both")
+    if name is not None:
+        call.engine.entities.rename(entity, name)
+    if entity_type is not None:
+        call.engine.entities.retype(entity, entity_type)
+    return {
+        "entity_id": entity.id,
+        "name": name or entity.name,
+        "entity_type": entity_type or entity.entity_type,
+    }
 
 
 @operation("Undo a change", shape(entry_id="integer", tool="string"), rights="write")
-def undo_change(call: Call, entry_id: Annotated[int, "From audit.", Limits(minimum=1)]) -> Result:
+def undo_change(
+    call: Call,
+    entry_id: Annotated[
+        int | None, "Of the audit log. Default: your last that can be undone.", Limits(minimum=1)
+    ] = None,
+) -> Result:
     """Take a change of the graph back: a merge, split, name, type, refusal or relation."""
     log = SqliteAudit(call.engine.state.journal)
-    last = log.entries(before=min(entry_id, _MOST) + 1, limit=1)
-    entry = next((e for e in last if e.id == entry_id), None)
-    if entry is None:
-        raise NotFoundError(f"no change {entry_id}; the ids of changes come from audit")
+    if entry_id is None:
+        found = [e for e in log.entries(limit=READ) if e.undo and e.caller == call.caller.name]
+    else:
+        last = log.entries(before=min(entry_id, _MOST) + 1, limit=1)
+        found = [e for e in last if e.id == entry_id]
+    if not found:
+        wanted = "of yours that can be taken back" if entry_id is None else str(entry_id)
+        raise NotFoundError(f"no change {wanted}; `clew audit` lists all, with their ids")
+    entry = found[0]
     undo = UNDOS.get(entry.tool)
     if entry.undo is None or undo is None:
-        raise InputError(f"change {entry_id} ({entry.tool}) was taken back already, or cannot be")
+        raise InputError(f"change {entry.id} ({entry.tool}) was taken back already, or cannot be")
     if call.caller.tools is not None and entry.tool not in call.caller.tools:
         raise InputError(f"taking this back needs the right to call {entry.tool}; ask for it")
     undo.take_back(call, entry.undo)
-    log.keep_undo(entry_id, None)
-    return {"entry_id": entry_id, "tool": entry.tool}
+    log.keep_undo(entry.id, None)
+    return {"entry_id": entry.id, "tool": entry.tool}
 
 
 UNDOS: Mapping[str, Undo] = {
@@ -468,8 +488,7 @@ UNDOS: Mapping[str, Undo] = {
     for tool in (
         merge_entities,
         split_entity,
-        rename_entity,
-        retype_entity,
+        edit_entity,
         refuse_merge,
         add_entity_relationship,
         delete_relation,

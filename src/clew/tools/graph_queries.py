@@ -12,6 +12,7 @@ from clew.text import entity_key, whole_number
 from clew.tools.budget import fitting, no_room, read_cursor, shortened
 from clew.tools.spec import (
     CORE,
+    PEOPLE,
     Call,
     Cursor,
     Limits,
@@ -437,7 +438,7 @@ def entity_timeline(
     return fitted(call, max_tokens, around, "timeline", entries)
 
 
-@operation("Graph of a question", shape(notes="array"), http="GET /subgraph")
+@operation("Graph of a question", shape(notes="array"), profiles=PEOPLE, http="GET /subgraph")
 def relevant_subgraph(
     call: Call,
     query: Annotated[str | None, "What is asked; or entity_ids.", Limits(max_length=10_000)] = None,
@@ -448,15 +449,16 @@ def relevant_subgraph(
         int | None, "All within so many steps; default the tree that ties them", between(1, 3)
     ] = None,
     limit: Annotated[int, "Entities", between(2, 500)] = 50,
-    format: Annotated[Literal["text", "json"], "text or json."] = "text",
+    format: Annotated[Literal["text", "json", "graphml"], "text, json or graphml."] = "text",
     max_tokens: MaxTokens = 4000,
 ) -> Result:
     """The entities that matter to a question, or those given, and what ties them."""
     found = call.engine.graph.subgraph(
         query or "", entity_ids=entity_ids, hops=hops, limit=limit, max_tokens=max_tokens // 2
     )
-    if format == "text":
-        return {"text": found.context.text, "notes": list(found.notes)}
+    if format != "json":
+        text = found.context.text if format == "text" else "".join(found.to_graphml())
+        return {"text": text, "notes": list(found.notes)}
     graph = found.to_dict()["graph"]
     around: Result = {"notes": list(found.notes), "edges": []}
     kept = fitted(call, max_tokens // 2, around, "nodes", graph["nodes"])
@@ -474,6 +476,7 @@ def _among(edges: Sequence[Result], nodes: Sequence[Result]) -> list[Result]:
 @operation(
     "Communities",
     shape(communities="array", notes="array", left_out="integer"),
+    profiles=PEOPLE,
     http="GET /communities",
 )
 def list_communities(
@@ -537,32 +540,6 @@ def search_entities(
         notes = (*notes, f"nothing found is of these node_types; types near the question: {there}")
     around: Result = {"notes": [*unlikely(call, query, hits), *notes]}
     return fitted(call, max_tokens, around, "results", list(map(_scored, hits)))
-
-
-@operation("Importance of entities", shape(entities="array", left_out="integer"))
-def entity_importance(
-    call: Call,
-    entities: Annotated[Sequence[str], "Names or ids, up to 100.", Limits(max_items=100)] = (),
-    limit: Annotated[int, "Entities", between(1, 200)] = 20,
-    max_tokens: MaxTokens = 4000,
-) -> Result:
-    """Degree, PageRank, betweenness and tier of entities; of the most important ones where none is
-    named.
-    """
-    ranked = [
-        {
-            "entity_id": one.entity.id,
-            "name": one.entity.name,
-            "entity_type": one.entity.entity_type,
-            "tier": one.entity.tier,
-            "salience_score": one.entity.salience_score,
-            "degree": one.degree,
-            "pagerank": one.pagerank,
-            "betweenness": one.betweenness,
-        }
-        for one in call.engine.graph.importance(entities, limit=limit)
-    ]
-    return fitted(call, max_tokens, {}, "entities", ranked)
 
 
 def _source(origin: Provenance | None) -> Result | None:
@@ -682,36 +659,3 @@ def _shared_edges(graph: EntityGraph, known: Set[int]) -> list[Result]:
         for one in co_occurring(graph, sorted(known))
         if one.other_id in known and one.entity_id < one.other_id
     ]
-
-
-# The tool that has the language model write a query for a graph on Neo4j.
-
-
-@operation(
-    "Ask the graph by a query",
-    shape(cypher="string", parameters="object", rows="array", left_out="integer"),
-    # Whatever else is in the database can be read: more than the namespace.
-    rights="admin",
-    changes=False,
-    open_world=True,
-    http="POST /cypher",
-)
-def ask_by_cypher(
-    call: Call,
-    query: Annotated[str, "What is asked, in words.", Limits(max_length=10_000, blank=False)],
-    limit: Annotated[int, "Rows", between(1, 500)] = 50,
-    dry_run: Annotated[bool, "Show the query alone."] = False,
-    max_tokens: MaxTokens = 4000,
-) -> Result:
-    """Counts, lists and ties in the whole database that holds this store, where it is Neo4j: the
-    server's language model writes a query, which can only read; nodes come with their element_id.
-    """
-    found = call.engine.ask_by_cypher(query, limit=limit, run=not dry_run)
-    around: Result = {
-        "cypher": found.query,
-        "parameters": dict(found.parameters),
-        "model": found.model,
-        "notes": list(found.notes),
-    }
-    rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
-    return fitted(call, max_tokens, around, "rows", rows)

@@ -44,6 +44,8 @@ Profile = Literal["core", "full", "memory"]
 CORE: frozenset[Profile] = frozenset({"core", "full"})
 FULL: frozenset[Profile] = frozenset({"full"})
 MEMORY: frozenset[Profile] = frozenset({"memory", "full"})
+PEOPLE: frozenset[Profile] = frozenset()
+"""Of no profile: an operation for commands, pages and programs, which no assistant is offered."""
 Arguments: TypeAlias = Mapping[str, Any]
 Result: TypeAlias = dict[str, Any]
 """Structured content; the dispatcher adds `success`."""
@@ -89,6 +91,8 @@ class Caller:
     scopes: frozenset[Scope] = frozenset({"read", "write", "admin"})
     tools: frozenset[str] | None = None
     """Names of the tools allowed; None: all that the scopes allow."""
+    whole: bool = False
+    """Whether they are shown all there is, as a person is: no tokens are counted."""
     model: LanguageModelClient | None = None
     """Asked in place of the engine's own: what a conversation takes is counted together."""
 
@@ -115,7 +119,7 @@ class Call:
 
     def count_tokens(self, text: str) -> int:
         """Tokens that a text takes of the budget of a result."""
-        return self.engine.state.embedder.count_tokens(text)
+        return 0 if self.caller.whole else self.engine.state.embedder.count_tokens(text)
 
 
 Run: TypeAlias = Callable[[Call, Arguments], Result]
@@ -319,8 +323,8 @@ MaxTokens = Annotated[int, between(LEAST_TOKENS, 100_000)]
 Cursor = Annotated[str | None, "next_cursor of the page before.", Limits(max_length=20)]
 Question = Annotated[str, "What is asked.", Limits(blank=False)]
 Confirm = Annotated[bool, "true once the user agreed."]
-Since = Annotated[str | None, "Date or words such as last year."]
-Until = Annotated[str | None, "As since; included."]
+Since = Annotated[str | None, "Of this time or later: 2019-05, last week."]
+Until = Annotated[str | None, "Of this time or earlier; included."]
 Where = Annotated[
     Sequence[str],
     "Such as year>=2020 and not tags in (a, b).",

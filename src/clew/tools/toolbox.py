@@ -14,7 +14,6 @@ from clew.request_end import finishing
 from clew.tools import (
     document_queries,
     documents,
-    extraction,
     graph_changes,
     graph_queries,
     memory,
@@ -191,7 +190,7 @@ def _failure(message: str, error: Exception) -> Outcome:
     return Outcome(content=content, is_error=True, error=error)
 
 
-# All tools, in the order in which clients see them.
+# All operations, in the order in which clients see them.
 
 
 TOOLS: tuple[Tool, ...] = (
@@ -203,43 +202,29 @@ TOOLS: tuple[Tool, ...] = (
     documents.ingest_with_context,
     documents.query_job_status,
     documents.cancel_job,
-    documents.retry_job,
     document_queries.list_documents,
     document_queries.get_document,
     documents.delete_document,
     documents.list_collections,
     documents.reindex,
-    documents.enrich,
     documents.backup,
     documents.restore,
-    documents.audit,
     graph_queries.graph_enhanced_search,
     graph_queries.get_entity_neighbors,
-    graph_changes.add_entity_relationship,
-    graph_queries.get_graph_statistics,
-    graph_changes.delete_relation,
-    graph_changes.prune_graph,
-    graph_changes.undo_change,
-    graph_changes.suggest_merges,
-    graph_changes.refuse_merge,
-    graph_changes.merge_entities,
-    graph_changes.split_entity,
-    graph_changes.rename_entity,
-    graph_changes.retype_entity,
-    graph_changes.restore_pruned_names,
-    graph_changes.restore_pruned_relations,
-    graph_changes.extract_entity_relationships,
-    graph_changes.extract_all_relationships,
+    graph_queries.search_entities,
     graph_queries.find_paths,
     graph_queries.entity_timeline,
-    graph_queries.relevant_subgraph,
-    graph_queries.list_communities,
-    graph_queries.search_entities,
-    graph_queries.entity_importance,
     graph_queries.build_local_graph,
-    graph_queries.ask_by_cypher,
-    extraction.extraction_next,
-    extraction.graph_upsert,
+    graph_queries.get_graph_statistics,
+    graph_changes.add_entity_relationship,
+    graph_changes.delete_relation,
+    graph_changes.merge_entities,
+    graph_changes.undo_change,
+    graph_changes.extract_entity_relationships,
+    graph_changes.extract_all_relationships,
+)
+"""Those for assistants."""
+MEMORY_TOOLS: tuple[Tool, ...] = (
     memory.create_entities,
     memory.create_relations,
     memory.add_observations,
@@ -250,11 +235,26 @@ TOOLS: tuple[Tool, ...] = (
     memory.search_nodes,
     memory.open_nodes,
 )
-"""Those of every profile; a `Toolbox` picks the ones of its own."""
+"""Those of the reference memory server, by its names."""
+OPERATIONS: tuple[Tool, ...] = (
+    *TOOLS,
+    *MEMORY_TOOLS,
+    documents.retry_job,
+    documents.audit,
+    graph_queries.list_communities,
+    graph_queries.relevant_subgraph,
+    graph_changes.suggest_merges,
+    graph_changes.refuse_merge,
+    graph_changes.split_entity,
+    graph_changes.edit_entity,
+    graph_changes.prune_graph,
+    graph_changes.restore_pruned,
+)
+"""Those for people, too; a `Toolbox` picks the ones of its own."""
 
 
-def further_tools(engine: Engine) -> list[Tool]:
-    """The tools of plugins, and of the packs that the engine's store has enabled.
+def further_tools(engine: Engine | None = None) -> list[Tool]:
+    """The tools of plugins, and of the packs that an engine's store has enabled.
 
     Raises `InputError` for what is no tool, and for a name that another tool has.
     """
@@ -262,12 +262,12 @@ def further_tools(engine: Engine) -> list[Tool]:
     from clew.tools.spec import Tool
 
     found: dict[str, Tool] = {}
-    packs = engine.state.packs.packs
+    packs = engine.state.packs.packs if engine else ()
     given = [(f"the pack {pack.name!r}", tool) for pack in packs for tool in pack.tools()]
     for giver, tool in (*given, *(("a plugin", tool) for tool in listed("tools"))):
         if not isinstance(tool, Tool):
             raise InputError(f"{giver} gives {tool!r:.80} as a tool, not a Tool")
-        if tool.name in found or any(tool.name == known.name for known in TOOLS):
+        if tool.name in found or any(tool.name == known.name for known in OPERATIONS):
             raise InputError(f"{giver} gives a tool {tool.name!r} anew; rename it")
         found[tool.name] = tool
     return list(found.values())
@@ -275,7 +275,7 @@ def further_tools(engine: Engine) -> list[Tool]:
 
 def make_toolbox(
     engine: Engine,
-    tools: Sequence[Tool] = TOOLS,
+    tools: Sequence[Tool] = OPERATIONS,
     jobs: JobRunner | None = None,
     *,
     packs: bool = True,
@@ -293,7 +293,7 @@ def make_toolbox(
         profile=None,
         services={"jobs": jobs or make_runner(engine)},
         audit=audit_to(SqliteAudit(engine.state.journal)),
-        known=TOOLS,
+        known=OPERATIONS,
         further=partial(further_tools, engine) if packs else None,
     )
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from clew.tools.documents import jobs_of, status_of
 from clew.tools.spec import Call, Limits, Result, Tool, between, operation, shape
-from clew.tools.toolbox import TOOLS
+from clew.tools.toolbox import OPERATIONS, further_tools
 from clew.web.graph_view import MOST, SHOWN, picture
 
 # A part of the graph as JSON; and the jobs.
@@ -77,8 +77,8 @@ def list_jobs(
 
 
 PREFIX = "/api/v1"
-EXPLORER_TOOLS: tuple[Tool, ...] = (*TOOLS, view_graph, list_jobs)
-"""Those of assistants, and those that pages need beside."""
+EXPLORER_TOOLS: tuple[Tool, ...] = (*OPERATIONS, *further_tools(), view_graph, list_jobs)
+"""Those of the core and of plugins, and those that pages need beside."""
 TOOL_NAMES: Mapping[str, Tool] = {tool.name: tool for tool in EXPLORER_TOOLS}
 
 

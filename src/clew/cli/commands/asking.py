@@ -12,50 +12,31 @@ import typer
 
 from clew.cli.common import Common
 from clew.cli.errors import INCOMPLETE, note
+from clew.cli.operations import takes
 from clew.cli.options import (
-    AsOfOption,
     MaxCostOption,
-    MaxHopsOption,
     MaxTokensOption,
     MaxTokensSpentOption,
-    MinConfidenceOption,
-    ModelFilterOption,
-    NamespacesOption,
-    QuestionArgument,
-    SinceOption,
     TemporalOption,
-    UntilOption,
-    WhereOption,
     comma_separated,
-    read_namespaces,
-    read_question,
 )
 from clew.cli.output import print_table, shown_source, stdout_page, write_json, write_line
 from clew.cli.progress import reporting
 from clew.cli.searching import run_search
 from clew.errors import NoLanguageModelError, NotFoundError
 from clew.text import counted
+from clew.tools import document_queries
 
 if TYPE_CHECKING:
     from clew.chat import Conversation
     from clew.models.llm.budget import Estimate
     from clew.types import EnrichmentReport
-    from clew.types.results import Answer, AnswerMode
+    from clew.types.results import Answer
 
 
+@takes(document_queries.query_documents, "rag_type")
 def search(
     common: Common,
-    question: QuestionArgument,
-    strategy: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="auto, vector, keyword, hybrid, graph, parent_child, topic, multi_hop,"
-            " hierarchical, temporal, global, local, weighted or drift; else the setting"
-            " search.strategy.",
-            show_default=False,
-        ),
-    ] = None,
     rag_type: Annotated[
         str | None,
         typer.Option(
@@ -65,19 +46,8 @@ def search(
             show_default=False,
         ),
     ] = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            "--limit", "--top-k", metavar="N", min=1, help="Passages, at most.", show_default=False
-        ),
-    ] = None,
-    where: WhereOption = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    as_of: AsOfOption = None,
     temporal: TemporalOption = None,
     max_tokens: MaxTokensOption = None,
-    max_hops: MaxHopsOption = None,
     fusion: Annotated[
         Literal["rrf", "weighted"] | None,
         typer.Option(metavar="NAME", help="hybrid: rrf or weighted.", show_default=False),
@@ -108,9 +78,6 @@ def search(
         int | None,
         typer.Option(metavar="N", min=0, help="global: level of reports.", show_default=False),
     ] = None,
-    min_confidence: MinConfidenceOption = None,
-    model_filter: ModelFilterOption = None,
-    namespaces: NamespacesOption = None,
     context: Annotated[
         bool,
         typer.Option("--context", help="Print the assembled context alone, for a language model."),
@@ -124,60 +91,47 @@ def search(
             "--explain", help="Print where each passage and relation comes from, and why."
         ),
     ] = False,
+    **given: Any,  # noqa: ANN401 - the operation's
 ) -> None:
-    """Find the passages that answer a question, and show the path that leads to each."""
+    """Find the passages that answer a question, and show the path that leads to each.
+
+    Exit status 1 where the best passage is less sure than --min-confidence.
+    """
     if citations and not context:
         raise typer.BadParameter("--citations goes with --context: clew search --context …")
     run_search(
         common,
-        read_question(question),
-        names=read_namespaces(namespaces),
         context=context,
         citations=citations,
         explain=explain,
-        strategy=strategy,
         rag_type=rag_type,
-        limit=limit,
-        max_tokens=max_tokens,
-        where=where or (),
-        since=since,
-        until=until,
-        as_of=as_of,
         temporal=temporal,
-        max_hops=max_hops,
+        max_tokens=max_tokens,
         fusion=fusion,
         alpha=alpha,
         layer=layer,
         hierarchy=hierarchy,
         level=level,
-        min_confidence=min_confidence,
-        model_filter=model_filter,
+        **_asked(given),
     )
 
 
-Mode: TypeAlias = Literal["one-shot", "stepwise", "global"]
-"""How passages are gathered and read."""
-MODES: Mapping[Mode, AnswerMode] = {"stepwise": "stepwise", "global": "global"}
-"""As `store.ask` names them; the other is `one_shot`."""
+def _asked(given: dict[str, Any]) -> dict[str, Any]:
+    """What an operation is given as the library takes it."""
+    named = {"query": "question", "top_k": "limit"}
+    asked = {named.get(name, name): value for name, value in given.items()}
+    if "namespaces" in asked:
+        names = asked["namespaces"] = comma_separated(",".join(asked["namespaces"]))
+        if not names:
+            raise typer.BadParameter(
+                "--namespaces names none; expected names with commas between them"
+            )
+    return asked
 
 
+@takes(document_queries.ask, "max_tokens_spent")
 def ask(
     common: Common,
-    question: QuestionArgument,
-    mode: Annotated[
-        Mode,
-        typer.Option(
-            metavar="NAME",
-            help="one-shot: one search; stepwise: the question's parts and what is missing are"
-            " searched for, too; global: over all community reports.",
-        ),
-    ] = "one-shot",
-    steps: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=1, max=10, help="stepwise: searches, at most; 4.", show_default=False
-        ),
-    ] = None,
     strategy: Annotated[
         str | None,
         typer.Option(
@@ -186,56 +140,34 @@ def ask(
             show_default=False,
         ),
     ] = None,
-    limit: Annotated[
+    temporal: TemporalOption = None,
+    max_hops: Annotated[
         int | None,
         typer.Option(
-            metavar="N", min=1, help="Passages to answer from, at most.", show_default=False
+            metavar="N", min=1, max=5, help="Steps from entity to entity.", show_default=False
         ),
     ] = None,
-    where: WhereOption = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    as_of: AsOfOption = None,
-    temporal: TemporalOption = None,
-    max_hops: MaxHopsOption = None,
-    min_confidence: MinConfidenceOption = None,
-    model_filter: ModelFilterOption = None,
-    namespaces: NamespacesOption = None,
     max_tokens_spent: MaxTokensSpentOption = None,
     max_cost: MaxCostOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what it would take at most; ask no model.")
     ] = False,
+    **given: Any,  # noqa: ANN401 - the operation's
 ) -> None:
     """Answer a question, with the words of the documents that each statement rests on.
 
-    Without a language model, or where it fails, the answer is quoted from the documents.
+    Without a language model, or where it fails, the answer is quoted from the documents. Exit
+    status 1 where the documents do not say it as surely as --min-confidence.
     """
-    names = read_namespaces(namespaces)
-    with common.first_of(names).open() as engine:
+    options = {"strategy": strategy, "temporal": temporal, "max_hops": max_hops, **_asked(given)}
+    with common.first_of(options.get("namespaces", ())).open() as engine:
         if strategy != "keyword":
             engine.state.warm()
-        options: dict[str, Any] = {
-            "mode": MODES.get(mode, "one_shot"),
-            "steps": steps,
-            "strategy": strategy,
-            "limit": limit,
-            "where": where or (),
-            "since": since,
-            "until": until,
-            "as_of": as_of,
-            "temporal": temporal,
-            "max_hops": max_hops,
-            "min_confidence": min_confidence,
-            "model_filter": model_filter,
-            "namespaces": names,
-        }
         if dry_run:
-            print_estimate(common, engine.asking.estimate(read_question(question), **options))
+            print_estimate(common, engine.asking.estimate(**options))
             return
-        engine.asking.warm(limit)
+        engine.asking.warm(options.get("limit"))
         found = engine.ask(
-            read_question(question),
             tell=None if common.json else _write,
             max_tokens_spent=max_tokens_spent,
             max_cost=max_cost,
@@ -251,7 +183,7 @@ def ask(
         for remark in found.notes:
             note(f"Note: {remark}")
         _print_spent(found)
-    if min_confidence is not None and not found.answered:
+    if "min_confidence" in options and not found.answered:
         raise typer.Exit(INCOMPLETE)
 
 

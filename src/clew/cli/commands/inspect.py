@@ -12,18 +12,17 @@ import typer
 from clew.cli.commands.asking import try_model
 from clew.cli.common import Common
 from clew.cli.errors import FAILED, INCOMPLETE, note
+from clew.cli.operations import called, takes
+from clew.cli.operations import show as show_content
 from clew.cli.options import (
     MaxTokensOption,
     OutputOption,
     WhereOption,
-    comma_separated,
-    read_question,
 )
 from clew.cli.output import (
     print_below,
     print_facts,
     print_table,
-    shown_source,
     to_json,
     write_json,
     write_line,
@@ -34,43 +33,23 @@ from clew.cli.safe_stream import printable
 from clew.derived_files import is_private
 from clew.errors import StoreCorruptError
 from clew.text import counted, one_line
+from clew.tools.document_queries import list_documents
+from clew.tools.graph_queries import relevant_subgraph
 from clew.types import CheckReport, Problem
 
 if TYPE_CHECKING:
     from clew.graph.statistics import GraphOverview
-    from clew.types import DocumentInfo
-
-
-TITLED = 100
-"""Characters of a title in a list: a longer one would widen every line."""
 
 
 def documents(common: Common, where: WhereOption = None) -> None:
     """List the documents of the store."""
-    from clew.tools.budget import shortened
-
+    given: dict[str, Any] = {"where": where or [], "limit": 500}
     with common.open() as engine:
-        found = engine.documents.list(where or ())
-        for remark in engine.documents.unknown_fields(where or ()):
-            note(f"Note: {remark}")
-    common.table(
-        [_with_date(document) for document in found],
-        ("id", "chunks", "date", "title", "source"),
-        [
-            (d.id, d.chunks, _date(d), shortened(d.title, TITLED), shown_source(d.source))
-            for d in found
-        ],
-    )
-
-
-def _date(document: DocumentInfo) -> str:
-    """Its date as precisely as it is stated, times without their seconds; empty for none."""
-    return document.date.iso[: len("2019-03-02T10:00")] if document.date else ""
-
-
-def _with_date(document: DocumentInfo) -> dict[str, Any]:
-    """All that is known of it, with its date as precisely as it is stated."""
-    return {**asdict(document), "date": document.date.iso if document.date else None}
+        found = called(engine, list_documents, given)
+        while found["next_cursor"]:
+            more = called(engine, list_documents, {**given, "cursor": found["next_cursor"]})
+            found = {**more, "documents": [*found["documents"], *more["documents"]]}
+    show_content(common, found)
 
 
 def show(
@@ -107,14 +86,16 @@ def show(
         document = engine.documents.get(of if len(of) == 16 and ordinal.isdecimal() else name)
     if common.json:
         told = {"version": version or document.version, "name": name, "text": content}
-        write_json({**_with_date(document), **told})
+        date = document.date.iso if document.date else None
+        write_json({**asdict(document), "date": date, **told})
         return
     if not text and version is None:
         known = {**asdict(document), "language": document.language or "unknown"}
         for field in ("pipeline_fingerprint", "created_at", "date_source", "date_precision"):
             known.pop(field, None)
         if document.date:
-            known["date"] = f"{_date(document)} (from its {document.date_source})"
+            day = document.date.iso[: len("2019-03-02T10:00")]  # without seconds
+            known["date"] = f"{day} (from its {document.date_source})"
         common.facts({field: value for field, value in known.items() if value not in (None, "")})
         write_line("")
     write_line(content)
@@ -196,63 +177,23 @@ def topics(
         note("No topics: it takes a phrase that stands in several passages.")
 
 
+@takes(relevant_subgraph)
 def subgraph(
     common: Common,
-    question: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="QUESTION", help="Words of the question; `-` reads it."),
-    ] = None,
-    entity_ids: Annotated[
-        str,
-        typer.Option(
-            "--entity-ids",
-            metavar="IDS",
-            help="Of these entities in place of a question's, with commas between them.",
-        ),
-    ] = "",
-    format: Annotated[
-        Literal["text", "json", "graphml"],
-        typer.Option(
-            "--format", metavar="FORMAT", help="`text`, for a language model; `json`; `graphml`."
-        ),
-    ] = "text",
-    hops: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            max=3,
-            help="All within so many hops of the question's entities; else the tree that ties"
-            " them together.",
-            show_default=False,
-        ),
-    ] = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=2, help="Entities, at most.")] = 50,
     max_tokens: MaxTokensOption = None,
     output: OutputOption = None,
+    **given: Any,  # noqa: ANN401 - the operation's
 ) -> None:
     """Print the part of the graph that matters to a question."""
-    ids = comma_separated(entity_ids)
-    if not all(id_.isdecimal() for id_ in ids):
-        raise typer.BadParameter(
-            f"--entity-ids takes numbers with commas between, not {entity_ids!r}"
-        )
+    given |= {"max_tokens": max_tokens} if max_tokens else {}
     with common.open() as engine:
         engine.state.warm()
-        found = engine.graph.subgraph(
-            read_question(question or []),
-            entity_ids=list(map(int, ids)),
-            hops=hops,
-            limit=limit,
-            max_tokens=max_tokens,
-        )
-    if format == "graphml" and not common.json:
-        write_out(output, found.to_graphml())
-    elif format == "json" or common.json:
-        write_out(output, [f"{to_json(found.to_dict())}\n"])
-    elif found.context.text or output:
-        write_out(output, [f"{printable(found.context.text)}\n"])
-    for remark in found.notes:
+        as_json = {"format": "json"} if common.json else {}
+        found = called(engine, relevant_subgraph, {**as_json, **given})
+    text = to_json(found) if common.json or "text" not in found else printable(found["text"])
+    if text or output:
+        write_out(output, [f"{text.rstrip()}\n"])
+    for remark in () if common.json else found["notes"]:
         note(f"Note: {remark}")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 import shutil
 import sys
@@ -78,7 +77,7 @@ def install(
     elif write:
         note(f"Written to {file.path}. Start {client} anew to use it.")
     else:
-        sys.stdout.write(file.text(name, entry))
+        sys.stdout.write(file.merged("", name, entry))
         note(f"For {file.path}; --write puts it there.")
     if opened is None:
         note("The assistant may name no file, since your home is here; --root FOLDER opens one.")
@@ -134,7 +133,6 @@ Entry = Mapping[str, Any]
 
 _BY_ADDRESS = ("url", "headers")
 """What an entry has that names a server by its address; none that starts one has these."""
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,17 +163,33 @@ class ClientFile:
         except UnicodeDecodeError as error:
             raise _unreadable(self, f"it is not in UTF-8: {error}") from error
 
-    def text(self, name: str, entry: Entry) -> str:
-        """A configuration that holds this server alone."""
-        return self.merged("", name, entry)
-
     def merged(self, text: str, name: str, entry: Entry) -> str:
         """The configuration `text` with the server in place of one of the same name.
 
         All else stays as it is, and what that one had beside the entry, such as `env`, too. Raises
         `InputError` where the text cannot be read or changed.
         """
-        return (_merge_toml if self.is_toml else _merge_json)(self, text, name, entry)
+        import tomlkit
+        from tomlkit.exceptions import TOMLKitError
+
+        try:
+            known: Any = (
+                tomlkit.parse(text) if self.is_toml else json.loads(text) if text.strip() else {}
+            )
+        except (ValueError, TOMLKitError) as error:
+            kind = "TOML" if self.is_toml else "JSON"
+            raise _unreadable(self, f"it is no plain {kind}: {error}") from error
+        servers = known.setdefault(self.section, {}) if isinstance(known, dict) else None
+        if not isinstance(servers, dict):
+            raise _unreadable(self, f"its {self.section!r} is no object")
+        before = servers.get(name)
+        servers[name] = _kept(before if isinstance(before, dict) else {}, entry)
+        if self.is_toml:
+            written = tomlkit.dumps(known)
+            if tomllib.loads(written) != known.unwrap():
+                raise _unreadable(self, f"its {self.section!r} cannot be written anew")
+            return written
+        return json.dumps(known, ensure_ascii=False, indent=2) + "\n"
 
 
 def client_file(client: Client) -> ClientFile:
@@ -194,79 +208,12 @@ def client_file(client: Client) -> ClientFile:
     return ClientFile(home / "config.toml", "mcp_servers", False)
 
 
-def _merge_json(file: ClientFile, text: str, name: str, entry: Entry) -> str:
-    try:
-        known = json.loads(text) if text.strip() else {}
-    except ValueError as error:
-        raise _unreadable(file, f"it is no plain JSON: {error}") from error
-    servers = known.get(file.section, {}) if isinstance(known, dict) else None
-    if not isinstance(servers, dict):
-        raise _unreadable(file, f"its {file.section!r} is no object")
-    merged = {**known, file.section: {**servers, name: _kept(servers, name, entry)}}
-    return json.dumps(merged, ensure_ascii=False, indent=2) + "\n"
-
-
-def _kept(servers: Mapping[str, Any], name: str, entry: Entry) -> Entry:
+def _kept(had: Mapping[str, Any], entry: Entry) -> Entry:
     """The entry with what one of the same name had beside it."""
-    before = servers.get(name)
-    had = before if isinstance(before, dict) else {}
     kept = {field: had[field] for field in had if field not in _BY_ADDRESS} | dict(entry)
     if isinstance(had.get("env"), dict):
         kept["env"] = {**had["env"], **entry.get("env", {})}
     return kept
-
-
-def _merge_toml(file: ClientFile, text: str, name: str, entry: Entry) -> str:
-    """The text with the server's table at its end, comments and order of the rest kept.
-
-    What came of it is read again: where it is not what was meant, nothing is changed.
-    """
-    try:
-        known = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise _unreadable(file, f"it is no TOML: {error}") from error
-    servers = known.get(file.section, {})
-    if not isinstance(servers, dict):
-        raise _unreadable(file, f"its {file.section!r} is no table")
-    entry = _kept(servers, name, entry)
-    rest = _without_table(text, file.section, name) if name in servers else text
-    parted = f"{rest.rstrip()}\n\n" if rest.strip() else ""
-    meant = {**known, file.section: {**servers, name: dict(entry)}}
-    with suppress(tomllib.TOMLDecodeError, TypeError):  # no JSON, such as a date
-        lines = [f"{_quoted(field)} = {_value(value)}" for field, value in entry.items()]
-        table = "\n".join([f"[{file.section}.{_quoted(name)}]", *lines, ""])
-        merged = parted + table
-        if tomllib.loads(merged) == meant:
-            return merged
-    raise _unreadable(file, f"its {file.section!r} is not written as tables [{file.section}.NAME]")
-
-
-def _without_table(text: str, section: str, name: str) -> str:
-    """The lines outside of a server's table and of the tables within that."""
-    header = re.compile(
-        rf"\s*\[\s*{section}\s*\.\s*(?:{re.escape(name)}|{re.escape(_value(name))})\s*[.\]]"
-    )
-    kept, inside = [], False
-    for line in text.splitlines(keepends=True):
-        if line.lstrip().startswith("["):
-            inside = bool(header.match(line))
-        if not inside:
-            kept.append(line)
-    return "".join(kept)
-
-
-def _quoted(key: str) -> str:
-    return key if _BARE_KEY.fullmatch(key) else _value(key)
-
-
-def _value(value: object) -> str:
-    """A value as TOML, whose strings, numbers and truth values are JSON's, too."""
-    if isinstance(value, dict):
-        pairs = (f"{_quoted(key)} = {_value(inner)}" for key, inner in value.items())
-        return f"{{{', '.join(pairs)}}}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _unreadable(file: ClientFile, why: str) -> InputError:

@@ -24,7 +24,7 @@ from starlette.routing import Route
 from clew.errors import ClewError, InputError, NotFoundError, SettingsError, StoreBusyError
 from clew.request_end import go_on
 from clew.tools.spec import Progress, complete, load_json
-from clew.tools.toolbox import TOOLS, Toolbox, may_call
+from clew.tools.toolbox import OPERATIONS, Toolbox, may_call
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -147,7 +147,7 @@ def _status(error: ClewError) -> int:
 
 PATH = "/ask"
 EVENTS = "text/event-stream"
-ASK = next(tool for tool in TOOLS if tool.name == "ask")
+ASK = next(tool for tool in OPERATIONS if tool.name == "ask")
 
 
 class Told(Progress):

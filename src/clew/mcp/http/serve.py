@@ -24,7 +24,7 @@ from clew.errors import SettingsError
 from clew.mcp.engines import Engines
 from clew.mcp.server import create_server
 from clew.settings import SETTINGS_FILE
-from clew.tools.toolbox import TOOLS
+from clew.tools.toolbox import OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +53,7 @@ GOODBYE_SECONDS = 5
 def serve_stdio(settings: Settings) -> None:
     """Serve one client on standard input and output until it goes away or a signal comes."""
     _log_to_stderr()
-    engines = Engines(settings, TOOLS)
+    engines = Engines(settings, OPERATIONS)
     try:
         anyio.run(_serve_stdio, create_server(engines, settings), engines)
     finally:
@@ -101,7 +101,7 @@ def serve_http(
 
     _log_to_stderr()
     sys.setswitchinterval(SWITCH_SECONDS)
-    engines = Engines(served_settings(settings), TOOLS)
+    engines = Engines(served_settings(settings), OPERATIONS)
     server = http_server(engines, insecure=insecure, file=file)
     config = http_config(server, settings.serve, extend)
     host = settings.serve.host
@@ -195,8 +195,6 @@ def http_config(
 ) -> uvicorn.Config:
     """How the web application is run: the limits of connections, and who is believed."""
     import uvicorn
-
-    pass
 
     if server.access is None:
         # Nobody is asked for a token: whoever reaches the address could say that it is a proxy.

@@ -461,7 +461,7 @@ def constitution_search(
 ) -> Result:
     """Values, principles and goals by meaning, each with its chain value ▸ principle ▸ goal, the
     confidence along it, and what complements it or conflicts with it.
-    """  # noqa: D205
+    """
     budgets = {
         "elements": element_tokens,
         "hierarchy": hierarchy_tokens,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from clew.cli.commands.asking import MODES, Mode, print_estimate
+from clew.cli.commands.asking import print_estimate
 from clew.cli.common import Common
 from clew.cli.errors import INCOMPLETE, note
 from clew.cli.options import MaxCostOption, MaxTokensSpentOption, comma_separated
@@ -55,8 +55,8 @@ def evaluate(
         typer.Option("--answers", help="Measure answers in words, their citations and their cost."),
     ] = False,
     mode: Annotated[
-        Mode, typer.Option(metavar="NAME", help="--answers: as clew ask has it.")
-    ] = "one-shot",
+        str, typer.Option(metavar="NAME", help="--answers: as clew ask has it.")
+    ] = "one_shot",
     questions: Annotated[
         int | None,
         typer.Option(
@@ -111,7 +111,7 @@ def evaluate(
     }
     measure: Callable[..., Any]
     if answers:
-        asked = {"strategy": strategies[-1], "mode": MODES.get(mode, "one_shot"), "judged": judge}
+        asked = {"strategy": strategies[-1], "mode": mode, "judged": judge}
         where |= {**asked, "questions": questions}
         measure = estimate_answers if dry_run else evaluate_answers
     else:

@@ -6,7 +6,7 @@ Each kind of enrichment is its works (what is left to ask), `ask` (one work, in 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from clew.hookspecs import hookimpl
 
@@ -30,3 +30,9 @@ def enrichments() -> Mapping[str, str]:
         "extract": "clew.plugins.llm.extraction:ModelExtraction",
         **dict.fromkeys(described, "clew.plugins.llm.descriptions:ModelDescriptions"),
     }
+
+
+@hookimpl
+def tools() -> Sequence[str]:
+    """See `Hooks`."""
+    return [f"clew.plugins.llm.reading:{name}" for name in ("extraction_next", "graph_upsert")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from clew.hookspecs import hookimpl
 
@@ -19,3 +19,9 @@ def commands() -> Mapping[str, str]:
     """See `Hooks`."""
     names = ("schema", "attach", "cypher")
     return {name: f"clew.plugins.neo4j.commands:{name}" for name in names}
+
+
+@hookimpl
+def tools() -> Sequence[str]:
+    """See `Hooks`."""
+    return ["clew.plugins.neo4j.tools:ask_by_cypher"]

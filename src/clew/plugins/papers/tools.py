@@ -107,7 +107,7 @@ def papers_list(
 ) -> Result:
     """The papers that a question finds, or all: as a list, with what they cite of each other, or as
     BibTeX.
-    """  # noqa: D205
+    """
     papers = find_papers(call.engine, query, where, limit)
     return {
         "papers": [listed(one) for one in papers],

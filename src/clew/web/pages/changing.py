@@ -39,8 +39,7 @@ ENDS = ("entity_id", "new_entity_id", "source_id", "target_id", "other_id")
 _SAID: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "merge_entities": lambda u: f"Merged: {', '.join(u['names'])} named another entity before.",
     "split_entity": lambda u: f"Split: {', '.join(u['names'])} became an entity of its own.",
-    "rename_entity": lambda u: f"Renamed: it was “{u['before']}”.",
-    "retype_entity": lambda u: f"Retyped: it was “{u['before']}”.",
+    "edit_entity": lambda u: f"It was “{u['was']['name']}”, of type {u['was']['entity_type']}.",
     "refuse_merge": lambda u: f"Kept apart: {' / '.join(u['names'])}.",
     "delete_relation": lambda u: f"The relation “{u.get('relation_type', '')}” was taken back.",
     "add_entity_relationship": lambda u: f"The relation “{u['relation_type']}” stated by hand.",
@@ -117,16 +116,11 @@ def split(page: PageRequest) -> Response:
     return _put_right(page, "split_entity", entity, entity_id=entity, names=names)
 
 
-def rename(page: PageRequest) -> Response:
-    """Show it under another name."""
+def edit(page: PageRequest) -> Response:
+    """Show it under another name, or say what it is."""
     entity = page.id("entity")
-    return _put_right(page, "rename_entity", entity, entity_id=entity, name=page.sent("name"))
-
-
-def retype(page: PageRequest) -> Response:
-    """Say what it is."""
-    entity, kind = page.id("entity"), page.sent("entity_type")
-    return _put_right(page, "retype_entity", entity, entity_id=entity, entity_type=kind)
+    given = {name: page.sent(name) for name in ("name", "entity_type") if page.sent(name)}
+    return _put_right(page, "edit_entity", entity, entity_id=entity, **given)
 
 
 def delete_relation(page: PageRequest) -> Response:

@@ -311,7 +311,7 @@ def shown_relations(page: PageRequest, entity: Entity) -> list[dict[str, Any]]:
 
 def most_important(page: PageRequest, limit: int) -> list[Entity]:
     """The most important entities; none where the caller may not ask for these."""
-    if not page.may("entity_importance"):
+    if not page.may("search_entities"):
         return []
     return [ranked.entity for ranked in page.engine.graph.importance(limit=limit)]
 
@@ -393,7 +393,7 @@ def statistics(page: PageRequest) -> Response:
         },
         relations=engine.store.relation_counts()[:20],
         growth=growth(engine.documents.list()),
-        overview=engine.graph.statistics(8 if page.may("entity_importance") else 0),
+        overview=engine.graph.statistics(8 if page.may("search_entities") else 0),
         model=engine.maintenance.language_model() if page.may("audit") else {},
         undoable={change.id: change for change in changes(page)},
         changes=page.engine.maintenance.audit(limit=LISTED_OVERVIEW) if page.may("audit") else [],

@@ -12,7 +12,6 @@ from clew.indexing.manual_graph import CAUSAL, LONGEST_NAME, snake_case, written
 from clew.text import entity_key
 from clew.tools.budget import fitting, fitting_length, read_cursor, tokens_of
 from clew.tools.spec import (
-    CORE,
     Call,
     Cursor,
     Limits,
@@ -65,7 +64,6 @@ _THEN = (
 @operation(
     "Passages to read",
     shape(instructions="string", schema="object", passages="array", remaining="integer"),
-    profiles=CORE,
 )
 def extraction_next(
     call: Call,
@@ -118,7 +116,6 @@ _SHOWN_REJECTED = 20
     "Add to the graph",
     shape(new_relations="integer", rejected="array", remaining="integer"),
     rights="write",
-    profiles=CORE,
     idempotent=True,
 )
 def graph_upsert(
