@@ -22,7 +22,7 @@ import clew
 from clew.evaluation.beir import BeirDataset, load_beir
 from clew.evaluation.run import measure_strategy
 from clew.library import Clew
-from clew.testing.recorded import RecordedExtraction, RecordedLanguageModel, quotation_of
+from clew.testing.fakes import RecordedExtraction, RecordedLanguageModel, quotation_of
 
 TRIPLES = "llm_triples.jsonl"
 SHOWN = ("recall@2", "recall@5", "recall@10")

@@ -14,9 +14,7 @@ import pytest
 from hypothesis import given, settings
 
 from clew.errors import InputError, StoreMismatchError
-from clew.ports import VectorIndex
-from clew.ports.graph import StoredDescription
-from clew.ports.models import LoggedReply
+from clew.ports import LoggedReply, StoredDescription, VectorIndex
 from clew.settings import Neo4jSettings, QdrantSettings, load_settings
 from clew.stores.communities import Communities, Descriptions
 from clew.stores.extractions import Enrichments
@@ -24,11 +22,9 @@ from clew.stores.neo4j.store import Neo4jStore
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.state import Replies
 from clew.stores.store import Store
-from clew.testing.conformance import DocumentStoreSuite, VectorIndexSuite
-from clew.testing.conformance.base import chunk_ids_of
+from clew.testing.conformance import DocumentStoreSuite, VectorIndexSuite, chunk_ids_of
 from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry, make_link
-from clew.types import Condition, IndexedDocument, NewEntity, NewRelation, Period
-from clew.types.results import Usage
+from clew.types import Condition, IndexedDocument, NewEntity, NewRelation, Period, Usage
 from clew.wiring import store_exists
 from tests.contract.filter_suite import FilterSuite
 from tests.contract.graph_steps import Step, any_steps, first_steps, seen, take

@@ -26,7 +26,7 @@ from clew.attach.cypher import (
 from clew.errors import InputError, StoreError
 from clew.library import Clew
 from clew.models.llm.client import LanguageModelClient
-from clew.ports.models import Reply, Request
+from clew.ports import Reply, Request
 from clew.settings import LlmSettings, Neo4jSettings, Settings
 from clew.stores.neo4j.connection import Neo4jDatabase
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import clew
-from clew.ports.graph import Enrichment
+from clew.ports import Enrichment
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
 from tests.e2e.conftest import Run

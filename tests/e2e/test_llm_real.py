@@ -19,7 +19,7 @@ import clew
 from clew.errors import ModelError, ReplyError
 from clew.models.llm.client import LanguageModelClient
 from clew.models.llm.hosted import Hosted
-from clew.ports.models import Parameters, Reply, Request, ask
+from clew.ports import Parameters, Reply, Request, ask
 from clew.settings import LlmSettings, load_settings
 from tests.llm_server import CONTEXT, MODEL, language_model_server, weights
 

@@ -23,7 +23,7 @@ import pytest
 
 from clew.models.llm.client import LanguageModelClient
 from clew.models.llm.ollama import Ollama, check_reachable
-from clew.ports.models import ask
+from clew.ports import ask
 from clew.settings import load_settings
 from tests.e2e.conftest import Library, Run
 

@@ -26,18 +26,21 @@ from clew.indexing.enrichment.extraction import (
 from clew.indexing.enrichment.validation import NO_TYPE, TOO_VAGUE, UNNAMED, UNQUOTED
 from clew.jobs.runner import JobRunner, make_runner
 from clew.library import Clew
-from clew.ports.models import LanguageModel, Reply, Request
+from clew.ports import LanguageModel, Reply, Request
 from clew.settings import load_settings
 from clew.stores.extractions import Enrichments
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.store import Store
-from clew.testing.conformance.base import chunk_ids_of
+from clew.testing.conformance import chunk_ids_of
 from clew.testing.entries import EMBEDDER, make_entry
-from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
-from clew.testing.recorded import RecordedExtraction, RecordedLanguageModel
+from clew.testing.fakes import (
+    HashEmbedder,
+    RecordedExtraction,
+    RecordedLanguageModel,
+    ScriptedLanguageModel,
+)
 from clew.tools.toolbox import TOOLS, Toolbox
-from clew.types import ChunkExtraction, Document, ExtractedRelation, Mention, NewEntity
-from clew.types.results import Usage
+from clew.types import ChunkExtraction, Document, ExtractedRelation, Mention, NewEntity, Usage
 
 # --- A language model adds facts to a store that was indexed without one, and nothing that it
 # cannot quote.

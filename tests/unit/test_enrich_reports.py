@@ -18,11 +18,14 @@ from clew.errors import ReplyError
 from clew.indexing.enrichment import descriptions as subjects
 from clew.indexing.enrichment.descriptions import UNSUPPORTED
 from clew.library import Clew
-from clew.ports.graph import Described
-from clew.ports.models import LanguageModel, Reply, Request
+from clew.ports import Described, LanguageModel, Reply, Request
 from clew.settings import load_settings
-from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
-from clew.testing.recorded import RecordedDescription, RecordedLanguageModel
+from clew.testing.fakes import (
+    HashEmbedder,
+    RecordedDescription,
+    RecordedLanguageModel,
+    ScriptedLanguageModel,
+)
 from clew.types import Community, Description
 
 # --- A model writes reports on communities: what rests on nothing is dropped, all is taken
@@ -484,7 +487,7 @@ class Counting(Writing):
     def reply(self, request: Request) -> Reply:
         reply = super().reply(request)
         read = len(request.instructions) + sum(len(m.text) for m in request.messages)
-        usage = clew.ports.models.Usage(input_tokens=read // 4, output_tokens=len(reply.text) // 4)
+        usage = clew.ports.Usage(input_tokens=read // 4, output_tokens=len(reply.text) // 4)
         return Reply(text=reply.text, finish="stop", model="m", usage=usage)
 
     def stream(self, request: Request) -> Iterator[str | Reply]:

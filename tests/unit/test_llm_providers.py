@@ -24,7 +24,7 @@ from clew.errors import ModelError, ModelUnavailableError, ReplyError
 from clew.models.llm.client import LanguageModelClient
 from clew.models.llm.hosted import Hosted
 from clew.models.llm.ollama import Ollama
-from clew.ports.models import Message, Reply, Request, ToolCall, ToolDefinition
+from clew.ports import Message, Reply, Request, ToolCall, ToolDefinition
 from tests.unit.llm import ADA, PARAMETERS, Person, request, settings
 
 # --- OpenAI's and Anthropic's interfaces, served on this machine with their faults.

@@ -17,7 +17,7 @@ from benchmarks.routing import LABELS, read_labelled
 from clew.errors import ModelError
 from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_files import build
-from clew.ports.models import LanguageModel, Reply, ask
+from clew.ports import LanguageModel, Reply, ask
 from clew.search.analysis.analyse import MAX_TERMS, analyse, find_seeds
 from clew.search.analysis.period import AskedTime
 from clew.search.analysis.question_patterns import Form, count_words, find_names, question_form

@@ -18,8 +18,7 @@ from clew.cli.app import app
 from clew.errors import InputError
 from clew.ports import Embedder
 from clew.search.options import Options
-from clew.testing.fakes import HashEmbedder
-from clew.testing.recorded import quotation_of
+from clew.testing.fakes import HashEmbedder, quotation_of
 from clew.tools.toolbox import TOOLS
 from clew.types import Period
 

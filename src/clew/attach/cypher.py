@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from clew.attach.schema import read_schema
 from clew.errors import InputError, ModelError, StoreError
-from clew.ports.models import Message, Request
+from clew.ports import Message, Request
 from clew.text import terms
 from clew.untrusted import NOTICE, untrusted_block
 
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.attach.schema import GraphSchema, LabelInfo, TypeInfo
-    from clew.ports import Embedder
-    from clew.ports.models import LanguageModel
+    from clew.ports import Embedder, LanguageModel
     from clew.stores.neo4j.connection import Neo4jDatabase
 
 

@@ -28,9 +28,10 @@ from clew.types import (
     IndexReport,
     StoredChunk,
     StoredSection,
+    check_given,
     document_id,
+    file_source,
 )
-from clew.types.values import check_given, file_source
 from clew.wiring import make_refusals
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from clew.errors import (
     NoLanguageModelError,
     check_several,
 )
-from clew.ports.graph import Described, Enriched, Enrichment
-from clew.ports.models import Task as LlmTask
+from clew.ports import Described, Enriched, Enrichment
+from clew.ports import Task as LlmTask
 from clew.stores.backend import Progress
 from clew.stores.communities import Descriptions
 from clew.stores.extractions import Enrichments

@@ -24,13 +24,12 @@ from clew.errors import (
     check_several,
 )
 from clew.filters import Where, read_where
-from clew.ports.models import LanguageModel, Request
+from clew.ports import LanguageModel, Request
 from clew.search.options import Moment, Options, rag_defaults, read_end, read_last, read_start
 from clew.search.session import RecentlyUsed
 from clew.settings.place import NAMESPACE
 from clew.stores.backend import check_characters
-from clew.types import Fusion, SearchResult
-from clew.types.results import Answer, AnswerMode
+from clew.types import Answer, AnswerMode, Fusion, SearchResult
 from clew.wiring import make_replies, store_exists
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from clew.evaluation.run import (
     traversal_efficiency,
 )
 from clew.models.llm.budget import estimate, total
-from clew.ports.models import Message, Request
+from clew.ports import Message, Request
 from clew.untrusted import NOTICE, escaped, untrusted_block
 
 if TYPE_CHECKING:
@@ -38,11 +38,10 @@ if TYPE_CHECKING:
     from clew.engine import Engine
     from clew.evaluation.beir import BeirDataset, Question
     from clew.models.llm.budget import Estimate
-    from clew.ports.models import LanguageModel
+    from clew.ports import LanguageModel
     from clew.settings import Settings
     from clew.stores.backend import Progress
-    from clew.types import Hit
-    from clew.types.results import Answer, AnswerMode
+    from clew.types import Answer, AnswerMode, Hit
 
 
 Row = dict[str, Any]

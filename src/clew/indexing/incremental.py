@@ -31,8 +31,9 @@ from clew.types import (
     Split,
     StoredChunk,
     StoredSection,
+    file_source,
+    source_path,
 )
-from clew.types.values import file_source, source_path
 
 if TYPE_CHECKING:
     from clew.indexing.pipeline import IndexingPipeline

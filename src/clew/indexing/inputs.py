@@ -26,8 +26,7 @@ from clew.indexing.reading.reader import (
     read_raw,
 )
 from clew.text import text_digest
-from clew.types import Document, document_id
-from clew.types.values import file_source
+from clew.types import Document, document_id, file_source
 
 if TYPE_CHECKING:
     from clew.hookspecs import Reader

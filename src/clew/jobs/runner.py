@@ -33,12 +33,18 @@ from clew.errors import (
     StoreUnavailableError,
 )
 from clew.indexing.reading.files import existing_path, find_files, is_clews_own, permitted_path
-from clew.ports.graph import Enrichment as GraphKind
-from clew.ports.jobs import ItemStatus
+from clew.ports import Enrichment as GraphKind
+from clew.ports import ItemStatus
 from clew.request_end import has_ended
 from clew.settings import Settings
-from clew.types import EnrichmentReport, Skipped, document_id
-from clew.types.values import file_source, record_source, source_path
+from clew.types import (
+    EnrichmentReport,
+    Skipped,
+    document_id,
+    file_source,
+    record_source,
+    source_path,
+)
 from clew.wiring import make_audit, make_jobs, make_replies
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import Any
 from clew.errors import InputError
 from clew.stores.aliases import Named, resolve_names
 from clew.stores.backend import Statement, distinct, limited, now, pairs, to_text, writing
-from clew.stores.changes import count_moved_aliases
+from clew.stores.documents import delete_documents
 from clew.stores.entities import (
     EntityMerging,
     HeldAlias,
@@ -41,8 +41,7 @@ from clew.stores.relations import (
     recompute_weights,
     update_relations,
 )
-from clew.stores.save import delete_documents
-from clew.stores.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State
+from clew.stores.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State, count_moved_aliases
 from clew.stores.statements import relations as statements
 from clew.stores.statements.names import FUZZY_NAMES
 from clew.stores.statements.relations import (

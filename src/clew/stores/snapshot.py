@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from clew.derived_files import folder_size
 from clew.ports import NearbyQuery, NearbyRows, PassageRow, RelationRows
 from clew.stores.backend import Found, distinct, now
-from clew.stores.changes import Changes
-from clew.stores.state import State, StoreState
+from clew.stores.state import Changes, State, StoreState
 from clew.stores.statements import snapshot as statements
 from clew.stores.statements.names import KEYS
 from clew.types import Ids

@@ -29,8 +29,7 @@ from clew.tools.spec import (
     operation,
     shape,
 )
-from clew.types import document_id
-from clew.types.values import check_given, file_source
+from clew.types import check_given, document_id, file_source
 from clew.wiring import make_store, store_exists
 
 if TYPE_CHECKING:
@@ -38,8 +37,7 @@ if TYPE_CHECKING:
 
     from clew.engine import Engine
     from clew.jobs.runner import Given, JobRunner
-    from clew.ports import Job
-    from clew.ports.graph import Enrichment
+    from clew.ports import Enrichment, Job
     from clew.tools.spec import Scope
 
 

@@ -10,7 +10,7 @@ import pytest
 from clew.errors import InputError
 from clew.ports import Job
 from clew.stores.sqlite.journal import SqliteAudit, SqliteJobs
-from clew.testing.conformance.base import moment_between
+from clew.testing.conformance import moment_between
 
 LONG = 60.0
 """Seconds of a lease that no test outlives."""

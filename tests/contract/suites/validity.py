@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pytest
 
 from clew.stores.store import Store
-from clew.testing.conformance.base import StoreSuite, chunk_ids_of, entity_of, moment_between
+from clew.testing.conformance import StoreSuite, chunk_ids_of, entity_of, moment_between
 from clew.testing.entries import FUNCTIONAL, make_entry, make_link
 from clew.types import AliasEvidence, Relation
 from tests.contract.suites.relation_times import NOW, as_of, by_id, ended, weight

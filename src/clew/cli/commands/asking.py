@@ -39,8 +39,7 @@ from clew.text import counted
 if TYPE_CHECKING:
     from clew.chat import Conversation
     from clew.models.llm.budget import Estimate
-    from clew.types import EnrichmentReport
-    from clew.types.results import Answer, AnswerMode
+    from clew.types import Answer, AnswerMode, EnrichmentReport
 
 
 def search(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from clew.errors import ReplyError
 from clew.indexing.enrichment.run import CheckedModel, Counts, EnrichmentTask
 from clew.indexing.markdown import MEDIA_TYPE, masked
-from clew.ports.models import Message, Request
+from clew.ports import Message, Request
 from clew.text import plain, terms
 from clew.untrusted import NOTICE, untrusted_block
 

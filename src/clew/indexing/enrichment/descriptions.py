@@ -24,12 +24,9 @@ from clew.indexing.enrichment.contexts import unknown_words
 from clew.indexing.enrichment.run import CheckedModel, Counts, EnrichmentTask
 from clew.indexing.enrichment.validation import name_pattern
 from clew.indexing.suggestions import suggest_merges
-from clew.ports.graph import Described, StoredDescription
-from clew.ports.models import Message, Request
+from clew.ports import Described, Message, Request, StoredDescription
 from clew.text import find_words, plain, terms
-from clew.types import Description, MergeSuggestion, StoredChunk
-from clew.types.results import statement_text
-from clew.types.values import NUMBER
+from clew.types import NUMBER, Description, MergeSuggestion, StoredChunk, statement_text
 from clew.untrusted import NOTICE, untrusted_block
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from clew.indexing.enrichment.validation import AgentRelation, Passage, Validati
 from clew.indexing.extension import Domain
 from clew.indexing.linking import without_names
 from clew.indexing.manual_graph import CAUSAL, snake_case
-from clew.ports.models import Message, Request
+from clew.ports import Message, Request
 from clew.text import entity_key
 from clew.types import ChunkExtraction, Extraction, NewEntity
 from clew.untrusted import NOTICE, untrusted_block

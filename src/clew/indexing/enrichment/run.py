@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from clew.errors import BudgetError, ModelError, ModelUnavailableError, ReplyError
-from clew.ports.models import LanguageModel, Reply, Request
+from clew.ports import LanguageModel, Reply, Request
 from clew.workers import Workers
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from clew.models.llm.bounds import bound
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
-    from clew.ports.models import Message, Request
+    from clew.ports import Message, Request
     from clew.settings import LlmSettings
 
 _AS_JSON = "\n\nAnswer with one JSON object and nothing else, of this JSON Schema: "

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, Field
 
 from clew.errors import ModelError
-from clew.ports.models import Message, Request
+from clew.ports import Message, Request
 from clew.search.analysis.sub_questions import split_question
 from clew.search.ask.prompt import (
     MOST_STATEMENTS,
@@ -28,10 +28,9 @@ from clew.workers import Workers
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from clew.ports.models import LanguageModel
+    from clew.ports import LanguageModel
     from clew.settings import LlmSettings
-    from clew.types import ContextPart, Hit, SearchResult
-    from clew.types.results import AnswerStatement
+    from clew.types import AnswerStatement, ContextPart, Hit, SearchResult
 
 
 MOST_STEPS = 10

@@ -13,10 +13,7 @@ from clew.search.session import RecentlyUsed
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.ports import (
-        Embedder,
-        VectorIndex,
-    )
+    from clew.ports import Embedder, VectorIndex
     from clew.search.options import Options
     from clew.search.session import SearchResources
     from clew.types import Ids, Scores, SearchResult, Vector, Vectors

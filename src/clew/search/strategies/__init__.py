@@ -21,8 +21,7 @@ from clew.search.strategies.hierarchy import asked_sections, rank_parents
 from clew.search.strategies.look_up import holding_all_first
 from clew.search.strategies.periods import in_period
 from clew.text import entity_key, terms
-from clew.types import Fusion
-from clew.types.results import LEAST_LIKELY
+from clew.types import LEAST_LIKELY, Fusion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

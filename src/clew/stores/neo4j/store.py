@@ -19,6 +19,7 @@ from clew.errors import InputError, StoreError
 from clew.stores.aliases import Named, keys_asked, resolve_names
 from clew.stores.backend import Progress
 from clew.stores.copy import NOT_BEGUN
+from clew.stores.documents import NeedsLockError, PreparedDocument, write_document
 from clew.stores.entities import delete_orphans
 from clew.stores.neo4j.backend import COUNTERS, Neo4jBackend, publish
 from clew.stores.neo4j.connection import IdsUsedUpError, KeyTakenError, Neo4jDatabase
@@ -36,7 +37,6 @@ from clew.stores.relations import (
     recompute_weights,
     recompute_weights_around,
 )
-from clew.stores.save import NeedsLockError, PreparedDocument, write_document
 from clew.stores.snapshot import id_ranges
 from clew.stores.state import COUNT_CHANGE, STATE, State
 from clew.stores.statements.documents import DocumentValues

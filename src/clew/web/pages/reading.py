@@ -33,14 +33,7 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
-    from clew.types import (
-        DocumentInfo,
-        Entity,
-        Relation,
-        RelationEvidence,
-        SearchResult,
-        Standing,
-    )
+    from clew.types import DocumentInfo, Entity, Relation, RelationEvidence, SearchResult, Standing
     from clew.web.request import PageRequest
 
 
