@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import clew
+from benchmarks.recorded import RecordedExtraction, RecordedLanguageModel
 from clew.errors import InputError, ModelUnavailableError, NotFoundError, ReplyError, SettingsError
 from clew.indexing.enrichment.contexts import stretch_of
 from clew.indexing.enrichment.extraction import (
@@ -33,12 +34,7 @@ from clew.stores.sqlite.store import SqliteStore
 from clew.stores.store import Store
 from clew.testing.conformance import chunk_ids_of
 from clew.testing.entries import EMBEDDER, make_entry
-from clew.testing.fakes import (
-    HashEmbedder,
-    RecordedExtraction,
-    RecordedLanguageModel,
-    ScriptedLanguageModel,
-)
+from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.tools.toolbox import TOOLS, Toolbox
 from clew.types import ChunkExtraction, Document, ExtractedRelation, Mention, NewEntity, Usage
 

@@ -14,18 +14,14 @@ from pathlib import Path
 import pytest
 
 import clew
+from benchmarks.recorded import RecordedDescription, RecordedLanguageModel
 from clew.errors import ReplyError
 from clew.indexing.enrichment import descriptions as subjects
 from clew.indexing.enrichment.descriptions import UNSUPPORTED
 from clew.library import Clew
 from clew.ports import Described, LanguageModel, Reply, Request
 from clew.settings import load_settings
-from clew.testing.fakes import (
-    HashEmbedder,
-    RecordedDescription,
-    RecordedLanguageModel,
-    ScriptedLanguageModel,
-)
+from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.types import Community, Description
 
 # --- A model writes reports on communities: what rests on nothing is dropped, all is taken

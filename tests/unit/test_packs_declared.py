@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 import clew
+from benchmarks.recorded import RecordedExtraction, RecordedLanguageModel
 from clew.errors import InputError
 from clew.library import Clew
 from clew.ports import Reply, Request
 from clew.settings import load_settings
-from clew.testing.fakes import HashEmbedder, RecordedExtraction, RecordedLanguageModel
+from clew.testing.fakes import HashEmbedder
 
 CASTLE = "Ada Morn built the great clock of Vell."
 GOALS = """values:

@@ -18,7 +18,7 @@ from clew.cli.app import app
 from clew.errors import InputError
 from clew.ports import Embedder
 from clew.search.options import Options
-from clew.testing.fakes import HashEmbedder, quotation_of
+from clew.testing.fakes import HashEmbedder
 from clew.tools.toolbox import TOOLS
 from clew.types import Period
 
@@ -192,12 +192,3 @@ def test_identity() -> None:
 def test_sizes_below_one(dimension: int, max_tokens: int) -> None:
     with pytest.raises(ValueError, match=f"not {dimension} and {max_tokens}"):
         HashEmbedder(dimension, max_tokens=max_tokens)
-
-
-def test_a_fact_without_a_quotation_is_given_the_sentence_that_names_its_ends() -> None:
-    text = "Ada came. Bo met Ada in Vell. Bo left."
-
-    assert quotation_of(text, "Ada", "Bo") == "Bo met Ada in Vell."
-    assert quotation_of(text, "Ada", "Paris") == "Ada came."
-    assert quotation_of(text, "Rome", "bo") == "Bo met Ada in Vell."
-    assert quotation_of(text, "Rome", "Paris") == ""
