@@ -26,7 +26,7 @@ from pydantic_core.core_schema import no_info_after_validator_function
 
 from clew.errors import keep_secret
 from clew.settings.place import NAMESPACE
-from clew.types import Fusion
+from clew.types import Fusion, Right, ToolProfile
 
 
 class SettingsGroup(BaseModel):
@@ -564,8 +564,6 @@ class UsageSettings(SettingsGroup):
 # Settings of servers, callers, quotas, jobs and access.
 
 
-ToolProfile = Literal["core", "full", "memory"]
-Right = Literal["read", "write", "admin"]
 Namespace = Annotated[str, Field(pattern=NAMESPACE)]
 
 

@@ -77,7 +77,8 @@ def nearest(
     """See `ports.KeywordIndex`; None where too many candidates would have to be compared."""
     phrases = [tuple(bm25.tokens(term)) for term in dict.fromkeys(terms)]
     phrases = [phrase for phrase in phrases if phrase]
-    found, scores = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64)
+    found = nothing = np.empty(0, dtype=np.int64)
+    scores = np.empty(0, dtype=np.float64)
     if not phrases or limit <= 0 or not state.words:
         return found, scores.astype(np.float32)
     weights = state.weights(phrases)
@@ -90,8 +91,8 @@ def nearest(
     eligible = tail if allowed is None else np.intersect1d(tail, allowed)
     texts = [(i, state.tail[i]) for i in eligible.tolist()]
     while few or wanted <= most:
-        new, ceiling = allowed, 0.0
-        if allowed is None or not few:
+        new, ceiling = (nothing if allowed is None else allowed), 0.0
+        if not few:
             new, likely = state.folder.best(phrases, weights, wanted)
             if len(new) == wanted:  # there may be others, with no higher score than the last
                 ceiling = float(likely[-1]) * (_ROUNDING + state.folder.dead)

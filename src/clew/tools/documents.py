@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from clew.engine import Engine
     from clew.jobs.runner import Given, JobRunner
     from clew.ports import Enrichment, Job
-    from clew.tools.spec import Scope
+    from clew.types import Right
 
 
 # What the document tools change: documents taken in as durable jobs, jobs, deletions.
@@ -458,7 +458,7 @@ def _collection(engine: Engine, namespace: str) -> Result:
 # Trying again what a job did not do.
 
 
-STARTERS: Mapping[str, tuple[str, Scope]] = {
+STARTERS: Mapping[str, tuple[str, Right]] = {
     "ingest": ("ingest_document", "write"),
     "reindex": ("reindex", "admin"),
     "enrich": ("enrich", "admin"),

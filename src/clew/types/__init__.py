@@ -46,6 +46,12 @@ CharRange: TypeAlias = tuple[int, int]
 
 Fusion = Literal["rrf", "weighted"]
 
+Right = Literal["read", "write", "admin"]
+"""What a caller may do, and what a tool takes."""
+
+ToolProfile = Literal["core", "full", "memory"]
+"""Which tools are served."""
+
 AliasMethod = Literal["exact", "acronym", "fuzzy", "manual"]
 
 DatePrecision = Literal["", "year", "month", "day", "time"]
@@ -305,12 +311,11 @@ def document_id(source: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Document:
-    """A text with its origin; `source` is its identity within a store."""
+class DocumentHead:
+    """What is said of a document beside its text; `source` is its identity within a store."""
 
     source: str
     """Unique within a store: a path, a URL, or a name that the caller gave."""
-    text: str
     title: str = ""
     sha256: str = ""
     """Hex digest of what was read (file bytes, or a record's own text); decides "unchanged"."""
@@ -330,6 +335,18 @@ class Document:
     updated_at: datetime | None = None
     """When it was last changed, by its own word or that of its file."""
     metadata: Metadata = field(default_factory=dict)
+
+    @property
+    def date(self) -> PartialDate | None:
+        """`created_at` with its precision; None where it has no date."""
+        return partial_date(self.created_at, self.date_precision)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Document(DocumentHead):
+    """A text with its origin."""
+
+    text: str
     page_starts: tuple[int, ...] = ()
     """Offset in `text` at which each page starts; empty where there are no pages."""
     pieces: tuple[Piece, ...] = ()
@@ -339,11 +356,6 @@ class Document:
     def id(self) -> str:
         """See `document_id`."""
         return document_id(self.source)
-
-    @property
-    def date(self) -> PartialDate | None:
-        """`created_at` with its precision; None where it has no date."""
-        return partial_date(self.created_at, self.date_precision)
 
 
 def partial_date(start: datetime | None, precision: DatePrecision = "") -> PartialDate | None:
@@ -422,25 +434,11 @@ class NamedDocument:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class DocumentInfo:
+class DocumentInfo(DocumentHead):
     """A stored document without its text."""
 
     id: str
-    source: str
-    origin: str
-    title: str
-    sha256: str
-    media_type: str
-    language: str
-    """Its ISO 639 code of two letters; empty where it is unknown."""
-    created_at: datetime | None
-    """The first moment of its own date; see `date_precision`."""
-    date_source: DateSource
-    """What says `created_at`."""
-    date_precision: DatePrecision
-    updated_at: datetime | None
     indexed_at: datetime
-    metadata: Metadata
     pipeline_fingerprint: str
     characters: int
     sections: int
@@ -451,13 +449,6 @@ class DocumentInfo:
     """Hex SHA-256 of the version before; empty for the first."""
     summary: Description | None = None
     """What a language model says of it."""
-    read_from: str = ""
-    """See `Document`."""
-
-    @property
-    def date(self) -> PartialDate | None:
-        """`created_at` with its precision; None where it has no date."""
-        return partial_date(self.created_at, self.date_precision)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -584,15 +575,11 @@ class StoredChunk:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class StoredSection:
+class StoredSection(Section):
     """A stored parent."""
 
     id: int
     document_id: str
-    ordinal: int
-    start: int
-    end: int
-    headings: tuple[str, ...]
     text: str
 
 
@@ -618,43 +605,42 @@ class Mention:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ExtractedRelation:
-    """A typed relation between two names, with the sentence that says so."""
+class SaidRelation:
+    """A typed relation between two names, as something says it."""
 
     head: str
-    tail: str
     relation_type: str
     """snake_case."""
+    tail: str
+    tail_type: str = "name"
+    """`concept` where the tail is no name: "lighthouse" of "is a lighthouse"."""
+    valid_from: datetime | None = None
+    """From when on it held, as far as the text or its date says."""
+    valid_until: datetime | None = None
+    """Until when it held; None where no end is said."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ExtractedRelation(SaidRelation):
+    """One with the sentence that says so."""
+
     sentence: int | None
     """Ordinal of the sentence within the chunk; None where no sentence of it says so."""
     confidence: float
     """0 to 1."""
     is_causal: bool = False
-    valid_from: datetime | None = None
-    """From when on it held, as far as the text or its date says."""
-    valid_until: datetime | None = None
-    """Until when it held; None where no end is said."""
-    tail_type: str = "name"
-    """`concept` where the tail is no name: "lighthouse" of "is a lighthouse"."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Statement:
-    """A relation that a document's structure states: a link, a field, a header, an import."""
+class Statement(SaidRelation):
+    """One that a document's structure states: a link, a field, a header, an import."""
 
-    head: str
     head_type: str = "name"
-    relation_type: str
-    """snake_case."""
-    tail: str
-    tail_type: str = "name"
     start: int = 0
     """Range in the document's text of what states it; empty where that is not in the text."""
     end: int = 0
     confidence: float = 0.95
     """0 to 1."""
-    valid_from: datetime | None = None
-    valid_until: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

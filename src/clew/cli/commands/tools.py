@@ -15,8 +15,9 @@ from clew.cli.common import Common
 from clew.cli.output import write_json
 from clew.cli.progress import steps
 from clew.errors import InputError
-from clew.tools.spec import Caller, Format, Parameter, Profile, Tool
+from clew.tools.spec import Caller, Format, Parameter, Tool
 from clew.tools.toolbox import TOOLS
+from clew.types import ToolProfile
 
 if TYPE_CHECKING:
     from clew.tools.toolbox import Toolbox
@@ -98,7 +99,7 @@ def tools(
         ),
     ] = "mcp",
     profile: Annotated[
-        Profile, typer.Option("--profile", metavar="NAME", help="`core`, `full` or `memory`.")
+        ToolProfile, typer.Option("--profile", metavar="NAME", help="`core`, `full` or `memory`.")
     ] = "core",
 ) -> None:
     """Print the definitions of the tools for assistants, as a vendor's client takes them.
