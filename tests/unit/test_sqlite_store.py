@@ -28,7 +28,7 @@ from clew.errors import (
     StoreError,
     StoreMismatchError,
 )
-from clew.stores.relations import Fact, ends
+from clew.stores.relations import RelationRow, ends
 from clew.stores.sqlite.schema import make_tables
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.statements.documents import CHUNKS_WITHIN, DESCRIBED, LANGUAGES, NAMED_CHUNKS
@@ -611,12 +611,16 @@ def test_documents_that_come_and_go_in_any_order_leave_the_same_ends(
         store.close()
 
 
+def _fact(tail: int, dated: bool, start: int, stated: int | None) -> RelationRow:
+    since, until = f"{start}" if dated else None, f"{stated}" if stated else None
+    said = (0, 1, tail, 1, tail, "t", 1.0, False, 1.0, "{}", since, None, until, f"{start}")
+    return RelationRow(*said, None, 1, 0, "pattern")
+
+
 @given(
     st.lists(
         st.builds(
-            lambda tail, dated, start, stated: Fact(
-                0, 1, "t", tail, dated, f"{start}", f"{stated}" if stated else None, None
-            ),
+            _fact,
             st.integers(1, 5),
             st.booleans(),
             st.integers(100, 120),
@@ -625,16 +629,16 @@ def test_documents_that_come_and_go_in_any_order_leave_the_same_ends(
         max_size=30,
     )
 )
-def test_the_ends_of_many_facts_are_those_of_the_definition(facts: list[Fact]) -> None:
+def test_the_ends_of_many_facts_are_those_of_the_definition(facts: list[RelationRow]) -> None:
     numbered = [fact._replace(id=i) for i, fact in enumerate(facts)]
     assert {fact.id: end for fact, end in ends(numbered)} == {
         fact.id: _earliest(fact, numbered) for fact in numbered
     }
 
 
-def _earliest(fact: Fact, others: Iterable[Fact]) -> str | None:
-    place = (fact.is_dated, fact.start)
-    found = [o.start for o in others if o.tail != fact.tail and (o.is_dated, o.start) > place]
+def _earliest(fact: RelationRow, others: Iterable[RelationRow]) -> str | None:
+    tail = fact.to_entity_id
+    found = [o.place[1] for o in others if o.to_entity_id != tail and o.place > fact.place]
     return min([*found, *([fact.stated_until] if fact.stated_until else [])], default=None)
 
 

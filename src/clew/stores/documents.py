@@ -41,7 +41,6 @@ from clew.stores.passages import (
     stored_section,
 )
 from clew.stores.relations import (
-    Evidence,
     FactKey,
     History,
     RelationRow,
@@ -426,7 +425,7 @@ def write_document(
     facts, keys = facts_of(relations), {k for h, _, t in keys_stated(entry) for k in (h, t)}
     ends = {plan.ends[key].entity_id for key in keys if plan.ends[key].entity_id != known.get(key)}
     is_known = all(entity_id >= next_ids.entities for entity_id in ends)
-    evidence = [Evidence(*row) for row in stated] if is_known else read_evidence(backend, facts)
+    evidence = [RelationRow(*row) for row in stated] if is_known else read_evidence(backend, facts)
     others = [e for e in evidence if e.fact in facts and e.document_id != document.id]
     relations, weights = weigh(relations, document.id, others)
     rows = {
