@@ -63,10 +63,6 @@ def test_values_that_cannot_be_are_refused(values: dict[str, Any], message: str)
         _options(**values)
 
 
-def test_an_alpha_of_nothing_is_legal() -> None:
-    assert _options(alpha=0.0).alpha == 0.0
-
-
 # --- The command line and the tools call the same thing by the same name.
 
 
@@ -160,15 +156,6 @@ def test_terms_that_cancel_each_other_out_leave_no_zero_vector() -> None:
     assert {float(embedder.embed_query(f"alpha word{i}")[0]) for i in range(50)} <= {-1.0, 1.0}
 
 
-def test_words_past_the_limit_are_not_read() -> None:
-    embedder = HashEmbedder(max_tokens=3)
-
-    np.testing.assert_array_equal(
-        embedder.embed_query("red green blue"), embedder.embed_query("red green blue black")
-    )
-    assert embedder.count_tokens("red green blue black") == 4
-
-
 def test_vectors_are_the_same_in_another_process() -> None:
     code = (
         "from clew.testing.fakes import HashEmbedder;"
@@ -179,13 +166,6 @@ def test_vectors_are_the_same_in_another_process() -> None:
     ).stdout
 
     assert output.strip() == HashEmbedder().embed_query("red fish").tobytes().hex()
-
-
-def test_identity() -> None:
-    assert HashEmbedder().name == "hash-256"
-    assert HashEmbedder(64).name == "hash-64"
-    assert HashEmbedder(64, name="other").name == "other"
-    assert HashEmbedder(64).dimension == 64
 
 
 @pytest.mark.parametrize(("dimension", "max_tokens"), [(0, 256), (256, 0), (-1, 1)])

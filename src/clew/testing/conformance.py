@@ -21,12 +21,11 @@ import numpy as np
 import pytest
 
 from clew.errors import InputError, StoreError
-from clew.filters import read_where
 from clew.ports import VectorIndex
 from clew.stores.store import Store
 from clew.testing.entries import make_entry, make_vector
 from clew.text import entity_key, question_terms, terms
-from clew.types import Condition, Entity, Metadata
+from clew.types import Condition, Entity
 
 if TYPE_CHECKING:
     from clew.types import Vector
@@ -151,16 +150,6 @@ class DocumentStoreSuite(StoreSuite):
         assert [c.id for c in store.chunks([second, 999_999, first])] == [second, first]
         sections = [c.section_id for c in store.chunks([second, first])]
         assert [s.id for s in store.sections([sections[0], 999_999, sections[1]])] == sections
-
-    def test_sentences_come_by_chunk(self, store: Store) -> None:
-        store.save(make_entry("a", *RIVERS, ""))
-        first, second, empty = chunk_ids_of(store, "a")
-        found = store.sentences([second, 999_999, first, empty])
-        assert {chunk_id: list(texts) for chunk_id, texts in found.items()} == {
-            first: ["The Danube passes Vienna.", "Vienna likes it."],
-            second: ["The Rhine passes Basel."],
-            empty: [],
-        }
 
     def test_saving_again_replaces_the_former_version(self, store: Store) -> None:
         store.save(make_entry("a", *RIVERS, names=["Danube", "Vienna"]))
@@ -291,33 +280,6 @@ class DocumentStoreSuite(StoreSuite):
         assert store.unknown_fields([Condition("speaker", "is null")]) == []
         year = Condition("year", "=", 1999)
         assert store.matching_chunks([year]).tolist() == store.documents(where=[year]) == []
-
-    @pytest.mark.parametrize(
-        ("text", "expected"),
-        [
-            ("year >= 2019 and year <= 2021", {"a", "b"}),
-            ("year > 2020 or author = Ann", {"b", "c"}),
-            ("not (year < 2021)", {"b", "c", "d"}),
-            ("author in (Ann, Bo)", {"c", "d"}),
-            ("author is null and not title = a", {"b"}),
-            ("author contains N", {"c"}),
-            ("year between 2020 and 2021 and path ~ *ote*", {"a"}),
-        ],
-    )
-    def test_filters_join_conditions(self, store: Store, text: str, expected: set[str]) -> None:
-        documents: dict[str, Metadata] = {
-            "a": {"year": 2020},
-            "b": {"year": 2021},
-            "c": {"year": "2022", "author": "Ann"},
-            "d": {"author": ["Bo", "Cy"]},
-        }
-        for name, about in documents.items():
-            origin = "/my/notes/a.md" if name == "a" else "/my/b.md"
-            store.save(make_entry(name, "One.", "Two.", title=name, metadata=about, origin=origin))
-        where = read_where(text)
-        found = store.chunks(store.matching_chunks(where).tolist())
-        assert [c.source for c in found] == sorted([*expected, *expected])
-        assert {d.source for d in store.documents(where=where)} == expected
 
     def test_a_chunks_own_metadata_goes_before_its_documents(self, store: Store) -> None:
         own = [{"speaker": "Bo"}, {}]
@@ -497,12 +459,6 @@ class VectorIndexSuite(StoreSuite):
         found, _ = index.search_vector(query, 50)
         arrays = {i: np.array(v, np.float32) for i, v in held.items()}
         assert found.tolist() == self.brute_force(arrays, query, 50)
-
-    def test_saving_the_same_again_finds_the_same(self, store: Store, index: VectorIndex) -> None:
-        self.fill(store, 10)
-        before = index.search_vector(make_vector("q"), 10)[1].tolist()
-        self.fill(store, 10)
-        assert index.search_vector(make_vector("q"), 20)[1].tolist() == before
 
     def test_ties_go_to_the_smaller_id(self, store: Store, index: VectorIndex) -> None:
         for i in range(7):
