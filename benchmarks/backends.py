@@ -25,10 +25,10 @@ import clew
 from benchmarks.speed import take
 from clew.engine import Engine
 from clew.engine.maintenance import copy
+from clew.plugins.neo4j.connection import Neo4jDatabase
+from clew.plugins.neo4j.schema import keyword_index, vector_index
 from clew.search.retrieval.channels import DEPTH
 from clew.settings import Settings, load_settings
-from clew.stores.neo4j.connection import Neo4jDatabase
-from clew.stores.neo4j.schema import keyword_index, vector_index
 from clew.types import Document
 
 STRATEGIES = ("hybrid", "graph")

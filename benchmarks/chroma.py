@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.plugins.chroma.remote import ChromaRemote
 from clew.settings import ChromaSettings
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.vectors.chroma import ChromaRemote
 from clew.stores.vectors.remote import SyncedIndex
 from clew.testing.entries import make_entry
 

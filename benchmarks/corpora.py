@@ -20,9 +20,9 @@ from zlib import adler32, crc32
 
 import numpy as np
 
-from clew.evaluation.beir import load_beir
-from clew.indexing.isolation.worker import Prepared
 from clew.indexing.ner.entity_types import is_ordinary
+from clew.indexing.processes import Prepared
+from clew.plugins.evaluation.beir import load_beir
 from clew.types import Document
 
 if TYPE_CHECKING:

@@ -10,18 +10,17 @@ from __future__ import annotations
 
 from collections import Counter
 
-from clew.attach.cypher import Example, nearest_examples
+from clew.plugins.neo4j.cypher import Example, nearest_examples
 from clew.settings import load_settings
 from clew.wiring import make_embedder
-from tests.e2e.film_graph import make_films, make_golds
+from tests.e2e.film_graph import GOLDS
 
 
 def main() -> None:
     """Measure and print, with the names in the examples left out and left in."""
-    golds = make_golds(make_films())
-    forms = {gold.question: gold.form for gold in golds}
+    forms = {gold.question: gold.form for gold in GOLDS}
     several = Counter(forms.values())
-    asked = [gold for gold in golds if several[gold.form] > 1]
+    asked = [gold for gold in GOLDS if several[gold.form] > 1]
     embedder = make_embedder(load_settings())
     for names in ("left out", "left in"):
         known = [
@@ -30,7 +29,7 @@ def main() -> None:
                 query=gold.query,
                 parameters=dict(gold.parameters) if names == "left out" else {},
             )
-            for gold in golds
+            for gold in GOLDS
         ]
         found = first = 0
         for gold in asked:

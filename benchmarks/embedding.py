@@ -20,8 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
-from clew.evaluation.beir import load_beir
 from clew.models.onnx import OnnxEmbedder, padded
+from clew.plugins.evaluation.beir import load_beir
 from clew.settings import EmbedSettings
 
 BATCH = 8
@@ -54,7 +54,7 @@ def main() -> None:
 def bare(embedder: OnnxEmbedder, texts: Sequence[str]) -> Callable[[], None]:
     """A loop over what the embedder would hand to onnxruntime."""
     tokens = sorted(embedder._token_ids(texts), key=len)
-    session = embedder._load_session()
+    session = embedder._session
     inputs = []
     for start in range(0, len(tokens), BATCH):
         ids = padded(tokens[start : start + BATCH], 0)

@@ -22,9 +22,9 @@ import numpy as np
 import clew
 from benchmarks.speed import timed
 from clew.errors import StoreError
+from clew.plugins.neo4j.connection import Neo4jDatabase
 from clew.search.retrieval.walk import local_graph, walk
 from clew.settings import Neo4jSettings
-from clew.stores.neo4j.connection import Neo4jDatabase
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

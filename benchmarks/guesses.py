@@ -22,7 +22,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import clew
-from clew.evaluation.beir import BeirDataset, load_beir
+from clew.plugins.evaluation.beir import BeirDataset, load_beir
 from clew.ports import Reply, Request
 from clew.search.analysis.analyse import find_seeds
 from clew.search.analysis.named_entities import Named

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.derived_files import folder_size
-from clew.evaluation.beir import load_beir
+from clew.plugins.evaluation.beir import load_beir
 from clew.search.retrieval.channels import DEPTH
 from clew.stores.keywords import KIND, DerivedKeywords
 from clew.stores.sqlite.store import SqliteStore

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.chroma import QUESTIONS, fill, make_rows, median, timed
+from clew.plugins.qdrant.remote import QdrantRemote
 from clew.settings import QdrantSettings
-from clew.stores.vectors.qdrant import QdrantRemote
 from clew.stores.vectors.remote import SyncedIndex
 
 if TYPE_CHECKING:

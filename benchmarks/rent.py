@@ -44,8 +44,8 @@ from benchmarks.real.labels import (
     stating_sentences,
 )
 from benchmarks.real.questions import Question, read_questions
-from clew.indexing.isolation.worker import Prepared, with_language
-from clew.indexing.splitting.code import without_code
+from clew.indexing.processes import Prepared, with_language
+from clew.indexing.splitting.code import as_prose
 from clew.indexing.splitting.split import split
 from clew.indexing.structure import readers
 from clew.indexing.structure.enter import add_structure
@@ -175,7 +175,7 @@ def _read(folder: Path) -> Iterator[Read]:
 
 
 def _extract(document: Document, parts: Split) -> Extraction:
-    return EXTRACTOR.extract(*without_code(document, parts.chunks))
+    return EXTRACTOR.extract(*as_prose(document, parts.chunks))
 
 
 def _judged_texts() -> set[str]:

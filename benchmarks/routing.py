@@ -34,8 +34,8 @@ from pathlib import Path
 
 import clew
 from clew.engine import Engine
-from clew.evaluation.beir import BeirDataset, is_beir, load_beir
 from clew.models.llm.client import LanguageModelClient
+from clew.plugins.evaluation.beir import BeirDataset, is_beir, load_beir
 from clew.search.analysis.analyse import find_seeds
 from clew.search.analysis.period import read_time
 from clew.search.analysis.route import Features, read_features, route, route_with_model

@@ -31,8 +31,8 @@ from pathlib import Path
 import clew
 from benchmarks.corpora import Corpus, FreeEmbedder, take
 from benchmarks.speed import keeping_compiled
-from clew.indexing.isolation.worker import Prepared, Steps
 from clew.indexing.ner.pattern_extractor import PatternExtractor
+from clew.indexing.processes import Prepared, Steps
 from clew.settings import LimitSettings, SplitSettings
 from clew.types import Document
 

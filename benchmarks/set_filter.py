@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.evaluation.beir import load_beir
+from clew.plugins.evaluation.beir import load_beir
 from clew.search.ranking.ranker import ALL_FEATURES, temper
 from clew.search.ranking.rerank import DEPTH_SET_FILTER as DEPTH
 from clew.search.ranking.rerank import WEIGHT, fuse

@@ -25,8 +25,8 @@ import clew
 from benchmarks.backends import forget
 from benchmarks.corpora import FreeEmbedder
 from benchmarks.speed import take
+from clew.plugins.neo4j.connection import Neo4jDatabase
 from clew.settings import Settings, load_settings
-from clew.stores.neo4j.connection import Neo4jDatabase
 from clew.types import Document
 
 _PATIENCE = 600

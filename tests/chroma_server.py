@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx
 import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
 
 _RUN = "from chromadb.cli.cli import app; app()"
 _START_SECONDS = 60.0
@@ -91,61 +93,34 @@ class Gate:
         self.silent = threading.Event()
         """While it is set, nothing is answered."""
         self._target = url
-        self._http = _QuietServer(("127.0.0.1", 0), self._handler())
-        self._http.daemon_threads = True
+        self._http = HTTPServer(host="127.0.0.1", threaded=True)
+        self._http.expect_request(re.compile(".*")).respond_with_handler(self._serve)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._http.server_port}"
+        return f"http://127.0.0.1:{self._http.port}"
 
     def __enter__(self) -> Gate:
-        threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True).start()
+        self._http.start()
         return self
 
     def __exit__(self, *error: object) -> None:
         self.silent.clear()
-        self._http.shutdown()
-        self._http.server_close()
+        self._http.stop()
 
-    def answer(self, method: str, path: str, given: str, body: bytes) -> tuple[int, str, bytes]:
-        """Status, content type and content."""
+    def _serve(self, request: Request) -> Response:
+        while self.silent.is_set():
+            time.sleep(0.05)
         if self.status:
-            return self.status, "text/plain", b"as the test asked"
-        if self.token and given != f"Bearer {self.token}":
-            return 401, "text/plain", b"no"
+            return Response("as the test asked", self.status, content_type="text/plain")
+        if self.token and request.headers.get("Authorization") != f"Bearer {self.token}":
+            return Response("no", 401, content_type="text/plain")
+        address = self._target + request.full_path.rstrip("?")
         headers = {"Content-Type": "application/json"}
-        done = httpx.request(method, self._target + path, content=body, headers=headers, timeout=60)
-        return done.status_code, done.headers["content-type"], done.content
-
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        gate = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def _serve(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                while gate.silent.is_set():
-                    time.sleep(0.05)
-                given = self.headers.get("Authorization") or ""
-                status, kind, content = gate.answer(self.command, self.path, given, body)
-                self.send_response(status)
-                self.send_header("Content-Type", kind)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-
-            do_GET = do_POST = do_PUT = do_DELETE = _serve
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        return Handler
-
-
-class _QuietServer(ThreadingHTTPServer):
-    def handle_error(self, *_: object) -> None:
-        """A caller that went away is no matter."""
+        done = httpx.request(
+            request.method, address, content=request.get_data(), headers=headers, timeout=60
+        )
+        return Response(done.content, done.status_code, content_type=done.headers["content-type"])
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ VALUES = frozenset(
 )
 PORTS = VALUES | {"ports"}
 STEPS = PORTS | {"indexing", "search", "graph", "models", "stores"}
-ENGINE = STEPS | {"wiring", "engine", "packs", "attach"}
+ENGINE = STEPS | {"wiring", "engine", "packs"}
 LIBRARY = ENGINE | {"jobs", "tools", "chat", "library", "clew"}
 
 # What each part may import, itself aside. A part is a module or folder directly under `clew`;
@@ -54,9 +54,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     # No part may import these: the hooks lead to them.
     "plugins": LIBRARY | {"cli"},
     "wiring": STEPS | {"packs"},
-    "engine": STEPS | {"wiring", "packs", "attach"},
-    # What it embeds with is handed to it.
-    "attach": STEPS,
+    "engine": STEPS | {"wiring", "packs"},
     "jobs": ENGINE,
     "tools": ENGINE | {"jobs"},
     # A model that calls the tools.
@@ -64,11 +62,10 @@ ALLOWED: dict[str, frozenset[str]] = {
     # `clew.open`: the engine, the tools that call it, and a model that calls these.
     "library": ENGINE | {"tools", "chat"},
     "clew": PORTS | {"engine", "library"},
-    "evaluation": ENGINE | {"clew"},
     "mcp": LIBRARY,
     # The explorer is served by the same server, with the same rights.
     "web": LIBRARY | {"mcp"},
-    "cli": LIBRARY | {"attach", "evaluation", "mcp", "web"},
+    "cli": LIBRARY | {"mcp", "web"},
     "__main__": frozenset({"cli"}),
 }
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.engine import Engine
-from clew.evaluation.run import mean_scores, rank_passages, score_rankings
 from clew.models.onnx import OnnxEmbedder
+from clew.plugins.evaluation.run import mean_scores, rank_passages, score_rankings
 from clew.settings import load_settings
 from training.cross_validate import KS, MEASURES
 from training.groups import FOLDS, fold_of

@@ -14,7 +14,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from clew.evaluation.run import mean_scores, score_rankings
+from clew.plugins.evaluation.run import mean_scores, score_rankings
 from training.prepare import prepare
 from training.regime import fit
 from training.sources import read_sources

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from clew.evaluation.beir import BeirDataset, is_beir, load_beir
+from clew.plugins.evaluation.beir import BeirDataset, is_beir, load_beir
 from training.groups import digest
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from clew.evaluation.beir import Question
+    from clew.plugins.evaluation.beir import Question
     from clew.types import Document
 
 COPIES = 200

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clew.errors import ClewError
-from clew.indexing.isolation.worker import Prepared, Steps
+from clew.indexing.processes import Prepared, Steps
 from clew.indexing.reading.reader import read_file
 from clew.settings import Settings
 from clew.testing.fakes import HashEmbedder

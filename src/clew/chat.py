@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic import BaseModel, Field
@@ -18,7 +18,7 @@ from clew.errors import (
     NotFoundError,
     check_several,
 )
-from clew.indexing.enrichment.validation import AgentRelation
+from clew.indexing.validation import AgentRelation
 from clew.models.llm.budget import most_tokens, most_tokens_of_passages, prompt_text
 from clew.ports import Message, Reply, Request, ToolDefinition
 from clew.stores.backend import check_characters
@@ -81,11 +81,7 @@ class ChatTurn:
                 for call in self.calls
             ],
             "model": self.model or None,
-            "usage": {
-                "input_tokens": self.usage.input_tokens,
-                "cached_tokens": self.usage.cached_tokens,
-                "output_tokens": self.usage.output_tokens,
-            },
+            "usage": asdict(self.usage),
             "cost": self.cost,
             "remembered": list(self.remembered),
             "notes": list(self.notes),
@@ -131,7 +127,7 @@ class Conversation:
         Unicode.
         """
         self._check(text)
-        tell = tell or _ignore
+        tell = tell or (lambda piece: None)
         if self._model is None:
             return self._by_documents(text, tell)
         before = self._model.budget.spent
@@ -147,7 +143,8 @@ class Conversation:
                 notes.append("of this turn nothing was remembered; say it again")
         else:
             notes = []
-            self._keep(turn)
+            self._log.append(self.id, turn)
+            self.messages += turn
         kept, failed = self._remember(text) if not notes else ((), [])
         spent = self._model.budget.spent
         cost = None if spent.cost is None else spent.cost - (before.cost or 0.0)
@@ -155,7 +152,7 @@ class Conversation:
             text=answer,
             calls=tuple(calls),
             model=self._model.name,
-            usage=_difference(spent.usage, before.usage),
+            usage=spent.usage - before.usage,
             cost=cost,
             remembered=kept,
             notes=(*notes, *failed),
@@ -200,7 +197,7 @@ class Conversation:
         """The answer; messages of the turn and calls of tools are added as they come."""
         for round_ in range(self._max_rounds + 2):
             reply = self._reply(model, turn, tell)
-            turn.append(_said(reply))
+            turn.append(Message(role="assistant", text=reply.text, calls=reply.calls))
             if not reply.calls:
                 return reply.text
             if round_ < self._max_rounds:
@@ -247,10 +244,6 @@ class Conversation:
             request = replace(request, messages=tuple(messages))
         return request
 
-    def _keep(self, turn: Sequence[Message]) -> None:
-        self._log.append(self.id, turn)
-        self.messages += turn
-
     def _remember(self, text: str) -> tuple[tuple[str, ...], list[str]]:
         """The sentences kept, and why none were."""
         if not self._remembers or self._model is None:
@@ -266,24 +259,6 @@ class Conversation:
         """The sentences that `ask` finds; its notes say that there is no model, or why."""
         found = self._engine.ask(text, tell=tell)
         return ChatTurn(text=found.text, model=found.model, usage=found.usage, notes=found.notes)
-
-
-def _said(reply: Reply) -> Message:
-    return Message(
-        role="assistant", text=reply.text, calls=reply.calls, response_id=reply.response_id
-    )
-
-
-def _difference(after: Usage, before: Usage) -> Usage:
-    return Usage(
-        input_tokens=after.input_tokens - before.input_tokens,
-        cached_tokens=after.cached_tokens - before.cached_tokens,
-        output_tokens=after.output_tokens - before.output_tokens,
-    )
-
-
-def _ignore(piece: str) -> None:
-    pass
 
 
 # From what a caller asks for to a conversation.
@@ -323,7 +298,7 @@ def begin(
         ChatTools(
             toolbox,
             chosen,
-            permit or _yes,
+            permit or (lambda tool, arguments: True),
             llm.context_tokens,
             # Its calls have no ids: models know answers by their order, and share its processors.
             in_turn=llm.provider == "ollama",
@@ -334,10 +309,6 @@ def begin(
         max_rounds=max_rounds,
         remembers=remember,
     )
-
-
-def _yes(tool: str, arguments: object) -> bool:
-    return True
 
 
 # What a user says in a conversation, kept as facts: each with its sentence, and dated.
@@ -382,7 +353,14 @@ def remember(
     """
     value = model.reply(remember_request(text, source)).value
     assert isinstance(value, StatedFacts)
-    stated = [fact for fact in value.facts if _stands(fact, text)]
+    # The message has the sentence, and the sentence both names.
+    stated = [
+        fact
+        for fact in value.facts
+        if find_words(fact.sentence, text) is not None
+        and find_words(fact.source, fact.sentence) is not None
+        and find_words(fact.target, fact.sentence) is not None
+    ]
     if not stated:
         return ()
     dated = {"date": now.isoformat(timespec="seconds"), "kind": "conversation"}
@@ -417,14 +395,6 @@ def remember_request(text: str, source: str) -> Request:
         messages=(Message(role="user", text=untrusted_block(text)),),
         schema=StatedFacts,
         subject=source,
-    )
-
-
-def _stands(fact: StatedFact, text: str) -> bool:
-    """Whether the message has the sentence, and the sentence both names."""
-    names = (fact.source, fact.target)
-    return find_words(fact.sentence, text) is not None and all(
-        find_words(name, fact.sentence) is not None for name in names
     )
 
 

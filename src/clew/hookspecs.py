@@ -147,6 +147,12 @@ class StoreKind(Protocol):
     def vectors(self, settings: Any, store: Any) -> Any:  # noqa: ANN401 - `Settings`, `Store`
         """The `clew.ports.SyncedVectorIndex` of the store itself."""
 
+    def ask(self, settings: Any, model: Any, question: str, **asked: Any) -> Any:  # noqa: ANN401
+        """The `CypherAnswer` of a query that the `LanguageModel` writes.
+
+        `asked` has `embedder`, and `limit` and `run` as `Engine.ask_by_cypher` has them.
+        """
+
 
 class VectorIndexKind(Protocol):
     """How vectors are searched beside the store."""
@@ -204,6 +210,13 @@ class Hooks(Protocol):
     @_hookspec
     def language_models(self) -> Mapping[str, Callable[[Any], Any] | str]:
         """By the value of `llm.provider`, a function of these settings that gives the model."""
+
+    @_hookspec
+    def enrichments(self) -> Mapping[str, Callable[..., Any] | str]:
+        """By kind ("extract"), what a language model adds to a store.
+
+        Each is a subclass of `clew.engine.enriching.EnrichmentTask`.
+        """
 
     @_hookspec
     def commands(self) -> Mapping[str, str]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from clew.hookspecs import EntityType, Pack, Reader, RelationType
-    from clew.indexing.extension import Domain
+    from clew.indexing.inputs import Domain
     from clew.types import Document, ExtractedRelation, Extraction, Structure
 
 logger = logging.getLogger("clew")
@@ -223,7 +223,7 @@ class EnabledPacks:
     @property
     def domain(self) -> Domain:
         """What a model that reads passages is told of the packs."""
-        from clew.indexing.extension import Domain
+        from clew.indexing.inputs import Domain
 
         return Domain(
             entity_types=tuple(self.entity_types),

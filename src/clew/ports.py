@@ -501,8 +501,6 @@ class Message:
     """Of the assistant: the tools that it asked for."""
     answers: str = ""
     """Of a tool: the id of the call that it answers."""
-    response_id: str = ""
-    """Of the assistant: see `Reply.response_id`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -553,8 +551,6 @@ class Reply:
     (`EngineState.language_model`) never does where a schema was given."""
     cached: bool = False
     """Whether it was asked before: nothing was spent."""
-    response_id: str = ""
-    """By which the provider knows the reply and all before it, where it keeps them."""
 
 
 class LanguageModel(Protocol):

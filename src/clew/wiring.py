@@ -10,15 +10,15 @@ from contextlib import closing
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from clew.errors import MissingExtraError
+from clew.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from clew.hookspecs import StoreKind, VectorIndexKind
-    from clew.indexing.extension import Extension
-    from clew.indexing.isolation.worker import Runner
+    from clew.indexing.inputs import Extension
     from clew.indexing.pipeline import IndexingPipeline
+    from clew.indexing.processes import Runner
     from clew.models.llm.client import LanguageModelClient
     from clew.packs import EnabledPacks
     from clew.ports import Embedder, Extractor, LanguageModel, Reranker, SyncedVectorIndex
@@ -59,9 +59,15 @@ def declare_functional(settings: Settings, store: Store) -> None:
     store.declare_functional({*settings.relations.functional, *packs.functional})
 
 
-def _server(settings: Settings) -> StoreKind:
-    """What reaches the server that the settings name."""
+def server_kind(settings: Settings) -> StoreKind:
+    """What reaches the server that the settings name; raises `InputError` where it is a folder."""
     from clew.hookspecs import named, there
+
+    if not settings.on_server:
+        raise InputError(
+            f"the store {str(settings.store)!r} is a folder; give the address of a Neo4j server,"
+            " such as --store neo4j://localhost:7687"
+        )
 
     kind: StoreKind = there(named("stores")[str(settings.store).partition("://")[0]][0])
     return kind
@@ -69,7 +75,7 @@ def _server(settings: Settings) -> StoreKind:
 
 def _open_store(settings: Settings) -> Store:
     if settings.on_server:
-        opened: Store = _server(settings).open(settings)
+        opened: Store = server_kind(settings).open(settings)
         return opened
     from clew.stores.sqlite.store import SqliteStore
 
@@ -106,7 +112,7 @@ def file_store(store: Store) -> SqliteStore | None:
 def store_exists(settings: Settings) -> bool:
     """Whether the namespace has a store; none is made."""
     if settings.on_server:
-        return _server(settings).exists(settings)
+        return server_kind(settings).exists(settings)
     return (settings.folder / "clew.db").is_file()
 
 
@@ -118,7 +124,7 @@ def open_for_copying(settings: Settings, *, make: bool) -> StoreCopy:
     from clew.stores.copy import StoreCopy
 
     if settings.on_server:
-        return StoreCopy(_server(settings).open_for_copying(settings, make=make))
+        return StoreCopy(server_kind(settings).open_for_copying(settings, make=make))
     from clew.stores.sqlite import store as in_file
 
     busy_seconds = settings.busy_seconds
@@ -140,7 +146,7 @@ def make_vectors(settings: Settings, store: Store) -> SyncedVectorIndex:
     if settings.vectors != "store":
         found = _beside(settings).passages(settings, store)
     elif settings.on_server:
-        found = _server(settings).vectors(settings, store)
+        found = server_kind(settings).vectors(settings, store)
     else:
         from clew.stores.vectors.matrix import VectorMatrix
 
@@ -329,8 +335,8 @@ def make_workers(
 
     `on_start` is called when a worker starts, which takes a moment.
     """
-    from clew.indexing.isolation import pool
-    from clew.indexing.isolation.worker import Steps
+    from clew.indexing import processes as pool
+    from clew.indexing.processes import Steps
 
     steps = Steps(
         tokens=embedder,

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from clew import Clew
 from clew.errors import ModelUnavailableError, StoreUnavailableError
@@ -17,7 +17,7 @@ from clew.mcp.auth import new_token
 from clew.ports import Reply, Request
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.web.passages import plain
-from tests.browser.conftest import Site, Watched, serving, settings_in, site_in
+from tests.browser.conftest import Site, serving, settings_in
 from tests.browser.payloads import PAYLOADS
 
 # --- Asking in a browser: the hits, their threads, and the pages that these lead to.
@@ -26,8 +26,14 @@ from tests.browser.payloads import PAYLOADS
 QUESTION = "Who taught the builder of the Skerrow Rock light?"
 
 
-def test_a_question_is_followed_to_the_entity_and_back(page: Page, lights: Site) -> None:
+@pytest.fixture
+def page(page: Page, lights: Site) -> Page:
+    """A tab that is logged in."""
     page.goto(lights.door())
+    return page
+
+
+def test_a_question_is_followed_to_the_entity_and_back(page: Page, lights: Site) -> None:
     page.get_by_role("combobox", name="Question").fill(QUESTION)
     page.keyboard.press("Enter")
     page.wait_for_url("**/ui/?q=*")
@@ -47,7 +53,6 @@ def test_a_question_is_followed_to_the_entity_and_back(page: Page, lights: Site)
 
 
 def test_the_answering_sentence_is_marked(page: Page, lights: Site) -> None:
-    page.goto(lights.door())
     page.goto(f"{lights.url}/ui/?q={QUESTION}")
     for number, hit in enumerate(lights.engine.search(QUESTION).hits, 1):
         start, end = hit.answer or (0, 0)
@@ -57,7 +62,6 @@ def test_the_answering_sentence_is_marked(page: Page, lights: Site) -> None:
 
 
 def test_an_answer_is_written_with_its_sources(page: Page, lights: Site) -> None:
-    page.goto(lights.door())
     page.goto(f"{lights.url}/ui/?q={QUESTION}")
     page.get_by_role("button", name="Answer in sentences").click()
     expect(page.locator("#answer a").first).to_be_visible()
@@ -71,17 +75,7 @@ def test_an_answer_is_written_with_its_sources(page: Page, lights: Site) -> None
     expect(page.locator(f"#hit-{number} h2")).to_have_text(said.sources[0].title)
 
 
-def test_filters_stand_in_the_address(page: Page, lights: Site) -> None:
-    page.goto(lights.door())
-    page.goto(f"{lights.url}/ui/?q=the harbour&strategy=keyword&limit=2")
-
-    assert page.locator(".hit").count() == 2
-    expect(page.get_by_label("Strategy")).to_have_value("keyword")
-    expect(page.locator(".facts").first).to_contain_text("keyword")
-
-
 def test_names_are_offered_while_typing(page: Page, lights: Site) -> None:
-    page.goto(lights.door())
     page.get_by_role("combobox", name="Question").press_sequentially("Who was Ilse")
     offered = page.locator('datalist option[value="Who was Ilse Marrable"]')
 
@@ -89,7 +83,6 @@ def test_names_are_offered_while_typing(page: Page, lights: Site) -> None:
 
 
 def test_a_passage_that_was_not_first_is_compared(page: Page, lights: Site) -> None:
-    page.goto(lights.door())
     page.goto(f"{lights.url}/ui/?q={QUESTION}")
     page.get_by_label("A passage or document").fill("Tobias Fenn")
     page.get_by_role("button", name="Compare").click()
@@ -101,46 +94,7 @@ def test_a_passage_that_was_not_first_is_compared(page: Page, lights: Site) -> N
     expect(page.locator("#comparison")).to_contain_text("no such thing")
 
 
-def test_a_document_shows_the_names_that_the_graph_knows(page: Page, lights: Site) -> None:
-    page.goto(lights.door())
-    page.goto(f"{lights.url}/ui/documents")
-    page.get_by_role("link", name="Tobias Fenn").click()
-    expect(page.locator(".named").first).to_be_visible()
-    page.locator(".named").first.click()
-    page.wait_for_url("**/ui/entities/*")
-
-
-def test_an_empty_store_explains_itself(page: Page, lights: Site) -> None:
-    page.goto(lights.door("/ui/?namespace=empty"))
-    for path in ("", "documents", "entities"):
-        page.goto(f"{lights.url}/ui/{path}?namespace=empty")
-        expect(page.get_by_text("clew index FOLDER")).to_be_visible()
-
-
-def test_namespaces_stay_apart(page: Page, lights: Site) -> None:
-    page.goto(lights.door())
-    page.get_by_label("Collection").select_option("empty")
-    page.get_by_role("button", name="Go").click()
-    page.get_by_role("combobox", name="Question").fill(QUESTION)
-    page.keyboard.press("Enter")
-    page.wait_for_url("**namespace=empty*")
-
-    assert page.locator(".hit").count() == 0
-
-
-def test_a_token_logs_in_and_out(page: Page, lights: Site) -> None:
-    page.goto(f"{lights.url}/ui/documents")
-    page.get_by_label("Token").fill(lights.token)
-    page.get_by_role("button", name="Log in").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Documents")
-    page.get_by_role("button", name="Log out").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Log in")
-    page.goto(f"{lights.url}/ui/documents")
-    expect(page.get_by_label("Token")).to_be_visible()
-
-
 def test_all_is_done_by_keyboard(page: Page, lights: Site) -> None:
-    page.goto(lights.door())
     page.keyboard.type("Tobias Fenn")
     page.keyboard.press("Enter")
     page.wait_for_url("**/ui/?q=*")
@@ -162,7 +116,6 @@ def test_what_takes_long_shows_its_frame_at_once(
         go_on.wait(60)
         return search(*args, **options)  # type: ignore[arg-type]
 
-    page.goto(lights.door())
     monkeypatch.setattr(lights.engine, "search", slow)
     page.goto(f"{lights.url}/ui/?q={QUESTION}", wait_until="commit")
     waiting = page.locator(".waiting")
@@ -186,7 +139,6 @@ def test_what_fails_late_says_what_to_do(
         go_on.wait(60)
         raise StoreUnavailableError("the database does not answer; start it, then ask again")
 
-    page.goto(lights.door())
     monkeypatch.setattr(lights.engine, "search", away)
     page.goto(f"{lights.url}/ui/?q={QUESTION}", wait_until="commit")
     expect(page.locator(".waiting")).to_be_visible()
@@ -265,8 +217,7 @@ def test_an_answer_shows_as_it_is_written_and_leads_to_its_sources(
 ) -> None:
     model = Slow()
     with asked_of(tmp_path, model) as site:
-        page.goto(site.door())
-        page.goto(f"{site.url}/ui/?q={ANSWERING_QUESTION}")
+        page.goto(site.door(f"/ui/?q={ANSWERING_QUESTION}"))
         answer = page.locator("#answer .passage")
         expect(answer).to_contain_text("It was Ada")
         expect(answer).not_to_contain_text("taught")
@@ -283,8 +234,7 @@ def test_an_answer_shows_as_it_is_written_and_leads_to_its_sources(
 
 def test_markup_of_a_model_stays_text(page: Page, tmp_path: Path) -> None:
     with asked_of(tmp_path, Hostile({})) as site:
-        page.goto(site.door())
-        page.goto(f"{site.url}/ui/?q={ANSWERING_QUESTION}")
+        page.goto(site.door(f"/ui/?q={ANSWERING_QUESTION}"))
         statements = page.locator("#answer .passage p")
         expect(statements.first).to_be_visible()
         shown = " ".join(statements.all_text_contents())
@@ -296,8 +246,7 @@ def test_markup_of_a_model_stays_text(page: Page, tmp_path: Path) -> None:
 
 def test_without_the_model_the_documents_answer(page: Page, tmp_path: Path) -> None:
     with asked_of(tmp_path, Away({})) as site:
-        page.goto(site.door())
-        page.goto(f"{site.url}/ui/?q={ANSWERING_QUESTION}")
+        page.goto(site.door(f"/ui/?q={ANSWERING_QUESTION}"))
         expect(page.locator("#answer .passage")).to_contain_text("Ada Morn built the great clock")
         expect(page.locator("#answer")).to_contain_text("does not answer")
 
@@ -305,8 +254,7 @@ def test_without_the_model_the_documents_answer(page: Page, tmp_path: Path) -> N
 def test_a_model_that_is_too_slow_is_given_up(page: Page, tmp_path: Path) -> None:
     model = Slow()
     with asked_of(tmp_path, model, seconds=3) as site:
-        page.goto(site.door())
-        page.goto(f"{site.url}/ui/?q={ANSWERING_QUESTION}")
+        page.goto(site.door(f"/ui/?q={ANSWERING_QUESTION}"))
         expect(page.locator("#answer")).to_contain_text("took longer than the 3 seconds")
         expect(page.get_by_role("button", name="Answer in sentences")).to_be_visible()
         expect(page.locator(".hit")).to_have_count(2)
@@ -314,33 +262,8 @@ def test_a_model_that_is_too_slow_is_given_up(page: Page, tmp_path: Path) -> Non
 
 
 def test_the_answer_heeds_the_filters_of_the_page(page: Page, lights: Site) -> None:
-    page.goto(lights.door())
     page.goto(f"{lights.url}/ui/?q=the harbour&limit=2&as_of=2100")
     with page.expect_request("**/api/v1/ask") as asked:
         page.get_by_role("button", name="Answer in sentences").click()
     sent = asked.value.post_data_json or {}
     assert {"top_k": 2, "as_of": "2100", "query": "the harbour"}.items() <= sent.items()
-
-
-def test_two_collections_side_by_side(browser: Browser, watched: Watched, tmp_path: Path) -> None:
-    """Two tabs of one browser, each in a collection of its own; neither shows the other's."""
-    with site_in(tmp_path, "fords", "bridges") as site:
-        site.engine.add("Nell Hart keeps the ford of Ister.", source="a", title="The Ford")
-        context = browser.new_context()
-        first, second = context.new_page(), context.new_page()
-        for tab in (first, second):
-            watched.add_page(tab)
-        first.goto(site.door())
-        second.goto(f"{site.url}/ui/?namespace=bridges")
-        second.get_by_role("button", name="Add the demo").click()
-        expect(second.locator(".hit").first).to_be_visible(timeout=30_000)
-        for tab, own, other in (
-            (first, "Nell Hart", "Tobias Fenn"),
-            (second, "Tobias Fenn", "Nell Hart"),
-        ):
-            about = "" if tab is first else "&namespace=bridges"
-            for path in (f"?q={own}{about}", f"entities?name={own[:4]}{about}"):
-                tab.goto(f"{site.url}/ui/{path}")
-                expect(tab.locator("main")).to_contain_text(own)
-                expect(tab.locator("main")).not_to_contain_text(other)
-        context.close()

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import json
-from itertools import combinations, pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
 
-from clew.types import NewEntity
-from tests.browser.conftest import Site, site_in
+from tests.browser.conftest import Site
 
 QUESTION = "Who taught the builder of the Skerrow Rock light?"
 
 
-def drawn(page: Page) -> None:
+@pytest.fixture
+def page(page: Page, lights: Site) -> Page:
+    """A tab that is logged in."""
+    page.goto(lights.door())
+    return page
+
+
+def drawn(page: Page, address: str = "") -> None:
+    """Wait until the picture is there, of an address where one is given."""
+    if address:
+        page.goto(address)
     page.locator(".picture.ready").first.wait_for()
 
 
@@ -36,9 +45,7 @@ def names_in(page: Page) -> set[str]:
 
 
 def test_a_question_is_drawn_and_its_thread_lights_up(page: Page, lights: Site) -> None:
-    page.goto(lights.door())
-    page.goto(f"{lights.url}/ui/?q={QUESTION}")
-    drawn(page)
+    drawn(page, f"{lights.url}/ui/?q={QUESTION}")
     hit = page.locator(".hit", has=page.locator('.thread a:text-is("Ilse Marrable")')).first
     hit.hover()
     lit = page.evaluate(
@@ -51,9 +58,7 @@ def test_a_question_is_drawn_and_its_thread_lights_up(page: Page, lights: Site) 
 
 
 def test_the_picture_and_the_table_show_the_same(page: Page, lights: Site) -> None:
-    page.goto(lights.door())
-    page.goto(f"{lights.url}/ui/graph?entities=Ilse Marrable")
-    drawn(page)
+    drawn(page, f"{lights.url}/ui/graph?entities=Ilse Marrable")
     labels = page.evaluate("clewPictures[0].graph.mapNodes((_, node) => node.label)")
 
     assert set(labels) == names_in(page)
@@ -61,7 +66,6 @@ def test_the_picture_and_the_table_show_the_same(page: Page, lights: Site) -> No
 
 
 def test_neighbours_come_on_demand_and_back_takes_them_away(page: Page, lights: Site) -> None:
-    page.goto(lights.door())
     page.goto(f"{lights.url}/ui/graph?question={QUESTION}")
     before = names_in(page)
     page.get_by_role("button", name="Neighbours of Ilse Marrable").click()
@@ -74,7 +78,6 @@ def test_neighbours_come_on_demand_and_back_takes_them_away(page: Page, lights: 
 
 
 def test_a_path_between_two_picked_entities(page: Page, lights: Site) -> None:
-    page.goto(lights.door())
     page.goto(f"{lights.url}/ui/graph?question={QUESTION}&entities=Ilse Marrable")
     page.get_by_label("Path from Skerrow Rock Light").check()
     page.get_by_label("Path to Tobias Fenn").check()
@@ -89,7 +92,6 @@ def test_a_path_between_two_picked_entities(page: Page, lights: Site) -> None:
 
 
 def test_filters_keep_what_they_name(page: Page, lights: Site) -> None:
-    page.goto(lights.door())
     page.goto(f"{lights.url}/ui/graph?question={QUESTION}&entities=Ilse Marrable")
     everything = page.locator("#nodes tbody tr").count()
     page.get_by_role("checkbox", name="place").check()
@@ -100,64 +102,10 @@ def test_filters_keep_what_they_name(page: Page, lights: Site) -> None:
     assert "place" in types
 
 
-def test_names_stay_within_the_picture(page: Page, lights: Site) -> None:
-    page.add_init_script(
-        """window.past = [];
-        const fill = CanvasRenderingContext2D.prototype.fillText;
-        CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
-          const width = this.canvas.clientWidth;
-          if (x < 0 || x + this.measureText(text).width > width) past.push(text);
-          fill.call(this, text, x, y);
-        };"""
-    )
-    page.set_viewport_size({"width": 400, "height": 700})
-    page.goto(lights.door())
-    page.goto(f"{lights.url}/ui/graph?question={QUESTION}")
-    drawn(page)
-    page.wait_for_timeout(300)
-
-    assert page.evaluate("clewPictures[0].sigma.getNodeDisplayedLabels().size") > 0
-    assert page.evaluate("past") == []
-
-
-def test_no_name_is_written_over_another(browser: Browser, tmp_path: Path) -> None:
-    """Long names, many of them near each other; only what is drawn last counts."""
-    with site_in(tmp_path, "long") as site:
-        names = [f"The {n}th Honourable Company of Wardens and Harbour Keepers" for n in range(40)]
-        site.engine.entities.memory.add_entities([NewEntity(name=name) for name in names])
-        ids = [site.engine.entities.get(name).id for name in names]
-        for one, other in pairwise(ids):
-            site.engine.entities.add_relation(one, other, "knows")
-            site.engine.entities.add_relation(ids[0], other, "knows")
-        context = browser.new_context(viewport={"width": 1280, "height": 860})
-        page = context.new_page()
-        page.add_init_script(
-            """const {fillText, clearRect} = CanvasRenderingContext2D.prototype;
-            CanvasRenderingContext2D.prototype.clearRect = function (...box) {
-              this.texts = []; clearRect.apply(this, box);
-            };
-            CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
-              this.texts?.push([x, y - 9, x + this.measureText(text).width, y + 3]);
-              fillText.call(this, text, x, y);
-            };"""
-        )
-        page.goto(site.door())
-        page.goto(f"{site.url}/ui/graph?entities={ids[0]}")
-        drawn(page)
-        page.evaluate("clewPictures[0].sigma.refresh()")
-        page.wait_for_timeout(300)
-        boxes = page.evaluate("clewPictures[0].sigma.getCanvases().labels.getContext('2d').texts")
-        context.close()
-    assert len(boxes) > 5
-    for (left, top, right, low), (left_, top_, right_, low_) in combinations(boxes, 2):
-        assert right <= left_ or right_ <= left or low <= top_ or low_ <= top
-
-
 def test_communities_are_kept_or_left_out(page: Page, lights: Site) -> None:
     # Any change, so that the communities are of before it.
     lights.engine.add("nothing is said here", source="passing.md")
     lights.engine.documents.delete(["passing.md"])
-    page.goto(lights.door())
     page.goto(f"{lights.url}/ui/graph?question={QUESTION}&entities=Ilse Marrable&hops=2")
     page.get_by_role("link", name="find them again").click()
     page.get_by_role("region", name="Communities of this level").wait_for()
@@ -178,9 +126,7 @@ def test_communities_are_kept_or_left_out(page: Page, lights: Site) -> None:
 
 
 def test_a_path_is_picked_in_the_picture(page: Page, lights: Site) -> None:
-    page.goto(lights.door())
-    page.goto(f"{lights.url}/ui/graph?entities=Ilse Marrable")
-    drawn(page)
+    drawn(page, f"{lights.url}/ui/graph?entities=Ilse Marrable")
     for name, end in (("Ilse Marrable", "Path from"), ("Tobias Fenn", "Path to")):
         page.mouse.click(*place_of(page, lights, name))
         expect(page.locator("#chosen")).to_contain_text(name)
@@ -192,30 +138,8 @@ def test_a_path_is_picked_in_the_picture(page: Page, lights: Site) -> None:
     assert steps.all_text_contents()[-1] == "Tobias Fenn"
 
 
-def test_the_usual_types_have_colours_of_their_own(page: Page, lights: Site) -> None:
-    page.goto(lights.door())
-    page.goto(f"{lights.url}/ui/graph?question={QUESTION}")
-    drawn(page)
-    colours = page.evaluate("KINDS.map((kind) => colour(kind))")
-
-    assert {"code", "name", "person"} <= set(page.evaluate("KINDS"))
-    assert len(set(colours)) == len(colours)
-
-
-def test_what_is_searched_within_is_lit(page: Page, lights: Site) -> None:
-    page.goto(lights.door())
-    page.goto(f"{lights.url}/ui/graph?entities=Ilse Marrable")
-    drawn(page)
-    page.get_by_label("Search within").fill("tobias")
-
-    assert names_in(page) == {"Tobias Fenn"}
-    assert page.evaluate("clewPictures[0].lit.size") == 1
-
-
 def test_the_picture_is_used_by_keyboard(page: Page, lights: Site) -> None:
-    page.goto(lights.door())
-    page.goto(f"{lights.url}/ui/graph?entities=Ilse Marrable")
-    drawn(page)
+    drawn(page, f"{lights.url}/ui/graph?entities=Ilse Marrable")
     page.locator("#picture").focus()
     ratio = page.evaluate("clewPictures[0].sigma.getCamera().ratio")
     page.keyboard.press("+")
@@ -229,9 +153,7 @@ def test_the_picture_is_used_by_keyboard(page: Page, lights: Site) -> None:
 
 
 def test_a_graph_is_saved(page: Page, lights: Site, tmp_path: Path) -> None:
-    page.goto(lights.door())
-    page.goto(f"{lights.url}/ui/graph?entities=Ilse Marrable")
-    drawn(page)
+    drawn(page, f"{lights.url}/ui/graph?entities=Ilse Marrable")
     count = page.locator("#nodes tbody tr").count()
     page.evaluate(
         "label => clewPictures[0].graph.updateEachNodeAttributes((_, n) => ({ ...n, label }))",
@@ -253,38 +175,8 @@ def test_a_graph_is_saved(page: Page, lights: Site, tmp_path: Path) -> None:
     assert len(json.loads(saved["JSON"].read_text("utf-8"))["nodes"]) == count
 
 
-def test_positions_are_the_same_at_the_next_visit(page: Page, lights: Site) -> None:
-    page.goto(lights.door())
-    seen = []
-    for _ in range(2):
-        page.goto(f"{lights.url}/ui/graph?entities=Ilse Marrable")
-        drawn(page)
-        seen.append(page.evaluate("clewPictures[0].graph.mapNodes((_, n) => [n.x, n.y])"))
-
-    assert seen[0] == seen[1]
-
-
-def test_what_belongs_together_stands_together(page: Page, lights: Site) -> None:
-    """Two groups in which all are tied, one tie between them; wider than high."""
-    size = 12
-    groups = [range(size), range(size, 2 * size)]
-    edges = [pair for group in groups for pair in combinations(group, 2)] + [(0, size)]
-    page.goto(lights.door())
-    page.goto(f"{lights.url}/ui/graph?entities=Ilse Marrable")
-    drawn(page)
-    places = np.array(laid_out(page, 2 * size, edges))
-    apart = np.linalg.norm(places[:, None] - places[None, :], axis=2)
-    within = np.mean([apart[pair] for group in groups for pair in combinations(group, 2)])
-
-    assert apart[:size, size:].min() > within
-    assert apart[np.triu_indices(2 * size, 1)].min() > 0.02 * apart.max()
-    assert np.ptp(places[:, 0]) > np.ptp(places[:, 1])
-
-
 def test_a_layout_takes_any_graph_and_comes_to_an_end(page: Page, lights: Site) -> None:
-    page.goto(lights.door())
-    page.goto(f"{lights.url}/ui/graph?entities=Ilse Marrable")
-    drawn(page)
+    drawn(page, f"{lights.url}/ui/graph?entities=Ilse Marrable")
     star = [(0, node) for node in range(1, 5000)]
     graphs: list[tuple[int, list[tuple[int, int]]]] = [
         (0, []),

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from clew.stores.neo4j.schema import keyword_index, vector_index
-from clew.stores.neo4j.store import Neo4jStore
+from clew.plugins.neo4j.schema import keyword_index, vector_index
+from clew.plugins.neo4j.store import Neo4jStore
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.entries import make_entry
 from clew.text import terms

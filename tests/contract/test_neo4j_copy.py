@@ -15,11 +15,11 @@ from neo4j import GraphDatabase
 
 from clew.engine.maintenance import copy, copy_store
 from clew.errors import InputError, StoreError, StoreMismatchError
+from clew.plugins.neo4j.backend import page_query
+from clew.plugins.neo4j.schema import SCHEMA_VERSION
 from clew.settings import Neo4jSettings, load_settings
 from clew.stores.backend import SHAPES, CopyReport
 from clew.stores.communities import Communities
-from clew.stores.neo4j.backend import Neo4jBackend, page_query
-from clew.stores.neo4j.schema import SCHEMA_VERSION
 from clew.stores.sqlite.journal import SqliteAudit
 from clew.stores.sqlite.store import open_journal
 from clew.testing.entries import make_entry
@@ -42,7 +42,7 @@ from pathlib import Path
 import clew.engine.maintenance as copying
 from clew.settings import Neo4jSettings
 from clew.stores.copy import StoreCopy
-from clew.stores.neo4j import store as on_server
+from clew.plugins.neo4j import store as on_server
 from clew.stores.sqlite import store as in_file
 
 copying._ROWS = copying._ROWS_WITH_VECTORS = 3
@@ -163,15 +163,6 @@ def test_both_go_on_the_same_way(place: Place, source: Path, tmp_path: Path) -> 
         assert new.aliases() == old.aliases()
 
 
-def test_what_was_written_on_the_server_comes_from_there(place: Place, tmp_path: Path) -> None:
-    with place.store(tmp_path / "here") as old:
-        fill(old, Communities(old.backend))
-        from_server(place, tmp_path / "target")
-        with sqlite_store(tmp_path / "target") as new:
-            assert_same_answers(old, new)
-            assert new.check().problems == ()
-
-
 def test_from_one_namespace_to_another(
     place: Place, other: Place, source: Path, tmp_path: Path
 ) -> None:
@@ -237,82 +228,10 @@ def test_killed_in_the_middle_then_completed(place: Place, source: Path, tmp_pat
         assert rows_of(new) == rows_of(old)
 
 
-def test_an_interrupted_copy_from_the_server_goes_on(
-    place: Place, source: Path, tmp_path: Path
-) -> None:
-    to_server(source, place)
-    with (
-        place.copy(tmp_path / "here") as read,
-        sqlite_copy(tmp_path / "target") as written,
-        pytest.raises(Interrupted),
-    ):
-        copy_store(read, written, progress=interrupt_at(40))
-    assert from_server(place, tmp_path / "target").resumed
-    assert tables_of(tmp_path / "target") == tables_of(source)
-
-
-def test_a_source_that_changed_meanwhile_is_copied_anew(
-    place: Place, source: Path, tmp_path: Path
-) -> None:
-    interrupt(source, place)
-    with sqlite_store(source) as store:
-        store.delete([d.id for d in store.documents() if d.source == "diary.md"])
-    assert not to_server(source, place).resumed
-    with sqlite_copy(source) as old, place.copy(tmp_path / "here") as new:
-        assert rows_of(new) == rows_of(old)
-
-
-def test_a_beginning_that_was_interrupted_begins_anew(
-    place: Place, source: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    interrupt(source, place)
-
-    def fail(backend: Neo4jBackend) -> None:
-        raise Interrupted
-
-    with monkeypatch.context() as patch, sqlite_copy(source) as read:
-        patch.setattr(Neo4jBackend, "clear", fail)
-        with place.copy(tmp_path / "here") as written, pytest.raises(Interrupted):
-            copy_store(read, written, anew=True)
-    assert not to_server(source, place).resumed
-    with sqlite_copy(source) as old, place.copy(tmp_path / "here") as new:
-        assert rows_of(new) == rows_of(old)
-
-
-def test_an_unfinished_copy_is_not_opened_as_a_store(
-    place: Place, source: Path, tmp_path: Path
-) -> None:
-    interrupt(source, place)
-    with (
-        pytest.raises(StoreError, match=r"is an unfinished copy of .*finish it with `clew copy"),
-        place.store(tmp_path / "here"),
-    ):
-        pass
-
-
-def test_a_namespace_that_holds_something_else_is_refused(
-    place: Place, source: Path, tmp_path: Path
-) -> None:
-    with place.store(tmp_path / "here") as store:
-        store.save(make_entry("mine", "My text."))
-        with pytest.raises(InputError, match=r"holds something else already; .*--to-namespace"):
-            to_server(source, place)
-        assert [d.source for d in store.documents()] == ["mine"]
-
-
 def test_there_must_be_something_to_copy(place: Place, tmp_path: Path) -> None:
     place.empty()
     with pytest.raises(InputError, match=r"there is no store .*--namespace"):
         from_server(place, tmp_path / "target")
-
-
-def test_an_empty_store_goes_there_and_back(place: Place, tmp_path: Path) -> None:
-    with sqlite_store(tmp_path / "source"):
-        pass
-    assert to_server(tmp_path / "source", place).written == 0
-    assert from_server(place, tmp_path / "back").written == 0
-    with sqlite_copy(tmp_path / "back") as back:
-        assert back.header().embedder == ("test-embedder", 8)
 
 
 def test_who_writes_to_a_server_waits_while_it_is_read(

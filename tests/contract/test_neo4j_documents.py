@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Iterator, Sized
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -14,17 +14,20 @@ import pytest
 from hypothesis import given, settings
 
 from clew.errors import InputError, StoreMismatchError
-from clew.ports import LoggedReply, StoredDescription, VectorIndex
-from clew.settings import Neo4jSettings, QdrantSettings, load_settings
+from clew.plugins.neo4j.store import Neo4jStore
+from clew.ports import StoredDescription
+from clew.ports import LoggedReply
+from clew.settings import Neo4jSettings, load_settings
 from clew.stores.communities import Communities, Descriptions
 from clew.stores.extractions import Enrichments
-from clew.stores.neo4j.store import Neo4jStore
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.state import Replies
 from clew.stores.store import Store
-from clew.testing.conformance import DocumentStoreSuite, VectorIndexSuite, chunk_ids_of
+from clew.testing.conformance import DocumentStoreSuite
+from clew.testing.conformance import chunk_ids_of
 from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry, make_link
-from clew.types import Condition, IndexedDocument, NewEntity, NewRelation, Period, Usage
+from clew.types import Condition, IndexedDocument, NewEntity, Period
+from clew.types import Usage
 from clew.wiring import store_exists
 from tests.contract.filter_suite import FilterSuite
 from tests.contract.graph_steps import Step, any_steps, first_steps, seen, take
@@ -38,7 +41,6 @@ from tests.contract.suites.times import TimeIndexSuite, UsageLogSuite
 from tests.contract.suites.validity import RelationTimesSuite
 from tests.contract.suites.writing import ExtractionLogSuite, ManualGraphSuite
 from tests.unit.test_enrich import fill, reading
-from tests.unit.test_enrich import log_content as content
 from tests.unit.vector_stores import qdrant_index
 
 # --- neo4j documents
@@ -69,6 +71,12 @@ class TestUsage(OnNeo4j, UsageLogSuite):
 
 
 # --- what the two stores show of the same documents ---------------------------------------
+
+
+def content(store: Store) -> list[object]:
+    """All that a store says of names and relations."""
+    rows = [store.relations_by_id([int(i)])[0] for i in store.relation_rows().ids]
+    return [store.mention_rows().tolist(), store.aliases(), rows]
 
 
 def some_entry(chance: random.Random) -> IndexedDocument:
@@ -172,11 +180,6 @@ class TestSaving(OnNeo4j):
             assert [d.source for d in other.documents()] == ["b"]  # but not elsewhere
             store.save(replace(broken, document=text))
 
-    def test_vectors_come_back_as_they_were(self, neo4j_store: Neo4jStore) -> None:
-        entry = make_entry("a", *(f"Text {number}." for number in range(50)))
-        neo4j_store.save(entry)
-        assert np.array_equal(neo4j_store.embeddings()[1], entry.vectors)
-
     def test_a_document_of_any_length_is_one_commit(self, neo4j_store: Neo4jStore) -> None:
         before = neo4j_store.generation()
         texts = [f"Paragraph {number} of 1999 is about Vienna." for number in range(1100)]
@@ -278,20 +281,6 @@ def test_namespaces_never_meet(two_stores: tuple[Neo4jStore, Neo4jStore]) -> Non
     assert second.check().problems == first.check().problems == ()
 
 
-def test_a_store_has_an_identity_for_good(
-    neo4j_address: str, neo4j_settings: Neo4jSettings, tmp_path: Path
-) -> None:
-    def identity(place: Place) -> object:
-        with place.store(tmp_path / place.namespace), place.database() as database:
-            return database.value("MATCH (s:ClewStore {namespace: $namespace}) RETURN s.store_id")
-
-    with (
-        new_place(neo4j_address, neo4j_settings) as one,
-        new_place(neo4j_address, neo4j_settings) as other,
-    ):
-        assert identity(one) == identity(one) != identity(other)
-
-
 @pytest.mark.parametrize(
     ("node", "found"),
     [
@@ -336,38 +325,6 @@ class TestWriting(OnNeo4j, ManualGraphSuite):
 
 class TestReadings(OnNeo4j, ExtractionLogSuite):
     pass
-
-
-class TestRoundTrips(OnNeo4j):
-    def test_they_do_not_grow_with_what_is_written_or_read(
-        self, store: Neo4jStore, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        few = [trips for _, trips in self.trips(store, caplog, "few", 1)]
-        many = list(self.trips(store, caplog, "many", 100))
-        assert [trips for _, trips in many] == few
-        assert [count for count, _ in many] == [100, 100, 100, 100, 100, 100]
-
-    def trips(
-        self, store: Neo4jStore, caplog: pytest.LogCaptureFixture, name: str, count: int
-    ) -> Iterator[tuple[int, int]]:
-        """Of some writing and reading: how much it was, and its round trips."""
-
-        def counted(found: Sized) -> tuple[int, int]:
-            trips = sum(r.message.startswith("neo4j rows=") for r in caplog.records)
-            caplog.clear()
-            return len(found), trips
-
-        with caplog.at_level(logging.DEBUG, logger="clew"):
-            made = store.add_entities([NewEntity(name=f"{name} {i}") for i in range(count)])
-            yield counted(made)
-            ids = [entity_id for entity_id, _ in made]
-            loops = [NewRelation(source_id=i, target_id=i, relation_type="lives_in") for i in ids]
-            yield counted(store.add_relations(loops))
-            yield counted(store.add_relations(loops))
-            yield counted(store.entities(ids))
-            relations = store.relations(ids, as_of=datetime(2020, 1, 1, tzinfo=UTC))
-            yield counted(relations)
-            yield counted(range(store.delete_entities(ids)))
 
 
 @pytest.fixture(scope="module")
@@ -565,14 +522,6 @@ def replies_steps(store: Neo4jStore | SqliteStore) -> list[object]:
 
 class TestRecords(OnNeo4j, PassageRecordsSuite):
     pass
-
-
-class TestVectorsInQdrant(OnNeo4j, VectorIndexSuite):
-    @pytest.fixture
-    def index(self, store: Neo4jStore, tmp_path: Path) -> Iterator[VectorIndex]:
-        index = qdrant_index(store, QdrantSettings(), "default", tmp_path)
-        yield index
-        index.close()
 
 
 class TestSteady(OnNeo4j):

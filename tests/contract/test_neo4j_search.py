@@ -8,14 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from clew.errors import StoreError
+from clew.plugins.neo4j.store import Neo4jStore, Neo4jVectors
 from clew.ports import HybridIndex, VectorIndex
-from clew.stores import snapshot
 from clew.stores.communities import Communities
-from clew.stores.neo4j import store as search
-from clew.stores.neo4j.store import Neo4jStore, Neo4jVectors
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.store import Store
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.conformance import KeywordIndexSuite, VectorIndexSuite
 from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry, make_vector
@@ -108,23 +104,6 @@ class TestBothAtOnce(OnNeo4j):
         found = store.find_candidates(vector, [], 10, nearest=30)
         assert [len(ids) for ids, _ in found] == [30, 0]
 
-    def test_candidates_come_in_one_round_trip(
-        self, store: Neo4jStore, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        with caplog.at_level(logging.DEBUG, logger="clew"):
-            found = store.find_candidates(make_vector("q"), ["7"], 5, nearest=20)
-            assert round_trips(caplog) == 1
-        assert [len(ids) for ids, _ in found] == [20, 1]
-
-    def test_scores_of_candidates_are_cosines_more_or_less(self, store: Neo4jStore) -> None:
-        vector = make_vector("q")
-        ids, scores = store.find_candidates(vector, [], 1, nearest=150)[0]
-        exact = dict(zip(*(a.tolist() for a in store.embeddings()), strict=True))
-        cosines = [float(np.dot(exact[i], vector)) for i in ids.tolist()]
-        assert np.corrcoef(scores, cosines)[0, 1] > 0.95
-        assert abs(float(np.mean(scores) - np.mean(cosines))) < 0.1
-        assert min(cosines) < 0 < max(cosines)
-
 
 class TestServersIndex(OnNeo4j):
     def test_a_tie_that_goes_on_beyond_the_candidates_goes_to_the_smaller_ids(
@@ -143,15 +122,6 @@ class TestServersIndex(OnNeo4j):
         assert ids.tolist() == neo4j_store.chunk_ids().tolist()[-1:]
         assert scores[0] == pytest.approx(1)
 
-    def test_a_vector_of_another_dimension_is_refused(
-        self, neo4j_store: Neo4jStore, tmp_path: Path
-    ) -> None:
-        neo4j_store.save(make_entry("a", *PARAGRAPHS))
-        for small in (0, 1000):
-            index = Neo4jVectors(neo4j_store, tmp_path, small=small)
-            with pytest.raises(StoreError, match=r"dimensions|expected"):
-                index.search_vector(make_vector("q", 5), 3)
-
     def test_its_state_is_told(self, neo4j_store: Neo4jStore, tmp_path: Path) -> None:
         neo4j_store.save(make_entry("a", "One.", "Two."))
         index = Neo4jVectors(neo4j_store, tmp_path)
@@ -165,18 +135,6 @@ class TestServersIndex(OnNeo4j):
 
 
 class TestWhole(OnNeo4j):
-    def test_batches_change_nothing(
-        self, neo4j_store: Neo4jStore, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        for source in "abc":
-            neo4j_store.save(make_entry(source, *PARAGRAPHS[:4], names=NAMES, relations=PASSES))
-        neo4j_store.delete([neo4j_store.documents()[1].id])  # a gap in the ids
-        whole = everything(neo4j_store)
-        for module, name in ((search, "_VECTORS"), (snapshot, "_TEXTS"), (snapshot, "_ROWS")):
-            monkeypatch.setattr(module, name, 3)
-        assert everything(neo4j_store) == whole
-        assert [len(rows) for rows in whole] == [8, 16, 8, 8]
-
     def test_it_counts_what_the_embedded_store_counts(
         self, neo4j_store: Neo4jStore, tmp_path: Path
     ) -> None:
@@ -201,19 +159,3 @@ class TestWhole(OnNeo4j):
 
 def round_trips(caplog: pytest.LogCaptureFixture) -> int:
     return sum(record.message.startswith("neo4j rows=") for record in caplog.records)
-
-
-def text_of(store: Store, chunk_id: int) -> str:
-    (chunk,) = store.chunks([chunk_id])
-    return chunk.text
-
-
-def everything(store: Store) -> list[list[object]]:
-    ids, vectors = store.embeddings()
-    relations = store.relation_rows()
-    return [
-        list(store.passages()),
-        store.mention_rows().tolist(),
-        [*zip(relations.ids.tolist(), relations.heads.tolist(), relations.chunks, strict=True)],
-        [*zip(ids.tolist(), vectors.tolist(), strict=True)],
-    ]

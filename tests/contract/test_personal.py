@@ -13,8 +13,8 @@ import pytest
 
 import clew.plugins.personal
 from clew import Clew
+from clew.plugins.neo4j.schema import entity_index, entity_label
 from clew.settings import Settings
-from clew.stores.neo4j.schema import entity_index, entity_label
 from clew.testing.fakes import HashEmbedder
 from clew.tools.spec import Caller
 from tests.contract.pack_stores import each_back_end, open_with, pack_settings

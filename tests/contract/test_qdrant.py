@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from clew.plugins.qdrant.remote import NamespacePoints, QdrantConnection, collection_name
 from clew.ports import VectorIndex
 from clew.settings import QdrantSettings
 from clew.stores.store import Store
-from clew.stores.vectors.qdrant import NamespacePoints, QdrantConnection, collection_name
 from clew.testing.entries import EMBEDDER
 from tests.unit.qdrant_server import stand_in
 from tests.unit.vector_stores import OverSqlite, qdrant_index

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from neo4j import Driver, GraphDatabase
 
-from clew.attach.schema import GraphMapping
+from clew.plugins.neo4j.mapping import GraphMapping
 from clew.settings import Neo4jSettings
 from clew.testing.fakes import HashEmbedder
 from clew.text import STOP_WORDS

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from clew.attach.graph import LIMITS, AttachedGraph
-from clew.attach.schema import GraphMapping, check_mapping, read_schema
 from clew.errors import InputError, ModelError, StoreError
+from clew.plugins.neo4j.attached import LIMITS, AttachedGraph
+from clew.plugins.neo4j.connection import Neo4jDatabase, Row
+from clew.plugins.neo4j.mapping import GraphMapping, check_mapping, read_schema
 from clew.settings import Neo4jSettings
-from clew.stores.neo4j.connection import Neo4jDatabase, Row
 from clew.testing.fakes import HashEmbedder
 from tests.e2e.attached_graph import (
     EMBEDDER,
@@ -257,16 +257,6 @@ def test_words_alone_answer_without_vectors(
         assert [hit.id for hit in answer.hits] == by_score(WORLD, bm25(WORLD, QUESTIONS[0]))
 
 
-def test_vectors_alone_answer_without_words(made: Town, database: CountingDatabase) -> None:
-    mapping = changed(made, passages={"fulltext_index": "gone"})
-    graph = AttachedGraph(database, mapping, lambda: EMBEDDER)
-
-    answer = graph.ask(QUESTIONS[0], limit=ALL)
-
-    assert re.search("has no fulltext index 'gone'", "; ".join(answer.notes))
-    assert [hit.id for hit in answer.hits] == by_score(WORLD, cosines(WORLD, QUESTIONS[0]))
-
-
 def test_without_any_index_there_is_nothing_to_ask(made: Town, database: CountingDatabase) -> None:
     mapping = changed(made, passages={"fulltext_index": "gone", "vector_index": "lost"})
     graph = AttachedGraph(database, mapping, lambda: EMBEDDER)
@@ -285,27 +275,6 @@ def test_walks_need_entities(made: Town, database: CountingDatabase) -> None:
     assert {hit.entities for hit in answer.hits} == {()}
     with pytest.raises(InputError, match=r"'local' needs entities: add \[entities\]"):
         graph.ask(QUESTIONS[0], strategy="local")
-
-
-def test_walks_without_relations_say_so(made: Town, database: CountingDatabase) -> None:
-    mapping = changed(made, relations={"types": []})
-    graph = AttachedGraph(database, mapping, lambda: EMBEDDER)
-
-    walked = graph.ask(QUESTIONS[0], strategy="multi_hop")
-    local = graph.ask(QUESTIONS[0], strategy="local")
-
-    assert walked.hits == local.hits
-    assert walked.notes == ("the mapping names no relations between entities; none were followed",)
-
-
-def test_nothing_to_start_from_is_said(made: Town, database: CountingDatabase) -> None:
-    mapping = changed(made, passages={"vector_index": None})
-    graph = AttachedGraph(database, mapping, lambda: EMBEDDER)
-
-    answer = graph.ask("zeppelin", strategy="local")
-
-    assert answer.hits == ()
-    assert "no entity was found to start from" in answer.notes[-1]
 
 
 @pytest.mark.parametrize(

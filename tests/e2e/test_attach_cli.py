@@ -99,46 +99,6 @@ def test_answers_for_a_reader(in_process: Run, mapping: Path, neo4j_address: str
     assert done.stderr == "Note: the mapping names no vector index of the passages\n"
 
 
-def test_another_model_than_the_graphs_is_said(
-    in_process: Run, made: Town, tmp_path: Path, neo4j_address: str
-) -> None:
-    path = write_mapping(tmp_path / "vectors.toml", made.entries())
-
-    asked = in_process("attach", neo4j_address, "--mapping", path, QUESTION)
-    checked = in_process("attach", neo4j_address, "--mapping", path)
-
-    assert asked.returncode == 0, asked.stderr
-    assert f"the index '{made.name('vectors')}' has 32 dimensions, the embedder" in asked.stderr
-    assert checked.returncode == 1
-    assert [line.split()[1] for line in checked.stdout.splitlines() if "WRONG" in line] == [
-        "passages.vector_index"
-    ]
-    assert "1 of 13 entries do not fit" in checked.stderr
-
-
-@pytest.mark.parametrize("unset", [("title", "source"), ("id", "title", "source"), ()])
-def test_columns_that_are_not_mapped_are_left_empty(
-    in_process: Run, made: Town, tmp_path: Path, neo4j_address: str, unset: tuple[str, ...]
-) -> None:
-    entries = made.entries()
-    passages = entries["passages"]
-    del passages["vector_index"]
-    for name in unset:
-        passages.pop(name, None)
-    if not unset:  # one property for two columns
-        passages["source"] = passages["title"] = passages["text"]
-    file = write_mapping(tmp_path / "mapping.toml", entries)
-    for strategy in ("hybrid", "multi_hop"):
-        given = (neo4j_address, "--mapping", file, *QUESTION.split(), "--strategy", strategy)
-        done = in_process("attach", *given, "--json")
-        assert done.returncode == 0, done.stderr
-        hits = json.loads(done.stdout)["hits"]
-        assert hits
-        for hit in hits:
-            assert hit["text"]
-            assert all(not hit[name] for name in unset if name != "id")
-
-
 def test_check_of_a_mapping_that_fits(in_process: Run, mapping: Path, neo4j_address: str) -> None:
     shown = in_process("attach", neo4j_address, "--mapping", mapping)
     findings = in_process("attach", neo4j_address, "--mapping", mapping, "--json")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -13,27 +13,30 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.attach.cypher import (
+from clew.errors import InputError, StoreError
+from clew.library import Clew
+from clew.models.llm.client import LanguageModelClient
+from clew.plugins.neo4j.connection import Neo4jDatabase
+from clew.plugins.neo4j.cypher import (
     NEAREST,
-    CypherAnswer,
     Example,
     ask_by_cypher,
+    check_functions,
     check_plan,
     cypher_requests,
     nearest_examples,
     own_examples,
+    with_directions,
+    with_parameters,
 )
-from clew.errors import InputError, StoreError
-from clew.library import Clew
-from clew.models.llm.client import LanguageModelClient
+from clew.plugins.neo4j.mapping import GraphSchema, TypeInfo
 from clew.ports import Reply, Request
 from clew.settings import LlmSettings, Neo4jSettings, Settings
-from clew.stores.neo4j.connection import Neo4jDatabase
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.tools.spec import Caller
 from tests.contract.neo4j_stores import new_place
 from tests.e2e.attached_graph import Town, make_world, town
-from tests.e2e.film_graph import Cinema, Gold, cinema, make_films, make_golds
+from tests.e2e.film_graph import ENDS, GOLDS
 
 # --- Queries that a language model writes, on a real server: what reads is run, nothing else
 # is.
@@ -98,13 +101,6 @@ def test_a_refused_query_is_mended_once_by_its_error(made: Town, database: Neo4j
     with pytest.raises(InputError, match=r"the query was: MATCH \(n RETURN n"):
         ask_by_cypher(database, client, "How many people are there?", embedder=EMBEDDER)
     assert scripted.calls == 2
-
-
-def test_rows_beyond_the_limit_are_said(made: Town, database: Neo4jDatabase) -> None:
-    client, _ = model([written(f"MATCH (n:{made.name('Person')}) RETURN n.called AS name")])
-    answer = ask_by_cypher(database, client, "Who is there?", limit=3, embedder=EMBEDDER)
-    assert len(answer.rows) == 3
-    assert any("more than 3" in note for note in answer.notes)
 
 
 def test_what_a_query_would_take_is_said_before_a_model_is_asked(
@@ -172,15 +168,6 @@ def test_what_does_not_only_read_is_not_run(
     assert made.run("MATCH (n:Owned@) RETURN n") == []
 
 
-def test_an_attack_twice_written_is_an_error_and_changes_nothing(
-    made: Town, database: Neo4jDatabase
-) -> None:
-    client, _ = model([written("CREATE (n:Owned) RETURN n")] * 2)
-    with pytest.raises(InputError, match="would change the database"):
-        ask_by_cypher(database, client, "Do it", embedder=EMBEDDER)
-    assert made.run("MATCH (n:Owned) RETURN n") == []
-
-
 def test_the_server_itself_refuses_a_write_in_a_reading_session(
     made: Town, database: Neo4jDatabase
 ) -> None:
@@ -233,120 +220,47 @@ def test_a_database_of_several_namespaces_is_not_asked(made: Town, database: Neo
         made.run("MATCH (s:ClewStore {namespace: 'somebody else'}) DELETE s")
 
 
-# --- Questions to a graph of films, answered by queries of a scripted model on a real server.
+# --- Queries that answer questions about films: right ones pass as they are, others are turned.
 
 
-FILMS = make_films()
-GOLDS = make_golds(FILMS)
-ONE_OF_EACH = list({gold.form: gold for gold in GOLDS}.values())
-QUESTIONS_EMBEDDER = HashEmbedder(512)
 DIRECTED = re.compile(r"-(\[\w*:(?!FOLLOWS)[^\]*]+\])->|<-(\[\w*:(?!FOLLOWS)[^\]*]+\])-")
 """Relationships whose ends have different labels: those of FOLLOWS could be meant either way."""
+FILMS = GraphSchema(
+    labels=(),
+    types=tuple(
+        TypeInfo(name=name, count=1, properties=(), ends=(ends,)) for name, ends in ENDS.items()
+    ),
+    indexes=(),
+    lookups=frozenset(),
+)
 
 
-@pytest.fixture(scope="module")
-def questions_made(neo4j_address: str, neo4j_settings: Neo4jSettings) -> Iterator[Cinema]:
-    with cinema(neo4j_address, neo4j_settings, FILMS) as built:
-        yield built
-
-
-@pytest.fixture(scope="module")
-def questions_database(
-    neo4j_address: str, neo4j_settings: Neo4jSettings
-) -> Iterator[Neo4jDatabase]:
-    with closing(Neo4jDatabase(neo4j_address, neo4j_settings, "default")) as opened:
-        yield opened
-
-
-def questions_written(query: str, parameters: Mapping[str, object]) -> str:
-    values = [{"name": name, "value": value} for name, value in parameters.items()]
-    return json.dumps({"query": query, "parameters": values, "reason": ""})
-
-
-def ask(
-    database: Neo4jDatabase, gold: Gold, replies: Sequence[str]
-) -> tuple[CypherAnswer, ScriptedLanguageModel]:
-    scripted = ScriptedLanguageModel(replies)
-    client = LanguageModelClient(scripted, LlmSettings())
-    return ask_by_cypher(database, client, gold.question, embedder=QUESTIONS_EMBEDDER), scripted
-
-
-def check(answer: CypherAnswer, gold: Gold) -> None:
-    assert sorted(answer.rows, key=repr) == sorted(gold.answer, key=repr), gold.question
-
-
-def test_the_questions_are_many_and_most_have_answers() -> None:
-    assert len(GOLDS) >= 60
-    assert len({gold.question for gold in GOLDS}) == len(GOLDS)
-    assert sum(bool(gold.answer) for gold in GOLDS) > 0.8 * len(GOLDS)
-
-
-def test_every_right_query_is_let_through_and_answers(
-    questions_made: Cinema, questions_database: Neo4jDatabase
-) -> None:
+def test_every_right_query_is_let_through_as_it_is(database: Neo4jDatabase) -> None:
     for gold in GOLDS:
-        answer, scripted = ask(
-            questions_database,
-            gold,
-            [questions_written(questions_made.text(gold.query), gold.parameters)],
-        )
-        check(answer, gold)
-        assert answer.query == questions_made.text(gold.query), "a right query stays as it is"
-        assert scripted.calls == 1
+        query, values = with_parameters(gold.query, dict(gold.parameters))
+        assert with_directions(query, FILMS) == gold.query
+        check_functions(query)
+        check_plan(*database.explained(query, values))
 
 
-def test_relationships_the_wrong_way_round_are_turned(
-    questions_made: Cinema, questions_database: Neo4jDatabase
-) -> None:
+def test_relationships_the_wrong_way_round_are_turned_and_texts_become_parameters() -> None:
     turned = 0
-    for gold in ONE_OF_EACH:
-        wrong = DIRECTED.sub(lambda m: f"<-{m[1]}-" if m[1] else f"-{m[2]}->", gold.query)
-        if wrong == gold.query or "EXISTS" in gold.query:
-            continue
-        turned += 1
-        answer, scripted = ask(
-            questions_database,
-            gold,
-            [questions_written(questions_made.text(wrong), gold.parameters)],
-        )
-        check(answer, gold)
-        assert scripted.calls == 1
-    assert turned >= 18
-
-
-def test_a_broken_query_is_mended_by_its_error(
-    questions_made: Cinema, questions_database: Neo4jDatabase
-) -> None:
-    for gold in ONE_OF_EACH:
-        good = questions_made.text(gold.query)
-        broken = good.replace("MATCH", "MATHC", 1)
-        replies = [
-            questions_written(broken, gold.parameters),
-            questions_written(good, gold.parameters),
-        ]
-        answer, scripted = ask(questions_database, gold, replies)
-        check(answer, gold)
-        assert "MATHC" in scripted.asked[1].messages[-2].text
-        assert "Invalid input" in scripted.asked[1].messages[-1].text
-
-
-def test_texts_in_a_query_become_parameters(
-    questions_made: Cinema, questions_database: Neo4jDatabase
-) -> None:
-    for gold in ONE_OF_EACH:
-        literal = gold.query
+    for gold in GOLDS:
+        wrong = gold.query
+        if "EXISTS" not in wrong:
+            wrong = DIRECTED.sub(lambda m: f"<-{m[1]}-" if m[1] else f"-{m[2]}->", wrong)
+        turned += wrong != gold.query
         for name, value in gold.parameters.items():
-            literal = literal.replace(f"${name}", json.dumps(value))
-        answer, _ = ask(
-            questions_database, gold, [questions_written(questions_made.text(literal), {})]
-        )
-        check(answer, gold)
-        texts = {value for value in gold.parameters.values() if isinstance(value, str)}
-        assert '"' not in answer.query
-        assert set(answer.parameters.values()) == texts
+            wrong = wrong.replace(f"${name}", json.dumps(value))
+        query, values = with_parameters(with_directions(wrong, FILMS), {})
+        for name, value in gold.parameters.items():
+            places = [n for n, one in values.items() if one == value]
+            query = query.replace(f"${places[0]}" if places else str(value), f"${name}")
+        assert query == gold.query
+    assert turned >= 50
 
 
-def test_a_model_is_shown_questions_of_the_same_form(questions_database: Neo4jDatabase) -> None:
+def test_a_model_is_shown_questions_of_the_same_form() -> None:
     """Each question is asked with all the others as examples."""
     kinds = {gold.question: gold.form for gold in GOLDS}
     several = [g for g in GOLDS if sum(one.form == g.form for one in GOLDS) > 1]
@@ -357,32 +271,10 @@ def test_a_model_is_shown_questions_of_the_same_form(questions_database: Neo4jDa
             for one in GOLDS
             if one is not gold
         ]
-        near = nearest_examples(gold.question, others, QUESTIONS_EMBEDDER)
+        near = nearest_examples(gold.question, others, HashEmbedder(512))
         assert len(near) == NEAREST
         found += any(kinds[example.question] == gold.form for example in near)
     assert found >= 0.95 * len(several)
-
-
-def test_examples_are_shown_with_the_schema(
-    questions_made: Cinema, questions_database: Neo4jDatabase
-) -> None:
-    gold, *others = ONE_OF_EACH
-    examples = [
-        Example(
-            question=one.question,
-            query=questions_made.text(one.query),
-            parameters=dict(one.parameters),
-        )
-        for one in others
-    ]
-    scripted = ScriptedLanguageModel([questions_written(questions_made.text(gold.query), {})])
-    client = LanguageModelClient(scripted, LlmSettings())
-    ask_by_cypher(
-        questions_database, client, gold.question, embedder=QUESTIONS_EMBEDDER, examples=examples
-    )
-    shown = scripted.asked[0].messages[0].text
-    assert shown.count("Example question:") == NEAREST
-    assert shown.rstrip().endswith(gold.question)
 
 
 # --- Clew's own graph on a real server, asked by Cypher: its examples, and the tool.

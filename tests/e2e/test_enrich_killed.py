@@ -145,38 +145,6 @@ def test_who_sees_failures_is_told_what_to_do(
     assert (rest["next_step"], rest["failed"]) == ("", [])
 
 
-def test_killed_then_completed(tmp_path: Path) -> None:
-    with clew.open(tmp_path, embedder=HashEmbedder()) as store:
-        texts = [f"Ada Morn wrote letter {number} to Tobias Fenn." for number in range(DOCUMENTS)]
-        store.add_documents([clew.Document(source=f"{n}", text=t) for n, t in enumerate(texts)])
-    with served() as model:
-        process = _start(tmp_path, model)
-        while len(model.asked) < DOCUMENTS // 2:
-            assert process.poll() is None
-            time.sleep(0.01)
-        process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=10)
-        time.sleep(3 * model.seconds)
-        with clew.open(tmp_path, embedder=HashEmbedder()) as store:
-            kept = store.maintenance.language_model()["requests"]
-            assert store.maintenance.check().problems == ()
-        asked = len(model.asked)
-        process = _start(tmp_path, model)
-        said, _ = process.communicate(timeout=60)
-
-    # Of two at a time, those that were under way when it was killed are asked again.
-    assert asked - 2 <= kept <= asked
-    assert len(model.asked) - asked == DOCUMENTS - kept
-    done, facts, requests, _ = map(int, said.split())
-    assert requests == DOCUMENTS - kept
-    with clew.open(tmp_path, embedder=HashEmbedder()) as store:
-        rows = store.store.relations_by_id([int(i) for i in store.store.relation_rows().ids])
-        assert sum(row.extractor == "model" for row in rows) == DOCUMENTS
-        assert store.enriching.left("extract") == []
-        assert store.maintenance.check().problems == ()
-    assert done == facts <= DOCUMENTS
-
-
 def opened(folder: Path) -> clew.Clew:
     settings = load_settings(store=folder, split={"chunk_tokens": 24, "section_tokens": 48})
     return clew.open(settings=settings, embedder=HashEmbedder())

@@ -16,10 +16,9 @@ import pytest
 from pydantic import BaseModel
 
 import clew
-from clew.errors import ModelError, ReplyError
 from clew.models.llm.client import LanguageModelClient
-from clew.models.llm.hosted import Hosted
-from clew.ports import Parameters, Reply, Request, ask
+from clew.plugins.llm.hosted import Hosted
+from clew.ports import Reply, Request, ask
 from clew.settings import LlmSettings, load_settings
 from tests.llm_server import CONTEXT, MODEL, language_model_server, weights
 
@@ -107,25 +106,6 @@ def test_a_streamed_reply_is_that_of_the_official_client(
     assert theirs.choices[0].message.parsed == reply.value
 
 
-def _short(model: LanguageModelClient, asked: Request) -> Parameters:
-    parameters = model.prepared(asked).parameters
-    assert parameters is not None
-    return replace(parameters, max_output_tokens=400)
-
-
-def test_a_reply_that_was_cut_is_an_error(model: LanguageModelClient) -> None:
-    asked = ask("extract", "You answer.", "Tell a long story.")
-    cut = replace(asked, parameters=replace(_short(model, asked), max_output_tokens=8))
-
-    with pytest.raises(ReplyError, match="cut short at 8 tokens"):
-        model.reply(cut)
-
-
-def test_a_prompt_that_is_too_long_is_an_error(model: LanguageModelClient) -> None:
-    with pytest.raises(ModelError):
-        model.reply(ask("extract", "You answer.", "word " * (CONTEXT + 100)))
-
-
 def test_the_openai_provider_by_responses(address: str, settings: LlmSettings) -> None:
     short = settings.extract.model_copy(update={"max_output_tokens": 30})
     chosen = settings.model_copy(update={"provider": "openai", "extract": short})
@@ -208,15 +188,3 @@ def test_a_conversation_goes_on(environment: None, tmp_path: Path) -> None:
         answered = [turn for turn in turns if not turn.notes]
         assert all(turn.text or turn.calls for turn in answered)
         assert len(store.conversations.messages(chat.id)) >= 2 * len(answered)
-
-
-def test_an_answer_in_steps_stands_or_says_why_not(environment: None, tmp_path: Path) -> None:
-    with clew.open(tmp_path) as store:
-        store.add("Ada Morn built the great clock of Vell in 1820.", title="Vell")
-        store.add("Ada Morn was born in Dunmere. Her teacher was Tobias Fenn.", title="Ada Morn")
-
-        answer = store.ask("Where was the clock's builder born?", mode="stepwise", steps=2)
-
-        assert answer.mode == "stepwise"
-        assert answer.text
-        assert answer.usage.output_tokens > 0 or answer.notes

@@ -11,8 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -21,10 +20,7 @@ from typing import Any
 
 import pytest
 
-from clew.models.llm.client import LanguageModelClient
-from clew.models.llm.ollama import Ollama, check_reachable
-from clew.ports import ask
-from clew.settings import load_settings
+from clew.plugins.llm.ollama import check_reachable
 from tests.e2e.conftest import Library, Run
 
 # --- A language model that is away costs a command one attempt, of less than a second.
@@ -101,10 +97,8 @@ def copied(workshop: Library, tmp_path: Path) -> Path:
 
 def _use(monkeypatch: pytest.MonkeyPatch, provider: str, port: int, **given: str) -> None:
     base = f"http://127.0.0.1:{port}" + ("" if provider == "ollama" else "/v1")
-    settings = {"PROVIDER": provider, "BASE_URL": base, "MODEL": "small", **given}
-    for name in ("ROUTING", "ENTITIES"):
-        settings[name] = "true"
-    for name, value in settings.items():
+    chosen = {"PROVIDER": provider, "BASE_URL": base, "MODEL": "small"}
+    for name, value in {**chosen, "ROUTING": "true", "ENTITIES": "true", **given}.items():
         monkeypatch.setenv(f"CLEW_LLM__{name}", value)
 
 
@@ -149,9 +143,7 @@ def test_what_asks_no_model_is_as_it_is_without_one(
             shutil.copytree(copied, here / "store")
             monkeypatch.chdir(here)
             if provider:
-                _use(monkeypatch, provider, refuses)
-                monkeypatch.setenv("CLEW_LLM__ROUTING", "false")
-                monkeypatch.setenv("CLEW_LLM__ENTITIES", "false")
+                _use(monkeypatch, provider, refuses, ROUTING="false", ENTITIES="false")
             else:
                 monkeypatch.delenv("CLEW_LLM__PROVIDER", raising=False)
             done.append(in_process(*command, "--store", "store"))
@@ -177,99 +169,6 @@ def test_a_name_that_nobody_can_look_up_is_waited_for_no_longer(
         ended.set()
 
 
-class _Hanging(BaseHTTPRequestHandler):
-    """Takes requests, says nothing, and counts them."""
-
-    server: _Server
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.server.asked.append(asked)
-        self.server.ended.wait(60)
-
-    def log_message(self, *_: object) -> None:
-        """Says nothing."""
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Hanging)
-        self.asked: list[object] = []
-        self.ended = threading.Event()
-
-
-@pytest.fixture
-def hanging() -> Iterator[_Server]:
-    server = _Server()
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.ended.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-@pytest.mark.parametrize("provider", ["ollama", "openai-compatible"])
-@pytest.mark.parametrize("name", ["search", "ask", "chat"])
-def test_one_that_hangs_is_waited_for_as_long_as_its_tasks_say(
-    provider: str,
-    name: str,
-    hanging: _Server,
-    copied: Path,
-    in_process: Run,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    seconds = {f"{task}__SECONDS": "0.2" for task in ("ROUTE", "ANSWER", "JUDGE", "EXTRACT")}
-    _use(monkeypatch, provider, hanging.server_port, **seconds)
-
-    done = in_process(*ASKING[name], "--store", copied)
-
-    assert done.returncode == 0, done.stderr
-    assert "Mara Lind lives" in done.stdout
-    assert "did not answer within 0.2 s" in done.stderr + done.stdout
-    # Nothing is tried again: each task has waited as long as it may, and loading beside them.
-    loading = provider == "ollama" and name != "search"
-    assert 1 <= len(hanging.asked) <= 4 + loading
-
-
-@pytest.mark.parametrize(
-    ("name", "provider"),
-    [("enrich", "ollama"), ("enrich", "openai-compatible"), ("ask globally", "ollama")],
-)
-def test_whoever_interrupts_does_not_wait_for_one_that_hangs(
-    name: str,
-    provider: str,
-    hanging: _Server,
-    copied: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    _use(monkeypatch, provider, hanging.server_port, ROUTE__SECONDS="0.2")
-    command = [sys.executable, "-m", "clew", *ASKING[name], "--store", str(copied)]
-    # By default a request may take a minute or two.
-    with subprocess.Popen(command, stdout=PIPE, stderr=PIPE, text=True, cwd=copied) as process:
-        while len(hanging.asked) < 2 and process.poll() is None:
-            time.sleep(0.05)
-        time.sleep(1)
-        process.send_signal(signal.SIGINT)
-        began = time.monotonic()
-        _, told = process.communicate(timeout=60)
-
-    assert process.returncode == 130
-    assert "Interrupted; the store is consistent" in told
-    assert "Traceback" not in told
-    assert time.monotonic() - began < 10
-
-
-# --- Ollama loads a model again for each other length of its context: once is enough, and
-# early.
-
-
-ANSWERED = "Mara Lind lives in Tarnholm"
 STATEMENT = {"quotes": [{"passage": 1, "words": "Mara Lind"}], "statement": "Mara Lind lives."}
 
 
@@ -277,6 +176,9 @@ STATEMENT = {"quotes": [{"passage": 1, "words": "Mara Lind"}], "statement": "Mar
 class Fake:
     """What a server of Ollama's interface is to do, and what it was asked."""
 
+    port: int
+    hangs: bool = False
+    """Whether it takes requests and says nothing."""
     length: int = 131_072
     """Of the longest context."""
     load_seconds: float = 0.0
@@ -312,9 +214,15 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         fake = self.server.fake
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        if self.path == "/api/show":
+        if fake.hangs:
+            fake.asked.append(body)
+            fake.ended.wait(60)
+        elif self.path == "/api/show":
             self._say(200, {"model_info": {"x.context_length": fake.length}})
-            return
+        else:
+            self._answer(fake, body)
+
+    def _answer(self, fake: Fake, body: dict[str, Any]) -> None:
         fake.asked.append(body)
         if not body["messages"] and fake.load_status != 200:
             self._say(fake.load_status, {"error": "out of memory"})
@@ -346,16 +254,10 @@ class _LoadedServer(ThreadingHTTPServer):
 def ollama(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
     """A server that the settings name."""
     server = _LoadedServer(("127.0.0.1", 0), _Handler)
-    server.fake = Fake()
+    server.fake = Fake(server.server_port)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    settings = {
-        "PROVIDER": "ollama",
-        "MODEL": "small",
-        "BASE_URL": f"http://127.0.0.1:{server.server_port}",
-    }
-    for name, value in settings.items():
-        monkeypatch.setenv(f"CLEW_LLM__{name}", value)
+    _use(monkeypatch, "ollama", server.server_port, ROUTING="false", ENTITIES="false")
     try:
         yield server.fake
     finally:
@@ -363,6 +265,63 @@ def ollama(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+@pytest.mark.parametrize("provider", ["ollama", "openai-compatible"])
+@pytest.mark.parametrize("name", ["search", "ask", "chat"])
+def test_one_that_hangs_is_waited_for_as_long_as_its_tasks_say(
+    provider: str,
+    name: str,
+    ollama: Fake,
+    copied: Path,
+    in_process: Run,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ollama.hangs = True
+    seconds = {f"{task}__SECONDS": "0.2" for task in ("ROUTE", "ANSWER", "JUDGE", "EXTRACT")}
+    _use(monkeypatch, provider, ollama.port, **seconds)
+
+    done = in_process(*ASKING[name], "--store", copied)
+
+    assert done.returncode == 0, done.stderr
+    assert "Mara Lind lives" in done.stdout
+    assert "did not answer within 0.2 s" in done.stderr + done.stdout
+    # Nothing is tried again: each task has waited as long as it may, and loading beside them.
+    loading = provider == "ollama" and name != "search"
+    assert 1 <= len(ollama.asked) <= 4 + loading
+
+
+@pytest.mark.parametrize(
+    ("name", "provider"),
+    [("enrich", "ollama"), ("enrich", "openai-compatible"), ("ask globally", "ollama")],
+)
+def test_whoever_interrupts_does_not_wait_for_one_that_hangs(
+    name: str,
+    provider: str,
+    ollama: Fake,
+    copied: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ollama.hangs = True
+    _use(monkeypatch, provider, ollama.port, ROUTE__SECONDS="0.2")
+    command = [sys.executable, "-m", "clew", *ASKING[name], "--store", str(copied)]
+    # By default a request may take a minute or two.
+    with subprocess.Popen(command, stdout=PIPE, stderr=PIPE, text=True, cwd=copied) as process:
+        while len(ollama.asked) < 2 and process.poll() is None:
+            time.sleep(0.05)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        began = time.monotonic()
+        _, told = process.communicate(timeout=60)
+
+    assert process.returncode == 130
+    assert "Interrupted; the store is consistent" in told
+    assert "Traceback" not in told
+    assert time.monotonic() - began < 10
+
+
+# --- Ollama loads a model again for each other length of its context: once is enough, and
+# early.
 
 
 @pytest.mark.parametrize("context", ["8192", "32768", "3000"])
@@ -398,15 +357,6 @@ def test_it_is_loaded_once(
     assert length <= int(context)
 
 
-def test_a_longer_context_than_the_model_was_made_for_is_not_loaded(
-    ollama: Fake, copied: Path, in_process: Run
-) -> None:
-    ollama.length = 3000
-
-    assert in_process("ask", WHERE, "--store", copied).returncode == 0
-    assert ollama.loads == [("small", 3000)]
-
-
 @pytest.mark.parametrize("status", [404, 500, 503])
 def test_where_loading_fails_the_request_itself_says_so(
     status: int, ollama: Fake, copied: Path, in_process: Run
@@ -419,27 +369,6 @@ def test_where_loading_fails_the_request_itself_says_so(
     assert "out of memory" not in done.stderr + done.stdout
     assert "Mara Lind lives. [1]" in done.stdout
     assert sum(not body["messages"] for body in ollama.asked) == 1, "loading is not tried again"
-
-
-@pytest.mark.parametrize("name", ["ask", "chat"])
-def test_one_that_never_loads_is_waited_for_as_long_as_a_request(
-    name: str,
-    ollama: Fake,
-    copied: Path,
-    in_process: Run,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    ollama.load_seconds = 60
-    monkeypatch.setenv("CLEW_LLM__ANSWER__SECONDS", "1")
-    began = time.monotonic()
-
-    done = in_process(name, WHERE, "--store", copied)
-
-    assert done.returncode == 0, done.stderr
-    assert ANSWERED in done.stdout
-    assert (done.stdout + done.stderr).count("did not answer within 1 s") == 1
-    assert "Exception" not in done.stderr
-    assert time.monotonic() - began < 30
 
 
 def test_nothing_is_loaded_that_is_not_going_to_be_asked(
@@ -459,21 +388,3 @@ def test_nothing_is_loaded_that_is_not_going_to_be_asked(
     monkeypatch.setenv("CLEW_LLM__ROUTE__MODEL", "tiny")
     in_process("ask", WHERE, "--mode", "stepwise", "--store", copied)
     assert [bool(body["messages"]) for body in ollama.asked] == [True] * 3
-
-
-def test_of_several_at_a_time_the_longest_context_counts(ollama: Fake) -> None:
-    settings = load_settings(llm={"context_tokens": 50_000}).llm
-    with (
-        closing(LanguageModelClient(Ollama(settings), settings)) as model,
-        ThreadPoolExecutor(1) as pool,
-    ):
-        first = pool.submit(model.reply, ask("route", "Answer.", "slowly"))
-        while not ollama.asked:
-            time.sleep(0.01)
-        model.reply(ask("route", "Answer.", "word " * 3000))
-        ollama.ended.set()
-        first.result()
-        model.reply(ask("route", "Answer.", "Who else?"))
-
-    short, long, third = (body["options"]["num_ctx"] for body in ollama.asked)
-    assert short < long == third

@@ -13,8 +13,8 @@ import pytest
 
 import clew
 from clew import Clew
+from clew.plugins.neo4j.store import Neo4jStore
 from clew.settings import Neo4jSettings
-from clew.stores.neo4j.store import Neo4jStore
 from clew.testing.fakes import HashEmbedder
 from tests.contract.neo4j_stores import Place, new_place
 from tests.contract.test_neo4j_workers import content

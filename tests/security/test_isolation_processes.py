@@ -7,18 +7,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import clew
-from clew.indexing.isolation.pool import WorkerProcess
+from clew.indexing.processes import WorkerProcess
 from clew.jobs.runner import make_runner
 from clew.testing.fakes import HashEmbedder
 from clew.wiring import make_jobs
 from tests.security import hostile
 from tests.security.hostile import Hostile
+from tests.security.test_isolation import is_running, until
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 60.0
@@ -34,6 +34,7 @@ import sys, pathlib, clew
 from clew.jobs.runner import make_runner
 from clew.testing.fakes import HashEmbedder
 from tests.security.hostile import Hostile
+from tests.security.test_isolation import is_running, until
 folder, seconds, *rest = sys.argv[1:]
 folder = pathlib.Path(folder)
 limits = {"document_seconds": float(seconds), "seconds_per_megabyte": 0}
@@ -81,21 +82,6 @@ def start(code: str, *arguments: object) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
-
-
-def until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.05)
-
-
-def is_running(process: int) -> bool:
-    try:
-        status = Path(f"/proc/{process}/stat").read_text("ascii")
-    except FileNotFoundError:
-        return False
-    return status.rpartition(")")[2].split()[0] != "Z"
 
 
 def workers_of(process: int) -> list[int]:
@@ -216,19 +202,6 @@ def clew_report(out: str) -> dict[str, float]:
     report = json.loads(out)
     assert isinstance(report, dict)
     return report
-
-
-def test_ctrl_c_ends_the_command_while_a_document_is_read(tmp_path: Path) -> None:
-    path = write_large(tmp_path)
-    with clew_command("index", path, "--store", tmp_path / "store") as process:
-        until(lambda: is_reading(process.pid))
-        workers = workers_of(process.pid)
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130
-    assert "Interrupted; the store is consistent." in err
-    assert "Traceback" not in err
-    until(lambda: not any(map(is_running, workers)))
 
 
 def test_a_search_starts_no_worker(tmp_path: Path) -> None:

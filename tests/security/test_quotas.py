@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -82,29 +81,6 @@ def test_a_file_of_many_records_is_taken_as_far_as_there_is_room(tmp_path: Path)
         assert len(engine.documents.list()) == report.added == 5
         assert {"quota.documents" in skipped.reason for skipped in report.skipped} == {True}
         assert len(report.skipped) == 15
-
-
-def test_files_in_a_job_that_find_no_room_are_listed(tmp_path: Path) -> None:
-    (tmp_path / "notes").mkdir()
-    for number in range(5):
-        (tmp_path / "notes" / f"{number}.md").write_text(f"Note {number}.", encoding="utf-8")
-    with namespace(tmp_path, documents=3) as (engine, box):
-        begun = box.call("ingest_document", {"path": str(tmp_path / "notes")}).content
-        status = ended(box, begun["job_id"])
-
-        assert (status["completed"], len(status["errors"])) == (5, 2)
-        assert "quota.documents" in status["errors"][0]["error"]
-        assert len(engine.documents.list()) == 3
-
-
-def ended(box: Toolbox, job: str) -> dict[str, Any]:
-    deadline = time.monotonic() + 30
-    while True:
-        status = box.call("query_job_status", {"job_id": job}).content
-        if status["status"] not in ("queued", "running"):
-            return status
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 # --- bytes

@@ -11,12 +11,13 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from pydantic import BaseModel
+from pytest_httpserver import HTTPServer
 from qdrant_client.http import models
 from qdrant_client.local.qdrant_local import QdrantLocal
+from werkzeug import Request, Response
 
 Answer = Any
 
@@ -36,21 +37,20 @@ class QdrantStandIn:
         self.silent.set()
         self.local = QdrantLocal(":memory:")
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
+        self._server = HTTPServer(host="127.0.0.1", threaded=True)
+        self._server.expect_request(re.compile(".*")).respond_with_handler(self._serve)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
+        return f"http://127.0.0.1:{self._server.port}"
 
     def __enter__(self) -> QdrantStandIn:
-        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+        self._server.start()
         return self
 
     def __exit__(self, *error: object) -> None:
         self.silent.set()
-        self._server.shutdown()
-        self._server.server_close()
+        self._server.stop()
         self.local.close()
 
     def clear(self) -> None:
@@ -86,41 +86,18 @@ class QdrantStandIn:
                 return 409, str(error)
             return (404 if "not found" in str(error) else 400), str(error)
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        stand_in = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def _serve(self) -> None:
-                length = int(self.headers.get("Content-Length") or 0)
-                body = json.loads(self.rfile.read(length) or "null")
-                stand_in.silent.wait(30)
-                status, result = stand_in.answer(self.command, self.path.split("?")[0], body)
-                if stand_in.api_key and self.headers.get("api-key") != stand_in.api_key:
-                    status, result = 401, "Must provide an API key"
-                self._reply(status, result)
-
-            def _reply(self, status: int, result: Answer) -> None:
-                ok = status == 200
-                if ok and self.path == "/":
-                    reply = result
-                else:
-                    reply = {"time": 0.0, "status": "ok" if ok else {"error": result}}
-                    reply |= {"result": result} if ok else {}
-                content = json.dumps(reply).encode()
-                self.send_response(status)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-
-            do_GET = do_POST = do_PUT = do_PATCH = _serve
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        return Handler
+    def _serve(self, request: Request) -> Response:
+        self.silent.wait(30)
+        status, result = self.answer(request.method, request.path, request.get_json(silent=True))
+        if self.api_key and request.headers.get("api-key") != self.api_key:
+            status, result = 401, "Must provide an API key"
+        if status != 200:
+            reply = {"time": 0.0, "status": {"error": result}}
+        elif request.path == "/":
+            reply = result
+        else:
+            reply = {"time": 0.0, "status": "ok", "result": result}
+        return Response(json.dumps(reply), status, content_type="application/json")
 
 
 Action = Callable[..., Answer]

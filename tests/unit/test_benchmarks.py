@@ -9,47 +9,23 @@ import numpy as np
 import pytest
 
 import clew
-from benchmarks.graph import drawing, main, make_graph
+from benchmarks.graph import main
 from benchmarks.real.asking import ask_all, summarise
 from benchmarks.real.extracted import Name, Sentence, Stated
 from benchmarks.real.extraction import Found, relations_judged
 from benchmarks.real.fetch import read_corpora
 from benchmarks.real.labels import judged_entities, judged_relations, marked_sentences
 from benchmarks.real.questions import Gold, Question, read_questions
-from benchmarks.set_filter import Asked, by_candidate, by_reply, learn_weight, mean_recall, recall
-from clew.evaluation.beir import load_beir
 from clew.search.ranking.ranker import load_ranker
 from clew.testing.fakes import HashEmbedder
 from training.confidence import calibrate
-from training.cross_validate import cross_validate, to_markdown
-from training.enriched import WITH, WITHOUT, ask_both, compare
-from training.enriched import to_markdown as enriched_markdown
 from training.forest import save_ranker
 from training.groups import Group
 from training.prepare import prepare
-from training.regime import fit, weigh
-from training.sources import Source, cap, read_sources
+from training.regime import fit
+from training.sources import read_sources
 
 # --- benchmark graph
-
-
-def test_degrees_of_the_graph_follow_a_power_law() -> None:
-    graph = make_graph(2_000, 20_000)
-    degrees = np.sort(np.diff(graph.starts))[::-1]
-    assert 18_000 < len(graph.strengths) <= 20_000
-    assert degrees[0] > 10 * np.median(degrees) > 0
-    ranks = np.arange(10, 500)
-    slope, _ = np.polyfit(np.log(ranks), np.log(degrees[ranks]), 1)
-    assert slope == pytest.approx(-0.6, abs=0.1)
-    assert np.array_equal(make_graph(2_000, 20_000).edges, graph.edges)
-
-
-def test_what_is_drawn_has_ties() -> None:
-    graph = make_graph(500, 300)
-    degrees = np.diff(graph.starts)
-    drawn = drawing(graph)(50)
-    assert len(set(drawn)) == 50
-    assert degrees[drawn].min() > 0
 
 
 def test_every_operation_is_measured(
@@ -66,45 +42,6 @@ def test_every_operation_is_measured(
     named = [line.split(" | ")[0].removeprefix("| ") for line in table[4:]]
     assert named == [figure["operation"] for figure in figures]
     assert all(figure["ratio"] > 0 for figure in figures)
-
-
-# --- The oracles of the filter's curve, and what they make of a ranking.
-
-
-GOLD = np.arange(30) % 10 == 7
-
-
-def asked(gold: int) -> Asked:
-    """Thirty passages, of which one at that place is sought."""
-    passages = [("set", str(place)) for place in range(30)]
-    scores = np.linspace(0.9, 0.1, 30).astype(np.float32)
-    return Asked("set", passages, scores, frozenset({passages[gold]}))
-
-
-@pytest.mark.parametrize("share", [0.5, 0.8, 1.0])
-def test_an_oracle_is_right_as_often_as_it_is_said(share: float) -> None:
-    chance = np.random.default_rng(1)
-    right = np.mean([by_candidate(GOLD, share, chance) == GOLD for _ in range(400)])
-    whole = np.mean([(by_reply(GOLD, share, chance) == GOLD).all() for _ in range(400)])
-
-    assert right == pytest.approx(share, abs=0.02)
-    assert whole == pytest.approx(share, abs=0.08)
-
-
-def test_a_right_choice_is_found_and_a_wrong_one_may_lose() -> None:
-    question, chosen = asked(20), np.arange(30) == 20
-
-    assert recall(question, 0.0, chosen) == 0
-    assert recall(question, 1.0, chosen) == 1
-    others = np.isin(np.arange(30), [10, 11, 12, 13, 14])
-    assert recall(asked(2), 1.0, others) == 0
-
-
-def test_the_weight_follows_what_the_ranking_knows() -> None:
-    first, late = [asked(0)] * 5, [asked(25)] * 5
-
-    assert learn_weight(first) < learn_weight(late)
-    assert mean_recall(first, 0.0, 0.5, by_candidate) == 100
 
 
 # --- The benchmark on real documents: what counts as found, as right and as unlabelled.
@@ -220,16 +157,6 @@ def groups(tmp_path_factory: pytest.TempPathFactory) -> list[Group]:
     return made
 
 
-def test_every_question_is_asked_three_times(groups: list[Group]) -> None:
-    by_question: dict[str, set[str]] = {}
-    for group in groups:
-        by_question.setdefault(group.question, set()).add(group.kind)
-
-    assert len(by_question) == 3 * len(TOWNS)
-    copies = {"plain", "merged", "nameless"}
-    assert all(kinds - {"foreign"} == copies for kinds in by_question.values())
-
-
 def test_no_store_answers_the_questions_of_other_families(groups: list[Group]) -> None:
     foreign = [group for group in groups if group.kind == "foreign"]
 
@@ -250,40 +177,11 @@ def test_copies_of_a_question_share_a_fold(groups: list[Group]) -> None:
     assert set.union(*folds.values()) == {0, 1, 2, 3, 4}
 
 
-def test_stores_hold_what_their_kind_says(groups: list[Group]) -> None:
-    for group in groups:
-        sets = {dataset for dataset, _ in group.shelf.passages}
-        entities = len(group.shelf.snapshot.entity_ids)
-        merged = {"towns", "talks/0", "talks/1"}
-        if group.kind == "foreign":
-            assert group.dataset not in sets
-        else:
-            assert sets == (merged if group.kind == "merged" else {group.dataset})
-        assert (entities == 0) == (group.kind == "nameless")
-
-
 def test_grades_are_those_of_the_candidates_passages(groups: list[Group]) -> None:
     for group in groups:
         gold = {p for p, grade in zip(group.candidates, group.grades, strict=True) if grade}
         assert gold == set(group.gold) & set(group.candidates)
         assert len(group.gold) == (0 if group.kind == "foreign" else 2)
-
-
-def test_rankings_name_each_passage_once(groups: list[Group]) -> None:
-    group = groups[0]
-    scores = np.arange(len(group.candidates), dtype=np.float32)
-
-    assert group.ranking(scores) == list(dict.fromkeys(reversed(group.candidates)))
-
-
-def test_families_weigh_the_same(groups: list[Group]) -> None:
-    weights = weigh(groups)
-
-    by_family = dict.fromkeys(("towns", "talks"), 0.0)
-    for group, weight in zip(groups, weights.tolist(), strict=True):
-        by_family[group.family] += weight
-    assert by_family["towns"] == pytest.approx(by_family["talks"])
-    assert weights.mean() == pytest.approx(1.0)
 
 
 def test_the_same_groups_make_the_same_file(groups: list[Group], tmp_path: Path) -> None:
@@ -292,23 +190,6 @@ def test_the_same_groups_make_the_same_file(groups: list[Group], tmp_path: Path)
 
     assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "other.npz").read_bytes()
     assert load_ranker(tmp_path / "one.npz").trained_on == {"ab"}
-
-
-def test_a_capped_set_holds_whole_documents_and_questions_that_they_answer(tmp_path: Path) -> None:
-    write_set(tmp_path / "towns", "bell")
-    whole = load_beir(tmp_path / "towns")
-
-    capped = cap(whole, 7)
-
-    assert cap(whole, 16) is whole
-    assert capped.passages == len(capped.documents) == 7
-    held = {capped.passage_of_source[document.source] for document in capped.documents}
-    assert 0 < len(capped.questions) < len(whole.questions)
-    for question in whole.questions:
-        answered = whole.qrels[question.id].keys() <= held
-        assert (question in capped.questions) == answered
-    assert capped.qrels.keys() == {question.id for question in capped.questions}
-    assert cap(whole, 7) == capped
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -333,37 +214,3 @@ def test_calibration_is_the_nearest_rising_line(seed: int) -> None:
         for i in range(40)
     ]
     np.testing.assert_allclose(share, np.unique(np.round(fitted, 5)), atol=1e-4)
-
-
-def test_the_report_has_a_row_for_every_way_of_ranking(groups: list[Group]) -> None:
-    report = to_markdown(cross_validate([group for group in groups if group.kind == "plain"]))
-
-    assert report.count("| hybrid |") == 2
-    assert "## towns, plain" in report
-    assert "| graph, left out |" in report
-
-
-def test_a_models_facts_reach_the_graph_and_what_is_learned(tmp_path: Path) -> None:
-    """The facts tie each town to a name that no pattern takes for one."""
-    folder = tmp_path / "towns"
-    write_set(folder, "bell")
-    records = []
-    for line in (folder / "corpus.jsonl").read_text("utf-8").splitlines():
-        passage = json.loads(line)
-        names = [town for town in TOWNS if town in passage["text"]]
-        triples = [[town, "had", "bell"] for town in names]
-        records.append({"_id": passage["_id"], "entities": names, "triples": triples})
-    triples_file = folder / "llm_triples.jsonl"
-    triples_file.write_text("\n".join(map(json.dumps, records)), "utf-8")
-    source = Source("towns", load_beir(folder))
-
-    asked = ask_both(source, triples_file, HashEmbedder())
-    figures = compare(asked, [])
-
-    without, with_ = (asked[name] for name in (WITHOUT, WITH))
-    assert [group.question for group in without] == [group.question for group in with_]
-    entities = [len(groups[0].shelf.snapshot.entity_ids) for groups in (without, with_)]
-    assert entities[1] == entities[0] + 1
-    assert len(figures) == 6
-    assert all(0 <= row["recall@5"] <= 1 for row in figures.values())
-    assert "with the model's facts | both" in enriched_markdown(figures)

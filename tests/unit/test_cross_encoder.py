@@ -6,7 +6,6 @@ import importlib.machinery
 import importlib.util
 import json
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -151,14 +150,6 @@ def test_scores_are_those_of_the_graph(model: Path) -> None:
     assert np.ptp(scores) > 0.01
 
 
-def test_more_texts_than_a_batch_come_back_in_their_order(model: Path) -> None:
-    texts = [" ".join(WORDS[:-1][: 1 + i % 8]) for i in range(20)]
-
-    scores = opened(model).score(QUESTION, texts)
-
-    np.testing.assert_allclose(scores, expected(texts=texts), atol=1e-4)
-
-
 @pytest.mark.parametrize("length", [1, 5, 6, 7, 12, 4000])
 def test_a_long_question_is_cut_to_half_and_leaves_room_for_the_text(
     model: Path, length: int
@@ -168,16 +159,6 @@ def test_a_long_question_is_cut_to_half_and_leaves_room_for_the_text(
     scores = opened(model).score(question, TEXTS)
 
     np.testing.assert_allclose(scores, expected(question), atol=1e-4)
-
-
-def test_a_question_is_no_text(model: Path) -> None:
-    forth, back = (opened(model).score(a, [b])[0] for a, b in (("red", "fish"), ("fish", "red")))
-
-    assert abs(forth - back) > 1e-4
-
-
-def test_no_texts(model: Path) -> None:
-    assert opened(model).score(QUESTION, []).shape == (0,)
 
 
 @pytest.mark.parametrize(
@@ -190,32 +171,6 @@ def test_odd_texts_and_questions_have_scores(model: Path, text: str) -> None:
 
     for scores in (reranker.score(text, [text, "red"]), reranker.score("", [text, ""])):
         assert ((scores > 0) & (scores < 1)).all()
-
-
-def test_threads_share_one_model(model: Path) -> None:
-    reranker = opened(model)
-    found: list[NDArray[np.float32]] = []
-    threads = [
-        threading.Thread(target=lambda: found.append(reranker.score(QUESTION, TEXTS)))
-        for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert len(found) == 4
-    for scores in found:
-        np.testing.assert_allclose(scores, expected(), atol=1e-4)
-
-
-def test_a_model_that_reads_no_types(tmp_path: Path) -> None:
-    folder = write_model(tmp_path / "two", types=False)
-
-    scores = opened(folder).score(QUESTION, TEXTS)
-
-    logits = [numbers()[pair(QUESTION, text)[0], 0].sum() for text in TEXTS]
-    np.testing.assert_allclose(scores, expit(logits), atol=1e-5)
 
 
 # --- what cannot be ------------------------------------------------------------------------------
@@ -233,15 +188,6 @@ def test_a_damaged_model(model: Path) -> None:
 
     with pytest.raises(ModelError, match=r"cannot load the model .*setting rerank\.model"):
         opened(model).score(QUESTION, TEXTS)
-
-
-def test_nothing_is_read_before_it_is_needed() -> None:
-    reranker = OnnxCrossEncoder("./nowhere")
-
-    with pytest.raises(
-        ModelError, match=r"cannot find the cross-encoder '\./nowhere'.*set rerank\.model to a"
-    ):
-        reranker.score(QUESTION, TEXTS)
 
 
 # --- sentence-transformers -----------------------------------------------------------------------
@@ -385,15 +331,6 @@ def test_a_directory(tmp_path: Path, weights: str) -> None:
     assert files.private
 
 
-def test_a_directory_goes_before_the_package(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_files(tmp_path / BUNDLED_MODEL, "tokenizer.json", "config.json", "model.onnx")
-    monkeypatch.chdir(tmp_path)
-
-    assert locate_model(BUNDLED_MODEL).folder == tmp_path / BUNDLED_MODEL
-
-
 def test_an_incomplete_directory_says_what_it_lacks(tmp_path: Path) -> None:
     write_files(tmp_path / "mine", "config.json")
 
@@ -401,20 +338,6 @@ def test_an_incomplete_directory_says_what_it_lacks(tmp_path: Path) -> None:
         ModelError, match=r"incomplete: it lacks tokenizer\.json, onnx/model\.onnx or model\.onnx"
     ):
         locate_model(str(tmp_path / "mine"))
-
-
-@pytest.mark.parametrize("model", [BUNDLED_MODEL, f"sentence-transformers/{BUNDLED_MODEL}"])
-def test_the_package_is_found_without_importing_it(
-    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-
-    files = locate_model(model)
-
-    assert files.name == f"{BUNDLED_MODEL}/int8"
-    assert files.weights.name == "model.onnx"
-    assert not files.private
-    assert "clew_models" not in sys.modules
 
 
 @pytest.mark.parametrize("model", ["./nothing", "/nothing/here", "~/nothing", "a/b/c", "~nobody/x"])
@@ -436,14 +359,6 @@ def test_the_hub_cache_needs_no_network(tmp_path: Path) -> None:
     assert not files.private
 
 
-@pytest.mark.usefixtures("offline")
-def test_an_incomplete_hub_snapshot(tmp_path: Path) -> None:
-    write_hub_cache(tmp_path, "owner/model", "tokenizer.json", "config.json")
-
-    with pytest.raises(ModelError, match=r"lacks onnx/model\.onnx or model\.onnx"):
-        locate_model("owner/model", tmp_path)
-
-
 @pytest.mark.usefixtures("offline", "no_bundled_package")
 def test_nowhere_to_be_found_says_what_was_tried_and_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(ModelError) as caught:
@@ -458,11 +373,6 @@ def test_nowhere_to_be_found_says_what_was_tried_and_what_to_do(tmp_path: Path) 
         "pip install 'clew[hub]'",
     ):
         assert expected in message
-
-
-def test_a_name_that_the_hub_cannot_have(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"'what\?' .*the Hugging Face hub \("):
-        locate_model("what?", tmp_path)
 
 
 def test_without_the_hub_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ from clew.cli import main
 from clew.engine.maintenance import copy_store
 from clew.errors import InputError, NotFoundError
 from clew.graph.entity_confidence import Evidence
-from clew.indexing import incremental
+from clew.indexing import pipeline as incremental
 from clew.jobs.runner import make_runner
 from clew.stores.copy import StoreCopy
 from clew.stores.sqlite.store import open_for_copying

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
-from clew.indexing.isolation.worker import Steps
 from clew.indexing.ner.cased_ner import is_compound
 from clew.indexing.ner.code_names import (
     find_code_names,
@@ -21,6 +20,7 @@ from clew.indexing.ner.code_names import (
 from clew.indexing.ner.entity_types import is_person_shaped
 from clew.indexing.ner.known_terms import KnownTerms
 from clew.indexing.ner.pattern_extractor import PatternExtractor, about_names
+from clew.indexing.processes import Steps
 from clew.settings import Settings
 from clew.testing.fakes import HashEmbedder
 from clew.text import entity_key, question_terms, sentences, term_words, terms

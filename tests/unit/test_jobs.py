@@ -110,11 +110,6 @@ def test_a_job_at_once_has_ended_when_it_was_asked_for(runner: JobRunner, kind: 
     assert (job.status, kind.done) == ("completed", ["a"])
 
 
-def test_a_job_without_documents_is_complete(runner: JobRunner) -> None:
-    job = submit(runner, at_once=True)
-    assert (job.status, job.total, job.progress) == ("completed", 0, 1.0)
-
-
 def test_a_document_that_fails_does_not_stop_the_rest(runner: JobRunner, kind: Scripted) -> None:
     kind.act = lambda name: "binary" if name == "b" else None
     job = submit(runner, "a", "b", "c", at_once=True)
@@ -141,13 +136,6 @@ def test_a_document_that_spoils_its_group_fails_alone(
     assert job.status == "completed"
     assert [(item.name, item.error) for item in runner.failures(job.id, 10)] == [("b", reason)]
     assert set(kind.done) == {"a", "c"}
-
-
-def test_where_every_document_fails_the_job_does(runner: JobRunner, kind: Scripted) -> None:
-    kind.act = lambda name: f"no {name}"
-    assert submit(runner, "a", at_once=True).error == "no a"
-    job = submit(runner, "a", "b", at_once=True)
-    assert (job.status, job.error) == ("failed", "all 2 documents failed; the first: no a")
 
 
 def test_faults_of_model_and_plan_fail_the_job_with_their_words(
@@ -214,60 +202,6 @@ def test_the_document_that_always_ends_the_process_is_given_up(
     )
 
 
-def test_what_is_left_is_done_once_at_the_end(runner: JobRunner, kind: Scripted) -> None:
-    kind.at_end = lambda: kind.done.append("end")
-    job = submit(runner, *range(GROUP + 1), at_once=True)
-    assert (job.status, job.completed, job.total) == ("completed", GROUP + 1, GROUP + 1)
-    assert (kind.finished, kind.done[-1]) == (1, "end")
-
-
-def test_an_end_that_fails_fails_the_job(runner: JobRunner, kind: Scripted) -> None:
-    def fail() -> None:
-        raise StoreError("the disk is full")
-
-    kind.at_end = fail
-    job = submit(runner, "a", at_once=True)
-    assert (job.status, job.error, job.completed) == ("failed", "the disk is full", 1)
-
-
-def test_an_end_that_finds_the_store_busy_is_tried_again(runner: JobRunner, kind: Scripted) -> None:
-    faults = [StoreBusyError("locked"), StoreBusyError("locked")]
-
-    def fail() -> None:
-        if faults:
-            raise faults.pop()
-
-    kind.at_end = fail
-    job = ended(runner, submit(runner, "a"))
-    assert (job.status, kind.done, kind.finished, faults) == ("completed", ["a"], 1, [])
-
-
-def test_a_job_cancelled_at_its_end_stops(
-    jobs: SqliteJobs, runner: JobRunner, kind: Scripted
-) -> None:
-    kind.at_end = lambda: runner.cancel(jobs.jobs()[0].id)
-    job = submit(runner, "a", at_once=True)
-    assert (job.status, kind.done, kind.finished) == ("cancelled", ["a"], 0)
-
-
-def test_the_end_that_always_ends_the_process_is_given_up(
-    jobs: SqliteJobs, runner: JobRunner, kind: Scripted
-) -> None:
-    jobs.submit("read", {"names": ["a"]}, description="")
-    first = jobs.claim(0)
-    assert first is not None
-    jobs.plan(first.id, first.owner, ["a"])
-    jobs.settle(first.id, first.owner, {0: None})
-    for _ in range(MAX_ATTEMPTS + 1):  # each of them "dies" while it has the lease
-        time.sleep(0.001)
-        lost = jobs.claim(0)
-    assert lost is not None
-    runner.start()
-    job = ended(runner, lost)
-    assert (job.status, kind.finished) == ("failed", 0)
-    assert job.error.startswith(f"given up after {MAX_ATTEMPTS} attempts")
-
-
 def test_cancelling_stops_between_documents(runner: JobRunner, kind: Scripted) -> None:
     reached, go = threading.Event(), threading.Event()
 
@@ -314,14 +248,6 @@ def test_closing_waits_for_the_document_under_way_and_leaves_the_rest(
     assert set(kind.done) == {"a", "b"}
 
 
-def test_a_document_longer_than_a_lease_stays_ours(jobs: SqliteJobs, kind: Scripted) -> None:
-    runner = JobRunner(jobs, {"read": kind}, JobSettings(concurrency=3), lease_seconds=0.15)
-    kind.act = lambda name: time.sleep(0.6)
-    job = ended(runner, submit(runner, "a"))
-    runner.close()
-    assert (job.status, kind.done) == ("completed", ["a"])
-
-
 def test_no_more_jobs_run_at_once_than_the_settings_say(jobs: SqliteJobs, kind: Scripted) -> None:
     now: list[str] = []
     most: list[int] = []
@@ -354,14 +280,6 @@ def test_old_jobs_are_forgotten(jobs: SqliteJobs, kind: Scripted) -> None:
     runner.close()
     with pytest.raises(NotFoundError, match=r"no job .* kept for 1e-09 days"):
         runner.job(job.id)
-
-
-def test_upkeep_is_done_with_it(jobs: SqliteJobs, kind: Scripted) -> None:
-    done = threading.Event()
-    runner = JobRunner(jobs, {"read": kind}, JobSettings(), lease_seconds=0.03, upkeep=done.set)
-    runner.start()
-    assert done.wait(PATIENCE)
-    runner.close()
 
 
 def test_unknown_kinds_are_errors(jobs: SqliteJobs, runner: JobRunner) -> None:
@@ -397,41 +315,3 @@ def test_closing_the_engine_closes_its_jobs(tmp_path: Path, folder: Path) -> Non
         runner.submit("ingest", {"path": str(folder)}, description="")
     with pytest.raises(StoreError, match="shutting down"):
         runner.submit("ingest", {"path": str(folder)}, description="")
-
-
-def test_other_settings_make_documents_anew_and_the_same_ones_do_not(
-    tmp_path: Path, folder: Path
-) -> None:
-    with opened(tmp_path) as engine:
-        engine.index([folder])
-        engine.add("Ada Morn wrote this. " * 30, source="by hand", metadata={"year": 1850})
-        before = {d.source: engine.documents.text(d.id) for d in engine.documents.list()}
-        assert make_runner(engine).submit("reindex", {}, description="", at_once=True).total == 0
-    with opened(tmp_path, chunk_tokens=20, section_tokens=40) as engine:
-        old = {d.source: d.pipeline_fingerprint for d in engine.documents.list()}
-        job = make_runner(engine).submit("reindex", {}, description="", at_once=True)
-        assert (job.status, job.completed, job.failed) == ("completed", 4, 0)
-        found = {d.source: d for d in engine.documents.list()}
-        assert {source: engine.documents.text(d.id) for source, d in found.items()} == before
-        assert all(
-            d.pipeline_fingerprint == engine.state.ingest.pipeline_fingerprint != old[d.source]
-            for d in found.values()
-        )
-        assert found["by hand"].chunks > 5
-        assert (found["by hand"].metadata, found["by hand"].version) == ({"year": 1850}, 1)
-        assert engine.maintenance.check().problems == ()
-
-
-def test_another_embedder_takes_the_store_over(tmp_path: Path, folder: Path) -> None:
-    question = "Who built mill 2?"
-    with opened(tmp_path) as engine:
-        engine.index([folder])
-        engine.search(question)  # what was derived from the old vectors is on the disk now
-    with opened(tmp_path, dimension=128) as engine:
-        with pytest.raises(StoreError, match="reindex"):
-            engine.search(question)
-        job = make_runner(engine).submit("reindex", {}, description="", at_once=True)
-        assert (job.status, job.completed, job.error) == ("completed", 3, "")
-        assert engine.search(question, strategy="vector").hits[0].chunk.title == "Note 2"
-        assert engine.store.embedder() == (engine.state.embedder.name, 128)
-        assert engine.maintenance.check().problems == ()

@@ -16,9 +16,9 @@ from Stemmer import algorithms
 
 import clew
 from clew.graph.vocabulary import CHANGES, current_vocabulary, sound
-from clew.indexing.isolation.worker import with_language
 from clew.indexing.ner.other_scripts import has_caseless
 from clew.indexing.ner.pattern_extractor import PatternExtractor
+from clew.indexing.processes import with_language
 from clew.indexing.reading.reader import document_from_text, read_file
 from clew.languages import language_code, language_words
 from clew.search.analysis.spelling import MOST_READ, _is_known, _likelihood, read_as_spelt

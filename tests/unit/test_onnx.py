@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
-from scipy.special import erf
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 import clew
@@ -25,7 +24,6 @@ from clew.models.onnx import LongTexts, OnnxEmbedder, token_batches
 from clew.settings import EmbedSettings, load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.wiring import make_embedder
-from models.make import BertGraph, save
 
 if TYPE_CHECKING:
     from clew.types import Vectors
@@ -38,91 +36,14 @@ Array = NDArray[np.float32]
 
 WORDS = ["red", "green", "blue", "bird", "fish", "stone", "river", "night", "##s"]
 VOCABULARY = {word: i for i, word in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *WORDS])}
-SIZE, HEADS, LAYERS, POSITIONS, EPSILON = 32, 4, 2, 16, 1e-12
+SIZE, POSITIONS = 32, 16
 CONFIG: dict[str, Any] = {
     "model_type": "bert",
-    "hidden_act": "gelu",
     "hidden_size": SIZE,
-    "num_attention_heads": HEADS,
-    "num_hidden_layers": LAYERS,
     "max_position_embeddings": POSITIONS,
-    "layer_norm_eps": EPSILON,
     "pad_token_id": 0,
 }
 TEXTS = ["red fish", "", "blue stones night", "green bird river red red fish blue", "unheard of"]
-
-
-# --- a model of a few thousand random weights, and its forward pass in plain numpy -----------
-
-
-def random_weights(seed: int = 7) -> dict[str, Array]:
-    rng = np.random.default_rng(seed)
-    weights: dict[str, Array] = {}
-
-    def linear(name: str, rows: int, columns: int) -> None:
-        weights[name + ".weight"] = rng.normal(0, 0.3, (columns, rows)).astype(np.float32)
-        weights[name + ".bias"] = rng.normal(0, 0.3, columns).astype(np.float32)
-
-    def norm(name: str) -> None:
-        weights[name + ".weight"] = rng.normal(1, 0.2, SIZE).astype(np.float32)
-        weights[name + ".bias"] = rng.normal(0, 0.2, SIZE).astype(np.float32)
-
-    for name, rows in (("word", len(VOCABULARY)), ("position", POSITIONS), ("token_type", 2)):
-        table = rng.normal(0, 1, (rows, SIZE)).astype(np.float32)
-        weights[f"embeddings.{name}_embeddings.weight"] = table
-    norm("embeddings.LayerNorm")
-    for layer in range(LAYERS):
-        name = f"encoder.layer.{layer}."
-        for part in ("query", "key", "value"):
-            linear(f"{name}attention.self.{part}", SIZE, SIZE)
-        linear(name + "attention.output.dense", SIZE, SIZE)
-        norm(name + "attention.output.LayerNorm")
-        linear(name + "intermediate.dense", SIZE, 4 * SIZE)
-        linear(name + "output.dense", 4 * SIZE, SIZE)
-        norm(name + "output.LayerNorm")
-    return weights
-
-
-def forward(weights: dict[str, Array], ids: list[int]) -> NDArray[np.float64]:
-    """One text without padding, (tokens, SIZE), in float64."""
-
-    def linear(x: NDArray[np.float64], name: str) -> NDArray[np.float64]:
-        return np.asarray(x @ weights[name + ".weight"].T.astype(float) + weights[name + ".bias"])
-
-    def norm(x: NDArray[np.float64], name: str) -> NDArray[np.float64]:
-        centred = x - x.mean(-1, keepdims=True)
-        scaled = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + EPSILON)
-        return np.asarray(scaled * weights[name + ".weight"] + weights[name + ".bias"])
-
-    x = weights["embeddings.word_embeddings.weight"][ids].astype(float)
-    x = x + weights["embeddings.position_embeddings.weight"][: len(ids)]
-    x = norm(x + weights["embeddings.token_type_embeddings.weight"][0], "embeddings.LayerNorm")
-    for layer in range(LAYERS):
-        name = f"encoder.layer.{layer}."
-        heads = [
-            linear(x, f"{name}attention.self.{part}").reshape(len(ids), HEADS, -1).swapaxes(0, 1)
-            for part in ("query", "key", "value")
-        ]
-        logits = heads[0] @ heads[1].swapaxes(1, 2) / np.sqrt(SIZE / HEADS)
-        shares = np.exp(logits - logits.max(-1, keepdims=True))
-        shares /= shares.sum(-1, keepdims=True)
-        attended = (shares @ heads[2]).swapaxes(0, 1).reshape(len(ids), SIZE)
-        attended = linear(attended, name + "attention.output.dense")
-        x = norm(x + attended, name + "attention.output.LayerNorm")
-        raised = linear(x, name + "intermediate.dense")
-        active = raised * 0.5 * (1 + erf(raised / np.sqrt(2)))
-        x = norm(x + linear(active, name + "output.dense"), name + "output.LayerNorm")
-    return x
-
-
-def reference(weights: dict[str, Array], text: str, pooling: str = "mean") -> Array:
-    whole = tokenizer()
-    whole.no_truncation()
-    whole.no_padding()
-    tokens = whole.encode(text, add_special_tokens=False).ids[: POSITIONS - 2]
-    hidden = forward(weights, [VOCABULARY["[CLS]"], *tokens, VOCABULARY["[SEP]"]])
-    pooled = hidden.mean(0) if pooling == "mean" else hidden[0]
-    return np.asarray(pooled / np.linalg.norm(pooled), np.float32)
 
 
 def tokenizer() -> Tokenizer:
@@ -142,12 +63,51 @@ def write_json(path: Path, value: object) -> None:
     path.write_text(json.dumps(value), encoding="utf-8")
 
 
-def write_model(folder: Path, *, seed: int = 7, int8: bool = False) -> Path:
-    """A folder with a graph as the bundled model's is made."""
+def write_model(folder: Path, *, seed: int = 3) -> Path:
+    """An encoder that looks words up and multiplies them by a matrix; gives (words, SIZE)."""
+    table, matrix = weights(seed)
+    names = ["input_ids", "attention_mask", "token_type_ids"]
+    graph = helper.make_graph(
+        [
+            helper.make_node("Gather", ["table", "input_ids"], ["words"]),
+            helper.make_node("MatMul", ["words", "matrix"], ["last_hidden_state"]),
+        ],
+        "encoder",
+        [helper.make_tensor_value_info(name, TensorProto.INT64, ["b", "t"]) for name in names],
+        [helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["b", "t", SIZE])],
+        [numpy_helper.from_array(table, "table"), numpy_helper.from_array(matrix, "matrix")],
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    onnx.save(
+        made,
+        folder / "model.onnx",
+        save_as_external_data=True,
+        location="model.data",
+        size_threshold=0,
+    )
     write_json(folder / "config.json", CONFIG)
     tokenizer().save(str(folder / "tokenizer.json"))
-    save(BertGraph(CONFIG, random_weights(seed), int8=int8).build(), folder)
     return folder
+
+
+def weights(seed: int = 3) -> tuple[Array, Array]:
+    """The vectors of the words, and the matrix."""
+    rng = np.random.default_rng(seed)
+    table = rng.normal(size=(len(VOCABULARY), SIZE)).astype(np.float32)
+    return table, rng.normal(size=(SIZE, SIZE)).astype(np.float32)
+
+
+def reference(text: str, pooling: str = "mean") -> Array:
+    """What the model makes of a text."""
+    whole = tokenizer()
+    whole.no_truncation()
+    whole.no_padding()
+    tokens = whole.encode(text, add_special_tokens=False).ids[: POSITIONS - 2]
+    table, matrix = weights()
+    hidden = table[[VOCABULARY["[CLS]"], *tokens, VOCABULARY["[SEP]"]]] @ matrix
+    pooled = hidden.mean(0) if pooling == "mean" else hidden[0]
+    return np.asarray(pooled / np.linalg.norm(pooled), np.float32)
 
 
 Open = Callable[..., OnnxEmbedder]
@@ -179,7 +139,7 @@ def opened(model: Path, cache: Path) -> Open:
 def test_vectors_are_those_of_a_plain_forward_pass(opened: Open, batch_size: int) -> None:
     vectors = opened(batch_size=batch_size).embed_documents(TEXTS)
 
-    expected = np.stack([reference(random_weights(), text) for text in TEXTS])
+    expected = np.stack([reference(text) for text in TEXTS])
     assert vectors.dtype == np.float32
     np.testing.assert_allclose(vectors, expected, atol=1e-5)
 
@@ -209,12 +169,9 @@ def test_a_question_is_embedded_as_a_document_is_unless_the_model_says_otherwise
     prompts = {"query": "blue ", "document": "green "}
     write_json(model / "config_sentence_transformers.json", {"prompts": prompts})
     prompted = opened()
-    weights = random_weights()
+    np.testing.assert_allclose(prompted.embed_query("fish"), reference("blue fish"), atol=1e-5)
     np.testing.assert_allclose(
-        prompted.embed_query("fish"), reference(weights, "blue fish"), atol=1e-5
-    )
-    np.testing.assert_allclose(
-        prompted.embed_documents(["fish"])[0], reference(weights, "green fish"), atol=1e-5
+        prompted.embed_documents(["fish"])[0], reference("green fish"), atol=1e-5
     )
 
 
@@ -224,92 +181,18 @@ def test_a_long_text_is_cut_to_what_the_model_reads_but_counted_whole(opened: Op
 
     assert embedder.max_tokens == POSITIONS
     assert embedder.count_tokens(long) == 10_000
-    np.testing.assert_allclose(
-        embedder.embed_query(long), reference(random_weights(), long), atol=1e-5
-    )
-
-
-@pytest.mark.parametrize("int8", [False, True])
-@pytest.mark.parametrize("text", ["", " \n", "😀🎉", "\ud800", "\0", "red " * 10_000, "的" * 999])
-def test_odd_texts_have_finite_unit_vectors(
-    opened: Open, model: Path, int8: bool, text: str
-) -> None:
-    write_model(model, int8=int8)
-
-    vectors = opened().embed_documents([text, "red"])
-
-    assert np.isfinite(vectors).all()
-    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    np.testing.assert_allclose(embedder.embed_query(long), reference(long), atol=1e-5)
 
 
 def test_no_texts(opened: Open) -> None:
     assert opened().embed_documents([]).shape == (0, SIZE)
 
 
-# --- int8 ------------------------------------------------------------------------------------
-
-
-def test_int8_is_close_to_fp32(opened: Open, model: Path) -> None:
-    exact = opened().embed_documents(TEXTS)
-    write_model(model, int8=True)
-    rough = opened().embed_documents(TEXTS)
-
-    assert not np.array_equal(exact, rough)
-    assert (exact * rough).sum(axis=1).min() > 0.99
-
-
-def test_an_int8_vector_does_not_depend_on_its_batch(opened: Open, model: Path) -> None:
-    write_model(model, int8=True)
-    embedder = opened()
-
-    together = embedder.embed_documents(TEXTS)
-    alone = np.stack([embedder.embed_query(text) for text in TEXTS])
-
-    np.testing.assert_allclose(together, alone, atol=1e-5)
-
-
-# --- models that came as ONNX ------------------------------------------------------------------
-
-
-def write_exported(folder: Path, *, opset: int = 13, output: str = "last_hidden_state") -> Array:
-    """An encoder that looks words up and multiplies them by a matrix; gives (words, SIZE)."""
-    rng = np.random.default_rng(3)
-    table = rng.normal(size=(len(VOCABULARY), SIZE)).astype(np.float32)
-    matrix = rng.normal(size=(SIZE, SIZE)).astype(np.float32)
-    names = ["input_ids", "attention_mask", "token_type_ids"]
-    graph = helper.make_graph(
-        [
-            helper.make_node("Gather", ["table", "input_ids"], ["words"]),
-            helper.make_node("MatMul", ["words", "matrix"], [output]),
-        ],
-        "encoder",
-        [helper.make_tensor_value_info(name, TensorProto.INT64, ["b", "t"]) for name in names],
-        [helper.make_tensor_value_info(output, TensorProto.FLOAT, ["b", "t", SIZE])],
-        [numpy_helper.from_array(table, "table"), numpy_helper.from_array(matrix, "matrix")],
-    )
-    opsets = [helper.make_opsetid("", opset)]
-    (folder / "onnx").mkdir(parents=True)
-    onnx.save(
-        helper.make_model(graph, opset_imports=opsets, ir_version=8), folder / "onnx/model.onnx"
-    )
-    write_json(folder / "config.json", CONFIG)
-    tokenizer().save(str(folder / "tokenizer.json"))
-    return table @ matrix
-
-
-@pytest.mark.parametrize("pooling", ["mean", "cls"])
-def test_an_exported_model_is_pooled(tmp_path: Path, cache: Path, pooling: str) -> None:
-    words = write_exported(tmp_path / "exported")
-    if pooling == "cls":
-        write_json(tmp_path / "exported/1_Pooling/config.json", {"pooling_mode_cls_token": True})
-    settings = EmbedSettings(model=str(tmp_path / "exported"), cache=cache)
-
-    vectors = OnnxEmbedder(settings).embed_documents(["red fish", "blue"])
-
-    for vector, text in zip(vectors, ["red fish", "blue"], strict=True):
-        tokens = words[[2, *(VOCABULARY[word] for word in text.split()), 3]]
-        pooled = tokens.mean(0) if pooling == "mean" else tokens[0]
-        np.testing.assert_allclose(vector, pooled / np.linalg.norm(pooled), atol=1e-5)
+def test_a_model_may_say_that_its_first_token_counts(opened: Open, model: Path) -> None:
+    write_json(model / "1_Pooling/config.json", {"pooling_mode_cls_token": True})
+    vectors = opened().embed_documents(["red fish", "blue"])
+    expected = np.stack([reference(text, "cls") for text in ("red fish", "blue")])
+    np.testing.assert_allclose(vectors, expected, atol=1e-5)
 
 
 PIECES = [
@@ -407,13 +290,11 @@ def test_a_multilingual_model_reads_as_it_was_trained(
     assert np.isfinite(embedder.embed_query("rote " * 50)).all()
 
 
-def test_vectors_of_another_length_than_the_configuration_says(tmp_path: Path, cache: Path) -> None:
-    write_exported(tmp_path / "exported")
-    write_json(tmp_path / "exported/config.json", CONFIG | {"hidden_size": SIZE + 1})
-    embedder = OnnxEmbedder(EmbedSettings(model=str(tmp_path / "exported"), cache=cache))
+def test_vectors_of_another_length_than_the_configuration_says(opened: Open, model: Path) -> None:
+    write_json(model / "config.json", CONFIG | {"hidden_size": SIZE + 1})
 
     with pytest.raises(ModelError, match=r"shape \(1, 32\) for 1 texts; expected 33 numbers"):
-        embedder.embed_query("red")
+        opened().embed_query("red")
 
 
 @pytest.mark.parametrize(
@@ -450,21 +331,11 @@ def test_a_provider_that_is_not_there(opened: Open) -> None:
 
 def test_threads_share_one_embedder(opened: Open) -> None:
     embedder = opened()
-    vectors: list[Array] = []
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(embedder.embed_documents, [TEXTS] * 4))
 
-    def embed() -> None:
-        vectors.append(embedder.embed_documents(TEXTS))
-
-    threads = [threading.Thread(target=embed) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    expected = np.stack([reference(random_weights(), text) for text in TEXTS])
-    assert len(vectors) == 4
-    for found in vectors:
-        np.testing.assert_allclose(found, expected, atol=1e-5)
+    expected = np.stack([reference(text) for text in TEXTS])
+    np.testing.assert_allclose(found, [expected] * 4, atol=1e-5)
 
 
 # --- identity ----------------------------------------------------------------------------------
@@ -497,15 +368,6 @@ def test_a_damaged_tokenizer(opened: Open, model: Path) -> None:
         opened().count_tokens("red")
 
 
-def test_a_tokenizer_of_another_model(opened: Open, model: Path) -> None:
-    weights = random_weights()
-    weights["embeddings.word_embeddings.weight"] = np.ones((4, SIZE), np.float32)
-    save(BertGraph(CONFIG, weights, int8=False).build(), model)
-
-    with pytest.raises(ModelError, match="tokenizer and weights belong together"):
-        opened().embed_query("red")
-
-
 @pytest.mark.parametrize(
     ("file", "content", "message"),
     [
@@ -534,12 +396,6 @@ def embedder(tmp_path_factory: pytest.TempPathFactory) -> OnnxEmbedder:
     return OnnxEmbedder(EmbedSettings(cache=cache))
 
 
-def test_identity(embedder: OnnxEmbedder) -> None:
-    assert embedder.name == "all-MiniLM-L6-v2/int8"
-    assert embedder.dimension == 384
-    assert embedder.max_tokens == 256
-
-
 def test_similarities_are_close_to_the_published_ones(
     embedder: OnnxEmbedder,
 ) -> None:
@@ -555,14 +411,6 @@ def test_tokens_past_the_128_of_the_bundled_tokenizer_are_read(embedder: OnnxEmb
     filler = "word " * 150
 
     assert embedder.embed_query(filler) @ embedder.embed_query(filler + "volcano " * 50) < 0.9
-
-
-def test_tokens_past_the_limit_are_not_read(embedder: OnnxEmbedder) -> None:
-    filler = "word " * 254
-
-    np.testing.assert_allclose(
-        embedder.embed_query(filler), embedder.embed_query(filler + "volcano"), atol=1e-6
-    )
 
 
 @pytest.mark.parametrize("text", ["", "😀🎉", "word " * 10_000, "Где находится Эрмитаж?", "東京"])
@@ -598,21 +446,6 @@ class Short(HashEmbedder):
 LONG = " ".join(f"word{n}" for n in range(95))
 
 
-def test_what_the_model_reads_whole_has_its_own_vector() -> None:
-    short = ["one two three", "a", "word " * 19]
-    assert np.array_equal(
-        LongTexts(Short(), 80).embed_documents(short), Short().embed_documents(short)
-    )
-    assert LongTexts(Short(), 80).embed_documents([]).shape == (0, Short().dimension)
-
-
-@pytest.mark.parametrize("text", [LONG, "x" * 900, f"{'y' * 300} end", f" {LONG}\n\n{LONG} "])
-def test_each_part_is_read_and_the_vector_has_unit_length(text: str) -> None:
-    made = LongTexts(Short(), 80).embed_documents(["before", text, "after"])
-    assert np.allclose(np.linalg.norm(made, axis=1), 1, atol=1e-5)
-    assert np.array_equal(made[[0, 2]], Short().embed_documents(["before", "after"]))
-
-
 def test_parts_hold_the_whole_text_in_order() -> None:
     parts = list(LongTexts(Short(), 80)._parts(LONG))
     assert "".join(part for part, _ in parts) == LONG
@@ -629,7 +462,7 @@ def test_the_mean_is_weighed_by_length() -> None:
 
 def test_a_passage_may_be_as_long_as_it_is_asked_for(tmp_path: Path) -> None:
     """By the model that ships, which reads 256 tokens."""
-    days = (f"On day {n} the keeper of the lighthouse saw {n % 7} ships." for n in range(300))
+    days = (f"On day {n} the keeper of the lighthouse saw {n % 7} ships." for n in range(120))
     text = " ".join(days)
     sizes = {}
     for tokens in (200, 800):

@@ -4,12 +4,11 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,12 +16,11 @@ from pydantic import SecretStr
 from qdrant_client import QdrantClient
 from qdrant_client.http import models
 
-from clew.errors import MissingExtraError, StoreBusyError, StoreError, StoreUnavailableError
+from clew.errors import StoreBusyError, StoreError, StoreUnavailableError
+from clew.plugins.qdrant.remote import QdrantConnection, collection_name
 from clew.settings import QdrantSettings
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.vectors import qdrant as qdrant_points
 from clew.stores.vectors import remote as module
-from clew.stores.vectors.qdrant import NamespacePoints, QdrantConnection, collection_name
 from clew.stores.vectors.remote import SyncedIndex
 from clew.testing.entries import DIMENSION, EMBEDDER, make_entry, make_vector
 from tests.unit.qdrant_server import QdrantStandIn, stand_in
@@ -35,9 +33,6 @@ from tests.unit.vector_stores import (
     nearest,
     qdrant_index,
 )
-
-if TYPE_CHECKING:
-    pass
 
 COLLECTION = collection_name(EMBEDDER)
 Open = Callable[..., SyncedIndex]
@@ -70,33 +65,7 @@ def open_index(store: SqliteStore, server: QdrantStandIn) -> Iterator[Open]:
         each.close()
 
 
-@pytest.fixture(params=["folder", "server"])
-def index(
-    request: pytest.FixtureRequest, store: SqliteStore, server: QdrantStandIn
-) -> Iterator[SyncedIndex]:
-    settings = QdrantSettings(url=server.url if request.param == "server" else "")
-    index = qdrant_index(store, settings, "default", store.folder)
-    yield index
-    index.close()
-
-
 # --- searching
-
-
-def test_ten_thousand_vectors_agree_with_a_scan(
-    tmp_path: Path, server: QdrantStandIn, open_index: Open
-) -> None:
-    store = SqliteStore(tmp_path / "large", embedder=EMBEDDER)
-    store.save(make_entry("large", *(f"text {i}" for i in range(10_000))))
-    index = open_index(store, seconds=60)
-    for limit in (1, 10, 300):
-        query = make_vector(f"question {limit}")
-        assert index.search_vector(query, limit)[0].tolist() == nearest(store, query, limit)
-    allowed = store.chunk_ids()[::100]
-    ids, _ = index.search_vector(query, 20, allowed)
-    assert ids.tolist() == nearest(store, query, 20, allowed)
-    assert max(len(body["points"]) for body in server.calls("PUT", "/points")) == 256
-    store.close()
 
 
 @pytest.mark.parametrize("chosen", ["half", "farthest half", "few"])
@@ -112,34 +81,6 @@ def test_a_folder_is_read_until_enough_of_the_allowed_are_found(
         expected = nearest(store, query, limit, allowed)
         assert index.search_vector(query, limit, allowed)[0].tolist() == expected
     index.close()
-
-
-def test_any_number_of_ties_goes_to_the_smaller_ids(store: SqliteStore, index: SyncedIndex) -> None:
-    store.save(make_entry("twins", *["one and the same"] * 181))
-    for text in ("one and the same", "a", "b", "c", "d", "e", "f"):
-        query = make_vector(text)
-        for limit in (1, 60):
-            assert index.search_vector(query, limit)[0].tolist() == nearest(store, query, limit)
-
-
-def test_vectors_are_the_stores_bit_for_bit(store: SqliteStore, index: SyncedIndex) -> None:
-    ids, rows = store.embeddings()
-    wanted = [*ids[::-3].tolist(), int(ids[0])]
-    assert np.array_equal(index.vectors(wanted), rows[np.searchsorted(ids, wanted)])
-    assert index.vectors([]).shape == (0, DIMENSION)
-
-
-def test_another_dimension_is_refused(index: SyncedIndex) -> None:
-    with pytest.raises(StoreError, match=r"of shape \(9,\); expected \(8,\)"):
-        index.search_vector(make_vector("q", 9), 5)
-
-
-def test_a_store_without_an_embedder_has_nothing(tmp_path: Path, open_index: Open) -> None:
-    store = SqliteStore(tmp_path / "new")
-    index = open_index(store)
-    assert index.search_vector(make_vector("q"), 5)[0].tolist() == []
-    assert index.state()["points"] == 0
-    store.close()
 
 
 def test_filters_and_exactness_are_asked_of_the_server(
@@ -169,157 +110,6 @@ def test_filters_and_exactness_are_asked_of_the_server(
 # --- keeping up with the store
 
 
-def test_only_the_difference_is_sent(
-    store: SqliteStore, server: QdrantStandIn, open_index: Open
-) -> None:
-    first = open_index()
-    first.refresh()
-    server.requests.clear()
-    first.refresh()
-    assert server.requests == []
-    first.close()
-    add(store, 20, 23)
-    drop(store, 1, 2)
-    away = open_index()
-    assert found(store, away)
-    written = [p for body in server.calls("PUT", "/points") for p in body["points"]]
-    assert [p["payload"].get("document_id") for p in written] == [
-        *(make_entry(f"{i:03}", "").document.id for i in (20, 21, 22)),
-        None,  # the generation, last
-    ]
-    (deleted,) = server.calls("POST", "/points/delete")
-    assert len(deleted["points"]) == 2
-    assert server.local.count(COLLECTION).count == 22
-
-
-def test_a_process_that_finds_all_done_lists_nothing_and_writes_nothing(
-    store: SqliteStore, server: QdrantStandIn, open_index: Open
-) -> None:
-    open_index().refresh()
-    server.requests.clear()
-    assert found(store, open_index())
-    assert server.calls("POST", "/scroll") == server.calls("PUT", "/points") == []
-
-
-def test_what_one_process_sends_another_need_not(
-    store: SqliteStore, server: QdrantStandIn, open_index: Open
-) -> None:
-    first, second = open_index(), open_index()
-    first.refresh()
-    second.refresh()
-    for i in range(20, 26):
-        add(store, i, i + 1)
-        drop(store, i - 20)
-        quick, slow = (first, second) if i % 2 else (second, first)
-        quick.refresh()
-        server.requests.clear()
-        assert found(store, slow)
-        assert server.calls("PUT", "/points") == []
-        assert found(store, quick)
-
-
-def test_a_change_without_new_chunks_moves_the_generation_alone(
-    store: SqliteStore, server: QdrantStandIn, open_index: Open
-) -> None:
-    store.save(make_entry("named", "Ulm is old.", names=["Ulm"]))
-    index = open_index()
-    index.refresh()
-    server.requests.clear()
-    store.rename(store.resolve(["ulm"])["ulm"], "Ulm (Donau)")
-    index.refresh()
-    (written,) = server.calls("PUT", "/points")
-    assert [p["vector"] for p in written["points"]] == [{}]
-    assert server.calls("POST", "/scroll") == server.calls("POST", "/delete") == []
-
-
-def test_what_is_saved_meanwhile_is_brought_along(
-    store: SqliteStore,
-    server: QdrantStandIn,
-    open_index: Open,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    answer = server.answer
-
-    def meanwhile(method: str, path: str, body: object) -> tuple[int, object]:
-        if len(server.calls("PUT", "/points")) == 0 and (method, path[-7:]) == ("PUT", "/points"):
-            add(store, 20, 21)
-        return answer(method, path, body)
-
-    monkeypatch.setattr(server, "answer", meanwhile)
-    open_index().refresh()
-    assert server.local.count(COLLECTION).count == 22
-
-
-def test_what_was_broken_off_is_finished_later(
-    store: SqliteStore,
-    server: QdrantStandIn,
-    open_index: Open,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(qdrant_points, "_UPSERTED", 4)
-    answer = server.answer
-
-    def failing(method: str, path: str, body: object) -> tuple[int, object]:
-        if len(server.calls("PUT", "/points")) == 3:
-            return 500, "disk full"
-        return answer(method, path, body)
-
-    monkeypatch.setattr(server, "answer", failing)
-    index = open_index()
-    with pytest.raises(StoreError, match=r"failed \(disk full\)"):
-        index.refresh()
-    monkeypatch.setattr(server, "answer", answer)
-    assert server.local.count(COLLECTION).count == 12
-    assert found(store, open_index())
-    assert found(store, index)
-
-
-def test_what_the_store_no_longer_holds_is_not_found(
-    store: SqliteStore, server: QdrantStandIn, open_index: Open
-) -> None:
-    """A slower process may have written again what was deleted meanwhile."""
-    index = open_index()
-    index.refresh()
-    connection = QdrantConnection(QdrantSettings(url=server.url), store.folder)
-    slower = NamespacePoints(store, connection, "default", COLLECTION)
-    slower.upsert(np.array([999]), make_vector("q")[None, :])
-    connection.close()
-    assert found(store, index, "q")
-    assert found(store, open_index(), "q")
-    assert server.local.count(COLLECTION).count == 21
-
-
-@pytest.mark.parametrize("later", [5, 12], ids=["fewer than before", "more than before"])
-def test_after_a_backup_was_brought_back_the_points_are_made_again(
-    tmp_path: Path, open_index: Open, caplog: pytest.LogCaptureFixture, later: int
-) -> None:
-    folder, backup = tmp_path / "restored", tmp_path / "backup"
-    store = SqliteStore(folder, embedder=EMBEDDER)
-    add(store, 0, 5)
-    store.close()
-    shutil.copytree(folder, backup)
-    store = SqliteStore(folder, embedder=EMBEDDER)
-    add(store, 5, 15)
-    open_index(store).refresh()
-    store.close()
-    for path in folder.glob("clew.db*"):
-        path.unlink()
-    shutil.copy(backup / "clew.db", folder)
-    store = SqliteStore(folder, embedder=EMBEDDER)
-    add(store, 80, 80 + later)
-    assert found(store, open_index(store), "text 82")
-    assert "are not its store's; they are made again" in caplog.text
-    store.close()
-
-
-def test_other_vectors_of_the_same_embedder_replace_those_before(
-    store: SqliteStore, index: SyncedIndex
-) -> None:
-    index.refresh()
-    embed_again(store, EMBEDDER, store.embeddings()[1][::-1])
-    assert found(store, index)
-
-
 def test_another_embedder_has_a_collection_of_its_own_and_leaves_the_old_one(
     store: SqliteStore, server: QdrantStandIn, open_index: Open
 ) -> None:
@@ -333,42 +123,6 @@ def test_another_embedder_has_a_collection_of_its_own_and_leaves_the_old_one(
         COLLECTION: 0,
         "clew-org-other-model-4": 21,
     }
-
-
-def test_what_the_server_loses_is_made_again_unasked(
-    store: SqliteStore, server: QdrantStandIn, open_index: Open
-) -> None:
-    index = open_index()
-    index.refresh()
-    server.clear()
-    assert found(store, index)
-    ids, rows = store.embeddings()
-    own = models.FieldCondition(key="chunk_id", match=models.MatchValue(value=int(ids[3])))
-    server.local.delete(COLLECTION, models.FilterSelector(filter=models.Filter(must=[own])))
-    assert np.array_equal(index.vectors(ids), rows)
-
-
-def test_threads_may_search_while_another_saves(store: SqliteStore, index: SyncedIndex) -> None:
-    errors: list[Exception] = []
-
-    def search() -> None:
-        try:
-            for i in range(20):
-                ids, scores = index.search_vector(make_vector(f"text {i}"), 1)
-                assert index.vectors(ids).shape == (1, DIMENSION)
-                assert scores[0] == pytest.approx(1, abs=1e-6)
-        except (AssertionError, StoreError) as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=search) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for i in range(20, 35):
-        add(store, i, i + 1)
-    for thread in threads:
-        thread.join()
-    assert errors == []
-    assert found(store, index)
 
 
 # --- namespaces
@@ -415,16 +169,6 @@ def test_a_folder_that_holds_another_namespace_is_searched_for_ones_own(
         assert set(ids.tolist()) == set(of.chunk_ids().tolist())
         index.close()
     other.close()
-
-
-def test_namespaces_of_one_path_can_be_open_at_once(tmp_path: Path, store: SqliteStore) -> None:
-    settings = QdrantSettings(path=tmp_path / "vectors")
-    first, second = (qdrant_index(store, settings, name, store.folder) for name in ("a", "b"))
-    assert found(store, first)
-    assert found(store, second)
-    assert sorted(path.name for path in (tmp_path / "vectors").iterdir()) == ["a", "b"]
-    first.close()
-    second.close()
 
 
 # --- collections
@@ -474,17 +218,6 @@ def test_indexes_and_quantization_are_as_the_settings_ask(
     client.close()
 
 
-def test_a_folder_remembers_what_was_asked_of_it(store: SqliteStore) -> None:
-    index = qdrant_index(store, QdrantSettings(quantization=True), "default", store.folder)
-    index.refresh()
-    index.close()
-    client = QdrantClient(path=str(store.folder / "qdrant"))
-    vectors = client.get_collection(COLLECTION).config.params.vectors
-    assert isinstance(vectors, dict)
-    assert isinstance(vectors["dense"].quantization_config, models.ScalarQuantization)
-    client.close()
-
-
 def test_a_folder_does_not_wait_for_the_disk_at_each_point(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -528,15 +261,6 @@ def server_config() -> dict[str, Any]:
 
 
 # --- state and failures
-
-
-def test_state_says_what_is_there(store: SqliteStore, index: SyncedIndex) -> None:
-    assert index.state()["points"] == 0
-    index.refresh()
-    state = index.state()
-    assert state.pop("version") >= "1.20"
-    assert state.pop("problem") == ""
-    assert state == {"backend": "qdrant", "available": True, "connected": True, "points": 20}
 
 
 def test_a_server_that_is_down_is_named(store: SqliteStore, closed_port: int) -> None:
@@ -612,36 +336,12 @@ def test_a_wrong_key_is_told_from_a_right_one(store: SqliteStore) -> None:
             index.close()
 
 
-def test_what_is_no_address_is_refused(store: SqliteStore) -> None:
-    index = qdrant_index(store, QdrantSettings(url="ftp://x"), "default", store.folder)
-    with pytest.raises(StoreError, match=r"qdrant\.url is 'ftp://x', which is no address"):
-        index.refresh()
-    assert index.state()["connected"] is False
-
-
-def test_what_is_no_qdrant_is_said_to_be_none(open_index: Open, server: QdrantStandIn) -> None:
-    index = open_index(url=f"{server.url}/elsewhere")
-    with pytest.raises(StoreError, match=r"no route GET /elsewhere/.*qdrant\.url"):
-        index.refresh()
-
-
-def test_without_the_client_the_extra_is_named(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "qdrant_client", None)
-    index = qdrant_index(store, QdrantSettings(), "default", store.folder)
-    with pytest.raises(MissingExtraError, match=r"pip install 'clew\[qdrant\]'"):
-        index.refresh()
-    state = index.state()
-    assert (state["available"], state["connected"], state["points"]) == (False, False, None)
-
-
 SECOND = """
 import sys
 from pathlib import Path
 from clew.settings import QdrantSettings
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.vectors.qdrant import QdrantRemote
+from clew.plugins.qdrant.remote import QdrantRemote
 from clew.stores.vectors.remote import SyncedIndex
 folder = Path(sys.argv[1])
 store = SqliteStore(folder)
@@ -668,6 +368,22 @@ def test_a_folder_is_one_processes_alone(store: SqliteStore) -> None:
     assert free.stdout.splitlines() == ["True"]
 
 
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("ftp://x", r"qdrant\.url is 'ftp://x', which is no address"),
+        ("{}/elsewhere", r"no route GET /elsewhere/.*qdrant\.url"),
+    ],
+)
+def test_what_is_no_qdrant_is_said_to_be_none(
+    open_index: Open, server: QdrantStandIn, url: str, said: str
+) -> None:
+    index = open_index(url=url.format(server.url))
+    with pytest.raises(StoreError, match=said):
+        index.refresh()
+    assert index.state()["connected"] is False
+
+
 def test_a_damaged_folder_may_be_deleted(store: SqliteStore) -> None:
     folder = store.folder / "qdrant"
     folder.mkdir()
@@ -678,12 +394,3 @@ def test_a_damaged_folder_may_be_deleted(store: SqliteStore) -> None:
     shutil.rmtree(folder)
     assert found(store, index)
     index.close()
-
-
-def test_a_closed_index_says_so(index: SyncedIndex) -> None:
-    index.refresh()
-    index.close()
-    index.close()
-    with pytest.raises(StoreError, match="are closed; open the store again"):
-        index.search_vector(make_vector("q"), 1)
-    assert index.state()["connected"] is False

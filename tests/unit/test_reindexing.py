@@ -156,48 +156,6 @@ def test_the_outcome_is_that_of_indexing_afresh(
         assert found(engine, strategy)
 
 
-def test_ids_are_new_and_the_folder_is_gone(library: Library) -> None:
-    before = indexed(library)
-    last, mentions_version = before.store.chunk_ids().max(), before.store.mentions_version()
-    engine = library.open(split=SMALLER)
-    engine.maintenance.reindex()
-    assert engine.store.chunk_ids().min() > last
-    assert engine.store.mentions_version() > mentions_version
-    assert not (engine.store.folder / ".reindex").exists()
-
-
-def test_where_all_is_as_it_should_be_nothing_is_done(library: Library) -> None:
-    engine = indexed(library)
-    generation, steps = engine.store.generation(), Steps()
-    report = engine.maintenance.reindex(progress=steps)
-    assert (report.changed, report.chunks, steps.said) == (0, 0, [])
-    assert engine.store.generation() == generation
-
-
-def test_an_empty_store_takes_another_model(library: Library) -> None:
-    engine = library.open()
-    engine.delete([engine.add("Ada Morn wrote.")])
-    other = library.open(embedder=Watched(128))
-    with pytest.raises(StoreMismatchError):
-        other.add("Piet Oss wrote.")
-    assert other.maintenance.reindex().changed == 0
-    assert other.add("Piet Oss wrote.")
-
-
-def test_the_tool_does_it_as_a_job(library: Library) -> None:
-    indexed(library)
-    engine = library.open(split=SMALLER)
-    status = engine.tools.call("reindex", {}).content
-    deadline = time.monotonic() + PATIENCE
-    while status["status"] in ("queued", "running") and time.monotonic() < deadline:
-        time.sleep(0.02)
-        status = engine.tools.call("query_job_status", {"job_id": status["job_id"]}).content
-    shown = [status[name] for name in ("status", "completed", "total", "progress")]
-    assert shown == ["completed", DOCUMENTS + 1, DOCUMENTS + 1, 1.0]
-    assert engine.maintenance.outdated() == []
-    assert not (engine.store.folder / ".reindex").exists()
-
-
 # --- others meanwhile
 
 
@@ -235,16 +193,6 @@ def test_what_is_written_meanwhile_is_kept(library: Library, moment: str) -> Non
     assert library.content() == library.content("first")
     assert engine.maintenance.check().problems == ()
     assert found(other, "vector")
-
-
-def test_only_what_was_written_meanwhile_is_made_once_more(library: Library) -> None:
-    other, embedder, steps = indexed(library), Watched(), Steps()
-    engine = library.open(embedder=embedder, split=SMALLER)
-    steps.at(SWITCH, 4, lambda: write(other))
-    engine.maintenance.reindex(progress=steps)
-    repeated = [text for text in set(embedder.texts) if embedder.texts.count(text) > 1]
-    assert repeated == []
-    assert any("kept bees" in text for text in embedder.texts)
 
 
 def test_a_store_that_never_stands_still_is_switched_while_writers_wait(library: Library) -> None:
@@ -408,27 +356,6 @@ def test_what_is_ready_is_not_made_again(library: Library) -> None:
     assert report.changed == DOCUMENTS + 1
     assert report.chunks == len(whole.texts) < engine.maintenance.stats()["chunks"]
     assert engine.maintenance.check().problems == ()
-
-
-@pytest.mark.usefixtures("small_batches")
-def test_other_settings_begin_anew(library: Library) -> None:
-    indexed(library)
-    broken, whole = Watched(), Watched()
-    seen: set[str] = set()
-    broken.fails_after = 5
-    with pytest.raises(ModelError, match="unplugged"):
-        library.open(embedder=broken, split=SMALLER).maintenance.reindex()
-
-    engine = library.open(embedder=whole, split={"chunk_tokens": 30})
-    folder = engine.store.folder / ".reindex"
-    (left,) = {path.name for path in folder.glob("*.db")}
-    whole.before = lambda: seen.update(path.name for path in folder.iterdir())
-    report = engine.maintenance.reindex()
-
-    assert report.changed == DOCUMENTS + 1
-    assert report.chunks == len(whole.texts) == engine.maintenance.stats()["chunks"]
-    assert seen
-    assert not any(name.startswith(left) for name in seen)
 
 
 def test_two_at_once_share_the_work(library: Library) -> None:

@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 
 from clew.errors import InputError
 from clew.indexing.splitting.code import code_outline, is_code
-from clew.indexing.splitting.outline import headings, outline, tables
-from clew.indexing.splitting.split import context_of, mark_topics, pack, split
-from clew.indexing.splitting.units import Break, Unit
+from clew.indexing.splitting.outline import Break, Unit, headings, outline, tables
+from clew.indexing.splitting.split import context_of, pack, split
 from clew.models.onnx import OnnxEmbedder
 from clew.settings import EmbedSettings, SplitSettings, SplitStrategy
 from clew.types import Chunk, Document, Piece, Split
@@ -53,13 +52,6 @@ class WordPieces:
 
     def _pieces(self, word: str) -> int:
         return 1 if len(word) > 100 else sum(-(-len(p) // 4) for p in _WORD_PIECE.findall(word))
-
-
-class BorderPieces(WordPieces):
-    """Finds one more token wherever a sentence follows another."""
-
-    def count_tokens(self, text: str) -> int:
-        return super().count_tokens(text) + text.count(". ")
 
 
 def _direction(text: str) -> np.ndarray:
@@ -211,19 +203,6 @@ def test_pieces_are_chunks_and_keep_key_and_metadata(
     assert uncovered(text, result.chunks) == ""
 
 
-def test_piece_that_fits_is_one_chunk() -> None:
-    text = "Ann: Hello there. How are you?\nBob: Fine."
-    at = text.index("Bob")
-    pieces = (Piece(start=0, end=at - 1, key="1"), Piece(start=at, end=len(text), key="2"))
-    document = Document(source="log", text=text, title="Chat", pieces=pieces)
-    result = split(document, SMALL, WordPieces())
-    assert [(c.key, c.text, c.context) for c in result.chunks] == [
-        ("1", "Ann: Hello there. How are you?", "Chat"),
-        ("2", "Bob: Fine.", "Chat"),
-    ]
-    assert len(result.sections) == 1
-
-
 def test_text_between_pieces_is_in_sections_only() -> None:
     text = "head [one] gap [two] tail"
     pieces = tuple(
@@ -249,16 +228,6 @@ def test_pieces_that_cannot_be(ranges: list[tuple[int, int]], match: str) -> Non
 
 
 # --- short and empty texts ---------------------------------------------------------------
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_short_document_costs_one_count(strategy: SplitStrategy) -> None:
-    tokens = WordPieces()
-    document = of("  A short text.\n", "Title")
-    result = split(document, SplitSettings(strategy=strategy), tokens)
-    assert len(tokens.counted) == 1
-    assert [(c.start, c.end, c.context) for c in result.chunks] == [(2, 15, "Title")]
-    assert [(s.start, s.end) for s in result.sections] == [(0, 16)]
 
 
 def test_blank_text_has_a_section_and_no_chunk() -> None:
@@ -307,27 +276,6 @@ def test_headings_begin_sections_and_make_the_context() -> None:
         assert all(s == subject for s in re.findall(r"(\w+) number", chunk.text) if s != "Preface")
 
 
-def test_small_siblings_share_a_section_but_never_two_top_headings() -> None:
-    text = "# A\n\n## One\n\nx.\n\n## Two\n\ny.\n\n# B\n\n## Three\n\nz.\n" + sentences_of("Z", 9)
-    sections = split(of(text), SMALL, WordPieces()).sections
-    assert sections[0].headings == ("A",)
-    assert text[sections[0].start : sections[0].end] == text[: text.index("# B")]
-    assert sections[1].headings[0] == "B"
-
-
-def test_tiny_sections_under_different_top_headings_stay_apart() -> None:
-    text = "Preface.\n\n# A\n\na.\n\n# B\n\nb.\n\n## C\n\nc.\n\n" + sentences_of("Z", 9)
-    sections = split(of(text), SMALL, WordPieces()).sections
-    assert [s.headings for s in sections][:3] == [(), ("B",), ("B", "C")]
-    assert text[: sections[0].end] == text[: text.index("# B")]
-
-
-def test_heading_stays_with_its_text() -> None:
-    text = sentences_of("Before", 4) + "\n\n## Next\n\n" + sentences_of("After", 4)
-    for chunk in split(of(text), SMALL, WordPieces()).chunks:
-        assert not chunk.text.endswith("Next")
-
-
 def test_fence_and_table_are_kept_whole_where_they_fit() -> None:
     fence = "```\n# no heading\n\nx = 1\n```"
     table = "| a | b |\n|---|---|\n| 1 | 2 |"
@@ -347,38 +295,11 @@ def test_chunks_begin_at_sentences_and_overlap_by_whole_ones() -> None:
     assert all(len(re.findall("Sentence", part)) == 1 for part in repeated)
 
 
-def test_number_of_a_list_item_stays_with_it() -> None:
-    text = "\n".join(f"{i}. Item number {i} says this. And then that." for i in range(1, 30))
-    for chunk in split(of(text), SMALL, WordPieces()).chunks:
-        assert not re.search(r"\d\.$", chunk.text)
-
-
-def test_text_without_sentences_is_cut_between_words() -> None:
-    text = " ".join(f"word{i}" for i in range(300))
-    chunks = split(of(text), SMALL, WordPieces()).chunks
-    words = set(text.split())
-    assert all(set(c.text.split()) <= words for c in chunks)
-    assert all(b.start < a.end for a, b in pairwise(chunks) if a.section == b.section)
-
-
-def test_word_that_fits_is_never_cut() -> None:
-    url = "https://example.org/" + "/".join(f"p{i}" for i in range(8))
-    text = " ".join(f"{url}-{i}" for i in range(20))
-    settings = SplitSettings(chunk_tokens=64, section_tokens=200)
-    for chunk in split(of(text), settings, WordPieces()).chunks:
-        assert set(chunk.text.split()) <= set(text.split())
-
-
 def test_blob_is_cut_hard_even_where_the_tokenizer_calls_it_one_token() -> None:
     blob = "QUJD" * 2500
     chunks = split(of(f"Before. {blob} After."), SMALL, WordPieces()).chunks
     assert max(len(c.text) for c in chunks) <= 12 * SMALL.chunk_tokens + 11
     assert uncovered(f"Before. {blob} After.", chunks) == ""
-
-
-def test_long_blank_run_ends_a_chunk() -> None:
-    text = "Before." + "\n" * 5000 + "After."
-    assert [c.text for c in split(of(text), SMALL, WordPieces()).chunks] == ["Before.", "After."]
 
 
 def test_real_tokenizer_agrees() -> None:
@@ -400,21 +321,6 @@ def test_visible_characters_are_not_cut(cluster: str) -> None:
         assert not chunk.text.endswith("\u200d")
 
 
-def test_unspaced_scripts_are_cut_at_sentences_in_code_points() -> None:
-    text = "𠮷野家で食べた。" * 40
-    chunks = split(of(text), SMALL, WordPieces()).chunks
-    assert len(chunks) > 10
-    assert all(c.text.startswith("𠮷") and c.text.endswith("。") for c in chunks)
-
-
-def test_tokenizer_that_counts_borders_has_the_last_word() -> None:
-    text = " ".join(f"Line {i} says so." for i in range(60))
-    settings = SplitSettings(chunk_tokens=40, section_tokens=200)
-    tokens = BorderPieces()
-    for chunk in split(of(text), settings, tokens).chunks:
-        assert tokens.count_tokens(chunk.text) <= 40
-
-
 # --- context -----------------------------------------------------------------------------
 
 
@@ -426,15 +332,6 @@ def test_long_context_takes_at_most_a_quarter_and_keeps_title_and_last_heading()
     assert deep
     assert {c.context for c in deep} == {"Title › Inner"}
     assert all(tokens.count_tokens(c.context) <= 25 for c in chunks)
-
-
-def test_long_title_is_cut_between_words() -> None:
-    tokens = WordPieces(max_tokens=102)
-    title = "every word stays whole " * 20
-    (chunk,) = split(of("Text.", title), SplitSettings(), tokens).chunks
-    assert chunk.context == "every word stays whole " * 3 + "every word"
-    (chunk,) = split(of("Text.", "z" * 5000), SplitSettings(), tokens).chunks
-    assert 0 < len(chunk.context) <= 300
 
 
 # --- pages -------------------------------------------------------------------------------
@@ -468,13 +365,6 @@ def test_page_strategy_ends_chunks_at_pages_even_within_a_sentence() -> None:
     assert [c.text for c in chunks[:2]] == ["Short.", "Ends in the middle of"]
     for start in document.page_starts[1:]:
         assert not any(c.start < start < c.end for c in chunks)
-
-
-def test_short_paged_document_is_one_chunk_unless_pages_are_asked_for() -> None:
-    document = paged("One.", "Two.")
-    assert [c.page for c in split(document, SplitSettings(), WordPieces()).chunks] == [1]
-    by_page = split(document, SplitSettings(strategy="page"), WordPieces())
-    assert [(c.page, c.text) for c in by_page.chunks] == [(1, "One."), (2, "Two.")]
 
 
 # --- fixed -------------------------------------------------------------------------------
@@ -525,19 +415,6 @@ def last() -> None:
     return None
 '''
 
-JAVASCRIPT = """const limit = 3;
-// Adds one.
-export async function add(a) {
-  const b = a + 1;
-
-  return b;
-}
-/* Takes one. */
-function take(a) {
-  return a - 1;
-}
-"""
-
 
 class Words:
     max_tokens = 256
@@ -555,53 +432,12 @@ def chunks_of(text: str, media_type: str, tokens: int = 16) -> tuple[Chunk, ...]
     return split(document, settings, Words()).chunks
 
 
-def test_functions_and_classes_begin_chunks() -> None:
-    first_lines = [c.text.splitlines()[0].strip() for c in chunks_of(PYTHON, "text/x-python")]
-    assert {"@cache", "class Store:", "# Comment that belongs to delete."} <= set(first_lines)
-    assert "def first(a: int) -> int:" not in first_lines
-    assert "def delete(self, thing: str) -> None:" not in first_lines
-
-
 def test_context_names_the_enclosing_definitions() -> None:
     chunks = chunks_of(PYTHON, "text/x-python")
     contexts = {c.text.splitlines()[0].strip(): c.context for c in chunks}
     assert contexts["class Store:"] == "a.py › Store"
     delete = contexts["# Comment that belongs to delete."]
     assert delete == "a.py › Store › delete"
-
-
-def test_braces_close_with_their_function_and_comments_open_it() -> None:
-    texts = [c.text for c in chunks_of(JAVASCRIPT, "text/javascript", tokens=20)]
-    assert [text.splitlines()[0] for text in texts] == [
-        "const limit = 3;",
-        "// Adds one.",
-        "/* Takes one. */",
-    ]
-    assert texts[1].endswith("return b;\n}")
-
-
-def test_a_closing_brace_after_a_blank_line_stays_with_its_function() -> None:
-    call = "  call(first, second, third);\n"
-    chunks = chunks_of(f"function one() {{\n{call * 7}\n}}\n\n{call * 3}", "text/javascript")
-    assert not any(c.text.startswith("}") for c in chunks)
-
-
-def test_long_function_is_cut_at_lines() -> None:
-    body = "\n".join(f"    value_{i} = compute({i})" for i in range(60))
-    lines = set(map(str.strip, body.splitlines())) | {"def long():"}
-    chunks = chunks_of(f"def long():\n{body}\n", "text/x-python")
-    assert len(chunks) > 5
-    assert {line.strip() for c in chunks for line in c.text.splitlines()} == lines
-    assert all(c.context == "a.py › long" for c in chunks)
-
-
-def test_trail_ends_where_the_definition_does() -> None:
-    found = code_outline(PYTHON)
-    trails = dict(zip(found.trails, (PYTHON[s : s + 5] for s in found.starts), strict=True))
-    assert ("class Store", "def save(self, thing: str) -> None") in trails
-    assert trails["def last() -> None",] == "def l"
-    closed = code_outline("x = 1\n\ndef f():\n    return 1\n\n\nf()\n")
-    assert closed.trails == ((), ("def f()",), ())
 
 
 @pytest.mark.parametrize(
@@ -647,23 +483,10 @@ def test_media_types_of_code(media_type: str, expected: bool) -> None:
     assert is_code(media_type) == expected
 
 
-def test_code_strategy_and_media_type_agree() -> None:
-    by_type = chunks_of(PYTHON, "text/x-ruby")
-    settings = SplitSettings(strategy="code", chunk_tokens=16, section_tokens=60)
-    document = Document(source="s", text=PYTHON, title="a.py", media_type="text/plain")
-    assert split(document, settings, Words()).chunks == by_type
-
-
 def test_small_functions_are_chunks_of_their_own() -> None:
     text = "import os\n\ndef one():\n    return 1\n\ndef two():\n    return 2\n"
     chunks = chunks_of(text, "text/x-python", tokens=100)
     assert [chunk.context for chunk in chunks] == ["a.py", "a.py › one", "a.py › two"]
-
-
-def test_a_class_that_fits_is_one_chunk() -> None:
-    text = "class Box:\n    def one(self):\n        pass\n\n    def two(self):\n        pass\n"
-    (chunk,) = chunks_of(f"x = 1\n{text}", "text/x-python", tokens=100)[-1:]
-    assert (chunk.context, chunk.text) == ("a.py › Box", text.strip())
 
 
 @pytest.mark.parametrize("text", ["class A:\n" * 5000, "def f(:\n  )))\n" * 500, "x = '" * 3000])
@@ -671,10 +494,6 @@ def test_hostile_code_keeps_every_visible_character(text: str) -> None:
     chunks = chunks_of(text, "text/x-python", tokens=200)
     kept = "".join("".join(chunk.text.split()) for chunk in chunks)
     assert kept == "".join(text.split())
-
-
-def test_code_without_a_name_is_one_chunk() -> None:
-    assert len(chunks_of("(" * 100_000, "text/x-python", tokens=200)) == 1
 
 
 # --- split outline
@@ -789,14 +608,6 @@ def test_spans_cover_all_within_the_limit(
         assert not any(units[i].strength >= Break.HEADING for i in range(c + 1, b + 1) if c < b)
 
 
-@given(weights=WEIGHTS, limit=st.integers(10, 40))
-def test_without_overlap_spans_are_a_partition(
-    weights: list[tuple[int, Break]], limit: int
-) -> None:
-    spans = pack(line_up(weights), limit)
-    assert all(b == c for (_, b), (c, _) in pairwise(spans))
-
-
 @given(weights=WEIGHTS, always=st.sampled_from(Break))
 def test_a_border_of_the_strength_asked_for_always_ends_a_span(
     weights: list[tuple[int, Break]], always: Break
@@ -832,19 +643,6 @@ def test_what_fits_has_the_last_word() -> None:
     assert pack(units[:1], 10, fits=lambda *_: False) == [(0, 1)]
 
 
-def test_overlap_gives_way_to_what_fits() -> None:
-    units = line_up([(w, Break.SENTENCE) for w in (3, 3, 3, 3, 3, 3, 12, 12)])
-    units[6] = Unit(6, 7, 12, Break.PARAGRAPH)
-    assert pack(units, 18, overlap=0.3) == [(0, 6), (4, 7), (7, 8)]
-    spans = pack(units, 18, overlap=0.3, fits=lambda first, last: last.end - first.start != 3)
-    assert spans == [(0, 6), (5, 7), (7, 8)]
-
-
-def test_a_unit_over_the_limit_makes_a_span_of_its_own() -> None:
-    units = line_up([(3, Break.SENTENCE), (30, Break.SENTENCE), (3, Break.SENTENCE)])
-    assert pack(units, 10, overlap=0.5) == [(0, 1), (1, 2), (2, 3)]
-
-
 # --- split semantic
 
 
@@ -873,35 +671,3 @@ def test_chunks_end_where_the_topic_turns() -> None:
     settings = SplitSettings(strategy="semantic", chunk_tokens=64, section_tokens=400)
     chunks = split(Document(source="s", text=text), settings, TopicWords()).chunks
     assert [c.text for c in chunks] == [about(topic, 5) for topic in TOPICS]
-
-
-def test_recursive_fills_chunks_across_topics() -> None:
-    text = " ".join(about(topic, 5) for topic in TOPICS)
-    settings = SplitSettings(chunk_tokens=64, section_tokens=400)
-    chunks = split(Document(source="s", text=text), settings, TopicWords()).chunks
-    assert len(chunks) == 2
-
-
-def units(text: str) -> list[Unit]:
-    starts = [i for i in range(len(text)) if i == 0 or text[i - 1] == " "]
-    return [Unit(s, s + text[s:].find("."), 1, Break.SENTENCE) for s in starts]
-
-
-def test_even_text_and_few_sentences_have_no_turns() -> None:
-    for count in (0, 1, 3):
-        few = [Unit(i, i + 1, 1, Break.SENTENCE) for i in range(count)]
-        assert mark_topics(few, "abc", TopicWords().embed_documents) == few
-    text = "cheese. " * 10
-    found = mark_topics(units(text.strip()), text, TopicWords().embed_documents)
-    assert all(unit.strength is Break.SENTENCE for unit in found)
-
-
-def test_headings_keep_their_strength() -> None:
-    text = " ".join([about("cheese", 3), "# Heading", about("rocket", 3)])
-    at = text.index("# Heading")
-    sentences = [Unit(i, i + 5, 1, Break.SENTENCE) for i in range(0, at - 5, 10)]
-    rest = [Unit(i, i + 5, 1, Break.SENTENCE) for i in range(at + 12, len(text) - 5, 10)]
-    marked = mark_topics(
-        [*sentences, Unit(at, at + 9, 2, Break.HEADING), *rest], text, TopicWords().embed_documents
-    )
-    assert [u.strength for u in marked if u.start == at] == [Break.HEADING]

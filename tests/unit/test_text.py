@@ -17,7 +17,7 @@ from clew.cli.render import print_passages
 from clew.indexing.markdown import inline_tags, links, listed, masked
 from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.indexing.reading.formats.markup import markdown_document
-from clew.indexing.splitting.code import code_ranges, without_code
+from clew.indexing.splitting.code import as_prose, code_ranges
 from clew.indexing.splitting.split import split
 from clew.indexing.structure.document import markdown_links
 from clew.settings import SplitSettings
@@ -94,7 +94,7 @@ LEADERS = "Contents\n\n1. Berlin ........ 3\n2. Maria Keller ........ 9\n\nThey 
 def test_no_names_are_read_from_code_and_drawings(text: str, media_type: str) -> None:
     document = Document(source="a", text=text, media_type=media_type)
     chunk = Chunk(ordinal=0, section=0, start=0, end=len(text), text=text)
-    masked, (part,) = without_code(document, [chunk])
+    masked, (part,) = as_prose(document, [chunk])
     assert part.text == masked.text
     assert len(part.text) == len(text)
     assert "Berlin" not in part.text
@@ -121,7 +121,7 @@ def test_tables_headings_and_prose_are_left(text: str) -> None:
 def test_source_code_is_left_to_its_reader() -> None:
     text = "```\nx = 1\n```\n"
     document = Document(source="a.py", text=text, media_type="text/x-python")
-    assert without_code(document, [])[0] is document
+    assert as_prose(document, [])[0] is document
 
 
 def test_ranges_of_hostile_texts_are_found_in_good_time() -> None:

@@ -119,10 +119,8 @@ def _fill(fuzzed: Fuzzed) -> None:
     jobs = [str(call("ingest_document", path=path).content["job_id"]) for path in ("mill.md", ".")]
     call("backup", name="start")
     documents = [name for d in fuzzed.engine.documents.list() for name in (d.id, d.source)]
-    passages = [
-        chunk.public_id
-        for chunk in fuzzed.engine.entities.agent_extractions.unread(after=0, limit=5)
-    ]
+    store = fuzzed.engine.store
+    passages = [chunk.public_id for chunk in store.chunks(store.unread(0, 5))]
     names = ["Mara Lind", "Piet Oss", "東京 太郎", "Jonas Reed", "Tarn Abbey", LONG]
     asked = ["Who built the mill?", "What is the Lorne Estate?", "東京", "met in 1831", *names]
     strategies = ["hybrid", "global", "temporal", "keyword", "topic", "hierarchical", "drift"]

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from clew.plugins.chroma.remote import ChromaRemote
+from clew.plugins.qdrant.remote import QdrantRemote
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.state import COUNT_CHANGE
 from clew.stores.store import Store
-from clew.stores.vectors.chroma import ChromaRemote
-from clew.stores.vectors.qdrant import QdrantRemote
 from clew.stores.vectors.remote import SyncedIndex
 from clew.testing.conformance import VectorIndexSuite
 from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry, make_vector

@@ -35,8 +35,8 @@ from clew.types import (
 from clew.wiring import make_refusals
 
 if TYPE_CHECKING:
-    from clew.indexing.incremental import IncrementalIndexer, Quota
     from clew.indexing.inputs import FileInput, Input
+    from clew.indexing.pipeline import IncrementalIndexer, Quota
 
 LISTING = "`clew documents` or list_documents"
 """Shows the documents, on the command line or as a tool."""
@@ -209,7 +209,7 @@ class Documents:
         retry: bool = False,
         progress: Progress | None = None,
     ) -> IncrementalIndexer:
-        from clew.indexing.incremental import IncrementalIndexer
+        from clew.indexing.pipeline import IncrementalIndexer
 
         state = self._state
         return IncrementalIndexer(
@@ -229,7 +229,7 @@ class Documents:
         return self._quota().reached(documents)
 
     def _quota(self) -> Quota:
-        from clew.indexing.incremental import Quota
+        from clew.indexing.pipeline import Quota
 
         return Quota(self._state.settings.quota, self._measured)
 

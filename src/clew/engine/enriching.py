@@ -6,10 +6,12 @@ What a task needs is imported inside the functions: opening a store needs none o
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from abc import ABC, abstractmethod
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
 
 import numpy as np
 from typing_extensions import TypeIs
@@ -18,22 +20,29 @@ from clew.engine.state import EngineState
 from clew.errors import (
     BudgetError,
     InputError,
+    ModelError,
     ModelUnavailableError,
     NoLanguageModelError,
+    ReplyError,
     check_several,
 )
-from clew.ports import Described, Enriched, Enrichment
+from clew.hookspecs import named, there
+from clew.ports import Described, Enriched, Enrichment, StoredDescription
+from clew.ports import Request
 from clew.ports import Task as LlmTask
 from clew.stores.backend import Progress
 from clew.stores.communities import Descriptions
 from clew.stores.extractions import Enrichments
-from clew.types import EnrichmentReport, Skipped
+from clew.types import Description, EnrichmentReport, MergeSuggestion, Skipped
 from clew.wiring import make_language_model, make_replies
+from clew.workers import workers
 
 if TYPE_CHECKING:
-    from clew.indexing.enrichment.run import EnrichmentTask
+    from multiprocessing.pool import AsyncResult
+
     from clew.models.llm.budget import Estimate
     from clew.models.llm.client import LanguageModelClient
+    from clew.settings import LlmSettings
 
 PASSAGES: tuple[Enriched, ...] = get_args(Enriched)
 """Kinds that are of passages."""
@@ -46,6 +55,135 @@ _TASKS: Mapping[Enrichment, LlmTask] = {
 }
 AT_ONCE = 200
 """Passages taken back in one transaction."""
+GROUP = 16
+"""Works whose outcomes are stored together."""
+MOST_FAILURES = 5
+"""Works in a row that may fail before any succeeds; then it is not the passages that are wrong."""
+KEYS: Mapping[Enrichment, tuple[str, ...]] = {
+    "documents": ("document", "part"),
+    "entities": ("entity",),
+    "topics": ("topic", "theme"),
+    "reports": ("community",),
+    "links": ("link",),
+}
+"""Kinds of keys, by what is asked for."""
+
+
+W = TypeVar("W")
+Out = TypeVar("Out")
+
+
+@dataclass(slots=True)
+class Counts:
+    """What came of all works of a task."""
+
+    passages: int = 0
+    """Done, those that failed not counted."""
+    failed: dict[int | str, str] = field(default_factory=dict)
+    """Why, by chunk id; or by what a description is of."""
+    facts: int = 0
+    """Stated with a quotation, and stored."""
+    new_relations: int = 0
+    """Those of them that no passage had stated before."""
+    dropped: Counter[str] = field(default_factory=Counter)
+    """What the model said and the text does not, by reason."""
+
+
+@dataclass(slots=True)
+class EnrichmentTask(ABC, Generic[W, Out]):
+    """One kind of work that a language model does; nothing that it says is stored unchecked."""
+
+    kind: Enrichment
+    state: EngineState
+    model: LanguageModelClient
+    settings: LlmSettings
+    total: Counts = field(default_factory=Counts, init=False)
+    """What came of all works so far."""
+
+    @abstractmethod
+    def reply_tokens(self, works: Sequence[W]) -> int:
+        """Tokens of a reply on average, as far as nothing better is known."""
+
+    @abstractmethod
+    def works(self, document_ids: Sequence[str], *, retry: bool) -> Iterable[W]:
+        """What is left to do in documents; with `retry`, also what failed."""
+
+    def stage(self, work: W) -> int:
+        """Works of an earlier stage are stored before those of a later one begin."""
+        return 0
+
+    @abstractmethod
+    def requests(self, work: W) -> Sequence[Request]:
+        """What the model is asked, as far as it is known beforehand."""
+
+    @abstractmethod
+    def ask(self, work: W) -> Out:
+        """Have the model do one work; called in several threads.
+
+        Raises `ModelError` where nothing came of it.
+        """
+
+    @abstractmethod
+    def failed(self, work: W, reason: str) -> Out:
+        """The outcome of a work of which nothing came."""
+
+    @abstractmethod
+    def record(self, outcomes: Sequence[Out]) -> None:
+        """Store what came of some works; doing so again changes nothing."""
+
+
+class Run(Generic[W, Out]):
+    """One run of a task over its works."""
+
+    def __init__(
+        self, task: EnrichmentTask[W, Out], count: int, advance: Callable[[int], None]
+    ) -> None:
+        """`count` works are done at a time; `advance` is told how many are stored.
+
+        It may raise to end the run.
+        """
+        self._task, self._count, self._advance = task, count, advance
+        self._unstored: list[Out] = []
+        self._done = self._failures = 0
+
+    def over(self, works: Iterable[W]) -> None:
+        """Do all works, in order; what is done when it stops is stored.
+
+        Raises `BudgetError` where a limit is reached, `ModelUnavailableError` where the model is
+        away, and the error of the last work where none succeeds.
+        """
+        under_way: deque[tuple[W, AsyncResult[Out]]] = deque()
+        try:
+            with workers(self._count) as pool:
+                for work in works:
+                    under_way.append((work, pool.apply_async(self._task.ask, (work,))))
+                    if len(under_way) >= 2 * self._count:
+                        self._settle(*under_way.popleft())
+                while under_way:
+                    self._settle(*under_way.popleft())
+        finally:
+            self._store()
+
+    def _settle(self, work: W, asked: AsyncResult[Out]) -> None:
+        try:
+            outcome = asked.get()
+            self._failures = 0
+        except ModelError as error:
+            # Whether the next works would fail, too.
+            self._failures += not isinstance(error, ReplyError)
+            if is_fatal(error) or self._failures >= MOST_FAILURES:
+                raise
+            outcome = self._task.failed(work, reason_of(error))
+        self._unstored.append(outcome)
+        if len(self._unstored) >= GROUP:
+            self._store()
+
+    def _store(self) -> None:
+        if self._unstored:
+            self._task.record(self._unstored)
+            self._done += len(self._unstored)
+            self._unstored = []
+            self._advance(self._done)
 
 
 class Enriching:
@@ -54,14 +192,12 @@ class Enriching:
     def __init__(self, state: EngineState) -> None:
         self._state = state
 
-    @cached_property
+    @property
     def _log(self) -> Enrichments:
-
         return Enrichments(self._state.store.backend)
 
-    @cached_property
+    @property
     def _descriptions(self) -> Descriptions:
-
         return Descriptions(self._state.store.backend)
 
     def enrich(
@@ -145,8 +281,6 @@ class Enriching:
 
     def undo(self, kind: Enrichment, *, progress: Progress | None = None) -> int:
         """Take back all that the model added of a kind; in how many passages or other things."""
-        from clew.indexing.enrichment.descriptions import KEYS
-
         check_kinds([kind])
         if is_described(kind):
             made = self._descriptions.descriptions(*KEYS[kind])
@@ -167,8 +301,6 @@ class Enriching:
 
     def failures(self, kind: Enrichment) -> list[Skipped]:
         """Passages, or what was to be described, where the model failed, and why."""
-        from clew.indexing.enrichment.descriptions import KEYS
-
         done: Mapping[Any, str]
         if is_described(kind):
             made = self._descriptions.descriptions(*KEYS[kind]).values()
@@ -192,8 +324,6 @@ class Enriching:
         gleaning: bool | None,
         progress: Progress,
     ) -> EnrichmentReport:
-        from clew.indexing.enrichment.run import Run, next_step
-
         began, before, stopped = time.perf_counter(), model.budget.spent, ""
         task = self._task(kind, model, gleaning)
         ids = [document.id for document in self._state.store.documents(ids=documents)]
@@ -229,33 +359,13 @@ class Enriching:
     def _task(
         self, kind: Enrichment, model: LanguageModelClient, gleaning: bool | None
     ) -> EnrichmentTask[Any, Any]:
-        state, llm = self._state, self._state.settings.llm
+        llm = self._state.settings.llm
         if gleaning is not None:
             llm = llm.model_copy(update={"gleaning": gleaning})
-        if is_described(kind):
-            from clew.indexing.enrichment.descriptions import ModelDescriptions
-
-            if kind in ("topics", "reports"):
-                state.update_communities()
-            return ModelDescriptions(
-                state.store, state.communities, self._descriptions, model, llm, state.writing, kind
-            )
-        if kind == "context":
-            from clew.indexing.enrichment.contexts import ModelContexts
-
-            state.bind_embedder()
-            return ModelContexts(state.store, self._log, model, llm, state.embedder, state.writing)
-        from clew.indexing.enrichment.extraction import ModelExtraction
-
-        return ModelExtraction(
-            state.store,
-            self._log,
-            model,
-            llm,
-            state.bound_ingest,
-            state.writing,
-            state.packs.domain,
-        )
+        if kind in ("topics", "reports"):
+            self._state.update_communities()
+        make: type[EnrichmentTask[Any, Any]] = there(named("enrichments")[kind][0])
+        return make(kind, self._state, model, llm)
 
     def _model(self, max_tokens: int | None, max_cost: float | None) -> LanguageModelClient:
         """A client with a budget of its own."""
@@ -295,3 +405,44 @@ def check_kinds(kinds: Sequence[Any]) -> None:
 
 def _ignore(step: str, done: int, total: int | None) -> None:
     """Takes progress where nobody asked for it."""
+
+
+def is_fatal(error: ModelError) -> bool:
+    """Whether nothing more can be asked: the budget is spent, or the model is away."""
+    if isinstance(error, ModelUnavailableError):
+        return not error.reached
+    return isinstance(error, BudgetError)
+
+
+def reason_of(error: ModelError) -> str:
+    """Why a work failed, in a line."""
+    said = " ".join(str(error).split())[:300]
+    return f"{error.reason}: {said}" if isinstance(error, ReplyError) else said
+
+
+def next_step(kind: str) -> str:
+    """What to do about works that failed."""
+    return (
+        f"clew enrich --{kind} --retry asks again for what failed; clew stats --llm --failures"
+        " says what failed and why"
+    )
+
+
+def with_verdicts(
+    suggestions: Sequence[MergeSuggestion], made: Mapping[str, StoredDescription]
+) -> list[MergeSuggestion]:
+    """Pairs with what a language model says of them: those that are one first, the others last."""
+    found = []
+    for pair in suggestions:
+        said = made.get(link_key(pair.source_id, pair.target_id))
+        if said is None or not said.title:
+            found.append(pair)
+            continue
+        why = Description(text=said.text, sources=said.sources)
+        found.append(replace(pair, verdict=said.title.casefold(), description=why))
+    return sorted(found, key=lambda pair: ("yes", "", "no").index(pair.verdict))
+
+
+def link_key(one: int, other: int) -> str:
+    """The key of two entities that may be one."""
+    return f"link:{min(one, other)}-{max(one, other)}"

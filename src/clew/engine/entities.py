@@ -20,9 +20,9 @@ from clew.text import entity_key, whole_number
 from clew.types import Alias, DocumentInfo, Entity, MergeSuggestion, Metadata, NewRelation, Relation
 
 if TYPE_CHECKING:
-    from clew.indexing.enrichment.validation import AgentExtraction
-    from clew.indexing.incremental import RelationReport
     from clew.indexing.manual_graph import ManualGraphWriter, MemoryImportReport
+    from clew.indexing.pipeline import RelationReport
+    from clew.indexing.validation import AgentExtraction
     from clew.search.retrieval.entity_search import EntityHit
 
 
@@ -226,8 +226,8 @@ class Entities:
         Those come first that a language model takes for one, and those last that it does not.
         `merge` makes them one, `refuse` keeps them apart; neither is suggested again.
         """
-        from clew.indexing.enrichment.descriptions import with_verdicts
-        from clew.indexing.suggestions import suggest_merges
+        from clew.engine.enriching import with_verdicts
+        from clew.indexing.linking import suggest_merges
 
         store = self._state.store
         found = suggest_merges(store.known_names(), store.link_rules())
@@ -297,7 +297,7 @@ class Entities:
     @cached_property
     def agent_extractions(self) -> AgentExtraction:
         """Entities and relations that an assistant finds by reading passages."""
-        from clew.indexing.enrichment.validation import AgentExtraction
+        from clew.indexing.validation import AgentExtraction
 
         return AgentExtraction(self._state.store, self._state.bound_ingest, self._state.writing)
 
@@ -313,7 +313,7 @@ class Entities:
         Without ids, the first `limit` entities of which no passage was read for relations with
         success. `proceed` is told documents done and in all, and may end it by False.
         """
-        from clew.indexing.incremental import extract_relations_again
+        from clew.indexing.pipeline import extract_relations_again
 
         check_several(entity_ids=entity_ids)
         ids = self._state.store.unread_entities(limit) if entity_ids is None else entity_ids

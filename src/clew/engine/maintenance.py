@@ -32,8 +32,8 @@ from clew.wiring import (
 
 if TYPE_CHECKING:
     from clew.hookspecs import Pack
-    from clew.indexing.isolation.worker import Prepared
     from clew.indexing.pipeline import IndexCounts
+    from clew.indexing.processes import Prepared
     from clew.settings import Settings
     from clew.stores.copy import StoreCopy
     from clew.stores.sqlite.backup import Staging
@@ -498,7 +498,7 @@ class Reindexing:
         self, ids: Sequence[str], written: dict[str, str], count: _Count
     ) -> Iterator[Prepared]:
         """The documents of those that are still there; `written` learns when each was written."""
-        from clew.indexing.incremental import prepare_again
+        from clew.indexing.pipeline import prepare_again
 
         store, settings, runner = self.state.store, self.state.settings, self.state.ingest.runner
         for id_ in ids:

@@ -29,11 +29,11 @@ from clew.search.options import Moment, Options, rag_defaults, read_end, read_la
 from clew.search.session import RecentlyUsed
 from clew.settings.place import NAMESPACE
 from clew.stores.backend import check_characters
-from clew.types import Answer, AnswerMode, Fusion, SearchResult
-from clew.wiring import make_replies, store_exists
+from clew.types import Fusion, SearchResult
+from clew.types import Answer, AnswerMode, CypherAnswer
+from clew.wiring import make_replies, server_kind, store_exists
 
 if TYPE_CHECKING:
-    from clew.attach.cypher import CypherAnswer
     from clew.models.llm.budget import Estimate
     from clew.models.llm.client import LanguageModelClient
 
@@ -403,30 +403,20 @@ class Ask:
         return replace(total(found), documents=len(documents), cached=len(asked) - len(new))
 
     def by_cypher(self, question: str, *, limit: int = 50, run: bool = True) -> CypherAnswer:
-        """The rows of a query that the language model writes for the store's graph on Neo4j.
+        """The rows of a query that the language model writes for the store's graph on a server.
 
-        See `clew.attach.cypher.ask_by_cypher`. Raises what that raises, `InputError` for a store
-        that is a folder, and `NoLanguageModelError`.
+        Without `run` the query is only shown. Raises `InputError` for a store that is a folder and
+        where no query that only reads was written, `NoLanguageModelError`, `ModelError`.
         """
-        from clew.attach.cypher import ask_by_cypher, read_examples
-        from clew.attach.schema import open_database
-
         state = self._state
-        self._state.check_length("question", question)
+        state.check_length("question", question)
         check_characters(question)
-        with open_database(state.settings) as database:
-            if state.language_model is None:
-                raise NoLanguageModelError
-            known = state.settings.neo4j.examples
-            return ask_by_cypher(
-                database,
-                state.language_model,
-                question,
-                embedder=state.embedder,
-                examples=read_examples(known) if known else (),
-                limit=limit,
-                run=run,
-            )
+        kind = server_kind(state.settings)
+        if state.language_model is None:
+            raise NoLanguageModelError
+        asked = {"embedder": state.embedder, "limit": limit, "run": run}
+        answer: CypherAnswer = kind.ask(state.settings, state.language_model, question, **asked)
+        return answer
 
 
 def _checked(

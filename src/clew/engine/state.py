@@ -50,8 +50,8 @@ from clew.wiring import (
 if TYPE_CHECKING:
     from clew.graph.entity_graph import EntityGraph, EntityRanks
     from clew.hookspecs import EntityType, FieldKind
-    from clew.indexing.isolation.worker import Runner
     from clew.indexing.pipeline import IndexingPipeline
+    from clew.indexing.processes import Runner
     from clew.models.llm.client import LanguageModelClient
     from clew.packs import EnabledPacks
     from clew.settings import Settings

@@ -1,38 +1,79 @@
-"""What can be read: a file, bytes, a text, or a document made by the caller.
-
-Each is a value that can be sent to another process, and has `source` (what it is called; documents
-within it add a part of their own), `size` (bytes or characters, about), `read_from` (of its
-documents, see `Document`), `digest` (tells one state of it from another; raises `UnreadableError`
-where it cannot be read) and `read` (its documents; `readers` as in `RawFile`; raises
-`UnreadableError` and `LimitError`).
-"""
+"""What may be added to reading and extraction from outside: see `clew.packs`."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from clew.errors import InputError, UnreadableError, check_several
 from clew.indexing.reading.files import open_real
 from clew.indexing.reading.formats.common import RawFile, ReadResult, json_safe
-from clew.indexing.reading.reader import (
-    document_from_text,
-    file_digest,
-    read_file,
-    read_raw,
-)
+from clew.indexing.reading.reader import document_from_text, file_digest, read_file, read_raw
 from clew.text import text_digest
 from clew.types import Document, document_id, file_source
 
 if TYPE_CHECKING:
     from clew.hookspecs import Reader
     from clew.settings import LimitSettings, ReadSettings
+    from clew.types import Extraction, Structure
 
     Readers = Mapping[str, Sequence[Reader]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Domain:
+    """What a model that reads passages is told beside what it is always told."""
+
+    entity_types: tuple[str, ...] = ()
+    relation_types: tuple[str, ...] = ()
+    """To be used where they fit; others may be, too."""
+    instructions: tuple[str, ...] = ()
+
+
+class Extension(Protocol):
+    """Further formats, structures and meanings of relations; can be sent to another process."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes where documents have to be indexed again; empty for nothing added."""
+
+    @property
+    def readers(self) -> Mapping[str, Sequence[Reader]]:
+        """As in `RawFile`."""
+
+    @property
+    def structures(self) -> Sequence[Callable[[Document], Structure]]:
+        """As `indexing.structure.READERS`."""
+
+    def normalised(self, extraction: Extraction) -> Extraction:
+        """The extraction with relations in the direction and with the marks of their types."""
+
+
+class NoExtension:
+    """Implements `Extension`: nothing is added."""
+
+    fingerprint = ""
+    readers: Mapping[str, Sequence[Reader]] = {}
+    structures: Sequence[Callable[[Document], Structure]] = ()
+
+    def normalised(self, extraction: Extraction) -> Extraction:
+        """See `Extension`."""
+        return extraction
+
+
+# What can be read: a file, bytes, a text, or a document made by the caller.
+#
+# Each is a value that can be sent to another process, and has `source` (what it is called;
+# documents
+# within it add a part of their own), `size` (bytes or characters, about), `read_from` (of its
+# documents, see `Document`), `digest` (tells one state of it from another; raises
+# `UnreadableError`
+# where it cannot be read) and `read` (its documents; `readers` as in `RawFile`; raises
+# `UnreadableError` and `LimitError`).
 
 
 def roots_of(paths: Sequence[str | Path]) -> list[Path]:

@@ -1,23 +1,30 @@
-"""Ties names that differ by spelling alone, and short forms to their long ones."""
+"""Ties names that differ by spelling alone, finds terms that the store knows, suggests the rest.
+
+What is sure is linked while indexing; pairs of entities that only may be one are for somebody to
+decide.
+"""
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from rapidfuzz.distance import OSA, JaroWinkler
 
 from clew.indexing.ner.cased_ner import find_fences, is_code_line
 from clew.indexing.ner.code_names import is_telling
-from clew.indexing.ner.entity_types import FIRST_NAMES, NameSpan, is_ordinary
+from clew.indexing.ner.entity_types import FIRST_NAMES, NameSpan, is_ordinary, is_person_shaped
 from clew.indexing.ner.known_terms import KnownTerms, Words, may_be_term, phrases, stands_apart
 from clew.indexing.ner.pattern_extractor import owner_of
 from clew.indexing.relations.patterns import Owner, find_owned_relations, find_relations
 from clew.indexing.splitting.code import is_code
 from clew.text import (
     ENDINGS_OF_ONE_SOUND,
+    LEGAL_FORMS,
     block_of,
     entity_key,
     in_full,
@@ -35,6 +42,7 @@ from clew.types import (
     Extraction,
     KnownName,
     Mention,
+    MergeSuggestion,
 )
 
 if TYPE_CHECKING:
@@ -60,55 +68,44 @@ class Linker:
     def links(self, extraction: Extraction) -> tuple[AliasEvidence, ...]:
         """The document's own aliases, then its new names that are spelled like a known one."""
         stated = [a for a in extraction.aliases if entity_key(a.alias) != entity_key(a.name)]
-        if not self._settings.fuzzy:
-            return tuple(stated)
         taken = {entity_key(a.alias) for a in stated}
-        return (*stated, *self._fuzzy(_names(extraction), taken))
+        names = {key: name for key, name in _names(extraction).items() if key not in taken}
+        return (*stated, *self._near(names, stored=False))
 
     def late_links(self, names: Mapping[str, str]) -> Iterator[AliasEvidence]:
         """Names that are stored, given with their types, and are spelled like another one.
 
         For those that came at the same time as the other: `links` ties a name as it comes.
         """
-        blocks = {
-            key: (block, name)
-            for name, entity_type in names.items()
-            if entity_type not in _SPELLED_EXACTLY and (block := block_of(key := entity_key(name)))
-        }
-        if not (self._settings.fuzzy and blocks):
-            return
-        wanted = list(dict.fromkeys(block for block, _ in blocks.values()))
-        found = self._store.link_candidates(list(blocks), wanted)
-        for key, (block, name) in blocks.items():
-            others = [other for other in found.names.get(block, ()) if other[0] != key]
-            near = _nearest(key, others, self._settings.fuzzy_threshold)
-            if near and key not in found.ruled:
-                yield _link(name, *near)
+        keys = {entity_key(n): n for n, kind in names.items() if kind not in _SPELLED_EXACTLY}
+        return self._near(keys, stored=True)
 
-    def _fuzzy(self, names: Mapping[str, str], taken: Collection[str]) -> Iterator[AliasEvidence]:
-        """Each new name against those known, then against the document's new names before it."""
+    def _near(self, names: Mapping[str, str], *, stored: bool) -> Iterator[AliasEvidence]:
+        """Each name, by key, against those known, then against the new names before it."""
         threshold = self._settings.fuzzy_threshold
-        blocks = {key: block for key in names if (block := block_of(key)) and key not in taken}
-        if not blocks:
+        blocks = {key: block for key in names if (block := block_of(key))}
+        if not (self._settings.fuzzy and blocks):
             return
         found = self._store.link_candidates(list(blocks), list(dict.fromkeys(blocks.values())))
         within: dict[str, list[tuple[str, str]]] = {}
         for key, block in blocks.items():
             # Names ruled by hand are left as they are.
-            if key in found.known or key in found.ruled:
+            if key in found.ruled or (key in found.known and not stored):
                 continue
-            name = names[key]
-            near = _nearest(key, found.names.get(block, ()), threshold)
+            others = [other for other in found.names.get(block, ()) if other[0] != key]
+            near = _nearest(key, others, threshold)
             near = near or _nearest(key, within.get(block, ()), threshold)
-            if near is None:
-                within.setdefault(block, []).append((key, name))
-                continue
-            yield _link(name, *near)
-
-
-def _link(name: str, score: float, target: str) -> AliasEvidence:
-    evidence = f"spelled like {target!r}"
-    return AliasEvidence(alias=name, name=target, method="fuzzy", score=score, evidence=evidence)
+            if near:
+                score, name = near
+                yield AliasEvidence(
+                    alias=names[key],
+                    name=name,
+                    method="fuzzy",
+                    score=score,
+                    evidence=f"spelled like {name!r}",
+                )
+            elif not stored:
+                within.setdefault(block, []).append((key, names[key]))
 
 
 def _nearest(
@@ -406,7 +403,18 @@ def without_names(extraction: Extraction, keys: Collection[str]) -> Extraction:
     pruned = set(keys) - {entity_key(name) for name, _ in extraction.about}
     return replace(
         extraction,
-        chunks=tuple(_without(chunk, pruned) for chunk in extraction.chunks),
+        chunks=tuple(
+            replace(
+                chunk,
+                mentions=tuple(one for one in chunk.mentions if entity_key(one.name) not in pruned),
+                relations=tuple(
+                    one
+                    for one in chunk.relations
+                    if pruned.isdisjoint((entity_key(one.head), entity_key(one.tail)))
+                ),
+            )
+            for chunk in extraction.chunks
+        ),
         aliases=tuple(
             one
             for one in extraction.aliases
@@ -415,13 +423,157 @@ def without_names(extraction: Extraction, keys: Collection[str]) -> Extraction:
     )
 
 
-def _without(chunk: ChunkExtraction, pruned: set[str]) -> ChunkExtraction:
-    return replace(
-        chunk,
-        mentions=tuple(one for one in chunk.mentions if entity_key(one.name) not in pruned),
-        relations=tuple(
-            one
-            for one in chunk.relations
-            if pruned.isdisjoint((entity_key(one.head), entity_key(one.tail)))
-        ),
-    )
+# Pairs of entities that may be one, for somebody to decide: parts of names, companies, joints.
+#
+# What is sure is linked while indexing (`linker`); what is listed here stays apart until then.
+
+
+_INITIALLED = re.compile(r"(?P<initial>[^\W\d_])\. ?(?:[^\W\d_]\. ?){0,2}[^\W\d_]{2,40}")
+_ACRONYM = re.compile(r"[A-Z]{3,6}")
+_UNFIT = frozenset(("code", "date"))
+"""Types whose names are one only where they are spelled the same."""
+_MOST_CANDIDATES = 3
+"""Entities that a short name may stand for; where there are more, it says too little."""
+_WIDEST_BLOCK = 100
+"""Names that begin alike and are compared with each other, at most."""
+_LEAST_ALIKE = 0.85
+_SHORTEST_JOINED = 6
+"""Letters of names that differ by their blanks alone, at least."""
+
+
+class _Pair(NamedTuple):
+    source: KnownName
+    target: KnownName
+    confidence: float
+    reason: str
+
+
+def suggest_merges(names: Sequence[KnownName], rules: Mapping[str, str]) -> list[MergeSuggestion]:
+    """The surest first, each pair of entities once; what `rules` keep apart is left out."""
+    usable = [known for known in names if known.entity_type not in _UNFIT]
+    best: dict[tuple[int, int], _Pair] = {}
+    for pair in (*_of_persons(usable), *_of_companies(usable), *_of_acronyms(usable),
+                 *_of_joints(usable), *_of_spellings(usable)):  # fmt: skip
+        ids = (pair.source.entity_id, pair.target.entity_id)
+        key = (min(ids), max(ids))
+        if ids[0] == ids[1] or not _may_be_one(pair, rules):
+            continue
+        if key not in best or best[key].confidence < pair.confidence:
+            best[key] = pair
+    ordered = sorted(best.values(), key=lambda p: (-p.confidence, p.source.name, p.target.name))
+    return [
+        MergeSuggestion(
+            source_id=source.entity_id,
+            source=source.name,
+            target_id=target.entity_id,
+            target=target.name,
+            confidence=round(confidence, 2),
+            reason=reason,
+        )
+        for source, target, confidence, reason in ordered
+    ]
+
+
+def _may_be_one(pair: _Pair, rules: Mapping[str, str]) -> bool:
+    """Whether their types agree, and nobody has decided about both."""
+    kinds = {pair.source.entity_type, pair.target.entity_type} - {"name"}
+    one, other = entity_key(pair.source.name), entity_key(pair.target.name)
+    decided = one in rules and other in rules and rules[one] != rules[other]
+    return len(kinds) < 2 and not decided
+
+
+def _of_persons(names: Sequence[KnownName]) -> Iterator[_Pair]:
+    """Initials, surnames and first names: "J. Smith", "Smith" and "John" beside "John Smith"."""
+    by_surname: defaultdict[str, list[KnownName]] = defaultdict(list)
+    by_first: defaultdict[str, list[KnownName]] = defaultdict(list)
+    for known in names:
+        is_full = known.entity_type == "person" and is_person_shaped(known.name)
+        if is_full and not _INITIALLED.fullmatch(known.name):
+            first, *_, last = known.name.split()
+            by_surname[last].append(known)
+            by_first[first].append(known)
+    for known in names:
+        if initialled := _INITIALLED.fullmatch(known.name):
+            surname = known.name.replace(".", ". ").split()[-1]
+            fitting = [p for p in by_surname.get(surname, ()) if p.name[0] == initialled["initial"]]
+            yield from _candidates(known, fitting, 0.8, "initial and surname")
+        elif known.name.isalpha() and known.name.istitle():
+            if not is_ordinary(known.name):
+                yield from _candidates(known, by_surname.get(known.name, ()), 0.5, "surname")
+            if known.entity_type == "person" or not is_ordinary(known.name):
+                yield from _candidates(known, by_first.get(known.name, ()), 0.4, "first name")
+
+
+def _candidates(
+    known: KnownName, fitting: Sequence[KnownName], sure: float, what: str
+) -> Iterator[_Pair]:
+    """A pair with each entity that a short name fits, less sure where it fits several."""
+    distinct = {one.entity_id: one for one in fitting if one.entity_id != known.entity_id}
+    if len(distinct) > _MOST_CANDIDATES:
+        return
+    count = len(distinct)
+    for one in distinct.values():
+        told = f"of {one.name} alone" if count == 1 else f"of {count} entities"
+        yield _Pair(known, one, sure / count, f"{known.name} is the {what} {told}")
+
+
+def _of_companies(names: Sequence[KnownName]) -> Iterator[_Pair]:
+    """A company with its form and without: "Acme" beside "Acme Corporation"."""
+    by_key = {entity_key(known.name): known for known in names}
+    for key, known in by_key.items():
+        base = _without_form(key)
+        if base in by_key:
+            reason = f"the same name without {known.name.rpartition(' ')[2]}"
+            yield _Pair(by_key[base], known, 0.7, reason)
+
+
+def _without_form(key: str) -> str:
+    """The key without the legal form at its end, one with dots too ("dekker b v"); "" without."""
+    words = key.split()
+    lone = sum(1 for _ in takewhile(lambda word: len(word) == 1, reversed(words)))
+    for size in (1, lone):
+        if 0 < size < len(words) and "".join(words[-size:]) in LEGAL_FORMS:
+            return " ".join(words[:-size])
+    return ""
+
+
+def _of_acronyms(names: Sequence[KnownName]) -> Iterator[_Pair]:
+    """Initials of names: "WHO" beside "World Health Organization"."""
+    long: defaultdict[str, list[KnownName]] = defaultdict(list)
+    for known in names:
+        words = [word for word in known.name.split() if word[0].isupper()]
+        if len(words) > 2 and known.entity_type != "person":
+            long["".join(word[0] for word in words)].append(known)
+    for known in names:
+        if _ACRONYM.fullmatch(known.name):
+            yield from _candidates(known, long.get(known.name, ()), 0.5, "initials")
+
+
+def _of_joints(names: Sequence[KnownName]) -> Iterator[_Pair]:
+    """Names that differ by blanks or a plural alone: "Net Zero" and "Netzero"."""
+    first: dict[tuple[str, str], KnownName] = {}
+    for what in ("blanks", "their number"):
+        for known in names:
+            if what == "blanks":
+                spelling = entity_key(known.name).replace(" ", "")
+            else:
+                spelling = "" if known.entity_type == "person" else " ".join(term_words(known.name))
+            if len(spelling) >= _SHORTEST_JOINED:
+                same = first.setdefault((what, spelling), known)
+                yield _Pair(known, same, 0.7, f"the names differ by {what} alone")
+
+
+def _of_spellings(names: Sequence[KnownName]) -> Iterator[_Pair]:
+    """Names that are spelled alike, if not so much that indexing links them."""
+    blocks: defaultdict[str, list[KnownName]] = defaultdict(list)
+    for known in names:
+        block = block_of(entity_key(known.name))
+        if block is not None and len(blocks[block]) < _WIDEST_BLOCK:
+            blocks[block].append(known)
+    for same in blocks.values():
+        for i, known in enumerate(same):
+            key = entity_key(known.name)
+            for other in same[:i]:
+                score = similarity(key, entity_key(other.name), _LEAST_ALIKE)
+                if 0 < score < 1:
+                    yield _Pair(known, other, score * 0.7, f"spelled alike ({score:.2f})")

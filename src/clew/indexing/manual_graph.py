@@ -36,8 +36,8 @@ from clew.types import (
 )
 
 if TYPE_CHECKING:
-    from clew.indexing.isolation.worker import Prepared
     from clew.indexing.pipeline import IndexingPipeline
+    from clew.indexing.processes import Prepared
     from clew.indexing.reading.formats.memory import MemoryEntity, MemoryRecords
     from clew.stores.store import Store
 
@@ -120,9 +120,7 @@ class ManualGraphWriter:
     def named(self, names: Sequence[str]) -> dict[str, int]:
         """The same, of names written as the entities' own are: what deletes asks here."""
         check_several(names=names)
-        return self._made(self.store.named(names))
-
-    def _made(self, known: Mapping[str, int]) -> dict[str, int]:
+        known = self.store.named(names)
         made = set(self.store.made_by_hand(ids=list(known.values())))
         return {name: entity_id for name, entity_id in known.items() if entity_id in made}
 

@@ -302,7 +302,6 @@ class Kind(Protocol):
 
     def plan(self, arguments: Mapping[str, Any]) -> Sequence[str]:
         """Names of the documents to do. Raises `InputError` where there are none."""
-        ...
 
     def run(
         self, arguments: Mapping[str, Any], names: Sequence[str], advance: Callable[[int], None]
@@ -312,14 +311,12 @@ class Kind(Protocol):
         Doing one again that was done must change nothing. Calls `advance` between two
         documents with how many are done; `advance` may raise `JobStopped`.
         """
-        ...
 
     def finish(self, arguments: Mapping[str, Any], go_on: Callable[[], None]) -> None:
         """Do what is left once every document is done; again where it was cut short.
 
         `go_on` is to be called now and then, and may raise `JobStopped`.
         """
-        ...
 
 
 class JobStopped(Exception):
@@ -452,6 +449,12 @@ def make_runner(engine: Engine, *, lease_seconds: float = LEASE_SECONDS) -> JobR
     It begins with the first job that is submitted; call `start` to take over what other processes
     left.
     """
+
+    def forget_audits() -> None:
+        """Forget the entries of the audit log that are too old."""
+        kept = timedelta(days=engine.settings.serve.audit_days)
+        make_audit(engine.state.journal).forget(datetime.now(UTC) - kept)
+
     runner = JobRunner(
         make_jobs(engine.state.journal),
         {
@@ -462,16 +465,10 @@ def make_runner(engine: Engine, *, lease_seconds: float = LEASE_SECONDS) -> JobR
         engine.settings.jobs,
         lease_seconds=lease_seconds,
         most=engine.settings.quota.jobs,
-        upkeep=partial(_forget_audits, engine),
+        upkeep=forget_audits,
     )
     engine.state.before_close(runner.close)
     return runner
-
-
-def _forget_audits(engine: Engine) -> None:
-    """Forget the entries of the audit log that are too old."""
-    kept = timedelta(days=engine.settings.serve.audit_days)
-    make_audit(engine.state.journal).forget(datetime.now(UTC) - kept)
 
 
 # What a job of enriching does: a language model reads what is left, document by document.

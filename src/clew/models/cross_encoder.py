@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import threading
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,10 +64,7 @@ class OnnxCrossEncoder:
         self._providers = providers
         self._cache = cache
         self._threads = threads
-        self._lock = threading.RLock()
-        self._files: tuple[ModelFiles, ModelConfig] | None = None
-        self._tokenizers: tuple[Tokenizer, Tokenizer] | None = None
-        self._session: InferenceSession | None = None
+        self._opening = threading.Lock()
 
     @property
     def name(self) -> str:
@@ -88,16 +86,13 @@ class OnnxCrossEncoder:
         scores: Scores = np.exp(-np.logaddexp(0, -logits)).astype(np.float32)
         return scores
 
-    @property
+    @cached_property
     def _located(self) -> tuple[ModelFiles, ModelConfig]:
-        with self._lock:
-            if self._files is None:
-                files = locate_model(self._model, self._cache, CROSS_ENCODER)
-                self._files = files, read_cross_encoder_config(files.folder)
-            return self._files
+        files = locate_model(self._model, self._cache, CROSS_ENCODER)
+        return files, read_cross_encoder_config(files.folder)
 
     def _encode(self, question: str, texts: Sequence[str]) -> list[Encoding]:
-        whole, of_pairs = self._load_tokenizers()
+        whole, of_pairs = self._tokenizers
         question = encodable(question)
         read = whole.encode(question, add_special_tokens=False)
         half = self._located[1].max_tokens // 2
@@ -105,19 +100,18 @@ class OnnxCrossEncoder:
             question = question[: read.offsets[half - 1][1]]
         return of_pairs.encode_batch([(question, encodable(text)) for text in texts])
 
-    def _load_tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
+    @cached_property
+    def _tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
         """One that cuts nothing; one that cuts the second text, and can read nothing but pairs."""
-        with self._lock:
-            if self._tokenizers is None:
-                files, config = self._located
-                whole, of_pairs = (load_tokenizer(files.tokenizer) for _ in range(2))
-                of_pairs.enable_truncation(config.max_tokens, strategy="only_second")
-                self._tokenizers = whole, of_pairs
-            return self._tokenizers
+        files, config = self._located
+        whole, of_pairs = (load_tokenizer(files.tokenizer) for _ in range(2))
+        of_pairs.enable_truncation(config.max_tokens, strategy="only_second")
+        return whole, of_pairs
 
     def _run(self, pairs: Sequence[Encoding]) -> NDArray[np.float32]:
         """(len(pairs),) logits."""
-        session = self._load_session()
+        with self._opening:  # which takes seconds, and much memory: once
+            session = self._session
         columns = {
             "input_ids": ([pair.ids for pair in pairs], self._located[1].pad_id),
             "attention_mask": ([pair.attention_mask for pair in pairs], 0),
@@ -133,12 +127,9 @@ class OnnxCrossEncoder:
             logits = session.run(None, inputs)[0]
         return _single(logits, len(pairs), self._model)
 
-    def _load_session(self) -> InferenceSession:
-        with self._lock:
-            if self._session is None:
-                graph = self._located[0].weights
-                self._session = open_session(graph, self._threads, _SETTING, self._providers)
-            return self._session
+    @cached_property
+    def _session(self) -> InferenceSession:
+        return open_session(self._located[0].weights, self._threads, _SETTING, self._providers)
 
 
 class SentenceTransformersReranker:
@@ -156,8 +147,7 @@ class SentenceTransformersReranker:
 
     def __init__(self, model: str) -> None:
         self._model = model
-        self._lock = threading.Lock()
-        self._loaded: tuple[Any, Any] | None = None
+        self._opening = threading.Lock()
 
     @property
     def name(self) -> str:
@@ -168,7 +158,8 @@ class SentenceTransformersReranker:
         """(len(texts),) float32, 0 to 1: the sigmoid of the model's logit, in the order given."""
         if not texts:
             return np.zeros(0, np.float32)
-        model, sigmoid = self._load()
+        with self._opening:
+            model, sigmoid = self._loaded
         pairs = [(encodable(question), encodable(text)) for text in texts]
         try:
             # Said here, since some models come with another activation than others.
@@ -177,14 +168,9 @@ class SentenceTransformersReranker:
             raise self._failed("run", error) from error
         return _single(np.asarray(found, np.float32), len(texts), self._model)
 
-    def _load(self) -> tuple[Any, Any]:
+    @cached_property
+    def _loaded(self) -> tuple[Any, Any]:
         """The model and its activation."""
-        with self._lock:
-            if self._loaded is None:
-                self._loaded = self._open()
-            return self._loaded
-
-    def _open(self) -> tuple[Any, Any]:
         try:
             # Imported by name: neither is there for a type checker to read.
             library = importlib.import_module("sentence_transformers")

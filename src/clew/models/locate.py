@@ -91,7 +91,10 @@ def locate_model(model: str, cache: Path | None = None, kind: ModelKind = EMBEDD
     Raises:
         ModelError: Nowhere to be found, or incomplete; says what was tried and what to do.
     """
-    folder = _expand(model)
+    try:
+        folder = Path(model).expanduser()
+    except RuntimeError:  # "~somebody" who has no home here
+        folder = Path(model)
     if folder.is_dir():
         return _files(folder.resolve().name, folder.resolve(), kind, private=True)
     tried = [f"a directory {str(folder)!r} (there is none)"]
@@ -100,7 +103,8 @@ def locate_model(model: str, cache: Path | None = None, kind: ModelKind = EMBEDD
         if bundled is None:
             raise _not_found(model, [*tried, "the package clew-models (not installed)"], kind)
         return _files(_BUNDLED_NAME, bundled, kind)
-    if _looks_like_path(model):
+    # A hub name is `model` or `owner/model`; all else can only be meant as a path.
+    if model.startswith((".", "~", "/")) or "\\" in model or model.count("/") > 1:
         raise _not_found(model, tried, kind)
     return _files(model, _hub_folder(model, cache, tried, kind), kind)
 
@@ -114,13 +118,6 @@ def _sample(path: Path) -> bytes:
             stream.seek(size * part // _SAMPLES)
             pieces.append(stream.read(_SAMPLE_BYTES))
     return b"".join(pieces)
-
-
-def _expand(model: str) -> Path:
-    try:
-        return Path(model).expanduser()
-    except RuntimeError:  # "~somebody" who has no home here
-        return Path(model)
 
 
 def _files(name: str, folder: Path, kind: ModelKind, *, private: bool = False) -> ModelFiles:
@@ -145,11 +142,6 @@ def _bundled_folder() -> Path | None:
     if spec is None or not spec.submodule_search_locations:
         return None
     return Path(spec.submodule_search_locations[0]) / BUNDLED_MODEL
-
-
-def _looks_like_path(model: str) -> bool:
-    """A hub name is `model` or `owner/model`; all else can only be meant as a path."""
-    return model.startswith((".", "~", "/")) or "\\" in model or model.count("/") > 1
 
 
 def _hub_folder(model: str, cache: Path | None, tried: list[str], kind: ModelKind) -> Path:
@@ -182,14 +174,10 @@ def _hub_folder(model: str, cache: Path | None, tried: list[str], kind: ModelKin
     try:
         folder = Path(snapshot_download(model, allow_patterns=_HUB_PATTERNS, cache_dir=cache))
     except (OSError, http_error) as error:
-        tried.append(f"the Hugging Face hub ({_first_line(error)})")
+        said = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        tried.append(f"the Hugging Face hub ({said})")
         raise _not_found(model, tried, kind) from error
     return folder
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
 
 
 def _not_found(model: str, tried: list[str], kind: ModelKind) -> ModelError:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import logging
 import os
 import re
+import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from clew.derived_files import make_file, make_folder
 from clew.errors import ModelError
 from clew.models.locate import ModelFiles, locate_model
-from clew.models.vector_cache import VectorCache, default_folder
 from clew.request_end import go_on
 from clew.text import cached, encodable
 
@@ -59,12 +62,7 @@ class OnnxEmbedder:
     def __init__(self, settings: EmbedSettings) -> None:
         self._settings = settings
         self._cache = settings.cache or default_folder()
-        self._lock = threading.RLock()
-        # Loading the session takes seconds; the name and the tokens are to be had meanwhile.
         self._opening = threading.Lock()
-        self._model: tuple[ModelFiles, ModelConfig] | None = None
-        self._tokenizer: Tokenizer | None = None
-        self._session: InferenceSession | None = None
         self._count_part = cached(_KNOWN_WORDS)(lambda part: len(self._encode([part])[0]))
         self._count_word = cached(_KNOWN_WORDS)(self._count_parts)
 
@@ -87,13 +85,10 @@ class OnnxEmbedder:
         """Tokens of a text that the model reads, special tokens among them; the rest is cut."""
         return self._located[1].max_tokens
 
-    @property
+    @cached_property
     def tokenizer(self) -> Tokenizer:
         """The model's tokenizer, which neither cuts nor pads. Not to be changed."""
-        with self._lock:
-            if self._tokenizer is None:
-                self._tokenizer = load_tokenizer(self._located[0].tokenizer)
-            return self._tokenizer
+        return load_tokenizer(self._located[0].tokenizer)
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """(len(texts), dimension) float32, unit length, in the order given.
@@ -147,13 +142,10 @@ class OnnxEmbedder:
     def _counts_words(self) -> bool:
         return type(self.tokenizer.model).__name__ == "WordPiece"
 
-    @property
+    @cached_property
     def _located(self) -> tuple[ModelFiles, ModelConfig]:
-        with self._lock:
-            if self._model is None:
-                files = locate_model(self._settings.model, self._settings.cache)
-                self._model = files, read_model_config(files.folder, files.name)
-            return self._model
+        files = locate_model(self._settings.model, self._settings.cache)
+        return files, read_model_config(files.folder, files.name)
 
     def _encode(self, texts: Sequence[str]) -> list[Encoding]:
         """Without special tokens and whole."""
@@ -177,7 +169,8 @@ class OnnxEmbedder:
 
     def _run(self, tokens: Sequence[TokenIds]) -> Vectors:
         """(len(tokens), dimension); padded to the longest."""
-        session = self._load_session()
+        with self._opening:  # which takes seconds, and much memory: once
+            session = self._session
         inputs = {
             "input_ids": padded(tokens, self._located[1].pad_id),
             "attention_mask": padded([np.ones_like(text) for text in tokens], 0),
@@ -185,7 +178,9 @@ class OnnxEmbedder:
         if any(given.name == "token_type_ids" for given in session.get_inputs()):
             inputs["token_type_ids"] = np.zeros_like(inputs["input_ids"])
         with onnxruntime_errors(f"cannot run the model {self.name!r}", _SETTING):
-            output = session.run([_output_name(session)], inputs)[0]
+            names = [output.name for output in session.get_outputs()]
+            chosen = next((name for name in _OUTPUTS if name in names), names[0])
+            output = session.run([chosen], inputs)[0]
         pooling = self._located[1].pooling
         vectors = unit_vectors(output, inputs["attention_mask"], pooling)
         if vectors.shape != (len(tokens), self.dimension):
@@ -196,20 +191,12 @@ class OnnxEmbedder:
             )
         return vectors
 
-    def _load_session(self) -> InferenceSession:
-        with self._opening:
-            if self._session is None:
-                settings = self._settings
-                self._session = open_session(
-                    self._located[0].weights, settings.threads, _SETTING, settings.providers
-                )
-            return self._session
-
-
-def _output_name(session: InferenceSession) -> str:
-    """The output that holds the texts' vectors, or else their tokens'."""
-    names = [output.name for output in session.get_outputs()]
-    return next((name for name in _OUTPUTS if name in names), names[0])
+    @cached_property
+    def _session(self) -> InferenceSession:
+        settings = self._settings
+        return open_session(
+            self._located[0].weights, settings.threads, _SETTING, settings.providers
+        )
 
 
 def unit_vectors(output: NDArray[np.float32], mask: TokenIds, pooling: Pooling) -> Vectors:
@@ -552,3 +539,116 @@ def _read_json(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ModelError(f"{str(path)!r} holds {type(value).__name__}; expected a JSON object")
     return value
+
+
+# Embeddings of texts that were embedded before, by any document of any store of this user.
+#
+# A file in the user's cache that only that user may read. It holds digests of texts, not texts.
+# What
+# cannot be read of it is embedded again: nothing here ever fails a run.
+
+
+_TABLE = """
+CREATE TABLE IF NOT EXISTS vectors (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, vector BLOB)
+"""
+_BUSY_SECONDS = 2.0
+_ASKED_AT_ONCE = 500
+_ROUNDING = 1e-3
+"""By how much the length of a vector may differ from 1."""
+
+_log = logging.getLogger("clew")
+
+
+def default_folder() -> Path:
+    """The user's cache folder, as the platform has it."""
+    from platformdirs import user_cache_path
+
+    return user_cache_path("clew", appauthor=False) / "models"
+
+
+class VectorCache:
+    """The newest `most` embeddings of one model."""
+
+    def __init__(self, file: Path, model: str, most: int) -> None:
+        """Nothing is read or written before it is needed."""
+        self._file = file
+        self._model = model.encode()
+        self._most = most
+
+    def embed(
+        self, texts: Sequence[str], dimension: int, embed: Callable[[Sequence[str]], Vectors]
+    ) -> Vectors:
+        """(len(texts), dimension), in the order given; `embed` is asked for each new text once."""
+        keys = [self._key(text) for text in texts]
+        known = self._read(list(dict.fromkeys(keys)), dimension)
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        if new:
+            made = dict(zip(new, embed(list(new.values())), strict=True))
+            self._write(made)
+            known |= made
+        return np.array([known[key] for key in keys], np.float32).reshape(-1, dimension)
+
+    def _key(self, text: str) -> bytes:
+        data = text.encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(data, digest_size=16, key=self._digest).digest()
+
+    @property
+    def _digest(self) -> bytes:
+        return hashlib.blake2b(self._model, digest_size=16).digest()
+
+    def _read(self, keys: Sequence[bytes], dimension: int) -> dict[bytes, Vector]:
+        found: dict[bytes, Vector] = {}
+        try:
+            with closing(self._connection()) as connection:
+                for start in range(0, len(keys), _ASKED_AT_ONCE):
+                    part = keys[start : start + _ASKED_AT_ONCE]
+                    marks = ", ".join("?" * len(part))
+                    rows = connection.execute(
+                        f"SELECT key, vector FROM vectors WHERE key IN ({marks})", part
+                    )
+                    found.update(_sound(dict(rows), dimension))
+        except (sqlite3.Error, OSError) as error:
+            self._give_up(error)
+        return found
+
+    def _write(self, made: Mapping[bytes, Vector]) -> None:
+        try:
+            with closing(self._connection()) as connection, connection:
+                connection.executemany(
+                    "INSERT OR REPLACE INTO vectors (key, vector) VALUES (?, ?)",
+                    [(key, np.asarray(vector, "<f4").tobytes()) for key, vector in made.items()],
+                )
+                connection.execute(
+                    "DELETE FROM vectors WHERE id <= (SELECT max(id) FROM vectors) - ?",
+                    (self._most,),
+                )
+        except (sqlite3.Error, OSError) as error:
+            self._give_up(error)
+
+    def _connection(self) -> sqlite3.Connection:
+        make_folder(self._file.parent)
+        make_file(self._file)
+        connection = sqlite3.connect(self._file, timeout=_BUSY_SECONDS)
+        # What the power takes is embedded again.
+        connection.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;" + _TABLE)
+        return connection
+
+    def _give_up(self, error: Exception) -> None:
+        """Do without; a damaged file is made again."""
+        _log.info("embeddings are not remembered in %s: %s", self._file, error)
+        if isinstance(error, sqlite3.DatabaseError) and not isinstance(
+            error, sqlite3.OperationalError
+        ):
+            for path in self._file.parent.glob(f"{self._file.name}*"):
+                path.unlink(missing_ok=True)
+
+
+def _sound(rows: Mapping[bytes, object], dimension: int) -> dict[bytes, Vector]:
+    """Those rows that are unit vectors of that dimension."""
+    found: dict[bytes, Vector] = {}
+    for key, data in rows.items():
+        if isinstance(data, bytes) and len(data) == 4 * dimension:
+            vector = np.frombuffer(data, "<f4")
+            if abs(float(vector @ vector) - 1) < _ROUNDING:
+                found[key] = vector
+    return found

@@ -337,11 +337,6 @@ class LlmSettings(SettingsGroup):
     think: bool = Field(
         default=False, description="`ollama`: let a model that can think do so before it answers."
     )
-    store: bool = Field(
-        default=False,
-        description="`openai`: let OpenAI keep conversations of `clew chat`, so that each turn"
-        " sends only what is new.",
-    )
     routing: bool = Field(
         default=False, description="Let the model choose the strategy of each question."
     )

@@ -74,13 +74,13 @@ def extraction_next(
     max_tokens: Annotated[int, between(1000, 100_000)] = 4000,
 ) -> Result:
     """Passages no assistant has read, and what to do with them."""
-    extractions = call.engine.entities.agent_extractions
-    passages = extractions.unread(after=read_cursor(cursor), limit=limit)
+    store = call.engine.store
+    passages = store.chunks(store.unread(read_cursor(cursor), limit))
     around: Result = {
         "instructions": READING + _THEN,
         "schema": input_schema(graph_upsert.parameters),
         "passages": [],
-        "remaining": extractions.count_unread(),
+        "remaining": call.engine.store.count_unread(),
         "next_cursor": str(passages[-1].id) if passages else None,
     }
     kept = fitting([_shown(one) for one in passages], around, max_tokens, call.count_tokens)
@@ -97,7 +97,7 @@ def extraction_next(
             )
         kept = [{**part, "text": f"{passages[0].text[:length]}…"}]
     last = passages[len(kept) - 1].id if kept else None
-    more = bool(kept) and bool(extractions.unread(after=last or 0, limit=1))
+    more = bool(kept) and bool(store.unread(last or 0, 1))
     return {**around, "passages": kept, "next_cursor": str(last) if more else None}
 
 
@@ -136,7 +136,7 @@ def graph_upsert(
     """Add entities and relations of passages (see extraction_next); without passage_ids, what you
     know.
     """
-    from clew.indexing.enrichment.validation import AgentRelation
+    from clew.indexing.validation import AgentRelation
 
     made = [
         NewEntity(
@@ -144,10 +144,9 @@ def graph_upsert(
         )
         for one in entities
     ]
-    extractions = call.engine.entities.agent_extractions
     if not passage_ids:
         written = _write_by_hand(call, made, relations)
-        return {**written, "remaining": extractions.count_unread()}
+        return {**written, "remaining": call.engine.store.count_unread()}
     found = [
         AgentRelation(
             head=one["source"],
@@ -158,7 +157,7 @@ def graph_upsert(
         )
         for one in relations
     ]
-    report = extractions.record(passage_ids, made, found)
+    report = call.engine.entities.agent_extractions.record(passage_ids, made, found)
     return {
         "passages": report.passages,
         "entities": report.entities,
@@ -169,7 +168,7 @@ def graph_upsert(
         ],
         "rejected_count": len(report.rejected),
         **_ids(call, [one.name for one in made], relations),
-        "remaining": extractions.count_unread(),
+        "remaining": call.engine.store.count_unread(),
     }
 
 

@@ -143,7 +143,7 @@ def _page(
 ) -> Result:
     """Entities and their relations from the cursor on; the rest is counted and can be asked for.
 
-    The graph alone where all of it is there, as the reference server has it.
+    As the reference server has it, and of each statement when it was told and whether it holds.
     Raises `InputError` where not even a page of its own has room for what comes next.
     """
     match = _CURSOR.fullmatch("0.0" if cursor is None else cursor)
@@ -159,9 +159,8 @@ def _page(
     page: Result = {"entities": [], "relations": []}
     for position, (entity, items) in enumerate(_nodes(call.engine, ids[:limit], set(matched))):
         skip = shown if entity.id == first else 0
-        node: Result = {"name": entity.name, "entityType": entity.entity_type, "observations": []}
-        if len({item[1] for item in items if isinstance(item, tuple)}) > 1:
-            node["told_at"] = []
+        node: Result = {"name": entity.name, "entityType": entity.entity_type}
+        node |= {"observations": [], "told_at": []}
         is_fresh = not page["entities"]
         for number, item in enumerate((node, *items[skip:]), skip - 1):
             # One for the comma that parts it from the next.
@@ -182,7 +181,7 @@ def _page(
                 page["entities"].append(node)
             elif isinstance(item, tuple):
                 node["observations"].append(item[0])
-                node.get("told_at", []).append(item[1])
+                node["told_at"].append(item[1])
             else:
                 page["relations"].append(item)
     left = ids[limit:]
@@ -206,14 +205,12 @@ def _nodes(
         # Each relation once: with the entity that it starts from, if that is shown at all.
         start = one.from_entity_id
         owner = start if start in matched else one.to_entity_id
-        # As the reference server has it, and its times where any are known.
-        times = one.standing(now).to_dict() if one.valid_from or one.valid_until else {}
         known.setdefault(owner, []).append(
             {
                 "from": names[start],
                 "to": names[one.to_entity_id],
                 "relationType": wording(one),
-                **times,
+                **one.standing(now).to_dict(),
             }
         )
     return [

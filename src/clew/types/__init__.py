@@ -1558,3 +1558,17 @@ class EnrichmentReport:
     seconds: float = 0.0
     stopped: str = ""
     """Why it ended before all was done; run it again to go on."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CypherAnswer:
+    """What a written query found. Nodes carry their `element_id`, by which they are cited."""
+
+    question: str
+    query: str
+    """The query that ran, or would run; empty where none was written."""
+    parameters: Mapping[str, object]
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[object, ...], ...] = ()
+    notes: tuple[str, ...] = ()
+    model: str = ""

@@ -15,8 +15,8 @@ from clew import __version__
 from clew.graph.export import graphml
 from clew.mcp.http.requests import ask_routes, failure, read_object
 from clew.tools.spec import complete, input_schema, parameter_schema
-from clew.web.endpoints import ENDPOINTS, PICTURE, PREFIX, TOOL_NAMES, Endpoint, wanted
-from clew.web.graph_view import view
+from clew.web.endpoints import ENDPOINTS, PICTURE, PREFIX, TOOL_NAMES, Endpoint
+from clew.web.graph_view import picture
 from clew.web.request import ForbiddenError, PageRequest, answered
 from clew.web.sessions import FORM_TOKEN, SESSION, is_nobody
 
@@ -288,25 +288,37 @@ EXPORTS = {"graphml": "application/graphml+xml", "json": "application/json"}
 def export(kind: str, asked: PageRequest, given: Mapping[str, Any]) -> Response:
     """The file of the picture that the address describes."""
     asked.need("view_graph")
-    seen = view(asked.engine, wanted(asked.engine, **complete("graph", PICTURE, given)))
+    seen = picture(asked.engine, **complete("graph", PICTURE, given))
     if kind == "graphml":
         text = "".join(_graphml(seen))
     else:
-        text = json.dumps(seen.to_dict(), ensure_ascii=False)
+        told = {name: seen[name] for name in ("nodes", "edges", "total", "notes")}
+        text = json.dumps(told, ensure_ascii=False)
     name = f'attachment; filename="graph.{kind}"'
     return Response(text, media_type=EXPORTS[kind], headers={"Content-Disposition": name})
 
 
 def _graphml(seen: View) -> Iterator[str]:
     nodes = (
-        (f"e{n.id}", {"name": n.name, "entity_type": n.type, "salience_score": n.importance})
-        for n in seen.nodes
+        (
+            f"e{node['id']}",
+            {
+                "name": node["name"],
+                "entity_type": node["type"],
+                "salience_score": node["importance"],
+            },
+        )
+        for node in seen["nodes"]
     )
     edges = (
         (
-            *(f"t{number}", f"e{t.source}", f"e{t.target}"),
-            {"relation_type": t.relation, "weight": t.weight, "confidence": t.confidence},
+            *(f"t{number}", f"e{tie['source']}", f"e{tie['target']}"),
+            {
+                "relation_type": tie["relation"],
+                "weight": tie["weight"],
+                "confidence": tie["confidence"],
+            },
         )
-        for number, t in enumerate(seen.ties)
+        for number, tie in enumerate(seen["edges"])
     )
     return graphml(nodes, edges)

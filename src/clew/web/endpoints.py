@@ -4,26 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
-from clew.search.options import read_last
 from clew.tools.documents import jobs_of, status_of
 from clew.tools.spec import Call, Limits, Result, Tool, between, operation, shape
 from clew.tools.toolbox import TOOLS
-from clew.web.graph_view import MOST, SHOWN, Wanted, view
-
-if TYPE_CHECKING:
-    from clew.engine import Engine
-
+from clew.web.graph_view import MOST, SHOWN, picture
 
 # A part of the graph as JSON; and the jobs.
-
-
-def wanted(engine: Engine, *, question: str | None, as_of: str | None, **given: Any) -> Wanted:  # noqa: ANN401
-    """What a picture is asked to show; raises `InputError` for what names no time."""
-    lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
-    moment = read_last("as_of", as_of or None, engine.state.now())
-    return Wanted(question=(question or "").strip(), as_of=moment, **{**given, **lists})
 
 
 _MEANT = Limits(max_items=200)
@@ -51,7 +39,7 @@ def view_graph(
     as_of: Annotated[str | None, "What held then: a date."] = None,
 ) -> Result:
     """Entities and relations from a question, an entity or a community."""
-    picture = wanted(
+    seen = picture(
         call.engine,
         question=question,
         entities=entities,
@@ -65,7 +53,7 @@ def view_graph(
         min_confidence=min_confidence,
         as_of=as_of,
     )
-    return view(call.engine, picture).to_dict()
+    return {name: seen[name] for name in ("nodes", "edges", "total", "notes")}
 
 
 PICTURE = view_graph.parameters

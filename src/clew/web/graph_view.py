@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from clew.errors import InputError
 from clew.graph.export import SHARED
 from clew.graph.snapshot import find_sorted
 from clew.graph.subgraph import edges_among, subgraph_around
+from clew.search.options import read_last
 from clew.search.strategies.entity_graph import entity_rows
 from clew.types import current_first
 
@@ -52,61 +53,24 @@ class Wanted:
     as_of: datetime | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Node:
-    """An entity of a picture."""
-
-    id: int
-    name: str
-    type: str
-    importance: float
-    community: int | None
-    seed: bool
-    """Whether the picture began from it."""
+View: TypeAlias = dict[str, Any]
+"""A picture as JSON values: `nodes`, the most important first (`id`, `name`, `type`, `importance`,
+`community`, `seed`: whether the picture began from it); `edges`, relations or sentences that two
+entities share (`id`, `source`, `target`, `relation`, `weight`, `confidence`, `valid_from`,
+`valid_until`); `total`, the nodes before the limit and the filters; `notes`; and, before the
+filters, `types`, `relations`, `communities`, those with the most of the entities first, and
+`years`, the first and the last in which a relation began or ended."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Tie:
-    """An edge of a picture: a relation, or sentences that two entities share."""
+def picture(engine: Engine, *, question: str | None, as_of: str | None, **given: Any) -> View:  # noqa: ANN401
+    """The picture that the parameters of `view_graph` ask for.
 
-    id: int | None
-    source: int
-    target: int
-    relation: str
-    weight: float
-    confidence: float
-    valid_from: datetime | None = None
-    valid_until: datetime | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The tie as JSON."""
-        times = {"valid_from": self.valid_from, "valid_until": self.valid_until}
-        return {**asdict(self), **{name: at and at.isoformat() for name, at in times.items()}}
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class View:
-    """The nodes and ties of a picture."""
-
-    nodes: list[Node]
-    """The most important first."""
-    ties: list[Tie]
-    total: int
-    """Nodes before the limit and the filters."""
-    types: list[str] = field(default_factory=list)
-    """Those that there are before the filters."""
-    relations: list[str] = field(default_factory=list)
-    communities: list[int] = field(default_factory=list)
-    """Those with the most of these entities first."""
-    years: tuple[int, int] | None = None
-    """The first and last year in which a relation began or ended."""
-    notes: list[str] = field(default_factory=list)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The picture as JSON."""
-        nodes, edges = map(asdict, self.nodes), (tie.to_dict() for tie in self.ties)
-        told = {"total": self.total, "notes": self.notes}
-        return {"nodes": list(nodes), "edges": list(edges), **told}
+    Raises `InputError` for what names no time.
+    """
+    lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
+    moment = read_last("as_of", as_of or None, engine.state.now())
+    wanted = Wanted(question=(question or "").strip(), as_of=moment, **{**given, **lists})
+    return view(engine, wanted)
 
 
 def view(engine: Engine, wanted: Wanted) -> View:
@@ -131,32 +95,46 @@ def _read(engine: Engine, wanted: Wanted) -> View:
     if total > wanted.limit:
         notes.append(f"the {wanted.limit} most important of {total} entities are shown")
         entities = entities[: wanted.limit]
-    ties = _ties(engine, graph, {e.id for e in entities}, wanted.as_of)
+    edges = _ties(engine, graph, {e.id for e in entities}, wanted.as_of)
     community = _communities(engine, [entity.id for entity in entities])
     nodes = [
-        Node(
-            id=entity.id,
-            name=entity.name,
-            type=entity.entity_type,
-            importance=round(entity.salience_score, 4),
-            community=community.get(entity.id),
-            seed=entity.id in seeds,
-        )
+        {
+            "id": entity.id,
+            "name": entity.name,
+            "type": entity.entity_type,
+            "importance": round(entity.salience_score, 4),
+            "community": community.get(entity.id),
+            "seed": entity.id in seeds,
+        }
         for entity in entities
     ]
-    years = [m.year for tie in ties for m in (tie.valid_from, tie.valid_until) if m is not None]
-    held = Counter(node.community for node in nodes if node.community is not None)
-    everything = View(
-        nodes=nodes,
-        ties=ties,
-        total=total,
-        types=sorted({e.entity_type for e in entities}),
-        relations=sorted({tie.relation for tie in ties}),
-        communities=[community for community, _ in held.most_common()],
-        years=(min(years), max(years)) if years else None,
-        notes=notes,
-    )
-    return _filtered(everything, wanted)
+    years = [int(at[:4]) for tie in edges for at in (tie["valid_from"], tie["valid_until"]) if at]
+    kept = [
+        n
+        for n in nodes
+        if n["seed"]
+        or (
+            (not wanted.types or n["type"] in wanted.types)
+            and (not wanted.communities or n["community"] in wanted.communities)
+        )
+    ]
+    ids = {node["id"] for node in kept}
+    return {
+        "nodes": kept,
+        "edges": [
+            tie
+            for tie in edges
+            if {tie["source"], tie["target"]} <= ids
+            and tie["confidence"] >= wanted.min_confidence
+            and (not wanted.relations or tie["relation"] in wanted.relations)
+        ],
+        "total": total,
+        "notes": notes,
+        "types": sorted({e.entity_type for e in entities}),
+        "relations": sorted({tie["relation"] for tie in edges}),
+        "communities": [one for one, _ in Counter(community.values()).most_common()],
+        "years": (min(years), max(years)) if years else None,
+    }
 
 
 def _rows(engine: Engine, graph: EntityGraph, wanted: Wanted) -> tuple[Ints, set[int], list[str]]:
@@ -196,24 +174,30 @@ def _communities(engine: Engine, ids: Sequence[int]) -> Mapping[int, int]:
     return dict(zip(wanted[known].tolist(), coarsest[at[known], 2].tolist(), strict=True))
 
 
-_OF_RELATIONS = ("id", "weight", "confidence", "valid_from", "valid_until")
-"""Fields that a tie has of its relation."""
-
-
-def _ties(engine: Engine, graph: EntityGraph, ids: set[int], as_of: datetime | None) -> list[Tie]:
+def _ties(
+    engine: Engine, graph: EntityGraph, ids: set[int], as_of: datetime | None
+) -> list[dict[str, Any]]:
     """What ties these entities: relations that are stated, else the sentences that they share."""
     found = engine.store.relations(sorted(ids), RELATIONS, as_of=as_of, among=True)
-    facts: dict[tuple[int, str, int], Tie] = {}
+    facts: dict[tuple[int, str, int], dict[str, Any]] = {}
     for one in current_first(found, as_of or engine.state.now()):
-        fact = one.fact
-        told = {name: getattr(one, name) for name in _OF_RELATIONS}
-        tie = Tie(source=fact[0], relation=fact[1], target=fact[2], **told)
-        facts.setdefault(fact, tie)
+        times = {name: getattr(one, name) for name in ("valid_from", "valid_until")}
+        told = {
+            **{name: getattr(one, name) for name in ("id", "weight", "confidence")},
+            **dict(zip(("source", "relation", "target"), one.fact, strict=True)),
+            **{name: at and at.isoformat() for name, at in times.items()},
+        }
+        facts.setdefault(one.fact, told)
     stated = {(end, other) for one, _, two in facts for end, other in ((one, two), (two, one))}
     rows = np.array(sorted(entity_rows(graph, sorted(ids))), dtype=np.int64)
     edges, heads, tails = edges_among(graph, rows)
     shared = [
-        Tie(id=None, source=one, target=other, relation=SHARED, weight=weight, confidence=weight)
+        {
+            "id": None,
+            **{"source": one, "target": other, "relation": SHARED},
+            **dict.fromkeys(("weight", "confidence"), round(strength / (1 + strength), 4)),
+            **dict.fromkeys(("valid_from", "valid_until")),
+        }
         for one, other, strength, relation in zip(
             graph.entity_ids[rows[heads]].tolist(),
             graph.entity_ids[rows[tails]].tolist(),
@@ -222,29 +206,5 @@ def _ties(engine: Engine, graph: EntityGraph, ids: set[int], as_of: datetime | N
             strict=True,
         )
         if not relation and (one, other) not in stated
-        for weight in [round(strength / (1 + strength), 4)]
     ]
     return [*facts.values(), *shared]
-
-
-def _filtered(seen: View, wanted: Wanted) -> View:
-    """Without what the filters leave out; what the picture began from stays."""
-    nodes = [
-        n
-        for n in seen.nodes
-        if n.seed
-        or (
-            (not wanted.types or n.type in wanted.types)
-            and (not wanted.communities or n.community in wanted.communities)
-        )
-    ]
-    ids = {node.id for node in nodes}
-    ties = [
-        tie
-        for tie in seen.ties
-        if tie.source in ids
-        and tie.target in ids
-        and tie.confidence >= wanted.min_confidence
-        and (not wanted.relations or tie.relation in wanted.relations)
-    ]
-    return replace(seen, nodes=nodes, ties=ties)

@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -16,13 +16,14 @@ from clew.search.options import Options
 from clew.search.ranking.features import FEATURES, VectorReader
 from clew.search.ranking.word_features import word_features
 from clew.search.session import QuerySession
+from clew.text import entity_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from clew.engine import Engine
     from clew.search.ranking.features import Evidence
-    from clew.types import Hit, PathStep, StoredChunk
+    from clew.types import Hit, StoredChunk
 
 
 MOST_ENTITIES = 300
@@ -31,74 +32,13 @@ FULL_SCALE = frozenset({"vector", "graph", "temporal"})
 """Channels whose scores are 0 to 1; those of others are drawn against the best of the result."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A score by a channel."""
-
-    channel: str
-    score: float
-    width: int
-    """0 to 100."""
-
-
-@dataclass(frozen=True, slots=True)
-class ThreadLink:
-    """A step of a thread: an entity, and the sentence that leads on from it."""
-
-    entity: str
-    entity_id: int | None
-    sentence: str
-    document: str
-    names_it_alone: bool
-    """Whether the sentence is no more than the entity's name, as a title is."""
-
-
-@dataclass(frozen=True, slots=True)
-class ShownHit:
-    """A hit, ready to be shown."""
-
-    number: int
-    hit: Hit
-    title: str
-    segments: list[Segment]
-    bars: list[Bar]
-    thread: list[ThreadLink]
-    entities: list[tuple[str, int | None]]
-
-
-def shown_hits(engine: Engine, hits: Sequence[Hit]) -> list[ShownHit]:
-    """The hits with their sentences marked, their scores as bars, their threads with ids."""
-    ids = name_ids(engine, (name for hit in hits for name in _named(hit)))
-    best = best_scores(hits)
-    return [
-        ShownHit(
-            number=number,
-            hit=hit,
-            title=hit.chunk.title or hit.chunk.source,
-            segments=answer_segments(hit),
-            bars=bars(hit, best),
-            thread=[_link(step, ids) for step in hit.path],
-            entities=[(name, ids.get(name)) for name in hit.entities],
-        )
-        for number, hit in enumerate(hits, 1)
-    ]
-
-
-def best_scores(hits: Iterable[Hit]) -> dict[str, float]:
-    """The highest score by channel."""
-    best: dict[str, float] = {}
-    for hit in hits:
-        for channel, score in hit.scores.items():
-            best[channel] = max(best.get(channel, 0.0), score)
-    return best
-
-
-def bars(hit: Hit, best: Mapping[str, float]) -> list[Bar]:
-    """The scores of a hit, against the best of the result where they have no scale of their own."""
-    return [
-        Bar(channel, score, _width(score, 1.0 if channel in FULL_SCALE else best[channel]))
-        for channel, score in hit.scores.items()
-    ]
+def scales(hits: Sequence[Hit]) -> dict[str, float]:
+    """What a full bar of each channel stands for."""
+    channels = {channel for hit in hits for channel in hit.scores}
+    best = {name: max(hit.scores.get(name, 0.0) for hit in hits) for name in channels}
+    return {
+        name: 1.0 if name in FULL_SCALE or score <= 0 else score for name, score in best.items()
+    }
 
 
 def answer_segments(hit: Hit) -> list[Segment]:
@@ -109,8 +49,6 @@ def answer_segments(hit: Hit) -> list[Segment]:
 
 def name_ids(engine: Engine, names: Iterable[str]) -> dict[str, int]:
     """Ids of entities by name; names that are of none are left out."""
-    from clew.text import entity_key
-
     keys = {name: entity_key(name) for name in names}
     found = engine.store.resolve(sorted({key for key in keys.values() if key}))
     return {name: found[key] for name, key in keys.items() if key in found}
@@ -137,22 +75,6 @@ def named_segments(engine: Engine, chunks: Sequence[StoredChunk]) -> dict[int, l
         )
         for chunk in chunks
     }
-
-
-def _named(hit: Hit) -> Iterable[str]:
-    yield from (step.entity for step in hit.path)
-    yield from hit.entities
-    for relation in hit.relations:
-        yield from (relation.head, relation.tail)
-
-
-def _link(step: PathStep, ids: Mapping[str, int]) -> ThreadLink:
-    alone = step.sentence.strip() == step.entity.strip()
-    return ThreadLink(step.entity, ids.get(step.entity), step.sentence, step.document, alone)
-
-
-def _width(score: float, full: float) -> int:
-    return round(100 * min(max(score / full if full > 0 else 0.0, 0.0), 1.0))
 
 
 # Texts with parts of them marked: the answering sentence, the names that a text mentions.
@@ -300,28 +222,27 @@ def difference(before: str, after: str) -> Iterator[list[Piece]]:
     What comes after `MOST_LINES` is not compared.
     """
     old, new = before.splitlines()[:MOST_LINES], after.splitlines()[:MOST_LINES]
-    steps = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-    for number, (kind, a, b, c, d) in enumerate(steps):
-        if kind == "equal":
-            first = 0 if number == 0 else AROUND
-            last = 0 if number == len(steps) - 1 else AROUND
-            yield from _unchanged(new[c:d], first, last)
-        elif b - a == d - c:
-            yield from (_words(*pair) for pair in zip(old[a:b], new[c:d], strict=True))
-        else:
-            yield from ([Piece("gone", line)] for line in old[a:b])
-            yield from ([Piece("new", line)] for line in new[c:d])
+    at = 0
+    for group in SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(AROUND):
+        yield from _left_out(new[at : group[0][3]])
+        for kind, a, b, c, d in group:
+            if kind == "equal":
+                yield from ([Piece("same", line)] for line in new[c:d])
+            elif b - a == d - c:
+                yield from (_words(*pair) for pair in zip(old[a:b], new[c:d], strict=True))
+            else:
+                yield from ([Piece("gone", line)] for line in old[a:b])
+                yield from ([Piece("new", line)] for line in new[c:d])
+            at = d
+    yield from _left_out(new[at:])
 
 
-def _unchanged(lines: Sequence[str], first: int, last: int) -> Iterator[list[Piece]]:
-    """The first and the last of lines that are the same, and how many lie between."""
-    hidden = len(lines) - first - last
-    if hidden <= 1:
-        first, last, hidden = len(lines), 0, 0
-    yield from ([Piece("same", line)] for line in lines[:first])
-    if hidden:
-        yield [Piece("left_out", str(hidden))]
-    yield from ([Piece("same", line)] for line in lines[len(lines) - last :])
+def _left_out(lines: Sequence[str]) -> Iterator[list[Piece]]:
+    """How many lines are the same; a single one is shown."""
+    if len(lines) == 1:
+        yield [Piece("same", lines[0])]
+    elif lines:
+        yield [Piece("left_out", str(len(lines)))]
 
 
 def _words(before: str, after: str) -> list[Piece]:
@@ -364,29 +285,22 @@ BY_TIES: Mapping[str, str] = {
 """What is known of candidates alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Feature:
+class Feature(NamedTuple):
     """A value of the first hit beside that of another passage; None where it was not looked at."""
 
     name: str
     first: float | None
     other: float | None
 
-    @property
-    def difference(self) -> float:
-        """How much the first is ahead, or behind."""
-        return abs((self.first or 0.0) - (self.other or 0.0))
 
+class Comparison(NamedTuple):
+    """Two passages: where their values differ, the most first, and why the other was no candidate.
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Two passages, and whether the other was a candidate at all."""
+    Without a reason it was one.
+    """
 
     features: list[Feature]
-    """Those that differ the most first."""
-    was_candidate: bool
     reasons: list[str]
-    """Why it was none."""
 
 
 def compare_passages(
@@ -414,12 +328,8 @@ def compare_passages(
     sides = [_values(session, evidence, chunk) for chunk in (first, other)]
     names = {**BY_ITSELF, **BY_TIES}
     features = [Feature(text, *(side.get(name) for side in sides)) for name, text in names.items()]
-    was_candidate = "walk" in sides[1]
-    return Comparison(
-        sorted(features, key=lambda feature: -feature.difference),
-        was_candidate,
-        [] if was_candidate else _reasons(*sides),
-    )
+    features.sort(key=lambda one: -abs((one.first or 0.0) - (one.other or 0.0)))
+    return Comparison(features, [] if "walk" in sides[1] else _reasons(*sides))
 
 
 def _values(session: QuerySession, evidence: Evidence, chunk: int) -> dict[str, float]:

@@ -299,7 +299,8 @@ def environment() -> Environment:
     made.filters.update(
         percent=lambda share: "–" if share is None else f"{share:.0%}",
         count="{:,}".format,
-        day=lambda moment: "" if moment is None else moment.date().isoformat(),
+        day=lambda moment: str(moment or "")[:10],
+        known=lambda name, ids: ids.get(name),
         plain=plain,
     )
     return made

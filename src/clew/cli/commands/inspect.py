@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from clew.cli.commands.asking import MODES, Mode, print_estimate, try_model
+from clew.cli.commands.asking import try_model
 from clew.cli.common import Common
 from clew.cli.errors import FAILED, INCOMPLETE, note
 from clew.cli.options import (
-    MaxCostOption,
     MaxTokensOption,
-    MaxTokensSpentOption,
     OutputOption,
     WhereOption,
     comma_separated,
@@ -26,12 +24,10 @@ from clew.cli.output import (
     print_facts,
     print_table,
     shown_source,
-    stdout_console,
     to_json,
     write_json,
     write_line,
     write_out,
-    write_whole,
 )
 from clew.cli.progress import reporting, steps
 from clew.cli.safe_stream import printable
@@ -41,8 +37,6 @@ from clew.text import counted, one_line
 from clew.types import CheckReport, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from clew.graph.statistics import GraphOverview
     from clew.types import DocumentInfo
 
@@ -360,136 +354,6 @@ def check(
         if any(problem.repairable for problem in report.problems):
             write_line("Mend what can be mended with: clew check --repair")
     if report.problems:
-        raise typer.Exit(INCOMPLETE)
-
-
-def evaluate(
-    common: Common,
-    folders: Annotated[
-        list[Path], typer.Argument(metavar="DIR", help="Data sets in the BEIR layout.")
-    ],
-    strategy: Annotated[
-        str,
-        typer.Option(
-            metavar="NAMES",
-            help="Strategies to compare, separated by commas; with --answers the last of them is"
-            " used.",
-        ),
-    ] = "vector,keyword,hybrid,graph",
-    k: Annotated[
-        str, typer.Option("--k", metavar="RANKS", help="Ranks of recall@k, separated by commas.")
-    ] = "2,5,10,20",
-    rag_types: Annotated[
-        bool,
-        typer.Option(
-            "--rag-types",
-            help="Compare traditional, contextual and graph instead: recall@20 failures, tokens of"
-            " the context, time.",
-        ),
-    ] = False,
-    split: Annotated[str, typer.Option(help="Which judgements to use: qrels/SPLIT.tsv.")] = "test",
-    answers: Annotated[
-        bool,
-        typer.Option("--answers", help="Measure answers in words, their citations and their cost."),
-    ] = False,
-    mode: Annotated[
-        Mode, typer.Option(metavar="NAME", help="--answers: as clew ask has it.")
-    ] = "one-shot",
-    questions: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=1, help="--answers: the first ones alone.", show_default=False
-        ),
-    ] = None,
-    judge: Annotated[
-        bool, typer.Option("--judge", help="--answers: have the language model judge them, too.")
-    ] = False,
-    html: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="--answers: write a page with plots.", show_default=False
-        ),
-    ] = None,
-    max_tokens_spent: MaxTokensSpentOption = None,
-    max_cost: MaxCostOption = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="--answers: say what it would take at most; ask no model."),
-    ] = False,
-) -> None:
-    """Measure strategies side by side on data sets; into a temporary store, or one at --store.
-
-    With --answers, what clew ask answers: exact match and F1 where right answers are known.
-    """
-    strategies, ks = comma_separated(strategy), comma_separated(k)
-    given = {"max_tokens_spent": max_tokens_spent, "max_cost": max_cost}
-    limits = {name: limit for name, limit in given.items() if limit is not None}
-    wrong_ks = [rank for rank in ks if not rank.isdecimal() or int(rank) < 1]
-    for is_wrong, why in (
-        (
-            common.store is not None and len(folders) > 1,
-            "--store takes one data set; give one DIR, or leave --store out",
-        ),
-        (
-            not answers and any((judge, html, questions, dry_run, limits)),
-            "--judge, --html, --questions, --dry-run, --max-tokens-spent and --max-cost go with"
-            " --answers",
-        ),
-        (answers and rag_types, "--rag-types compares passages; leave --answers out"),
-        (wrong_ks, f"--k takes whole numbers of at least 1, not {', '.join(wrong_ks)!r}"),
-    ):
-        if is_wrong:
-            raise typer.BadParameter(why)
-    from clew import evaluation
-    from clew.settings import load_settings
-
-    settings = load_settings(namespace=common.namespace)
-    llm = settings.llm.model_copy(update=limits)
-    where: dict[str, Any] = {
-        "store": common.store,
-        "settings": settings.model_copy(update={"llm": llm}),
-        "split": split,
-    }
-    measure: Callable[..., Any]
-    if answers:
-        asked = {"strategy": strategies[-1], "mode": MODES.get(mode, "one_shot"), "judged": judge}
-        where |= {**asked, "questions": questions}
-        measure = evaluation.estimate_answers if dry_run else evaluation.evaluate_answers
-    else:
-        where |= {"strategies": strategies, "ks": list(map(int, ks)), "rag_types": rag_types}
-        measure = evaluation.evaluate
-    with reporting(bars=not common.json) as progress:
-        reports: list[Any] = [measure(one, progress=progress, **where) for one in folders]
-    if dry_run:
-        from clew.models.llm.budget import total
-
-        print_estimate(common, total(reports))
-        return
-    _print_reports(common, reports, html, answers=answers)
-
-
-def _print_reports(
-    common: Common, reports: list[dict[str, Any]], html: Path | None, *, answers: bool
-) -> None:
-    """Print what was measured; why the model did not answer, and which limit ended it."""
-    from clew import evaluation
-
-    if common.json:
-        write_json(reports[0] if len(reports) == 1 else reports)
-    else:
-        for report in reports:
-            drawn = evaluation.to_answers_table if answers else evaluation.to_table
-            stdout_console().print(drawn(report))
-    if html is not None:
-        write_whole(html, [evaluation.to_page(reports)])
-        note(f"Written: {html}")
-    for report in reports:
-        for why, count in report.get("without_model", {}).items():
-            note(f"Note: {count} of {report['questions']} answers without the model: {why}")
-    stopped = [report["stopped"] for report in reports if report.get("stopped")]
-    for reason in stopped:
-        note(f"Stopped: {reason}")
-    if stopped:
         raise typer.Exit(INCOMPLETE)
 
 

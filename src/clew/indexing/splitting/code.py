@@ -7,8 +7,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise, takewhile
 
-from clew.indexing.splitting.outline import Outline, Trail, fences, headings
-from clew.indexing.splitting.units import CHARACTERS_A_TOKEN, Break, Unit, Weigh, divide, stripped
+from clew.indexing.markdown import MEDIA_TYPE, masked
+from clew.indexing.splitting.outline import (
+    CHARACTERS_A_TOKEN,
+    Break,
+    Outline,
+    Trail,
+    Unit,
+    Weigh,
+    divide,
+    fences,
+    headings,
+    stripped,
+)
 from clew.indexing.syntax.parse import Definition, Syntax
 from clew.types import Chunk, Document
 
@@ -286,19 +297,18 @@ _SHORTEST = 5
 """Visible characters of a line that is drawn, at least."""
 
 
-def without_code(document: Document, chunks: Sequence[Chunk]) -> tuple[Document, list[Chunk]]:
-    """The document and its chunks with signs in place of all that is no prose.
+def as_prose(document: Document, chunks: Sequence[Chunk]) -> tuple[Document, Sequence[Chunk]]:
+    """The document and its chunks as readers see them, with signs in place of what is no prose.
 
-    Source code comes back as it is: its extractor reads its names.
+    Source code keeps its own: its extractor reads its names.
     """
-    ranges = [] if is_code(document.media_type) else code_ranges(document.text, document.media_type)
-    if not ranges:
-        return document, list(chunks)
-    text = "".join(_masked(document.text, ranges))
-    return (
-        replace(document, text=text),
-        [replace(chunk, text=text[chunk.start : chunk.end]) for chunk in chunks],
-    )
+    text = masked(document.text) if document.media_type == MEDIA_TYPE else document.text
+    if not is_code(document.media_type):
+        text = "".join(_masked(text, code_ranges(text, document.media_type)))
+    if text == document.text:
+        return document, chunks
+    shown = [replace(chunk, text=text[chunk.start : chunk.end]) for chunk in chunks]
+    return replace(document, text=text), shown
 
 
 def _masked(text: str, ranges: Sequence[tuple[int, int]]) -> Iterator[str]:
@@ -341,15 +351,12 @@ def _is_no_prose(block: str) -> bool:
         sign in line for line in lines for sign in ("->", "<-", "+ ")
     ):
         return False
-    drawn = sum(map(_is_drawn, lines))
+    drawn = 0
+    for line in lines:
+        visible = "".join(line.split())
+        if len(visible) >= _SHORTEST and _DRAWN.search(line):
+            drawn += sum(not c.isalnum() for c in visible) >= _DRAWN_SHARE * len(visible)
     return drawn >= 2 and 2 * drawn >= len(lines)
-
-
-def _is_drawn(line: str) -> bool:
-    visible = "".join(line.split())
-    if len(visible) < _SHORTEST or not _DRAWN.search(line):
-        return False
-    return sum(not c.isalnum() for c in visible) >= _DRAWN_SHARE * len(visible)
 
 
 def _literal_blocks(text: str, lines: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:

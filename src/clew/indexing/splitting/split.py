@@ -15,21 +15,19 @@ from clew.errors import InputError
 from clew.indexing.markdown import MEDIA_TYPE, masked
 from clew.indexing.splitting.code import is_code, source_outline, source_units
 from clew.indexing.splitting.outline import (
+    CHARACTERS_A_TOKEN,
+    Break,
     Outline,
     Trail,
+    Unit,
     common_trail,
     date_within,
     dated_sections,
-    headings,
-    outline,
-)
-from clew.indexing.splitting.units import (
-    CHARACTERS_A_TOKEN,
-    Break,
-    Unit,
     divide,
+    headings,
     mark,
     meter,
+    outline,
     prose_units,
     stripped,
     word_units,
@@ -55,15 +53,12 @@ class Tokens(Protocol):
     @property
     def max_tokens(self) -> int:
         """Tokens of a text that the model reads, special tokens among them."""
-        ...
 
     def count_tokens(self, text: str) -> int:
         """Tokens of the text, special tokens not counted, nothing cut."""
-        ...
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """(len(texts), dimension) float32, unit length. Only the `semantic` strategy asks."""
-        ...
 
 
 def split(document: Document, settings: SplitSettings, tokens: Tokens) -> Split:

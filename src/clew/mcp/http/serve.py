@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 PATH = "/mcp"
 """Where the protocol is served."""
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+SWITCH_SECONDS = 0.0005
+"""How long one thread computes before the next: a short search gets its turn after that times the
+threads at work, each time that it has waited for a file or for another library."""
 GOODBYE_SECONDS = 5
 """How long requests under way may take once the server was told to end."""
 
@@ -97,6 +100,7 @@ def serve_http(
     import uvicorn
 
     _log_to_stderr()
+    sys.setswitchinterval(SWITCH_SECONDS)
     engines = Engines(served_settings(settings), TOOLS)
     server = http_server(engines, insecure=insecure, file=file)
     config = http_config(server, settings.serve, extend)

@@ -156,7 +156,10 @@ def estimate(
         tokens = sum(entry.usage.total for entry in done if entry.cost is not None)
         price = sum(costs) / tokens if tokens else None
     else:
-        rate = _usual_rate(requests)
+        # By requests from all over, the same ones each time.
+        sampled = random.Random(0).sample(requests, min(_SAMPLED, len(requests)))
+        texts = [prompt_text(request) for request in sampled]
+        rate = sum(map(usual_tokens, texts)) / max(sum(map(len, texts)), 1)
     read = round(rate * sum(len(prompt_text(request)) for request in requests))
     written = round(reply * len(requests))
     return Estimate(
@@ -167,13 +170,6 @@ def estimate(
         output_tokens=written,
         cost=None if price is None else price * (read + written),
     )
-
-
-def _usual_rate(requests: Sequence[Request]) -> float:
-    """Tokens of a character, by requests from all over, the same ones each time."""
-    sampled = random.Random(0).sample(requests, min(_SAMPLED, len(requests)))
-    texts = [prompt_text(request) for request in sampled]
-    return sum(map(usual_tokens, texts)) / max(sum(map(len, texts)), 1)
 
 
 def total(found: Sequence[Estimate]) -> Estimate:
@@ -203,8 +199,6 @@ _IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _OTHER_LETTER = re.compile(r"[^\W\d_A-Za-z\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _MOST_PER_BYTE = 0.5
 """Tokens of a byte of UTF-8, at most, but for digits and noise."""
-_SHORTEST = 2048
-"""Tokens of a context, at least."""
 _INSTRUCTIONS = 1024
 """Tokens of what is said beside passages, at most."""
 _AROUND = 64
@@ -254,16 +248,6 @@ def fewest_tokens(request: Request) -> int:
 def most_tokens_of_passages(count: int, tokens: int) -> int:
     """The same for a prompt of some passages, of so many tokens each in truth."""
     return int(count * tokens / PER_CHARACTER * _MOST_PER_BYTE) + _INSTRUCTIONS
-
-
-def context_length(tokens: int) -> int:
-    """The context to load a model with for so many tokens: 2,048, 3,072, 4,096, 6,144 and so on.
-
-    Few lengths, since whatever serves models loads one again for each other length.
-    """
-    power = max(_SHORTEST, 1 << (tokens - 1).bit_length())
-    shorter = power // 4 * 3
-    return shorter if _SHORTEST < shorter >= tokens else power
 
 
 # What language models were asked so far, in figures.

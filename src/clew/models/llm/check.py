@@ -66,7 +66,11 @@ def trials(model: LanguageModelClient) -> Iterator[Trial]:
     for task in get_args(Task):
         yield _tried(model, task, replace(known, task=task))
     yield _tried(model, "stream", known)
-    yield _tried(model, "context length", _as_long_as_allowed(model, known))
+    settings = model.settings
+    room = min(settings.context_tokens - settings.answer.max_output_tokens, _LONGEST)
+    text = _TEXT + _FILLER * int(room * _SHARE / (len(_FILLER) * PER_CHARACTER))
+    long = ask("answer", _INSTRUCTIONS, untrusted_block(text), subject="clew check --llm")
+    yield _tried(model, "context length", replace(long, schema=Known))
     tool = ToolDefinition(
         name="look_up",
         description="Looks up who built a clock.",
@@ -81,21 +85,18 @@ def trials(model: LanguageModelClient) -> Iterator[Trial]:
 
 
 def _tried(model: LanguageModelClient, what: str, request: Request) -> Trial:
-    began = time.monotonic()
+    began, rate = time.monotonic(), None
     asked = model.prepared(request).parameters
-    rate = None
     try:
         if what == "stream":
             *pieces, reply = model.stream(request)
-            assert isinstance(reply, Reply)
             ok, found = len(pieces) > 1, f"{len(pieces)} pieces"
         else:
             reply = model.reply(request)
-            ok, found = _judged(reply, bool(request.tools))
-        if what == "context length":
-            ok, found = _read_whole(reply, request, ok, found)
-        written = reply.usage.output_tokens
-        rate = round(written / reply.seconds, 1) if written and reply.seconds else None
+            ok, found = _judged(what, request, reply)
+        assert isinstance(reply, Reply)
+        if reply.usage.output_tokens and reply.seconds:
+            rate = round(reply.usage.output_tokens / reply.seconds, 1)
     except ModelError as error:
         ok, found = False, str(error)
     return Trial(
@@ -108,27 +109,16 @@ def _tried(model: LanguageModelClient, what: str, request: Request) -> Trial:
     )
 
 
-def _as_long_as_allowed(model: LanguageModelClient, known: Request) -> Request:
-    settings = model.settings
-    room = min(settings.context_tokens - settings.answer.max_output_tokens, _LONGEST)
-    text = _TEXT + _FILLER * int(room * _SHARE / (len(_FILLER) * PER_CHARACTER))
-    long = ask("answer", _INSTRUCTIONS, untrusted_block(text), subject="clew check --llm")
-    return replace(long, schema=known.schema)
-
-
-def _read_whole(reply: Reply, request: Request, ok: bool, found: str) -> tuple[bool, str]:
-    """Whether the model read all that it was sent; what says no number of tokens is believed."""
-    read, sent = reply.usage.input_tokens, fewest_tokens(request)
-    if 0 < read < 0.9 * sent:  # how words are counted differs by a few
-        cut = f"read {read:,} tokens of {sent:,} at least: lower llm.context_tokens, or raise"
-        return False, f"{cut} the server's own limit"
-    return ok, f"{found}, of {read:,} tokens" if read else found
-
-
-def _judged(reply: Reply, with_tools: bool) -> tuple[bool, str]:
-    if with_tools:
+def _judged(what: str, request: Request, reply: Reply) -> tuple[bool, str]:
+    """Whether a reply is right, and why not; what says no number of tokens is believed."""
+    if what == "tools":
         names = [call.name for call in reply.calls]
         return names == ["look_up"], f"called {', '.join(names)}" if names else "called no tool"
+    read, sent = reply.usage.input_tokens, fewest_tokens(request)
+    if what == "context length" and 0 < read < 0.9 * sent:  # how words are counted differs
+        cut = f"read {read:,} tokens of {sent:,} at least: lower llm.context_tokens, or raise"
+        return False, f"{cut} the server's own limit"
     value = reply.value
     right = isinstance(value, Known) and (value.name, value.year) == (_NAME, _YEAR)
-    return right, "right" if right else f"in form, but wrong: {value!r}"
+    found = "right" if right else f"in form, but wrong: {value!r}"
+    return right, f"{found}, of {read:,} tokens" if what == "context length" and read else found

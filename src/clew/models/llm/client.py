@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
 from pydantic import ValidationError
@@ -28,7 +28,6 @@ from clew.errors import (
 )
 from clew.hookspecs import named, there
 from clew.models.llm.budget import Budget, prompt_text
-from clew.models.llm.ollama import AWAY_SECONDS
 from clew.ports import (
     LanguageModel,
     LoggedReply,
@@ -54,6 +53,9 @@ T = TypeVar("T")
 Ask: TypeAlias = Callable[[Request], Iterator["str | Reply"]]
 
 logger = logging.getLogger("clew")
+
+AWAY_SECONDS = 30.0
+"""How long a model that could not be reached is not asked again."""
 
 _OF_A_QUESTION: tuple[Task, ...] = ("route", "judge", "answer")
 """Tasks that one question may take."""
@@ -193,7 +195,8 @@ class LanguageModelClient:
             with self.slots:
                 yield from self._fresh(key, request, ask, tried)
         except ModelError as error:
-            self._record(failed(key, request, _reason(error), _together(tried)))
+            reason = f"{error.reason}: {error}" if isinstance(error, ReplyError) else str(error)
+            self._record(logged(key, request, _together(tried), reason))
             raise
 
     def _fresh(
@@ -224,7 +227,7 @@ class LanguageModelClient:
         except ReplyError as error:
             value = self._repaired(request, reply, error, tried)
         whole = _together(tried) or reply
-        self._record(answered(key, request, whole))
+        self._record(logged(key, request, whole))
         yield replace(whole, value=value)
 
     def _repaired(
@@ -310,10 +313,6 @@ class LanguageModelClient:
             logger.warning("a reply cannot be kept: %s", error)
 
 
-def _reason(error: ModelError) -> str:
-    return f"{error.reason}: {error}" if isinstance(error, ReplyError) else str(error)
-
-
 def _together(replies: list[Reply]) -> Reply | None:
     """The last reply with what all of them took; None where there are none."""
     if not replies:
@@ -360,30 +359,33 @@ def request_key(provider: str, request: Request) -> str:
         provider,
         [asked.model, asked.temperature, asked.max_output_tokens],
         request.instructions,
-        [_said(message) for message in request.messages],
+        [asdict(message) for message in request.messages],
         schema,
         [[tool.name, tool.description, dict(tool.parameters)] for tool in request.tools],
     ]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def _said(message: Message) -> dict[str, Any]:
-    """What is said; where a provider keeps it makes no other request."""
-    said = asdict(message)
-    del said["response_id"]
-    return said
-
-
-def answered(key: str, request: Request, reply: Reply) -> LoggedReply:
-    """A reply as the store keeps it."""
-    kept = {"text": reply.text, "finish": reply.finish, "calls": list(map(asdict, reply.calls))}
-    return _entry(key, request, reply, reply=json.dumps(kept), reason="")
-
-
-def failed(key: str, request: Request, reason: str, reply: Reply | None = None) -> LoggedReply:
-    """A failure as the store keeps it, with what it took."""
-    spent = reply or Reply(text="", finish="stop", model=_model(request))
-    return _entry(key, request, spent, reply="", reason=reason)
+def logged(key: str, request: Request, reply: Reply | None, reason: str = "") -> LoggedReply:
+    """A reply as the store keeps it; with a reason a failure, with what it took."""
+    asked = request.parameters
+    model = asked.model if asked else ""
+    spent = reply or Reply(text="", finish="stop", model=model)
+    kept = {"text": spent.text, "finish": spent.finish, "calls": list(map(asdict, spent.calls))}
+    return LoggedReply(
+        key=key,
+        task=request.task,
+        model=model,
+        subject=request.subject[:200],
+        documents=request.documents,
+        reason=reason,
+        reply="" if reason else json.dumps(kept),
+        characters=len(prompt_text(request)),
+        usage=spent.usage,
+        cost=spent.cost,
+        seconds=spent.seconds,
+        at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
 
 
 def restored(entry: LoggedReply) -> Reply:
@@ -397,27 +399,6 @@ def restored(entry: LoggedReply) -> Reply:
         cost=None,
         calls=tuple(ToolCall(**call) for call in kept["calls"]),
         cached=True,
-    )
-
-
-def _model(request: Request) -> str:
-    return request.parameters.model if request.parameters else ""
-
-
-def _entry(key: str, request: Request, spent: Reply, *, reply: str, reason: str) -> LoggedReply:
-    return LoggedReply(
-        key=key,
-        task=request.task,
-        model=_model(request),
-        subject=request.subject[:200],
-        documents=request.documents,
-        reason=reason,
-        reply=reply,
-        characters=len(prompt_text(request)),
-        usage=spent.usage,
-        cost=spent.cost,
-        seconds=spent.seconds,
-        at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
 
 
@@ -452,17 +433,20 @@ def parse(request: Request, reply: Reply) -> BaseModel | None:
         return None
     start, end = reply.text.find("{"), reply.text.rfind("}")
     if start < 0:
-        raise ReplyError(
-            f"{reply.model} did not answer in the form asked for: expected a JSON object, got"
-            f" {one_line(reply.text)[:_SAID]!r}",
-            "malformed",
-        )
+        said = one_line(reply.text)[:_SAID]
+        raise _of_another_form(reply, f"expected a JSON object, got {said!r}")
     try:
         return request.schema.model_validate_json(reply.text[start : end + 1])
-    except (ValidationError, RecursionError) as error:
-        raise ReplyError(
-            f"{reply.model} did not answer in the form asked for: {_wrong(error)}", "malformed"
-        ) from error
+    except RecursionError as error:
+        raise _of_another_form(reply, "it is nested too deeply") from error
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"])) or "the reply"
+        raise _of_another_form(reply, f"{place}: {first['msg']}"[:_SHOWN]) from error
+
+
+def _of_another_form(reply: Reply, wrong: str) -> ReplyError:
+    return ReplyError(f"{reply.model} did not answer in the form asked for: {wrong}", "malformed")
 
 
 def repaired(request: Request, reply: Reply, error: ReplyError) -> Request:
@@ -476,14 +460,6 @@ def repaired(request: Request, reply: Reply, error: ReplyError) -> Request:
             Message(role="user", text=told),
         ),
     )
-
-
-def _wrong(error: ValidationError | RecursionError) -> str:
-    if isinstance(error, RecursionError):
-        return "it is nested too deeply"
-    first = error.errors(include_url=False, include_input=False)[0]
-    place = ".".join(map(str, first["loc"])) or "the reply"
-    return f"{place}: {first['msg']}"[:_SHOWN]
 
 
 # Trying again: what can pass by itself is waited for, what cannot is not.

@@ -1,4 +1,4 @@
-"""`clew eval`: strategies side by side on data sets."""
+"""`clew eval`: retrieval and answers measured on data sets in the BEIR layout."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ from clew.hookspecs import hookimpl
 @hookimpl
 def commands() -> Mapping[str, str]:
     """See `Hooks`."""
-    return {"eval": "clew.cli.commands.inspect:evaluate"}
+    return {"eval": "clew.plugins.evaluation.commands:evaluate"}

@@ -1,4 +1,8 @@
-"""Language models: Ollama, and those of OpenAI, Anthropic and servers of OpenAI's interface."""
+"""Language models: Ollama, OpenAI, Anthropic and servers of OpenAI's interface; and what they add.
+
+Each kind of enrichment is its works (what is left to ask), `ask` (one work, in a thread) and
+`record` (what came of some works, in the store); `clew.engine.enriching` drives them all.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,17 @@ def language_models() -> Mapping[str, str]:
     """See `Hooks`."""
     hosted = ("openai", "anthropic", "openai-compatible")
     return {
-        "ollama": "clew.models.llm.ollama:Ollama",
-        **dict.fromkeys(hosted, "clew.models.llm.hosted:Hosted"),
+        "ollama": "clew.plugins.llm.ollama:Ollama",
+        **dict.fromkeys(hosted, "clew.plugins.llm.hosted:Hosted"),
+    }
+
+
+@hookimpl
+def enrichments() -> Mapping[str, str]:
+    """See `Hooks`."""
+    described = ("documents", "entities", "topics", "reports", "links")
+    return {
+        "context": "clew.plugins.llm.contexts:ModelContexts",
+        "extract": "clew.plugins.llm.extraction:ModelExtraction",
+        **dict.fromkeys(described, "clew.plugins.llm.descriptions:ModelDescriptions"),
     }

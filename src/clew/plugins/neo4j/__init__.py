@@ -1,4 +1,4 @@
-"""Neo4j: stores on its servers, whose vectors they search themselves."""
+"""Neo4j: stores on its servers, and graphs there that Clew did not make."""
 
 from __future__ import annotations
 
@@ -12,3 +12,10 @@ def stores() -> Mapping[str, str]:
     """See `Hooks`."""
     schemes = ("neo4j", "neo4j+s", "neo4j+ssc", "bolt", "bolt+s", "bolt+ssc")
     return dict.fromkeys(schemes, "clew.plugins.neo4j.kind")
+
+
+@hookimpl
+def commands() -> Mapping[str, str]:
+    """See `Hooks`."""
+    names = ("schema", "attach", "cypher")
+    return {name: f"clew.plugins.neo4j.commands:{name}" for name in names}

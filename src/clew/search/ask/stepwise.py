@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -23,7 +22,7 @@ from clew.search.ask.prompt import (
 )
 from clew.text import fold
 from clew.untrusted import NOTICE, escaped, untrusted_block
-from clew.workers import Workers
+from clew.workers import workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -244,13 +243,13 @@ def ask_reports(
         raise ModelError("there is no community report to ask: clew communities makes them")
     found: list[AnswerStatement] = []
     errors: list[ModelError] = []
-    with Workers(settings.concurrency, "clew-reports") as pool:
+    with workers(settings.concurrency) as pool:
         tried = [
-            pool.submit(partial(_findings, result, report, model, settings)) for report in reports
+            pool.apply_async(_findings, (result, report, model, settings)) for report in reports
         ]
         for one in tried:
             try:
-                found += one.result()
+                found += one.get()
             except ModelError as error:
                 errors.append(error)
     if len(errors) == len(reports):

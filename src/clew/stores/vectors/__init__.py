@@ -1,5 +1,5 @@
-"""Where embeddings are searched: the matrix beside the store, Qdrant or Chroma.
+"""Where embeddings are searched: the matrix beside the store, or a copy elsewhere.
 
-`matrix` needs nothing but the store. `qdrant` and `chroma` are ports to a server or a
-folder (`remote`); `sync` brings a store's embeddings there and `nearest` searches them.
+`matrix` needs nothing but the store; `remote` brings a store's embeddings to another place, a port
+of a plugin's, and searches them there.
 """

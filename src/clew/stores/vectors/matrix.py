@@ -63,7 +63,7 @@ class VectorMatrix:
         vectors are the store's own, or those that `embeddings` gives.
         """
         self._store = store
-        self._given = embeddings
+        self._embeddings = embeddings or store.embeddings
         self._folder = folder
         self._kind = kind
         self._coded_from = coded_from
@@ -125,9 +125,6 @@ class VectorMatrix:
 
     def close(self) -> None:
         """See `ports.SyncedVectorIndex`; there is nothing to let go of."""
-
-    def _embeddings(self, after: int) -> tuple[Ids, Vectors]:
-        return (self._given or self._store.embeddings)(after)
 
     def _current(self) -> MatrixRows:
         """The state of now, which may be answered from."""

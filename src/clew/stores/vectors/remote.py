@@ -107,10 +107,6 @@ class Remote(Protocol):
         """The back end's version."""
         ...
 
-    def count(self, embedder: tuple[str, int]) -> int:
-        """Vectors that are there for an embedder, given as (name, dimension); changes nothing."""
-        ...
-
     def find(self, embedder: tuple[str, int]) -> RemoteCollection | None:
         """The collection made for an embedder and the settings; None where there is none."""
         ...
@@ -243,7 +239,7 @@ class SyncedIndex:
     def __init__(self, store: Store, remote: Remote, embeddings: Embeddings | None = None) -> None:
         """Nothing is opened before it is needed; vectors are the store's, or `embeddings`."""
         self._store = store
-        self._given = embeddings
+        self._vectors = embeddings or store.embeddings
         self._remote = remote
         self._lock = threading.Lock()
         self._synced: _Synced | None = None
@@ -279,7 +275,8 @@ class SyncedIndex:
                 found["version"] = self._remote.version()
                 found["connected"] = True
                 embedder = self._store.embedder()
-                found["points"] = self._remote.count(embedder) if embedder else 0
+                collection = self._remote.find(embedder) if embedder else None
+                found["points"] = collection.count() if collection else 0
         except ClewError as error:
             found["available"] = not isinstance(error, MissingExtraError)
             found["problem"] = str(error)
@@ -312,9 +309,6 @@ class SyncedIndex:
             return synced.collection.vectors(wanted)
 
     # --- keeping up with the store
-
-    def _given_or_stored(self, after: int) -> tuple[Ids, Vectors]:
-        return (self._given or self._store.embeddings)(after)
 
     def _asked(self, ask: Callable[[_Synced], T]) -> T:
         """What is asked of the remote, once it holds what the store holds."""
@@ -428,7 +422,7 @@ class SyncedIndex:
         if len(shared) == 0:
             return True
         newest = shared[-_COMPARED:]
-        ids, rows = self._given_or_stored(int(newest[0]) - 1)
+        ids, rows = self._vectors(int(newest[0]) - 1)
         kept = among(newest, ids)
         spread = shared[:: len(shared) // _COMPARED + 1]
         there = collection.vectors(np.concatenate([ids[kept], spread]))
@@ -439,7 +433,7 @@ class SyncedIndex:
     def _embeddings(self, ids: Ids, dimension: int) -> tuple[Ids, Vectors]:
         """Those of the chunks that are still there, and their embeddings."""
         if len(ids):
-            found, rows = self._given_or_stored(int(ids[0]) - 1)
+            found, rows = self._vectors(int(ids[0]) - 1)
             wanted = among(ids, found)
             if rows.shape[1] == dimension:  # else another embedder's by now: the next look sees it
                 return found[wanted], rows[wanted]

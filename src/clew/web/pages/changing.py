@@ -74,13 +74,6 @@ def changes(page: PageRequest, entity: int | None = None) -> list[Change]:
     ]
 
 
-def last(page: PageRequest, tool: str) -> int | None:
-    """The entry of what the caller has just done with a tool."""
-    name = page.scope.caller.name
-    entries = page.engine.maintenance.audit(limit=20)
-    return next((e.id for e in entries if (e.tool, e.caller) == (tool, name)), None)
-
-
 def undo(page: PageRequest) -> Response:
     """Take a change back, then show what it was about."""
     number = page.id("change")
@@ -111,50 +104,61 @@ PAIRS = 50
 
 def merge(page: PageRequest) -> Response:
     """Make the entity of the address one with another; from then on that one is shown."""
-    source = page.id("entity")
-    target = page.engine.entities.named(page.sent("target"))
-    page.call("merge_entities", source_id=source, target_id=target.id)
-    return _back(page, target.id, "merge_entities")
+    target = page.engine.entities.named(page.sent("target")).id
+    return _put_right(page, "merge_entities", target, source_id=page.id("entity"), target_id=target)
 
 
 def split(page: PageRequest) -> Response:
-    """Take the ticked names out."""
+    """Take the ticked names out; what they make is shown."""
     names = [] if page.form is None else [str(v) for v in page.form.getlist("names")]
     if not names:
         raise InputError("no name is ticked; go back and tick those that are another's")
-    done = page.call("split_entity", entity_id=page.id("entity"), names=names)
-    return _back(page, done["new_entity_id"], "split_entity")
+    entity = page.id("entity")
+    return _put_right(page, "split_entity", entity, entity_id=entity, names=names)
 
 
 def rename(page: PageRequest) -> Response:
     """Show it under another name."""
     entity = page.id("entity")
-    page.call("rename_entity", entity_id=entity, name=page.sent("name"))
-    return _back(page, entity, "rename_entity")
+    return _put_right(page, "rename_entity", entity, entity_id=entity, name=page.sent("name"))
 
 
 def retype(page: PageRequest) -> Response:
     """Say what it is."""
-    entity = page.id("entity")
-    page.call("retype_entity", entity_id=entity, entity_type=page.sent("entity_type"))
-    return _back(page, entity, "retype_entity")
+    entity, kind = page.id("entity"), page.sent("entity_type")
+    return _put_right(page, "retype_entity", entity, entity_id=entity, entity_type=kind)
 
 
 def delete_relation(page: PageRequest) -> Response:
     """Take a relation back, with all that states it."""
-    page.call("delete_relation", relation_id=page.id("relation"), confirm=True)
-    return _back(page, _entity(page), "delete_relation")
+    relation = page.id("relation")
+    return _put_right(page, "delete_relation", _entity(page), relation_id=relation, confirm=True)
 
 
 def state_relation(page: PageRequest) -> Response:
     """State a relation by hand: a new one, one that texts state, or one that was deleted."""
-    page.call(
+    return _put_right(
+        page,
         "add_entity_relationship",
+        _entity(page),
         source_id=page.sent("source_id"),
         target_id=page.engine.entities.get(page.sent("target")).id,
         relation_type=page.sent("relation_type"),
     )
-    return _back(page, _entity(page), "add_entity_relationship")
+
+
+def _entity(page: PageRequest) -> int:
+    """The entity whose page the form was on."""
+    return page.engine.entities.get(page.sent("entity")).id
+
+
+def _put_right(page: PageRequest, tool: str, entity: int, **arguments: object) -> Response:
+    """Call a tool; then to the entity's page, which says what was done and offers to undo it."""
+    done = page.call(tool, **arguments)
+    name, entries = page.scope.caller.name, page.engine.maintenance.audit(limit=20)
+    change = next((e.id for e in entries if (e.tool, e.caller) == (tool, name)), None)
+    shown = done.get("new_entity_id", entity)
+    return RedirectResponse(page.url(f"entities/{shown}", change=change), 303)
 
 
 def suggestions(page: PageRequest) -> Response:
@@ -173,16 +177,6 @@ def refuse(page: PageRequest) -> Response:
     ids = {name: page.sent(name) for name in ("entity_id", "other_id")}
     page.call("refuse_merge", **ids)
     return RedirectResponse(page.url("merges"), 303)
-
-
-def _entity(page: PageRequest) -> int:
-    """The entity whose page the form was on."""
-    return page.engine.entities.get(page.sent("entity")).id
-
-
-def _back(page: PageRequest, entity: int, tool: str) -> Response:
-    """To the entity's page, which says what was done and offers to undo it."""
-    return RedirectResponse(page.url(f"entities/{entity}", change=last(page, tool)), 303)
 
 
 # Documents in and out: files dropped, documents deleted, jobs watched.

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.responses import RedirectResponse
 
@@ -15,16 +13,17 @@ from clew.search.strategies import known_strategies
 from clew.text import whole_number
 from clew.tools.spec import complete
 from clew.types import current_first
-from clew.web.endpoints import PICTURE, wanted
-from clew.web.graph_view import view
+from clew.web.endpoints import PICTURE
+from clew.web.graph_view import picture
 from clew.web.pages.changing import changes
 from clew.web.passages import (
     MOST_LINES,
+    answer_segments,
     compare_passages,
     difference,
     name_ids,
     named_segments,
-    shown_hits,
+    scales,
 )
 from clew.web.request import render_page
 
@@ -33,7 +32,13 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
-    from clew.types import DocumentInfo, Entity, Relation, RelationEvidence, SearchResult, Standing
+    from clew.types import (
+        DocumentInfo,
+        Entity,
+        Relation,
+        RelationEvidence,
+        SearchResult,
+    )
     from clew.web.request import PageRequest
 
 
@@ -66,14 +71,20 @@ def ask(page: PageRequest) -> Response:
     limit = page.number("limit", 10, 100)
     result = _search(page, question, limit=limit)
     times = {name: page.text(name) for name in ("since", "until", "as_of") if page.text(name)}
-    hits = shown_hits(page.engine, result.hits)
-    knots = {link.entity_id for hit in hits for link in hit.thread if link.entity_id is not None}
+    hits = result.hits
+    paths = [[step.entity for step in hit.path] for hit in hits]
+    ids = name_ids(page.engine, (name for hit in hits for name in hit.entities))
+    ids |= name_ids(page.engine, (name for path in paths for name in path))
+    knots = {ids[name] for path in paths for name in path if name in ids}
     drawn = {"question": question, "alone": sorted(knots), "as_of": page.text("as_of")}
     return render_page(
         page,
         "ask.html",
         result=result,
         hits=hits,
+        ids=ids,
+        scales=scales(hits),
+        segments=answer_segments,
         graph_data=page.url("/api/v1/graph", **drawn),
         graph_page=page.url("graph", **drawn),
         # Of the tool `ask`, which chooses its own strategy.
@@ -234,18 +245,6 @@ RELATIONS_ENTITIES, PASSAGES, MOMENTS = 100, 20, 60
 """Relations, passages and entries of the timeline that are shown, at most."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ShownRelation:
-    """A relation with its sentence and the entity at its other end."""
-
-    relation: Relation
-    evidence: RelationEvidence
-    standing: Standing
-    outward: bool
-    other_id: int
-    other: str
-
-
 def entities(page: PageRequest) -> Response:
     """What the name stands for, or the list."""
     wanted = page.text("name")
@@ -284,8 +283,10 @@ def entity(page: PageRequest) -> Response:
     )
 
 
-def shown_relations(page: PageRequest, entity: Entity) -> list[ShownRelation]:
-    """An entity's relations: those that hold, then the others, the heaviest of each first.
+def shown_relations(page: PageRequest, entity: Entity) -> list[dict[str, Any]]:
+    """An entity's relations, each with its sentence and the entity at its other end.
+
+    Those that hold come first, then the others, the heaviest of each first.
 
     Each period once; what was stated by hand stands for what texts say of the same fact.
     """
@@ -299,20 +300,12 @@ def shown_relations(page: PageRequest, entity: Entity) -> list[ShownRelation]:
     relations = current_first(list(periods.values()), now)
     ends = {e for r in relations for e in (r.from_entity_id, r.to_entity_id)}
     names = store.entity_names(sorted(ends))
-    shown = []
+    shown: list[dict[str, Any]] = []
     for relation, evidence in zip(relations, read_relations(store, relations), strict=True):
         outward = relation.from_entity_id == entity.id
         other = relation.to_entity_id if outward else relation.from_entity_id
-        shown.append(
-            ShownRelation(
-                relation=relation,
-                evidence=evidence,
-                standing=relation.standing(now),
-                outward=outward,
-                other_id=other,
-                other=names.get(other, "?"),
-            )
-        )
+        told = {"relation": relation, "evidence": evidence, "standing": relation.standing(now)}
+        shown.append({**told, "outward": outward, "other": names.get(other, "?"), "id": other})
     return shown
 
 
@@ -330,17 +323,6 @@ LISTED_OVERVIEW = 60
 """Communities, moments and changes shown."""
 PERIODS = 31
 """Days or months of the store's growth."""
-
-
-@dataclass(frozen=True, slots=True)
-class Period:
-    """A day or a month of the store's growth."""
-
-    name: str
-    documents: int
-    passages: int
-    total: int
-    """Passages there were at its end."""
 
 
 def communities(page: PageRequest) -> Response:
@@ -418,7 +400,7 @@ def statistics(page: PageRequest) -> Response:
     )
 
 
-def growth(documents: Sequence[DocumentInfo]) -> list[Period]:
+def growth(documents: Sequence[DocumentInfo]) -> list[dict[str, Any]]:
     """When what is held was indexed: by day, or by month where there are more than `PERIODS` days.
 
     The last `PERIODS` of them; what came before counts in the totals.
@@ -431,9 +413,11 @@ def growth(documents: Sequence[DocumentInfo]) -> list[Period]:
             added[name] = number + 1, passages + info.chunks
         if len(added) <= PERIODS:
             break
-    totals = accumulate(passages for _, (_, passages) in sorted(added.items()))
-    rows = zip(sorted(added.items()), totals, strict=True)
-    return [Period(name, *counts, total) for (name, counts), total in rows][-PERIODS:]
+    total, rows = 0, []
+    for name, (number, passages) in sorted(added.items()):
+        total += passages
+        rows.append({"name": name, "documents": number, "passages": passages, "total": total})
+    return rows[-PERIODS:]
 
 
 # The graph: a picture that begins from a question, an entity or a community, and its table.
@@ -463,9 +447,9 @@ def graph(page: PageRequest) -> Response:
             examples=most_important(page, 12) if there else [],
             communities=engine.graph.communities(0, LEVELS) if there and may_list else [],
         )
-    seen = view(page.engine, wanted(page.engine, **complete("graph", PICTURE, asked)))
+    seen = picture(page.engine, **complete("graph", PICTURE, asked))
     state = page.engine.state
-    names = {node.id: node.name for node in seen.nodes}
+    names = {node["id"]: node["name"] for node in seen["nodes"]}
     paths, notes = _paths(page)
     return render_page(
         page,
@@ -480,13 +464,14 @@ def graph(page: PageRequest) -> Response:
         path_notes=notes,
         ends=(whole_number(page.text("from")), whole_number(page.text("to"))),
         community=_titles(page, [asked["community"]] if "community" in asked else [])[:1],
-        communities=_titles(page, seen.communities[:COMMUNITIES]),
+        communities=_titles(page, seen["communities"][:COMMUNITIES]),
         current=state.kept_communities.generation() == state.store.generation(),
         file=lambda kind: page.url(f"/api/v1/graph.{kind}", **asked),
         data=page.url("/api/v1/graph", **asked),
         # What the picture shows, for those who cannot see it.
-        summary=f"{len(seen.nodes)} entities and {len(seen.ties)} ties between them; the tables"
-        " list them",
+        summary="{} entities and {} ties between them; the tables list them".format(
+            len(seen["nodes"]), len(seen["edges"])
+        ),
     )
 
 
@@ -514,8 +499,7 @@ def _titles(page: PageRequest, communities: Sequence[object]) -> list[tuple[int,
     return [(c.id, c.title) for c in page.engine.state.kept_communities.communities(ids=ids)]
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """An entity of a path, and the tie that leads on from it; None behind the last."""
 
     name: str

@@ -1,1 +1,0 @@
-"""Searching a Neo4j graph that Clew did not make; nothing is ever written to it."""

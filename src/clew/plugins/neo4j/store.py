@@ -1,0 +1,576 @@
+"""The store on Neo4j: one database holds every namespace; see `neo4j.schema` for what it holds.
+
+A namespace is opened here, too, to copy it or to copy into it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import numpy as np
+
+from clew.derived_files import make_folder
+from clew.errors import InputError, StoreError
+from clew.plugins.neo4j.backend import COUNTERS, Neo4jBackend, publish
+from clew.plugins.neo4j.connection import IdsUsedUpError, KeyTakenError, Neo4jDatabase
+from clew.plugins.neo4j.schema import (
+    chunk_label,
+    holds_namespace,
+    keyword_index,
+    prepare_database,
+    vector_index,
+)
+from clew.stores.aliases import Named, keys_asked, resolve_names
+from clew.stores.backend import Progress
+from clew.stores.copy import NOT_BEGUN
+from clew.stores.entities import delete_orphans
+from clew.stores.passages import KEEP_VERSIONS
+from clew.stores.relations import (
+    heads_around,
+    recompute_valid_until,
+    recompute_weights,
+    recompute_weights_around,
+)
+from clew.stores.documents import NeedsLockError, PreparedDocument, write_document
+from clew.stores.snapshot import id_ranges
+from clew.stores.state import COUNT_CHANGE, STATE, State
+from clew.stores.statements.documents import DocumentValues
+from clew.stores.store import Store
+from clew.stores.vectors.matrix import VectorMatrix
+from clew.text import entity_key
+from clew.types import AliasEvidence, CheckReport, Ids, Metadata, Scores, Unsettled, Vector, Vectors
+
+if TYPE_CHECKING:
+    from clew.settings import Neo4jSettings
+
+
+# Saving beside others: workers add documents to one namespace, each with a lock of its own.
+#
+# A worker locks its own `ClewWorker` node, takes ids from a block that it was given, and counts its
+# changes there; then it locks the entities that its document names, so that weights and ends of
+# relations are derived from all that is said of them. Who writes in another way locks all workers
+# and so meets none in the middle of a save. The server keeps the key of an alias unique: the second
+# of two workers that bring the same name begins again. What takes more than adding (a document that
+# was there, a name that moves to another entity) is done under the lock of the namespace.
+#
+# Names that two bring at the same moment and that are spelled alike are tied afterwards. Until then
+# a document bears the number of its worker, so that another one can settle what one that was killed
+# has left.
+
+
+IDS = 5000
+"""Ids of each kind that a worker is given at a time."""
+_TRIES = 5
+_SETTLED_AT_ONCE = 100
+"""Documents."""
+
+_TAKE_IDS = f"""
+MATCH (s:ClewStore {{namespace: $namespace}}) SET s.locked = true
+MERGE (w:ClewWorker {{namespace: $namespace, number: $number}})
+ON CREATE SET w.generation = 0, w.epoch = 0
+SET {", ".join(f"w.{name} = s.{name}" for name in COUNTERS.values())}
+SET {", ".join(f"s.{name} = s.{name} + $ids" for name in COUNTERS.values())}
+RETURN {", ".join(f"s.{name}" for name in COUNTERS.values())}
+"""
+# In one order, whoever locks. Writing a property takes a node's lock.
+_LOCK_NAMED = """
+UNWIND $keys AS key
+MATCH (:ClewAlias {namespace: $namespace, key: key})-[:NAMES {namespace: $namespace}]->(e)
+WITH DISTINCT e ORDER BY e.id SET e.tier = e.tier
+RETURN e.id
+"""
+_UNSETTLED = """
+MATCH (d:ClewDocument {namespace: $namespace})
+WHERE d.worker IS NOT NULL AND $number IN [0, d.worker]
+RETURN d.id, d.named LIMIT $limit
+"""
+# Names that are an entity's own; those that were tied to another's were compared when they came.
+_NAMES = """
+UNWIND $ids AS id
+MATCH (a:ClewAlias {namespace: $namespace, id: id, method: 'exact'})
+    -[:NAMES {namespace: $namespace}]->(e)
+RETURN a.name, e.entity_type
+"""
+_SETTLE = """
+UNWIND $ids AS id
+MATCH (d:ClewDocument {namespace: $namespace, id: id}) REMOVE d.worker, d.named
+"""
+
+
+class WorkerSaves:
+    """The saves of one worker; its ids are this process's own."""
+
+    def __init__(self, backend: Neo4jBackend, number: int) -> None:
+        self._backend = backend
+        self._number = number
+        self._take_ids(IDS)
+
+    def write(self, prepared: PreparedDocument, embedder: tuple[str, int], keep: int) -> None:
+        """Write a document beside others, or alone where that is the only way."""
+        work = partial(
+            write_document, self._backend, prepared, embedder, keep=keep, worker=self._number
+        )
+        keys = keys_asked(prepared.names, prepared.entry.links)
+
+        def beside() -> None:
+            work(own={row[0] for row in self._backend.database.rows(_LOCK_NAMED, keys=keys)})
+
+        for attempt in range(_TRIES):
+            try:
+                return self._backend.database.write(beside, worker=self._number)
+            except IdsUsedUpError:
+                self._take_ids(IDS * 4**attempt)
+            except KeyTakenError:
+                continue
+            except NeedsLockError:
+                break
+        return self._backend.write(work)
+
+    def _take_ids(self, count: int) -> None:
+        """Give the worker ids that nobody else has; call while it saves nothing."""
+        database = self._backend.database
+        take = partial(database.rows, _TAKE_IDS, number=self._number, ids=count)
+        (ends,) = database.write(take)
+        self._backend.worker_ids = dict(zip(COUNTERS.values(), ends, strict=True))
+
+
+def read_unsettled(backend: Neo4jBackend, number: int) -> Unsettled | None:
+    """Some of the documents that a worker, or any for 0, has not settled; None where all are."""
+    found = backend.database.rows(_UNSETTLED, number=number, limit=_SETTLED_AT_ONCE)
+    ids = [id_ for _, named in found for id_ in json.loads(named)]
+    names = backend.database.rows(_NAMES, ids=ids) if ids else []
+    return Unsettled([row[0] for row in found], dict(map(tuple, names))) if found else None
+
+
+def settle(backend: Neo4jBackend, unsettled: Unsettled, links: Sequence[AliasEvidence]) -> None:
+    """Tie names that workers did not see of each other; call inside `write`."""
+    if links:
+        names = {
+            entity_key(one.alias): Named(one.alias, unsettled.names[one.alias]) for one in links
+        }
+        functional = State(backend.rows(STATE)).functional
+        moved = resolve_names(backend, names, links).moved
+        delete_orphans(backend, moved)
+        heads = heads_around(backend, moved, functional)
+        recompute_weights(backend, recompute_valid_until(backend, heads, functional))
+        recompute_weights_around(backend, moved)
+    backend.database.rows(_SETTLE, ids=list(unsettled.documents))
+    # Ids of two workers do not come in the order of their commits: all is to be read again.
+    backend.execute(COUNT_CHANGE, changes=1, moves=1)
+
+
+# Searching on the server by words, vectors or both in one round trip; filters on metadata.
+#
+# The server quantises vectors and its index is approximate: what it finds are candidates. Exact
+# scores come from a matrix on this machine, which is derived from the server's vectors. What
+# filters need is read once a generation, and kept.
+
+
+T = TypeVar("T")
+
+_WORDS = 512
+"""Terms of a question that count; Lucene takes 1024 at most."""
+
+_KEYWORDS = """
+CALL db.index.fulltext.queryNodes($keywords, $phrases) YIELD node, score
+WITH node.id AS id, score ORDER BY score DESC, id LIMIT $limit
+RETURN collect(id), collect(score)
+"""
+_ALLOWED_KEYWORDS = """
+CALL db.index.fulltext.queryNodes($keywords, $phrases) YIELD node, score
+WITH node.id AS id, score WHERE id IN $allowed
+WITH id, score ORDER BY score DESC, id LIMIT $limit
+RETURN collect(id), collect(score)
+"""
+_NEAREST = """
+CALL db.index.vector.queryNodes($vectors, $nearest, $vector) YIELD node
+RETURN collect(node.id)
+"""
+_BOTH = """
+CALL () {
+    CALL db.index.vector.queryNodes($vectors, $nearest, $vector) YIELD node, score
+    RETURN collect(node.id) AS near_ids, collect(score) AS near_scores
+}
+CALL () {
+    WITH $phrases AS phrases WHERE phrases <> ''
+    CALL db.index.fulltext.queryNodes($keywords, phrases) YIELD node, score
+    WITH node, score ORDER BY score DESC, node.id LIMIT $limit
+    RETURN collect(node.id) AS held_ids, collect(score) AS held_scores
+}
+RETURN near_ids, near_scores, held_ids, held_scores
+"""
+_EMBEDDINGS = """
+MATCH (c:ClewChunk {namespace: $namespace})
+WHERE $after < c.id <= $until AND c.vector IS NOT NULL
+WITH c ORDER BY c.id
+RETURN collect(c.id), collect(c.vector)
+"""
+_VECTORS = 1000
+"""Embeddings of a batch."""
+_STATE = """
+CALL dbms.components() YIELD name, versions WHERE name = 'Neo4j Kernel'
+RETURN versions[0], COUNT {{ (c:{label}) }}
+"""
+
+
+class Neo4jSearch(Store):
+    """What a store on a server searches in a way of its own."""
+
+    backend: Neo4jBackend
+
+    def search_keywords(
+        self, terms: Sequence[str], limit: int, allowed: Ids | None = None
+    ) -> tuple[Ids, Scores]:
+        """See `ports.KeywordIndex`; of several hundred terms the first ones count."""
+        phrases = _phrases(terms)
+        if not phrases or limit <= 0:
+            return _ranking([], [])
+        values = {
+            "keywords": keyword_index(self.backend.database.namespace),
+            "phrases": phrases,
+            "limit": limit,
+        }
+        if allowed is None:
+            return _ranking(*self.backend.database.rows(_KEYWORDS, **values)[0])
+        rows = self.backend.database.rows(_ALLOWED_KEYWORDS, **values, allowed=allowed.tolist())
+        return _ranking(*rows[0])
+
+    def find_candidates(
+        self, vector: Vector, terms: Sequence[str], limit: int, *, nearest: int
+    ) -> tuple[tuple[Ids, Scores], tuple[Ids, Scores]]:
+        """The `nearest` chunks by vector and the `limit` best by words, in one round trip.
+
+        Scores by vector are cosines of quantised vectors, off by hundredths: candidates, no scores;
+        those by words are `ports.KeywordIndex`'s. Both numbers are above 0. Raises `StoreError` for
+        a vector of another dimension.
+        """
+        rows = self.backend.database.rows(
+            _BOTH,
+            vectors=vector_index(self.backend.database.namespace),
+            keywords=keyword_index(self.backend.database.namespace),
+            vector=vector.tolist(),
+            phrases=_phrases(terms),
+            nearest=nearest,
+            limit=limit,
+        )
+        near_ids, near_scores, held_ids, held_scores = rows[0]
+        # The server says (1 + cosine) / 2.
+        by_vector = _ranking(near_ids, 2 * np.array(near_scores) - 1)
+        return by_vector, _ranking(held_ids, held_scores)
+
+    def nearest_chunks(self, vector: Vector, nearest: int) -> Ids:
+        """Ids of about the nearest chunks, the nearest first; `nearest` is above 0."""
+        found = self.backend.database.value(
+            _NEAREST,
+            vectors=vector_index(self.backend.database.namespace),
+            vector=vector.tolist(),
+            nearest=nearest,
+        )
+        return np.array(found, dtype=np.int64)
+
+    def document_values(self) -> Mapping[str, DocumentValues]:
+        """See `Documents`; read once a generation."""
+        return self._once("documents", super().document_values)
+
+    def chunk_values(self) -> Sequence[tuple[int, str, Metadata | None]]:
+        """See `Documents`; read once a generation."""
+        return self._once("chunks", super().chunk_values)
+
+    def _once(self, name: str, read: Callable[[], T]) -> T:
+        # The generation comes first: what is committed meanwhile makes the rows newer, never older.
+        generation = self.generation()
+        kept = self._kept.get(name)
+        if kept is not None and kept[0] == generation:
+            return cast("T", kept[1])
+        found = read()
+        # What a transaction under way has written may never be committed.
+        if not self.backend.database.in_transaction:
+            self._kept[name] = generation, found
+        return found
+
+    @cached_property
+    def _kept(self) -> dict[str, tuple[int, object]]:
+        """By name: a generation of the store, and what was read of it."""
+        return {}
+
+    def embeddings(self, after: int = 0) -> tuple[Ids, Vectors]:
+        """Chunks with an id above `after`, by id, and their embeddings."""
+        ids, known = self.chunk_ids_after(after), self.embedder()
+        vectors = np.empty((len(ids), known[1] if known else 0), dtype=np.float32)
+        count = 0  # where others write meanwhile, fewer may be left than there were ids
+        for low, high in id_ranges(ids, _VECTORS):
+            ((found, rows),) = self.backend.database.rows(_EMBEDDINGS, after=low, until=high)
+            if found:
+                ids[count : count + len(found)] = found
+                vectors[count : count + len(found)] = rows
+            count += len(found)
+        return ids[:count], vectors[:count]
+
+    def server_state(self) -> tuple[str, int]:
+        """The server's version, and the number of chunks that its vector index holds."""
+        query = _STATE.format(label=chunk_label(self.backend.database.namespace))
+        version, points = self.backend.database.rows(query)[0]
+        return str(version), int(points)
+
+
+def _phrases(terms: Sequence[str]) -> str:
+    """A Lucene query for any of the terms, which are no syntax in it."""
+    wanted = list(dict.fromkeys(terms))[:_WORDS]
+    escaped = (term.replace("\\", "\\\\").replace('"', '\\"') for term in wanted)
+    return " OR ".join(f'"{term}"' for term in escaped)
+
+
+def _ranking(ids: Sequence[int], scores: Sequence[float] | Scores) -> tuple[Ids, Scores]:
+    return np.array(ids, dtype=np.int64), np.array(scores, dtype=np.float32)
+
+
+_LONGEST = 7000
+"""Bytes of a text that is looked up; an index of Neo4j takes 8 kB, with the namespace."""
+
+
+class Neo4jStore(Neo4jSearch):
+    """The store in a namespace of a Neo4j database; threads and machines may share one.
+
+    Raises `StoreUnavailableError` where the server cannot be reached, `StoreMismatchError` for a
+    store of another embedder or schema.
+    """
+
+    _worker: WorkerSaves | None = None
+
+    def __init__(
+        self,
+        address: str,
+        settings: Neo4jSettings,
+        namespace: str,
+        folder: Path,
+        *,
+        embedder: tuple[str, int] | None = None,
+        functional: Collection[str] | None = None,
+        keep_versions: int = KEEP_VERSIONS,
+    ) -> None:
+        """Open the store of a namespace, made where it does not exist; the rest as in `Store`.
+
+        `folder` is on this machine and holds what is derived.
+        """
+        make_folder(folder)
+        database = Neo4jDatabase(address, settings, namespace)
+        try:
+            database.connect()
+            prepare_database(database)
+        except BaseException:
+            database.close()
+            raise
+        super().__init__(
+            Neo4jBackend(database, folder),
+            embedder=embedder,
+            functional=functional,
+            keep_versions=keep_versions,
+        )
+
+    @property
+    def database(self) -> Neo4jDatabase:
+        """The connection, for what else is kept on the server."""
+        return self.backend.database
+
+    def write_prepared(self, prepared: PreparedDocument, embedder: tuple[str, int]) -> None:
+        """See `Documents`; a worker writes beside others."""
+        if self._worker is None:
+            super().write_prepared(prepared, embedder)
+        else:
+            self._worker.write(prepared, embedder, self.keep_versions)
+
+    @contextmanager
+    def beside_others(self, worker: int) -> Iterator[None]:
+        """Inside it, documents are saved as those of a worker, from 1, while other workers save.
+
+        Only a server lets them; a store that is a file has them take turns. What workers could not
+        see of each other is to be settled afterwards.
+        """
+        self._worker = WorkerSaves(self.backend, worker)
+        try:
+            yield
+        finally:
+            self._worker = None
+
+    def batch(self) -> AbstractContextManager[None]:
+        """A context whose writes share one commit, which is faster.
+
+        What was done before an exception of the caller's lasts. This thread sees it at once, others
+        after the end; other writers wait meanwhile.
+
+        A worker's saves each have a commit of their own.
+        """
+        return super().batch() if self._worker is None else nullcontext()
+
+    def unsettled(self, worker: int) -> Unsettled | None:
+        """Some of the documents that a worker has not settled, of any for 0; None where all are."""
+        return read_unsettled(self.backend, worker)
+
+    def settle(self, unsettled: Unsettled, links: Sequence[AliasEvidence]) -> None:
+        """Tie names that workers did not see of each other, and derive what follows from them."""
+        self.backend.write(lambda: settle(self.backend, unsettled, links))
+
+    def check_lengths(self, prepared: PreparedDocument) -> None:
+        """See `Documents`."""
+        document = prepared.entry.document
+        for text in (document.source, document.origin, *prepared.names):
+            if len(text.encode()) > _LONGEST:
+                raise InputError(
+                    f"{text[:60]!r}… is {len(text.encode())} bytes long; expected names and sources"
+                    f" of {_LONGEST} bytes at most, which is what Neo4j can look up: shorten it"
+                )
+
+    def publish(
+        self,
+        labels: Mapping[str, str],
+        properties: Sequence[tuple[str, str, str, Mapping[str, Any]]],
+        embed: Callable[[Sequence[str]], Vectors] | None,
+    ) -> None:
+        """Show the graph in the database's own terms, where people query it themselves.
+
+        `labels` by entity type; relation types become relationships of their own; properties with
+        the key and the type of their entity and the id of the document that describes it, times as
+        `datetime` and `date`. Entities get vectors, those that nothing describes by `embed`.
+        Nothing that is stored changes by it. A store that is a file does nothing.
+        """
+        publish(self.database, labels, properties, embed, self.state().dimension)
+
+    def check(self, repair: bool = False, progress: Progress | None = None) -> CheckReport:
+        """Verify every invariant; with `repair`, mend whatever can be derived from the texts.
+
+        `progress` is called with each invariant, its number, and how many there are.
+        """
+        from clew.plugins.neo4j.check import Neo4jCheck
+
+        return Neo4jCheck(self.backend, progress).run(repair=repair)
+
+
+_COPY_SECONDS = 3600.0
+"""How long reading a store may take; who writes waits as long as its own settings let it."""
+
+
+def open_for_copying(
+    address: str, settings: Neo4jSettings, namespace: str, folder: Path, *, make: bool = False
+) -> Neo4jBackend:
+    """Open the store of a namespace; with `make`, one is made where there is none.
+
+    One that is made is an unfinished copy from its first moment. `folder` is on this machine and
+    holds what is derived. Raises `InputError` where there is none, else what `Neo4jStore` raises.
+    """
+    patient = settings.model_copy(
+        update={"query_seconds": max(settings.query_seconds, _COPY_SECONDS)}
+    )
+    backend = Neo4jBackend(Neo4jDatabase(address, patient, namespace), folder)
+    try:
+        backend.database.connect()
+        if not make and not holds_namespace(backend.database):
+            raise InputError(
+                f"there is no store {backend.place}; give the one to copy with --from and"
+                " --namespace"
+            )
+        prepare_database(backend.database, copying=NOT_BEGUN)
+    except BaseException:
+        backend.close()
+        raise
+    return backend
+
+
+# The vector index of a store on a server: candidates from there, exact scores from here.
+
+
+SMALL = 50_000
+"""Chunks below which the matrix on this machine is faster than the server's index."""
+_SPARE = 100
+# The last bits of a cosine differ with the order of its sum.
+_EQUAL = 1e-6
+
+
+class Neo4jVectors:
+    """`ports.SyncedVectorIndex` and `ports.HybridIndex` over a `Neo4jStore`; threads may share one.
+
+    Scores are exact and ties go to the smaller id, whoever finds the candidates: the matrix in
+    `folder` alone where the store is small, where `allowed` is given, inside a transaction (which
+    the server's index does not see) and where a tie goes on beyond the candidates.
+    """
+
+    def __init__(self, store: Neo4jStore, folder: Path, *, small: int = SMALL) -> None:
+        """Nothing is read before it is needed; below `small` chunks the matrix answers alone."""
+        self._store = store
+        self._matrix = VectorMatrix(store, folder)
+        self._small = small
+
+    def search_vector(
+        self, vector: Vector, limit: int, allowed: Ids | None = None
+    ) -> tuple[Ids, Scores]:
+        """See `ports.VectorIndex`. Raises `StoreError` for a vector of another dimension."""
+        with self._store.pinned_generation():
+            if allowed is not None or not self._asks_server(limit):
+                return self._matrix.search_vector(vector, limit, allowed)
+            return self._rescored(vector, limit, self._store.nearest_chunks(vector, _wanted(limit)))
+
+    def search_both(
+        self, vector: Vector, terms: Sequence[str], limit: int, allowed: Ids | None = None
+    ) -> tuple[tuple[Ids, Scores], tuple[Ids, Scores]]:
+        """See `ports.HybridIndex`."""
+        with self._store.pinned_generation():
+            if allowed is not None or not terms or not self._asks_server(limit):
+                by_vector = self._matrix.search_vector(vector, limit, allowed)
+                return by_vector, self._store.search_keywords(terms, limit, allowed)
+            (near, _), by_keyword = self._store.find_candidates(
+                vector, terms, limit, nearest=_wanted(limit)
+            )
+            return self._rescored(vector, limit, near), by_keyword
+
+    def vectors(self, chunk_ids: Sequence[int] | Ids) -> Vectors:
+        """See `ports.VectorIndex`."""
+        return self._matrix.vectors(chunk_ids)
+
+    def refresh(self) -> None:
+        """See `ports.SyncedVectorIndex`."""
+        self._matrix.refresh()
+
+    def persist(self) -> None:
+        """See `ports.SyncedVectorIndex`."""
+        self._matrix.persist()
+
+    def state(self) -> dict[str, Any]:
+        """See `ports.SyncedVectorIndex`."""
+        version, points, problem = "", None, ""
+        try:
+            version, points = self._store.server_state()
+        except StoreError as error:
+            problem = str(error)
+        return {
+            "backend": "neo4j",
+            "available": True,
+            "connected": not problem,
+            "version": version,
+            "points": points,
+            "problem": problem,
+        }
+
+    def close(self) -> None:
+        """See `ports.SyncedVectorIndex`; the connection is the store's."""
+
+    def _asks_server(self, limit: int) -> bool:
+        held = int(self._matrix.state()["points"])
+        worth = held >= self._small and limit > 0 and _wanted(limit) < held
+        return worth and not self._store.database.in_transaction
+
+    def _rescored(self, vector: Vector, limit: int, candidates: Ids) -> tuple[Ids, Scores]:
+        """The best of the candidates, by their exact scores."""
+        ids, scores = self._matrix.search_vector(vector, len(candidates), candidates)
+        last = scores[ids == candidates[-1:]]
+        if len(ids) < limit or len(last) == 0 or scores[limit - 1] <= last[0] + _EQUAL:
+            return self._matrix.search_vector(vector, limit)
+        return ids[:limit], scores[:limit]
+
+
+def _wanted(limit: int) -> int:
+    """Candidates that hold the best ones: at 10,000 chunks of 384 dimensions, all of them."""
+    return 2 * limit + _SPARE

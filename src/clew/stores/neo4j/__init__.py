@@ -1,1 +1,0 @@
-"""Stores on a Neo4j server, each one a namespace of its database."""
