@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import clew
+from benchmarks.recorded import RecordedExtraction, RecordedLanguageModel
 from clew.errors import InputError, ReplyError, SettingsError
 from clew.indexing.validation import NO_TYPE, TOO_VAGUE, UNNAMED, UNQUOTED
 from clew.jobs.runner import JobRunner, make_runner
@@ -33,10 +34,8 @@ from clew.stores.store import Store
 from clew.testing.conformance import chunk_ids_of
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
-from benchmarks.recorded import RecordedExtraction, RecordedLanguageModel
 from clew.tools.toolbox import TOOLS, Toolbox
-from clew.types import ChunkExtraction, ExtractedRelation, Mention
-from clew.types import Usage
+from clew.types import ChunkExtraction, ExtractedRelation, Mention, Usage
 
 # --- A language model adds facts to a store that was indexed without one, and nothing that it
 # cannot quote.

@@ -29,8 +29,7 @@ from clew.search.options import Moment, Options, rag_defaults, read_end, read_la
 from clew.search.session import RecentlyUsed
 from clew.settings.place import NAMESPACE
 from clew.stores.backend import check_characters
-from clew.types import Fusion, SearchResult
-from clew.types import Answer, AnswerMode, CypherAnswer
+from clew.types import Answer, AnswerMode, CypherAnswer, Fusion, SearchResult
 from clew.wiring import make_replies, server_kind, store_exists
 
 if TYPE_CHECKING:

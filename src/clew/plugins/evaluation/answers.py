@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from clew.ports import LanguageModel
     from clew.settings import Settings
     from clew.stores.backend import Progress
-    from clew.types import Hit
-    from clew.types import Answer, AnswerMode
+    from clew.types import Answer, AnswerMode, Hit
 
 
 Row = dict[str, Any]

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 
     from clew.plugins.neo4j.connection import Neo4jDatabase
     from clew.plugins.neo4j.mapping import GraphSchema, LabelInfo, TypeInfo
-    from clew.ports import Embedder
-    from clew.ports import LanguageModel
+    from clew.ports import Embedder, LanguageModel
 
 
 SHOWN = 40
