@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import clew
+from benchmarks.recorded import RecordedExtraction, RecordedLanguageModel, quotation_of
 from clew.library import Clew
 from clew.plugins.evaluation.beir import BeirDataset, load_beir
 from clew.plugins.evaluation.run import measure_strategy
-from clew.testing.recorded import RecordedExtraction, RecordedLanguageModel, quotation_of
 
 TRIPLES = "llm_triples.jsonl"
 SHOWN = ("recall@2", "recall@5", "recall@10")

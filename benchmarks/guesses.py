@@ -23,7 +23,7 @@ from pathlib import Path
 
 import clew
 from clew.plugins.evaluation.beir import BeirDataset, load_beir
-from clew.ports.models import Reply, Request
+from clew.ports import Reply, Request
 from clew.search.analysis.named_entities import Named
 from clew.search.analysis.question import find_seeds
 from clew.search.analysis.route import USES

@@ -25,7 +25,7 @@ from clew import __version__
 from clew.cli.app import EXIT_STATUSES, app
 from clew.cli.options import COMMON_OPTIONS
 from clew.settings import Settings
-from clew.settings.group import SettingsGroup
+from clew.settings.groups import SettingsGroup
 from clew.tools.spec import Parameter, Tool
 from clew.tools.toolbox import MEMORY_TOOLS, OPERATIONS, TOOLS
 

@@ -27,8 +27,7 @@ from pathlib import Path
 from clew.errors import ClewError
 from clew.indexing.reading.reader import read_file
 from clew.settings import ReadSettings
-from clew.types import Document
-from clew.types.values import file_source
+from clew.types import Document, file_source
 
 FILE = Path(__file__).with_name("questions.jsonl")
 

@@ -20,16 +20,14 @@ from clew.errors import (
 )
 from clew.indexing.validation import AgentRelation
 from clew.models.llm.budget import most_tokens, most_tokens_of_passages, prompt_text
-from clew.ports.models import Message, Reply, Request, ToolDefinition
+from clew.ports import Message, Reply, Request, ToolDefinition
 from clew.stores.backend import check_characters
 from clew.text import find_words
 from clew.tools.budget import shortened
 from clew.tools.document_queries import as_told
 from clew.tools.spec import Caller, input_schema, load_json
 from clew.tools.toolbox import MEMORY_TOOLS, TOOLS, may_call
-from clew.types import NewEntity
-from clew.types.results import Usage
-from clew.types.values import random_id
+from clew.types import NewEntity, Usage, random_id
 from clew.untrusted import NOTICE, untrusted_block
 
 if TYPE_CHECKING:
@@ -38,7 +36,7 @@ if TYPE_CHECKING:
     from clew.engine import Engine
     from clew.models.llm.budget import Estimate
     from clew.models.llm.client import LanguageModelClient
-    from clew.ports.models import LanguageModel, ToolCall
+    from clew.ports import LanguageModel, ToolCall
     from clew.stores.sqlite.journal import SqliteConversations
     from clew.tools.spec import Tool
     from clew.tools.toolbox import Toolbox

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from clew.hookspecs import StoreKind, VectorIndexKind
     from clew.models.llm.client import LanguageModelClient
     from clew.packs import EnabledPacks
-    from clew.ports import Embedder, Extractor, Reranker, SyncedVectorIndex
-    from clew.ports.models import LanguageModel
+    from clew.ports import Embedder, Extractor, LanguageModel, Reranker, SyncedVectorIndex
     from clew.settings import Settings
     from clew.stores.copy import StoreCopy
     from clew.stores.sqlite.connection import Database

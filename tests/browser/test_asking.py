@@ -14,7 +14,7 @@ from playwright.sync_api import Page, expect
 from clew import Clew
 from clew.errors import ModelUnavailableError, StoreUnavailableError
 from clew.mcp.auth import new_token
-from clew.ports.models import Reply, Request
+from clew.ports import Reply, Request
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.web.passages import plain
 from tests.browser.conftest import Site, serving, settings_in

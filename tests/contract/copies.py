@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
 
-from clew.ports.graph import StoredDescription
+from clew.ports import StoredDescription
 from clew.stores.backend import SHAPES, Header, Table
 from clew.stores.backend import WholeRow as Row
 from clew.stores.communities import Communities, Descriptions

@@ -1,10 +1,5 @@
 from __future__ import annotations
 
-import random
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -36,23 +31,6 @@ from tests.contract.copies import (
     tables_of,
 )
 from tests.contract.suites.communities import make_changes
-
-_PROCESS = """
-import sys
-from pathlib import Path
-import clew.engine.maintenance as copying
-from clew.stores.copy import StoreCopy
-from clew.stores.sqlite.store import open_for_copying
-
-copying._ROWS = copying._ROWS_WITH_VECTORS = 20
-
-def progress(step, done, total):
-    print(step, done, flush=True)
-
-source = StoreCopy(open_for_copying(Path(sys.argv[1])))
-target = StoreCopy(open_for_copying(Path(sys.argv[2]), make=True))
-copying.copy_store(source, target, progress=progress)
-"""
 
 
 @pytest.fixture
@@ -123,15 +101,6 @@ def test_what_the_store_remembers_of_itself_is_copied(source: Path, tmp_path: Pa
     assert (before.communities, after.communities) == (before.generation, after.generation)
 
 
-def test_no_id_is_given_again(source: Path, tmp_path: Path) -> None:
-    run(source, tmp_path / "target")
-    with sqlite_store(source) as old, sqlite_store(tmp_path / "target") as new:
-        for store in (old, new):
-            store.save(make_entry("more", "Gil Ruud lives.", names=["Gil Ruud"]))
-        assert new.chunk_ids().tolist() == old.chunk_ids().tolist()
-        assert new.aliases()[-1] == old.aliases()[-1]
-
-
 def test_communities_that_were_out_of_date_still_are(source: Path, tmp_path: Path) -> None:
     with sqlite_store(source) as store:
         store.save(make_entry("more", "Text."))
@@ -191,7 +160,7 @@ def test_files_derived_from_what_was_there_are_gone(source: Path, tmp_path: Path
         store.delete([d.id for d in store.documents()])
     assert list(target.glob("vectors-*.arrays"))
     run(source, target)
-    assert list(target.glob("*.np[yz]")) == []
+    assert list(target.glob("*.arrays")) == []
 
 
 # --- a copy once more ----------------------------------------------------------------------
@@ -245,39 +214,6 @@ def test_an_unfinished_copy_is_not_opened_as_a_store(source: Path, tmp_path: Pat
         pytest.raises(InputError, match=r"is itself an unfinished copy of .*finish that first"),
     ):
         copy_store(read, written)
-
-
-def test_killed_at_random_moments_then_completed(tmp_path: Path) -> None:
-    source, target = tmp_path / "source", tmp_path / "target"
-    with sqlite_store(source) as store, store.batch():
-        for i in range(400):
-            name = f"Person {i % 50}"
-            text = f"{name} met Vienna. Number {i}."
-            entry = make_entry(f"{i}", text, names=[name], relations=[(name, "met", "Vienna")])
-            store.save(entry)
-    chance, kills = random.Random(5), 0
-    for _ in range(6):
-        with _start(source, target) as process:
-            assert process.stdout is not None
-            for _ in range(chance.randrange(2, 25)):
-                process.stdout.readline()
-            time.sleep(chance.uniform(0, 0.01))
-            process.send_signal(signal.SIGKILL)
-            kills += process.wait() == -signal.SIGKILL
-        with sqlite_copy(target) as copied:
-            if copied.mark() is None:
-                break
-    assert kills >= 3
-    report = run(source, target)
-    assert report.resumed
-    assert tables_of(target) == tables_of(source)
-    with sqlite_store(target) as store:
-        assert store.check().problems == ()
-
-
-def _start(source: Path, target: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", _PROCESS, str(source), str(target)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
 def test_a_source_that_changed_meanwhile_is_copied_anew(source: Path, tmp_path: Path) -> None:
@@ -410,15 +346,6 @@ class Forgetful(StoreCopy):
         super().write_rows(table, kept, before=before, after=after)
 
 
-class Rounding(StoreCopy):
-    """Changes a number a little."""
-
-    def write_rows(self, table: Table, rows: Sequence[Row], *, before: Mark, after: Mark) -> None:
-        if table == "aliases":
-            rows = [{**row, "score": 0.9999999999999999} for row in rows]
-        super().write_rows(table, rows, before=before, after=after)
-
-
 @pytest.mark.parametrize("table", ["times", "rules", "extraction_log", "partition"])
 def test_a_row_that_is_lost_is_told(source: Path, tmp_path: Path, table: Table) -> None:
     target = Forgetful(open_for_copying(tmp_path / "target", make=True))
@@ -431,15 +358,6 @@ def test_a_row_that_is_lost_is_told(source: Path, tmp_path: Path, table: Table) 
         copy_store(read, target)
     with pytest.raises(StoreError, match="unfinished copy"):
         SqliteStore(tmp_path / "target")
-
-
-def test_a_number_that_is_not_the_same_is_told(source: Path, tmp_path: Path) -> None:
-    with (
-        sqlite_copy(source) as read,
-        closing(Rounding(open_for_copying(tmp_path / "target", make=True))) as target,
-        pytest.raises(StoreError, match="the tables aliases of"),
-    ):
-        copy_store(read, target)
 
 
 def test_a_place_is_named_the_same_however_it_is_reached(

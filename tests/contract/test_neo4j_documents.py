@@ -15,19 +15,16 @@ from hypothesis import given, settings
 
 from clew.errors import InputError, StoreMismatchError
 from clew.plugins.neo4j.store import Neo4jStore
-from clew.ports.graph import StoredDescription
-from clew.ports.models import LoggedReply
+from clew.ports import LoggedReply, StoredDescription
 from clew.settings import Neo4jSettings, load_settings
 from clew.stores.communities import Communities, Descriptions
 from clew.stores.extractions import Enrichments
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.state import Replies
 from clew.stores.store import Store
-from clew.testing.conformance import DocumentStoreSuite
-from clew.testing.conformance.base import chunk_ids_of
+from clew.testing.conformance import DocumentStoreSuite, chunk_ids_of
 from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry, make_link
-from clew.types import Condition, IndexedDocument, NewEntity, Period
-from clew.types.results import Usage
+from clew.types import Condition, IndexedDocument, NewEntity, Period, Usage
 from clew.wiring import store_exists
 from tests.contract.filter_suite import FilterSuite
 from tests.contract.graph_steps import Step, any_steps, first_steps, seen, take

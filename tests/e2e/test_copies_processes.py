@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.errors import StoreCorruptError
 from clew.testing.fakes import HashEmbedder
 from clew.types import Document, NewEntity
 from tests.content import content
@@ -182,23 +181,6 @@ def make_old(folders: list[Path]) -> None:
     for folder in folders:
         for path in (*folder.iterdir(), folder):
             os.utime(path, (long_ago, long_ago))
-
-
-@pytest.mark.parametrize("tenth", range(0, 10, 2))
-def test_a_damaged_backup_is_refused(store: Path, tmp_path: Path, tenth: int) -> None:
-    file, held = tmp_path / "copy.db", contents(store)
-    with opened(store) as engine:
-        engine.maintenance.backup(file)
-        data = bytearray(file.read_bytes())
-        place = len(data) * tenth // 10 // 4096 * 4096
-        data[place : place + 4096] = os.urandom(4096)
-        file.write_bytes(data)
-        with pytest.raises(StoreCorruptError, match=r"copy\.db.*take another backup"):
-            engine.maintenance.restore(file)
-        file.write_bytes(data[: len(data) * (tenth + 1) // 11])
-        with pytest.raises(StoreCorruptError, match=r"copy\.db.*take another backup"):
-            engine.maintenance.restore(file)
-    assert contents(store) == held
 
 
 def test_a_backup_says_how_far_it_is(store: Path, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from clew.plugins.neo4j.cypher import (
     with_parameters,
 )
 from clew.plugins.neo4j.mapping import GraphSchema, TypeInfo
-from clew.ports.models import Reply, Request
+from clew.ports import Reply, Request
 from clew.settings import LlmSettings, Neo4jSettings, Settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.tools.spec import Caller

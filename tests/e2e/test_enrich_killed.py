@@ -16,7 +16,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 import clew
-from clew.ports.graph import Enrichment
+from clew.ports import Enrichment
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
 from tests.e2e.conftest import Run

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 import clew
 from clew.models.llm.client import LanguageModelClient
 from clew.plugins.llm.hosted import Hosted
-from clew.ports.models import Reply, Request, ask
+from clew.ports import Reply, Request, ask
 from clew.settings import LlmSettings, load_settings
 from tests.llm_server import CONTEXT, MODEL, language_model_server, weights
 

@@ -209,15 +209,3 @@ def test_what_a_killed_writer_left_is_read_or_missed_aloud(
     assert lost.returncode == 2
     assert "its last changes are still in" in lost.stderr
     assert len(lost.stderr.splitlines()) == 1
-
-
-def test_a_store_of_another_schema_is_refused_in_one_line(read_only: Path, tmp_path: Path) -> None:
-    unlocked(read_only)
-    with closing(sqlite3.connect(read_only / "default" / "clew.db")) as connection:
-        connection.execute("PRAGMA application_id = 0")
-    locked(read_only)
-    done = run("documents", "--store", read_only, cwd=tmp_path)
-    assert done.returncode == 2
-    assert "has schema version 1 of an earlier layout" in done.stderr
-    assert "`clew index` into a new store" in done.stderr
-    assert len(done.stderr.splitlines()) == 1

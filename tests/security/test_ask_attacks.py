@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 
 import clew
 from clew.mcp.engines import Engines
-from clew.ports.models import Reply, Request
+from clew.ports import Reply, Request
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.tools.toolbox import OPERATIONS
 from tests.unit.mcp_tools import settings_for

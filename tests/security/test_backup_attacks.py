@@ -145,6 +145,10 @@ def test_a_damaged_page_replaces_nothing(tmp_path: Path, mills: Engine) -> None:
         assert [document.source for document in mills.documents.list()] == ["mill.md"]
 
     assert refused > 0
+    for share in (0.0, 0.5, 0.9):
+        file.write_bytes(whole[: int(share * len(whole))])
+        with pytest.raises(StoreCorruptError, match=r"copy\.db.*take another backup"):
+            mills.maintenance.restore(file)
     assert mills.maintenance.check().problems == ()
 
 

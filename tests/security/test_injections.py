@@ -16,7 +16,7 @@ import pytest
 
 import clew
 from clew import Clew
-from clew.ports.models import Reply, Request, ToolCall
+from clew.ports import Reply, Request, ToolCall
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.untrusted import untrusted_block

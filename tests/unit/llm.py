@@ -8,7 +8,7 @@ from dataclasses import replace
 from pydantic import BaseModel
 
 from clew.models.llm.client import LanguageModelClient
-from clew.ports.models import Parameters, Request, ask
+from clew.ports import Parameters, Request, ask
 from clew.settings import LlmSettings
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.state import Replies

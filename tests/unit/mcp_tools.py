@@ -12,11 +12,12 @@ from clew.errors import InputError
 from clew.request_end import finishing, has_ended
 from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.tools.spec import Arguments, Call, Parameter, Profile, Result, Run, Scope, Tool
+from clew.tools.spec import Arguments, Call, Parameter, Result, Run, Tool
+from clew.types import Right, ToolProfile
 
 NAME = Parameter(name="name", kind="string", description="A name.", required=True)
 CONFIRM = Parameter(name="confirm", kind="boolean", description="Default false.", default=False)
-PROFILES: frozenset[Profile] = frozenset({"core", "full"})
+PROFILES: frozenset[ToolProfile] = frozenset({"core", "full"})
 
 
 def greet(call: Call, arguments: Arguments) -> Result:
@@ -57,7 +58,7 @@ def fail(_: Call, __: Arguments) -> Result:
 
 def _tool(
     run: Run,
-    scope: Scope = "read",
+    scope: Right = "read",
     parameters: tuple[Parameter, ...] = (),
     *,
     confirm: bool = False,

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 import clew
 from clew.errors import InputError, ModelError, ModelUnavailableError, NotFoundError, SettingsError
-from clew.ports.models import Reply, Request
+from clew.ports import Reply, Request
 from clew.search.ask.pipeline import PASSAGES_ALONE, answer
 from clew.search.ask.prompt import AnswerReply, ReplyReader
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.text import find_words
-from clew.types.results import DO_NOT_SAY, Answer, AnswerMode
+from clew.types import DO_NOT_SAY, Answer, AnswerMode
 from clew.untrusted import escaped
 
 # --- ask

@@ -29,11 +29,11 @@ from clew.errors import (
     StoreError,
 )
 from clew.models.llm.budget import prompt_text, usual_tokens
-from clew.ports.models import Message, Reply, ToolCall
+from clew.ports import Message, Reply, ToolCall
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.text import words
-from clew.types.results import Usage
+from clew.types import Usage
 from tests.unit.test_ask import BORN, BUILT
 
 # --- Conversations: the tools that a model calls, what it is told, and what is kept.

@@ -30,8 +30,7 @@ from clew.search.strategies.hierarchy import by_hierarchy, by_outline
 from clew.settings import SplitSettings
 from clew.testing.fakes import HashEmbedder
 from clew.text import one_line, quoted
-from clew.types import Document, StoredChunk, StoredSection
-from clew.types.documents import page_at
+from clew.types import Document, StoredChunk, StoredSection, page_at
 from tests.contexts import Part, parts_of, unquoted
 from tests.unit.asked import add, day, new_session, titles
 from tests.unit.test_split import WordPieces

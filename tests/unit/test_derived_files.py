@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -26,7 +25,6 @@ from clew import derived_files
 from clew.derived_files import (
     MappedArrays,
     damaged_files,
-    folder_size,
     is_outdated,
     read_arrays,
     write_arrays,
@@ -35,7 +33,6 @@ from clew.derived_files import (
     derived_files as part_derived_files,
 )
 from clew.errors import ClewError
-from clew.graph.extended_snapshot import ExtendedSnapshot
 from clew.graph.snapshot import Adjacency, Columns, Neighbourhood, Snapshot
 from clew.graph.snapshot_files import build, current_snapshot, write_snapshot
 from clew.ports import NearbyQuery
@@ -168,27 +165,6 @@ def test_a_large_file_waits_for_more_changes_than_a_small_one(tmp_path: Path) ->
         worth = [is_outdated(tmp_path, "thing", 3 + changes) for changes in range(4)]
         assert worth == [changes > waits for changes in range(4)]
     assert is_outdated(tmp_path, "thing", 2)  # it is ahead of the store: a backup was brought back
-
-
-def test_the_size_of_a_folder_whose_parts_come_and_go(tmp_path: Path) -> None:
-    (tmp_path / "kept").write_bytes(b"x" * 100)
-    done = threading.Event()
-
-    def come_and_go() -> None:
-        while not done.is_set():
-            (tmp_path / "part" / "inner").mkdir(parents=True)
-            (tmp_path / "part" / "inner").rmdir()
-            (tmp_path / "part").rmdir()
-
-    other = threading.Thread(target=come_and_go)
-    other.start()
-    try:
-        sizes = {folder_size(tmp_path) for _ in range(2000)}
-    finally:
-        done.set()
-        other.join()
-
-    assert sizes == {100}
 
 
 # --- what is verified once
@@ -370,23 +346,6 @@ def test_changes_that_are_damaged_are_read_from_the_store(
     assert _all_of(read.whole) == _all_of(build(engine.store))
 
 
-def test_merging_by_hand_is_taken_in(engine: clew.Clew) -> None:
-    before = current_snapshot(engine.store, engine.store.folder)
-    engine.entities.merge("Piet Oss", "Ada Morn")
-    after = current_snapshot(engine.store, engine.store.folder, before)
-    assert isinstance(after, ExtendedSnapshot)
-    assert after.base is before
-    assert len(after.whole.entity_ids) == len(before.entity_ids) - 1
-    assert _equal(after, build(engine.store))
-
-
-@pytest.mark.parametrize("damage", [b"", b"no archive", None], ids=["empty", "text", "cut"])
-def test_a_damaged_file_is_built_anew(engine: clew.Clew, damage: bytes | None) -> None:
-    [file] = _files(engine)
-    file.write_bytes(file.read_bytes()[:-200] if damage is None else damage)
-    assert _equal(current_snapshot(engine.store, engine.store.folder), build(engine.store))
-
-
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 0.9])
 def test_bytes_that_changed_anywhere_are_noticed(engine: clew.Clew, share: float) -> None:
     [file] = _files(engine)
@@ -412,26 +371,6 @@ def test_whoever_has_mapped_a_file_keeps_it_when_a_newer_one_comes(engine: clew.
     assert not old.exists()
     assert _all_of(held) == before
     assert _all_of(current_snapshot(engine.store, folder, held)) == _all_of(build(engine.store))
-
-
-def test_a_write_that_was_cut_off_leaves_the_file_of_before(
-    engine: clew.Clew, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    [old] = _files(engine)
-    engine.add("Brida Kall mended the clock.", source="c")
-    for file in _files(engine):
-        file.rename(old)  # the generation of before, whatever it holds
-    kept = old.read_bytes()
-
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    snapshot = build(engine.store)
-    monkeypatch.setattr("clew.derived_files.os.replace", killed)
-    with pytest.raises(KeyboardInterrupt):
-        write_snapshot(snapshot, engine.store.folder)
-    assert _files(engine) == [old]
-    assert old.read_bytes() == kept
 
 
 def test_a_file_ahead_of_the_store_is_not_believed(engine: clew.Clew) -> None:

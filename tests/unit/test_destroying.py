@@ -33,8 +33,7 @@ from clew.testing.fakes import HashEmbedder
 from clew.text import entity_key
 from clew.tools.spec import FULL, Parameter, Tool
 from clew.tools.toolbox import OPERATIONS, Toolbox, audit_to
-from clew.types import Document, NewEntity
-from clew.types.values import file_source, record_source, source_path
+from clew.types import Document, NewEntity, file_source, record_source, source_path
 
 # --- What destroys names exactly what it destroys: by each way, the one that was named goes.
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import clew
+from benchmarks.recorded import RecordedExtraction, RecordedLanguageModel
 from clew.errors import InputError, ReplyError, SettingsError
 from clew.indexing.validation import NO_TYPE, TOO_VAGUE, UNNAMED, UNQUOTED
 from clew.library import Clew
@@ -22,17 +23,15 @@ from clew.plugins.llm.extraction import (
     Outcome,
     Work,
 )
-from clew.ports.models import LanguageModel, Reply, Request
+from clew.ports import LanguageModel, Reply, Request
 from clew.settings import load_settings
 from clew.stores.extractions import Enrichments
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.store import Store
-from clew.testing.conformance.base import chunk_ids_of
+from clew.testing.conformance import chunk_ids_of
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
-from clew.testing.recorded import RecordedExtraction, RecordedLanguageModel
-from clew.types import ChunkExtraction, ExtractedRelation, Mention
-from clew.types.results import Usage
+from clew.types import ChunkExtraction, ExtractedRelation, Mention, Usage
 
 # --- A language model adds facts to a store that was indexed without one, and nothing that it
 # cannot quote.

@@ -18,8 +18,7 @@ from clew.errors import ReplyError
 from clew.library import Clew
 from clew.plugins.llm import descriptions as subjects
 from clew.plugins.llm.descriptions import UNSUPPORTED
-from clew.ports.graph import Described
-from clew.ports.models import LanguageModel, Reply, Request
+from clew.ports import Described, LanguageModel, Reply, Request
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.types import Community, Description

@@ -135,15 +135,6 @@ def test_a_check_reads_the_folder_and_says_what_it_examines(store: SqliteStore) 
     assert store.check().problems == ()
 
 
-def test_the_size_of_a_store_counts_the_folder(store: SqliteStore) -> None:
-    before = store.statistics()["bytes"]
-    store.write_indexes()
-    files = [path for path in (store.folder / "keywords").iterdir() if path.is_file()]
-    added = sum(path.stat().st_size for path in files)
-    assert added > 0
-    assert store.statistics()["bytes"] >= before + added
-
-
 def test_a_small_store_has_none(store: SqliteStore) -> None:
     store.write_indexes()
     drop(store, *range(30))

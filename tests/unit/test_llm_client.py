@@ -19,12 +19,12 @@ from clew.errors import BudgetError, ModelError, ModelUnavailableError, ReplyErr
 from clew.models.llm.budget import Budget, estimate, statistics
 from clew.models.llm.check import trials
 from clew.models.llm.client import LONGEST_WAIT, parse, with_retries
-from clew.ports.models import LoggedReply, Reply, Request, ToolCall, ToolDefinition
+from clew.ports import LoggedReply, Reply, Request, ToolCall, ToolDefinition
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.state import Replies
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.testing.fakes import ScriptedLanguageModel
-from clew.types.results import Usage
+from clew.types import Usage
 from tests.unit.llm import ADA, Person, client, request
 
 # --- llm client

@@ -22,7 +22,7 @@ from clew.errors import ModelError, ModelUnavailableError, ReplyError
 from clew.models.llm.client import LanguageModelClient
 from clew.plugins.llm.hosted import Hosted
 from clew.plugins.llm.ollama import Ollama
-from clew.ports.models import Message, Reply, Request, ToolCall, ToolDefinition
+from clew.ports import Message, Reply, Request, ToolCall, ToolDefinition
 from tests.unit.llm import ADA, PARAMETERS, Person, request, settings
 
 # --- OpenAI's and Anthropic's interfaces, served on this machine with their faults.

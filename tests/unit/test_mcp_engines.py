@@ -23,7 +23,7 @@ from clew.jobs import runner as kinds
 from clew.jobs.runner import Ingestion
 from clew.mcp import engines as pool
 from clew.mcp.engines import Engines, Opened
-from clew.ports.models import Reply, Request
+from clew.ports import Reply, Request
 from clew.search.strategies import STRATEGIES
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel

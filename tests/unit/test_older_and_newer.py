@@ -185,10 +185,3 @@ def test_whatever_the_clock_says_as_many_days_of_entries_stay(
     assert set(left) >= set(newest), "the last days on which there are entries"
     # An entry of the very hour of the edge may go or stay.
     assert set(left) <= wanted | {kept}
-
-
-def test_a_clock_405_days_ahead_leaves_the_log(log: SqliteAudit) -> None:
-    now = datetime.now(UTC)
-    fill(log, [405 + day for day in range(300)], now)
-    assert log.forget(now - timedelta(days=365)) == 0
-    assert len(log.entries(limit=1000)) == 300

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 import clew
+from benchmarks.recorded import RecordedExtraction, RecordedLanguageModel
 from clew.errors import InputError
 from clew.library import Clew
-from clew.ports.models import Reply, Request
+from clew.ports import Reply, Request
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.testing.recorded import RecordedExtraction, RecordedLanguageModel
 
 CASTLE = "Ada Morn built the great clock of Vell."
 GOALS = """values:

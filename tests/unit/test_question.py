@@ -15,7 +15,7 @@ import clew
 from clew.errors import ModelError
 from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_files import build
-from clew.ports.models import LanguageModel, Reply, ask
+from clew.ports import LanguageModel, Reply, ask
 from clew.search.analysis.period import AskedTime
 from clew.search.analysis.question import (
     MAX_TERMS,

@@ -35,8 +35,7 @@ from clew.indexing.reading.reader import document_from_text, file_digest, read_f
 from clew.plugins.constitution.reading import circles
 from clew.settings import ReadSettings
 from clew.times import to_time
-from clew.types import Document, Skipped
-from clew.types.values import file_source
+from clew.types import Document, Skipped, file_source
 
 # --- read
 

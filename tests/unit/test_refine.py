@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import clew
 from clew.errors import MissingExtraError, ModelError, ModelUnavailableError
 from clew.models.llm.client import LanguageModelClient
-from clew.ports.models import Reply, Request
+from clew.ports import Reply, Request
 from clew.search.ranking.rerank import Candidate, filter_by_model, fuse, rerank
 from clew.search.ranking.word_features import min_max, standard_units
 from clew.search.retrieval.channels import Ranking

@@ -19,7 +19,13 @@ from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.indexing.relations.patterns import PRONOUN_FACTOR
 from clew.indexing.relations.phrases import read_phrase
 from clew.settings import EmbedSettings
-from clew.stores.relations import CONTRADICTED, Evidence, belief_in, changed_weights, read_evidence
+from clew.stores.relations import (
+    CONTRADICTED,
+    RelationRow,
+    belief_in,
+    changed_weights,
+    read_evidence,
+)
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry, make_link
 from clew.testing.fakes import HashEmbedder
@@ -770,8 +776,9 @@ def test_the_weight_that_was_given_by_hand_stays(engine: clew.Clew) -> None:
     assert set(by_hand.values()) == {0.75}
 
 
-def evidence(document: str, confidence: float, *, contradicted: bool = False) -> Evidence:
-    return Evidence(1, 1, "uses", 2, document, confidence, "pattern", 0.0, contradicted)
+def evidence(document: str, confidence: float, until: str | None = None) -> RelationRow:
+    stated = (1, 1, 2, 1, 2, "uses", 0.0, False, confidence, "{}", None, until, None, "2020")
+    return RelationRow(*stated, None, 1, 0, "pattern", document)
 
 
 def test_belief_is_noisy_or_over_documents() -> None:
@@ -783,7 +790,7 @@ def test_belief_is_noisy_or_over_documents() -> None:
 
 
 def test_a_contradiction_takes_weight_away() -> None:
-    ((_, weight),) = changed_weights([evidence("a", 0.8, contradicted=True)])
+    ((_, weight),) = changed_weights([evidence("a", 0.8, until="2021")])
     assert weight == 0.5 * CONTRADICTED
 
 

@@ -19,7 +19,6 @@ from clew.errors import InputError
 from clew.ports import Embedder
 from clew.search.options import Options
 from clew.testing.fakes import HashEmbedder
-from clew.testing.recorded import quotation_of
 from clew.tools.toolbox import OPERATIONS
 from clew.types import Period
 
@@ -62,10 +61,6 @@ def test_a_period_given_by_hand_may_be_open() -> None:
 def test_values_that_cannot_be_are_refused(values: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         _options(**values)
-
-
-def test_an_alpha_of_nothing_is_legal() -> None:
-    assert _options(alpha=0.0).alpha == 0.0
 
 
 # --- The command line and the tools call the same thing by the same name.
@@ -161,15 +156,6 @@ def test_terms_that_cancel_each_other_out_leave_no_zero_vector() -> None:
     assert {float(embedder.embed_query(f"alpha word{i}")[0]) for i in range(50)} <= {-1.0, 1.0}
 
 
-def test_words_past_the_limit_are_not_read() -> None:
-    embedder = HashEmbedder(max_tokens=3)
-
-    np.testing.assert_array_equal(
-        embedder.embed_query("red green blue"), embedder.embed_query("red green blue black")
-    )
-    assert embedder.count_tokens("red green blue black") == 4
-
-
 def test_vectors_are_the_same_in_another_process() -> None:
     code = (
         "from clew.testing.fakes import HashEmbedder;"
@@ -182,23 +168,7 @@ def test_vectors_are_the_same_in_another_process() -> None:
     assert output.strip() == HashEmbedder().embed_query("red fish").tobytes().hex()
 
 
-def test_identity() -> None:
-    assert HashEmbedder().name == "hash-256"
-    assert HashEmbedder(64).name == "hash-64"
-    assert HashEmbedder(64, name="other").name == "other"
-    assert HashEmbedder(64).dimension == 64
-
-
 @pytest.mark.parametrize(("dimension", "max_tokens"), [(0, 256), (256, 0), (-1, 1)])
 def test_sizes_below_one(dimension: int, max_tokens: int) -> None:
     with pytest.raises(ValueError, match=f"not {dimension} and {max_tokens}"):
         HashEmbedder(dimension, max_tokens=max_tokens)
-
-
-def test_a_fact_without_a_quotation_is_given_the_sentence_that_names_its_ends() -> None:
-    text = "Ada came. Bo met Ada in Vell. Bo left."
-
-    assert quotation_of(text, "Ada", "Bo") == "Bo met Ada in Vell."
-    assert quotation_of(text, "Ada", "Paris") == "Ada came."
-    assert quotation_of(text, "Rome", "bo") == "Bo met Ada in Vell."
-    assert quotation_of(text, "Rome", "Paris") == ""

@@ -9,7 +9,7 @@ import pytest
 
 from clew.errors import SettingsError
 from clew.settings import Settings, load_settings
-from clew.settings.group import SettingsGroup
+from clew.settings.groups import SettingsGroup
 from clew.settings.light import light_settings
 
 

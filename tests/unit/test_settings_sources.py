@@ -18,7 +18,7 @@ from clew.settings import (
     Settings,
     load_settings,
 )
-from clew.settings.group import SettingsGroup
+from clew.settings.groups import SettingsGroup
 
 
 @pytest.fixture(autouse=True)

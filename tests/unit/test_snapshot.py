@@ -25,7 +25,7 @@ from clew.graph.snapshot import Adjacency, Snapshot, find_sorted, narrow
 from clew.graph.snapshot_files import build
 from clew.graph.snapshot_files import build as build_snapshot
 from clew.ports import PassageRow
-from clew.stores import changes as moved_mentions
+from clew.stores import state as moved_mentions
 from clew.stores.extractions import Enrichments
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.matrix import VectorMatrix

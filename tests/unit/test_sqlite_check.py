@@ -8,17 +8,16 @@ import re
 import shutil
 import sqlite3
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 import clew
-from clew.errors import StoreCorruptError, StoreError
+from clew.errors import StoreCorruptError
 from clew.search.strategies import STRATEGIES
-from clew.stores import changes as deletions
-from clew.stores.copy import StoreCopy
+from clew.stores import state as deletions
 from clew.stores.sqlite.backup import back_up
 from clew.stores.sqlite.store import SqliteStore, open_for_copying
 from clew.stores.vectors.matrix import VectorMatrix
@@ -302,25 +301,33 @@ def text_columns(store: SqliteStore) -> list[tuple[str, str]]:
         ).fetchall()
 
 
-def test_a_text_that_is_none_is_found_in_every_column(store: SqliteStore) -> None:
-    """Whichever column it is, the row and the column are named."""
-    found = 0
+def spoiled_columns(
+    store: SqliteStore, spoil: Callable[[SqliteStore, str, str], None]
+) -> Iterator[str]:
+    """Each column of texts, while its first text is spoiled; it is put back afterwards."""
     for table, column in text_columns(store):
         first = f"WHERE rowid = (SELECT min(rowid) FROM {table})"
         with store.database.read() as connection:
             row = connection.execute(f'SELECT "{column}" FROM {table} {first}').fetchone()
-        if row is None or row[0] is None:
-            continue
-        spoil(store, table, column)
+        if row and row[0] is not None:
+            spoil(store, table, column)
+            yield f"{table}.{column}"
+            with closing(sqlite3.connect(store.folder / "clew.db")) as connection, connection:
+                connection.execute(f'UPDATE {table} SET "{column}" = ? {first}', row)
+            assert store.check().problems == (), (table, column)
+
+
+def test_a_text_that_is_none_is_found_in_every_column(store: SqliteStore) -> None:
+    """Whichever column it is, the row and the column are named."""
+    found = []
+    for name in spoiled_columns(store, spoil):
+        found.append(name)
+        table, _, column = name.partition(".")
         details = [problem.detail for problem in store.check().problems]
         # What SQLite itself forbids it names in its own way.
         told = (f"the {column} of {table} ", f"CHECK constraint failed in {table}")
-        assert any(text in detail for detail in details for text in told), (table, column, details)
-        with closing(sqlite3.connect(store.folder / "clew.db")) as connection, connection:
-            connection.execute(f'UPDATE {table} SET "{column}" = ? {first}', row)
-        assert store.check().problems == ()
-        found += 1
-    assert found >= 25
+        assert any(text in detail for detail in details for text in told), (name, details)
+    assert len(found) >= 25
 
 
 def test_a_title_that_is_no_text_stops_no_listing_and_is_mended(store: SqliteStore) -> None:
@@ -346,27 +353,15 @@ def test_a_document_with_a_text_that_is_none_can_be_deleted(store: SqliteStore) 
 # --- what is found of a text that was changed by force
 
 
-def unnoticed(store: SqliteStore) -> set[str]:
-    """Columns of texts, of which a changed value is not found."""
-    columns = set()
-    for table, column in text_columns(store):
-        first = f"WHERE rowid = (SELECT min(rowid) FROM {table})"
-        with store.database.read() as connection:
-            row = connection.execute(f'SELECT "{column}" FROM {table} {first}').fetchone()
-        if row is None or row[0] is None:
-            continue
-        with closing(sqlite3.connect(store.folder / "clew.db")) as connection, connection:
-            connection.execute("PRAGMA ignore_check_constraints = ON")
-            changed = (
-                f'CASE WHEN json_valid("{column}") THEN \'[["z",1]]\' ELSE "{column}" || \'z\' END'
-            )
-            connection.execute(f'UPDATE {table} SET "{column}" = {changed} {first}')
-        if store.check().problems == ():
-            columns.add(f"{table}.{column}")
-        with closing(sqlite3.connect(store.folder / "clew.db")) as connection, connection:
-            connection.execute(f'UPDATE {table} SET "{column}" = ? {first}', row)
-        assert store.check().problems == (), (table, column)
-    return columns
+def change(store: SqliteStore, table: str, column: str) -> None:
+    """Put another value that is a text into the first row of a column."""
+    with closing(sqlite3.connect(store.folder / "clew.db")) as connection, connection:
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        connection.execute(
+            f'UPDATE {table} SET "{column}" = CASE WHEN json_valid("{column}")'
+            f" THEN '[[\"z\",1]]' ELSE \"{column}\" || 'z' END"
+            f" WHERE rowid = (SELECT min(rowid) FROM {table})"
+        )
 
 
 def test_the_documentation_names_every_column_of_which_a_change_is_not_found(
@@ -374,7 +369,9 @@ def test_the_documentation_names_every_column_of_which_a_change_is_not_found(
 ) -> None:
     docs = Path(__file__).parents[2] / "docs" / "durability.md"
     (told,) = re.findall(r"(?s)<!-- unnoticed -->(.*?)<!-- end -->", docs.read_text("utf-8"))
-    assert set(re.findall(r"`(\w+\.\w+)`", told)) >= unnoticed(store)
+    changed = spoiled_columns(store, change)
+    unnoticed = {name for name in changed if store.check().problems == ()}
+    assert set(re.findall(r"`(\w+\.\w+)`", told)) >= unnoticed
 
 
 # --- What is damaged is said to be, before anything is lost or answered from it.
@@ -458,18 +455,6 @@ def test_a_damaged_embedding_is_not_copied_as_a_sound_one(folder: Path) -> None:
         pytest.raises(StoreCorruptError, match="of chunk 2, of the document 'b', is damaged"),
     ):
         source.read_rows("chunks", None, 10)
-
-
-def test_a_target_of_a_copy_says_from_its_first_moment_that_it_is_unfinished(
-    folder: Path, tmp_path: Path
-) -> None:
-    target = tmp_path / "target"
-    open_for_copying(target, make=True).close()
-    with pytest.raises(StoreError, match="a copy that was interrupted before it began"):
-        SqliteStore(target)
-    with closing(StoreCopy(open_for_copying(target, make=True))) as again:
-        assert again.mark() is None
-        assert again.count_rows("documents") == 0
 
 
 @pytest.fixture

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
 import sqlite3
-import sys
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
@@ -24,11 +22,10 @@ import clew
 from clew.errors import (
     InputError,
     StoreBusyError,
-    StoreCorruptError,
     StoreError,
     StoreMismatchError,
 )
-from clew.stores.relations import Fact, ends
+from clew.stores.relations import RelationRow, ends
 from clew.stores.sqlite.schema import make_tables
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.statements.documents import CHUNKS_WITHIN, DESCRIBED, LANGUAGES, NAMED_CHUNKS
@@ -137,30 +134,22 @@ def test_documents_are_looked_up_by_an_index(
     assert "SCAN documents" not in plan.replace("USING COVERING INDEX", "")
 
 
-def test_a_file_that_is_no_database_is_called_damaged(tmp_path: Path) -> None:
-    (tmp_path / "clew.db").write_bytes(b"not a database, but long enough to be read as one" * 99)
-    with pytest.raises(StoreCorruptError, match=r"is damaged.*`clew check`.*from a backup"):
+@pytest.mark.parametrize(
+    ("put", "message"),
+    [
+        (Path.mkdir, "cannot be opened; check that its folder"),
+        (
+            lambda file: file.write_bytes(b"no database, but long" * 99),
+            "`clew check`.*backup",
+        ),
+    ],
+)
+def test_a_path_that_holds_no_store_is_named(
+    tmp_path: Path, put: Callable[[Path], object], message: str
+) -> None:
+    put(tmp_path / "clew.db")
+    with pytest.raises(StoreError, match=message):
         SqliteStore(tmp_path)
-
-
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match=r"cannot make the store's folder .*--store"):
-        SqliteStore(tmp_path / "file" / "store")
-
-
-def test_a_path_that_cannot_be_opened_says_so(tmp_path: Path) -> None:
-    (tmp_path / "clew.db").mkdir()
-    with pytest.raises(StoreError, match="cannot be opened; check that its folder"):
-        SqliteStore(tmp_path)
-
-
-@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may write anywhere")
-def test_a_read_only_store_says_so(store: SqliteStore) -> None:
-    store.close()
-    (store.folder / "clew.db").chmod(0o400)
-    with pytest.raises(StoreError, match="can be read here, but not written to"):
-        SqliteStore(store.folder, embedder=EMBEDDER).save(make_entry("a", "Text."))
 
 
 def test_a_closed_store_says_so_and_may_be_closed_twice(store: SqliteStore) -> None:
@@ -184,30 +173,29 @@ def test_a_store_that_another_keeps_busy_names_the_setting(store: SqliteStore) -
 # --- saving ------------------------------------------------------------------------------
 
 
-def test_vectors_of_another_shape_are_refused(store: SqliteStore) -> None:
-    entry = make_entry("a", "Text.")
-    wrong = replace(entry, vectors=np.zeros((1, 3), np.float32))
-    with pytest.raises(InputError, match=r"'a' have shape \(1, 3\); expected \(1, 8\)"):
+_SAID = make_entry("a", "Text.")
+_TWO = replace(make_entry("a", "One.", "Two."), extraction=_SAID.extraction)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (
+            replace(_SAID, vectors=np.zeros((1, 3), np.float32)),
+            r"'a' have shape \(1, 3\)",
+        ),
+        (replace(_SAID, vectors=np.zeros((2, 8), np.float32)), r"\(2, 8\); expected \(1, 8\)"),
+        (_TWO, "'a' has 1 chunks; expected 2"),
+        (make_entry("a", "Text.", metadata={"x": math.nan}), "no JSON.*expected strings"),
+        (make_entry("a", "Text.", metadata={"x": {1, 2}}), "metadata of 'a' is no JSON"),
+        (make_entry("a\udc80", "Text."), r"'\\udc80', which is half a character"),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_named(
+    store: SqliteStore, wrong: IndexedDocument, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
         store.save(wrong)
-    with pytest.raises(InputError, match=r"\(2, 8\); expected \(1, 8\)"):
-        store.save(replace(entry, vectors=np.zeros((2, 8), np.float32)))
-
-
-def test_an_extraction_of_other_chunks_is_refused(store: SqliteStore) -> None:
-    entry, other = make_entry("a", "One.", "Two."), make_entry("a", "One.")
-    with pytest.raises(InputError, match="'a' has 1 chunks; expected 2"):
-        store.save(replace(entry, extraction=other.extraction))
-
-
-@pytest.mark.parametrize("value", [math.nan, {1, 2}, datetime(2020, 1, 1, tzinfo=UTC)])
-def test_metadata_that_is_no_json_is_refused(store: SqliteStore, value: object) -> None:
-    with pytest.raises(InputError, match=r"metadata of 'a' is no JSON.*expected strings"):
-        store.save(make_entry("a", "Text.", metadata={"x": value}))
-
-
-def test_half_a_character_is_refused_and_named(store: SqliteStore) -> None:
-    with pytest.raises(InputError, match=r"'\\udc80', which is half a character"):
-        store.save(make_entry("a\udc80", "Text."))
     assert store.documents() == []
 
 
@@ -249,14 +237,6 @@ def test_times_are_kept_in_utc(store: SqliteStore) -> None:
     assert info.created_at == datetime(2019, 12, 31, 22, tzinfo=UTC)
     assert info.updated_at == datetime(2020, 1, 1, 1, tzinfo=UTC)
     assert info.indexed_at.tzinfo is not None
-
-
-def test_relations_name_their_extractor(store: SqliteStore) -> None:
-    entry = make_entry("a", "A uses B.", names=["A", "B"], relations=[("A", "uses", "B")])
-    for recipe, expected in [('{"extractor": "x1"}', "x1"), ("", ""), ("[]", ""), ("{}", "")]:
-        store.save(replace(entry, pipeline_fingerprint=recipe))
-        (relation,) = store.relations(list(store.resolve(["a"]).values()))
-        assert relation.extractor == expected
 
 
 def test_statistics_and_digests_say_what_is_held(store: SqliteStore) -> None:
@@ -312,12 +292,6 @@ def test_threads_may_share_a_store_and_their_connections_are_let_go(tmp_path: Pa
     last.join()
     assert len(store.database._connections) <= 2
     store.close()
-
-
-def test_writing_inside_a_reading_is_refused(store: SqliteStore) -> None:
-    with store.reading(), pytest.raises(StoreError, match=r"leave `reading\(\)` or"):
-        store.save(make_entry("a", "Text."))
-    store.save(make_entry("a", "Text."))
 
 
 def test_passages_may_be_read_while_writing(store: SqliteStore) -> None:
@@ -521,15 +495,6 @@ def test_a_period_is_looked_up_and_not_scanned_for(times_store: SqliteStore) -> 
     ]
 
 
-def test_metadata_dates_are_read_as_they_are_written(times_store: SqliteStore) -> None:
-    own = [{"timestamp": "1:56 pm on 8 May, 2023"}, {"date": "no date"}]
-    times_store.save(make_entry("a", "One.", "Two.", chunk_metadata=own))
-    first, second = times_store.chunk_ids().tolist()
-    assert times_store.published_at([first, second]) == {
-        first: datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
-    }
-
-
 # --- Ends of functional relations: the same in whatever order documents come, go and are
 # declared.
 
@@ -611,12 +576,16 @@ def test_documents_that_come_and_go_in_any_order_leave_the_same_ends(
         store.close()
 
 
+def _fact(tail: int, dated: bool, start: int, stated: int | None) -> RelationRow:
+    since, until = f"{start}" if dated else None, f"{stated}" if stated else None
+    said = (0, 1, tail, 1, tail, "t", 1.0, False, 1.0, "{}", since, None, until, f"{start}")
+    return RelationRow(*said, None, 1, 0, "pattern")
+
+
 @given(
     st.lists(
         st.builds(
-            lambda tail, dated, start, stated: Fact(
-                0, 1, "t", tail, dated, f"{start}", f"{stated}" if stated else None, None
-            ),
+            _fact,
             st.integers(1, 5),
             st.booleans(),
             st.integers(100, 120),
@@ -625,16 +594,16 @@ def test_documents_that_come_and_go_in_any_order_leave_the_same_ends(
         max_size=30,
     )
 )
-def test_the_ends_of_many_facts_are_those_of_the_definition(facts: list[Fact]) -> None:
+def test_the_ends_of_many_facts_are_those_of_the_definition(facts: list[RelationRow]) -> None:
     numbered = [fact._replace(id=i) for i, fact in enumerate(facts)]
     assert {fact.id: end for fact, end in ends(numbered)} == {
         fact.id: _earliest(fact, numbered) for fact in numbered
     }
 
 
-def _earliest(fact: Fact, others: Iterable[Fact]) -> str | None:
-    place = (fact.is_dated, fact.start)
-    found = [o.start for o in others if o.tail != fact.tail and (o.is_dated, o.start) > place]
+def _earliest(fact: RelationRow, others: Iterable[RelationRow]) -> str | None:
+    tail = fact.to_entity_id
+    found = [o.place[1] for o in others if o.to_entity_id != tail and o.place > fact.place]
     return min([*found, *([fact.stated_until] if fact.stated_until else [])], default=None)
 
 
@@ -697,14 +666,3 @@ def test_documents_share_transactions(tmp_path: Path) -> None:
             connection.set_trace_callback(None)
     assert report.added == 40
     assert sum(sql.startswith("BEGIN IMMEDIATE") for sql in commits) < 10
-
-
-def test_what_precedes_a_document_that_cannot_be_saved_lasts(tmp_path: Path) -> None:
-    documents = [Document(source=f"{i}", text=f"Ada Morn met Piet Oss {i} times.") for i in (1, 2)]
-    half = Document(source="3", text="Edda Rowe.", metadata={"mood": "\ud83d"})
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        with pytest.raises(InputError, match="half a character"):
-            engine.add_documents([*documents, half])
-        assert [info.source for info in engine.documents.list()] == ["1", "2"]
-    with closing(sqlite3.connect(tmp_path / "default" / "clew.db")) as connection:
-        assert connection.execute("SELECT count(*) FROM documents").fetchone() == (2,)

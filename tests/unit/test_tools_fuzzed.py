@@ -26,8 +26,9 @@ from clew.mcp.server import create_server
 from clew.settings import load_settings
 from clew.stores.sqlite.journal import SqliteJobs
 from clew.testing.fakes import HashEmbedder
-from clew.tools.spec import Profile, Tool
+from clew.tools.spec import Tool
 from clew.tools.toolbox import OPERATIONS, Outcome, Toolbox, make_toolbox
+from clew.types import ToolProfile
 from tests.unit.odd_arguments import arguments_of
 
 NOTES = {
@@ -206,7 +207,7 @@ def test_every_tool_answers_whatever_it_is_given(fuzzed: Fuzzed, count: int) -> 
 @pytest.mark.anyio
 @pytest.mark.parametrize("profile", ["full", "memory"])
 async def test_a_server_answers_whatever_it_is_given(
-    fuzzed: Fuzzed, profile: Profile, anyio_backend: str
+    fuzzed: Fuzzed, profile: ToolProfile, anyio_backend: str
 ) -> None:
     chosen = load_settings(store=fuzzed.folder / "store", serve={"profile": profile})
     tools = [tool for tool in OPERATIONS if profile in tool.profiles]

@@ -29,9 +29,10 @@ from clew.types import (
     IndexReport,
     StoredChunk,
     StoredSection,
+    check_given,
     document_id,
+    file_source,
 )
-from clew.types.values import check_given, file_source
 
 if TYPE_CHECKING:
     from clew.indexing.inputs import FileInput, Input

@@ -27,9 +27,8 @@ from clew.errors import (
     check_several,
 )
 from clew.hookspecs import named, there
-from clew.ports.graph import Described, Enriched, Enrichment, StoredDescription
-from clew.ports.models import Request
-from clew.ports.models import Task as LlmTask
+from clew.ports import Described, Enriched, Enrichment, Request, StoredDescription
+from clew.ports import Task as LlmTask
 from clew.stores.backend import Progress
 from clew.stores.communities import Descriptions
 from clew.stores.extractions import Enrichments

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from clew.derived_files import derived_files, remove_files
 from clew.engine.state import EngineState
 from clew.errors import InputError, NotFoundError, StoreError, check_several
-from clew.ports import AuditEntry
-from clew.ports.models import LoggedReply
+from clew.ports import AuditEntry, LoggedReply
 from clew.search.options import parse_hierarchy
 from clew.stores.backend import SHAPES, CopyReport, Header, Key, Mark, Progress, Table, TableCopy
 from clew.stores.backend import WholeRow as Row
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from clew.indexing.processes import Prepared
     from clew.settings import Settings
     from clew.stores.copy import StoreCopy
-    from clew.stores.sqlite.reindex import Staging
+    from clew.stores.sqlite.backup import Staging
     from clew.stores.sqlite.store import SqliteStore
 
 
@@ -410,7 +409,7 @@ class Reindexing:
 
     def _build_and_switch(self, store: SqliteStore) -> IndexCounts:
         from clew.indexing.pipeline import IndexCounts
-        from clew.stores.sqlite.reindex import is_switched, switch
+        from clew.stores.sqlite.backup import is_switched, switch
 
         made, attempts = IndexCounts(), 0
         with self._staging(store) as staging:
@@ -431,7 +430,7 @@ class Reindexing:
         return made
 
     def _staging(self, store: SqliteStore) -> AbstractContextManager[Staging]:
-        from clew.stores.sqlite.reindex import Target, open_staging
+        from clew.stores.sqlite.backup import Target, open_staging
 
         store.database.require_writable()
         embedder = self.state.embedder
@@ -449,7 +448,7 @@ class Reindexing:
         self, store: SqliteStore, staging: Staging, ids: Sequence[str] | None = None
     ) -> IndexCounts:
         """Make what is not ready, of the documents given or of all."""
-        from clew.stores.sqlite.reindex import read_outdated
+        from clew.stores.sqlite.backup import read_outdated
 
         old = read_outdated(store.database, staging.target, ids)
         missing = staging.missing(old)

@@ -24,14 +24,13 @@ from clew.errors import (
     check_several,
 )
 from clew.filters import Where, read_where
-from clew.ports.models import LanguageModel, Request
+from clew.ports import LanguageModel, Request
 from clew.search.options import Moment, Options, rag_defaults, read_end, read_last, read_start
 from clew.search.session import RecentlyUsed
 from clew.settings.place import NAMESPACE
 from clew.stores.backend import check_characters
 from clew.stores.state import Replies
-from clew.types import Fusion, SearchResult
-from clew.types.results import Answer, AnswerMode, CypherAnswer
+from clew.types import Answer, AnswerMode, CypherAnswer, Fusion, SearchResult
 from clew.wiring import server_kind, store_exists
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from clew.graph.topics import (
 )
 from clew.ports import CommunityChanges, CommunityReport, ReportBasis
 from clew.text import terms
-from clew.types.results import statement_text
+from clew.types import statement_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -17,7 +17,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from clew.ports.documents import RelationRows
+    from clew.ports import RelationRows
     from clew.types import Alias, Entity
 
 A_DOCUMENT = 0.3

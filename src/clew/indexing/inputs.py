@@ -14,8 +14,7 @@ from clew.indexing.reading.files import open_real
 from clew.indexing.reading.formats.common import RawFile, ReadResult, json_safe
 from clew.indexing.reading.reader import document_from_text, file_digest, read_file, read_raw
 from clew.text import text_digest
-from clew.types import Document, document_id
-from clew.types.values import file_source
+from clew.types import Document, document_id, file_source
 
 if TYPE_CHECKING:
     from clew.hookspecs import Reader

@@ -22,6 +22,8 @@ from clew.indexing.reading.formats.common import clean_text
 from clew.request_end import has_ended
 from clew.text import entity_key, text_digest
 from clew.types import (
+    CARD,
+    OBSERVATION,
     Document,
     Entity,
     Metadata,
@@ -32,7 +34,6 @@ from clew.types import (
     Vectors,
     document_id,
 )
-from clew.types.values import CARD, OBSERVATION
 
 if TYPE_CHECKING:
     from clew.indexing.pipeline import IndexingPipeline

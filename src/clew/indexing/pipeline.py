@@ -52,8 +52,9 @@ from clew.types import (
     StoredSection,
     Vectors,
     document_id,
+    file_source,
+    source_path,
 )
-from clew.types.values import file_source, source_path
 
 if TYPE_CHECKING:
     from clew.ports import Embedder, Extractor, FoundRelation

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from clew.ports.models import LanguageModel
+    from clew.ports import LanguageModel
     from clew.types import Fusion
 
 Moment: TypeAlias = datetime | date | str

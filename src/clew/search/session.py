@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from clew.graph.entity_graph import EntityGraph, EntityRanks
     from clew.graph.snapshot import Neighbourhood, Snapshot
     from clew.graph.vocabulary import Vocabulary
-    from clew.ports import Embedder, Reranker, VectorIndex
-    from clew.ports.models import LanguageModel
+    from clew.ports import Embedder, LanguageModel, Reranker, VectorIndex
     from clew.search.analysis.period import AskedTime
     from clew.search.analysis.question import Seed
     from clew.search.analysis.route import Features, Route

@@ -12,31 +12,35 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from clew.settings.indexing import (
+    from clew.settings.groups import (
+        AccessSettings,
+        BoostSettings,
+        ChromaSettings,
         EmbedSettings,
+        JobSettings,
+        LargeSettings,
         LimitSettings,
         LinkSettings,
+        LlmSettings,
+        LlmTaskSettings,
+        Neo4jSettings,
+        OAuthSettings,
         PackSettings,
+        QdrantSettings,
+        QuotaSettings,
         ReadSettings,
         RelationSettings,
+        RerankSettings,
+        SearchSettings,
+        ServeSettings,
         SplitSettings,
         SplitStrategy,
+        TokenSettings,
+        UsageSettings,
         VersionSettings,
     )
-    from clew.settings.llm import LlmSettings, LlmTaskSettings
     from clew.settings.load import Settings, load_settings
     from clew.settings.place import NAMESPACE, SETTINGS_FILE
-    from clew.settings.search import BoostSettings, RerankSettings, SearchSettings, UsageSettings
-    from clew.settings.serving import (
-        AccessSettings,
-        JobSettings,
-        OAuthSettings,
-        QuotaSettings,
-        Right,
-        ServeSettings,
-        TokenSettings,
-    )
-    from clew.settings.stores import ChromaSettings, LargeSettings, Neo4jSettings, QdrantSettings
 
 __all__ = [
     "NAMESPACE",
@@ -59,7 +63,6 @@ __all__ = [
     "ReadSettings",
     "RelationSettings",
     "RerankSettings",
-    "Right",
     "SearchSettings",
     "ServeSettings",
     "Settings",
@@ -71,7 +74,7 @@ __all__ = [
     "load_settings",
 ]
 
-_MODULES = ("load", "indexing", "llm", "place", "search", "serving", "stores")
+_MODULES = ("load", "groups", "place")
 
 
 def __getattr__(name: str) -> object:

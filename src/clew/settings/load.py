@@ -12,33 +12,34 @@ from typing import Annotated, Any, get_origin
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from clew.errors import SettingsError
-from clew.settings.group import Named, SettingsGroup, merged
-from clew.settings.indexing import (
+from clew.settings.groups import (
+    AccessSettings,
+    BoostSettings,
+    ChromaSettings,
     EmbedSettings,
+    JobSettings,
+    LargeSettings,
     LimitSettings,
     LinkSettings,
+    LlmSettings,
+    Named,
+    Neo4jSettings,
     PackSettings,
+    QdrantSettings,
+    QuotaSettings,
     ReadSettings,
     RelationSettings,
-    SplitSettings,
-    VersionSettings,
-)
-from clew.settings.llm import LlmSettings
-from clew.settings.place import NAMESPACE, PREFIX, SETTINGS_FILE, StorePlace
-from clew.settings.search import BoostSettings, RerankSettings, SearchSettings, UsageSettings
-from clew.settings.serving import (
-    AccessSettings,
-    JobSettings,
-    QuotaSettings,
+    RerankSettings,
+    SearchSettings,
     ServeSettings,
-)
-from clew.settings.stores import (
-    ChromaSettings,
-    LargeSettings,
-    Neo4jSettings,
-    QdrantSettings,
+    SettingsGroup,
+    SplitSettings,
+    UsageSettings,
+    VersionSettings,
+    merged,
     store_place,
 )
+from clew.settings.place import NAMESPACE, PREFIX, SETTINGS_FILE, StorePlace
 
 
 class Settings(StorePlace, SettingsGroup):

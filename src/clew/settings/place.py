@@ -5,10 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from clew.settings.stores import Neo4jSettings
+from typing import TYPE_CHECKING, Any
 
 SETTINGS_FILE = "clew.toml"
 """In the working directory."""
@@ -24,7 +21,7 @@ class StorePlace:
     if TYPE_CHECKING:
         store: Path | str
         namespace: str
-        neo4j: Neo4jSettings
+        neo4j: Any
 
     @property
     def on_server(self) -> bool:

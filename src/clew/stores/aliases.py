@@ -13,8 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from clew.stores.backend import Backend, Found, Row, Rows, pairs
-from clew.stores.changes import count_moved_aliases
-from clew.stores.state import NEXT_IDS, NextIds
+from clew.stores.state import NEXT_IDS, NextIds, count_moved_aliases
 from clew.stores.statements.names import KNOWN_ALIASES, MOVE_ALIASES, RULED_GROUPS, RULES_AROUND
 from clew.text import entity_key, lookup_keys, terms, written_otherwise
 from clew.types import AliasEvidence, AliasMethod

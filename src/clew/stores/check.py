@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -239,34 +240,34 @@ _DOCUMENTS = 100
 """Documents and chunks that are read at once."""
 
 
-def names(backend: Backend) -> Iterator[str]:
-    """Every alias has a source; every entity has an alias, and is shown under one."""
-    for (name,) in backend.rows(UNUSED_ALIASES):
-        yield f"the alias {name!r} is in no mention and no relation"
-    for (name,) in backend.rows(NAMELESS_ENTITIES):
-        yield f"the entity {name!r} has no alias of that name"
+# What a statement alone finds broken, in words for each row of it.
+_FOUND: Mapping[str, Sequence[tuple[Statement, str]]] = {
+    # Every alias has a source; every entity has an alias, and is shown under one.
+    "names": (
+        (UNUSED_ALIASES, "the alias {!r} is in no mention and no relation"),
+        (NAMELESS_ENTITIES, "the entity {!r} has no alias of that name"),
+    ),
+    # An observation belongs to an entity that was made by hand.
+    "memory": (
+        (OBSERVATIONS_OF_NOBODY, "the observation {!r} is of no entity that was made by hand"),
+    ),
+    # Mentions lie in a sentence and in the text of their chunk; relations in a sentence.
+    "mentions": (
+        (MISPLACED_MENTIONS, "chunk {}: mention at {}:{} of sentence {}, {} times"),
+        (MISPLACED_RELATIONS, "relation {} is from sentence {} of chunk {}"),
+    ),
+    # A chunk was said once at most; every period ends after its start.
+    "times": (
+        (EMPTY_TIMES, "chunk {} has the time {!r}, which ends before it starts"),
+        (CHUNKS_SAID_TWICE, "chunk {} was said at more than one time"),
+    ),
+}
 
 
-def memory(backend: Backend) -> Iterator[str]:
-    """An observation belongs to an entity that was made by hand."""
-    for (source,) in backend.rows(OBSERVATIONS_OF_NOBODY):
-        yield f"the observation {source!r} is of no entity that was made by hand"
-
-
-def mentions(backend: Backend) -> Iterator[str]:
-    """Mentions lie in a sentence and in the text of their chunk; relations in a sentence."""
-    for chunk_id, start, end, sentence, count in backend.rows(MISPLACED_MENTIONS):
-        yield f"chunk {chunk_id}: mention at {start}:{end} of sentence {sentence}, {count} times"
-    for relation_id, sentence, chunk_id in backend.rows(MISPLACED_RELATIONS):
-        yield f"relation {relation_id} is from sentence {sentence} of chunk {chunk_id}"
-
-
-def times(backend: Backend) -> Iterator[str]:
-    """A chunk was said once at most; every period ends after its start."""
-    for chunk_id, text in backend.rows(EMPTY_TIMES):
-        yield f"chunk {chunk_id} has the time {text!r}, which ends before it starts"
-    for (chunk_id,) in backend.rows(CHUNKS_SAID_TWICE):
-        yield f"chunk {chunk_id} was said at more than one time"
+def _found(invariant: str, backend: Backend) -> Iterator[str]:
+    for statement, words in _FOUND[invariant]:
+        for row in backend.rows(statement):
+            yield words.format(*row)
 
 
 def validity(backend: Backend) -> Iterator[str]:
@@ -422,16 +423,16 @@ def files_damaged(backend: Backend) -> Iterator[str]:
 B = TypeVar("B", bound=Backend)
 
 _SHARED: Mapping[str, Invariant] = {
-    "names": names,
-    "memory": memory,
+    "names": partial(_found, "names"),
+    "memory": partial(_found, "memory"),
     "sections": sections,
     "chunks": chunks,
-    "mentions": mentions,
+    "mentions": partial(_found, "mentions"),
     "keywords": keywords,
     "vectors": vectors,
     "versions": versions,
     "earlier texts": earlier,
-    "times": times,
+    "times": partial(_found, "times"),
     "validity": validity,
     "generation": files_ahead,
     "derived files": files_damaged,

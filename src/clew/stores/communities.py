@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.ports import CommunityChanges, Partition, ReportBasis, TopicSet
-from clew.ports.graph import StoredDescription
+from clew.ports import CommunityChanges, Partition, ReportBasis, StoredDescription, TopicSet
 from clew.stores.backend import Backend, Row, distinct, pairs, read_described, writing
 from clew.stores.statements import snapshot as statements
 from clew.stores.statements.relations import COLUMNS, DESCRIPTIONS

@@ -11,14 +11,24 @@ import numpy as np
 
 from clew.errors import InputError, NotFoundError, StoreCorruptError
 from clew.stores.backend import Backend, distinct, limited, pairs, read_described, writing
-from clew.stores.changes import chunks_naming, count_move, count_moved_aliases
 from clew.stores.relations import (
     heads_around,
     recompute_valid_until,
     recompute_weights,
     recompute_weights_around,
 )
-from clew.stores.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State, StoreState, remember
+from clew.stores.state import (
+    COUNT_CHANGE,
+    NEXT_IDS,
+    STATE,
+    NextIds,
+    State,
+    StoreState,
+    chunks_naming,
+    count_move,
+    count_moved_aliases,
+    remember,
+)
 from clew.stores.statements import names as statements
 from clew.text import entity_key, key_words, lookup_keys
 from clew.types import Alias, Entity, Ids, KnownName, LinkCandidates

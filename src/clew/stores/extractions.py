@@ -13,11 +13,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from clew.errors import NotFoundError
-from clew.ports import FoundRelation
-from clew.ports.graph import Enriched
+from clew.ports import Enriched, FoundRelation
 from clew.stores.aliases import End, NamePlan, names_by_key, resolve_names
 from clew.stores.backend import Backend, Row, distinct, limited, now, writing
-from clew.stores.changes import chunks_naming, count_move
 from clew.stores.entities import delete_orphans
 from clew.stores.relations import (
     ASSISTANT,
@@ -33,7 +31,16 @@ from clew.stores.relations import (
     text_row,
     update_relations,
 )
-from clew.stores.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State, StoreState
+from clew.stores.state import (
+    COUNT_CHANGE,
+    NEXT_IDS,
+    STATE,
+    NextIds,
+    State,
+    StoreState,
+    chunks_naming,
+    count_move,
+)
 from clew.stores.statements import relations as statements
 from clew.stores.statements.names import KEYS
 from clew.stores.statements.relations import STATED_BY_CHUNKS

@@ -10,10 +10,10 @@ import json
 import logging
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from clew.stores.vectors.remote import among
 
 if TYPE_CHECKING:
     from clew.stores.large import Files, TermFolder
+    from clew.stores.snapshot import Snapshots
     from clew.types import Ids, Scores
 
 
@@ -33,38 +34,9 @@ _ROUNDING = 1.01
 """By how much a score of tantivy may be too low, beside what chunks deleted since make of it."""
 _FIRST = 2, 100
 """So many times the chunks wanted, and so many more, are asked for at first."""
-_BLOCK = 100
 _CHEAPER, _MOST = 50, 1_000
 """The store's own table is faster where more candidates than that many times fewer than the chunks
 are asked for, and never below so many."""
-
-
-class TermSource(Protocol):
-    """The store, as far as it is needed."""
-
-    def reading(self) -> AbstractContextManager[None]:
-        """Reads of this thread inside it see one state of the store, whoever writes meanwhile."""
-        ...
-
-    def generation(self) -> int:
-        """A number that grows with every commit that changes anything."""
-        ...
-
-    def chunk_ids(self) -> Ids:
-        """Ids of all chunks, sorted; reads them all."""
-        ...
-
-    def chunk_ids_after(self, after: int) -> Ids:
-        """Ids of the chunks above an id, sorted."""
-        ...
-
-    def chunk_count(self) -> int:
-        """How many chunks there are."""
-        ...
-
-    def chunk_terms(self, chunk_ids: Ids) -> Iterator[tuple[int, str]]:
-        """(id, terms) of those of the chunks that there are."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -99,91 +71,44 @@ class IndexState:
         return self.words / (len(self.ids) + len(self.tail))
 
 
-class _Question(NamedTuple):
-    phrases: list[Phrase]
-    weights: Floats
-    limit: int
-
-
-class _Block(NamedTuple):
-    ids: Ids
-    ceiling: float
-    """No chunk that comes later has a higher score."""
-
-
 def nearest(
-    state: IndexState,
-    source: TermSource,
-    terms: Sequence[str],
-    limit: int,
-    allowed: Ids | None,
+    state: IndexState, source: Snapshots, terms: Sequence[str], limit: int, allowed: Ids | None
 ) -> tuple[Ids, Scores] | None:
     """See `ports.KeywordIndex`; None where too many candidates would have to be compared."""
     phrases = [tuple(bm25.tokens(term)) for term in dict.fromkeys(terms)]
     phrases = [phrase for phrase in phrases if phrase]
-    found, scores = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64)
+    found = nothing = np.empty(0, dtype=np.int64)
+    scores = np.empty(0, dtype=np.float64)
     if not phrases or limit <= 0 or not state.words:
         return found, scores.astype(np.float32)
-    few = allowed is not None and len(allowed) <= _most(state) // 10
-    if not few and _wanted(state, limit, allowed) > _most(state):
-        return None
-    question = _Question(phrases, state.weights(phrases), limit)
+    weights = state.weights(phrases)
+    all_ids = len(state.ids)
+    most = max(_MOST, all_ids // _CHEAPER)
+    share = 1.0 if allowed is None else min(1.0, max(len(allowed), 1) / max(all_ids, 1))
+    seen, wanted = 0, int((_FIRST[0] * limit + _FIRST[1]) / share)
+    few = allowed is not None and len(allowed) <= most // 10
     tail = np.array(sorted(state.tail), dtype=np.int64)
-    new = tail if allowed is None else np.intersect1d(tail, allowed)
-    texts = [(i, state.tail[i]) for i in new.tolist()]
-    for block in _candidates(state, question, allowed):
-        texts += [(i, bm25.tokens(held)) for i, held in source.chunk_terms(block.ids)]
+    eligible = tail if allowed is None else np.intersect1d(tail, allowed)
+    texts = [(i, state.tail[i]) for i in eligible.tolist()]
+    while few or wanted <= most:
+        new, ceiling = (nothing if allowed is None else allowed), 0.0
+        if not few:
+            new, likely = state.folder.best(phrases, weights, wanted)
+            if len(new) == wanted:  # there may be others, with no higher score than the last
+                ceiling = float(likely[-1]) * (_ROUNDING + state.folder.dead)
+            seen, new = wanted, new[seen:]
+            new = new if allowed is None else new[np.isin(new, allowed)]
+        rows = source.chunk_terms(new[among(state.ids, new)])
+        texts += [(i, bm25.tokens(held)) for i, held in rows]
         ids = np.array([i for i, _ in texts], dtype=np.int64)
-        more = bm25.scores(phrases, question.weights, [words for _, words in texts], state.usual)
+        more = bm25.scores(phrases, weights, [words for _, words in texts], state.usual)
         found, scores = np.concatenate([found, ids]), np.concatenate([scores, more])
         best = np.lexsort((found, -scores))[:limit]
         found, scores, texts = found[best], scores[best], []
-        if len(found) == limit and scores[-1] > block.ceiling:
-            break
-        if block.ceiling == np.inf:
-            return None
-    held_any = scores > 0
-    return found[held_any], scores[held_any].astype(np.float32)
-
-
-def _candidates(state: IndexState, question: _Question, allowed: Ids | None) -> Iterator[_Block]:
-    """Blocks of chunks of the folder, best first; the last one has a ceiling of 0 where all came.
-
-    Its ceiling is infinite where there are too many.
-    """
-    if allowed is not None and len(allowed) <= _most(state) // 10:
-        yield _Block(allowed[among(state.ids, allowed)], 0.0)
-        return
-    wanted, seen = _wanted(state, question.limit, allowed), 0
-    higher = _ROUNDING + state.folder.dead
-    while wanted <= _most(state):
-        ids, scores = state.folder.best(question.phrases, question.weights, wanted)
-        whole = len(ids) < wanted
-        eligible = among(state.ids, ids)
-        eligible[:seen] = False
-        if allowed is not None:
-            eligible &= np.isin(ids, allowed)
-        new = np.flatnonzero(eligible)
-        for start in range(0, len(new), _BLOCK):
-            part = new[start : start + _BLOCK]
-            last = whole and start + _BLOCK >= len(new)
-            yield _Block(ids[part], 0.0 if last else float(scores[part[-1]]) * higher)
-        if whole:
-            return
-        seen, wanted = wanted, 4 * wanted
-    yield _Block(state.ids[:0], np.inf)
-
-
-def _most(state: IndexState) -> int:
-    """Candidates beyond which the store's own table is faster."""
-    return max(_MOST, len(state.ids) // _CHEAPER)
-
-
-def _wanted(state: IndexState, limit: int, allowed: Ids | None) -> int:
-    """Candidates that are asked for at first."""
-    all_ids = len(state.ids)
-    share = 1.0 if allowed is None else min(1.0, len(allowed) / max(all_ids, 1))
-    return int((_FIRST[0] * limit + _FIRST[1]) / share)
+        if not ceiling or (len(found) == limit and scores[-1] > ceiling):
+            return found[scores > 0], scores[scores > 0].astype(np.float32)
+        wanted *= 4
+    return None
 
 
 # An index of words that is derived from the store and kept in step with it, as vectors are.
@@ -219,7 +144,7 @@ class DerivedKeywords:
     """An index beside a store of `least` chunks or more; threads and processes may share it."""
 
     def __init__(
-        self, source: TermSource, place: Path, *, least: int, few: int = FEW_CHANGES
+        self, source: Snapshots, place: Path, *, least: int, few: int = FEW_CHANGES
     ) -> None:
         """Nothing is read before it is needed; `place` is the store's folder."""
         self._source = source

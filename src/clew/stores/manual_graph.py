@@ -16,7 +16,7 @@ from typing import Any
 from clew.errors import InputError
 from clew.stores.aliases import Named, resolve_names
 from clew.stores.backend import Statement, distinct, limited, now, pairs, to_text, writing
-from clew.stores.changes import count_moved_aliases
+from clew.stores.documents import delete_documents
 from clew.stores.entities import (
     EntityMerging,
     HeldAlias,
@@ -31,7 +31,6 @@ from clew.stores.entities import (
 from clew.stores.relations import (
     MANUAL,
     NO_CONTEXT,
-    Fact,
     FactKey,
     RelationRow,
     Relations,
@@ -41,8 +40,7 @@ from clew.stores.relations import (
     recompute_weights,
     update_relations,
 )
-from clew.stores.save import delete_documents
-from clew.stores.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State
+from clew.stores.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State, count_moved_aliases
 from clew.stores.statements import relations as statements
 from clew.stores.statements.names import FUZZY_NAMES
 from clew.stores.statements.relations import (
@@ -331,7 +329,7 @@ def _written_rows(
     aliases: Mapping[int, int],
     before: Mapping[int, RelationRow],
     first_id: int,
-    functional: Sequence[Fact],
+    functional: Sequence[RelationRow],
 ) -> tuple[dict[int, RelationRow], list[tuple[int, bool]]]:
     """Rows by id as they are to be; and (id, whether it is new) of each relation, in order.
 
@@ -392,16 +390,16 @@ def _same_period(rows: Iterable[RelationRow], new: RelationRow) -> RelationRow |
     return max(met, key=lambda row: (row.valid_from == start, row.id), default=None)
 
 
-def _is_news(row: RelationRow, is_known: bool, functional: Iterable[Fact]) -> bool:
+def _is_news(row: RelationRow, is_known: bool, functional: Iterable[RelationRow]) -> bool:
     """Whether a statement without a beginning, of no period that holds, begins as it is told."""
     now = row.recorded_at
     if row.valid_from is not None or (row.stated_until is not None and row.stated_until <= now):
         return False
     return is_known or any(
-        (one.head, meaning_of(one.relation_type))
+        (one.from_entity_id, meaning_of(one.relation_type))
         == (row.from_entity_id, meaning_of(row.relation_type))
-        and one.tail != row.to_entity_id
-        and one.start <= now
+        and one.to_entity_id != row.to_entity_id
+        and one.place[1] <= now
         and (one.valid_until is None or one.valid_until > now)
         for one in functional
     )

@@ -141,7 +141,7 @@ class Passages(Relations):
 
 # --- rows as they are shown --------------------------------------------------------------
 
-_RELATION = len(RelationRow._fields)
+_RELATION = RelationRow._fields.index("document_id")
 
 
 def stored_chunk(row: Sequence[Any]) -> StoredChunk:

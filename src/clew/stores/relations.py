@@ -76,11 +76,23 @@ class RelationRow(NamedTuple):
     chunk_id: int | None
     sentence: int | None
     extractor: str
+    # Where they are asked for; no columns of its table:
+    document_id: str | None = None
+    """That states it; None where it was stated by hand."""
+    said: int | None = None
+    """The second in which its passage was said."""
 
     @property
     def fact(self) -> FactKey:
         """What it states."""
         return self.from_entity_id, self.relation_type, self.to_entity_id
+
+    @property
+    def place(self) -> tuple[bool, str]:
+        """Where a functional one stands among others: whether it is dated, and its beginning."""
+        said = None if self.said is None else to_text(moment_of(self.said))
+        start = self.valid_from or said
+        return start is not None, start or self.recorded_at
 
     def taken_over(self, newer: RelationRow) -> RelationRow:
         """The row with what is said of it now; times that are not said now stay."""
@@ -313,28 +325,14 @@ FOREVER = "9999-12-31T23:59:59.999999+00:00"
 """A time after all others, as they are stored."""
 
 
-class Fact(NamedTuple):
-    """A functional relation, with times as they are stored: they compare as text."""
-
-    id: int
-    head: int
-    relation_type: str
-    tail: int
-    is_dated: bool
-    start: str
-    stated_until: str | None
-    valid_until: str | None
-    """What the store shows."""
+_place = attrgetter("place")
 
 
-_place = attrgetter("is_dated", "start")
+def _group(fact: RelationRow) -> tuple[int, str]:
+    return fact.from_entity_id, meaning_of(fact.relation_type)
 
 
-def _group(fact: Fact) -> tuple[int, str]:
-    return fact.head, meaning_of(fact.relation_type)
-
-
-def ends(facts: Iterable[Fact]) -> Iterator[tuple[Fact, str | None]]:
+def ends(facts: Iterable[RelationRow]) -> Iterator[tuple[RelationRow, str | None]]:
     """Each fact of one entity and meaning with its end: the earliest start of a later, other fact.
 
     The end that the text states goes before where it is earlier; None where there is neither.
@@ -345,15 +343,16 @@ def ends(facts: Iterable[Fact]) -> Iterator[tuple[Fact, str | None]]:
     for _, together in groupby(latest_first, key=_place):
         level = list(together)
         for fact in level:
-            found = [start for tail, start in starts.items() if tail != fact.tail]
+            found = [start for tail, start in starts.items() if tail != fact.to_entity_id]
             stated = [fact.stated_until] if fact.stated_until else []
             yield fact, min([*found, *stated], default=None)
         for fact in level:
-            starts[fact.tail] = min(fact.start, starts.get(fact.tail, FOREVER))
+            tail, start = fact.to_entity_id, fact.place[1]
+            starts[tail] = min(start, starts.get(tail, FOREVER))
         starts = dict(nsmallest(2, starts.items(), key=itemgetter(1)))
 
 
-def derived_ends(facts: Iterable[Fact]) -> dict[int, str | None]:
+def derived_ends(facts: Iterable[RelationRow]) -> dict[int, str | None]:
     """The end of each fact of any entities and meanings, by its id."""
     groups = groupby(sorted(facts, key=_group), key=_group)
     return {fact.id: until for _, of_group in groups for fact, until in ends(of_group)}
@@ -380,13 +379,13 @@ def recompute_all(backend: Backend, functional: Sequence[str]) -> None:
     _write_ends(backend, read_facts(backend, functional))
 
 
-def _write_ends(backend: Backend, facts: Sequence[Fact]) -> set[FactKey]:
+def _write_ends(backend: Backend, facts: Sequence[RelationRow]) -> set[FactKey]:
     derived = derived_ends(facts)
     changed = [fact for fact in facts if fact.valid_until != derived[fact.id]]
     if changed:
         rows = [{"id": fact.id, "valid_until": derived[fact.id]} for fact in changed]
         backend.update("relations", rows)
-    return {(fact.head, fact.relation_type, fact.tail) for fact in changed}
+    return facts_of(changed)
 
 
 def read_facts(
@@ -394,7 +393,7 @@ def read_facts(
     functional: Sequence[str],
     heads: Collection[int] | None = None,
     known: str = FOREVER,
-) -> list[Fact]:
+) -> list[RelationRow]:
     """The functional facts of some entities or of all, as they were known at a moment."""
     if not functional or (heads is not None and not heads):
         return []
@@ -402,21 +401,7 @@ def read_facts(
         rows = backend.rows(statements.ALL_FACTS, types=functional, known=known)
     else:
         rows = backend.rows(statements.FACTS_FROM, types=functional, known=known, ids=list(heads))
-    return [_fact(*row) for row in rows]
-
-
-def _fact(
-    id_: int,
-    head: int,
-    relation_type: str,
-    tail: int,
-    valid_from: str | None,
-    said: int | None,
-    recorded_at: str,
-    *ends: str | None,
-) -> Fact:
-    start = valid_from or (None if said is None else to_text(moment_of(said)))
-    return Fact(id_, head, relation_type, tail, start is not None, start or recorded_at, *ends)
+    return [RelationRow(*row) for row in rows]
 
 
 def heads_around(
@@ -450,34 +435,12 @@ CONTRADICTED = 0.5
 """The part that is left of the weight of a statement that a later fact ends."""
 
 
-class Evidence(NamedTuple):
-    """One statement of a fact."""
-
-    id: int
-    head: int
-    relation_type: str
-    tail: int
-    document_id: str | None
-    """None where it was stated by hand."""
-    confidence: float
-    extractor: str
-    weight: float
-    """What the store shows."""
-    is_contradicted: bool
-    retracted_at: str | None = None
-
-    @property
-    def fact(self) -> FactKey:
-        """What it states."""
-        return self.head, self.relation_type, self.tail
-
-
 def belief(extractor: str, confidence: float) -> float:
     """How much a statement counts by itself, 0 to 1."""
     return confidence if extractor in (ASSISTANT, MODEL) else min(confidence, TEXT_WEIGHT)
 
 
-def belief_in(evidence: Iterable[Evidence]) -> float:
+def belief_in(evidence: Iterable[RelationRow]) -> float:
     """How much all statements of a fact let it be believed, 0 to 1."""
     surest: dict[str | None, float] = {}
     for one in evidence:
@@ -489,7 +452,7 @@ def belief_in(evidence: Iterable[Evidence]) -> float:
     return round(1.0 - doubt, 6)
 
 
-def changed_weights(evidence: Iterable[Evidence]) -> Iterator[tuple[int, float]]:
+def changed_weights(evidence: Iterable[RelationRow]) -> Iterator[tuple[int, float]]:
     """(id, weight) of the statements of which the store shows another weight."""
     by_fact = attrgetter("fact")
     # What a text states and nobody retracted counts.
@@ -498,7 +461,7 @@ def changed_weights(evidence: Iterable[Evidence]) -> Iterator[tuple[int, float]]
         statements = list(of_fact)
         whole = belief_in(statements)
         for one in statements:
-            weight = whole * CONTRADICTED if one.is_contradicted else whole
+            weight = whole * CONTRADICTED if one.valid_until != one.stated_until else whole
             if weight != one.weight:
                 yield one.id, weight
 
@@ -510,12 +473,12 @@ def recompute_weights(backend: Backend, facts: Collection[FactKey]) -> None:
         backend.update("relations", updates)
 
 
-def read_evidence(backend: Backend, facts: Collection[FactKey]) -> list[Evidence]:
+def read_evidence(backend: Backend, facts: Collection[FactKey]) -> list[RelationRow]:
     """All statements of some facts."""
     if not facts:
         return []
     rows = backend.rows(statements.EVIDENCE, facts=[list(fact) for fact in sorted(set(facts))])
-    return [Evidence(*row) for row in rows]
+    return [RelationRow(*row) for row in rows]
 
 
 def recompute_weights_around(backend: Backend, entity_ids: Collection[int]) -> None:
@@ -529,7 +492,7 @@ def recompute_weights_around(backend: Backend, entity_ids: Collection[int]) -> N
 
 
 def weigh(
-    rows: Sequence[RelationRow], document_id: str, others: Sequence[Evidence]
+    rows: Sequence[RelationRow], document_id: str, others: Sequence[RelationRow]
 ) -> tuple[list[RelationRow], list[Row]]:
     """A document's relations with their weights, and id and weight of others that change.
 
@@ -542,14 +505,7 @@ def weigh(
         known = before is not None and one.retracted_at is not None
         until[one.fact] = max(before or "", one.retracted_at or "") if known else None
     rows = [row._replace(retracted_at=row.retracted_at or until.get(row.fact)) for row in rows]
-    own = [
-        Evidence(
-            *(row.id, *row.fact, document_id, row.confidence, row.extractor, row.weight),
-            is_contradicted=False,
-            retracted_at=row.retracted_at,
-        )
-        for row in rows
-    ]
+    own = [row._replace(document_id=document_id) for row in rows]
     weights = dict(changed_weights([*others, *own]))
     changed: list[Row] = [
         {"id": one.id, "weight": weights[one.id]} for one in others if one.id in weights

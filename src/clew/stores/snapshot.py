@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 from clew.derived_files import folder_size
 from clew.ports import NearbyQuery, NearbyRows, PassageRow, RelationRows
 from clew.stores.backend import Found, distinct, now
-from clew.stores.changes import Changes
-from clew.stores.state import State, StoreState
+from clew.stores.state import Changes, State, StoreState
 from clew.stores.statements import snapshot as statements
 from clew.stores.statements.names import KEYS
 from clew.types import Ids
 
-_TEXTS, _ROWS = 1000, 5000
+_TEXTS, _ROWS, _TERMS = 1000, 5000, 10_000
 """How many a batch holds."""
 _COUNTED = ("documents", "sections", "chunks", "entities", "aliases")
 
@@ -50,6 +49,14 @@ class Snapshots(Changes):
     def chunk_count(self) -> int:
         """How many chunks there are."""
         return int(self.backend.rows(statements.CHUNK_COUNT)[0][0])
+
+    def chunk_terms(self, chunk_ids: Ids) -> Iterator[tuple[int, str]]:
+        """(id, terms) of those of the chunks that there are."""
+        for start in range(0, len(chunk_ids), _TERMS):
+            ids = chunk_ids[start : start + _TERMS].tolist()
+            yield from (
+                (id_, held) for id_, held in self.backend.rows(statements.CHUNK_TERMS, ids=ids)
+            )
 
     def passages(self, after: int = 0) -> Iterator[PassageRow]:
         """Chunks with an id above `after`, by id.

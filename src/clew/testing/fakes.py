@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import ModelError
-from clew.ports.models import Reply
+from clew.ports import Reply
 from clew.text import terms, words
-from clew.types.results import Usage
+from clew.types import Usage
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from clew.ports.models import Request
+    from clew.ports import Request
     from clew.types import Vector, Vectors
 
     Answer: TypeAlias = str | Reply | Exception
@@ -102,7 +102,7 @@ class HashEmbedder:
 
 
 class ScriptedLanguageModel:
-    """Implements `clew.ports.models.LanguageModel` from a script.
+    """Implements `clew.ports.LanguageModel` from a script.
 
     Args:
         answers: One answer after the other, or the answer by the text of the last message. An

@@ -32,7 +32,7 @@ from clew.tools.spec import (
     operation,
     shape,
 )
-from clew.types.results import AnswerMode
+from clew.types import AnswerMode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

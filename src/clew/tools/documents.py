@@ -30,8 +30,7 @@ from clew.tools.spec import (
     operation,
     shape,
 )
-from clew.types import document_id
-from clew.types.values import check_given, file_source
+from clew.types import check_given, document_id, file_source
 from clew.wiring import make_store, store_exists
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from clew.engine import Engine
     from clew.jobs.runner import Given, JobRunner
     from clew.ports import Job
-    from clew.tools.spec import Scope
+    from clew.types import Right
 
 
 # What the document tools change: documents taken in as durable jobs, jobs, deletions.
@@ -406,7 +405,7 @@ def _collection(engine: Engine, namespace: str) -> Result:
 # Trying again what a job did not do.
 
 
-STARTERS: Mapping[str, tuple[str, Scope]] = {
+STARTERS: Mapping[str, tuple[str, Right]] = {
     "ingest": ("ingest_document", "write"),
     "reindex": ("reindex", "admin"),
 }

@@ -26,6 +26,7 @@ from typing import (
 
 from clew.errors import InputError
 from clew.filters import MAX_CHARACTERS
+from clew.types import Right, ToolProfile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,12 +40,10 @@ Kind = Literal[
 ]
 """A `name` is text or the number of an id; `strings`, `integers` and `objects` are arrays; `object`
 is a free-form map, for contracts that have one."""
-Scope = Literal["read", "write", "admin"]
-Profile = Literal["core", "full", "memory"]
-CORE: frozenset[Profile] = frozenset({"core", "full"})
-FULL: frozenset[Profile] = frozenset({"full"})
-MEMORY: frozenset[Profile] = frozenset({"memory", "full"})
-PEOPLE: frozenset[Profile] = frozenset()
+CORE: frozenset[ToolProfile] = frozenset({"core", "full"})
+FULL: frozenset[ToolProfile] = frozenset({"full"})
+MEMORY: frozenset[ToolProfile] = frozenset({"memory", "full"})
+PEOPLE: frozenset[ToolProfile] = frozenset()
 """Of no profile: an operation for commands, pages and programs, which no assistant is offered."""
 Arguments: TypeAlias = Mapping[str, Any]
 Result: TypeAlias = dict[str, Any]
@@ -88,7 +87,7 @@ class Caller:
     name: str = "local"
     namespaces: tuple[str, ...] = ()
     """Those that the caller may name; the first is the default. Empty: the engine's alone."""
-    scopes: frozenset[Scope] = frozenset({"read", "write", "admin"})
+    scopes: frozenset[Right] = frozenset({"read", "write", "admin"})
     tools: frozenset[str] | None = None
     """Names of the tools allowed; None: all that the scopes allow."""
     whole: bool = False
@@ -148,8 +147,8 @@ class Tool:
     result: Schema
     """JSON Schema of the result, `success` not among its properties."""
     run: Run
-    scope: Scope
-    profiles: frozenset[Profile]
+    scope: Right
+    profiles: frozenset[ToolProfile]
     changes: bool = True
     """Whether it may change something; a tool of the scope `read` never does."""
     destructive: bool = False
@@ -202,8 +201,8 @@ def operation(
     title: str,
     result: Schema,
     *,
-    rights: Scope = "read",
-    profiles: frozenset[Profile] = FULL,
+    rights: Right = "read",
+    profiles: frozenset[ToolProfile] = FULL,
     changes: bool = True,
     destructive: bool = False,
     frees: bool = False,

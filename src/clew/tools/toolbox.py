@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from clew.jobs.runner import JobRunner
     from clew.ports import AuditOutcome
     from clew.stores.sqlite.journal import SqliteAudit
-    from clew.tools.spec import Arguments, Format, Profile, Result, Tool
+    from clew.tools.spec import Arguments, Format, Result, Tool
+    from clew.types import ToolProfile
 
     Settle = Callable[[AuditOutcome, Result | None], None]
     """Told what became of a write, and what takes it back."""
@@ -68,7 +69,7 @@ class Toolbox:
         engine: Engine,
         tools: Sequence[Tool],
         *,
-        profile: Profile | None = "core",
+        profile: ToolProfile | None = "core",
         services: Mapping[str, Any] | None = None,
         audit: Audit | None = None,
         known: Sequence[Tool] = (),
@@ -93,7 +94,7 @@ class Toolbox:
         """The tools that a caller may use, in order."""
         return [tool for tool in self._tools.values() if may_call(caller, tool)]
 
-    def definitions(self, format: Format, *, profile: Profile = "core") -> list[dict[str, Any]]:
+    def definitions(self, format: Format, *, profile: ToolProfile = "core") -> list[dict[str, Any]]:
         """The tools of a profile as a vendor's client takes them; see `clew.tools.spec`."""
         from clew.tools.spec import definitions
 

@@ -12,7 +12,7 @@ from clew.errors import StoreError
 from clew.ports import CommunityChanges, CommunityReport, Partition, ReportBasis, TopicSet
 from clew.stores.communities import Communities
 from clew.stores.store import Store
-from clew.testing.conformance.base import StoreSuite
+from clew.testing.conformance import StoreSuite
 from clew.testing.entries import DIMENSION, make_vector
 
 Row = tuple[int, int, int, set[int]]

@@ -9,7 +9,7 @@ import pytest
 
 from clew.errors import ClewError, InputError, NotFoundError
 from clew.stores.store import Store
-from clew.testing.conformance.base import StoreSuite, chunk_ids_of, entity_of
+from clew.testing.conformance import StoreSuite, chunk_ids_of, entity_of
 from clew.testing.entries import make_entry, make_link
 
 
@@ -85,11 +85,6 @@ class GraphStoreSuite(StoreSuite):
         assert store.relations_by_id([second.id, first.id]) == [first]
         assert store.relations_by_id([]) == []
 
-    def test_names_come_by_id(self, organisations: Store) -> None:
-        geneva, who = (entity_of(organisations, name).id for name in ("Geneva", "WHO"))
-        names = organisations.entity_names([who, 999_999, geneva])
-        assert dict(names) == {geneva: "Geneva", who: "WHO"}
-
     def test_a_link_ties_a_new_name_to_a_known_one(self, store: Store) -> None:
         store.save(make_entry("a", "The World Bank.", names=["World Bank"]))
         link = make_link("WB", "World Bank")
@@ -99,20 +94,6 @@ class GraphStoreSuite(StoreSuite):
         _, alias = store.aliases(entity_id=entity.id)
         assert (alias.name, alias.method, alias.score) == ("WB", "acronym", 0.9)
         assert alias.evidence == "World Bank (WB)"
-
-    def test_a_late_link_moves_a_name_that_stood_alone(self, organisations: Store) -> None:
-        mentions_version = organisations.mentions_version()
-        entry = make_entry(
-            "both",
-            "World Health Organization (WHO).",
-            names=["World Health Organization", "WHO"],
-            links=[make_link("WHO", "World Health Organization")],
-        )
-        organisations.save(entry)
-        assert entity_of(organisations, "WHO") == entity_of(
-            organisations, "World Health Organization"
-        )
-        assert organisations.mentions_version() > mentions_version
 
     def test_merging_can_be_undone_and_is_remembered(self, organisations: Store) -> None:
         long, short = (entity_of(organisations, n) for n in ("World Health Organization", "WHO"))
@@ -148,15 +129,6 @@ class GraphStoreSuite(StoreSuite):
         assert store.aliases() == []
         store.save(entry)
         assert entity_of(store, "IBM").name == entity_of(store, "Big Blue").name == "Big Blue"
-
-    def test_mending_by_hand_moves_the_epoch(self, organisations: Store) -> None:
-        seen = [organisations.mentions_version()]
-        geneva, who = (entity_of(organisations, name).id for name in ("Geneva", "WHO"))
-        organisations.merge(who, geneva, "")
-        seen.append(organisations.mentions_version())
-        organisations.split(geneva, ["who"])
-        seen.append(organisations.mentions_version())
-        assert seen == sorted(set(seen))
 
     def test_what_moves_no_mention_leaves_what_was_read_of_them(self, organisations: Store) -> None:
         version, rows = organisations.mentions_version(), organisations.mention_rows().tolist()

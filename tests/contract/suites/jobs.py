@@ -10,7 +10,7 @@ import pytest
 from clew.errors import InputError
 from clew.ports import Job
 from clew.stores.sqlite.journal import SqliteAudit, SqliteJobs
-from clew.testing.conformance.base import moment_between
+from clew.testing.conformance import moment_between
 
 LONG = 60.0
 """Seconds of a lease that no test outlives."""
@@ -68,12 +68,6 @@ class JobStoreSuite:
             asked = list(pool.map(ask, range(16)))
         assert len({job.id for job, _ in asked}) == len(jobs.jobs()) == 1
         assert sum(new for _, new in asked) == 1
-
-    def test_a_key_stays_with_its_job_once_that_has_ended(self, jobs: SqliteJobs) -> None:
-        first = submitted(jobs, key="k")
-        jobs.finish(first.id, claimed(jobs).owner)
-        again, new = jobs.submit("read", {"name": "one"}, description="", key="k")
-        assert (again.id, again.status, new) == (first.id, "completed", False)
 
     @pytest.mark.parametrize(("kind", "name"), [("read", "two"), ("write", "one")])
     def test_a_key_of_other_work_is_an_error(self, jobs: SqliteJobs, kind: str, name: str) -> None:

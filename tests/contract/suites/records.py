@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from clew.stores.store import Store
-from clew.testing.conformance.base import StoreSuite, chunk_ids_of, entity_of, moment_between
+from clew.testing.conformance import StoreSuite, chunk_ids_of, entity_of, moment_between
 from clew.testing.entries import make_entry
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from clew.stores.store import Store
-from clew.testing.conformance.base import StoreSuite, chunk_ids_of, moment_between
+from clew.testing.conformance import StoreSuite, chunk_ids_of, moment_between
 from clew.testing.entries import make_entry
 from clew.types import Period
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pytest
 
 from clew.stores.store import Store
-from clew.testing.conformance.base import StoreSuite, chunk_ids_of, entity_of, moment_between
+from clew.testing.conformance import StoreSuite, chunk_ids_of, entity_of, moment_between
 from clew.testing.entries import FUNCTIONAL, make_entry, make_link
 from clew.types import AliasEvidence, Relation
 from tests.contract.suites.relation_times import NOW, as_of, by_id, ended, weight
@@ -58,12 +58,6 @@ def _ends(store: Store, *sources: str) -> list[int | None]:
 class RelationTimesSuite(StoreSuite):
     """`ports.GraphStore`: relations in time."""
 
-    def test_a_relation_says_when_it_held(self, store: Store) -> None:
-        _state(store, "a", "Anna", "Paris", 2010, 2012, kind="visited")
-        (relation,) = store.chunk_relations(chunk_ids_of(store, "a"))
-        assert (relation.valid_from, relation.valid_until) == (_year(2010), _year(2012))
-        assert relation.retracted_at is None
-
     def test_a_later_fact_ends_an_earlier_one_in_whatever_order_they_come(
         self, store: Store
     ) -> None:
@@ -77,44 +71,6 @@ class RelationTimesSuite(StoreSuite):
         assert _ends(store, "a", "c") == [None, None]
         _drop(store, "a")
         assert _ends(store, "c") == [None]
-
-    def test_only_the_same_entity_and_type_and_another_tail_end_a_fact(self, store: Store) -> None:
-        _state(store, "a", "Anna", "Paris", 2010)
-        _state(store, "b", "Bob", "Rome", 2011)
-        _state(store, "c", "Anna", "Rome", 2012, kind="works_at")
-        _state(store, "d", "Anna", "Paris", 2013)
-        _state(store, "e", "Anna", "Rome", 2014, kind="visited")
-        _state(store, "f", "Anna", "Oslo", 2015, kind="visited")
-        assert _ends(store, *"abcdef") == [None] * 6
-
-    def test_facts_that_begin_at_once_do_not_end_each_other(self, store: Store) -> None:
-        _state(store, "a", "Anna", "Paris", 2010)
-        _state(store, "b", "Anna", "Rome", 2010)
-        assert _ends(store, "a", "b") == [None, None]
-        _state(store, "c", "Anna", "Rome", 2012)
-        assert _ends(store, "a", "b", "c") == [2012, None, None]
-
-    def test_the_end_that_the_text_states_goes_before_where_it_is_earlier(
-        self, store: Store
-    ) -> None:
-        _state(store, "a", "Anna", "Paris", 2010, 2012)
-        _state(store, "b", "Anna", "Rome", 2015, 2030)
-        _state(store, "c", "Anna", "Oslo", 2020)
-        assert _ends(store, "a", "b", "c") == [2012, 2020, None]
-        _drop(store, "c")
-        assert _ends(store, "a", "b") == [2012, 2030]
-
-    def test_facts_without_a_date_are_older_than_those_with_one(self, store: Store) -> None:
-        _state(store, "dated", "Anna", "Oslo", 2015)
-        _state(store, "first", "Anna", "Paris")
-        assert _ends(store, "first", "dated") == [2015, None]
-        _drop(store, "dated")
-        moment_between()
-        _state(store, "second", "Anna", "Rome")
-        (first,), (second,) = (
-            store.chunk_relations(chunk_ids_of(store, source)) for source in ("first", "second")
-        )
-        assert (first.valid_until, second.valid_until) == (second.recorded_at, None)
 
     def test_what_no_sentence_dates_has_its_place_by_when_it_was_said(self, store: Store) -> None:
         for source, tail, year in (("a", "Paris", 2010), ("c", "Rome", 2020), ("b", "Oslo", 2015)):
@@ -206,24 +162,6 @@ class RelationTimesSuite(StoreSuite):
         _state(store, "a", "Anna", "Rome", 2015)
         (after,) = store.chunk_relations(chunk_ids_of(store, "a"), as_of=moment)
         assert after.recorded_at == before.recorded_at
-
-    def test_as_of_a_time_of_the_store_is_what_it_knew_then(self, store: Store) -> None:
-        _state(store, "a", "Anna", "Paris", 2010)
-        before = moment_between()
-        _state(store, "b", "Anna", "Rome", 2015)
-        between = moment_between()
-        (rome,) = store.chunk_relations(chunk_ids_of(store, "b"))
-        store.retract([rome.id])
-        anna = [entity_of(store, "Anna").id]
-
-        def known(moment: datetime) -> list[tuple[list[int], datetime | None]]:
-            found = store.relations(anna, as_of=moment)
-            return [([r.chunk_id or 0], r.valid_until) for r in found]
-
-        first, second = chunk_ids_of(store, "a"), chunk_ids_of(store, "b")
-        assert known(before) == [(first, None)]
-        assert known(between) == [(second, None)]
-        assert known(moment_between()) == [(first, None)]
 
     def test_as_of_agrees_with_the_definition(self, store: Store) -> None:
         chance = random.Random(9)

@@ -10,7 +10,7 @@ import pytest
 
 from clew.errors import InputError, NotFoundError
 from clew.stores.store import Store
-from clew.testing.conformance.base import StoreSuite, chunk_ids_of, entity_of
+from clew.testing.conformance import StoreSuite, chunk_ids_of, entity_of
 from clew.testing.entries import make_entry, make_link
 from clew.types import ChunkExtraction, ExtractedRelation, Mention, NewEntity, NewRelation
 
@@ -185,16 +185,6 @@ class ManualGraphSuite(StoreSuite):
         assert _relate(store, rome, anna) not in (first, later)
         assert [r.id for r in store.unstated_relations([anna])][:2] == [first, later]
 
-    def test_a_later_fact_ends_an_earlier_one_of_a_functional_type(self, store: Store) -> None:
-        anna, rome, oslo = _make(store, ANNA, ROME, NewEntity(name="Oslo"))
-        years = [datetime(year, 1, 1, tzinfo=UTC) for year in (2010, 2020)]
-        old = _relate(store, anna, rome, valid_from=years[0])
-        new = _relate(store, anna, oslo, valid_from=years[1])
-        ends = {r.id: r.valid_until for r in store.relations([anna])}
-        assert ends == {old: years[1], new: None}
-        assert store.delete_relations([new]) == 1
-        assert [r.valid_until for r in store.relations([anna])] == [None]
-
     def test_what_ended_and_is_stated_again_begins_another_period(self, store: Store) -> None:
         anna, rome, oslo = _make(store, ANNA, ROME, NewEntity(name="Oslo"))
         first, second = _relate(store, anna, rome), _relate(store, anna, oslo)
@@ -225,13 +215,6 @@ class ManualGraphSuite(StoreSuite):
         between = _relate(store, anna, rome, valid_from=years[2])
         assert between not in (past, now)
         assert store.relation_counts() == [("lives_in", 1, 0)]
-
-    def test_relations_are_rows_without_a_passage(self, store: Store) -> None:
-        anna, rome = _make(store, ANNA, ROME)
-        _relate(store, anna, rome, weight=0.5)
-        rows = store.relation_rows()
-        columns = (rows.heads, rows.tails, rows.weights, rows.chunks, rows.sentences)
-        assert [column.tolist() for column in columns] == [[anna], [rome], [0.5], [0], [-1]]
 
     def test_deleting_relations_leaves_what_texts_state(self, store: Store) -> None:
         relations = [("Anna", "knows", "Bob")]

@@ -30,8 +30,7 @@ from clew.tools import document_queries
 if TYPE_CHECKING:
     from clew.chat import Conversation
     from clew.models.llm.budget import Estimate
-    from clew.types import EnrichmentReport
-    from clew.types.results import Answer
+    from clew.types import Answer, EnrichmentReport
 
 
 @takes(document_queries.query_documents, "rag_type")

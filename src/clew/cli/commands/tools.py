@@ -13,8 +13,9 @@ from clew.cli.operations import call_tool
 from clew.cli.output import write_json
 from clew.cli.progress import steps
 from clew.errors import InputError
-from clew.tools.spec import Format, Profile, Tool
+from clew.tools.spec import Format, Tool
 from clew.tools.toolbox import OPERATIONS
+from clew.types import ToolProfile
 
 if TYPE_CHECKING:
     from clew.tools.toolbox import Toolbox
@@ -30,7 +31,7 @@ def tools(
         ),
     ] = "mcp",
     profile: Annotated[
-        Profile, typer.Option("--profile", metavar="NAME", help="`core`, `full` or `memory`.")
+        ToolProfile, typer.Option("--profile", metavar="NAME", help="`core`, `full` or `memory`.")
     ] = "core",
 ) -> None:
     """Print the definitions of the tools for assistants, as a vendor's client takes them.

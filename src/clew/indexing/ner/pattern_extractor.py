@@ -53,6 +53,7 @@ from clew.indexing.splitting.code import is_code
 from clew.text import STOP_WORDS, entity_key, sentences
 from clew.times import date_of
 from clew.types import (
+    OBSERVATION,
     AliasEvidence,
     Chunk,
     ChunkExtraction,
@@ -62,7 +63,6 @@ from clew.types import (
     Mention,
     PartialDate,
 )
-from clew.types.values import OBSERVATION
 from clew.word_lists import read_patterns
 
 _RE = read_patterns("clew.indexing.ner", "patterns.toml")["pattern_extractor"]

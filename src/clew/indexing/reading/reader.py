@@ -47,8 +47,7 @@ from clew.indexing.splitting.outline import DatedSection, dated_sections, headin
 from clew.settings import LimitSettings, ReadSettings
 from clew.text import one_line, text_digest
 from clew.times import day_order, is_of_something_else, opening_date, path_date, title_date, to_date
-from clew.types import DateSource, Document, PartialDate, partial_date
-from clew.types.values import file_source
+from clew.types import DateSource, Document, PartialDate, file_source, partial_date
 
 _FORMATS = "clew.indexing.reading.formats"
 _READERS: Mapping[str, Reader | str] = {

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.errors import BudgetError, InputError
-from clew.types.results import Usage
+from clew.types import Usage
 
 if TYPE_CHECKING:
-    from clew.ports.models import LoggedReply, Reply, Request
+    from clew.ports import LoggedReply, Reply, Request
 
 
 _SAMPLED = 64

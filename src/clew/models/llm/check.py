@@ -11,12 +11,12 @@ from pydantic import BaseModel
 
 from clew.errors import ModelError
 from clew.models.llm.budget import PER_CHARACTER, fewest_tokens
-from clew.ports.models import Reply, Task, ToolDefinition, ask
+from clew.ports import Reply, Task, ToolDefinition, ask
 from clew.untrusted import NOTICE, untrusted_block
 
 if TYPE_CHECKING:
     from clew.models.llm.client import LanguageModelClient
-    from clew.ports.models import Request
+    from clew.ports import Request
 
 _TEXT = "The great clock of Vell was built by Ada Morn, who finished it in 1820."
 _NAME, _YEAR = "Ada Morn", 1820

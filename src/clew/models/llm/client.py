@@ -28,7 +28,7 @@ from clew.errors import (
 )
 from clew.hookspecs import named, there
 from clew.models.llm.budget import Budget, prompt_text
-from clew.ports.models import (
+from clew.ports import (
     LanguageModel,
     LoggedReply,
     Message,
@@ -38,13 +38,13 @@ from clew.ports.models import (
     ToolCall,
 )
 from clew.text import encodable, one_line
-from clew.types.results import Usage
+from clew.types import Usage
 from clew.untrusted import escaped
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from clew.ports.models import Task
+    from clew.ports import Task
     from clew.settings import LlmSettings
     from clew.stores.state import Replies
 

@@ -21,7 +21,7 @@ from clew.plugins.constitution.reading import (
 )
 from clew.text import entity_key, one_line, sentences, terms
 from clew.tools.spec import Call, Limits, Result, between, operation, shape
-from clew.types.results import provenance_dict
+from clew.types import provenance_dict
 
 if TYPE_CHECKING:
     from clew.engine import Engine

@@ -24,7 +24,7 @@ from clew.errors import BudgetError, ModelError, SettingsError
 from clew.models.llm.budget import estimate, total
 from clew.plugins.evaluation.beir import QUERIES, BeirDataset, Question, load_beir
 from clew.plugins.evaluation.run import gold_of, percentiles, store_folder
-from clew.ports.models import Message, Request
+from clew.ports import Message, Request
 from clew.untrusted import NOTICE, escaped, untrusted_block
 
 if TYPE_CHECKING:
@@ -33,11 +33,10 @@ if TYPE_CHECKING:
     from clew.engine import Engine
     from clew.graph.entity_graph import EntityGraph
     from clew.models.llm.budget import Estimate
-    from clew.ports.models import LanguageModel
+    from clew.ports import LanguageModel
     from clew.settings import Settings
     from clew.stores.backend import Progress
-    from clew.types import Hit
-    from clew.types.results import Answer, AnswerMode
+    from clew.types import Answer, AnswerMode, Hit
 
 
 Row = dict[str, Any]

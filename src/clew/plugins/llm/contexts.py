@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from clew.engine.enriching import EnrichmentTask
 from clew.errors import ReplyError
 from clew.indexing.markdown import MEDIA_TYPE, masked
-from clew.ports.models import Message, Request
+from clew.ports import Message, Request
 from clew.stores.extractions import Enrichments
 from clew.text import plain, terms
 from clew.untrusted import NOTICE, untrusted_block

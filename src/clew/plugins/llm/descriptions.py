@@ -23,13 +23,10 @@ from clew.errors import ReplyError
 from clew.indexing.linking import suggest_merges
 from clew.indexing.validation import name_pattern
 from clew.plugins.llm.contexts import unknown_words
-from clew.ports.graph import StoredDescription
-from clew.ports.models import Message, Request
+from clew.ports import Message, Request, StoredDescription
 from clew.stores.communities import Descriptions
 from clew.text import find_words, plain, terms
-from clew.types import StoredChunk
-from clew.types.results import statement_text
-from clew.types.values import NUMBER
+from clew.types import NUMBER, StoredChunk, statement_text
 from clew.untrusted import NOTICE, untrusted_block
 
 if TYPE_CHECKING:

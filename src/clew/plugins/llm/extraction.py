@@ -20,7 +20,7 @@ from clew.indexing.inputs import Domain
 from clew.indexing.linking import without_names
 from clew.indexing.manual_graph import CAUSAL, snake_case
 from clew.indexing.validation import AgentRelation, Passage, Validation
-from clew.ports.models import Message, Request
+from clew.ports import Message, Request
 from clew.stores.extractions import Enrichments
 from clew.text import entity_key
 from clew.types import ChunkExtraction, Extraction, NewEntity

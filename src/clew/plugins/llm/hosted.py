@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from clew.errors import MissingExtraError, ModelError, ModelUnavailableError, ReplyError
 from clew.plugins.llm.ollama import FirstContact
-from clew.ports.models import Reply, ToolCall
-from clew.types.results import Usage
+from clew.ports import Reply, ToolCall
+from clew.types import Usage
 
 if TYPE_CHECKING:
-    from clew.ports.models import FinishReason, Request
+    from clew.ports import FinishReason, Request
     from clew.settings import LlmSettings
 
 _VENDORS = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}

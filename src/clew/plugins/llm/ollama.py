@@ -23,11 +23,11 @@ import httpx2
 from clew.errors import ModelError, ModelUnavailableError, ReplyError
 from clew.models.llm.budget import fewest_tokens, most_tokens
 from clew.models.llm.client import AWAY_SECONDS
-from clew.ports.models import Reply, ToolCall
-from clew.types.results import Usage
+from clew.ports import Reply, ToolCall
+from clew.types import Usage
 
 if TYPE_CHECKING:
-    from clew.ports.models import FinishReason, Message, Parameters, Request, ToolDefinition
+    from clew.ports import FinishReason, Message, Parameters, Request, ToolDefinition
     from clew.settings import LlmSettings
 
 

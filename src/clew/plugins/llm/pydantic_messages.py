@@ -32,7 +32,7 @@ from clew.plugins.llm.ollama import MOST_BYTES, too_long
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
-    from clew.ports.models import Message, Request
+    from clew.ports import Message, Request
     from clew.settings import LlmSettings
 
 _OF_PROVIDER = {

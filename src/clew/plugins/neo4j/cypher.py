@@ -21,9 +21,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from clew.errors import InputError, ModelError, StoreError
 from clew.plugins.neo4j.mapping import read_schema
-from clew.ports.models import Message, Request
+from clew.ports import Message, Request
 from clew.text import terms
-from clew.types.results import CypherAnswer
+from clew.types import CypherAnswer
 from clew.untrusted import NOTICE, untrusted_block
 
 if TYPE_CHECKING:
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 
     from clew.plugins.neo4j.connection import Neo4jDatabase
     from clew.plugins.neo4j.mapping import GraphSchema, LabelInfo, TypeInfo
-    from clew.ports import Embedder
-    from clew.ports.models import LanguageModel
+    from clew.ports import Embedder, LanguageModel
 
 
 SHOWN = 40

@@ -12,10 +12,10 @@ from clew.plugins.neo4j.schema import holds_namespace
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from clew.ports.models import LanguageModel
+    from clew.ports import LanguageModel
     from clew.settings import Neo4jSettings, Settings
     from clew.stores.backend import Backend
-    from clew.types.results import CypherAnswer
+    from clew.types import CypherAnswer
 
 
 def _place(settings: Settings) -> tuple[str, Neo4jSettings, str, Path]:

@@ -28,6 +28,7 @@ from clew.plugins.neo4j.schema import (
 from clew.stores.aliases import Named, keys_asked, resolve_names
 from clew.stores.backend import Progress
 from clew.stores.copy import NOT_BEGUN
+from clew.stores.documents import NeedsLockError, PreparedDocument, write_document
 from clew.stores.entities import delete_orphans
 from clew.stores.passages import KEEP_VERSIONS
 from clew.stores.relations import (
@@ -36,7 +37,6 @@ from clew.stores.relations import (
     recompute_weights,
     recompute_weights_around,
 )
-from clew.stores.save import NeedsLockError, PreparedDocument, write_document
 from clew.stores.snapshot import id_ranges
 from clew.stores.state import COUNT_CHANGE, STATE, State
 from clew.stores.statements.documents import DocumentValues

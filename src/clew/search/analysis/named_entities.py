@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, Field
 
 from clew.errors import ModelError
-from clew.ports.models import Message, Request
+from clew.ports import Message, Request
 from clew.search.analysis.question import find_seeds
 from clew.text import entity_key
 from clew.untrusted import NOTICE, escaped

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.errors import ModelError
-from clew.ports.models import ask
+from clew.ports import ask
 from clew.search.analysis.question import (
     WORDING,
     Form,
@@ -29,7 +29,7 @@ from clew.text import entity_key, terms
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from clew.ports.models import LanguageModel
+    from clew.ports import LanguageModel
     from clew.search.analysis.period import AskedTime
 
 

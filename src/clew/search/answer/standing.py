@@ -23,9 +23,8 @@ from clew.search.answer.blocks import Block, Form, cite_chunks, statement
 from clew.search.retrieval.channels import Ranking
 from clew.search.session import filtered_relations
 from clew.text import STOP_WORDS, entity_key, one_line, question_terms, terms
-from clew.types import Period, Standing
+from clew.types import Period, Standing, state_at
 from clew.types.relation_types import meaning_of, named_in, without_any
-from clew.types.values import state_at
 from clew.word_lists import read_word_lists
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ from clew.search.ask.prompt import AnswerReply, ReplyReader, answer_request, wit
 from clew.search.ask.stepwise import ask_reports
 from clew.search.strategies.periods import lies_within, moment_of
 from clew.text import find_words, sentences
-from clew.types import Period
-from clew.types.results import (
+from clew.types import (
     DO_NOT_SAY,
     LEAST_LIKELY,
     Answer,
     AnswerSource,
     AnswerStatement,
+    Period,
     Quotation,
     statement_text,
 )
@@ -29,7 +29,7 @@ from clew.types.results import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from clew.ports.models import LanguageModel
+    from clew.ports import LanguageModel
     from clew.settings import LlmSettings
     from clew.types import ContextPart, Hit, SearchResult, StoredChunk
 

@@ -10,11 +10,18 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import from_json
 
-from clew.ports.models import Message, Request
+from clew.ports import Message, Request
 from clew.search.answer.standing import STATED
 from clew.text import find_words, terms
-from clew.types import Hit, StoredChunk
-from clew.types.results import CLOSING, OPENING, AnswerStatement, Quotation, statement_text
+from clew.types import (
+    CLOSING,
+    OPENING,
+    AnswerStatement,
+    Hit,
+    Quotation,
+    StoredChunk,
+    statement_text,
+)
 from clew.untrusted import NOTICE, escaped, untrusted_block
 
 if TYPE_CHECKING:

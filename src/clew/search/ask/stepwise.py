@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, Field
 
 from clew.errors import ModelError
-from clew.ports.models import Message, Request
+from clew.ports import Message, Request
 from clew.search.ask.prompt import (
     MOST_STATEMENTS,
     AnswerReply,
@@ -26,10 +26,9 @@ from clew.workers import workers
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from clew.ports.models import LanguageModel
+    from clew.ports import LanguageModel
     from clew.settings import LlmSettings
-    from clew.types import ContextPart, Hit, SearchResult
-    from clew.types.results import AnswerStatement
+    from clew.types import AnswerStatement, ContextPart, Hit, SearchResult
 
 
 MOST_STEPS = 10

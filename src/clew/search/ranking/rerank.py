@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from clew.errors import MissingExtraError, ModelError, ReplyError
-from clew.ports.models import Message, Request
+from clew.ports import Message, Request
 from clew.search.answer.hits import find_threads
 from clew.search.ranking.word_features import log_odds, min_max, standard_units
 from clew.search.retrieval.channels import Ranking
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.ports import Reranker
-    from clew.ports.models import LanguageModel
+    from clew.ports import LanguageModel, Reranker
     from clew.search.answer.blocks import RetrievalResult
     from clew.search.session import QuerySession
     from clew.settings import UsageSettings

@@ -18,8 +18,7 @@ from clew.search.retrieval.channels import (
 from clew.search.retrieval.exact import holding_all_first
 from clew.search.strategies.hierarchy import asked_sections, rank_parents
 from clew.search.strategies.periods import in_period
-from clew.types import Fusion
-from clew.types.results import LEAST_LIKELY
+from clew.types import LEAST_LIKELY, Fusion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -21,8 +21,7 @@ from clew.search.strategies.entity_graph import (
     search_neighbourhood,
 )
 from clew.text import entity_key, one_line
-from clew.types.results import statement_text
-from clew.types.values import with_sources
+from clew.types import statement_text, with_sources
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,11 +17,19 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import InputError, StoreError
-from clew.ports import AuditEntry, AuditOutcome, ItemStatus, Job, JobItem
-from clew.ports.jobs import RETRY
-from clew.ports.models import ConversationInfo, Message, ToolCall
+from clew.ports import (
+    RETRY,
+    AuditEntry,
+    AuditOutcome,
+    ConversationInfo,
+    ItemStatus,
+    Job,
+    JobItem,
+    Message,
+    ToolCall,
+)
 from clew.stores.backend import now, to_text
-from clew.types.values import random_id
+from clew.types import random_id
 
 if TYPE_CHECKING:
     from clew.stores.sqlite.connection import Database

@@ -43,9 +43,6 @@ from clew.stores.state import REMEMBER
 from clew.stores.store import Store
 from clew.types import CheckReport, Ids, Problem, Scores, Vectors
 
-_CHUNKS = 10_000
-"""Chunks whose terms are read at once."""
-
 
 class SqliteStore(Store):
     """The store in `folder/clew.db`; threads may share one, processes may open their own.
@@ -128,14 +125,6 @@ class SqliteStore(Store):
             np.array([row[0] for row in rows], dtype=np.int64),
             np.array([row[1] for row in rows], dtype=np.float32),
         )
-
-    def chunk_terms(self, chunk_ids: Ids) -> Iterator[tuple[int, str]]:
-        """(id, terms) of those of the chunks that there are."""
-        sql = "SELECT rowid, terms FROM keywords WHERE rowid IN (SELECT value FROM json_each(?))"
-        with self.database.read() as connection:
-            for start in range(0, len(chunk_ids), _CHUNKS):
-                some = json.dumps(chunk_ids[start : start + _CHUNKS].tolist())
-                yield from connection.execute(sql, (some,)).fetchall()
 
     def write_indexes(self) -> None:
         """Bring what the store keeps beside itself up to it, where enough has changed.

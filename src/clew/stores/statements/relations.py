@@ -152,26 +152,24 @@ RETURN [relation_type, facts, causal] AS row ORDER BY facts DESC, relation_type
 
 # --- functional relations: their ends, and which a change concerns
 
-_SQL_FACTS = """
-SELECT r.id, r.from_entity_id, r.relation_type, r.to_entity_id, r.valid_from,
-    (SELECT start FROM chunk_times said WHERE said.chunk_id = r.chunk_id AND said.said = 1),
-    r.recorded_at, r.stated_until, r.valid_until
-FROM entity_relations r
+_SQL_FACTS = f"""
+SELECT r.id, h.entity_id, t.entity_id, {_OWN}, NULL,
+    (SELECT start FROM chunk_times said WHERE said.chunk_id = r.chunk_id AND said.said = 1)
+{SQL_ENDS}
 WHERE r.recorded_at <= :known AND coalesce(r.retracted_at, '~') > :known
     AND r.relation_type IN (SELECT value FROM json_each(:types))
 """
-_CYPHER_FACT = """
+_CYPHER_FACT = f"""
 WHERE r.relation_type IN $types AND r.recorded_at <= $known
     AND coalesce(r.retracted_at, '~') > $known
-RETURN [r.id, h.id, r.relation_type, t.id, r.valid_from, COLLECT {
-        MATCH (said:ClewTime {namespace: $namespace, chunk_id: r.chunk_id}) WHERE said.said = 1
+RETURN [r.id, h.id, t.id, {_OWN}, null, COLLECT {{
+        MATCH (said:ClewTime {{namespace: $namespace, chunk_id: r.chunk_id}}) WHERE said.said = 1
         RETURN said.start
-    }[0], r.recorded_at, r.stated_until, r.valid_until] AS row
+    }}[0]] AS row
 """
-# Columns: id, head, type, tail, valid_from, the second in which the passage was said, recorded_at,
-# stated_until, valid_until.
+# Columns: those of `relations.RelationRow`, with `said`.
 FACTS_FROM = Statement(
-    f"{_SQL_FACTS} AND r.from_entity_id {AMONG}",
+    f"{_SQL_FACTS} AND h.entity_id {AMONG}",
     f"""
 UNWIND $ids AS id
 MATCH (h:ClewEntity {{namespace: $namespace, id: id}})-[r:RELATES {{namespace: $namespace}}]->(t)
@@ -283,16 +281,12 @@ RETURN [e.id, a.id] AS row
 # The statements of a fact: what its weight is derived from, and what stays retracted.
 
 
-# Columns: those of `weights.Evidence`.
-_SQL_EVIDENCE = """
-SELECT DISTINCT r.id, h.entity_id, r.relation_type, t.entity_id, c.document_id, r.confidence,
-    r.extractor, r.weight, r.valid_until IS NOT r.stated_until, r.retracted_at
-"""
-_CYPHER_EVIDENCE = """
-MATCH (h)-[r:RELATES {namespace: $namespace, relation_type: f[1]}]->(t)
-OPTIONAL MATCH (c:ClewChunk {namespace: $namespace, id: r.chunk_id})
-RETURN DISTINCT [r.id, h.id, r.relation_type, t.id, c.document_id, r.confidence, r.extractor,
-    r.weight, coalesce(r.valid_until, '') <> coalesce(r.stated_until, ''), r.retracted_at] AS row
+# Columns: those of `relations.RelationRow`, with `document_id`.
+_SQL_EVIDENCE = f"SELECT DISTINCT r.id, h.entity_id, t.entity_id, {_OWN}, c.document_id"
+_CYPHER_EVIDENCE = f"""
+MATCH (h)-[r:RELATES {{namespace: $namespace, relation_type: f[1]}}]->(t)
+OPTIONAL MATCH (c:ClewChunk {{namespace: $namespace, id: r.chunk_id}})
+RETURN DISTINCT [r.id, h.id, t.id, {_OWN}, c.document_id] AS row
 """
 # `facts`: lists of head, relation type and tail.
 EVIDENCE = Statement(

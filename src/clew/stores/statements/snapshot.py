@@ -21,6 +21,14 @@ CHUNK_IDS_AFTER = Statement(
     "SELECT id FROM chunks WHERE id > :after",
     "MATCH (c:ClewChunk {namespace: $namespace}) WHERE c.id > $after RETURN collect(c.id)",
 )
+# Columns: chunk, its terms.
+CHUNK_TERMS = Statement(
+    f"SELECT rowid, terms FROM keywords WHERE rowid {AMONG}",
+    """
+UNWIND $ids AS id
+MATCH (c:ClewChunk {namespace: $namespace, id: id}) RETURN [c.id, c.terms] AS row
+""",
+)
 # Columns: id, document_id, ordinal, text, context, sentences, language.
 PASSAGES = Statement(
     """

@@ -26,8 +26,7 @@ from clew.indexing.reading.formats.media_types import media_type_of
 from clew.settings import LimitSettings, ReadSettings
 from clew.text import one_line, text_digest
 from clew.times import date_of, in_utc, to_date, to_time
-from clew.types import DatePrecision, DateSource, Document, PartialDate, Skipped
-from clew.types.values import record_source
+from clew.types import DatePrecision, DateSource, Document, PartialDate, Skipped, record_source
 
 _UPDATED = ("updated_at", "updated", "modified_at", "modified", "last_modified", "lastmod")
 TEMPLATE_AUTHORS = frozenset({"python-docx", "Steve Canny", "openpyxl", "PHPOffice"})

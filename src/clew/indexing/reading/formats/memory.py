@@ -19,8 +19,7 @@ from typing import Any
 from clew.errors import InputError, UnreadableError
 from clew.indexing.reading.formats.common import json_safe
 from clew.text import entity_key
-from clew.types import Metadata, Skipped, in_utc
-from clew.types.values import CARD, OBSERVATION
+from clew.types import CARD, OBSERVATION, Metadata, Skipped, in_utc
 
 _SQLITE_MAGIC = b"SQLite format 3\x00"
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.errors import ReplyError
-from clew.ports.models import Reply
+from clew.ports import Reply
 from clew.text import sentences
-from clew.types.results import Usage
+from clew.types import Usage
 from clew.untrusted import escaped
 
 if TYPE_CHECKING:
-    from clew.ports.models import Request
+    from clew.ports import Request
 
 _CHARACTERS_A_TOKEN = 4
 
@@ -41,7 +41,7 @@ class RecordedDescription:
 
 
 class RecordedLanguageModel:
-    """Implements `clew.ports.models.LanguageModel` for extraction and descriptions.
+    """Implements `clew.ports.LanguageModel` for extraction and descriptions.
 
     A text is known by its own words, between the delimiters that requests put around it; the
     reply to several is that to each of them together. A token is four characters.
