@@ -228,6 +228,27 @@ def test_killed_in_the_middle_then_completed(place: Place, source: Path, tmp_pat
         assert rows_of(new) == rows_of(old)
 
 
+def test_an_unfinished_copy_is_not_opened_as_a_store(
+    place: Place, source: Path, tmp_path: Path
+) -> None:
+    interrupt(source, place)
+    with (
+        pytest.raises(StoreError, match=r"is an unfinished copy of .*finish it with `clew copy"),
+        place.store(tmp_path / "here"),
+    ):
+        pass
+
+
+def test_a_namespace_that_holds_something_else_is_refused(
+    place: Place, source: Path, tmp_path: Path
+) -> None:
+    with place.store(tmp_path / "here") as store:
+        store.save(make_entry("mine", "My text."))
+        with pytest.raises(InputError, match=r"holds something else already; .*--to-namespace"):
+            to_server(source, place)
+        assert [d.source for d in store.documents()] == ["mine"]
+
+
 def test_there_must_be_something_to_copy(place: Place, tmp_path: Path) -> None:
     place.empty()
     with pytest.raises(InputError, match=r"there is no store .*--namespace"):
