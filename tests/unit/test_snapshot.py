@@ -518,9 +518,11 @@ def by_chunk(store: SqliteStore) -> dict[int, list[list[int]]]:
 
 
 def columns_of(snapshot: Snapshot) -> dict[str, object]:
-    """All arrays as lists."""
+    """All arrays as lists, those that are computed when asked for left out."""
     found: dict[str, object] = {}
     for name, value in vars(snapshot).items():
+        if name in vars(Snapshot):
+            continue
         if isinstance(value, Adjacency):
             found[name] = value.starts.tolist(), value.items.tolist()
         elif isinstance(value, np.ndarray):

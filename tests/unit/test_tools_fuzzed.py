@@ -255,7 +255,7 @@ def sendable(arguments: dict[str, Any]) -> Any:  # noqa: ANN401
 def test_the_least_budget_holds_whatever_the_names(
     calm: Fuzzed, name: str, arguments: dict[str, Any]
 ) -> None:
-    tool = next(tool for tool in OPERATIONS if tool.name == name)
+    tool = next(tool for tool in calm.tools if tool.name == name)
     least = next(int(p.minimum or 0) for p in tool.parameters if p.name == "max_tokens")
     given = {**arguments, "max_tokens": least}
     check_outcome(calm.engine, tool, given, calm.toolbox.call(name, given))

@@ -390,6 +390,27 @@ def wishes_overview(question: str) -> bool:
     return WORDING["overview"].fullmatch(asked) is not None
 
 
+_LINKS = frozenset("of in by at for from on".split())
+"""What stands before the name that a side of a comparison ends with."""
+
+
+def compared_sides(question: str) -> tuple[str, ...]:
+    """The two sides of a comparison, each as a question of its own; empty where it is none.
+
+    What stands behind both is asked of each, and so is what only the first side says: "the fees of
+    Vell and Ostby" are "the fees of Vell" and "the fees of Ostby".
+    """
+    found = WORDING["compared"].search(question)
+    if found is None:
+        return ()
+    first, second = (side.split() for side in found.groups() if side)
+    links = [place for place, word in enumerate(first) if word.lower() in _LINKS]
+    if links and not _LINKS.intersection(second):
+        second = [*first[: links[-1] + 1], *second]
+    behind = question[found.end() :].strip(" ?.!,")
+    return tuple(" ".join([*side, behind]).strip() for side in (first, second))
+
+
 # Sections that a question names: by their number, or by what their heading says.
 
 

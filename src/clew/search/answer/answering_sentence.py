@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.search.analysis.question import find_names
+from clew.search.analysis.question import compared_sides, find_names
 from clew.text import question_language, question_terms, terms
 
 if TYPE_CHECKING:
@@ -200,7 +200,9 @@ def _asked_words(session: QuerySession) -> list[str]:
     found = find_names(session.question, keys) if by_capitals else ([], [])
     names = [name for some in found for name in some]
     named = {term for name in (*keys, *names) for term in question_terms(name, languages)}
-    words = question_terms(session.question, languages)
+    # That two things are compared is said by neither.
+    asked = " ".join(compared_sides(session.question)) or session.question
+    words = question_terms(asked, languages)
     return [term for term in words if term not in named] if named else []
 
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 import numpy as np
 
 from clew.errors import InputError
-from clew.search.analysis.question import is_look_up
+from clew.search.analysis.question import compared_sides, is_look_up
 from clew.search.answer.blocks import RetrievalResult, after
 from clew.search.retrieval.channels import (
     Ranking,
+    in_turn,
     reciprocal_rank_fusion,
     weighted_fusion,
 )
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from clew.search.session import QuerySession
 
     Find = Callable[[QuerySession], RetrievalResult]
+
+
+FROM_EACH_SIDE = 1
+"""Passages of each side of a comparison that lead."""
 
 
 def vector(session: QuerySession) -> RetrievalResult:
@@ -222,4 +227,14 @@ def _fuse(session: QuerySession) -> Ranking:
 def _follow(session: QuerySession) -> RetrievalResult:
     if not session.snapshot.size:
         return RetrievalResult(ranking=_fuse(session))
-    return RetrievalResult(ranking=session.rank(session.gather()).then(_fuse(session)))
+    ranking = session.rank(session.gather()).then(_fuse(session))
+    best = []
+    for side in compared_sides(session.question):
+        from clew.search.strategies.entity_graph import defining
+
+        # What is best for the whole question may all speak of one side.
+        part = session.for_question(side)
+        ranked = part.rank(part.gather())
+        best.append(ranked.led_by(defining(part, ranked)).ids[:FROM_EACH_SIDE])
+        session.trust(part)
+    return RetrievalResult(ranking=ranking.led_by(in_turn(best)))

@@ -38,6 +38,12 @@ MAX_ENTITIES = 40
 """Entities of a neighbourhood, at most."""
 SHOWN = 40
 """Relations of a neighbourhood that are shown, at most."""
+DEFINING = 2
+"""Passages that say what an entity is and come first, at most."""
+RELATIONS = 200
+"""Relations of an entity among which those that define it are looked for."""
+IS_A = "is_a"
+"""The type of what texts state an entity to be."""
 PASSAGES = 100
 """Passages of one entity that count, at most."""
 
@@ -86,7 +92,38 @@ def search_neighbourhood(session: QuerySession, nearest: Nearest) -> RetrievalRe
         return RetrievalResult(ranking=session.channels.by_vector())
     relevance = _spread(session, nearest)
     block = _neighbourhood_block(session, relevance)
-    return RetrievalResult(ranking=_passages(session, relevance), arrange=after([block]))
+    ranking = _passages(session, relevance)
+    return RetrievalResult(
+        ranking=ranking.led_by(defining(session, ranking)), arrange=after([block])
+    )
+
+
+def defining(session: QuerySession, ranking: Ranking) -> Ids:
+    """The best passages that say what the one entity that the question names is.
+
+    Those that state it ("… is a …"), first of a document about it; else the first of that document.
+    """
+    seeds = session.analysis.seeds
+    if len(seeds) != 1:
+        return np.zeros(0, np.int64)
+    snapshot, (seed,) = session.snapshot, seeds
+    entries, _ = snapshot.entity_passages.entries(np.array([seed.row]))
+    passages = snapshot.entity_passages.items[entries]
+    about = snapshot.chunk_ids[passages[snapshot.entity_about[entries]]]
+    relations = session.resources.store.relations(
+        [seed.entity_id], RELATIONS, as_of=session.options.as_of
+    )
+    stating = {
+        relation.chunk_id
+        for relation in relations
+        if relation.relation_type == IS_A and relation.from_entity_id == seed.entity_id
+    }
+    states = np.isin(ranking.ids, [id_ for id_ in stating if id_ is not None])
+    is_about = np.isin(ranking.ids, about)
+    for rows in (states & is_about, states, np.isin(ranking.ids, about[:1])):
+        if rows.any():
+            return ranking.ids[rows][:DEFINING]
+    return np.zeros(0, np.int64)
 
 
 def _spread(session: QuerySession, nearest: Nearest) -> dict[int, float]:
