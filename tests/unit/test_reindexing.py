@@ -254,7 +254,7 @@ def test_an_indexer_of_the_former_model_saves_no_more(library: Library, dimensio
 
 
 @pytest.mark.parametrize("strategy", ["vector", "graph", "multi_hop"])
-@pytest.mark.parametrize("read", ["passage_records", "documents"])
+@pytest.mark.parametrize("read", ["passage_records", "languages"])
 def test_a_question_under_way_is_answered_from_the_new(
     library: Library, monkeypatch: pytest.MonkeyPatch, strategy: str, read: str
 ) -> None:
