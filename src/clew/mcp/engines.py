@@ -279,7 +279,7 @@ def _is_replaced(engine: Engine) -> bool:
 
 T = TypeVar("T")
 
-AT_ONCE = 8
+AT_ONCE = 4
 """Threads of one namespace; further calls of it wait, and those of others do not."""
 
 
