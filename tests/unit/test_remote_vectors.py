@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 import shutil
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -34,6 +33,7 @@ from tests.unit.vector_stores import (
     found,
     nearest,
     qdrant_index,
+    search_while_saving,
 )
 
 pytest_plugins = ["tests.chroma_server"]
@@ -313,23 +313,5 @@ def test_rows_of_other_lengths_are_left_to_the_next_look(
 
 def test_threads_may_search_while_another_saves(store: SqliteStore, open_index: Open) -> None:
     index = open_index()
-    errors: list[Exception] = []
-
-    def search() -> None:
-        try:
-            for i in range(15):
-                ids, scores = index.search_vector(make_vector(f"text {i}"), 1)
-                assert index.vectors(ids).shape == (1, DIMENSION)
-                assert scores[0] == pytest.approx(1, abs=1e-6)
-        except (AssertionError, StoreError) as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=search) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for i in range(20, 30):
-        add(store, i, i + 1)
-    for thread in threads:
-        thread.join()
-    assert errors == []
+    search_while_saving(index, store, 20, 30)
     assert found(store, index)

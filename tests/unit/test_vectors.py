@@ -7,7 +7,6 @@ import logging
 import random
 import shutil
 import stat
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,7 +30,7 @@ from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.entries import EMBEDDER, make_vector
 from clew.testing.fakes import HashEmbedder
 from clew.wiring import LARGE, used_from
-from tests.unit.vector_stores import add, drop, nearest
+from tests.unit.vector_stores import add, drop, nearest, search_while_saving
 
 if TYPE_CHECKING:
     from clew.stores.store import Store
@@ -211,25 +210,8 @@ def test_searching_goes_on_where_the_file_cannot_be_written(
 
 
 def test_threads_may_search_while_another_saves(store: SqliteStore) -> None:
-    matrix, errors = VectorMatrix(store, store.folder), []
-
-    def search() -> None:
-        try:
-            for i in range(30):
-                ids, scores = matrix.search_vector(make_vector(f"text {i}"), 1)
-                assert matrix.vectors(ids).shape == (1, 8)
-                assert scores[0] == pytest.approx(1, abs=1e-6)
-        except (AssertionError, StoreError) as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=search) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for i in range(30, 60):
-        add(store, i, i + 1)
-    for thread in threads:
-        thread.join()
-    assert errors == []
+    matrix = VectorMatrix(store, store.folder)
+    search_while_saving(matrix, store, 30, 60)
     assert found(store, matrix, make_vector("q"))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from clew.errors import StoreError
 from clew.plugins.chroma.remote import ChromaRemote
 from clew.plugins.qdrant.remote import QdrantRemote
 from clew.stores.sqlite.store import SqliteStore
@@ -16,7 +18,7 @@ from clew.stores.state import COUNT_CHANGE
 from clew.stores.store import Store
 from clew.stores.vectors.remote import SyncedIndex
 from clew.testing.conformance import VectorIndexSuite
-from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry, make_vector
+from clew.testing.entries import DIMENSION, EMBEDDER, FUNCTIONAL, make_entry, make_vector
 
 if TYPE_CHECKING:
     from clew.ports import VectorIndex
@@ -31,6 +33,29 @@ class OverSqlite(VectorIndexSuite):
         store = SqliteStore(tmp_path, embedder=EMBEDDER, functional=FUNCTIONAL)
         yield store
         store.close()
+
+
+def search_while_saving(index: VectorIndex, store: SqliteStore, held: int, until: int) -> None:
+    """Three threads find each text of a store that holds `held`, while others are added."""
+    errors: list[Exception] = []
+
+    def search() -> None:
+        try:
+            for i in range(held):
+                ids, scores = index.search_vector(make_vector(f"text {i}"), 1)
+                assert index.vectors(ids).shape == (1, DIMENSION)
+                assert scores[0] == pytest.approx(1, abs=1e-6)
+        except (AssertionError, StoreError) as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=search) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for i in range(held, until):
+        add(store, i, i + 1)
+    for thread in threads:
+        thread.join()
+    assert errors == []
 
 
 def filled_store(folder: Path) -> SqliteStore:
