@@ -1,11 +1,13 @@
-"""Which files of Clew one question passes through, and how often it moves from one to another.
+"""Which modules and functions of Clew one question, or one file that is indexed, passes through.
 
-    uv run python -m benchmarks.trace [--strategy graph] [--files]
+    uv run python -m benchmarks.trace [--strategy graph | --index FILE] [--files]
 
 The demo's corpus is indexed and asked once, so that models and caches are ready; the same kind of
-question is then asked under a profiler of calls and returns, in every thread. A move is a call or
-a return that leads from one file of ours to another; what happens inside other packages counts as
-where it was called from. Imports count as well, since a reader has to follow those, too.
+question is then asked, or the file indexed, under a profiler of calls and returns, in every
+thread. A move is a call or a return that leads from one folder of ours to another; what happens
+inside other packages counts as where it was called from. Imports count as well, since a reader has
+to follow those, too. Functions are those with a name. Files are read in this process, because a
+worker's calls are not seen.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from typing import Any
 
 import clew
 from clew.cli.commands.demo import QUESTION
+from clew.settings.load import load_settings
 
 PACKAGE = str(Path(clew.__file__).parent)
 WARM = "Who built the tower of the light?"
@@ -32,9 +35,10 @@ WARM = "Who built the tower of the light?"
 
 @dataclass(slots=True)
 class Trace:
-    """Calls by file, and moves between files."""
+    """Calls by file, the functions called, and moves between folders."""
 
     calls: Counter[str] = field(default_factory=Counter)
+    functions: set[str] = field(default_factory=set)
     moves: int = 0
     _here: threading.local = field(default_factory=threading.local)
 
@@ -46,10 +50,13 @@ class Trace:
         if target is None or not target.f_code.co_filename.startswith(PACKAGE):
             return
         file = target.f_code.co_filename[len(PACKAGE) + 1 :]
-        self.calls[file] += event == "call"
-        if getattr(self._here, "file", file) != file:
-            self.moves += 1
-        self._here.file = file
+        if event == "call":
+            self.calls[file] += 1
+            if not target.f_code.co_name.startswith("<"):
+                self.functions.add(f"{file}:{target.f_code.co_qualname}")
+        folder = file.rpartition("/")[0]
+        self.moves += getattr(self._here, "folder", folder) != folder
+        self._here.folder = folder
 
 
 @contextmanager
@@ -66,17 +73,21 @@ def tracing() -> Iterator[Trace]:
         threading.setprofile(None)
 
 
-def trace_question(strategy: str) -> Trace:
-    """The trace of one question about the demo's corpus."""
+def traced(strategy: str, indexed: Path | None) -> Trace:
+    """The trace of one question about the demo's corpus, or of indexing one file beside it."""
+    in_this_process = load_settings(limits={"isolation": "none"})
     with (
         tempfile.TemporaryDirectory() as folder,
         as_file(files("clew.cli") / "demo") as corpus,
-        clew.open(folder) as engine,
+        clew.open(folder, settings=in_this_process) as engine,
     ):
         engine.index([corpus])
         engine.search(WARM, strategy=strategy)
         with tracing() as trace:
-            engine.search(QUESTION, strategy=strategy)
+            if indexed is None:
+                engine.search(QUESTION, strategy=strategy)
+            else:
+                engine.index([indexed])
     return trace
 
 
@@ -84,11 +95,14 @@ def main() -> None:
     """Trace and print."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--strategy", default="graph")
+    parser.add_argument("--index", type=Path, metavar="FILE", help="index it in place of asking")
     parser.add_argument("--files", action="store_true", help="list the files, with their calls")
     given = parser.parse_args()
-    trace = trace_question(given.strategy)
+    trace = traced(given.strategy, given.index)
     called = {file: count for file, count in trace.calls.most_common() if count}
-    print(f"{given.strategy}: {len(called)} files, {trace.moves} moves between them")
+    what = given.index.name if given.index else given.strategy
+    counts = f"{len(called)} modules, {len(trace.functions)} functions"
+    print(f"{what}: {counts}, {trace.moves} moves between folders")
     if given.files:
         for file, count in called.items():
             print(f"{count:7}  {file}")
