@@ -14,8 +14,6 @@ from clew.indexing.ner.code_names import extract_code, find_code_names, find_tic
 from clew.indexing.ner.coreference import (
     Coreference,
     find_definitions,
-    find_statements,
-    may_state,
     resolve_coreference,
 )
 from clew.indexing.ner.entity_types import (
@@ -293,8 +291,6 @@ def _apart(spans: Sequence[NameSpan], names: Coreference) -> list[NameSpan]:
 # From a chunk's text to the candidate names of each of its sentences.
 
 
-_FARTHEST_HEAD = 60
-"""Characters of a parenthesis that may stand between a name and "also known as"."""
 ACRONYM_SCORE = 0.95
 STATED_SCORE = 0.9
 
@@ -318,18 +314,15 @@ class CandidateFinder:
 
     def find(self, text: str, written: datetime | None = None) -> list[SentenceSpans]:
         """One `SentenceSpans` a sentence, in order; relative dates go by `written`."""
-        stated = may_state(text)
         fences = find_fences(text)
         return [
             SentenceSpans(start, end, ())
             if is_code_line(text, start) or any(a <= start < b for a, b in fences)
-            else self._sentence(text, start, end, stated, written)
+            else self._sentence(text, start, end, written)
             for start, end in sentences(text, self.language)
         ]
 
-    def _sentence(
-        self, text: str, start: int, end: int, stated: bool, written: datetime | None
-    ) -> SentenceSpans:
+    def _sentence(self, text: str, start: int, end: int, written: datetime | None) -> SentenceSpans:
         spans = self._candidates(text, start, end, written)
         aliases = []
         if "(" in text[start:end]:
@@ -346,8 +339,7 @@ class CandidateFinder:
                 )
         spans = [_typed(span, text, start, end) for span in spans]
         ordered = tuple(sorted(spans, key=lambda s: (s.start, -s.end, s.nested)))
-        if stated:
-            aliases += _stated(text, start, end, ordered, self.title)
+        aliases += _stated(text, start, end, ordered, self.title)
         return SentenceSpans(start, end, ordered, tuple(aliases))
 
     def _candidates(
@@ -400,13 +392,13 @@ def _stated(
     text: str, start: int, end: int, spans: tuple[NameSpan, ...], title: str
 ) -> Iterator[AliasEvidence]:
     """Aliases that a sentence states: "Nirvana, formerly known as Skid Row", "X (born Y …"."""
-    for left, right in find_statements(text, start, end):
-        found = _neighbour(text, spans, left)
-        near = (s for s in spans if right <= s.start <= right + 4 and not s.nested)
-        alias = next((s for s in near if s.entity_type != "date"), None)
-        head = (
-            found.name if found else title if _RE["of_subject"].fullmatch(text, start, left) else ""
-        )
+    for match in _RE["stated"].finditer(text, start, end):
+        left, right = match.span()
+        names = [s for s in spans if not s.nested and s.entity_type != "date"]
+        alias = next((s for s in names if right <= s.start <= right + 4), None)
+        near = [s for s in names if _RE["between_aliases"].fullmatch(text, s.end, left)]
+        is_subject = _RE["of_subject"].fullmatch(text, start, left)
+        head = near[-1].name if near else title if is_subject else ""
         # A single word stands for another name where that is what the text is about.
         if not head or alias is None or not (head == title or " " in alias.name):
             continue
@@ -420,14 +412,3 @@ def _stated(
                 score=STATED_SCORE,
                 evidence=text[start:end],
             )
-
-
-def _neighbour(text: str, spans: tuple[NameSpan, ...], position: int) -> NameSpan | None:
-    """The name that ends right before `position`, but for punctuation."""
-    for span in reversed(spans):
-        if span.end <= position and not span.nested and span.entity_type != "date":
-            if _RE["between_aliases"].fullmatch(text, span.end, position):
-                return span
-            if position - span.end > _FARTHEST_HEAD:
-                return None
-    return None
