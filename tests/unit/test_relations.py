@@ -727,8 +727,8 @@ def test_prune_shows_first_and_never_takes_what_was_stated_by_hand(engine: clew.
 def test_a_prune_is_taken_back_but_not_what_was_deleted_by_hand(engine: clew.Clew) -> None:
     add(engine, a=FACT, b="Foobaria uses Barfood.", c="Fnord Union uses Gizmo.")
     (kept,) = stating(engine)
-    ids = set(map(int, engine.store.relation_rows().ids))
-    before, after = sorted(ids - {kept.id})
+    ids = list(map(int, engine.store.relation_rows().ids))
+    before, after = sorted({*ids} - {kept.id})
     engine.graph.delete_relation(before)
     engine.graph.prune(below=0.6, dry_run=False)
     assert engine.graph.delete_relation(after) == 1, "what was pruned can be deleted, too"
