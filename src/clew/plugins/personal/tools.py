@@ -29,9 +29,9 @@ from clew.plugins.personal.calendar import (
     markdown_tasks,
 )
 from clew.plugins.personal.contacts import name_of
+from clew.plugins.personal.recurrence import Work, series_of
 from clew.text import entity_key, terms
 from clew.times.ranges import KNOWN, Range, ago, read_range, shown
-from clew.times.recurrence import Work, series_of
 from clew.tools.spec import Call, Limits, Result, between, operation, shape
 
 if TYPE_CHECKING:
