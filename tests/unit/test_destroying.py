@@ -20,14 +20,11 @@ from hypothesis import strategies as st
 
 import clew
 from clew.cli import main
-from clew.engine.maintenance import copy_store
 from clew.errors import InputError, NotFoundError
 from clew.graph.entity_confidence import Evidence
 from clew.indexing import pipeline as incremental
 from clew.jobs.runner import make_runner
-from clew.stores.copy import StoreCopy
 from clew.stores.sqlite.journal import SqliteAudit
-from clew.stores.sqlite.store import open_for_copying
 from clew.testing.fakes import HashEmbedder
 from clew.text import entity_key
 from clew.tools.spec import FULL, Parameter, Tool
@@ -784,15 +781,3 @@ def test_what_was_stated_by_hand_and_what_documents_are_about_is_never_pruned(
     assert {"Foobaria", "Barfood"} <= set(unsure(pruned_engine, 1.0))
     pruned_engine.entities.add_relation(one, other, "serves")
     assert {"Foobaria", "Barfood"}.isdisjoint(unsure(pruned_engine, 1.0))
-
-
-def test_a_copy_remembers_what_was_pruned(pruned_engine: clew.Clew, tmp_path: Path) -> None:
-    pruned_engine.graph.prune(below=0.4, entities=True, dry_run=False)
-    pruned_engine.close()
-    with (
-        closing(StoreCopy(open_for_copying(tmp_path / "s" / "default"))) as source,
-        closing(StoreCopy(open_for_copying(tmp_path / "t" / "default", make=True))) as target,
-    ):
-        copy_store(source, target)
-    with clew.open(tmp_path / "t", embedder=HashEmbedder()) as copied:
-        assert copied.graph.pruned_names() == ["Quuxitis"]

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 import clew
-from clew.errors import InputError, NotFoundError, StoreMismatchError, UnreadableError
+from clew.errors import InputError, NotFoundError, UnreadableError
 from clew.mcp.engines import Engines
 from clew.search.strategies import STRATEGIES
 from clew.settings import Settings, load_settings
@@ -158,16 +158,6 @@ def test_deleting_an_unknown_document_deletes_nothing(engine: clew.Clew, folder:
     with pytest.raises(NotFoundError, match=r"no single document '\.md'"):
         engine.delete([".md"])
     assert len(engine.documents.list()) == 3
-
-
-def test_another_embedder_is_refused(engine: clew.Clew, tmp_path: Path) -> None:
-    engine.add("Ada Morn built clocks.")
-    other = HashEmbedder(64)
-    with (
-        clew.open(tmp_path / "store", embedder=other) as again,
-        pytest.raises(StoreMismatchError, match="clew reindex"),
-    ):
-        again.search("Ada Morn")
 
 
 # --- asking
