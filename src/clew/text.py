@@ -130,6 +130,16 @@ def cached(
     return kept
 
 
+def folded(texts: Iterable[str]) -> list[str]:
+    """Each of the texts folded; see `fold`."""
+    return [fold(text) for text in texts]
+
+
+def entity_keys(names: Iterable[str]) -> list[str]:
+    """The key of each of the names; see `entity_key`."""
+    return [entity_key(name) for name in names]
+
+
 @cached(16)
 def entity_key(name: str) -> str:
     """The key under which names are the same; empty for one without a letter or a digit.
@@ -257,6 +267,11 @@ def terms(text: str, language: str = "") -> list[str]:
         for match in _CAMEL.finditer(text):
             found.extend(_part_terms(match["named"] or match["typed"]))
     return found
+
+
+def sentence_terms(sentences: Iterable[str], language: str = "") -> list[list[str]]:
+    """`terms` of each of some sentences of one text."""
+    return [terms(sentence, language) for sentence in sentences]
 
 
 def question_terms(text: str, languages: Iterable[str] = ()) -> list[str]:
