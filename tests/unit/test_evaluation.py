@@ -25,6 +25,7 @@ import clew
 from clew.errors import InputError, MissingExtraError, ModelError, SettingsError
 from clew.graph.entity_graph import EntityGraph
 from clew.library import Clew
+from clew.models.llm.budget import prompt_text
 from clew.plugins.evaluation.answers import (
     PROMPT_HASH,
     cohesion,
@@ -602,13 +603,11 @@ def evaluated(answers_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """The report of an engine with quick models and a scripted one."""
 
     def run(
-        *replies: str | Exception,
+        model: ScriptedLanguageModel | None = None,
         by: Evaluated = evaluate_answers,
         most: int = 0,
         **options: Any,  # noqa: ANN401
     ) -> Any:  # noqa: ANN401 - whatever `by` makes
-        model = ScriptedLanguageModel(replies) if replies else None
-
         def opened(*, store: object, settings: Settings) -> Clew:
             return Clew(settings, embedder=HashEmbedder(), language_model=model)
 
@@ -653,7 +652,7 @@ def test_a_set_without_a_model(evaluated: Evaluated) -> None:
 
 
 def test_a_set_with_a_model_and_a_judge(evaluated: Evaluated) -> None:
-    report = evaluated(BORN, '{"right": true}', said(), judged=True)
+    report = evaluated(ScriptedLanguageModel([BORN, '{"right": true}', said()]), judged=True)
 
     first, answers = report["rows"][0], report["answers"]
     assert (first["exact_match"], first["contains"]) == (0, 1)
@@ -666,7 +665,7 @@ def test_a_set_with_a_model_and_a_judge(evaluated: Evaluated) -> None:
 
 
 def test_answers_that_are_not_the_models_are_told_from_its_own(evaluated: Evaluated) -> None:
-    report = evaluated(BORN, ModelError("the model cannot be reached"))
+    report = evaluated(ScriptedLanguageModel([BORN, ModelError("it cannot be reached")]))
 
     assert report["answers"]["by_model"] == 0.5
     assert [row["by_model"] for row in report["rows"]] == [True, False]
@@ -676,19 +675,18 @@ def test_answers_that_are_not_the_models_are_told_from_its_own(evaluated: Evalua
 
 
 def test_what_it_would_take_is_said_beforehand(evaluated: Evaluated) -> None:
-    replies = (said(), '{"right": false}', said())
-    guess = evaluated(*replies, judged=True, by=estimate_answers)
-    report = evaluated(*replies, judged=True)
+    model = ScriptedLanguageModel([said(), '{"right": false}', said()])
+    guess = evaluated(model, judged=True, by=estimate_answers)
+    assert model.calls == 0
+    evaluated(model, judged=True)
 
-    assert (guess.calls, guess.documents) == (3, 3)
-    assert report["spent"]["calls"] == 2, "and the judge"
-    assert report["answers"]["judge"]["judged"] == 1
-    read = guess.input_tokens + guess.output_tokens
-    assert 0.5 * report["spent"]["tokens"] < read
+    assert (guess.calls, guess.documents) == (model.calls, 3) == (3, 3)
+    characters = sum(len(prompt_text(request)) for request in model.asked)
+    assert guess.input_tokens == pytest.approx(characters / 4, rel=0.15)
 
 
 def test_a_limit_ends_it_and_is_told(evaluated: Evaluated) -> None:
-    report = evaluated(said(), said(), most=1)
+    report = evaluated(ScriptedLanguageModel([said(), said()]), most=1)
 
     assert (report["questions"], report["spent"]["calls"]) == (1, 1)
     assert "of 1 tokens are spent" in report["stopped"]
