@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -107,6 +108,13 @@ def test_a_settings_file_that_cannot_be_read_is_told_in_a_line(tmp_path: Path) -
 
     assert done.returncode == 2
     assert re.fullmatch(r".*clew\.toml cannot be read.*\n", done.stderr)
+
+
+def test_a_token_as_json(tmp_path: Path) -> None:
+    made = json.loads(run_clew("token", "ada", "--json", cwd=tmp_path).stdout)
+
+    assert made["token"].startswith("clew_")
+    assert len(made["sha256"]) == 64
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM")
