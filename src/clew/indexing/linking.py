@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from rapidfuzz.distance import OSA, JaroWinkler
@@ -120,13 +120,10 @@ def _nearest(
 def _names(extraction: Extraction) -> dict[str, str]:
     """First name by key, what the document is about before what it mentions."""
     names: dict[str, str] = {}
-    for name, entity_type in extraction.about:
+    mentioned = ((m.name, m.entity_type) for chunk in extraction.chunks for m in chunk.mentions)
+    for name, entity_type in chain(extraction.about, mentioned):
         if entity_type not in _SPELLED_EXACTLY:
             names.setdefault(entity_key(name), name)
-    for chunk in extraction.chunks:
-        for mention in chunk.mentions:
-            if mention.entity_type not in _SPELLED_EXACTLY:
-                names.setdefault(entity_key(mention.name), mention.name)
     return names
 
 
