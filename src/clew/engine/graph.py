@@ -297,12 +297,8 @@ class Graph:
         if query is None:
             found = kept.communities(level=level)[:limit]
         else:
-            state = self._state
-            state.bind_embedder()
-            vector = state.query_vectors.get_or_make(
-                query, lambda: state.embedder.embed_query(query)
-            )
-            found = nearest_communities(kept, level, vector, limit)
+            self._state.bind_embedder()
+            found = nearest_communities(kept, level, self._state.embedded(query), limit)
         origins = self._state.store.provenance([id_ for c in found for id_ in c.sources])
         return [
             replace(c, provenance=tuple(origins[id_] for id_ in c.sources if id_ in origins))
@@ -413,7 +409,11 @@ def _weak_relations(store: Store, ids: Ids) -> Iterator[PrunedRelation]:
     for batch in _batches(ids.tolist()):
         relations = store.relations_by_id(batch)
         found += zip(relations, read_relations(store, relations), strict=True)
-    for _, statements in groupby(sorted(found, key=_fact), key=_fact):
+
+    def fact(one: tuple[Relation, RelationEvidence]) -> tuple[int, str, int]:
+        return one[0].fact
+
+    for _, statements in groupby(sorted(found, key=fact), key=fact):
         same, shown = zip(*statements, strict=True)
         documents = {one.provenance.document for one in shown if one.provenance}
         yield PrunedRelation(
@@ -422,10 +422,6 @@ def _weak_relations(store: Store, ids: Ids) -> Iterator[PrunedRelation]:
             ids=tuple(relation.id for relation in same),
             reason=_reason(same, len(documents)),
         )
-
-
-def _fact(found: tuple[Relation, RelationEvidence]) -> tuple[int, str, int]:
-    return found[0].fact
 
 
 def _reason(statements: Sequence[Relation], documents: int) -> str:
