@@ -23,7 +23,7 @@ from clew.plugins.neo4j.cypher import (
     ask_by_cypher,
     check_functions,
     check_plan,
-    cypher_requests,
+    first_request,
     nearest_examples,
     own_examples,
     with_directions,
@@ -105,7 +105,7 @@ def test_what_a_query_would_take_is_said_before_a_model_is_asked(
     client, scripted = model([written(f"MATCH (n:{made.name('Person')}) RETURN count(n) AS n")])
     question = "How many people are there?"
 
-    (request,) = cypher_requests(database, question, embedder=EMBEDDER)
+    _, request = first_request(database, question, EMBEDDER, (), [])
 
     assert scripted.calls == 0
     ask_by_cypher(database, client, question, embedder=EMBEDDER)

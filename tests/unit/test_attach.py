@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.plugins.neo4j.attached import LONGEST_NAME, MAX_WORDS, lucene_phrases, lucene_words, spans
+from clew.plugins.neo4j.attached import LONGEST_NAME, MAX_WORDS, lucene_words, spans
 from clew.plugins.neo4j.cypher import with_directions, with_parameters
 from clew.plugins.neo4j.mapping import GraphMapping, GraphSchema, TypeInfo, quoted, read_mapping
+from clew.plugins.neo4j.schema import lucene_phrases
 
 # --- attach mapping
 

@@ -55,8 +55,6 @@ from tests.unit.graphs import edges_of, graph_of, graphs
 # --- What is said of a graph, against linear algebra and against trying everything.
 
 
-
-
 def matrix_of(graph: EntityGraph) -> NDArray[np.float64]:
     """(E, E) strengths, symmetric."""
     matrix = np.zeros((len(graph.entity_ids),) * 2)

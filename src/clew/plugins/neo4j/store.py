@@ -22,6 +22,7 @@ from clew.plugins.neo4j.schema import (
     chunk_label,
     holds_namespace,
     keyword_index,
+    lucene_phrases,
     prepare_database,
     vector_index,
 )
@@ -139,32 +140,7 @@ class WorkerSaves:
         self._backend.worker_ids = dict(zip(COUNTERS.values(), ends, strict=True))
 
 
-def read_unsettled(backend: Neo4jBackend, number: int) -> Unsettled | None:
-    """Some of the documents that a worker, or any for 0, has not settled; None where all are."""
-    found = backend.database.rows(_UNSETTLED, number=number, limit=_SETTLED_AT_ONCE)
-    ids = [id_ for _, named in found for id_ in json.loads(named)]
-    names = backend.database.rows(_NAMES, ids=ids) if ids else []
-    return Unsettled([row[0] for row in found], dict(map(tuple, names))) if found else None
-
-
-def settle(backend: Neo4jBackend, unsettled: Unsettled, links: Sequence[AliasEvidence]) -> None:
-    """Tie names that workers did not see of each other; call inside `write`."""
-    if links:
-        names = {
-            entity_key(one.alias): Named(one.alias, unsettled.names[one.alias]) for one in links
-        }
-        functional = State(backend.rows(STATE)).functional
-        moved = resolve_names(backend, names, links).moved
-        delete_orphans(backend, moved)
-        heads = heads_around(backend, moved, functional)
-        recompute_weights(backend, recompute_valid_until(backend, heads, functional))
-        recompute_weights_around(backend, moved)
-    backend.database.rows(_SETTLE, ids=list(unsettled.documents))
-    # Ids of two workers do not come in the order of their commits: all is to be read again.
-    backend.execute(COUNT_CHANGE, changes=1, moves=1)
-
-
-# Searching on the server by words, vectors or both in one round trip; filters on metadata.
+# Searching on the server by words and by vectors; filters on metadata.
 #
 # The server quantises vectors and its index is approximate: what it finds are candidates. Exact
 # scores come from a matrix on this machine, which is derived from the server's vectors. What
@@ -178,31 +154,13 @@ _WORDS = 512
 
 _KEYWORDS = """
 CALL db.index.fulltext.queryNodes($keywords, $phrases) YIELD node, score
-WITH node.id AS id, score ORDER BY score DESC, id LIMIT $limit
-RETURN collect(id), collect(score)
-"""
-_ALLOWED_KEYWORDS = """
-CALL db.index.fulltext.queryNodes($keywords, $phrases) YIELD node, score
-WITH node.id AS id, score WHERE id IN $allowed
+WITH node.id AS id, score WHERE $allowed IS NULL OR id IN $allowed
 WITH id, score ORDER BY score DESC, id LIMIT $limit
 RETURN collect(id), collect(score)
 """
 _NEAREST = """
 CALL db.index.vector.queryNodes($vectors, $nearest, $vector) YIELD node
 RETURN collect(node.id)
-"""
-_BOTH = """
-CALL () {
-    CALL db.index.vector.queryNodes($vectors, $nearest, $vector) YIELD node, score
-    RETURN collect(node.id) AS near_ids, collect(score) AS near_scores
-}
-CALL () {
-    WITH $phrases AS phrases WHERE phrases <> ''
-    CALL db.index.fulltext.queryNodes($keywords, phrases) YIELD node, score
-    WITH node, score ORDER BY score DESC, node.id LIMIT $limit
-    RETURN collect(node.id) AS held_ids, collect(score) AS held_scores
-}
-RETURN near_ids, near_scores, held_ids, held_scores
 """
 _EMBEDDINGS = """
 MATCH (c:ClewChunk {namespace: $namespace})
@@ -227,41 +185,17 @@ class Neo4jSearch(Store):
         self, terms: Sequence[str], limit: int, allowed: Ids | None = None
     ) -> tuple[Ids, Scores]:
         """See `ports.KeywordIndex`; of several hundred terms the first ones count."""
-        phrases = _phrases(terms)
+        phrases = lucene_phrases(list(dict.fromkeys(terms))[:_WORDS])
         if not phrases or limit <= 0:
-            return _ranking([], [])
-        values = {
-            "keywords": keyword_index(self.backend.database.namespace),
-            "phrases": phrases,
-            "limit": limit,
-        }
-        if allowed is None:
-            return _ranking(*self.backend.database.rows(_KEYWORDS, **values)[0])
-        rows = self.backend.database.rows(_ALLOWED_KEYWORDS, **values, allowed=allowed.tolist())
-        return _ranking(*rows[0])
-
-    def find_candidates(
-        self, vector: Vector, terms: Sequence[str], limit: int, *, nearest: int
-    ) -> tuple[tuple[Ids, Scores], tuple[Ids, Scores]]:
-        """The `nearest` chunks by vector and the `limit` best by words, in one round trip.
-
-        Scores by vector are cosines of quantised vectors, off by hundredths: candidates, no scores;
-        those by words are `ports.KeywordIndex`'s. Both numbers are above 0. Raises `StoreError` for
-        a vector of another dimension.
-        """
-        rows = self.backend.database.rows(
-            _BOTH,
-            vectors=vector_index(self.backend.database.namespace),
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
+        ((ids, scores),) = self.backend.database.rows(
+            _KEYWORDS,
             keywords=keyword_index(self.backend.database.namespace),
-            vector=vector.tolist(),
-            phrases=_phrases(terms),
-            nearest=nearest,
+            phrases=phrases,
             limit=limit,
+            allowed=None if allowed is None else allowed.tolist(),
         )
-        near_ids, near_scores, held_ids, held_scores = rows[0]
-        # The server says (1 + cosine) / 2.
-        by_vector = _ranking(near_ids, 2 * np.array(near_scores) - 1)
-        return by_vector, _ranking(held_ids, held_scores)
+        return np.array(ids, dtype=np.int64), np.array(scores, dtype=np.float32)
 
     def nearest_chunks(self, vector: Vector, nearest: int) -> Ids:
         """Ids of about the nearest chunks, the nearest first; `nearest` is above 0."""
@@ -316,17 +250,6 @@ class Neo4jSearch(Store):
         query = _STATE.format(label=chunk_label(self.backend.database.namespace))
         version, points = self.backend.database.rows(query)[0]
         return str(version), int(points)
-
-
-def _phrases(terms: Sequence[str]) -> str:
-    """A Lucene query for any of the terms, which are no syntax in it."""
-    wanted = list(dict.fromkeys(terms))[:_WORDS]
-    escaped = (term.replace("\\", "\\\\").replace('"', '\\"') for term in wanted)
-    return " OR ".join(f'"{term}"' for term in escaped)
-
-
-def _ranking(ids: Sequence[int], scores: Sequence[float] | Scores) -> tuple[Ids, Scores]:
-    return np.array(ids, dtype=np.int64), np.array(scores, dtype=np.float32)
 
 
 _LONGEST = 7000
@@ -409,11 +332,32 @@ class Neo4jStore(Neo4jSearch):
 
     def unsettled(self, worker: int) -> Unsettled | None:
         """Some of the documents that a worker has not settled, of any for 0; None where all are."""
-        return read_unsettled(self.backend, worker)
+        found = self.database.rows(_UNSETTLED, number=worker, limit=_SETTLED_AT_ONCE)
+        ids = [id_ for _, named in found for id_ in json.loads(named)]
+        names = self.database.rows(_NAMES, ids=ids) if ids else []
+        return Unsettled([row[0] for row in found], dict(map(tuple, names))) if found else None
 
     def settle(self, unsettled: Unsettled, links: Sequence[AliasEvidence]) -> None:
         """Tie names that workers did not see of each other, and derive what follows from them."""
-        self.backend.write(lambda: settle(self.backend, unsettled, links))
+
+        def work() -> None:
+            if links:
+                names = {
+                    entity_key(one.alias): Named(one.alias, unsettled.names[one.alias])
+                    for one in links
+                }
+                functional = State(self.backend.rows(STATE)).functional
+                moved = resolve_names(self.backend, names, links).moved
+                delete_orphans(self.backend, moved)
+                heads = heads_around(self.backend, moved, functional)
+                ended = recompute_valid_until(self.backend, heads, functional)
+                recompute_weights(self.backend, ended)
+                recompute_weights_around(self.backend, moved)
+            self.database.rows(_SETTLE, ids=list(unsettled.documents))
+            # Ids of two workers do not come in the order of their commits: all is to be read again.
+            self.backend.execute(COUNT_CHANGE, changes=1, moves=1)
+
+        self.backend.write(work)
 
     def check_lengths(self, prepared: PreparedDocument) -> None:
         """See `Documents`."""
@@ -491,7 +435,7 @@ _EQUAL = 1e-6
 
 
 class Neo4jVectors:
-    """`ports.SyncedVectorIndex` and `ports.HybridIndex` over a `Neo4jStore`; threads may share one.
+    """`ports.SyncedVectorIndex` over a `Neo4jStore`; threads may share one.
 
     Scores are exact and ties go to the smaller id, whoever finds the candidates: the matrix in
     `folder` alone where the store is small, where `allowed` is given, inside a transaction (which
@@ -512,19 +456,6 @@ class Neo4jVectors:
             if allowed is not None or not self._asks_server(limit):
                 return self._matrix.search_vector(vector, limit, allowed)
             return self._rescored(vector, limit, self._store.nearest_chunks(vector, _wanted(limit)))
-
-    def search_both(
-        self, vector: Vector, terms: Sequence[str], limit: int, allowed: Ids | None = None
-    ) -> tuple[tuple[Ids, Scores], tuple[Ids, Scores]]:
-        """See `ports.HybridIndex`."""
-        with self._store.pinned_generation():
-            if allowed is not None or not terms or not self._asks_server(limit):
-                by_vector = self._matrix.search_vector(vector, limit, allowed)
-                return by_vector, self._store.search_keywords(terms, limit, allowed)
-            (near, _), by_keyword = self._store.find_candidates(
-                vector, terms, limit, nearest=_wanted(limit)
-            )
-            return self._rescored(vector, limit, near), by_keyword
 
     def vectors(self, chunk_ids: Sequence[int] | Ids) -> Vectors:
         """See `ports.VectorIndex`."""
