@@ -474,11 +474,11 @@ def test_a_store_is_kept_and_used_again(engine_folder: Path, tmp_path: Path) -> 
 def test_a_set_that_the_ranker_was_trained_on_is_marked(
     engine_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from clew.search.ranking.ranker import shipped
+    from clew.search.ranker import shipped
 
     digest = load_beir(engine_folder).digest
     known = replace(shipped(), trained_on=frozenset({digest}))
-    monkeypatch.setattr("clew.search.ranking.ranker.shipped", lambda: known)
+    monkeypatch.setattr("clew.search.ranker.shipped", lambda: known)
 
     def remarks(strategy: str) -> bool:
         report = evaluate(

@@ -16,14 +16,14 @@ from clew.graph.communities import SENTENCES, ReportMaker, is_sentence
 from clew.graph.partition import partition
 from clew.graph.topics import best_of_groups, is_symbolic, mean_direction, title_of
 from clew.ports import CommunityReport
-from clew.search.strategies.entity_graph import (
+from clew.search.around import (
     NEAREST,
     Nearest,
     entities_of,
     nearest_entities,
     search_neighbourhood,
 )
-from clew.search.strategies.reports import (
+from clew.search.reports import (
     by_topics,
     drift,
     from_reports,
