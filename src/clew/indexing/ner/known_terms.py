@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from clew.indexing.ner.cased_ner import UPPER
 from clew.indexing.ner.code_names import technical_words
@@ -299,17 +298,6 @@ WITH_ASSISTANTS = frozenset({"chatgpt", "claude"})
 """Apps in which everybody is called the same."""
 
 
-class Turn(NamedTuple):
-    """What one speaker says in one go."""
-
-    start: int
-    """Where it begins in the chunk's text, the speaker's name included."""
-    words: int
-    """Where the speaker's own words begin."""
-    speaker: str | None
-    """None where the word before the colon is nobody known to speak in the document."""
-
-
 def find_speakers(chunks: Sequence[Chunk]) -> list[str]:
     """Names before the colon that opens a chunk of a conversation."""
     found = (_OPENING.match(chunk.text) for chunk in chunks)
@@ -345,17 +333,9 @@ def _may_speak(name: str) -> bool:
     return not name.isupper() and not all(map(is_ordinary, words))
 
 
-def find_turns(text: str, speakers: Collection[str]) -> list[Turn]:
-    """The turns of a text, in order; none where the document has no speakers."""
-    if not speakers:
-        return []
-    found = ((match, match["name"]) for match in _TURN.finditer(text))
-    return [Turn(m.start(), m.end(), name if name in speakers else None) for m, name in found]
-
-
-def turn_at(turns: Sequence[Turn], position: int) -> Turn | None:
-    """The turn in which a position lies."""
-    return next((turn for turn in reversed(turns) if turn.start <= position), None)
+def find_turns(text: str, speakers: Collection[str]) -> list[re.Match[str]]:
+    """Where somebody begins to speak, by `name`; none where the document has no speakers."""
+    return list(_TURN.finditer(text)) if speakers else []
 
 
 # Who takes part in a conversation, by the fields and lines of its record: mostly nicknames.
