@@ -15,7 +15,7 @@ from clew.hookspecs import Pack, RelationType, hookimpl, listed, named, plugins
 from clew.indexing.reading.formats.common import RawFile, ReadResult
 from clew.indexing.reading.reader import read_file, read_raw
 from clew.search.answer.blocks import RetrievalResult
-from clew.search.retrieval.channels import Ranking
+from clew.search.channels import Ranking
 from clew.search.session import QuerySession
 from clew.search.strategies import Strategy
 from clew.settings import ReadSettings

@@ -33,7 +33,7 @@ from clew.types import (
 
 if TYPE_CHECKING:
     from clew.graph.statistics import GraphOverview, RankedEntity
-    from clew.search.strategies.subgraph import QuestionSubgraph
+    from clew.search.around import QuestionSubgraph
     from clew.stores.store import Store
 
 NEIGHBOR_DEPTH = 3
@@ -193,7 +193,7 @@ class Graph:
 
         Raises `InputError` for a depth outside 1 to 3.
         """
-        from clew.search.strategies.entity_graph import related
+        from clew.search.around import related
 
         if not 1 <= depth <= NEIGHBOR_DEPTH:
             raise InputError(f"depth {depth!r} cannot be; expected 1 to {NEIGHBOR_DEPTH}")
@@ -238,7 +238,7 @@ class Graph:
         both ends. Raises `InputError` for hops outside 1 to 5 or a limit below 1.
         """
         from clew.graph.paths import all_paths, strongest_path
-        from clew.search.strategies.entity_graph import (
+        from clew.search.around import (
             entity_rows,
             read_paths,
             without_detours,
@@ -290,7 +290,7 @@ class Graph:
         With a query, those nearest to it in meaning first. Each says where its report's sentences
         come from. Raises `InputError` for a level that there is not.
         """
-        from clew.search.strategies.reports import check_level, nearest_communities
+        from clew.search.reports import check_level, nearest_communities
 
         kept = self._state.communities
         check_level(kept, level)
@@ -362,7 +362,7 @@ class Graph:
                     f"there is no entity {id_!r}; expected ids of this store, as `clew entity show`"
                     " and search_entities give them"
                 )
-        from clew.search.strategies.subgraph import question_subgraph
+        from clew.search.around import question_subgraph
 
         self._state.bind_embedder()
         options = Options(

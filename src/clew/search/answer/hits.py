@@ -13,7 +13,7 @@ import numpy as np
 
 from clew.graph.snapshot import distinct
 from clew.search.answer.answering_sentence import answering_sentences
-from clew.search.retrieval.walk import sentences_by_owner
+from clew.search.walk import sentences_by_owner
 from clew.text import says_as_much, shingles
 from clew.types import Hit, PathStep, RelationEvidence
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from clew.graph.snapshot import Ints, Snapshot
     from clew.search.answer.blocks import RetrievalResult
-    from clew.search.ranking.ranker import SecondHop
-    from clew.search.retrieval.walk import Coverage
+    from clew.search.ranker import SecondHop
     from clew.search.session import QuerySession
+    from clew.search.walk import Coverage
     from clew.stores.store import Store
     from clew.types import (
         CharRange,
