@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from clew.ports import LanguageModel
     from clew.settings import Settings
     from clew.stores.backend import Progress
-    from clew.types import Answer, AnswerMode, Hit, Metadata
+    from clew.types import Answer, AnswerMode, Metadata
 
 
 Row = dict[str, Any]
@@ -187,6 +187,8 @@ def _row(
     answer = engine.ask(question.text, strategy=asked, mode=mode, limit=k)
     milliseconds = 1000 * (time.perf_counter() - began)
     hits = engine.search(question.text, strategy=strategy, limit=k, context=False).hits
+    passages = [dataset.passage_of(hit.chunk.source, hit.chunk.key) for hit in hits]
+    paths = [(min(len(hit.path), FARTHEST), at) for hit, at in zip(hits, passages, strict=True)]
     right, model = gold_of(dataset, question.id), engine.state.language_model
     gold = right_answers(question.metadata)
     text = " ".join(statement.text for statement in answer.statements)
@@ -207,7 +209,12 @@ def _row(
         "statements": len(answer.statements),
         "unsupported": sum(not statement.supported for statement in answer.statements),
         **_citations(engine, dataset, answer, right),
-        **_found(dataset, hits, right, k),
+        # Hits that answer are counted by the hops to them, `0` without any.
+        "precision": len(right.intersection(p for p in passages if p)) / k,
+        "hops": dict(Counter(str(hops) for hops, at in paths if at in right)),
+        "reached": sum(hops > 0 for hops, _ in paths),
+        "reached_gold": sum(hops > 0 and at in right for hops, at in paths),
+        "entities": any(hops > 0 for hops, _ in paths),
     }
     if gold:
         row |= measured(text, gold)
@@ -228,19 +235,6 @@ def _citations(engine: Engine, dataset: BeirDataset, answer: Answer, right: set[
     return {
         "citation_precision": shared / len(cited) if cited else None,
         "citation_recall": shared / len(right),
-    }
-
-
-def _found(dataset: BeirDataset, hits: Sequence[Hit], right: set[str], k: int) -> Row:
-    """What search found; `hops` counts hits that answer by the hops to them, `0` without any."""
-    passages = [dataset.passage_of(hit.chunk.source, hit.chunk.key) for hit in hits]
-    paths = [(min(len(hit.path), FARTHEST), at) for hit, at in zip(hits, passages, strict=True)]
-    return {
-        "precision": len(right.intersection(p for p in passages if p)) / k,
-        "hops": dict(Counter(str(hops) for hops, at in paths if at in right)),
-        "reached": sum(hops > 0 for hops, _ in paths),
-        "reached_gold": sum(hops > 0 and at in right for hops, at in paths),
-        "entities": any(hops > 0 for hops, _ in paths),
     }
 
 

@@ -203,25 +203,21 @@ def _to_documents(
     groups: dict[str, list[Record]] = {}
     for passage in passages:
         if passage.part_of is None:
-            wholes[passage.id] = _whole_document(name, passage)
+            # Some passages are a title alone: then that is what there is to find.
+            text = passage.text if passage.text.strip() else passage.title
+            wholes[passage.id] = Document(
+                source=f"{name}/{CORPUS}#{passage.id}",
+                origin=f"{name}/{CORPUS}",
+                text=text,
+                title=passage.title,
+                sha256=_digest(passage.title, text, passage.metadata),
+                created_at=_time(passage.metadata.get("created_at")),
+                updated_at=_time(passage.metadata.get("updated_at")),
+                metadata=passage.metadata,
+            )
         else:
             groups.setdefault(passage.part_of, []).append(passage)
     return wholes, [_joined_document(name, part_of, parts) for part_of, parts in groups.items()]
-
-
-def _whole_document(name: str, passage: Record) -> Document:
-    # Some collections have passages that are a title alone: then that is what there is to find.
-    text = passage.text if passage.text.strip() else passage.title
-    return Document(
-        source=f"{name}/{CORPUS}#{passage.id}",
-        origin=f"{name}/{CORPUS}",
-        text=text,
-        title=passage.title,
-        sha256=_digest(passage.title, text, passage.metadata),
-        created_at=_time(passage.metadata.get("created_at")),
-        updated_at=_time(passage.metadata.get("updated_at")),
-        metadata=passage.metadata,
-    )
 
 
 def _joined_document(name: str, part_of: str, passages: list[Record]) -> Document:
