@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -12,16 +12,15 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from clew.mcp.auth import new_token
+from clew.mcp.http.requests import ForbiddenError, answered
 from clew.settings import OAuthSettings, TokenSettings
 from clew.web.api import Api
 from clew.web.pages.table import PAGES
 from clew.web.request import (
     PREFIX,
     STATIC,
-    ForbiddenError,
     Page,
     PageRequest,
-    answered,
     in_parts,
     read_form,
     render,
@@ -30,8 +29,7 @@ from clew.web.request import (
 from clew.web.sessions import (
     FORM_TOKEN,
     SESSION,
-    CookieLogin,
-    SecurityHeaders,
+    Browsers,
     Sessions,
     cookie_name,
     is_nobody,
@@ -42,7 +40,6 @@ if TYPE_CHECKING:
 
     from starlette.applications import Starlette
     from starlette.datastructures import FormData
-    from starlette.types import Message, Receive, Scope, Send
 
     from clew.mcp.auth import Access
     from clew.mcp.engines import Opened
@@ -206,25 +203,17 @@ def mount(
     app.routes.extend(Api(server, serve, sessions).routes())
     app.routes.extend(Explorer(server, serve, sessions).routes())
     # Behind the check of Host and Origin, before whatever asks for a token.
-    app.user_middleware[1:1] = [
-        Middleware(SecurityHeaders),
-        Middleware(CookieLogin, sessions=sessions),
-    ]
+    app.user_middleware.insert(1, Middleware(Browsers, sessions=sessions))
 
 
 class CachedFiles(StaticFiles):
     """Files that browsers may keep; the pages name them with the digest of their content."""
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def file_response(self, *given: Any, **more: Any) -> Response:  # noqa: ANN401 - Starlette's own
         """Send the file."""
-
-        async def kept(message: Message) -> None:
-            if message["type"] == "http.response.start" and message["status"] == 200:
-                kept_for = f"public, max-age={STATIC_SECONDS}, immutable"
-                message["headers"] = [*message["headers"], (b"cache-control", kept_for.encode())]
-            await send(message)
-
-        await super().__call__(scope, receive, kept)
+        answer = super().file_response(*given, **more)
+        answer.headers["Cache-Control"] = f"public, max-age={STATIC_SECONDS}, immutable"
+        return answer
 
 
 def _own(target: object) -> str:
