@@ -73,6 +73,16 @@ class PageRequest:
         value = "" if self.form is None else self.form.get(name, "")
         return value.strip() if isinstance(value, str) else ""
 
+    def arguments(self, tool: str) -> dict[str, object]:
+        """Those of a tool that the path and the form have, by their names."""
+        found = dict(self.params)
+        for parameter in TOOL_NAMES[tool].parameters:
+            values = [] if self.form is None else self.form.getlist(parameter.name)
+            given = [value.strip() for value in values if isinstance(value, str) and value.strip()]
+            if given:
+                found[parameter.name] = given if parameter.kind == "strings" else given[-1]
+        return found
+
     def number(self, name: str, default: int, most: int) -> int:
         """A value of the address from 1 to `most`; raises `InputError` for any other."""
         given = self.text(name) or str(default)
