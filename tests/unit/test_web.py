@@ -591,12 +591,12 @@ def test_a_passage_is_compared_whether_it_was_a_candidate_or_not(tmp_path: Path)
 
     assert near is not None
     assert far is not None
-    assert near.reasons == []
-    assert all(None not in (feature.first, feature.other) for feature in near.features)
-    apart = [abs((f.first or 0) - (f.other or 0)) for f in far.features]
+    assert near["reasons"] == []
+    assert all(None not in feature.values() for feature in near["features"])
+    apart = [abs((f["first"] or 0) - (f["other"] or 0)) for f in far["features"]]
     assert apart == sorted(apart, reverse=True)
-    words = {f.name: (f.first, f.other) for f in far.features}
-    assert "none of the question's words" in far.reasons[0]
+    words = {f["name"]: (f["first"], f["other"]) for f in far["features"]}
+    assert "none of the question's words" in far["reasons"][0]
     of_first, of_sheep = words["share of the question's words in it"]
     assert ((of_first or 0) > 0.5, of_sheep) == (True, 0)
     assert words["how often walks along names come by"][1] is None

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from clew.settings import ServeSettings, Settings
 
 
+HOME = RedirectResponse(f"{PREFIX}/", 303)
 LONGEST_TOKEN = 8192
 """Characters of a token that is pasted."""
 STATIC_SECONDS = 31_536_000
@@ -69,16 +70,13 @@ class Explorer:
         ]
         return [
             Mount(f"{PREFIX}/static", CachedFiles(directory=STATIC)),
-            Route("/", self._home),
-            Route(f"{PREFIX}", self._home),
+            Route("/", HOME),
+            Route(PREFIX, HOME),
             Route(f"{PREFIX}/login", self._login, methods=["GET", "POST"]),
             Route(f"{PREFIX}/logout", self._logout, methods=["POST"]),
             *pages,
             Route(f"{PREFIX}/{{rest:path}}", self._lost, methods=["GET"]),
         ]
-
-    async def _home(self, request: Request) -> Response:
-        return RedirectResponse(f"{PREFIX}/", 303)
 
     async def _page(self, page: Page, request: Request) -> Response:
         """A page, or why there is none."""
@@ -159,7 +157,7 @@ class Explorer:
     async def _login(self, request: Request) -> Response:
         access = self._server.access
         if access is None:
-            return RedirectResponse(f"{PREFIX}/", 303)
+            return HOME
         if request.method == "GET":
             return _login_page(request)
         return await self._within(request, self._entered(request, access))
@@ -224,17 +222,13 @@ def _own(target: object) -> str:
 
 def _login_page(request: Request, *, wrong: bool = False) -> Response:
     back = _own(request.query_params.get("next"))
-    answer = render("login.html", wrong=wrong, next=back)
-    answer.status_code = 401 if wrong else 200
-    return answer
+    return render("login.html", status_code=401 if wrong else 200, wrong=wrong, next=back)
 
 
 def _failure(request: Request, status: int, message: str) -> Response:
     """An error that says what to do next, as a page or as the part of one that was asked for."""
     name = "error_part.html" if "hx-request" in request.headers else "error.html"
-    answer = render(name, code=status, message=message)
-    answer.status_code = status
-    return answer
+    return render(name, status_code=status, code=status, message=message)
 
 
 # The settings of a server for whoever sits at this machine, and for nobody else.

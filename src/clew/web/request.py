@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from clew.engine import Engine
     from clew.mcp.calls import RequestScope
     from clew.mcp.engines import Opened
-    from clew.tools.spec import Result, Tool
+    from clew.tools.spec import Parameter, Result, Tool
 
 
 PREFIX = "/ui"
@@ -73,14 +73,17 @@ class PageRequest:
         value = "" if self.form is None else self.form.get(name, "")
         return value.strip() if isinstance(value, str) else ""
 
-    def arguments(self, tool: str) -> dict[str, object]:
-        """Those of a tool that the path and the form have, by their names."""
+    def arguments(
+        self, given: FormData | QueryParams | None, parameters: Sequence[Parameter]
+    ) -> dict[str, Any]:
+        """Those of the path, and those of the form or the address that are not empty."""
         found = dict(self.params)
-        for parameter in TOOL_NAMES[tool].parameters:
-            values = [] if self.form is None else self.form.getlist(parameter.name)
-            given = [value.strip() for value in values if isinstance(value, str) and value.strip()]
-            if given:
-                found[parameter.name] = given if parameter.kind == "strings" else given[-1]
+        for parameter in parameters:
+            values = [] if given is None else given.getlist(parameter.name)
+            texts = [value.strip() for value in values if isinstance(value, str) and value.strip()]
+            if texts:
+                many = parameter.kind in ("strings", "integers")
+                found[parameter.name] = texts if many else texts[-1]
         return found
 
     def number(self, name: str, default: int, most: int) -> int:
@@ -248,9 +251,10 @@ def environment() -> Environment:
     return made
 
 
-def render(template: str, /, **values: object) -> HTMLResponse:
+def render(template: str, /, *, status_code: int = 200, **values: object) -> HTMLResponse:
     """A page that knows nothing of who asks."""
-    return HTMLResponse(environment().get_template(template).render({"page": None, **values}))
+    made = environment().get_template(template).render({"page": None, **values})
+    return HTMLResponse(made, status_code)
 
 
 def render_page(asked: PageRequest, template: str, /, **values: object) -> HTMLResponse:

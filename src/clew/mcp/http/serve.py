@@ -159,7 +159,7 @@ def http_app(server: ClewServer, serve: ServeSettings, extend: Extend | None = N
     from starlette.middleware import Middleware
 
     from clew.mcp.auth import SCOPES
-    from clew.mcp.http.callers import CallerLimits, RateLimit
+    from clew.mcp.http.callers import CallerLimits
     from clew.mcp.http.requests import ask_route
 
     app = server.streamable_http_app(
@@ -178,13 +178,9 @@ def http_app(server: ClewServer, serve: ServeSettings, extend: Extend | None = N
             auth.resource_server_url, [auth.issuer_url], list(SCOPES)
         )
     app.user_middleware.insert(0, origin_check(serve))
-    # The innermost: they have to know who calls.
-    app.user_middleware += [
-        Middleware(RateLimit, per_minute=serve.rate_per_minute),
-        Middleware(
-            CallerLimits, callers=server.callers, namespace=server.requests.namespace_of, path=PATH
-        ),
-    ]
+    # The innermost: it has to know who calls.
+    limits = {"callers": server.callers, "namespace": server.requests.namespace_of, "path": PATH}
+    app.user_middleware.append(Middleware(CallerLimits, **limits))
     if extend is not None:
         extend(app, server, serve)
     return app

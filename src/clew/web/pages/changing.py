@@ -92,7 +92,7 @@ def sends(
     """
 
     def run(page: PageRequest) -> Response:
-        given = {**page.arguments(tool), **fixed}
+        given = {**page.arguments(page.form, TOOL_NAMES[tool].parameters), **fixed}
         entities = page.engine.entities
         if target := page.sent("target"):
             given["target_id"] = (entities.named(target) if exact else entities.get(target)).id

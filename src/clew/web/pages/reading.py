@@ -473,17 +473,10 @@ def graph(page: PageRequest) -> Response:
 
 def _asked(page: PageRequest) -> dict[str, Any]:
     """What the address says of the picture; a name is as good as an id."""
-    found: dict[str, Any] = {}
-    for parameter in PICTURE:
-        values = page.texts(parameter.name)
-        if not values:
-            continue
-        if parameter.name == "communities":
-            found[parameter.name] = values
-        elif parameter.kind == "integers":
-            found[parameter.name] = [page.engine.entities.get(value).id for value in values]
-        else:
-            found[parameter.name] = values if parameter.kind == "strings" else values[-1]
+    found = page.arguments(page.query, PICTURE)
+    for name in ("entities", "alone"):
+        if name in found:
+            found[name] = [page.engine.entities.get(value).id for value in found[name]]
     return found
 
 
