@@ -417,11 +417,11 @@ def sources(store: clew.Clew) -> list[str]:
 def test_a_longer_mailbox_adds_what_is_new_and_drops_what_is_gone(
     store: clew.Clew, embedder: CountingEmbedder, mailbox: Path
 ) -> None:
-    embedded = embedder.embedded
+    embedded = len(embedder.embedded)
     mailbox.write_text(FIRST + SECOND + THIRD)
     grown = store.index([mailbox])
     assert (grown.added, grown.changed, grown.unchanged) == (1, 0, 2)
-    assert embedder.embedded == embedded + 1
+    assert len(embedder.embedded) == embedded + 1
     mailbox.write_text(SECOND + THIRD)
     gone = store.index([mailbox]).gone
     assert [source.rpartition("#")[2] for source in gone] == ["2@x.org"]

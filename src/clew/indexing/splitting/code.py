@@ -304,20 +304,15 @@ def as_prose(document: Document, chunks: Sequence[Chunk]) -> tuple[Document, Seq
     """
     text = masked(document.text) if document.media_type == MEDIA_TYPE else document.text
     if not is_code(document.media_type):
-        text = "".join(_masked(text, code_ranges(text, document.media_type)))
+        shown, at = [], 0
+        for start, end in code_ranges(text, document.media_type):
+            shown += [text[at:start], _VISIBLE.sub(_SIGN, text[max(at, start) : end])]
+            at = max(at, end)
+        text = "".join([*shown, text[at:]])
     if text == document.text:
         return document, chunks
-    shown = [replace(chunk, text=text[chunk.start : chunk.end]) for chunk in chunks]
-    return replace(document, text=text), shown
-
-
-def _masked(text: str, ranges: Sequence[tuple[int, int]]) -> Iterator[str]:
-    at = 0
-    for start, end in ranges:
-        yield text[at:start]
-        yield _VISIBLE.sub(_SIGN, text[max(at, start) : end])
-        at = max(at, end)
-    yield text[at:]
+    parts = [replace(chunk, text=text[chunk.start : chunk.end]) for chunk in chunks]
+    return replace(document, text=text), parts
 
 
 def code_ranges(text: str, media_type: str) -> list[tuple[int, int]]:

@@ -102,8 +102,7 @@ def _event(raw: RawFile, component: Component, changes: Changes) -> Document:
     uid = fields["uid"] or f"{title}/{as_text(start)}"
     every = ""
     if "rrule" in fields:
-        rules = map(rule_parts, fields["rrule"].split())
-        every = f", {' and '.join(map(_repeats, rules))}"
+        every = f", {' and '.join(map(_repeats, map(rule_parts, fields['rrule'].split())))}"
     told = {
         "When: ": f"{_said(start, end)}{every}",
         "at ": fields["place"],
@@ -236,8 +235,12 @@ def when(component: Component, start: date, end: date, changes: Changes) -> dict
 def _times_of(component: Component, start: date, end: date, moved: list[str]) -> dict[str, Any]:
     timed = isinstance(start, datetime)
     zone = _zone(start) if isinstance(start, datetime) else ""
-    fields: dict[str, Any] = {"start": as_text(start), "end": as_text(end), "all_day": not timed}
-    fields["zone"] = zone
+    fields: dict[str, Any] = {
+        "start": as_text(start),
+        "end": as_text(end),
+        "all_day": not timed,
+        "zone": zone,
+    }
     here = ZoneInfo(zone or "UTC")
     local, local_end = (_wall(moment, here) for moment in (start, end))
     days = [(local_end + timedelta(days=1)).date().isoformat()]

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from io import BytesIO
+from itertools import accumulate
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -475,6 +476,15 @@ def record(
         date_precision=stated.precision if stated else "",
         metadata=metadata,
     )
+
+
+# Parts in one text.
+
+
+def joined(parts: Sequence[str], gap: str) -> tuple[str, list[int]]:
+    """The parts with a gap between them, and where each begins."""
+    starts = accumulate((len(part) + len(gap) for part in parts), initial=0)
+    return gap.join(parts), list(starts)[: len(parts)]
 
 
 # Tables as Markdown.

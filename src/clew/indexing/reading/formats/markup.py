@@ -6,6 +6,7 @@ import html
 import re
 from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
+from typing import Any
 
 from clew.indexing.markdown import MEDIA_TYPE, with_tags
 from clew.indexing.reading.formats.common import (
@@ -50,13 +51,14 @@ def read_text(raw: RawFile) -> ReadResult:
     text = decode(raw)
     if text.startswith("{\\rtf"):
         raise raw.unreadable("unsupported format (RTF)")
-    if media_type == "text/plain" and (of_markup := _marked_up(text)):
-        return ReadResult(documents=(of_markup(text, raw.source),))
-    text = mended(text) if media_type == "text/plain" else text
-    values = bare_fields(text, _after_blanks(text, 0)) if media_type == "text/plain" else {}
-    return ReadResult(
-        documents=(properties(values).document(raw.source, text, media_type, title=title),)
-    )
+    values: dict[str, Any] = {}
+    if media_type == "text/plain":
+        if of_markup := _marked_up(text):
+            return ReadResult(documents=(of_markup(text, raw.source),))
+        text = mended(text)
+        values = bare_fields(text, _after_blanks(text, 0))
+    document = properties(values).document(raw.source, text, media_type, title=title)
+    return ReadResult(documents=(document,))
 
 
 def _marked_up(text: str) -> Callable[[str, str], Document] | None:
