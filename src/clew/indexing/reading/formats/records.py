@@ -76,7 +76,9 @@ def _read_records(raw: RawFile, records: Iterator[tuple[int, Any]]) -> ReadResul
     documents: dict[str, Document] = {}
     skipped: list[Skipped] = []
     for number, record in records:
-        source = raw.record(_key(record, number))
+        given = (record.get(name) for name in _ID_NAMES) if isinstance(record, dict) else ()
+        keys = (one_line(str(json_safe(one))) for one in given if type(one) in (str, int))
+        source = raw.record(next(filter(None, keys), str(number)))
         document = _document(record, source, "text/plain", origin=raw.source)
         if not document.text.strip():
             skipped.append(Skipped(source=source, reason="empty"))
@@ -85,15 +87,6 @@ def _read_records(raw: RawFile, records: Iterator[tuple[int, Any]]) -> ReadResul
         else:
             documents[source] = document
     return ReadResult(documents=tuple(documents.values()), skipped=tuple(skipped))
-
-
-def _key(record: object, number: int) -> str:
-    if isinstance(record, dict):
-        for name in _ID_NAMES:
-            key = record.get(name)
-            if isinstance(key, (str, int)) and not isinstance(key, bool) and str(key).strip():
-                return one_line(str(json_safe(key)))
-    return str(number)
 
 
 def _text_name(record: Mapping[str, Any]) -> str | None:
