@@ -242,7 +242,7 @@ def test_a_subscription_ends_with_its_session(
 ) -> None:
     """What is watched for a session that is over would be read for ever."""
     looked: list[object] = []
-    generation = resources._generation
+    generation = resources.generation_of
 
     def counted(scope: RequestScope) -> int:
         looked.append(scope)
@@ -255,7 +255,7 @@ def test_a_subscription_ends_with_its_session(
                 await client.session.subscribe_resource("clew://statistics")
             await anyio.sleep(1.5)
 
-    monkeypatch.setattr(resources, "_generation", counted)
+    monkeypatch.setattr(resources, "generation_of", counted)
     with serving(tmp_path) as server:
         anyio.run(subscribe)
         assert looked

@@ -38,7 +38,13 @@ _MOST = 20
 
 def read_contacts(raw: RawFile) -> ReadResult:
     """The contacts of a `.vcf` file."""
-    found = [_modern(block) for block in blocks(decode(raw), ("VCARD",))]
+    found = []
+    for card in blocks(decode(raw), ("VCARD",)):
+        lines = card.text.split("\r\n")
+        if any(line.strip().upper() == "VERSION:2.1" for line in lines):
+            # As later versions write it.
+            card = card._replace(text="\r\n".join(map(_modern_line, _joined(lines))))
+        found.append(card)
     if not found:
         raise raw.unreadable("line 1: no vCard (BEGIN:VCARD is missing)")
     read = read_blocks(raw, found, lambda component: _contact(raw, component))
@@ -46,14 +52,6 @@ def read_contacts(raw: RawFile) -> ReadResult:
 
 
 # --- version 2.1 -------------------------------------------------------------------------
-
-
-def _modern(card: Block) -> Block:
-    """A card of version 2.1 as later versions write it."""
-    lines = card.text.split("\r\n")
-    if not any(line.strip().upper() == "VERSION:2.1" for line in lines):
-        return card
-    return card._replace(text="\r\n".join(map(_modern_line, _joined(lines))))
 
 
 def _joined(lines: list[str]) -> Iterator[str]:

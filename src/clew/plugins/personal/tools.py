@@ -259,7 +259,7 @@ def graph_search_nodes(
     ] = (),
 ) -> Result:
     """Events, contacts, concepts and other entities that answer a question."""
-    from clew.search.strategies.entity_graph import near
+    from clew.search.around import near
 
     engine = call.engine
     wanted = node_types or ["Entity"]
