@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from clew.types import Chunk, Document, ExtractedRelation, Extraction, Ids, Scores, Vector, Vectors
 from clew.types import Usage as Usage
@@ -48,16 +48,6 @@ class VectorIndex(Protocol):
 
     def vectors(self, chunk_ids: Sequence[int] | Ids) -> Vectors:
         """Embeddings of the chunks given, in that order. Unknown ids raise `StoreError`."""
-
-
-@runtime_checkable
-class HybridIndex(Protocol):
-    """What finds by vectors and by words at once."""
-
-    def search_both(
-        self, vector: Vector, terms: Sequence[str], limit: int, allowed: Ids | None = None
-    ) -> tuple[tuple[Ids, Scores], tuple[Ids, Scores]]:
-        """`search_vector` and `search_keywords` in one round trip, each with its own scores."""
 
 
 class SyncedVectorIndex(VectorIndex, Protocol):

@@ -66,12 +66,12 @@ def test_a_cached_function_answers_as_it_would_without(
     calls: list[tuple[str, str | None]] = []
 
     @cached(0.01, longest=10)
-    def joined(one: str, other: str | None) -> str:
-        calls.append((one, other))
-        return f"{one}|{other}"
+    def joined(pair: tuple[str, str | None]) -> str:
+        calls.append(pair)
+        return f"{pair[0]}|{pair[1]}"
 
-    for one, other in [*texts, *texts]:
-        assert joined(one, other) == f"{one}|{other}"
+    for pair in [*texts, *texts]:
+        assert joined(pair) == f"{pair[0]}|{pair[1]}"
     short = {pair for pair in texts if len(pair[0]) + len(pair[1] or "") <= 10}
     if len(short) <= 10:
         assert all(calls.count(pair) == 1 for pair in short)

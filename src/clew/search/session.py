@@ -496,6 +496,8 @@ class RecentlyUsed(Generic[Key, Value]):
 
     def put(self, key: Key, value: Value) -> None:
         """Keep a value."""
+        if not self._size:
+            return
         weight = _weight((key, value))
         with self._lock:
             _, before = self._values.pop(key, (None, 0))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from clew.graph.snapshot import term_hash
-from clew.text import STOP_WORDS, entity_key, fold, question_terms, question_words
+from clew.graph.snapshot import term_hashes
+from clew.text import STOP_WORDS, entity_keys, fold, folded, question_terms, question_words, words
 from clew.word_lists import read_word_lists
 
 if TYPE_CHECKING:
@@ -98,8 +98,9 @@ def analyse(
     if len(rows) > MAX_TERMS:
         rows = rows[np.argsort(-snapshot.term_idf[rows], kind="stable")[:MAX_TERMS]]
     # Words of which the store holds no term.
-    meant = [(place, term_hash(term)) for place, word in enumerate(words) for term in word]
-    _, held = snapshot.find_terms(np.array([hash_ for _, hash_ in meant], np.uint64))
+    places = [place for place, word in enumerate(words) for _ in word]
+    _, held = snapshot.find_terms(term_hashes([term for word in words for term in word]))
+    known = {place for place, hit in zip(places, held.tolist(), strict=True) if hit}
     return Analysis(
         text=question,
         terms=found,
@@ -108,9 +109,7 @@ def analyse(
         seeds=find_seeds(question, snapshot, names, languages),
         vector=vector,
         words=len(words),
-        unknown=(
-            len(words) - len({place for (place, _), hit in zip(meant, held, strict=True) if hit})
-        ),
+        unknown=len(words) - len(known),
         languages=languages,
     )
 
@@ -184,41 +183,48 @@ def _candidate_names(question: str) -> Iterator[_Span]:
     question = _POSSESSIVE.sub(" ", question)
     places = _tokens(question)[:MAX_WORDS]
     tokens = [token.word for token in places]
-    words = [fold(token) for token in tokens]
+    words = folded(tokens)
+    found: list[tuple[int, int, bool]] = []  # first word, word after the last, `_Span.named`
+    written: list[str] = []
     for start in range(len(words)):
         telling = named = spaced = False
         for end in range(start + 1, min(start + LONGEST_NAME, len(words)) + 1):
             telling |= words[end - 1] not in STOP_WORDS
             named |= not tokens[end - 1].islower()
             spaced |= not UNSPACED.search(words[end - 1])
-            keys = _keys(question, places[start:end], spaced) if telling else ()
-            for key in keys:
-                if len(key) < 2:
-                    continue
-                yield _Span(start, end, key, named)
-                if not named and _PLURAL.search(key):  # stored in the singular
-                    yield _Span(start, end, key[:-1], named)
-                # An identifier by its parts: "read timeout" for `ReadTimeout`.
-                if 1 < end - start <= _MOST_PARTS and key.isascii():
-                    yield _Span(start, end, key.replace(" ", ""), named)
-        # … and the other way round: `ReadTimeout` for `read_timeout`.
+            if telling:
+                found.append((start, end, named))
+                text = question[places[start].left : places[end - 1].right]
+                if not _SIGN.search(text):
+                    text = (" " if spaced else "").join(tokens[start:end])
+                written.append(text)
+        # An identifier by its parts: `ReadTimeout` for `read_timeout` …
         parts = _HUMP.sub(" ", tokens[start]) if tokens[start].isascii() else ""
         if " " in parts:
-            yield _Span(start, start + 1, entity_key(parts), True)
+            found.append((start, start + 1, True))
+            written.append(parts)
+    for (start, end, named), likeliest in zip(found, entity_keys(written), strict=True):
+        for key in _keys(likeliest):
+            if len(key) < 2:
+                continue
+            yield _Span(start, end, key, named)
+            if not named and _PLURAL.search(key):  # stored in the singular
+                yield _Span(start, end, key[:-1], named)
+            # … and the other way round: "read timeout" for `ReadTimeout`.
+            if 1 < end - start <= _MOST_PARTS and key.isascii():
+                yield _Span(start, end, key.replace(" ", ""), named)
 
 
-def _keys(question: str, tokens: Sequence[_Token], spaced: bool) -> Sequence[str]:
-    """The keys that words may have: with the signs that they are written with, the likelier first.
+def _keys(key: str) -> Sequence[str]:
+    """The key of words as they are written, and others that they may mean.
 
     A sign that tells names apart ("C++") is never left out; what may as well end the sentence or
     stress the words ("Yahoo!") is tried without, too.
     """
-    written = question[tokens[0].left : tokens[-1].right]
-    if not _SIGN.search(written):
-        return [entity_key((" " if spaced else "").join(token.word for token in tokens))]
-    key = entity_key(written)
-    without = _SOFT_END.sub("", key), _SOFT_SIGNS.sub(" ", key)
-    return list(dict.fromkeys([key, *map(entity_key, without)]))
+    if not _SIGN.search(key):
+        return [key]
+    without = entity_keys([_SOFT_END.sub("", key), _SOFT_SIGNS.sub(" ", key)])
+    return list(dict.fromkeys([key, *without]))
 
 
 def _tokens(question: str) -> list[_Token]:
@@ -274,13 +280,13 @@ def question_form(question: str) -> Form:
     Words in front decide: "Did he say who …" asks yes or no, "In which town …" asks which. Further
     back a question word counts where there is a question mark.
     """
-    words = [fold(word) for word in _SPOKEN.findall(question)]
-    if words and words[0] in _AUXILIARIES:
+    said = words(question)
+    opening = said[0] if said else ""
+    if opening in _AUXILIARIES:
         return "yes_no"
-    if words and words[0] in _IMPERATIVES:
+    if opening in _IMPERATIVES:
         return "imperative"
-    behind_preposition = words[:1] and words[0] in _PREPOSITIONS
-    for word in words if "?" in question else words[: 2 if behind_preposition else 1]:
+    for word in said if "?" in question else said[: 2 if opening in _PREPOSITIONS else 1]:
         known = _QUESTION_WORDS.get(_SHORT_FORMS.get(word.replace("’", "'"), word))
         if known:
             return known
@@ -308,13 +314,13 @@ def find_names(question: str, keys: Sequence[str]) -> tuple[list[str], list[str]
     (in scripts without spaces, say) stands for itself.
     """
     tokens = [(m.start(), m.end(), m.group()) for m in _SPOKEN.finditer(question)]
-    folded = [fold(_ENDING_S.sub("", word)) for _, _, word in tokens]
+    spoken = folded([_ENDING_S.sub("", word) for _, _, word in tokens])
     taken: set[int] = set()
     known: list[tuple[int, str]] = []
     for key in keys:
         parts = _SPOKEN.findall(key)
-        starts = range(len(folded) - len(parts) + 1)
-        at = next((at for at in starts if folded[at : at + len(parts)] == parts), None)
+        starts = range(len(spoken) - len(parts) + 1)
+        at = next((at for at in starts if spoken[at : at + len(parts)] == parts), None)
         if at is None:
             known.append((len(tokens), key))
             continue

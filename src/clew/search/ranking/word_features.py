@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.snapshot import distinct, find_sorted, numbered, term_hash
+from clew.graph.snapshot import distinct, find_sorted, numbered, term_hashes
 from clew.search.analysis.question import MAX_TERMS, MAX_WORDS
 from clew.search.retrieval.channels import RowValues
 from clew.search.retrieval.walk import find_few, find_terms_in, sentences_by_owner
@@ -65,7 +65,7 @@ def word_features(
 
 def _by_order(analysis: Analysis, snapshot: Snapshot, rows: Ints) -> Columns:
     """By the passages' own words, one after the other."""
-    asked = np.array([term_hash(term) for term in terms(analysis.text)[:MAX_TERMS]], np.uint64)
+    asked = term_hashes(terms(analysis.text)[:MAX_TERMS])
     known = distinct(asked)
     steps = np.searchsorted(known, asked)
     starts = snapshot.sentence_starts

@@ -91,7 +91,7 @@ def exact_names(question: str) -> list[ExactName]:
 
 
 def _file_names(words: Sequence[str]) -> Iterator[ExactName]:
-    for word in words:
+    for word in (word for word in words if "." in word):
         stem, ending = split_file_name(word)
         if ending:
             yield ExactName(word, name_key(stem), ending)
