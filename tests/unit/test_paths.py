@@ -33,10 +33,10 @@ from clew.graph.paths import (
 from clew.graph.snapshot import Snapshot, read_columns
 from clew.graph.subgraph import Subgraph, Tree, prize_collecting_tree, steiner_tree, subgraph_around
 from clew.ports import PassageRow
-from clew.search.analysis.question import Analysis
 from clew.search.answer.hits import ThreadStep, find_threads
-from clew.search.retrieval.walk import Coverage
-from clew.search.strategies.subgraph import QuestionSubgraph
+from clew.search.around import QuestionSubgraph
+from clew.search.question import Analysis
+from clew.search.walk import Coverage
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder
