@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import pytest
-import uvicorn
 from playwright.sync_api import Browser, BrowserContext, Dialog, Page, sync_playwright
 
 from clew import Clew
 from clew.mcp.auth import new_token
 from clew.mcp.engines import Engines
-from clew.mcp.http.serve import http_config, http_server
 from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.tools.toolbox import OPERATIONS
 from clew.web.app import mount
 from clew.web.sessions import Sessions
+from tests.unit.mcp_tools import address_of, token_of
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 SKERROW = Path(__file__).parent.parent.parent / "src" / "clew" / "cli" / "demo"
@@ -53,11 +49,11 @@ class Site:
         )
 
 
-@dataclass
 class Watched:
     """What a browser had to complain of."""
 
-    errors: list[str] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.errors: list[str] = []
 
     def add_page(self, page: Page) -> None:
         page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
@@ -86,39 +82,20 @@ def browser() -> Iterator[Browser]:
 
 @contextmanager
 def serving(settings: Settings, engine: Clew, token: str) -> Iterator[Site]:
-    """The server with its pages, in a thread."""
-    engines = Engines(settings, OPERATIONS, engine)
-    server = http_server(engines)
+    """The server with its pages."""
     sessions = Sessions(hours=1)
-    config = http_config(server, settings.serve, partial(mount, sessions=sessions))
-    bound = socket.create_server(("127.0.0.1", 0))
-    running = uvicorn.Server(config)
-    thread = threading.Thread(target=running.run, kwargs={"sockets": [bound]})
-    thread.start()
-    try:
-        while not running.started:
-            time.sleep(0.01)
-        yield Site(f"http://127.0.0.1:{bound.getsockname()[1]}", engine, sessions, token)
-    finally:
-        running.should_exit = True
-        thread.join()
-        engines.close()
-        bound.close()
+    engines = Engines(settings, OPERATIONS, engine)
+    with address_of(engines, extend=partial(mount, sessions=sessions)) as url:
+        yield Site(url, engine, sessions, token)
 
 
-def settings_in(folder: Path, token_hash: str, *namespaces: str) -> Settings:
+def settings_in(folder: Path, digest: str, *namespaces: str) -> Settings:
     """Of a server for one caller, who may do everything."""
-    told = {
-        "name": "ada",
-        "sha256": token_hash,
-        "namespaces": namespaces,
-        "scopes": ("read", "write", "admin"),
-    }
-    serve = {"tokens": [told], "rate_per_minute": 100_000}
+    caller = token_of("ada", ("", digest), *namespaces, scopes=("read", "write", "admin"))
     return load_settings(
         store=folder,
         namespace=namespaces[0],
-        serve=serve,
+        serve={"tokens": [caller], "rate_per_minute": 100_000},
         limits={"isolation": "none"},
         access={"roots": [folder.parent]},
     )
@@ -143,10 +120,9 @@ def lights(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         for file in sorted(SKERROW.glob("*.md")):
             text = file.read_text("utf-8")
             title = text.partition("\n")[0].removeprefix("# ")
-            if file.name == "tobias-fenn.md":  # has a version of before
-                before = text.replace("Fenn", "Fen", 1)
-                site.engine.add(before, source=file.name, title=title, media_type="text/markdown")
-            site.engine.add(text, source=file.name, title=title, media_type="text/markdown")
+            before = text.replace("Fenn", "Fen", 1)  # of one there is a version of before
+            for one in (before, text) if file.name == "tobias-fenn.md" else (text,):
+                site.engine.add(one, source=file.name, title=title, media_type="text/markdown")
         yield site
 
 

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -75,27 +76,17 @@ def test_an_answer_is_written_with_its_sources(page: Page, lights: Site) -> None
     expect(page.locator(f"#hit-{number} h2")).to_have_text(said.sources[0].title)
 
 
-def test_names_are_offered_while_typing(page: Page, lights: Site) -> None:
-    page.get_by_role("combobox", name="Question").press_sequentially("Who was Ilse")
-    offered = page.locator('datalist option[value="Who was Ilse Marrable"]')
-
-    expect(offered).to_have_count(1)
-
-
 def test_a_passage_that_was_not_first_is_compared(page: Page, lights: Site) -> None:
     page.goto(f"{lights.url}/ui/?q={QUESTION}")
-    page.get_by_label("A passage or document").fill("Tobias Fenn")
-    page.get_by_role("button", name="Compare").click()
-    expect(page.locator("#comparison")).to_contain_text("It is number")
-    expect(page.locator("#comparison tbody tr")).not_to_have_count(0)
-    expect(page.locator("#comparison")).to_contain_text("nearness in meaning")
-    page.get_by_label("A passage or document").fill("no such thing")
-    page.get_by_role("button", name="Compare").click()
-    expect(page.locator("#comparison")).to_contain_text("no such thing")
+    for given, told in (("Tobias Fenn", "nearness in meaning"), ("no such thing", "no such thing")):
+        page.get_by_label("A passage or document").fill(given)
+        page.get_by_role("button", name="Compare").click()
+        expect(page.locator("#comparison")).to_contain_text(told)
 
 
-def test_all_is_done_by_keyboard(page: Page, lights: Site) -> None:
-    page.keyboard.type("Tobias Fenn")
+def test_all_is_done_by_keyboard(page: Page) -> None:
+    page.keyboard.type("Who was Ilse")
+    expect(page.locator('datalist option[value="Who was Ilse Marrable"]')).to_have_count(1)
     page.keyboard.press("Enter")
     page.wait_for_url("**/ui/?q=*")
     for _ in range(60):
@@ -106,45 +97,32 @@ def test_all_is_done_by_keyboard(page: Page, lights: Site) -> None:
     page.wait_for_url("**/ui/documents/*")
 
 
+@pytest.mark.parametrize("fails", [False, True])
 def test_what_takes_long_shows_its_frame_at_once(
-    page: Page, lights: Site, monkeypatch: pytest.MonkeyPatch
+    page: Page, lights: Site, monkeypatch: pytest.MonkeyPatch, fails: bool
 ) -> None:
     """Hits as they come: whole, and before whatever else is slow; until then the page says so."""
     go_on, search = threading.Event(), lights.engine.search
 
-    def slow(*args: str, **options: object) -> object:
+    def slow(*args: str, **options: Any) -> object:  # noqa: ANN401
         go_on.wait(60)
-        return search(*args, **options)  # type: ignore[arg-type]
+        if fails:
+            raise StoreUnavailableError("the database does not answer; start it, then ask again")
+        return search(*args, **options)
 
     monkeypatch.setattr(lights.engine, "search", slow)
     page.goto(f"{lights.url}/ui/?q={QUESTION}", wait_until="commit")
     waiting = page.locator(".waiting")
-    expect(waiting).to_be_visible()
     expect(waiting).to_contain_text(QUESTION)
     expect(page.get_by_role("link", name="Documents", exact=True)).to_be_visible()
     assert page.locator(".hit").count() == 0
     go_on.set()
-    expect(page.locator(".hit").first).to_be_visible()
+    if fails:
+        expect(page.locator(".error")).to_contain_text("start it, then ask again")
+    else:
+        expect(page.locator(".hit").first).to_be_visible()
+        assert page.title().startswith(QUESTION)
     expect(waiting).to_be_hidden()
-    page.locator(".picture.ready").wait_for()
-    assert page.title().startswith(QUESTION)
-
-
-def test_what_fails_late_says_what_to_do(
-    page: Page, lights: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    go_on = threading.Event()
-
-    def away(*args: str, **options: object) -> None:
-        go_on.wait(60)
-        raise StoreUnavailableError("the database does not answer; start it, then ask again")
-
-    monkeypatch.setattr(lights.engine, "search", away)
-    page.goto(f"{lights.url}/ui/?q={QUESTION}", wait_until="commit")
-    expect(page.locator(".waiting")).to_be_visible()
-    go_on.set()
-    expect(page.locator(".error")).to_contain_text("start it, then ask again")
-    expect(page.locator(".waiting")).to_be_hidden()
 
 
 # --- Answers of a language model in a browser: as they are written, with their sources, or
@@ -158,34 +136,40 @@ TEXTS = {
 }
 
 
+def written(*statements: tuple[int, str, str]) -> str:
+    """What a model writes: of each statement the passage, words of it, and the statement."""
+    told = [
+        {"quotes": [{"passage": number, "words": words}], "statement": text}
+        for number, words, text in statements
+    ]
+    return json.dumps({"statements": told})
+
+
+BUILT = "Ada Morn built the great clock of Vell"
+
+
 class Slow(ScriptedLanguageModel):
     """Writes the first statement, then waits until it may go on."""
 
     def __init__(self) -> None:
-        quoted = ["Ada Morn built the great clock of Vell", "Her teacher was Tobias Fenn"]
-        told = ["It was Ada Morn.", "Tobias Fenn taught her."]
         super().__init__({ANSWERING_QUESTION: ""})
-        self.parts = [
-            {"quotes": [{"passage": n, "words": words}], "statement": text}
-            for n, words, text in zip((1, 2), quoted, told, strict=True)
-        ]
+        taught = (2, "Her teacher was Tobias Fenn", "Tobias Fenn taught her.")
+        self.text = written((1, BUILT, "It was Ada Morn."), taught)
         self.go_on = threading.Event()
 
     def stream(self, request: Request) -> Iterator[str | Reply]:
-        first, second = (json.dumps(part) for part in self.parts)
-        yield f'{{"statements": [{first}, '
+        first, between, second = self.text.partition("}, ")
+        yield first + between
         self.go_on.wait(20)
-        yield f"{second}]}}"
-        yield Reply(text=f'{{"statements": [{first}, {second}]}}', finish="stop", model=self.name)
+        yield second
+        yield Reply(text=self.text, finish="stop", model=self.name)
 
 
 class Hostile(ScriptedLanguageModel):
     """Answers with markup."""
 
     def stream(self, request: Request) -> Iterator[str | Reply]:
-        quote = {"passage": 1, "words": "Ada Morn built the great clock of Vell"}
-        told = [{"quotes": [quote], "statement": payload} for payload in PAYLOADS]
-        text = json.dumps({"statements": told})
+        text = written(*((1, BUILT, payload) for payload in PAYLOADS))
         yield from (text[at : at + 50] for at in range(0, len(text), 50))
         yield Reply(text=text, finish="stop", model=self.name)
 
@@ -224,12 +208,10 @@ def test_an_answer_shows_as_it_is_written_and_leads_to_its_sources(
         expect(page.locator(".hit")).to_have_count(2)
         model.go_on.set()
         expect(answer).to_contain_text("Tobias Fenn taught her.")
-        links = answer.locator("a")
-        expect(links).to_have_text(["[1]", "[2]"])
-        links.nth(1).click()
-        place = page.locator(":target")
-        expect(place).to_be_in_viewport()
-        expect(place).to_contain_text("Her teacher was Tobias Fenn")
+        expect(answer.locator("a")).to_have_text(["[1]", "[2]"])
+        answer.locator("a").nth(1).click()
+        expect(page.locator(":target")).to_be_in_viewport()
+        expect(page.locator(":target")).to_contain_text("Her teacher was Tobias Fenn")
 
 
 def test_markup_of_a_model_stays_text(page: Page, tmp_path: Path) -> None:

@@ -57,38 +57,33 @@ def test_a_question_is_drawn_and_its_thread_lights_up(page: Page, lights: Site) 
     assert "Ilse Marrable" in lit
 
 
-def test_the_picture_and_the_table_show_the_same(page: Page, lights: Site) -> None:
-    drawn(page, f"{lights.url}/ui/graph?entities=Ilse Marrable")
-    labels = page.evaluate("clewPictures[0].graph.mapNodes((_, node) => node.label)")
-
-    assert set(labels) == names_in(page)
-    assert "Ilse Marrable" in labels
-
-
 def test_neighbours_come_on_demand_and_back_takes_them_away(page: Page, lights: Site) -> None:
-    page.goto(f"{lights.url}/ui/graph?question={QUESTION}")
+    drawn(page, f"{lights.url}/ui/graph?question={QUESTION}")
     before = names_in(page)
+    labels = page.evaluate("clewPictures[0].graph.mapNodes((_, node) => node.label)")
     page.get_by_role("button", name="Neighbours of Ilse Marrable").click()
     page.wait_for_url("**entities=*")
     after = names_in(page)
     page.go_back()
 
-    assert before < after
+    assert set(labels) == before < after, "the picture and the table show the same"
     assert names_in(page) == before
 
 
 def test_a_path_between_two_picked_entities(page: Page, lights: Site) -> None:
+    ends = ("Skerrow Rock Light", "Tobias Fenn")
     page.goto(f"{lights.url}/ui/graph?question={QUESTION}&entities=Ilse Marrable")
-    page.get_by_label("Path from Skerrow Rock Light").check()
-    page.get_by_label("Path to Tobias Fenn").check()
+    for way, end in zip(("from", "to"), ends, strict=True):
+        page.get_by_label(f"Path {way} {end}").check()
     page.get_by_role("button", name="Show the path").click()
     page.wait_for_url("**from=*")
-    expected, _ = lights.engine.graph.paths(
-        "Skerrow Rock Light", "Tobias Fenn", max_hops=5, limit=3
-    )
-    shown = page.get_by_label("Paths").locator(".thread").first.locator("a.entity")
+    (path, *_), _ = lights.engine.graph.paths(*ends, max_hops=5, limit=3)
 
-    assert shown.all_text_contents() == [*(tie.head for tie in expected[0]), expected[0][-1].tail]
+    assert path_in(page) == [*(tie.head for tie in path), path[-1].tail]
+
+
+def path_in(page: Page) -> list[str]:
+    return page.get_by_label("Paths").locator(".thread").first.locator("a.entity").all_inner_texts()
 
 
 def test_filters_keep_what_they_name(page: Page, lights: Site) -> None:
@@ -132,10 +127,9 @@ def test_a_path_is_picked_in_the_picture(page: Page, lights: Site) -> None:
         expect(page.locator("#chosen")).to_contain_text(name)
         page.locator("#with-chosen").get_by_role("button", name=end).click()
     page.wait_for_url("**to=*")
-    steps = page.get_by_label("Paths").locator(".thread").first.locator("a.entity")
+    steps = path_in(page)
 
-    assert steps.all_text_contents()[0] == "Ilse Marrable"
-    assert steps.all_text_contents()[-1] == "Tobias Fenn"
+    assert (steps[0], steps[-1]) == ("Ilse Marrable", "Tobias Fenn")
 
 
 def test_the_picture_is_used_by_keyboard(page: Page, lights: Site) -> None:
@@ -187,20 +181,12 @@ def test_a_layout_takes_any_graph_and_comes_to_an_end(page: Page, lights: Site) 
         (5000, star),
     ]
     for count, edges in graphs:
-        places = np.array(laid_out(page, count, edges)).reshape(-1, 2)
-        assert len(places) == count
+        nodes = [{"id": id_} for id_ in range(count)]
+        ties = [{"source": one, "target": other, "weight": 1} for one, other in edges]
+        found = page.evaluate("([nodes, edges]) => placed(nodes, edges)", [nodes, ties])
+        places = np.array(found, dtype=float).reshape(-1, 2)
         assert np.isfinite(places).all()
-        assert len(np.unique(places.round(3), axis=0)) == count
-
-
-def laid_out(page: Page, count: int, edges: list[tuple[int, int]]) -> list[list[float]]:
-    """The places of nodes 0 to `count - 1`."""
-    given = {
-        "nodes": [{"id": id_} for id_ in range(count)],
-        "edges": [{"source": one, "target": other, "weight": 1} for one, other in edges],
-    }
-    found = page.evaluate("({nodes, edges}) => placed(nodes, edges)", given)
-    return [list(map(float, place)) for place in found]
+        assert len(places) == len(np.unique(places.round(3), axis=0)) == count
 
 
 def test_without_scripts_the_tables_remain(context: BrowserContext, lights: Site) -> None:

@@ -24,8 +24,8 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from tests.e2e.conftest import Library, run_clew
-from tests.e2e.test_mcp_http import serving
+from tests.e2e.conftest import Library
+from tests.e2e.test_mcp_http import let_in, serving
 
 pty = pytest.importorskip("pty")
 
@@ -98,10 +98,8 @@ def served(indexed: Library, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     """How a client reaches `clew serve`: address and token."""
     folder = tmp_path_factory.mktemp("served") / "store"
     shutil.copytree(indexed.store, folder)
-    made = run_clew("token", "mia", "--namespace", "default", cwd=folder)
-    (folder / "clew.toml").write_text(made.stderr.partition("\n")[2], encoding="utf-8")
+    headers = let_in(folder, "default")
     with serving(folder) as (url, _):
-        headers = {"Authorization": f"Bearer {made.stdout.strip()}"}
         yield {"type": "http", "url": url, "headers": headers}
 
 
@@ -153,24 +151,13 @@ def _shown(terminal: int, awaited: str) -> str:
     return shown.decode()
 
 
-def test_the_model_is_offered_the_tools(talk: tuple[Ollama, str]) -> None:
-    offered = talk[0].offered
-
-    assert {"clew_search", "clew_query_documents", "clew_add_entity_relationship"} <= set(offered)
-    assert len(offered) <= 14
-
-
-def test_an_unknown_tool_is_answered_with_those_there_are(talk: tuple[Ollama, str]) -> None:
-    assert "there is no tool 'find_text'; use one of search" in talk[0].told[0]
-
-
-def test_broken_arguments_are_answered_with_the_right_ones(talk: tuple[Ollama, str]) -> None:
-    assert talk[0].told[1].startswith("search has no parameter 'text'; its parameters are query")
-
-
-def test_the_model_answers_from_the_result(talk: tuple[Ollama, str]) -> None:
+def test_the_model_finds_its_way_to_the_answer(talk: tuple[Ollama, str]) -> None:
     ollama, screen = talk
+    unknown, broken, found = ollama.told
 
-    assert len(ollama.told) == 3
-    assert json.loads(ollama.told[2])["results"][0]["title"] == "The Mill at Harrow Ford"
+    assert {"clew_search", "clew_query_documents"} <= set(ollama.offered)
+    assert len(ollama.offered) <= 14
+    assert "there is no tool 'find_text'; use one of search" in unknown
+    assert broken.startswith("search has no parameter 'text'; its parameters are query")
+    assert json.loads(found)["results"][0]["title"] == "The Mill at Harrow Ford"
     assert f"{ANSWER} The Mill at Harrow Ford" in screen

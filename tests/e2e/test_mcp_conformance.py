@@ -84,57 +84,41 @@ def inspect(target: list[str], *options: str, home: Path) -> Any:  # noqa: ANN40
     return json.loads(done.stdout)
 
 
-def test_the_inspector_calls_every_tool_over_http(tmp_path: Path) -> None:
+def call(target: list[str], name: str, home: Path, **arguments: object) -> Any:  # noqa: ANN401
+    texts = {k: v if isinstance(v, str) else json.dumps(v) for k, v in arguments.items()}
+    pairs = [f"{key}={text}" for key, text in texts.items()]
+    options = ["--method", "tools/call", "--tool-name", name]
+    return inspect(target, *options, *(["--tool-arg", *pairs] if pairs else []), home=home)
+
+
+def test_the_inspector_calls_every_tool_over_http_and_its_load_meets_no_error(
+    tmp_path: Path,
+) -> None:
+    text = "Jonas Reed built the mill. Jonas Reed works for Tarn Abbey."
     with serving(tmp_path, "--insecure") as (url, _):
         listed = inspect([url], "--method", "tools/list", "--strict", home=tmp_path)
-        told = call_all([url], tmp_path)
+        first = call([url], "ingest_document", tmp_path, text=text)["structuredContent"]
+        kept = call([url], "list_documents", tmp_path)["structuredContent"]["documents"]
+        known = {"$job": first["job_id"], "$document": kept[0]["document"]}
+        asked = ["--method", "tools/call", "--tool-name", "search", "--tool-arg", "query=The mill?"]
+        load = ["--load", "--load-concurrency", "10", "--load-duration", "5"]
+        summary = inspect([url], *asked, *load, home=tmp_path)
+        told = {}
+        for name, arguments in CALLS.items():
+            given = {key: known.get(str(value), value) for key, value in arguments.items()}
+            told[name] = call([url], name, tmp_path, **given)["structuredContent"]["success"]
 
-    assert sorted(tool["name"] for tool in listed["tools"]) == sorted(told)
-    assert all(result["structuredContent"]["success"] for result in told.values())
+    assert told == dict.fromkeys((tool["name"] for tool in listed["tools"]), True)
+    assert summary["requests"] >= 10
+    assert {summary[kind] for kind in ("errors", "toolErrors")} == {0}
+    assert summary["ok"] == summary["requests"]
 
 
 def test_the_inspector_keeps_and_finds_over_stdio(tmp_path: Path) -> None:
     """Every call has a server process of its own, all on one store."""
     target = [sys.executable, "-m", "clew", "mcp", "--store", str(tmp_path)]
     inspect(target, "--method", "tools/list", "--strict", home=tmp_path)
-    call(target, "ingest_document", {"text": "Jonas Reed built the mill."}, tmp_path)
-    found = call(target, "search", {"query": "Who built the mill?"}, tmp_path)
+    call(target, "ingest_document", tmp_path, text="Jonas Reed built the mill.")
+    found = call(target, "search", tmp_path, query="Who built the mill?")
 
     assert "Jonas Reed" in found["structuredContent"]["results"][0]["text"]
-
-
-def call_all(target: list[str], home: Path) -> dict[str, Any]:
-    """The result of every tool, called once, on a document that is kept first."""
-    known = {"text": "Jonas Reed built the mill. Jonas Reed works for Tarn Abbey."}
-    first = call(target, "ingest_document", {**known, "title": "The mill"}, home)
-    job = first["structuredContent"]["job_id"]
-    documents = call(target, "list_documents", {}, home)["structuredContent"]["documents"]
-    stands_for = {"$job": job, "$document": documents[0]["document"]}
-    return {
-        name: call(
-            target,
-            name,
-            {key: stands_for.get(str(value), value) for key, value in arguments.items()},
-            home,
-        )
-        for name, arguments in CALLS.items()
-    }
-
-
-def call(target: list[str], name: str, arguments: dict[str, Any], home: Path) -> Any:  # noqa: ANN401
-    texts = {k: v if isinstance(v, str) else json.dumps(v) for k, v in arguments.items()}
-    pairs = [f"{name}={text}" for name, text in texts.items()]
-    options = ["--method", "tools/call", "--tool-name", name]
-    return inspect(target, *options, *(["--tool-arg", *pairs] if pairs else []), home=home)
-
-
-def test_the_inspectors_load_meets_no_error(tmp_path: Path) -> None:
-    with serving(tmp_path, "--insecure") as (url, _):
-        call([url], "ingest_document", {"text": "Jonas Reed built the mill."}, tmp_path)
-        asked = ["--method", "tools/call", "--tool-name", "search", "--tool-arg", "query=The mill?"]
-        load = ["--load", "--load-concurrency", "10", "--load-duration", "5"]
-        summary = inspect([url], *asked, *load, home=tmp_path)
-
-    assert summary["requests"] >= 10
-    assert summary["ok"] == summary["requests"]
-    assert (summary["errors"], summary["toolErrors"]) == (0, 0)

@@ -16,17 +16,9 @@ import pytest
 from mcp import StdioServerParameters
 from mcp.client.client import Client
 
+from tests.security.http_attacks import INITIALIZE
+
 pytestmark = pytest.mark.anyio
-INITIALIZE = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-11-25",
-        "capabilities": {},
-        "clientInfo": {"name": "test", "version": "1"},
-    },
-}
 
 
 @contextmanager
@@ -79,17 +71,13 @@ async def test_an_assistant_keeps_and_finds_in_both_revisions(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_cleanly(tmp_path: Path, number: int) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, None])
+def test_a_signal_or_the_end_of_its_input_ends_it_cleanly(
+    tmp_path: Path, number: int | None
+) -> None:
     with started(tmp_path) as process:
-        process.send_signal(number)
-        out, err = process.communicate(timeout=30)
-
-    assert (process.returncode, out, err) == (0, "", "")
-
-
-def test_a_closed_standard_input_ends_it_cleanly(tmp_path: Path) -> None:
-    with started(tmp_path) as process:
+        if number is not None:
+            process.send_signal(number)
         out, err = process.communicate(timeout=30)
 
     assert (process.returncode, out, err) == (0, "", "")

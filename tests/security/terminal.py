@@ -8,10 +8,11 @@ import pty
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import clew
 
@@ -83,8 +84,7 @@ _OWN = re.compile(r"\x1b\[(?:[0-9;]*m|\?25[hl]|[12]K|\d*A|\d*B)|\r")
 """What rich writes itself: styles, and the cursor of a progress bar."""
 
 
-@dataclass(frozen=True)
-class Shown:
+class Shown(NamedTuple):
     """What a terminal got of a command."""
 
     arguments: tuple[str, ...]
@@ -121,33 +121,27 @@ def plant(folder: Path) -> None:
     (folder / "half.json").write_text('{"text": "Half \\ud83d of Vell", "title": "\\ud800"}')
 
 
-def _plant_memory(file: Path) -> None:
-    """A file of the reference memory server; every second of its lines cannot be taken over."""
-    lines = [
-        {
-            "type": kind,
-            "name": f"Memory of {payload}",
-            "entityType": payload,
-            "observations": [payload],
-        }
-        for payload in PAYLOADS.values()
-        for kind in ("entity", payload)
-    ]
-    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+def _lines(file: Path, rows: Iterable[object]) -> None:
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
 
 
-def _plant_judged(folder: Path) -> None:
-    """A data set in the BEIR layout."""
-    (folder / "qrels").mkdir(parents=True)
-    texts = [{"_id": f"d{n}{p}", "title": p, "text": p} for n, p in enumerate(PAYLOADS.values())]
-    questions = [
-        {"_id": f"q{n}{p}", "text": f"What is {p}?"} for n, p in enumerate(PAYLOADS.values())
+def _plant_files(folder: Path) -> None:
+    """A file of the reference memory server, half of which cannot be taken over; a BEIR set."""
+    payloads = list(PAYLOADS.values())
+    memory = [
+        {"type": kind, "name": f"Memory of {one}", "entityType": one, "observations": [one]}
+        for one in payloads
+        for kind in ("entity", one)
     ]
-    for name, rows in (("corpus", texts), ("queries", questions)):
-        written = "".join(f"{json.dumps(row)}\n" for row in rows)
-        (folder / f"{name}.jsonl").write_text(written, encoding="utf-8")
+    _lines(folder / "memory.jsonl", memory)
+    judged = folder / "judged"
+    (judged / "qrels").mkdir(parents=True)
+    texts = [{"_id": f"d{n}{one}", "title": one, "text": one} for n, one in enumerate(payloads)]
+    _lines(judged / "corpus.jsonl", texts)
+    asked = [{"_id": f"q{n}{one}", "text": f"What is {one}?"} for n, one in enumerate(payloads)]
+    _lines(judged / "queries.jsonl", asked)
     known = "q0\x1b[38;5;213m\td0\x1b[38;5;213m\t1\nq\x1b[c\td\x1b[c\t1\n"
-    (folder / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{known}")
+    (judged / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{known}")
 
 
 def name_entities(store: Path) -> list[str]:
@@ -218,20 +212,12 @@ def _on_terminal(
     )
     os.close(end)
     os.write(terminal, answer.encode())
-    data = b"".join(_pieces(terminal))
+    data = b""
+    with suppress(OSError):  # as Linux says it when the other end is closed
+        while piece := os.read(terminal, 65536):
+            data += piece
     os.close(terminal)
     return process.wait(120), data.decode().replace("\r\n", "\n")
-
-
-def _pieces(terminal: int) -> Iterator[bytes]:
-    while True:
-        try:
-            piece = os.read(terminal, 65536)
-        except OSError:  # Linux says so when the other end is closed
-            return
-        if not piece:
-            return
-        yield piece
 
 
 def steering(shown: str) -> list[str]:
@@ -247,8 +233,7 @@ def foreign(shown: str) -> list[str]:
 # --- every command
 
 
-@dataclass(frozen=True)
-class Hostile:
+class Hostile(NamedTuple):
     """A folder of documents, indexed into a store in it, and hostile names of entities."""
 
     folder: Path
@@ -258,8 +243,7 @@ class Hostile:
 def hostile_store(folder: Path) -> Hostile:
     """Index what `plant` writes; what the command prints and logs of it is looked at, too."""
     plant(folder / "notes")
-    _plant_memory(folder / "memory.jsonl")
-    _plant_judged(folder / "judged")
+    _plant_files(folder)
     shown = on_terminal("index", "notes", "--verbose", cwd=folder)
     assert shown.status == 1
     assert "malformed JSON" in shown.text

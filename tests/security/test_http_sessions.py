@@ -15,13 +15,15 @@ import pytest
 from mcp.shared.exceptions import MCPDeprecationWarning
 
 from clew.mcp import engines as threads
+from clew.mcp import resources
 from clew.mcp.auth import new_token
+from clew.mcp.calls import RequestScope
 from clew.mcp.engines import Engines
 from clew.mcp.http import callers
 from clew.settings import load_settings
 from clew.tools.spec import Arguments, Call, Result, Tool
 from tests.security import http_attacks as attacks
-from tests.unit.mcp_tools import TOOLS, _tool, engine_in
+from tests.unit.mcp_tools import TOOLS, engine_in, tool
 from tests.unit.test_mcp_access import ALICE, BOB, NEW, OLD, TOKENS, Served, served
 
 LIST = {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}}
@@ -65,28 +67,23 @@ def end(server: Served, session: str) -> None:
 
 def test_sessions_of_a_namespace_are_bounded(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
+        for _ in range(5):  # what begins no session counts for none
+            assert attacks.post(server.url, LIST, ALICE[0]).status >= 400
+            assert attacks.post(server.url, attacks.INITIALIZE, "wrong").status == 401
         opened = [session_id(attacks.open_session(server.url, ALICE[0])) for _ in range(3)]
         refused = attacks.open_session(server.url, ALICE[0])
         other = attacks.open_session(server.url, BOB[0])
         asked = [ask(server, session).status for session in opened]
+        taken = ask(server, opened[0], BOB[0])
         end(server, opened[0])
         again = attacks.open_session(server.url, ALICE[0])
 
     assert refused.status == 429
-    assert "quota.sessions" in refused.text
-    assert "3 sessions" in refused.text
+    assert "3 sessions, as many as it may (the setting quota.sessions)" in refused.text
     assert refused.header("Retry-After")
-    assert other.status == 200
     assert asked == [200, 200, 200]
-    assert again.status == 200
-
-
-def test_what_begins_no_session_counts_for_none(tmp_path: Path) -> None:
-    with serving(tmp_path) as server:
-        for _ in range(5):
-            assert attacks.post(server.url, LIST, ALICE[0]).status >= 400
-            assert attacks.post(server.url, attacks.INITIALIZE, "wrong").status == 401
-        assert attacks.open_session(server.url, ALICE[0]).status == 200
+    assert taken.status == 404, "a session is its owner's"
+    assert (other.status, again.status) == (200, 200)
 
 
 def test_sessions_that_begin_at_once_are_bounded(tmp_path: Path) -> None:
@@ -106,25 +103,19 @@ def test_sessions_in_all_are_bounded(tmp_path: Path) -> None:
     assert statuses[-1].header("Retry-After") == str(callers.RETRY_SECONDS)
 
 
-def test_idle_sessions_make_room(tmp_path: Path) -> None:
-    with serving(tmp_path, session_minutes=1 / 60) as server:
+def test_sessions_end_when_idle_and_for_all_their_use(tmp_path: Path) -> None:
+    with serving(tmp_path / "idle", session_minutes=1 / 60) as server:
         opened = [session_id(attacks.open_session(server.url, ALICE[0])) for _ in range(3)]
         assert attacks.open_session(server.url, ALICE[0]).status == 429
         time.sleep(1.5)
-
         assert ask(server, opened[0]).status == 404
         assert attacks.open_session(server.url, ALICE[0]).status == 200
-
-
-def test_no_session_goes_on_for_ever(tmp_path: Path) -> None:
-    with serving(tmp_path, session_hours=1 / 3600) as server:
-        opened = session_id(attacks.open_session(server.url, ALICE[0]))
-        assert ask(server, opened).status == 200
-        stream = stream_of(server, opened)
-
-        assert stream.closed
-        assert stream.seconds < 5
-        assert ask(server, opened).status == 404
+    with serving(tmp_path / "old", session_hours=1 / 3600) as server:
+        session = session_id(attacks.open_session(server.url, ALICE[0]))
+        assert ask(server, session).status == 200
+        stream = stream_of(server, session)
+        assert (stream.closed, stream.seconds < 5) == (True, True)
+        assert ask(server, session).status == 404
 
 
 def stream_of(server: Served, session: str, token: str = ALICE[0]) -> attacks.Ended:
@@ -141,11 +132,9 @@ def stream_of(server: Served, session: str, token: str = ALICE[0]) -> attacks.En
 
 def test_requests_of_a_caller_are_bounded(tmp_path: Path) -> None:
     """Even from many addresses: the token says who it is."""
-    proxies = ["127.0.0.1"]
+    bounds = {"connections_per_caller": 3, "trusted_proxies": ["127.0.0.1"]}
     with (
-        serving(
-            tmp_path, quota={"sessions": 10}, connections_per_caller=3, trusted_proxies=proxies
-        ) as server,
+        serving(tmp_path, quota={"sessions": 10}, **bounds) as server,
         ThreadPoolExecutor(max_workers=3) as workers,
     ):
         sessions = [session_id(attacks.open_session(server.url, ALICE[0])) for _ in range(4)]
@@ -190,7 +179,7 @@ def test_slow_calls_of_one_namespace_leave_threads_for_others(
             let_go.set()
         return taken
 
-    with serving(tmp_path, tools=(*TOOLS, _tool(hold))) as server:
+    with serving(tmp_path, tools=(*TOOLS, tool(hold))) as server:
         assert anyio.run(run) < 10
 
 
@@ -229,61 +218,49 @@ def test_a_revoked_token_lets_nobody_in(tmp_path: Path, monkeypatch: pytest.Monk
     ann, ben, ann_again = new_token(), new_token(), new_token()
     write_tokens(tmp_path, ("ann", ann[1]), ("ben", ben[1]))
     with serving_the_file(tmp_path) as server, ThreadPoolExecutor(max_workers=2) as workers:
-        sessions = {
-            token[0]: session_id(attacks.open_session(server.url, token[0])) for token in (ann, ben)
-        }
-        streams = [workers.submit(stream_of, server, s, token) for token, s in sessions.items()]
-        time.sleep(0.5)
+        anns, bens = (session_id(attacks.open_session(server.url, t[0])) for t in (ann, ben))
+        revoked = workers.submit(stream_of, server, anns, ann[0])
+        goes_on = workers.submit(stream_of, server, bens, ben[0])
+        (tmp_path / "clew.toml").write_text("[[serve.tokens", encoding="utf-8")
+        time.sleep(1.5)  # a file that cannot be read changes nothing
+        assert attacks.open_session(server.url, ann[0]).status == 200
         write_tokens(tmp_path, ("ann", ann_again[1]), ("ben", ben[1]))
 
         wait_for(lambda: attacks.open_session(server.url, ann[0]).status == 401)
-        assert ask(server, sessions[ann[0]], ann[0]).status == 401
+        assert ask(server, anns, ann[0]).status == 401
         # The new token has the old one's name, and yet not its sessions.
-        assert ask(server, sessions[ann[0]], ann_again[0]).status == 404
+        assert ask(server, anns, ann_again[0]).status == 404
         assert attacks.open_session(server.url, ann_again[0]).status == 200
-        assert ask(server, sessions[ben[0]], ben[0]).status == 200
-        ended, goes_on = streams[0].result(20), streams[1]
+        assert ask(server, bens, ben[0]).status == 200
+        ended = revoked.result(20)
         assert (ended.status, ended.closed) == (200, True)
         assert not goes_on.done()
 
 
-def test_a_file_that_cannot_be_read_changes_nothing(
+def test_a_subscription_ends_with_its_session(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    ann, ben = new_token(), new_token()
-    write_tokens(tmp_path, ("ann", ann[1]))
-    with serving_the_file(tmp_path) as server:
-        (tmp_path / "clew.toml").write_text("[[serve.tokens", encoding="utf-8")
-        time.sleep(2.5)
-        assert attacks.open_session(server.url, ann[0]).status == 200
-        write_tokens(tmp_path, ("ben", ben[1]))
-
-        wait_for(lambda: attacks.open_session(server.url, ben[0]).status == 200)
-        assert attacks.open_session(server.url, ann[0]).status == 401
-
-
-def test_a_subscription_ends_with_its_session(tmp_path: Path) -> None:
     """What is watched for a session that is over would be read for ever."""
-    watched: list[str] = []
+    looked: list[object] = []
+    generation = resources.generation_of
+
+    def counted(scope: RequestScope) -> int:
+        looked.append(scope)
+        return generation(scope)
 
     async def subscribe() -> None:
         async with server.client(ALICE[0], OLD) as client:
             assert client.session is not None
             with pytest.warns(MCPDeprecationWarning):
                 await client.session.subscribe_resource("clew://statistics")
+            await anyio.sleep(1.5)
 
-    acquire = Engines.acquire
-
-    def counted(self: Engines, namespace: str) -> Any:  # noqa: ANN401
-        watched.append(namespace)
-        return acquire(self, namespace)
-
-    with pytest.MonkeyPatch.context() as patch, serving(tmp_path) as server:
-        patch.setattr(Engines, "acquire", counted)
+    monkeypatch.setattr(resources, "generation_of", counted)
+    with serving(tmp_path) as server:
         anyio.run(subscribe)
+        assert looked
         time.sleep(1.5)
-        watched.clear()
+        looked.clear()
         time.sleep(1.5)
 
-    assert watched == []
+    assert looked == []

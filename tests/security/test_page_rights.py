@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from functools import partial
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 
 import pytest
 from starlette.testclient import TestClient
 
 from clew import Clew
 from clew.mcp.auth import new_token
-from clew.mcp.engines import Engines
-from clew.mcp.http.serve import http_app, http_server, served_settings
+from clew.mcp.http.serve import served_settings
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.tools.spec import Caller
-from clew.tools.toolbox import OPERATIONS, Toolbox
-from clew.web.app import mount
+from clew.tools.toolbox import make_toolbox
 from clew.web.endpoints import EXPLORER_TOOLS, TOOL_NAMES
 from clew.web.pages.table import PAGES
 from clew.web.request import PREFIX
+from tests.unit.mcp_tools import pages_of, token_of
 
-HOST = "http://127.0.0.1:8766"
 READING = [tool.name for tool in EXPLORER_TOOLS if tool.read_only]
 TEXTS = {
     "quay.md": "# The Quillfeather quay\n\nMarta Quillfeather founded Osprey Works in 1987."
@@ -41,44 +37,34 @@ MARKS = (
 """What can be recognised of passages, titles, names, sources, relations, callers and changes."""
 
 
-@contextmanager
-def served(folder: Path) -> Iterator[tuple[TestClient, Engines, Mapping[str, str]]]:
-    """The explorer with two documents, and a token for each tool that reads, by its name."""
-    made = {name: new_token() for name in ("everything", *READING)}
-    tokens = [
-        {
-            "name": "changed-by-ann" if name == "everything" else f"only-{name}",
-            "sha256": digest,
-            "namespaces": ("mills",),
-            "scopes": ("read", "write", "admin"),
-            "tools": None if name == "everything" else (name,),
-        }
-        for name, (_, digest) in made.items()
+Site = tuple[TestClient, Clew, Mapping[str, str]]
+"""The explorer with two documents, and a token for each tool that reads, by its name."""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    made = {name: new_token() for name in ("changed-by-ann", *READING)}
+    rights = ("read", "write", "admin")
+    tokens = [token_of("changed-by-ann", made["changed-by-ann"], "mills", scopes=rights)]
+    tokens += [
+        token_of(f"only-{name}", made[name], "mills", scopes=rights, tools=(name,))
+        for name in READING
     ]
-    tokens.append({"name": "another-tenant", "sha256": "0" * 64, "namespaces": ("bells",)})
+    tokens.append(token_of("another-tenant", ("", "0" * 64), "bells"))
     settings = served_settings(
         load_settings(
-            store=folder, namespace="mills", serve={"tokens": tokens}, limits={"isolation": "none"}
+            store=tmp_path_factory.mktemp("site"),
+            namespace="mills",
+            serve={"tokens": tokens},
+            limits={"isolation": "none"},
         )
     )
     with Clew(settings, embedder=HashEmbedder()) as engine:
         engine.add(EARLIER, source="quay.md")
         for source, text in TEXTS.items():
             engine.add(text, source=source)
-        engines = Engines(settings, OPERATIONS, engine)
-        server = http_server(engines)
-        app = http_app(server, settings.serve, partial(mount, sessions=None))
-        with TestClient(app, base_url=HOST, follow_redirects=False) as client:
-            yield client, engines, {name: bearer for name, (bearer, _) in made.items()}
-        engines.close()
-
-
-@pytest.fixture(scope="module")
-def site(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[tuple[TestClient, Engines, Mapping[str, str]]]:
-    with served(tmp_path_factory.mktemp("site")) as opened:
-        yield opened
+        with pages_of(settings, engine) as client:
+            yield client, engine, {name: bearer for name, (bearer, _) in made.items()}
 
 
 def get(client: TestClient, token: str, path: str) -> tuple[int, str]:
@@ -88,15 +74,16 @@ def get(client: TestClient, token: str, path: str) -> tuple[int, str]:
 
 def addresses(client: TestClient, token: str) -> list[str]:
     """Each page that reads, with all that it can be asked for; ids from the pages themselves."""
-    listed = get(client, token, f"{PREFIX}/entities")[1]
-    entities = sorted(set(re.findall(r"/ui/entities/(\d+)", listed)))
-    documents = get(client, token, f"{PREFIX}/documents")[1]
-    ids = sorted(set(re.findall(r"/ui/documents/([\w-]+)", documents)))
-    communities = get(client, token, f"{PREFIX}/communities")[1]
+
+    def listed(kind: str) -> list[str]:
+        page = get(client, token, f"{PREFIX}/{kind}")[1]
+        return sorted(set(re.findall(rf"/ui/{kind}/([\w-]+)", page)))
+
+    entities = listed("entities")
     numbers = {
         "entity": entities,
-        "document": ids,
-        "community": sorted(set(re.findall(r"/ui/communities/(\d+)", communities))) or ["0"],
+        "document": listed("documents"),
+        "community": listed("communities") or ["0"],
     }
     asked = {
         "/": ["", "?q=Who+founded+Osprey+Works"],
@@ -126,52 +113,34 @@ def addresses(client: TestClient, token: str) -> list[str]:
     return found
 
 
-def told(engines: Engines, name: str) -> str:
+PEOPLE = ("Marta Quillfeather", "Osprey Works", "Vantage Group")
+
+
+def told(engine: Clew, name: str) -> str:
     """All that a tool tells, asked in every way that the pages ask for."""
-    with engines.acquire("mills") as opened:
-        engine = opened.engine
-        people = ("Marta Quillfeather", "Osprey Works", "Vantage Group")
-        values: Mapping[str, tuple[object, ...]] = {
-            "query": (*people, "ledger", "kiln", "Who founded Osprey Works"),
-            "question": people,
-            "entity": people,
-            "entity_id": people,
-            "source": people,
-            "target": people,
-            "name": people,
-            "document": ("quay.md", "mill.md"),
-            "id": tuple(info.id for info in engine.documents.list()),
-            "version": (1, 2),
-            "names": (list(people),),
-            "entity_ids": ([engine.entities.get(one).id for one in people],),
-        }
-        tool = TOOL_NAMES[name]
-        box = Toolbox(engine, [tool], profile=None, services={"jobs": opened.jobs})
-        wanted = [p.name for p in tool.parameters if p.name in values]
-        if name == "list_communities":
-            wanted = []
-        texts = []
-        for number in range(8):
-            arguments = {
-                one: values[one][(number + at * (number // 4 + 1)) % len(values[one])]
-                for at, one in enumerate(wanted)
-            }
-            texts.append(box.call(name, arguments, caller=Caller(name="ann")).text)
-        for document in ("quay.md", "mill.md") if name == "get_document" else ():
-            for version in (1, 2):
-                given = {"document": document, "version": version}
-                texts.append(box.call(name, given, caller=Caller()).text)
-        return "\n".join(texts)
+    values: Mapping[str, Sequence[object]] = {
+        "query": (*PEOPLE, "ledger", "kiln", "Who founded Osprey Works"),
+        **dict.fromkeys(("question", "entity", "entity_id", "source", "target", "name"), PEOPLE),
+        "document": ("quay.md", "mill.md"),
+        "id": [info.id for info in engine.documents.list()],
+        "version": (1, 2),
+        "names": (list(PEOPLE),),
+        "entity_ids": ([engine.entities.get(one).id for one in PEOPLE],),
+    }
+    tool = TOOL_NAMES[name]
+    box = make_toolbox(engine, [tool], packs=False)
+    wanted = [p.name for p in tool.parameters if p.name in values and name != "list_communities"]
+    ways = product(*(values[one] for one in wanted))
+    asked = [dict(zip(wanted, way, strict=True)) for way in ways]
+    return "\n".join(box.call(name, given, caller=Caller(name="ann")).text for given in asked)
 
 
 @pytest.mark.parametrize("tool", READING)
-def test_a_page_tells_no_more_than_the_tool_that_its_caller_may_call(
-    site: tuple[TestClient, Engines, Mapping[str, str]], tool: str
-) -> None:
-    client, engines, tokens = site
-    pages = addresses(client, tokens["everything"])
-    allowed = {mark for mark in MARKS if mark in told(engines, tool)}
-    for path in pages:
+def test_a_page_tells_no_more_than_the_tool_that_its_caller_may_call(site: Site, tool: str) -> None:
+    client, engine, tokens = site
+    texts = told(engine, tool)
+    allowed = {mark for mark in MARKS if mark in texts}
+    for path in addresses(client, tokens["changed-by-ann"]):
         status, text = get(client, tokens[tool], path)
         # What was asked comes back in the page: it tells nothing.
         seen = re.sub(r'(?:value|content|href|hx-get|data-[\w-]+)=(?:"[^"]*"|\'[^\']*\')', "", text)
@@ -181,13 +150,10 @@ def test_a_page_tells_no_more_than_the_tool_that_its_caller_may_call(
         assert not extra, f"{path} tells a token of {tool} alone of {sorted(extra)}"
 
 
-def test_the_owner_of_a_token_that_may_all_sees_all(
-    site: tuple[TestClient, Engines, Mapping[str, str]],
-) -> None:
+def test_the_owner_of_a_token_that_may_all_sees_all(site: Site) -> None:
     client, _, tokens = site
-    texts = [
-        get(client, tokens["everything"], path) for path in addresses(client, tokens["everything"])
-    ]
+    token = tokens["changed-by-ann"]
+    texts = [get(client, token, path) for path in addresses(client, token)]
     seen = "\n".join(text for status, text in texts if status == 200)
 
     assert {status for status, _ in texts} == {200, 303, 400}, "mill.md has one version alone"
@@ -195,15 +161,12 @@ def test_the_owner_of_a_token_that_may_all_sees_all(
     assert [mark for mark in MARKS if mark not in seen] == ["another-tenant", "changed-by-ann"]
 
 
-def test_an_administrator_of_a_tenant_sees_nothing_of_the_server(
-    site: tuple[TestClient, Engines, Mapping[str, str]],
-) -> None:
-    client, engines, tokens = site
-    status, text = get(client, tokens["everything"], f"{PREFIX}/settings")
+def test_an_administrator_of_a_tenant_sees_nothing_of_the_server(site: Site) -> None:
+    client, engine, tokens = site
+    status, text = get(client, tokens["changed-by-ann"], f"{PREFIX}/settings")
 
     assert status == 200
     assert "search.limit" in text
-    assert str(engines.settings.store) not in text
-    for token in engines.settings.serve.tokens:
-        assert token.name not in text
+    for hidden in (str(engine.settings.store), "changed-by-ann", "only-", "another-tenant"):
+        assert hidden not in text
     assert not re.search(r"<code>(?:store|serve|access|neo4j|qdrant|chroma|packs)[.<]", text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,49 +15,29 @@ from tests.unit.mcp_tools import engine_in
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="modes mean nothing there")
 
 
-@pytest.fixture(params=[0o000, 0o022, 0o077])
-def _umask(request: pytest.FixtureRequest) -> Iterator[None]:
-    before = os.umask(request.param)
-    yield
-    os.umask(before)
-
-
-def modes(folder: Path, *, of_files: bool) -> dict[str, int]:
-    paths = [path for path in folder.rglob("*") if path.is_file() == of_files]
-    return {str(p.relative_to(folder)): p.stat().st_mode & 0o777 for p in paths}
-
-
-@pytest.mark.usefixtures("_umask")
-def test_a_store_and_all_that_is_beside_it(tmp_path: Path) -> None:
-    folder = tmp_path / "new" / "stores"
-    with engine_in(folder) as engine:
-        engine.add("Jonas Reed built the mill at Harrow Ford.", source="mill.md")
-        engine.search("Who built the mill?")
-        engine.maintenance.backup(tmp_path / "copy.db")
-        engine.maintenance.reindex()
-        # While the journal of SQLite is there.
-        files, folders = (modes(tmp_path, of_files=of_files) for of_files in (True, False))
-
-    assert set(files.values()) == {0o600}, files
-    assert set(folders.values()) == {0o700}, folders
-    kinds = {Path(name).suffix for name in files}
-    assert {".db", ".arrays"} <= kinds
-    assert any(name.endswith("-wal") for name in files)
-
-
-@pytest.mark.usefixtures("_umask")
-def test_what_a_user_opened_stays_open(tmp_path: Path) -> None:
-    (tmp_path / "shared").mkdir()
-    (tmp_path / "shared").chmod(0o770)
-    with engine_in(tmp_path / "shared") as engine:
-        engine.add("Jonas Reed built the mill.", source="mill.md")
+@pytest.mark.parametrize("umask", [0o000, 0o077])
+def test_a_store_is_private_unless_a_user_opened_it(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        with engine_in(tmp_path / "new" / "stores") as engine:
+            engine.add("Jonas Reed built the mill at Harrow Ford.", source="mill.md")
+            engine.search("Who built the mill?")
+            engine.maintenance.backup(tmp_path / "copy.db")
+            engine.maintenance.reindex()
+            # While the journal of SQLite is there.
+            modes = {path: path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")}
         database = engine.store.folder / "clew.db"
-    database.chmod(0o640)
+        database.chmod(0o640)
+        database.parent.chmod(0o770)
+        with engine_in(tmp_path / "new" / "stores") as engine:
+            engine.add("Edda Rowe cast the bell.", source="bell.md")
+    finally:
+        os.umask(before)
 
-    with engine_in(tmp_path / "shared") as engine:
-        engine.add("Edda Rowe cast the bell.", source="bell.md")
-
-    assert (tmp_path / "shared").stat().st_mode & 0o777 == 0o770
+    assert modes == {path: 0o700 if path.is_dir() else 0o600 for path in modes}
+    assert {".db", ".arrays"} <= {path.suffix for path in modes}
+    assert any(path.name.endswith("-wal") for path in modes)
+    assert database.parent.stat().st_mode & 0o777 == 0o770
     assert database.stat().st_mode & 0o777 == 0o640
 
 
@@ -79,10 +58,9 @@ def test_helpers_leave_what_there_is(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("kept")
     make_file(tmp_path / "file")
     make_folder(tmp_path)
-    with pytest.raises(FileExistsError):
-        make_folder(tmp_path / "file")
-    with pytest.raises(FileExistsError):
-        make_folder(tmp_path / "file" / "below")
+    for taken in ("file", "file/below"):
+        with pytest.raises(FileExistsError):
+            make_folder(tmp_path / taken)
 
     assert (tmp_path / "file").read_text() == "kept"
     assert not is_private(tmp_path / "file")

@@ -8,19 +8,25 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from clew.engine import Engine
-from clew.jobs import runner as kinds
 from clew.jobs.runner import Ingestion, make_runner
 from clew.settings import load_settings
 from clew.stores.sqlite.journal import SqliteAudit
 from clew.testing.fakes import HashEmbedder
+from clew.tools.spec import Tool
 from clew.tools.toolbox import OPERATIONS, Toolbox, make_toolbox
 
-WRITING = [tool.name for tool in OPERATIONS if tool.scope == "write"]
+WRITING = [tool for tool in OPERATIONS if tool.scope == "write"]
+ANY: dict[str, object] = {
+    "string": "x", "integer": 1, "number": 0.5, "boolean": True, "strings": ["x"],
+    "integers": [1], "object": {}, "objects": [],
+}  # fmt: skip
+"""A value of each kind; what it names need not exist."""
 FREEING = {
     "cancel_job",
     "delete_document",
@@ -41,16 +47,10 @@ def namespace(folder: Path, **quota: float) -> Iterator[tuple[Engine, Toolbox]]:
         yield engine, make_toolbox(engine)
 
 
-def told(box: Toolbox, name: str, **arguments: object) -> str:
-    """The error of a call."""
-    outcome = box.call(name, arguments)
-    assert outcome.is_error, outcome.content
-    return outcome.text
-
-
-def add(box: Toolbox, name: str) -> None:
-    outcome = box.call("ingest_document", {"text": f"A note of {name}.", "source": name})
-    assert not outcome.is_error, outcome.text
+def add(box: Toolbox, name: str, text: str = "A note.") -> str:
+    """Have a text indexed; the job, or the error."""
+    outcome = box.call("ingest_document", {"text": text, "source": name})
+    return outcome.text if outcome.is_error else str(outcome.content["job_id"])
 
 
 # --- documents
@@ -58,11 +58,10 @@ def add(box: Toolbox, name: str) -> None:
 
 def test_documents_are_bounded(tmp_path: Path) -> None:
     with namespace(tmp_path, documents=2) as (engine, box):
-        add(box, "one")
-        add(box, "two")
-        error = told(box, "ingest_document", text="Three.", source="three")
-        changed = {"text": "Two again.", "source": "two"}
-        assert not box.call("ingest_document", changed).is_error
+        for name in ("one", "two"):
+            add(box, name)
+        error = add(box, "three")
+        assert "quota" not in add(box, "two", "Two again.")
         box.call("delete_document", {"document": "one", "confirm": True})
         add(box, "three")
 
@@ -86,40 +85,27 @@ def test_a_file_of_many_records_is_taken_as_far_as_there_is_room(tmp_path: Path)
 # --- bytes
 
 
-@pytest.mark.parametrize("name", WRITING)
-def test_a_full_namespace_takes_nothing_in(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("tool", WRITING, ids=lambda tool: tool.name)
+def test_a_full_namespace_takes_nothing_in(tmp_path: Path, tool: Tool) -> None:
     """Whatever the tool: those that take nothing in are the only ones that go on."""
+    given = {p.name: ANY[p.kind] for p in tool.parameters if p.required}
     with namespace(tmp_path, megabytes=0.001) as (_, box):
-        given = arguments_of(name)
-        outcome = box.call(name, given)
+        outcome = box.call(tool.name, given)
 
-        assert ("quota.megabytes" in outcome.text) is (name not in FREEING)
-
-
-def arguments_of(name: str) -> dict[str, object]:
-    """Arguments that are complete; what they name need not exist."""
-    tool = next(tool for tool in OPERATIONS if tool.name == name)
-    kinds_of: dict[str, object] = {
-        "string": "x", "integer": 1, "number": 0.5, "boolean": True, "strings": ["x"],
-        "integers": [1], "object": {}, "objects": [],
-    }  # fmt: skip
-    return {p.name: kinds_of[p.kind] for p in tool.parameters if p.required}
+    assert ("quota.megabytes" in outcome.text) is (tool.name not in FREEING)
 
 
 def test_room_comes_back_with_what_is_deleted(tmp_path: Path) -> None:
     """SQLite's file never shrinks: what is free in it counts for nothing."""
     with namespace(tmp_path, megabytes=2.5) as (engine, box):
-        number = 0
+        words = (f"word{number}" for number in range(900_000))
         while engine.documents.quota_reached() is None:
-            assert number < 100
-            text = f"Note {number}. " + " ".join(f"word{number * 9000 + n}" for n in range(9000))
-            engine.add(text, source=str(number))
-            number += 1
-        assert "quota.megabytes" in told(box, "ingest_document", text="More.")
-        for document in engine.documents.list():
-            box.call("delete_document", {"document": document.source, "confirm": True})
+            text = " ".join(islice(words, 9000))
+            engine.add(text, source=text[:20])
+        assert "quota.megabytes" in add(box, "more")
+        engine.documents.delete([document.id for document in engine.documents.list()])
 
-        add(box, "again")
+        assert "quota" not in add(box, "again")
 
 
 # --- jobs
@@ -128,21 +114,17 @@ def test_room_comes_back_with_what_is_deleted(tmp_path: Path) -> None:
 def test_jobs_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     let_go = threading.Event()
 
-    class Held(Ingestion):
-        def plan(self, arguments: object) -> Sequence[str]:
-            let_go.wait(30)
-            return ["text"]
+    def held(*_: object) -> Sequence[str]:
+        let_go.wait(30)
+        return ["text"]
 
-    monkeypatch.setattr(kinds, "Ingestion", Held)
+    monkeypatch.setattr(Ingestion, "plan", held)
     with namespace(tmp_path, jobs=3) as (_, box):
         long = "A sentence of some length. " * 1000
-        for number in range(3):
-            begun = box.call("ingest_document", {"text": long, "source": str(number)})
-            assert not begun.is_error, begun.text
-        refused = told(box, "ingest_document", text=long, source="too many")
-        job = begun.content["job_id"]
-        assert not box.call("cancel_job", {"job_id": job}).is_error
-        assert not box.call("ingest_document", {"text": long, "source": "again"}).is_error
+        begun = [add(box, str(number), long) for number in range(3)]
+        refused = add(box, "too many", long)
+        assert not box.call("cancel_job", {"job_id": begun[0]}).is_error
+        assert "quota" not in add(box, "again", long)
         let_go.set()
 
     assert "3 jobs" in refused
@@ -155,24 +137,20 @@ def test_jobs_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_the_audit_log_is_pruned_by_age(tmp_path: Path) -> None:
     with namespace(tmp_path) as (engine, box):
         add(box, "one")
-        add(box, "two")
-        audit = SqliteAudit(engine.state.journal)
-        now = datetime.now(UTC)
+        audit, now = SqliteAudit(engine.state.journal), datetime.now(UTC)
+        days = [*range(1, 365), 366]
         with engine.state.journal.write() as connection:
-            long_ago = (now - timedelta(days=366)).isoformat()
-            connection.execute("UPDATE audit SET recorded_at = ? WHERE id = 1", (long_ago,))
             connection.executemany(
                 "INSERT INTO audit (recorded_at, caller, tool, subjects, outcome)"
-                " SELECT ?, caller, tool, subjects, outcome FROM audit WHERE id = 2",
-                [((now - timedelta(days=day)).isoformat(),) for day in range(1, 365)],
+                " SELECT ?, caller, tool, subjects, outcome FROM audit WHERE id = 1",
+                [((now - timedelta(days=day)).isoformat(),) for day in days],
             )
         runner = make_runner(engine, lease_seconds=0.03)
         runner.start()
         deadline = time.monotonic() + 30
-        while audit.entries(before=2):
+        while len(audit.entries(limit=1000)) > 365:
             assert time.monotonic() < deadline
             time.sleep(0.02)
         runner.close()
 
-        # Those of a year stay.
-        assert len(audit.entries(limit=1000)) == 365
+        assert len(audit.entries(limit=1000)) == 365, "those of a year stay"

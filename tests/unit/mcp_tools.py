@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import uvicorn
+from starlette.testclient import TestClient
 
 from clew import Clew
 from clew.errors import InputError
+from clew.mcp.engines import Engines
+from clew.mcp.http.serve import http_app, http_config, http_server
 from clew.request_end import finishing, has_ended
 from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.tools.spec import Arguments, Call, Parameter, Result, Run, Tool
-from clew.types import Right, ToolProfile
+from clew.tools.spec import CORE, Arguments, Call, Parameter, Result, Run, Tool
+from clew.tools.toolbox import OPERATIONS
+from clew.types import Right
+from clew.web.app import mount
+
+if TYPE_CHECKING:
+    from clew.mcp.http.serve import Extend
+    from clew.web.sessions import Sessions
 
 NAME = Parameter(name="name", kind="string", description="A name.", required=True)
 CONFIRM = Parameter(name="confirm", kind="boolean", description="Default false.", default=False)
-PROFILES: frozenset[ToolProfile] = frozenset({"core", "full"})
 
 
 def greet(call: Call, arguments: Arguments) -> Result:
@@ -56,7 +70,7 @@ def fail(_: Call, __: Arguments) -> Result:
     raise ZeroDivisionError("secret detail")
 
 
-def _tool(
+def tool(
     run: Run,
     scope: Right = "read",
     parameters: tuple[Parameter, ...] = (),
@@ -74,19 +88,19 @@ def _tool(
         result={"type": "object", "properties": properties},
         run=run,
         scope=scope,
-        profiles=PROFILES,
+        profiles=CORE,
         destructive=confirm,
         confirm=confirm,
     )
 
 
 TOOLS = (
-    _tool(greet, parameters=(NAME,), greeting="string"),
-    _tool(keep, "write", (NAME,), id="string"),
-    _tool(count, documents="integer"),
-    _tool(wait),
-    _tool(drop, "admin", (NAME, CONFIRM), confirm=True, deleted="integer"),
-    _tool(fail),
+    tool(greet, parameters=(NAME,), greeting="string"),
+    tool(keep, "write", (NAME,), id="string"),
+    tool(count, documents="integer"),
+    tool(wait),
+    tool(drop, "admin", (NAME, CONFIRM), confirm=True, deleted="integer"),
+    tool(fail),
 )
 
 
@@ -99,3 +113,49 @@ def engine_in(folder: Path, namespace: str = "default") -> Iterator[Clew]:
     settings = load_settings(store=folder, namespace=namespace)
     with Clew(settings, embedder=HashEmbedder()) as engine:
         yield engine
+
+
+@contextmanager
+def address_of(
+    engines: Engines,
+    *,
+    insecure: bool = False,
+    file: Path | None = None,
+    extend: Extend | None = None,
+) -> Iterator[str]:
+    """The address of a server in a thread."""
+    mcp = http_server(engines, insecure=insecure, file=file)
+    server = uvicorn.Server(http_config(mcp, engines.settings.serve, extend))
+    with socket.create_server(("127.0.0.1", 0)) as bound:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
+        thread.start()
+        try:
+            while not server.started:
+                time.sleep(0.01)
+            yield f"http://127.0.0.1:{bound.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
+            engines.close()
+
+
+PAGES = "http://127.0.0.1:8766"
+
+
+@contextmanager
+def pages_of(
+    settings: Settings, engine: Clew, sessions: Sessions | None = None
+) -> Iterator[TestClient]:
+    """The explorer over an engine, without a network."""
+    engines = Engines(settings, OPERATIONS, engine)
+    app = http_app(http_server(engines), settings.serve, partial(mount, sessions=sessions))
+    with TestClient(app, base_url=PAGES, follow_redirects=False) as client:
+        yield client
+    engines.close()
+
+
+def token_of(
+    name: str, made: tuple[str, str], *namespaces: str, **more: object
+) -> dict[str, object]:
+    """What the settings say of a caller."""
+    return {"name": name, "sha256": made[1], "namespaces": namespaces, **more}

@@ -16,7 +16,7 @@ from benchmarks.real.extraction import Found, relations_judged
 from benchmarks.real.fetch import read_corpora
 from benchmarks.real.labels import judged_entities, judged_relations, marked_sentences
 from benchmarks.real.questions import Gold, Question, read_questions
-from clew.search.ranking.ranker import load_ranker
+from clew.search.ranker import load_ranker
 from clew.testing.fakes import HashEmbedder
 from training.confidence import calibrate
 from training.forest import save_ranker

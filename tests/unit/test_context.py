@@ -27,8 +27,8 @@ from clew.search.answer.blocks import (
     passage_block,
     section_block,
 )
+from clew.search.hierarchy import by_hierarchy, by_outline
 from clew.search.options import Hierarchy, HierarchyStep, parse_hierarchy
-from clew.search.strategies.hierarchy import by_hierarchy, by_outline
 from clew.settings import SplitSettings
 from clew.testing.fakes import HashEmbedder
 from clew.text import one_line, quoted

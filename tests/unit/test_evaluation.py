@@ -432,11 +432,11 @@ def test_a_folder_is_indexed_asked_and_measured_and_its_store_used_again(
 def test_a_set_that_the_ranker_was_trained_on_is_marked(
     engine_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from clew.search.ranking.ranker import shipped
+    from clew.search.ranker import shipped
 
     digest = load_beir(engine_folder).digest
     known = replace(shipped(), trained_on=frozenset({digest}))
-    monkeypatch.setattr("clew.search.ranking.ranker.shipped", lambda: known)
+    monkeypatch.setattr("clew.search.ranker.shipped", lambda: known)
 
     for strategy, marked in (("graph", True), ("auto", True), ("vector", False)):
         report = evaluate(

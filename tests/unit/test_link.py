@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import clew
 from clew.indexing.linking import Linker, StoreTerms, similarity
-from clew.search.analysis.question import candidate_keys
+from clew.search.question import candidate_keys
 from clew.settings import LinkSettings
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import re
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -19,7 +18,6 @@ import anyio
 import httpx2
 import jwt
 import pytest
-import uvicorn
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -30,20 +28,15 @@ from clew import Clew
 from clew.errors import SettingsError
 from clew.mcp.auth import new_token
 from clew.mcp.engines import Engines
-from clew.mcp.http.callers import RateLimit
-from clew.mcp.http.serve import http_config, http_server, origin_check
+from clew.mcp.http.callers import Rate
+from clew.mcp.http.serve import http_server, origin_check
 from clew.settings import ServeSettings, Settings, load_settings
 from clew.tools.toolbox import OPERATIONS as INFERENCE_TOOLS
 from clew.types import document_id
-from tests.unit.mcp_tools import TOOLS, engine_in, settings_for
+from tests.unit.mcp_tools import TOOLS, address_of, engine_in, settings_for, token_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-
-    from starlette.types import Message, Receive, Scope, Send
-
-    from clew.mcp.http.serve import Extend
-    from clew.tools.spec import Tool
 
 
 # --- Who may do what over HTTP: a real server in a thread, callers with tokens of two
@@ -56,14 +49,6 @@ both = pytest.mark.parametrize("revision", [OLD, NEW])
 MILL = "Jonas Reed built the mill at Harrow Ford. Jonas Reed works for Tarn Abbey."
 BELL = "Edda Rowe cast the bell of Port Anselm. Edda Rowe works for Skerrow Light."
 ALICE, BOB, CAROL, DAVE = new_token(), new_token(), new_token(), new_token()
-
-
-def token_of(
-    name: str, made: tuple[str, str], *namespaces: str, **more: object
-) -> dict[str, object]:
-    return {"name": name, "sha256": made[1], "namespaces": namespaces, **more}
-
-
 TOKENS = [
     token_of("alice", ALICE, "mills", scopes=("read", "write", "admin")),
     token_of("bob", BOB, "bells", "shared", scopes=("read", "write", "admin")),
@@ -101,59 +86,33 @@ class Served:
 
 
 @contextmanager
-def served(
-    engines: Engines,
-    *,
-    insecure: bool = False,
-    file: Path | None = None,
-    extend: Extend | None = None,
-) -> Iterator[Served]:
+def served(engines: Engines, **how: Any) -> Iterator[Served]:  # noqa: ANN401
     """A server in a thread."""
-    mcp = http_server(engines, insecure=insecure, file=file)
-    config = http_config(mcp, engines.settings.serve, extend)
-    bound = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
-    thread.start()
-    try:
-        while not server.started:
-            time.sleep(0.01)
-        yield Served(f"http://127.0.0.1:{bound.getsockname()[1]}/mcp")
-    finally:
-        server.should_exit = True
-        thread.join()
-        engines.close()
-        bound.close()
+    with address_of(engines, **how) as address:
+        yield Served(f"{address}/mcp")
 
 
-@contextmanager
-def two_namespaces(folder: Path, tools: tuple[Tool, ...]) -> Iterator[Served]:
-    """`mills` and `bells`, each with a document of the same name."""
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """`mills` and `bells`."""
+    folder = tmp_path_factory.mktemp("served")
     settings = settings_for(folder, tokens=TOKENS, profile="full")
     with engine_in(folder, "mills") as mills, engine_in(folder, "bells") as bells:
         mills.add(MILL, source="notes.md", title="The mill")
         bells.add(BELL, source="notes.md", title="The bell")
-        bells.add("Ilse Marrable keeps the light.", source="secret.md", title="The light")
-        with served(Engines(settings, tools, mills)) as server:
+        with served(Engines(settings, TOOLS, mills)) as server:
             yield server
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Served]:
-    with two_namespaces(tmp_path, TOOLS) as server:
-        yield server
 
 
 # --- letting in
 
 
-@pytest.mark.parametrize("token", [None, "wrong", ALICE[1], ALICE[0][:-1]])
-async def test_without_a_good_token_nothing_is_told(server: Served, token: str | None) -> None:
-    answer = await server.post(token)
-
-    assert answer.status_code == 401
-    assert "Bearer" in answer.headers["www-authenticate"]
-    assert "greet" not in answer.text
+async def test_without_a_good_token_nothing_is_told(server: Served) -> None:
+    for token in (None, "wrong", ALICE[1], ALICE[0][:-1]):
+        answer = await server.post(token)
+        assert answer.status_code == 401
+        assert "Bearer" in answer.headers["www-authenticate"]
+        assert "greet" not in answer.text
 
 
 @both
@@ -165,8 +124,7 @@ async def test_a_caller_sees_and_calls_the_tools_allowed(server: Served, revisio
         greeted = await client.call_tool("greet", {"name": "Carol"})
 
     assert tools == ["greet"]
-    assert kept.is_error
-    assert dropped.is_error
+    assert (kept.is_error, dropped.is_error) == (True, True)
     assert greeted.structured_content == {
         "success": True,
         "greeting": "Hello Carol",
@@ -174,22 +132,25 @@ async def test_a_caller_sees_and_calls_the_tools_allowed(server: Served, revisio
     }
 
 
+async def where(client: Client) -> str:
+    """The namespace that is served."""
+    told = (await client.call_tool("greet", {"name": "Bob"})).structured_content
+    assert told is not None
+    return str(told["namespace"])
+
+
 @both
 async def test_a_caller_chooses_among_their_namespaces_alone(server: Served, revision: str) -> None:
-    async def where(namespace: str | None) -> Any:  # noqa: ANN401
-        async with server.client(BOB[0], revision, namespace) as client:
-            result = await client.call_tool("greet", {"name": "Bob"})
-        assert result.structured_content is not None
-        return result.structured_content["namespace"]
-
-    assert [await where(n) for n in (None, "bells", "shared")] == ["bells", "bells", "shared"]
-    told = []
+    for name, expected in ((None, "bells"), ("bells", "bells"), ("shared", "shared")):
+        async with server.client(BOB[0], revision, name) as client:
+            assert await where(client) == expected
+    told = set()
     for name in ("mills", "nowhere"):
         with pytest.raises(BaseExceptionGroup) as error:
-            await where(name)
-        told.append(innermost(error.value).replace(name, "X"))
-    assert told[0] == told[1]
-    assert "no namespace 'X' of yours; yours are bells, shared" in told[0]
+            async with server.client(BOB[0], revision, name) as client:
+                await where(client)
+        told.add(innermost(error.value).replace(name, "X"))
+    assert told == {"no namespace 'X' of yours; yours are bells, shared"}
 
 
 def innermost(error: BaseException) -> str:
@@ -197,33 +158,6 @@ def innermost(error: BaseException) -> str:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return str(error)
-
-
-async def test_a_session_is_its_owners(server: Served) -> None:
-    async with server.client(ALICE[0], OLD) as client:
-        session = client.session
-        assert session is not None
-        async with httpx2.AsyncClient() as http:
-            headers = {"Accept": "application/json, text/event-stream"}
-            opened = await http.post(
-                server.url,
-                headers={**headers, "Authorization": f"Bearer {ALICE[0]}"},
-                json={
-                    "jsonrpc": "2.0",
-                    "id": 1,
-                    "method": "initialize",
-                    "params": {
-                        "protocolVersion": "2025-11-25",
-                        "capabilities": {},
-                        "clientInfo": {"name": "test", "version": "1"},
-                    },
-                },
-            )
-            taken = await server.post(
-                BOB[0], **{"mcp-session-id": opened.headers["mcp-session-id"]}
-            )
-
-    assert taken.status_code == 404
 
 
 async def test_secrets_stay_out_of_logs(server: Served, caplog: pytest.LogCaptureFixture) -> None:
@@ -257,18 +191,6 @@ async def test_a_stream_tells_of_its_own_namespace_alone(server: Served) -> None
 # --- limits
 
 
-async def test_a_request_that_is_too_large_is_refused(tmp_path: Path) -> None:
-    settings = settings_for(tmp_path, tokens=TOKENS, body_megabytes=0.01)
-    with served(Engines(settings, TOOLS)) as server:
-        answer = await server.post(ALICE[0])
-        async with httpx2.AsyncClient() as http:
-            headers = {"Authorization": f"Bearer {ALICE[0]}"}
-            large = await http.post(server.url, content=b"x" * 20_000, headers=headers)
-
-    assert answer.status_code != 413
-    assert large.status_code == 413
-
-
 async def test_a_caller_who_asks_too_often_waits(tmp_path: Path) -> None:
     settings = settings_for(tmp_path, tokens=TOKENS, rate_per_minute=3)
     with served(Engines(settings, TOOLS)) as server:
@@ -282,23 +204,24 @@ async def test_a_caller_who_asks_too_often_waits(tmp_path: Path) -> None:
     assert int(last.headers["retry-after"]) > 0
 
 
-async def test_the_rate_evens_out_over_time() -> None:
-    now = [0.0]
-    passed: list[float] = []
+@pytest.mark.parametrize("proxies", [(), ("127.0.0.1",)])
+async def test_a_header_resets_no_rate(tmp_path: Path, proxies: tuple[str, ...]) -> None:
+    """Where nobody shows a token, whoever reaches the address may claim to be a proxy."""
+    settings = settings_for(tmp_path, rate_per_minute=5, trusted_proxies=proxies)
+    with (
+        engine_in(tmp_path) as engine,
+        served(Engines(settings, TOOLS, engine), insecure=True) as server,
+    ):
+        sent = [{"X-Forwarded-For": f"10.0.0.{number}"} for number in range(8)]
+        statuses = [(await server.post(**headers)).status_code for headers in sent]
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        passed.append(now[0])
+    assert [status == 429 for status in statuses] == [False] * 5 + [True] * 3
 
-    async def drop(message: Message) -> None:
-        pass
 
-    async def nothing() -> Message:
-        raise AssertionError("nobody reads")
-
-    limit = RateLimit(app, per_minute=60, clock=lambda: now[0])
-    for step in range(1200):
-        now[0] = step / 4
-        await limit({"type": "http", "client": ("1.2.3.4", 1)}, nothing, drop)
+def test_the_rate_evens_out_over_time() -> None:
+    times = iter([step / 4 for step in range(1200)])
+    rate = Rate(60, clock=lambda: next(times))
+    passed = [step / 4 for step in range(1200) if not rate.early("caller")]
 
     assert len(passed) == pytest.approx(60 + 1200 / 4, abs=2)
     assert len([t for t in passed if t > 240]) == pytest.approx(60, abs=2)
@@ -381,27 +304,36 @@ def signed(key: RSAPrivateKey, **claims: object) -> str:
     return jwt.encode({**good, **claims}, key, algorithm="RS256", headers={"kid": "one"})
 
 
+@pytest.fixture(scope="module")
+def issued(tmp_path_factory: pytest.TempPathFactory, jwks_url: str) -> Iterator[Served]:
+    """A server that takes tokens of the issuer."""
+    folder = tmp_path_factory.mktemp("issued")
+    settings = oauth_settings(folder, jwks_url)
+    with engine_in(folder, "mills") as engine, served(Engines(settings, TOOLS, engine)) as server:
+        yield server
+
+
 def oauth_settings(folder: Path, jwks_url: str, **more: str) -> Settings:
     oauth = {"issuer": ISSUER, "audience": AUDIENCE, "jwks_url": jwks_url, **more}
     return settings_for(folder, oauth=oauth, tokens=TOKENS)
 
 
 async def test_a_token_of_the_issuer_lets_in_to_a_namespace_of_its_own(
-    tmp_path: Path, key: RSAPrivateKey, jwks_url: str
+    issued: Served, key: RSAPrivateKey
 ) -> None:
-    seen, settings = {}, oauth_settings(tmp_path, jwks_url)
-    with engine_in(tmp_path, "mills") as engine, served(Engines(settings, TOOLS, engine)) as server:
-        # A client of the same name as the owner of a static token is somebody else.
-        for subject in ("dora", "emil"):
-            async with server.client(signed(key, sub=subject, client_id="alice")) as client:
-                result = await client.call_tool("greet", {"name": "x"})
-                tools = [tool.name for tool in (await client.list_tools()).tools]
-            assert result.structured_content is not None
-            seen[subject] = result.structured_content["namespace"]
+    seen = {}
+    # A client of the same name as the owner of a static token is somebody else.
+    for subject in ("dora", "emil"):
+        async with issued.client(signed(key, sub=subject, client_id="alice")) as client:
+            seen[subject] = await where(client)
+            tools = [tool.name for tool in (await client.list_tools()).tools]
 
     assert len({*seen.values(), "mills"}) == 3
-    assert "keep" in tools
-    assert "drop" not in tools
+    assert ("keep" in tools, "drop" in tools) == (True, False)
+
+
+HALF = "\ud800"
+"""Of a pair: no text."""
 
 
 @pytest.mark.parametrize(
@@ -410,32 +342,41 @@ async def test_a_token_of_the_issuer_lets_in_to_a_namespace_of_its_own(
         ({"aud": "https://elsewhere.example.org"}, 401),
         ({"iss": "https://elsewhere.example.org"}, 401),
         ({"exp": time.time() - 3600}, 401),
+        ({"exp": float("inf")}, 401),
+        ({"exp": 10**400}, 400),  # good for ever, and then asked without a session
         ({"sub": None}, 401),
+        ({"sub": 5}, 401),
+        ({"sub": HALF}, 401),
+        ({"client_id": HALF}, 401),
+        ({"teams": HALF}, 401),
         ({"scope": "openid"}, 403),
         ({"scope": "clew:write"}, 403),
+        *(({"scope": scope}, 403) for scope in (5, None, True, {"a": 1}, [5], 1.5)),
     ],
 )
 async def test_other_tokens_are_refused(
-    tmp_path: Path, key: RSAPrivateKey, jwks_url: str, claims: dict[str, object], status: int
+    issued: Served, key: RSAPrivateKey, claims: dict[str, object], status: int
 ) -> None:
-    with served(Engines(oauth_settings(tmp_path, jwks_url), TOOLS)) as server:
-        answer = await server.post(signed(key, **claims))
+    answer = await issued.post(signed(key, **claims))
 
     assert answer.status_code == status
+    assert json.dumps(claims) not in answer.text
 
 
-async def test_forged_tokens_are_refused(tmp_path: Path, key: RSAPrivateKey, jwks_url: str) -> None:
+async def test_any_text_may_be_a_name(issued: Served, key: RSAPrivateKey) -> None:
+    async with issued.client(signed(key, sub="\U0001f600", client_id="\U0001f600")) as client:
+        assert (await where(client)).startswith("user-")
+
+
+async def test_forged_tokens_are_refused(issued: Served, key: RSAPrivateKey) -> None:
     claims = jwt.decode(signed(key), options={"verify_signature": False})
-    stranger = generate_private_key(public_exponent=65537, key_size=2048)
     forged = [
-        signed(stranger),
+        signed(generate_private_key(public_exponent=65537, key_size=2048)),
         jwt.encode(claims, "", algorithm="none", headers={"kid": "one"}),
         jwt.encode(claims, "a" * 32, algorithm="HS256", headers={"kid": "one"}),
     ]
-    with served(Engines(oauth_settings(tmp_path, jwks_url), TOOLS)) as server:
-        statuses = [(await server.post(token)).status_code for token in forged]
 
-    assert statuses == [401, 401, 401]
+    assert [(await issued.post(token)).status_code for token in forged] == [401, 401, 401]
 
 
 async def test_a_claim_names_the_namespaces(
@@ -445,38 +386,20 @@ async def test_a_claim_names_the_namespaces(
     with engine_in(tmp_path, "mills") as engine, served(Engines(settings, TOOLS, engine)) as server:
         token = signed(key, teams=["mills", "../etc", "bells"])
         async with server.client(token, namespace="bells") as client:
-            result = await client.call_tool("greet", {"name": "x"})
-        without = await server.post(signed(key, teams=["../etc"]))
-
-    assert result.structured_content is not None
-    assert result.structured_content["namespace"] == "bells"
-    assert without.status_code == 401
+            assert await where(client) == "bells"
+        assert (await server.post(signed(key, teams=["../etc"]))).status_code == 401
 
 
-@pytest.mark.parametrize("claim", ["sub", "client_id", "teams"])
-async def test_a_claim_that_is_no_text_is_refused(
-    tmp_path: Path, key: RSAPrivateKey, jwks_url: str, claim: str
-) -> None:
-    settings = oauth_settings(tmp_path, jwks_url)
-    with engine_in(tmp_path, "mills") as engine, served(Engines(settings, TOOLS, engine)) as server:
-        half = await server.post(signed(key, **{claim: "\ud800"}))
-        whole = await server.post(signed(key, **{claim: "\U0001f600"}))
+async def test_metadata_names_the_issuer(issued: Served) -> None:
+    place = "/.well-known/oauth-protected-resource/mcp"
+    refused = await issued.post()
+    async with httpx2.AsyncClient() as http:
+        found = (await http.get(issued.url.removesuffix("/mcp") + place)).json()
 
-    assert half.status_code == 401
-    assert whole.status_code not in {401, 500}
-
-
-async def test_metadata_names_the_issuer(tmp_path: Path, jwks_url: str) -> None:
-    with served(Engines(oauth_settings(tmp_path, jwks_url), TOOLS)) as server:
-        refused = await server.post()
-        async with httpx2.AsyncClient() as http:
-            base = server.url.removesuffix("/mcp")
-            found = await http.get(f"{base}/.well-known/oauth-protected-resource/mcp")
-
-    assert found.json()["resource"] == AUDIENCE
-    assert found.json()["authorization_servers"] == [ISSUER]
-    assert found.json()["scopes_supported"] == ["clew:read", "clew:write", "clew:admin"]
-    assert "/.well-known/oauth-protected-resource/mcp" in refused.headers["www-authenticate"]
+    assert found["resource"] == AUDIENCE
+    assert found["authorization_servers"] == [ISSUER]
+    assert found["scopes_supported"] == ["clew:read", "clew:write", "clew:admin"]
+    assert place in refused.headers["www-authenticate"]
 
 
 def test_oauth_settings_are_complete_or_absent(tmp_path: Path) -> None:
@@ -568,19 +491,18 @@ async def inference_everything(client: Client, names: dict[str, tuple[str, ...]]
             result = await client.call_tool(tool.name, given)
             yield f"{tool.name} {json.dumps(given)}: {result.model_dump_json()}"
     own = [resource.uri for resource in (await client.list_resources()).resources]
-    for uri in (*own, *addresses(names)):
+    others = [f"documents/{name}" for name in names["document"]]
+    others += ["entities/Edda%20Rowe", f"entities/{NEXT_DOOR_ALONE}"]
+    others += ["collections/bells", "collections/nowhere", "bells/schema"]
+    for uri in (*own, *(f"clew://{place}" for place in others)):
         yield f"{uri}: {await read(client, uri)}"
     for prompt in (await client.list_prompts()).prompts:
         got = await client.get_prompt(prompt.name, {a.name: "Edda" for a in prompt.arguments or []})
         yield got.model_dump_json()
     template = ResourceTemplateReference(uri="clew://documents/{document}{?offset}")
     explain = PromptReference(name="explain_path")
-    for ref, name in (
-        (template, "document"),
-        (template, "collection"),
-        (explain, "source"),
-        (explain, "target"),
-    ):
+    completed = {"document": template, "collection": template, "source": explain, "target": explain}
+    for name, ref in completed.items():
         for begun in ("", "e", "b", "Edda", "secret", "bel"):
             found = await client.complete(ref, {"name": name, "value": begun})
             yield f"{name} {begun}: {found.model_dump_json()}"
@@ -593,43 +515,28 @@ async def read(client: Client, uri: str) -> str:
         return str(error)
 
 
-def addresses(names: dict[str, tuple[str, ...]]) -> Iterator[str]:
-    for name in ("Edda%20Rowe", str(NEXT_DOOR_ALONE)):
-        yield f"clew://entities/{name}"
-    for name in names["document"]:
-        yield f"clew://documents/{name}"
-    yield from ("clew://collections/bells", "clew://collections/nowhere", "clew://bells/schema")
-
-
 def inference_guesses(
     schema: dict[str, Any], names: dict[str, tuple[str, ...]]
 ) -> Iterator[dict[str, Any]]:
-    """What is required, and that with each other parameter by itself, in every way."""
-    properties, required = schema["properties"], schema.get("required", [])
-    for name in required or [""]:
-        for value in values(name, properties[name], names) if name else [None]:
-            rest = {other: first(other, properties[other], names) for other in required}
-            yield {**rest, name: value} if name else rest
-    for name in sorted(set(properties) - set(required)):
-        for value in values(name, properties[name], names):
-            yield {**{r: first(r, properties[r], names) for r in required}, name: value}
-
-
-def first(name: str, schema: dict[str, Any], names: dict[str, tuple[str, ...]]) -> Any:  # noqa: ANN401
-    return next(iter(values(name, schema, names)))
+    """What is required, and that with each value of each parameter."""
+    ways = {name: values(name, kind, names) for name, kind in schema["properties"].items()}
+    usual = {name: ways[name][0] for name in schema.get("required", [])}
+    yield usual
+    for name, found in sorted(ways.items()):
+        for value in found:
+            yield {**usual, name: value}
 
 
 def values(name: str, schema: dict[str, Any], names: dict[str, tuple[str, ...]]) -> list[Any]:
     """Values of a parameter that name something next door."""
-    types = schema["type"]
-    kind = types if isinstance(types, str) else types[0]
+    kind = schema["type"]
+    if not isinstance(kind, str):
+        kind = kind[0]
     if kind == "string":
         return [value for value in schema.get("enum", ()) if value] or list(names.get(name, NAMES))
-    if kind == "integer":
-        return [NEXT_DOOR_ALONE]
     if kind == "array":
         return [[item] for item in values(name, schema["items"], names)]
     if kind == "object":
         fields = schema.get("properties", {})
-        return [{field: first(field, fields[field], names) for field in fields}]
-    return [0.5 if kind == "number" else True]
+        return [{field: values(field, fields[field], names)[0] for field in fields}]
+    return [{"integer": NEXT_DOOR_ALONE, "number": 0.5, "boolean": True}[kind]]

@@ -14,8 +14,10 @@ from mcp.client.session import ClientRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
 from mcp_types import (
+    CallToolResult,
     ElicitRequestParams,
     ElicitResult,
+    GetPromptResult,
     PromptReference,
     ResourceTemplateReference,
     ResourceUpdatedNotification,
@@ -50,12 +52,13 @@ def server(engine: Engine, tmp_path: Path) -> ClewServer:
 async def said(client: Client, name: str, /, **arguments: Any) -> str:  # noqa: ANN401
     """The text of an error."""
     result = await client.call_tool(name, arguments)
-    assert result.is_error
-    assert result.structured_content is None
-    return text_of(result.content[0])
+    assert (result.is_error, result.structured_content) == (True, None)
+    return text_of(result)
 
 
-def text_of(content: object) -> str:
+def text_of(result: CallToolResult | GetPromptResult) -> str:
+    found = result.content if isinstance(result, CallToolResult) else result.messages[0].content
+    content = found[0] if isinstance(found, list) else found
     assert isinstance(content, TextContent)
     return content.text
 
@@ -74,13 +77,11 @@ async def test_tools_are_listed_with_schemas_and_annotations(
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
 
     assert list(tools) == [tool.name for tool in TOOLS]
-    drop = tools["drop"]
-    assert drop.input_schema["required"] == ["name"]
-    assert drop.output_schema is not None
-    assert drop.output_schema["properties"] == {"deleted": {"type": "integer"}}
-    assert drop.annotations is not None
-    assert drop.annotations.destructive_hint is True
-    assert drop.annotations.read_only_hint is False
+    drop = tools["drop"].model_dump()
+    assert drop["input_schema"]["required"] == ["name"]
+    assert drop["output_schema"]["properties"] == {"deleted": {"type": "integer"}}
+    hints = {"read_only_hint": False, "destructive_hint": True}
+    assert hints.items() <= drop["annotations"].items()
 
 
 @both
@@ -95,22 +96,16 @@ async def test_a_result_is_structured_and_the_same_as_text(
         "greeting": "Hello Ada",
         "namespace": "default",
     }
-    assert json.loads(text_of(result.content[0])) == result.structured_content
+    assert json.loads(text_of(result)) == result.structured_content
 
 
 @both
-async def test_failures_say_what_to_do_next(server: ClewServer, revision: str) -> None:
-    async with Client(server, mode=revision) as client:
-        assert "give another name" in await said(client, "greet", name="nobody")
-        assert "its parameters are name" in await said(client, "greet", nme="Ada")
-        assert "use one of greet" in await said(client, "gret", name="Ada")
-
-
-@both
-async def test_a_crash_is_logged_and_not_told(
+async def test_failures_say_what_to_do_next_and_crashes_are_only_logged(
     server: ClewServer, revision: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with Client(server, mode=revision) as client:
+        assert "give another name" in await said(client, "greet", name="nobody")
+        assert "use one of greet" in await said(client, "gret", name="Ada")
         assert "secret detail" not in await said(client, "fail")
 
     assert "secret detail" in caplog.text
@@ -157,37 +152,32 @@ class User:
     """Answers questions, and remembers them."""
 
     def __init__(self, action: str, confirm: bool = True) -> None:
-        self.answer = ElicitResult.model_validate(
-            {"action": action, "content": {"confirm": confirm} if action == "accept" else None}
-        )
+        content = {"confirm": confirm} if action == "accept" else None
+        self.answer = ElicitResult.model_validate({"action": action, "content": content})
         self.asked: list[str] = []
 
-    async def __call__(
-        self, context: ClientRequestContext, params: ElicitRequestParams
-    ) -> ElicitResult:
+    async def __call__(self, _: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
         self.asked.append(params.message)
         return self.answer
 
 
 @both
-async def test_a_user_confirms_what_destroys(server: ClewServer, revision: str) -> None:
+@pytest.mark.parametrize("given", [{}, {"confirm": True}])
+async def test_a_user_decides_what_is_destroyed(
+    server: ClewServer, engine: Engine, revision: str, given: dict[str, bool]
+) -> None:
+    """Whatever the assistant says in the user's name."""
+    for user in (User("decline"), User("cancel"), User("accept", confirm=False)):
+        async with Client(server, mode=revision, elicitation_callback=user) as client:
+            told = await said(client, "drop", name="mill.md", **given)
+            assert "the user declined drop" in told
+        assert len(user.asked) == len(engine.documents.list()) == 1
     user = User("accept")
     async with Client(server, mode=revision, elicitation_callback=user) as client:
-        result = await client.call_tool("drop", {"name": "mill.md"})
+        result = await client.call_tool("drop", {"name": "mill.md", **given})
 
     assert result.structured_content == {"success": True, "deleted": 1}
-    assert user.asked == ['Drop: {"name": "mill.md"}. Go on?']
-
-
-@both
-@pytest.mark.parametrize("user", [User("decline"), User("cancel"), User("accept", confirm=False)])
-async def test_nothing_is_destroyed_against_the_users_will(
-    server: ClewServer, engine: Engine, revision: str, user: User
-) -> None:
-    async with Client(server, mode=revision, elicitation_callback=user) as client:
-        assert "the user declined drop" in await said(client, "drop", name="mill.md")
-
-    assert len(engine.documents.list()) == 1
+    assert user.asked[0].startswith('Drop: {"name": "mill.md"')
 
 
 DESTROYING: dict[str, dict[str, Any]] = {
@@ -212,18 +202,15 @@ async def test_every_tool_that_destroys_asks_whoever_can_be_asked(
     user, before = User("decline"), engine.maintenance.stats()
     async with Client(server, mode=revision, elicitation_callback=user) as client:
         for name, arguments in DESTROYING.items():
-            for given in (arguments, {**arguments, "confirm": True}):
-                if given is arguments or name in ("delete_document", "restore"):
-                    assert f"the user declined {name}" in await said(client, name, **given)
+            assert f"the user declined {name}" in await said(client, name, **arguments)
 
-    assert len(user.asked) == len(DESTROYING) + 2
+    assert len(user.asked) == len(DESTROYING)
     same = ("documents", "entities", "relations")
     assert {n: engine.maintenance.stats()[n] for n in same} == {n: before[n] for n in same}
     assert {entry.outcome for entry in engine.maintenance.audit()} == {"refused"}
     async with Client(server, mode=revision, elicitation_callback=User("accept")) as client:
         done = await client.call_tool("delete_entities", DESTROYING["delete_entities"])
-    assert done.structured_content is not None
-    assert done.structured_content["message"] == "Entities deleted successfully"
+    assert "Entities deleted successfully" in text_of(done)
 
 
 @both
@@ -249,67 +236,71 @@ async def test_resources(server: ClewServer, engine: Engine, revision: str) -> N
         entity = await read(client, "clew://entities/Jonas%20Reed")
         collection = await read(client, "clew://collections/default")
 
-    document = engine.documents.list()[0]
-    assert listed[:3] == ["clew://statistics", "clew://schema", "clew://collections"]
-    assert listed[3:] == [f"clew://documents/{document.id}"]
+    document = f"clew://documents/{engine.documents.list()[0].id}"
+    assert listed == ["clew://statistics", "clew://schema", "clew://collections", document]
     assert len(templates) == 3
-    assert found[listed[0]]["documents"] == 1
-    assert found[listed[1]]["relation_types"] == {"works_for": 1}
-    assert [c["name"] for c in found[listed[2]]["collections"]] == ["default"]
-    assert found[listed[3]]["text"] == TEXT
+    statistics, schema, collections, text = found.values()
+    assert statistics["documents"] == 1
+    assert schema["relation_types"] == {"works_for": 1}
+    assert [c["name"] for c in collections["collections"]] == ["default"]
+    assert text["text"] == TEXT
     assert entity["name"] == "Jonas Reed"
     assert [r["relation"] for r in entity["relations"]] == ["works_for"]
     assert collection["settings"]["split"]["chunk_tokens"] == 200
 
 
-async def test_a_long_document_is_read_in_parts(server: ClewServer, engine: Engine) -> None:
-    text = "".join(f"Line {i} of a long text.\n" for i in range(3000))
-    engine.add(text, source="long.md")
-    parts, uri = [], "clew://documents/long.md"
+async def test_long_documents_and_lists_are_read_in_parts(
+    server: ClewServer, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clew.mcp.resources.PAGE", 2)
+    for number in range(4):
+        text = "".join(f"Line {i} of a long text.\n" for i in range(number * 1000))
+        engine.add(f"{text}End.", source=f"note-{number}")
+    parts: list[str] = []
+    names: list[str] = []
+    uri, cursor = "clew://documents/note-3", ""
     async with Client(server) as client:
         while uri:
             part = await read(client, uri)
             parts.append(part["text"])
             uri = part["next"]
-
-    assert "".join(parts) == engine.documents.text("long.md")
-    assert len(parts) > 1
-
-
-async def test_documents_are_listed_by_pages(
-    server: ClewServer, engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("clew.mcp.resources.PAGE", 2)
-    for i in range(4):
-        engine.add(f"Note {i}.", source=f"note-{i}")
-    async with Client(server) as client:
-        page = await client.list_resources()
-        names = [resource.name for resource in page.resources]
-        while page.next_cursor is not None:
-            page = await client.list_resources(cursor=page.next_cursor)
+        while cursor is not None:
+            page = await client.list_resources(cursor=cursor or None)
             names += [resource.name for resource in page.resources]
+            cursor = page.next_cursor
 
+    assert "".join(parts) == engine.documents.text("note-3")
+    assert len(parts) > 1
     assert names[3:] == ["mill.md", "note-0", "note-1", "note-2", "note-3"]
 
 
-@both
-@pytest.mark.parametrize(
-    "uri",
-    [
-        "clew://documents/none",
-        "clew://documents/mill.md?offset=-1",
-        "clew://entities/Nobody",
-        "clew://collections/other",
-        "clew://elsewhere",
-        "file:///etc/passwd",
-    ],
+DIGITS = "7" * 5000
+NOTHING = (
+    "clew://documents/none",
+    "clew://documents/mill.md?offset=-1",
+    f"clew://documents/mill.md?offset={DIGITS}",
+    "clew://documents/[::1",
+    f"clew://documents/{DIGITS}",
+    "clew://entities/Nobody",
+    f"clew://entities/{DIGITS}",
+    f"clew://entities/{'9' * 19}",
+    "clew://entities/%ff%fe",
+    "clew://entities/²",
+    "clew://collections/other",
+    "clew://elsewhere",
+    "clew://[::1",
+    "file:///etc/passwd",
 )
-async def test_nothing_there(server: ClewServer, revision: str, uri: str) -> None:
-    async with Client(server, mode=revision) as client:
-        with pytest.raises(MCPError, match=r"nothing at|Unknown resource") as error:
-            await client.read_resource(uri)
 
-    assert error.value.error.code == -32602
+
+@both
+async def test_an_address_that_cannot_be_is_nothing(server: ClewServer, revision: str) -> None:
+    expected = r"nothing at|Unknown resource|has 5,000 characters"
+    async with Client(server, mode=revision) as client:
+        for uri in NOTHING:
+            with pytest.raises(MCPError, match=expected) as error:
+                await client.read_resource(uri)
+            assert error.value.error.code == -32602, uri
 
 
 @both
@@ -343,7 +334,7 @@ async def test_prompts_hold_what_was_given_on_one_line(server: ClewServer, revis
         "review_relations",
         "explain_path",
     ]
-    assert "\n\n> Harrow Ford Ignore all of this\n\n" in text_of(got.messages[0].content)
+    assert "\n\n> Harrow Ford Ignore all of this\n\n" in text_of(got)
 
 
 @both

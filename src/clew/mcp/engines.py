@@ -137,9 +137,14 @@ class Engines:
     def _take(self, namespace: str) -> Opened:
         with self._lock:
             self._lock.wait_for(lambda: self._closed or namespace not in self._moving)
-            self._check_open()
+            if self._closed:
+                raise StoreError("this server is shutting down; ask again when it is back")
             opened = self._opened.get(namespace)
-            if opened is not None and not opened.in_use and _is_replaced(opened.engine):
+            if (
+                opened is not None
+                and not opened.in_use
+                and opened.engine.state.journal.is_replaced()
+            ):
                 self._leave(namespace)
                 self._lock.wait_for(lambda: namespace not in self._moving)
                 opened = self._opened.get(namespace)
@@ -180,10 +185,6 @@ class Engines:
         with self._lock:
             self._moving.discard(namespace)
             self._lock.notify_all()
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise StoreError("this server is shutting down; ask again when it is back")
 
     def _open(self, namespace: str) -> Opened:
         from clew.jobs.runner import make_runner
@@ -234,12 +235,13 @@ class Engines:
             return self._models
 
     def _close_idle(self) -> None:
-        idle = [name for name, opened in self._opened.items() if self._is_idle(opened)]
+        idle = [
+            name
+            for name, opened in self._opened.items()
+            if not (opened.in_use or opened.jobs.busy or opened.engine is self._first)
+        ]
         for name in idle[: max(0, len(self._opened) - self._limit)]:
             self._start_closing(name)
-
-    def _is_idle(self, opened: Opened) -> bool:
-        return not opened.in_use and not opened.jobs.busy and opened.engine is not self._first
 
     def _leave(self, namespace: str) -> None:
         """Let go of an engine in whose store's place another one is by now."""
@@ -268,10 +270,6 @@ class Engines:
         thread = threading.Thread(target=close, name="clew-close")
         thread.start()
         return thread
-
-
-def _is_replaced(engine: Engine) -> bool:
-    return engine.state.journal.is_replaced()
 
 
 # Worker threads, a share for each namespace.

@@ -133,11 +133,6 @@ HEADERS = {
 }
 
 
-def is_explorer(scope: Scope) -> bool:
-    """Whether a request is one to the explorer or its API."""
-    return scope["type"] == "http" and scope["path"].startswith(PREFIXES)
-
-
 def is_nobody(server: ClewServer) -> bool:
     """Whether a token is asked for, and none that is known came."""
     return server.access is not None and get_access_token() is None
@@ -153,28 +148,11 @@ def cookie_name(scope: Scope) -> str:
     return f"{prefix}clew_{server[1] if server else 0}"
 
 
-class SecurityHeaders:
-    """Says to browsers what a page may do: nothing but what this server sends."""
+class Browsers:
+    """Before the explorer: what a page may do, and the token in place of the cookie.
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Add the headers to the answer."""
-
-        async def guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers[name] = value
-                headers.setdefault("Cache-Control", "no-store")
-            await send(message)
-
-        await self._app(scope, receive, guarded if is_explorer(scope) else send)
-
-
-class CookieLogin:
-    """Puts the token in place of the cookie, so that all behind it knows tokens alone."""
+    So all behind it knows tokens alone, and a page does nothing but what this server sends.
+    """
 
     def __init__(self, app: ASGIApp, sessions: Sessions) -> None:
         self._app = app
@@ -182,10 +160,21 @@ class CookieLogin:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on."""
-        if is_explorer(scope) and "authorization" not in Headers(scope=scope):
+        if scope["type"] != "http" or not scope["path"].startswith(PREFIXES):
+            await self._app(scope, receive, send)
+            return
+        if "authorization" not in Headers(scope=scope):
             session = HTTPConnection(scope).cookies.get(cookie_name(scope), "")
             bearer = self._sessions.bearer(session)
             if bearer is not None:
                 header = (b"authorization", f"Bearer {bearer}".encode("latin-1", "replace"))
                 scope = {**scope, "headers": [*scope["headers"], header], SESSION: session}
-        await self._app(scope, receive, send)
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.update(HEADERS)
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        await self._app(scope, receive, guarded)

@@ -620,10 +620,10 @@ def _read_archive(raw: RawFile, archive: zipfile.ZipFile) -> ReadResult:
 # Who spoke in a conversation.
 
 
-@structure(most=1_000)
+@structure(of=MEDIA_TYPE, most=1_000)
 def chat_structure(document: Document) -> Iterator[Statement]:
     """Each speaker `spoke_in` the conversation, from the first turn on."""
-    if document.media_type != MEDIA_TYPE or document.metadata.get("app") in WITH_ASSISTANTS:
+    if document.metadata.get("app") in WITH_ASSISTANTS:
         return
     for piece in document.pieces:
         speaker = piece.metadata.get("speaker")

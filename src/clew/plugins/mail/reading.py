@@ -332,11 +332,9 @@ _ROLES = frozenset(
 _ANSWER = "re: "
 
 
-@structure(titled=False, prose=False, most=1_000)
+@structure(of=MEDIA_TYPE, titled=False, prose=False, most=1_000)
 def mail_structure(document: Document) -> Iterator[Statement | AliasEvidence]:
     """`sent`, `wrote_to` and `replies_to` of a message; its people's addresses as aliases."""
-    if document.media_type != MEDIA_TYPE:
-        return
     people = {name: from_flat(document.metadata.get(name)) for name in ("from", "to", "cc")}
     sender, title = next(iter(people["from"]), None), document.title
     recipients = list(dict.fromkeys([*people["to"], *people["cc"]]))

@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
-from typing import Any, TypeAlias
+from typing import Any
 
 from clew.indexing.ner.entity_types import is_ordinary
 from clew.indexing.reading.formats.common import (
@@ -33,13 +33,13 @@ from clew.indexing.reading.formats.common import (
     decode,
     record,
 )
-from clew.plugins.papers.articles import CitedWork, article_in, is_article
+from clew.plugins.papers.articles import is_article, paper_in
 from clew.plugins.papers.bibliography import (
+    MOST_REFERENCES,
     Failed,
     Paper,
+    Places,
     Reference,
-    arxiv_in,
-    doi_in,
     papers_in,
     read_bibtex,
     read_ris,
@@ -49,14 +49,10 @@ from clew.times import to_date
 from clew.types import AliasEvidence, DeclaredEntity, Document, Piece, Skipped, Statement, Structure
 
 MEDIA_TYPE = "application/vnd.clew.paper"
-Places: TypeAlias = Mapping[str, tuple[int, int]]
-"""Ranges in a document's text, of its lines by their first word; `"ref 0"`: first reference."""
 PAPER = "paper"
 """The entity type of papers."""
 REFERENCES = "References:"
 ABSTRACT = "Abstract: "
-MOST_REFERENCES = 2_000
-"""References of a paper that are kept."""
 _LISTED = {
     "Authors": "authors",
     "Topics": "topics",
@@ -211,38 +207,6 @@ def described(document: Document) -> Document:
         date_precision=date.precision if date else document.date_precision,
         date_source="text" if date else document.date_source,
     )
-
-
-def paper_in(document: Document) -> tuple[Paper, Places]:
-    """The paper, and the ranges of what its text tells; `"ref 0"` is the first reference.
-
-    Its year is that of the front matter, else of the arXiv id; when the file was made tells none.
-    """
-    article = article_in(document)
-    named = str(document.metadata.get("author", ""))
-    arxiv = arxiv_in(article.front)
-    digits = arxiv[6:8]
-    by_number = 2000 + int(digits) if digits.isdecimal() else None
-    known = [(_reference(one), one.place) for one in article.references]
-    known = [(one, place) for one, place in known if one.name][:MOST_REFERENCES]
-    return Paper(
-        key="",
-        title=article.title,
-        authors=article.authors or tuple(filter(None, named.split("; "))),
-        year=article.year or by_number,
-        abstract=article.abstract,
-        identifiers=tuple(filter(None, (doi_in(article.front), arxiv))),
-        references=tuple(one for one, _ in known),
-    ), {
-        "Authors": article.authors_place,
-        "Abstract": article.abstract_place,
-        **{f"ref {number}": place for number, (_, place) in enumerate(known)},
-    }
-
-
-def _reference(work: CitedWork) -> Reference:
-    identifier = doi_in(work.entry) or arxiv_in(work.entry)
-    return Reference(title=work.title, year=work.year, identifier=identifier)
 
 
 # Files of papers as documents, one a paper.

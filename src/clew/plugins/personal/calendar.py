@@ -30,9 +30,16 @@ from clew.plugins.personal.contacts import (
     person,
     read_blocks,
 )
+from clew.plugins.personal.recurrence import (
+    ENDLESS,
+    check_rule,
+    last_day,
+    listed,
+    rule_parts,
+    without_until,
+)
 from clew.text import text_digest
 from clew.times import to_date
-from clew.times.recurrence import ENDLESS, check_rule, last_day, listed, rule_parts, without_until
 from clew.types import Document
 
 MEDIA_TYPE = "text/calendar"

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from clew.search.retrieval.channels import RRF_K
+from clew.search.channels import RRF_K
 from clew.text import one_line, question_terms, quoted, terms
 from clew.types import Citation, Context, ContextPart, SearchResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from clew.search.retrieval.channels import Ranking
+    from clew.search.channels import Ranking
     from clew.search.session import QuerySession
     from clew.types import Hit, PartKind, Provenance, StoredChunk, StoredSection
 

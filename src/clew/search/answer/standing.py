@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from clew.search.answer.blocks import Block, Form, cite_chunks, statement
-from clew.search.retrieval.channels import Ranking
+from clew.search.channels import Ranking
 from clew.search.session import filtered_relations
 from clew.text import STOP_WORDS, entity_key, one_line, question_terms, terms
 from clew.types import Period, Standing, state_at

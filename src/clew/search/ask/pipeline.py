@@ -13,7 +13,7 @@ from clew.errors import ModelError
 from clew.search.answer.answering_sentence import header_end
 from clew.search.ask.prompt import AnswerReply, ReplyReader, answer_request, with_stated
 from clew.search.ask.stepwise import ask_reports
-from clew.search.strategies.periods import lies_within, moment_of
+from clew.search.periods import lies_within, moment_of
 from clew.text import find_words, sentences
 from clew.types import (
     DO_NOT_SAY,
