@@ -62,7 +62,10 @@ def build_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, ...]
     stored = session.resources.store.chunks(children) if children else ()
     known = {chunk.id: chunk.public_id for chunk in stored}
     view = _GraphView.of(session, found.ranking.ids)
-    records = session.read_records([*ids, *view.passages], view.entity_ids)
+    steps = [step for thread in view.threads.values() for step in thread]
+    ends = {step.entity_id for step in steps}.union(*view.mentioned.values())
+    through = sorted({step.chunk_id for step in steps})
+    records = session.read_records([*ids, *through], sorted(ends))
     passages = [records.passages[id_] for id_ in ids if id_ in records.passages]
     answers = _answers(session, view, passages)
     asked = {seed.entity_id for seed in session.known_seeds}
@@ -171,17 +174,6 @@ class _GraphView:
                 sentence = step.sentence - int(snapshot.sentence_starts[row]) - 1
                 steps.append(_StoredStep(entity_id, int(snapshot.chunk_ids[row]), sentence))
         return cls(mentioned=mentioned, threads=stored)
-
-    @property
-    def passages(self) -> list[int]:
-        """The chunks that the threads lead through."""
-        return sorted({step.chunk_id for thread in self.threads.values() for step in thread})
-
-    @property
-    def entity_ids(self) -> list[int]:
-        """All entities that are shown."""
-        on_threads = {step.entity_id for thread in self.threads.values() for step in thread}
-        return sorted(on_threads.union(*self.mentioned.values()))
 
 
 def _path_step(step: _StoredStep, records: PassageRecords) -> PathStep:
