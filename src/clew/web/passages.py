@@ -312,7 +312,7 @@ def compare_passages(
     sides = [_values(session, evidence, chunk) for chunk in (first, other)]
     names = {**BY_ITSELF, **BY_TIES}
     first_side, other_side = sides
-    features = [
+    features: list[dict[str, Any]] = [
         {"name": text, "first": first_side.get(name), "other": other_side.get(name)}
         for name, text in names.items()
     ]

@@ -156,9 +156,9 @@ def upload(page: PageRequest) -> Response:
     for one in sent:
         if one.size:
             name = str(one.filename).replace("\\", "/").rpartition("/")[2]
-            given = {"name": name, "data": b64encode(one.file.read()).decode()}
+            told = {"name": name, "data": b64encode(one.file.read()).decode()}
             source = f"upload/{name}"
-            job = page.call("ingest_document", [_INGEST_FILE], **given, source=source)
+            job = page.call("ingest_document", [_INGEST_FILE], **told, source=source)
             jobs.append(job["job_id"])
     return RedirectResponse(page.url("jobs", sent=jobs, empty=empty), 303)
 
