@@ -476,10 +476,16 @@ class ChatTools:
         if place >= MOST_AT_ONCE:
             return _refused(name, {}, f"at most {MOST_AT_ONCE} calls at once; call it again")
         try:
-            arguments = _arguments(call.arguments)
-        except InputError as error:
-            parameters = ", ".join(parameter.name for parameter in self._tools[name].parameters)
-            return _refused(name, {}, f"{error}; the parameters of {name} are {parameters}")
+            arguments = load_json(call.arguments or "{}")
+            # JSON within a string of JSON is read, too.
+            arguments = load_json(arguments) if isinstance(arguments, str) else arguments
+            wrong = "no JSON object but " + json.dumps(arguments)[:80]
+        except ValueError as error:
+            arguments, wrong = None, f"no JSON ({error})"
+        if not isinstance(arguments, dict):
+            known = ", ".join(parameter.name for parameter in self._tools[name].parameters)
+            answer = f"the arguments are {wrong}; the parameters of {name} are {known}"
+            return _refused(name, {}, answer)
         if not self._tools[name].read_only and not self._permit(name, arguments):
             return _refused(name, arguments, f"the user does not allow {name}; go on without it")
         return CalledTool(name=name, arguments=arguments, ok=True, answer="")
@@ -523,18 +529,6 @@ def choose_tools(tools: Sequence[Tool], names: Sequence[str], allowed: Sequence[
             raise InputError(f"{name} changes something; allow it by name, too: --allow {name}")
     chosen = names or [t.name for t in tools if t.read_only and "core" in t.profiles]
     return [known[name] for name in dict.fromkeys((*chosen, *allowed))]
-
-
-def _arguments(text: str) -> dict[str, Any]:
-    """The arguments as an object; JSON within a string of JSON is read, too."""
-    try:
-        found = load_json(text or "{}")
-        found = load_json(found) if isinstance(found, str) else found
-    except ValueError as error:
-        raise InputError(f"the arguments are no JSON ({error})") from error
-    if not isinstance(found, dict):
-        raise InputError(f"the arguments are no JSON object but {json.dumps(found)[:80]}")
-    return found
 
 
 def _refused(name: str, arguments: Mapping[str, Any], answer: str) -> CalledTool:

@@ -7,9 +7,9 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from functools import cache, lru_cache, wraps
+from functools import cache
 from itertools import chain, filterfalse, repeat
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from clew.languages import LanguageWords, language_words, recognise, script_of, spoken
 
@@ -90,7 +90,7 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFC", kept)
 
 
-P = ParamSpec("P")
+Texts = TypeVar("Texts", bound="str | tuple[str | None, ...]")
 R = TypeVar("R")
 _ENTRY = 400
 """Bytes of an entry without its texts, at most: links, a place in the table, tuples."""
@@ -98,29 +98,46 @@ _CHARACTER = 4
 """Bytes of a character at most."""
 
 
-def cached(megabytes: float, longest: int = 48) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Keep what a function of texts returned, in that many megabytes at most.
+class _Kept(dict[Texts, R]):
+    """What a function returned, by its texts: looking up one that is known calls nothing."""
+
+    def __init__(self, function: Callable[[Texts], R], entries: int, longest: int) -> None:
+        self._function, self._entries, self._longest = function, entries, longest
+
+    def __missing__(self, texts: Texts) -> R:
+        found = self._function(texts)
+        length = len(texts) if isinstance(texts, str) else sum(map(len, filter(None, texts)))
+        if length <= self._longest:
+            if len(self) >= self._entries:
+                self.clear()
+            self[texts] = found
+        return found
+
+
+def cached(
+    megabytes: float, longest: int = 48
+) -> Callable[[Callable[[Texts], R]], Callable[[Texts], R]]:
+    """Keep what a function of a text, or of a tuple of texts, returned, in so many megabytes.
 
     What it returns is no longer than its texts, about. Texts of more than `longest` characters
     together are not kept: words and names are short, and whoever sends long ones gets no memory.
     """
     entries = int(megabytes * 1e6) // (_ENTRY + 2 * _CHARACTER * longest)
 
-    def kept(function: Callable[P, R]) -> Callable[P, R]:
-        remembered = lru_cache(entries)(function)
-
-        @wraps(function)
-        def call(*texts: P.args, **named: P.kwargs) -> R:
-            length = 0
-            for text in texts:
-                length += len(text) if text else 0  # type: ignore[arg-type]
-            if length > longest:
-                return function(*texts, **named)
-            return remembered(*texts, **named)  # type: ignore[arg-type]
-
-        return call
+    def kept(function: Callable[[Texts], R]) -> Callable[[Texts], R]:
+        return _Kept(function, entries, longest).__getitem__
 
     return kept
+
+
+def folded(texts: Iterable[str]) -> list[str]:
+    """Each of the texts folded; see `fold`."""
+    return [fold(text) for text in texts]
+
+
+def entity_keys(names: Iterable[str]) -> list[str]:
+    """The key of each of the names; see `entity_key`."""
+    return [entity_key(name) for name in names]
 
 
 @cached(16)
@@ -241,15 +258,20 @@ def terms(text: str, language: str = "") -> list[str]:
     `language` is the code of the text's; English, unknown ones and those without a list are read
     alike. For questions see `question_terms`.
     """
-    if language_words(language) is None:
+    if not language or language_words(language) is None:
         of_words = map(_word_terms, words(text))
     else:
-        of_words = map(_terms_in, repeat(language), _accented_words(text))
+        of_words = map(_terms_in, zip(repeat(language), _accented_words(text)))
     found = list(chain.from_iterable(of_words))
     if _HUMP.search(text):
         for match in _CAMEL.finditer(text):
             found.extend(_part_terms(match["named"] or match["typed"]))
     return found
+
+
+def sentence_terms(sentences: Iterable[str], language: str = "") -> list[list[str]]:
+    """`terms` of each of some sentences of one text."""
+    return [terms(sentence, language) for sentence in sentences]
 
 
 def question_terms(text: str, languages: Iterable[str] = ()) -> list[str]:
@@ -309,7 +331,7 @@ def _readings(text: str, languages: Sequence[str]) -> Iterator[list[tuple[str, .
     read_as = languages if own is None else [own]
     for word in found:
         if own is None or not _is_stop_word(own, word):
-            yield [_word_terms(fold(word)), *(_terms_in(language, word) for language in read_as)]
+            yield [_word_terms(fold(word)), *(_terms_in((language, word)) for language in read_as)]
 
 
 def _is_stop_word(language: str, word: str) -> bool:
@@ -337,8 +359,9 @@ def _word_terms(word: str) -> tuple[str, ...]:
 
 
 @cached(16)
-def _terms_in(language: str, word: str) -> tuple[str, ...]:
-    """Terms of a word of a text in a language; what is in another script is read as such."""
+def _terms_in(spoken: tuple[str, str]) -> tuple[str, ...]:
+    """Terms of a language's word in a text; what is in another script is read as such."""
+    language, word = spoken
     known = language_words(language)
     if known is None or script_of(word) != known.script:
         return _word_terms(fold(word))

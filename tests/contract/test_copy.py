@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import clew
 from clew.engine.maintenance import copy, copy_store
 from clew.errors import InputError, StoreError
 from clew.settings import load_settings
-from clew.stores.backend import CopyReport, Header, Mark, Place, Table
+from clew.stores.backend import CopyReport, Header, Mark, Table
 from clew.stores.backend import WholeRow as Row
 from clew.stores.communities import Communities
 from clew.stores.copy import StoreCopy
@@ -66,39 +66,38 @@ def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- what is copied ------------------------------------------------------------------------
 
 
-def test_every_row_of_every_table_of_the_file_is_copied(source: Path, tmp_path: Path) -> None:
-    report = run(source, tmp_path / "target")
-    before, after = tables_of(source), tables_of(tmp_path / "target")
+def test_a_copy_is_a_sound_store_with_the_same_rows_and_answers(
+    source: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "target"
+    with sqlite_store(target) as store:  # with the same embedder, and of a lower generation
+        store.save(make_entry("old", "Old text."))
+        VectorMatrix(store, target).persist()
+        store.delete([d.id for d in store.documents()])
+    report = run(source, target)
+    before, after = tables_of(source), tables_of(target)
     assert [name for name, rows in before.items() if not rows] == []  # each says something
+    del before["sqlite_sequence"], after["sqlite_sequence"]
     assert before == after
     assert report.written == sum(t.rows for t in report.tables) > 90
     assert not report.resumed
-
-
-def test_the_copy_is_a_sound_store_that_answers_the_same(source: Path, tmp_path: Path) -> None:
-    run(source, tmp_path / "target")
-    with sqlite_store(source) as old, sqlite_store(tmp_path / "target") as new:
+    assert list(target.glob("*.arrays")) == []  # derived from what was there
+    with sqlite_store(source) as old, sqlite_store(target) as new:
         assert new.check().problems == ()
         assert_same_answers(old, new)
-        found = [
-            VectorMatrix(s, s.folder).search_vector(old.embeddings()[1][0], 5) for s in (old, new)
-        ]
-        assert [x.tolist() for x in found[0]] == [x.tolist() for x in found[1]]
-
-
-def test_what_the_store_remembers_of_itself_is_copied(source: Path, tmp_path: Path) -> None:
-    with sqlite_store(tmp_path / "target"):  # with the same embedder, and of a lower generation
-        pass
-    run(source, tmp_path / "target")
-    with sqlite_copy(source) as old, sqlite_copy(tmp_path / "target") as new:
-        before, after = old.header(), new.header()
-    assert remembered(after) == remembered(before)
-    assert (after.generation, after.mentions_version) == (
-        before.generation + 1,
-        before.mentions_version + 1,
-    )
+    with sqlite_copy(source) as read, sqlite_copy(target) as written:
+        old_header, new_header = read.header(), written.header()
+    assert remembered(new_header) == remembered(old_header)
     # Up to date before, up to date afterwards: nothing has to be made again.
-    assert (before.communities, after.communities) == (before.generation, after.generation)
+    generation = old_header.generation + 1
+    assert old_header.communities == old_header.generation
+    assert (new_header.generation, new_header.communities) == (generation, generation)
+    assert new_header.mentions_version == old_header.mentions_version + 1
+
+    file = (target / "clew.db").read_bytes()
+    second = run(source, target)
+    assert (second.written, second.tables) == (0, report.tables)
+    assert (target / "clew.db").read_bytes() == file
 
 
 def test_communities_that_were_out_of_date_still_are(source: Path, tmp_path: Path) -> None:
@@ -109,16 +108,6 @@ def test_communities_that_were_out_of_date_still_are(source: Path, tmp_path: Pat
         keeper = Communities(store.backend)
         assert 0 <= keeper.generation() < store.generation()
         assert keeper.write(make_changes(keeper.generation(), store.generation()))
-
-
-def test_an_empty_store_is_copied(tmp_path: Path) -> None:
-    with sqlite_store(tmp_path / "source"):
-        pass
-    report = run(tmp_path / "source", tmp_path / "target")
-    assert (report.written, {t.rows for t in report.tables}) == (0, {0})
-    with sqlite_copy(tmp_path / "target") as target:
-        assert target.mark() is None
-        assert target.header().embedder == ("test-embedder", 8)
 
 
 def test_questions_are_answered_the_same_from_another_namespace(tmp_path: Path) -> None:
@@ -139,39 +128,19 @@ def test_questions_are_answered_the_same_from_another_namespace(tmp_path: Path) 
         assert engine.maintenance.check().problems == ()
 
 
-def test_jobs_and_the_audit_log_stay_where_they_are(source: Path, tmp_path: Path) -> None:
-    with sqlite_store(source) as store:
-        SqliteAudit(store.database).record("ann", "left", {})
-    with sqlite_store(tmp_path / "target") as store:
-        SqliteAudit(store.database).record("bob", "stays", {})
-        job, _ = SqliteJobs(store.database).submit("read", {}, description="", lease_seconds=60)
-    run(source, tmp_path / "target")
-    with sqlite_store(tmp_path / "target") as store:
-        entries = SqliteAudit(store.database).entries()
-        assert [entry.tool for entry in entries] == ["stays"]
-        assert SqliteJobs(store.database).job(job.id) is not None
-
-
-def test_files_derived_from_what_was_there_are_gone(source: Path, tmp_path: Path) -> None:
-    target = tmp_path / "target"
-    with sqlite_store(target) as store:
-        store.save(make_entry("old", "Old text."))
-        VectorMatrix(store, target).persist()
-        store.delete([d.id for d in store.documents()])
-    assert list(target.glob("vectors-*.arrays"))
-    run(source, target)
-    assert list(target.glob("*.arrays")) == []
-
-
 # --- a copy once more ----------------------------------------------------------------------
 
 
-def test_copying_twice_changes_nothing(source: Path, tmp_path: Path) -> None:
-    first = run(source, tmp_path / "target")
-    before = (tmp_path / "target" / "clew.db").read_bytes()
-    second = run(source, tmp_path / "target")
-    assert (second.written, second.tables) == (0, first.tables)
-    assert (tmp_path / "target" / "clew.db").read_bytes() == before
+def test_jobs_and_the_audit_log_stay_where_they_are(source: Path, tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    for folder, caller in ((source, "left"), (target, "stays")):
+        with sqlite_store(folder) as store:
+            SqliteAudit(store.database).record(caller, "delete", {})
+            SqliteJobs(store.database).submit(caller, {}, description="", lease_seconds=60)
+    run(source, target)
+    with sqlite_store(target) as store:
+        assert [entry.caller for entry in SqliteAudit(store.database).entries()] == ["stays"]
+        assert [job.kind for job in SqliteJobs(store.database).jobs()] == ["stays"]
 
 
 def test_of_two_copies_at_once_one_goes_on(source: Path, tmp_path: Path) -> None:
@@ -195,11 +164,35 @@ def test_of_two_copies_at_once_one_goes_on(source: Path, tmp_path: Path) -> None
 # --- interrupted ---------------------------------------------------------------------------
 
 
-def test_an_interrupted_copy_goes_on_where_it_was(source: Path, tmp_path: Path) -> None:
-    interrupt(source, tmp_path / "target")
+def _nothing(store: SqliteStore) -> None:
+    pass
+
+
+def _other_texts(store: SqliteStore) -> None:
+    store.delete([d.id for d in store.documents() if d.source == "diary.md"])
+    store.save(make_entry("new", "Ada Morn came back.", names=["Ada Morn"]))
+
+
+def _use(store: SqliteStore) -> None:
+    store.record_use(store.chunk_ids().tolist(), day(2025))  # which no generation counts
+
+
+@pytest.mark.parametrize(
+    ("at", "change", "resumed"), [(40, _nothing, True), (40, _other_texts, False), (90, _use, None)]
+)
+def test_an_interrupted_copy_goes_on_where_it_was_unless_its_source_changed(
+    source: Path,
+    tmp_path: Path,
+    at: int,
+    change: Callable[[SqliteStore], None],
+    resumed: bool | None,
+) -> None:
+    interrupt(source, tmp_path / "target", at=at)
+    with sqlite_store(source) as store:
+        change(store)
     report = run(source, tmp_path / "target")
-    assert report.resumed
-    assert 0 < report.written <= sum(t.rows for t in report.tables) - 40
+    assert report.resumed is resumed or resumed is None
+    assert (report.written <= sum(t.rows for t in report.tables) - 40) is report.resumed
     assert tables_of(tmp_path / "target") == tables_of(source)
 
 
@@ -208,30 +201,8 @@ def test_an_unfinished_copy_is_not_opened_as_a_store(source: Path, tmp_path: Pat
     expected = f"unfinished copy of .*clew copy --from {tmp_path} --to {tmp_path} --namespace sou"
     with pytest.raises(StoreError, match=expected):
         SqliteStore(tmp_path / "target")
-    with (
-        sqlite_copy(tmp_path / "target") as read,
-        sqlite_copy(tmp_path / "third") as written,
-        pytest.raises(InputError, match=r"is itself an unfinished copy of .*finish that first"),
-    ):
-        copy_store(read, written)
-
-
-def test_a_source_that_changed_meanwhile_is_copied_anew(source: Path, tmp_path: Path) -> None:
-    interrupt(source, tmp_path / "target")
-    with sqlite_store(source) as store:
-        store.delete([d.id for d in store.documents() if d.source == "diary.md"])
-        store.save(make_entry("new", "Ada Morn came back.", names=["Ada Morn"]))
-    report = run(source, tmp_path / "target")
-    assert not report.resumed
-    assert tables_of(tmp_path / "target") == tables_of(source)
-
-
-def test_changes_that_no_generation_counts_are_copied(source: Path, tmp_path: Path) -> None:
-    interrupt(source, tmp_path / "target", at=90)
-    with sqlite_store(source) as store:
-        store.record_use(store.chunk_ids().tolist(), day(2025))
-    run(source, tmp_path / "target")
-    assert tables_of(tmp_path / "target") == tables_of(source)
+    with pytest.raises(InputError, match=r"is itself an unfinished copy of .*finish that first"):
+        run(tmp_path / "target", tmp_path / "third")
 
 
 def test_the_source_is_copied_as_it_was_at_the_beginning(source: Path, tmp_path: Path) -> None:
@@ -250,22 +221,20 @@ def test_the_source_is_copied_as_it_was_at_the_beginning(source: Path, tmp_path:
 # --- refused -------------------------------------------------------------------------------
 
 
-def test_a_store_that_holds_something_else_is_refused(source: Path, tmp_path: Path) -> None:
-    with sqlite_store(tmp_path / "target") as store:
-        store.save(make_entry("mine", "My text."))
-    before = tables_of(tmp_path / "target")
+@pytest.mark.parametrize(("copied", "change"), [(False, _other_texts), (True, _use)])
+def test_a_store_that_holds_something_else_is_refused(
+    source: Path, tmp_path: Path, copied: bool, change: Callable[[SqliteStore], None]
+) -> None:
+    target = tmp_path / "target"
+    if copied:
+        run(source, target)
+    with sqlite_store(target) as store:
+        change(store)
+    before = tables_of(target)
     for anew in (False, True):
         with pytest.raises(InputError, match=r"holds something else already; .*--to-namespace"):
-            run(source, tmp_path / "target", anew=anew)
-    assert tables_of(tmp_path / "target") == before
-
-
-def test_a_copy_that_was_changed_since_is_refused(source: Path, tmp_path: Path) -> None:
-    run(source, tmp_path / "target")
-    with sqlite_store(tmp_path / "target") as store:
-        store.record_use(store.chunk_ids().tolist(), day(2025))  # as many rows as before
-    with pytest.raises(InputError, match="holds something else already"):
-        run(source, tmp_path / "target")
+            run(source, target, anew=anew)
+    assert tables_of(target) == before
 
 
 def test_an_unfinished_copy_of_another_store_is_refused(source: Path, tmp_path: Path) -> None:
@@ -293,23 +262,22 @@ def test_what_others_wrote_meanwhile_is_not_thrown_away(source: Path, tmp_path: 
     assert tables_of(target) == tables_of(source)
 
 
-def test_there_must_be_something_to_copy(tmp_path: Path) -> None:
+def test_what_cannot_be_copied_is_refused(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     here, there = load_settings(store=tmp_path / "none"), load_settings(store=tmp_path / "b")
     with pytest.raises(InputError, match=r"there is no store '.*none' \(namespace 'default'\)"):
         copy(here, there)
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["source"]
 
-
-def test_a_store_is_not_copied_onto_itself(source: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
-    with pytest.raises(InputError, match="cannot be copied onto itself"):
-        run(source, tmp_path / "link" / "source")
-
-
-def test_a_copy_that_has_not_begun_is_no_source(tmp_path: Path) -> None:
-    open_for_copying(tmp_path / "source", make=True).close()  # as one that is killed there
-    with pytest.raises(InputError, match=r"source.*was interrupted before it began"):
-        run(tmp_path / "source", tmp_path / "target")
+    monkeypatch.chdir(tmp_path)
+    for same in (tmp_path / "link" / "source", Path("source")):
+        with pytest.raises(InputError, match="cannot be copied onto itself"):
+            run(source, same)
+    open_for_copying(tmp_path / "begun", make=True).close()  # as one that is killed there
+    with pytest.raises(InputError, match=r"begun.*was interrupted before it began"):
+        run(tmp_path / "begun", tmp_path / "target")
 
 
 class Overtaken(StoreCopy):
@@ -358,13 +326,3 @@ def test_a_row_that_is_lost_is_told(source: Path, tmp_path: Path, table: Table) 
         copy_store(read, target)
     with pytest.raises(StoreError, match="unfinished copy"):
         SqliteStore(tmp_path / "target")
-
-
-def test_a_place_is_named_the_same_however_it_is_reached(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
-    for folder in (source, Path("source"), Path("link/source")):
-        with sqlite_copy(folder) as copied:
-            assert copied.place == Place(str(tmp_path.resolve()), "source")

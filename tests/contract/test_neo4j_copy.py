@@ -5,7 +5,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
+from itertools import product
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -24,10 +25,8 @@ from clew.stores.sqlite.journal import SqliteAudit
 from clew.stores.sqlite.store import open_journal
 from clew.testing.entries import make_entry
 from tests.contract.copies import (
-    Interrupted,
     assert_same_answers,
     fill,
-    interrupt_at,
     remembered,
     rows_of,
     sqlite_copy,
@@ -62,30 +61,18 @@ copying.copy_store(source, StoreCopy(backend), progress=progress)
 
 
 @pytest.fixture(scope="module")
-def places(neo4j_address: str, neo4j_settings: Neo4jSettings) -> Iterator[tuple[Place, Place]]:
-    with (
-        new_place(neo4j_address, neo4j_settings) as first,
-        new_place(neo4j_address, neo4j_settings) as second,
-    ):
-        yield first, second
+def made(neo4j_address: str, neo4j_settings: Neo4jSettings) -> Iterator[Place]:
+    with new_place(neo4j_address, neo4j_settings) as place:
+        yield place
 
 
 @pytest.fixture
-def place(places: tuple[Place, Place]) -> Iterator[Place]:
+def place(made: Place) -> Iterator[Place]:
     """An empty namespace on the server."""
     try:
-        yield places[0]
+        yield made
     finally:
-        places[0].empty()
-
-
-@pytest.fixture
-def other(places: tuple[Place, Place]) -> Iterator[Place]:
-    """Another one."""
-    try:
-        yield places[1]
-    finally:
-        places[1].empty()
+        made.empty()
 
 
 @pytest.fixture
@@ -115,16 +102,6 @@ def from_server(place: Place, target: Path) -> CopyReport:
         return copy_store(read, written)
 
 
-def interrupt(source: Path, place: Place) -> None:
-    """Leave an unfinished copy."""
-    with (
-        sqlite_copy(source) as read,
-        place.copy(source.parent / "here") as written,
-        pytest.raises(Interrupted),
-    ):
-        copy_store(read, written, progress=interrupt_at(40))
-
-
 def test_there_and_back_is_equal(place: Place, source: Path, tmp_path: Path) -> None:
     there = to_server(source, place)
     back = from_server(place, tmp_path / "back")
@@ -139,51 +116,23 @@ def test_there_and_back_is_equal(place: Place, source: Path, tmp_path: Path) -> 
         assert last.check().problems == ()
 
 
-def test_the_copy_on_the_server_answers_the_same(
+def test_the_copy_on_the_server_answers_the_same_and_goes_on_the_same_way(
     place: Place, source: Path, tmp_path: Path
 ) -> None:
     to_server(source, place)
     with sqlite_store(source) as old, place.store(tmp_path / "here") as new:
         assert_same_answers(old, new)
-        assert new.check().problems == ()
         before, after = Communities(old.backend), Communities(new.backend)
         assert after.communities() == before.communities()
         assert after.report_bases() == before.report_bases()
         assert after.topics() == before.topics()
         assert after.topic_chunks([1, 2, 3]).tolist() == before.topic_chunks([1, 2, 3]).tolist()
-
-
-def test_both_go_on_the_same_way(place: Place, source: Path, tmp_path: Path) -> None:
-    to_server(source, place)
-    with sqlite_store(source) as old, place.store(tmp_path / "here") as new:
         for store in (old, new):
             store.save(make_entry("more", "Gil Ruud met Ada Morn.", names=["Gil Ruud", "Ada Morn"]))
             store.delete([d.id for d in store.documents() if d.source == "letter 2021"])
+        assert new.check().problems == ()
         assert new.chunk_ids().tolist() == old.chunk_ids().tolist()
         assert new.aliases() == old.aliases()
-
-
-def test_from_one_namespace_to_another(
-    place: Place, other: Place, source: Path, tmp_path: Path
-) -> None:
-    to_server(source, place)
-    with place.copy(tmp_path / "a") as read, other.copy(tmp_path / "b") as written:
-        report = copy_store(read, written)
-        assert report.written > 90
-        assert rows_of(read) == rows_of(written)
-        assert copy_store(read, written).written == 0  # a second time
-        assert read.mark() is written.mark() is None
-
-
-def test_an_interrupted_copy_goes_on_where_it_was(
-    place: Place, source: Path, tmp_path: Path
-) -> None:
-    interrupt(source, place)
-    report = to_server(source, place)
-    assert report.resumed
-    assert 0 < report.written <= sum(t.rows for t in report.tables) - 40
-    with sqlite_copy(source) as old, place.copy(tmp_path / "here") as new:
-        assert rows_of(new) == rows_of(old)
 
 
 def kill_copy(source: Path, place: Place, local: Path, *, lines: int) -> None:
@@ -220,23 +169,19 @@ def test_killed_before_it_began_the_target_says_that_it_is_unfinished(
         assert store.check().problems == ()
 
 
-def test_killed_in_the_middle_then_completed(place: Place, source: Path, tmp_path: Path) -> None:
-    for lines in (5, 9):
-        kill_copy(source, place, tmp_path / "here", lines=lines)
-    assert to_server(source, place).resumed
-    with sqlite_copy(source) as old, place.copy(tmp_path / "here") as new:
-        assert rows_of(new) == rows_of(old)
-
-
-def test_an_unfinished_copy_is_not_opened_as_a_store(
+def test_killed_in_the_middle_it_is_no_store_and_goes_on_where_it_was(
     place: Place, source: Path, tmp_path: Path
 ) -> None:
-    interrupt(source, place)
-    with (
-        pytest.raises(StoreError, match=r"is an unfinished copy of .*finish it with `clew copy"),
-        place.store(tmp_path / "here"),
-    ):
+    for lines in (5, 9):
+        kill_copy(source, place, tmp_path / "here", lines=lines)
+    unfinished = r"is an unfinished copy of .*finish it with `clew copy"
+    with pytest.raises(StoreError, match=unfinished), place.store(tmp_path / "here"):
         pass
+    report = to_server(source, place)
+    assert report.resumed
+    assert 0 < report.written < sum(table.rows for table in report.tables)
+    with sqlite_copy(source) as old, place.copy(tmp_path / "here") as new:
+        assert rows_of(new) == rows_of(old)
 
 
 def test_a_namespace_that_holds_something_else_is_refused(
@@ -283,35 +228,26 @@ def test_settings_name_the_places(place: Place, source: Path, tmp_path: Path) ->
     logs_in = {"neo4j": {**place.settings.model_dump(), "local": tmp_path / "local"}}
     here = load_settings(store=source.parent, namespace=source.name, **logs_in)
     there = load_settings(store=place.address, namespace=place.namespace, **logs_in)
-    with closing(open_journal(there.folder, 1)) as journal:
-        log = SqliteAudit(journal)
-        log.keep_undo(
-            log.record("local", "edit_entity", {}),
-            {"entity_id": 1, "was": {"name": "Bo", "entity_type": "person"}},
-        )
-    assert copy(here, there).written > 90
-    with closing(open_journal(there.folder, 1)) as journal:
-        assert [entry.undo for entry in SqliteAudit(journal).entries()] == [None]
-        log = SqliteAudit(journal)
-        log.keep_undo(
-            log.record("local", "edit_entity", {}),
-            {"entity_id": 1, "was": {"name": "Bo", "entity_type": "person"}},
-        )
+    edited = {"entity_id": 1, "was": {"name": "Bo", "entity_type": "person"}}
+    kept = []
     # What is the same already stays as it is, with its ways back.
-    assert copy(here, there).written == 0
-    with closing(open_journal(there.folder, 1)) as journal:
-        assert [entry.undo is None for entry in SqliteAudit(journal).entries()] == [False, True]
+    for is_new in (True, False):
+        with closing(open_journal(there.folder, 1)) as journal:
+            log = SqliteAudit(journal)
+            log.keep_undo(log.record("local", "edit_entity", {}), edited)
+        assert (copy(here, there).written > 90) == is_new
+        with closing(open_journal(there.folder, 1)) as journal:
+            kept.append([entry.undo is not None for entry in SqliteAudit(journal).entries()])
+    assert kept == [[False], [True, False]]
     assert copy(there, here).written == 0
 
 
-@pytest.mark.parametrize("first", [True, False])
-def test_a_page_is_read_in_the_order_of_an_index(place: Place, source: Path, first: bool) -> None:
+def test_a_page_is_read_in_the_order_of_an_index(place: Place, source: Path) -> None:
     to_server(source, place)
-    login = place.settings
-    password = login.password.get_secret_value()
-    auth = (login.user, password) if password else None
+    password = place.settings.password.get_secret_value()
+    auth = (place.settings.user, password) if password else None
     with GraphDatabase.driver(place.address, auth=auth) as driver:
-        for table in SHAPES.keys() - {"rules", "partition"}:
+        for table, first in product(SHAPES.keys() - {"rules", "partition"}, (True, False)):
             after = None if first else (1,) * len(SHAPES[table].key)
             done = driver.execute_query(
                 f"EXPLAIN {page_query(table, after)}", namespace=place.namespace, key=after, limit=9
@@ -336,24 +272,14 @@ def test_a_process_of_an_older_version_writes_nothing_into_a_newer_schema(
             newer.write(lambda: newer.rows(query, by=by))
 
     one, two = make_entry("one", "Ada Morn sings."), make_entry("two", "Brida Kall sails.")
+    refused = rf"{SCHEMA_VERSION + 1}.*{SCHEMA_VERSION}.*another version of Clew"
     with place.store(tmp_path) as store:
         store.save(one)
         move(1)
         try:
-            with pytest.raises(
-                StoreMismatchError, match=rf"{SCHEMA_VERSION + 1}.*{SCHEMA_VERSION}"
-            ):
-                store.save(two)
-            with (
-                pytest.raises(StoreMismatchError, match="another version of Clew"),
-                store.batch(),
-            ):
-                store.save(two)
-            with (
-                pytest.raises(StoreMismatchError, match="another version of Clew"),
-                store.beside_others(1),
-            ):
-                store.save(two)
+            for saving in (nullcontext(), store.batch(), store.beside_others(1)):
+                with pytest.raises(StoreMismatchError, match=refused), saving:
+                    store.save(two)
         finally:
             move(-1)
         assert [document.source for document in store.documents()] == ["one"]

@@ -101,26 +101,20 @@ def test_answers_for_a_reader(in_process: Run, mapping: Path, neo4j_address: str
 
 def test_check_of_a_mapping_that_fits(in_process: Run, mapping: Path, neo4j_address: str) -> None:
     shown = in_process("attach", neo4j_address, "--mapping", mapping)
-    findings = in_process("attach", neo4j_address, "--mapping", mapping, "--json")
 
     assert (shown.returncode, shown.stderr) == (0, "")
     assert "passages.label" in shown.stdout
     assert "nodes: 20" in shown.stdout
-    assert all(finding["fits"] for finding in json.loads(findings.stdout))
 
 
 def test_schema_prints_what_there_is(in_process: Run, made: Town, neo4j_address: str) -> None:
     shown = in_process("schema", "--store", neo4j_address)
     found = json.loads(in_process("schema", "--store", neo4j_address, "--json").stdout)
 
-    passage = made.name("Passage")
-    (label,) = [label for label in found["labels"] if label["name"] == passage]
     assert shown.returncode == 0
-    assert passage in shown.stdout
     assert "embedding (LIST<FLOAT>)" in shown.stdout
-    assert f"{passage} to {made.name('Person')}" in shown.stdout
-    assert label["count"] == 20
-    assert {"name": "body", "types": ["STRING"]} in label["properties"]
+    assert f"{made.name('Passage')} to {made.name('Person')}" in shown.stdout
+    assert made.name("Passage") in [label["name"] for label in found["labels"]]
     assert made.name("vectors") in [index["name"] for index in found["indexes"]]
 
 

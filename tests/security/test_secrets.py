@@ -163,40 +163,38 @@ def traces() -> list[str]:
     return [*sorted(pieces(KEY)), f"{KEY[:7]}*"]
 
 
+def told(folder: Path, text: str, provider: str, address: str, *commands: list[str]) -> str:
+    """What commands say about one file; no trace of the key stands there, nor in any file."""
+    given = {"PROVIDER": provider, "MODEL": "m", "BASE_URL": address.rstrip("/"), "RETRIES": "0"}
+    environment = {f"CLEW_LLM__{name}": value for name, value in given.items()}
+    (folder / "mill.md").write_text(text)
+    said = ""
+    for arguments in (["index", "mill.md"], *commands, ["backup", "copy.db"]):
+        done = run_clew(*arguments, cwd=folder, CLEW_LLM_API_KEY=KEY, **environment)
+        said += done.stdout + done.stderr
+    files = [file.read_bytes() for file in folder.rglob("*") if file.is_file()]
+    assert len(files) > 2
+    for trace in traces():
+        assert trace not in said
+        assert not any(trace.encode() in data for data in files)
+    return said
+
+
 @pytest.mark.parametrize("provider", ["openai-compatible", "ollama"])
 def test_a_key_that_a_provider_quotes_reaches_no_terminal_store_or_backup(
     tmp_path: Path, httpserver: HTTPServer, provider: str
 ) -> None:
     quoting(httpserver)
-    environment = {
-        "CLEW_LLM_API_KEY": KEY,
-        "CLEW_LLM__PROVIDER": provider,
-        "CLEW_LLM__MODEL": "m",
-        "CLEW_LLM__BASE_URL": httpserver.url_for("/v1" if provider != "ollama" else "/").rstrip(
-            "/"
-        ),
-        "CLEW_LLM__RETRIES": "0",
-    }
-    (tmp_path / "mill.md").write_text("Jonas Reed built the mill at Harrow Ford.\n")
-    said = ""
-    for arguments in (
-        ["index", "mill.md"],
-        ["check", "--llm"],
-        ["ask", "Who built the mill?"],
-        ["ask", "Who built the mill?", "--json"],
-        ["enrich", "--yes"],
-        ["backup", "copy.db"],
-    ):
-        done = run_clew(*arguments, cwd=tmp_path, **environment)
-        said += done.stdout + done.stderr
-
+    question = "Who built the mill?"
+    said = told(
+        tmp_path,
+        "Jonas Reed built the mill at Harrow Ford.\n",
+        provider,
+        httpserver.url_for("/v1" if provider != "ollama" else "/"),
+        *(["check", "--llm"], ["ask", question], ["ask", question, "--json"], ["enrich", "--yes"]),
+    )
     assert any(KEY in str(asked.headers) for asked, _ in httpserver.log)
     assert "Incorrect API key provided: [secret]" in said
-    files = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
-    assert len(files) > 2
-    for trace in [*sorted(pieces(KEY)), f"{KEY[:7]}*"]:
-        assert trace not in said
-        assert not any(trace.encode() in data for data in files)
 
 
 def test_a_key_within_a_streamed_answer_reaches_no_terminal_store_or_backup(
@@ -205,45 +203,22 @@ def test_a_key_within_a_streamed_answer_reaches_no_terminal_store_or_backup(
     """Two characters at a time, within a statement that the passage bears out."""
     words = "Jonas Reed built the mill at Harrow Ford."
 
-    def answer(asked: Asked) -> Response:
-        # Other tasks, such as routing, get what they cannot use.
-        said = {
-            "statements": [
-                {"quotes": [{"passage": 1, "words": words}], "statement": f"By {KEY} Reed, he."}
-            ]
-        }
-        text = json.dumps(said)
-        pieces = [text[at : at + 2] for at in range(0, len(text), 2)]
-        events: list[dict[str, object]] = []
-        events += ({"message": {"role": "assistant", "content": one}} for one in pieces)
-        events.append({"message": {"content": ""}, "done": True, "done_reason": "stop"})
-        return Response("".join(f"{json.dumps({'model': 'm', **one})}\n" for one in events))
-
+    quote = {"passage": 1, "words": words}
+    # Other tasks, such as routing, get what they cannot use.
+    text = json.dumps({"statements": [{"quotes": [quote], "statement": f"By {KEY} Reed, he."}]})
+    events: list[dict[str, object]] = [
+        {"message": {"role": "assistant", "content": text[at : at + 2]}}
+        for at in range(0, len(text), 2)
+    ]
+    events.append({"message": {"content": ""}, "done": True, "done_reason": "stop"})
+    lines = "".join(f"{json.dumps({'model': 'm', **one})}\n" for one in events)
     info = {"model_info": {"general.architecture": "x", "x.context_length": 8192}}
     httpserver.expect_request("/api/show").respond_with_json(info)
-    httpserver.expect_request("/api/chat").respond_with_handler(answer)
-    environment = {
-        "CLEW_LLM_API_KEY": KEY,
-        "CLEW_LLM__PROVIDER": "ollama",
-        "CLEW_LLM__MODEL": "m",
-        "CLEW_LLM__BASE_URL": httpserver.url_for("").rstrip("/"),
-    }
-    (tmp_path / "mill.md").write_text(f"{words}\n")
-    said = ""
-    for arguments in (
-        ["index", "mill.md"],
-        ["ask", "Who built the mill at Harrow Ford?"],
-        ["ask", "Who built the mill at Harrow Ford?", "--json"],
-        ["backup", "copy.db"],
-    ):
-        done = run_clew(*arguments, cwd=tmp_path, **environment)
-        said += done.stdout + done.stderr
-
+    httpserver.expect_request("/api/chat").respond_with_data(lines)
+    ask = ["ask", "Who built the mill at Harrow Ford?"]
+    address = httpserver.url_for("")
+    said = told(tmp_path, f"{words}\n", "ollama", address, ask, [*ask, "--json"])
     assert "By [secret] Reed, he." in said
-    files = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
-    for trace in traces():
-        assert trace not in said
-        assert not any(trace.encode() in data for data in files)
 
 
 @pytest.mark.parametrize("provider", ["openai-compatible", "ollama"])

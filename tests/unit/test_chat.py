@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ from werkzeug import Response
 
 import clew
 from clew import Clew
-from clew.chat import ChatTurn
 from clew.errors import (
     InputError,
     ModelError,
@@ -81,15 +81,14 @@ Start = Callable[..., Talk]
 
 @pytest.fixture
 def talks(library: Path) -> Iterator[Start]:
-    made: list[Talk] = []
+    with ExitStack() as stack:
 
-    def start(*replies: Say) -> Talk:
-        made.append(Talk(library, *replies))
-        return made[-1]
+        def start(*replies: Say) -> Talk:
+            talk = Talk(library, *replies)
+            stack.enter_context(talk.store)
+            return talk
 
-    yield start
-    for talk in made:
-        talk.store.close()
+        yield start
 
 
 # --- the loop
@@ -113,37 +112,28 @@ def test_what_tools_answer_is_read_before_the_answer(talks: Start) -> None:
     assert [m.answers for m in talk.model.asked[1].messages if m.role == "tool"] == ["c0", "c1"]
 
 
-def test_only_tools_that_read_are_offered(talks: Start) -> None:
-    talk = talks("Hello.")
-    talk.store.chat().say("Hello")
-
-    names = {tool.name for tool in talk.model.asked[0].tools}
-    assert {"search", "fetch", "query_documents"} <= names
-    assert not names & {"delete_document", "ingest_document"}
-
-
-def test_a_tool_that_changes_something_has_to_be_allowed_and_permitted(
-    talks: Start, library: Path
-) -> None:
+def test_a_tool_that_changes_something_has_to_be_allowed_and_permitted(talks: Start) -> None:
     wanted = ("delete_document", {"document": "any", "confirm": True})
-    asked: list[tuple[str, Mapping[str, Any]]] = []
+    asked: list[str] = []
 
     def permit(tool: str, arguments: Mapping[str, Any]) -> bool:
-        asked.append((tool, arguments))
+        asked.append(tool)
         return False
 
     talk = talks(calls(wanted), "No.", calls(wanted), "No.")
     talk.store.chat().say("Delete all")
     talk.store.chat(allow=["delete_document"], permit=permit).say("Delete all")
 
+    offered = {tool.name for tool in talk.model.asked[0].tools}
+    assert {"search", "fetch", "query_documents"} <= offered
+    assert not offered & {"delete_document", "ingest_document"}
     assert "there is no tool 'delete_document'" in talk.told(1)[0]
     assert "does not allow delete_document" in talk.told(3)[0]
-    assert [tool for tool, _ in asked] == ["delete_document"]
+    assert asked == ["delete_document"]
     assert len(talk.store.documents.list()) == 2
-    with pytest.raises(InputError, match="--allow delete_document"):
-        talk.store.chat(tools=["delete_document"])
-    with pytest.raises(InputError, match="there is no tool"):
-        talk.store.chat(tools=["rm"])
+    for tool, says in (("delete_document", "--allow delete_document"), ("rm", "there is no tool")):
+        with pytest.raises(InputError, match=says):
+            talk.store.chat(tools=[tool])
 
 
 @pytest.mark.parametrize(
@@ -175,9 +165,8 @@ def test_what_cannot_be_called_is_answered_with_what_can(
     talk = talks(calls((name, given)), "I see.")
     turn = talk.store.chat().say("Clock?")
 
-    assert [call.ok for call in turn.calls] == [False]
+    assert ([call.ok for call in turn.calls], turn.text) == ([False], "I see.")
     assert says in talk.told(1)[0]
-    assert turn.text == "I see."
 
 
 def test_there_are_no_more_rounds_than_allowed(talks: Start) -> None:
@@ -206,73 +195,57 @@ def test_a_reply_cannot_ask_for_any_number_of_calls(talks: Start) -> None:
 @pytest.mark.parametrize("tool", ["query_documents", "ask"])
 def test_what_a_tool_asks_of_the_model_counts_for_the_conversation(talks: Start, tool: str) -> None:
     asked = {"query": "Who built the clock of Vell?", "model_filter": True}
-    inner = Reply(
-        text='{"passages": [1]}',
-        finish="stop",
-        model="m",
-        usage=Usage(input_tokens=7, output_tokens=3),
-    )
-    said = Reply(
-        text='{"statements": []}',
-        finish="stop",
-        model="m",
-        usage=Usage(input_tokens=7, output_tokens=3),
-    )
-    talk = talks(calls((tool, asked)), inner, *([said] if tool == "ask" else []), "Ada Morn.")
+    usage = Usage(input_tokens=7, output_tokens=3)
+    texts = ['{"passages": [1]}', '{"statements": []}'][: 2 if tool == "ask" else 1]
+    inner = [Reply(text=text, finish="stop", model="m", usage=usage) for text in texts]
+    replies = [calls((tool, asked)), *inner, "Ada Morn."]
+    talk = talks(*replies)
 
     turn = talk.store.chat(tools=[tool]).say("Who built the clock of Vell?")
 
     assert turn.text == "Ada Morn."
-    nested = 10 * (2 if tool == "ask" else 1)
     last = talk.model.asked[-1]
     told = sum(len(words(one.text)) for one in last.messages) + len(words(last.instructions))
-    assert turn.usage.total == 15 + nested + told + 2
+    assert turn.usage.total == 15 + 10 * len(inner) + told + 2
 
-    short = talks(calls((tool, asked)), inner, *([said] if tool == "ask" else []), "Ada Morn.")
-    ended = short.store.chat(tools=[tool], max_tokens_spent=20).say("Who built the clock of Vell?")
-    assert "tokens are spent" in " ".join(ended.notes)
+    short = talks(*replies).store.chat(tools=[tool], max_tokens_spent=20)
+    assert "tokens are spent" in " ".join(short.say("Who built the clock of Vell?").notes)
 
 
 def test_what_a_turn_would_take_is_said_beforehand(talks: Start, library: Path) -> None:
-    talk = talks(calls(("query_documents", {"query": "Who built the clock of Vell?"})), "Ada Morn.")
+    question = "Who built the clock of Vell?"
+    talk = talks(calls(("query_documents", {"query": question})), "Ada Morn.")
     conversation = talk.store.chat()
 
-    guess = conversation.estimate("Who built the clock of Vell?")
-    remembering = talk.store.chat(remember=True).estimate("Who built the clock of Vell?")
+    guess = conversation.estimate(question)
+    remembering = talk.store.chat(remember=True).estimate(question)
 
-    assert talk.model.calls == 0
-    assert conversation.messages == []
+    assert (talk.model.calls, conversation.messages) == (0, [])
     assert (guess.calls, remembering.calls) == (2, 3), "a look-up, the answer, what is kept"
     assert remembering.input_tokens > guess.input_tokens
-    conversation.say("Who built the clock of Vell?")
+    conversation.say(question)
     sent = sum(usual_tokens(prompt_text(request)) for request in talk.model.asked)
     assert guess.input_tokens == pytest.approx(sent, rel=0.15)
-    with pytest.raises(InputError):
-        conversation.estimate("  ")
-    with (
-        clew.open(library, embedder=HashEmbedder()) as store,
-        pytest.raises(NoLanguageModelError),
-    ):
-        store.chat().estimate("Who?")
+    with clew.open(library, embedder=HashEmbedder()) as store:
+        for without, kind in ((conversation, InputError), (store.chat(), NoLanguageModelError)):
+            with pytest.raises(kind):
+                without.estimate("  " if kind is InputError else "Who?")
 
 
-def test_it_goes_on_where_it_was(talks: Start, library: Path) -> None:
-    talk = talks(calls(("search", {"query": "clock"})), "Ada Morn.", "In Dunmere.")
-    first = talk.store.chat()
+def test_it_goes_on_where_it_was(talks: Start) -> None:
+    first = talks(calls(("search", {"query": "clock"})), "Ada Morn.").store.chat()
     first.say("Who built the clock?")
-    (kept,) = talk.store.conversations.conversations()
-    assert (kept.id, kept.title, kept.messages) == (first.id, "Who built the clock?", 4)
-    talk.store.close()
-
     again = talks("In Dunmere.")
-    later = again.store.chat(conversation=first.id)
-    later.say("Where was she born?")
+    kept = again.store.conversations
+    (one,) = kept.conversations()
+    assert (one.id, one.title, one.messages) == (first.id, "Who built the clock?", 4)
 
-    roles = [message.role for message in again.model.asked[0].messages]
-    assert roles == ["user", "assistant", "tool", "assistant", "user"]
-    assert again.model.asked[0].messages[1].calls[0].name == "search"
-    assert again.store.conversations.forget(first.id)
-    assert not again.store.conversations.forget(first.id)
+    again.store.chat(conversation=first.id).say("Where was she born?")
+
+    sent = again.model.asked[0].messages
+    assert [m.role for m in sent] == ["user", "assistant", "tool", "assistant", "user"]
+    assert sent[1].calls[0].name == "search"
+    assert [kept.forget(first.id), kept.forget(first.id)] == [True, False]
     with pytest.raises(NotFoundError):
         again.store.chat(conversation=first.id)
 
@@ -304,22 +277,23 @@ def test_the_earliest_turns_give_way(talks: Start) -> None:
 # --- without a model
 
 
-def test_without_a_model_the_documents_answer(library: Path) -> None:
-    with clew.open(library, embedder=HashEmbedder()) as store:
+@pytest.mark.parametrize(
+    ("reply", "note"),
+    [
+        (None, "no language model is configured"),
+        (ModelUnavailableError("it is away"), "it is away"),
+    ],
+)
+def test_without_a_model_the_documents_answer(
+    library: Path, reply: Exception | None, note: str
+) -> None:
+    model = None if reply is None else ScriptedLanguageModel([reply])
+    with clew.open(library, embedder=HashEmbedder(), language_model=model) as store:
         turn = store.chat().say("Who built the great clock of Vell?")
         assert store.conversations.conversations() == []
 
     assert BUILT in turn.text
-    assert "no language model is configured" in turn.notes[0]
-
-
-def test_where_the_model_is_away_the_documents_answer(talks: Start) -> None:
-    talk = talks(ModelUnavailableError("it is away"))
-    turn = talk.store.chat().say("Who built the great clock of Vell?")
-
-    assert BUILT in turn.text
-    assert turn.model == ""
-    assert "it is away" in turn.notes[0]
+    assert (turn.model, note in turn.notes[0]) == ("", True)
 
 
 # --- what is remembered
@@ -338,14 +312,13 @@ def facts(*stated: Mapping[str, str]) -> str:
 
 
 def test_what_the_user_states_is_remembered_with_its_sentence(talks: Start) -> None:
-    talk = talks("Ada Morn.", facts(FACT))
-    turn = talk.store.chat(remember=True).say(SAID)
+    store = talks("Ada Morn.", facts(FACT)).store
+    turn = store.chat(remember=True).say(SAID)
 
     assert turn.remembered == (FACT["sentence"],)
-    store = talk.store
     head, tail = (store.entities.get(FACT[name]).id for name in ("source", "target"))
-    relation = next(r for r in store.store.relations([head], 10) if r.relation_type == "works_at")
-    assert relation.to_entity_id == tail
+    stated = {(r.relation_type, r.to_entity_id) for r in store.store.relations([head], 10)}
+    assert ("works_at", tail) in stated
     (document,) = [d for d in store.documents.list() if d.source.startswith("conversation:")]
     assert store.documents.text(document.id) == SAID
     hit = store.search("Where does Mira Holt work?").hits[0]
@@ -379,8 +352,7 @@ def test_what_documents_say_is_not_remembered(talks: Start) -> None:
     turn = talk.store.chat(remember=True).say("Who built the clock of Vell?")
 
     text = "".join(message.text for message in talk.model.asked[-1].messages)
-    assert BUILT not in text
-    assert "Ada Morn built it" not in text
+    assert "Ada Morn built" not in text
     assert turn.remembered == ()
     assert len(talk.store.documents.list()) == 2
 
@@ -392,7 +364,7 @@ def test_facts_that_cannot_be_read_cost_no_answer(talks: Start) -> None:
     assert any("nothing was remembered" in note for note in turn.notes)
 
 
-def test_messages_are_kept_as_they_are(library: Path) -> None:
+def test_messages_are_kept_as_they_are_and_a_damaged_one_is_told(library: Path) -> None:
     call = ToolCall(id="c", name="search", arguments='{"query": "é\\u202e"}')
     said = [
         Message(role="user", text="a\u2028b\U0001f511"),
@@ -400,15 +372,10 @@ def test_messages_are_kept_as_they_are(library: Path) -> None:
         Message(role="tool", text="x", answers="c"),
     ]
     with clew.open(library, embedder=HashEmbedder()) as store:
-        store.conversations.append("one", said[:1])
-        store.conversations.append("one", said[1:])
-        assert store.conversations.messages("one") == said
-        assert store.conversations.messages("two") == []
-
-
-def test_a_damaged_message_is_an_error_that_says_what_to_do(library: Path) -> None:
-    with clew.open(library, embedder=HashEmbedder()) as store:
-        store.conversations.append("one", [Message(role="user", text="hello")])
+        kept = store.conversations
+        kept.append("one", said[:1])
+        kept.append("one", said[1:])
+        assert (kept.messages("one"), kept.messages("two")) == (said, [])
         with store.state.journal.write() as connection:
             connection.execute("UPDATE conversation_messages SET message = ?", ('{"role": 1}',))
         with pytest.raises(StoreError, match="clew chat --forget"):
@@ -442,69 +409,38 @@ WIRES: dict[str, tuple[str, str, Any]] = {
 """Where each provider is asked, and the vendor's own type of what it sends."""
 
 
-def sent(provider: str, number: int) -> str:
-    """What a provider sends: two calls at first, then the answer, in files beside this one."""
-    text = (Path(__file__).parent / "wires" / f"{provider}.{min(number, 2)}.txt").read_text("utf-8")
-    lines = [line.removeprefix("data: ") for line in text.splitlines()]
-    for line in lines:
-        if line.startswith("{"):
-            TypeAdapter(WIRES[provider][2]).validate_json(line)
-    return text
-
-
-@pytest.fixture
-def bodies() -> list[dict[str, Any]]:
-    return []
-
-
-@pytest.fixture
-def talk(
-    tmp_path: Path,
-    httpserver: HTTPServer,
-    bodies: list[dict[str, Any]],
-    monkeypatch: pytest.MonkeyPatch,
-) -> Callable[..., list[ChatTurn]]:
-    """What turns of a conversation with a provider come to."""
-    monkeypatch.setenv("CLEW_LLM_API_KEY", "any")
-
-    def start(provider: str, *said: str) -> list[ChatTurn]:
-        base, path, _ = WIRES[provider]
-        kind = "application/x-ndjson" if provider == "ollama" else "text/event-stream"
-
-        def answer(asked: Asked) -> Response:
-            bodies.append(asked.get_json())
-            return Response(sent(provider, len(bodies)), mimetype=kind)
-
-        httpserver.expect_request("/api/show").respond_with_json({"model_info": {}})
-        httpserver.expect_request(path).respond_with_handler(answer)
-        llm = {
-            "provider": provider,
-            "model": "small",
-            "base_url": httpserver.url_for(base),
-            "context_tokens": 32_000,
-        }
-        settings = load_settings(store=tmp_path, llm=llm)
-        with clew.open(settings=settings, embedder=HashEmbedder()) as store:
-            store.add(BUILT, title="Vell")
-            store.add(BORN, title="Ada Morn")
-            chat = store.chat()
-            return [chat.say(text) for text in said]
-
-    return start
-
-
 @pytest.mark.parametrize("provider", WIRES)
 def test_two_calls_their_answers_and_the_answer(
-    talk: Callable[..., list[ChatTurn]], bodies: list[dict[str, Any]], provider: str
+    library: Path, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch, provider: str
 ) -> None:
-    (turn,) = talk(provider, "Who built the clock?")
+    """What a provider sends stands in files beside this one, held to the vendor's own types."""
+    monkeypatch.setenv("CLEW_LLM_API_KEY", "any")
+    base, path, kind = WIRES[provider]
+    asked: list[str] = []
 
-    assert turn.notes == ()
-    assert turn.text == ANSWER
-    assert [call.arguments for call in turn.calls] == [{"query": q} for q in CALLS.values()]
-    assert all(call.ok for call in turn.calls)
-    assert len(bodies) == 2
-    first, second = (json.dumps(body) for body in bodies)
+    def answer(request: Asked) -> Response:
+        asked.append(request.get_data(as_text=True))
+        file = Path(__file__).parent / "wires" / f"{provider}.{len(asked)}.txt"
+        said = file.read_text("utf-8")
+        for line in said.splitlines():
+            if (event := line.removeprefix("data: ")).startswith("{"):
+                TypeAdapter(kind).validate_json(event)
+        streamed = "application/x-ndjson" if provider == "ollama" else "text/event-stream"
+        return Response(said, mimetype=streamed)
+
+    httpserver.expect_request("/api/show").respond_with_json({"model_info": {}})
+    httpserver.expect_request(path).respond_with_handler(answer)
+    address = {"base_url": httpserver.url_for(base), "context_tokens": 32_000}
+    llm = {"provider": provider, "model": "small", **address}
+    settings = load_settings(store=library, llm=llm)
+    with clew.open(settings=settings, embedder=HashEmbedder()) as store:
+        turn = store.chat().say("Who built the clock?")
+
+    assert (turn.text, turn.notes) == (ANSWER, ())
+    assert [(call.ok, call.arguments) for call in turn.calls] == [
+        (True, {"query": query}) for query in CALLS.values()
+    ]
+    first, second = asked
     assert "<document tool=" not in first
     assert second.count("<document tool=") == 2
     assert "Ada Morn" in second

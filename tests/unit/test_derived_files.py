@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
-from typing import BinaryIO
 from unittest.mock import patch
 
 import numpy as np
@@ -78,13 +77,6 @@ def test_what_is_written_is_read(
         assert (
             held.tobytes() == array.tobytes()
         )  # the very bytes: not a number is no equal of itself
-
-
-def test_parts_are_one_array(tmp_path: Path) -> None:
-    read = read_arrays(written(tmp_path))
-    assert read is not None
-    assert np.array_equal(read["many"], np.concatenate(parts()))
-    assert read["empty"].shape == (0, 4)
 
 
 def test_garbage_anywhere_is_found(tmp_path: Path) -> None:
@@ -167,6 +159,16 @@ def test_a_large_file_waits_for_more_changes_than_a_small_one(tmp_path: Path) ->
     assert is_outdated(tmp_path, "thing", 2)  # it is ahead of the store: a backup was brought back
 
 
+def flip(path: Path, start: int, length: int) -> bytes:
+    """Invert some bytes of a file in place; all of it, then."""
+    with path.open("r+b") as file:
+        file.seek(start)
+        changed = bytes(byte ^ 0xFF for byte in file.read(length))
+        file.seek(start)
+        file.write(changed)
+    return path.read_bytes()
+
+
 # --- what is verified once
 
 
@@ -179,51 +181,42 @@ def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def reads(path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
-    """How often a file is read to verify it."""
-    seen: list[object] = []
-    real = derived_files.blocks_are_sound
-
-    def blocks_are_sound(file: BinaryIO, entries: list[derived_files.Entry]) -> bool:
-        seen.append(file)
-        return real(file, entries)
-
-    monkeypatch.setattr(derived_files, "blocks_are_sound", blocks_are_sound)
-    MappedArrays(path).is_sound()
-    return len(seen)
-
-
-def test_a_large_file_is_verified_once(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert reads(large, monkeypatch) == 0
-
-
-def test_after_a_start_of_the_machine_it_is_verified_again(
-    large: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("boot", "notes", "reads"),
+    [
+        (None, None, 0),
+        ("another start\n", None, 1),
+        ("", None, 1),  # a system that does not tell
+        *(
+            (None, notes, 1)
+            for notes in ("", "[]", "[1, 2]", '["x", {"": 1}]', "{", "\0", "[null, {}]")
+        ),
+    ],
+)
+def test_a_large_file_is_verified_once_after_each_start_of_the_machine(
+    large: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    boot: str | None,
+    notes: str | None,
+    reads: int,
 ) -> None:
-    other = tmp_path / "boot"
-    other.write_text("another start\n")
-    monkeypatch.setattr(derived_files, "_BOOT_ID", other)
-    assert reads(large, monkeypatch) == 1
-    other.unlink()  # a system that does not tell
-    assert reads(large, monkeypatch) == 1
+    if boot is not None:
+        other = tmp_path_factory.mktemp("boot") / "id"
+        if boot:
+            other.write_text(boot)
+        monkeypatch.setattr(derived_files, "_BOOT_ID", other)
+    if notes is not None:
+        (large.parent / "verified.json").write_text(notes)
+    sound = derived_files.blocks_are_sound
+    with patch.object(derived_files, "blocks_are_sound", wraps=sound) as read:
+        assert MappedArrays(large).is_sound()
+    assert read.call_count == reads
 
 
 def test_damage_after_it_was_verified_is_found(large: Path) -> None:
-    with large.open("r+b") as file:
-        file.seek(large.stat().st_size // 2)
-        byte = file.read(1)
-        file.seek(-1, os.SEEK_CUR)
-        file.write(bytes([byte[0] ^ 1]))
+    flip(large, large.stat().st_size // 2, 1)
     assert not MappedArrays(large).is_sound()
-
-
-@pytest.mark.parametrize("notes", ["", "[]", "[1, 2]", '["x", {"": 1}]', "{", "\0", "[null, {}]"])
-def test_notes_that_are_none_count_for_nothing(
-    large: Path, notes: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (large.parent / "verified.json").write_text(notes)
-    assert reads(large, monkeypatch) == 1
-    assert reads(large, monkeypatch) == 0
 
 
 def test_notes_of_files_that_are_gone_go(large: Path) -> None:
@@ -280,22 +273,6 @@ def test_indexing_leaves_one_file_that_another_process_reads(engine: clew.Clew) 
     assert _all_of(read) == _all_of(build(engine.store)), "nothing computed is lost on disk"
 
 
-def test_a_snapshot_behind_the_store_is_extended(engine: clew.Clew) -> None:
-    behind = current_snapshot(engine.store, engine.store.folder)
-    [file] = _files(engine)
-    kept = file.read_bytes()
-    engine.add("Brida Kall mended the clock.", source="c")
-    engine.delete(["a"])
-    file.write_bytes(kept)
-    for later in _files(engine):
-        if later != file:
-            later.unlink()
-    for start in (None, behind):
-        assert _equal(
-            current_snapshot(engine.store, engine.store.folder, start), build(engine.store)
-        )
-
-
 def test_what_changed_is_written_beside_the_file_and_read_again(
     engine: clew.Clew, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -349,11 +326,8 @@ def test_changes_that_are_damaged_are_read_from_the_store(
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 0.9])
 def test_bytes_that_changed_anywhere_are_noticed(engine: clew.Clew, share: float) -> None:
     [file] = _files(engine)
-    damaged = bytearray(file.read_bytes())
-    start = int(share * len(damaged))
-    for place in range(start, start + 65):  # more than lies between two arrays
-        damaged[place] ^= 0xFF
-    file.write_bytes(damaged)
+    # More than lies between two arrays.
+    damaged = flip(file, int(share * file.stat().st_size), 65)
     assert _all_of(current_snapshot(engine.store, engine.store.folder)) == _all_of(
         build(engine.store)
     )
@@ -480,21 +454,6 @@ def test_the_figures_of_a_part_are_those_of_the_whole(two: tuple[clew.Clew, clew
         mentioned = part.entity_ids[part.passage_entities.row(row)]
         expected = snapshot.entity_ids[snapshot.passage_entities.row(int(chunk))]
         assert mentioned.tolist() == expected.tolist()
-
-
-def test_only_chunks_that_follow_each_other_are_neighbours(
-    two: tuple[clew.Clew, clew.Clew],
-) -> None:
-    whole, near = two
-    text = "\n\n".join(f"Ada Morn built the mill {i} of Lisse. " * 20 for i in range(9))
-    whole.add(text, source="long")
-    ids = whole.state.snapshot.chunk_ids
-    first, last = int(ids[1]), int(ids[-2])
-    part = Neighbourhood(near.state.store).read(NearbyQuery(chunk_ids=[first, last], most=0))
-    rows = np.arange(part.size)
-    assert part.chunk_ids.tolist() == [first - 1, first, first + 1, last - 1, last, last + 1]
-    assert part.neighbours(rows, 1).tolist() == [1, 2, 2, 4, 5, 5]
-    assert part.neighbours(rows, -1).tolist() == [0, 0, 1, 3, 3, 4]
 
 
 def test_a_question_reads_the_store_three_times_and_makes_no_snapshot(

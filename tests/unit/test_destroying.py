@@ -9,7 +9,6 @@ import re
 import shutil
 import sqlite3
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -21,14 +20,11 @@ from hypothesis import strategies as st
 
 import clew
 from clew.cli import main
-from clew.engine.maintenance import copy_store
 from clew.errors import InputError, NotFoundError
 from clew.graph.entity_confidence import Evidence
 from clew.indexing import pipeline as incremental
 from clew.jobs.runner import make_runner
-from clew.stores.copy import StoreCopy
 from clew.stores.sqlite.journal import SqliteAudit
-from clew.stores.sqlite.store import open_for_copying
 from clew.testing.fakes import HashEmbedder
 from clew.text import entity_key
 from clew.tools.spec import FULL, Parameter, Tool
@@ -58,7 +54,15 @@ def engine(tmp_path: Path) -> Iterator[clew.Clew]:
 
 @pytest.fixture
 def toolbox(engine: clew.Clew) -> Toolbox:
-    return Toolbox(engine, OPERATIONS, profile=None, services={"jobs": make_runner(engine)})
+    return logged(engine)[0]
+
+
+def logged(engine: clew.Clew, *more: Tool) -> tuple[Toolbox, SqliteAudit]:
+    """All tools, and the log of what they are asked for."""
+    log, services = SqliteAudit(engine.state.journal), {"jobs": make_runner(engine)}
+    tools = (*OPERATIONS, *more)
+    box = Toolbox(engine, tools, profile=None, services=services, audit=audit_to(log))
+    return box, log
 
 
 def held(engine: clew.Clew) -> set[str]:
@@ -396,38 +400,23 @@ def test_the_log_says_what_was_done_what_was_refused_and_what_failed(engine: cle
         name="break_down", title="", description="", parameters=(), result={}, run=break_down,
         scope="write", profiles=FULL,
     )  # fmt: skip
-    log = SqliteAudit(engine.state.journal)
-    box = Toolbox(
-        engine,
-        (*OPERATIONS, broken),
-        profile=None,
-        services={"jobs": make_runner(engine)},
-        audit=audit_to(log),
-    )
-    for name, arguments, declined in (
-        ("ingest_document", {"text": "Ada Morn sings.", "source": "a"}, False),
-        ("delete_document", {"document": "a"}, False),
-        ("delete_document", {"document": "b", "confirm": True}, False),
-        ("delete_document", {"document": "a", "confirm": True}, True),
-        ("ingest_document", {"path": "/etc/passwd"}, False),
-        ("ingest_document", {"text": "x", "source": "memory:notes"}, False),
-        ("delete_entities", {"entityNames": ["a"]}, True),
-        ("break_down", {}, False),
-        ("delete_document", {"document": "a", "confirm": True}, False),
-    ):
-        box.call(name, arguments, declined=declined)
-
-    assert [(entry.tool, entry.outcome) for entry in reversed(log.entries())] == [
-        ("ingest_document", "done"),
-        ("delete_document", "refused"),
-        ("delete_document", "refused"),
-        ("delete_document", "refused"),
-        ("ingest_document", "refused"),
-        ("ingest_document", "refused"),
-        ("delete_entities", "refused"),
-        ("break_down", "failed"),
-        ("delete_document", "done"),
+    box, log = logged(engine, broken)
+    unconfirmed, confirmed = {"document": "a"}, {"document": "a", "confirm": True}
+    calls: list[tuple[str, dict[str, Any], bool, str]] = [
+        ("ingest_document", {"text": "Ada Morn sings.", "source": "a"}, False, "done"),
+        ("delete_document", unconfirmed, False, "refused"),
+        ("delete_document", {"document": "b", "confirm": True}, False, "refused"),
+        ("delete_document", confirmed, True, "refused"),
+        ("ingest_document", {"path": "/etc/passwd"}, False, "refused"),
+        ("ingest_document", {"text": "x", "source": "memory:notes"}, False, "refused"),
+        ("delete_entities", {"entityNames": ["a"]}, True, "refused"),
+        ("break_down", {}, False, "failed"),
+        ("delete_document", confirmed, False, "done"),
     ]
+    for name, arguments, declined, _ in calls:
+        box.call(name, arguments, declined=declined)
+    expected = [(name, outcome) for name, _, _, outcome in calls]
+    assert [(entry.tool, entry.outcome) for entry in reversed(log.entries())] == expected
     shown: Sequence[dict[str, Any]] = box.call("audit", {}).content["entries"]
     assert [entry["outcome"] for entry in shown[:3]] == ["done", "failed", "refused"]
 
@@ -473,14 +462,7 @@ def fill_memory(engine: clew.Clew) -> dict[str, Any]:
 @pytest.mark.parametrize("tool", DESTROYING, ids=lambda tool: tool.name)
 def test_what_finds_nothing_is_not_logged_as_done(engine: clew.Clew, tool: Tool) -> None:
     there = fill_memory(engine)
-    log = SqliteAudit(engine.state.journal)
-    box = Toolbox(
-        engine,
-        OPERATIONS,
-        profile=None,
-        services={"jobs": make_runner(engine)},
-        audit=audit_to(log),
-    )
+    box, log = logged(engine)
     before = engine.store.generation()
     nothing = {parameter.name: example(parameter) for parameter in tool.parameters}
 
@@ -508,18 +490,8 @@ FILES_NAMES = st.binary(min_size=1, max_size=40).map(
 
 
 @pytest.fixture
-def files_engine(tmp_path: Path) -> Iterator[clew.Clew]:
-    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as opened:
-        yield opened
-
-
-@pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(incremental, "GRACE_SECONDS", 0.0)
-
-
-def files_sources(engine: clew.Clew) -> set[str]:
-    return {document.source for document in engine.documents.list()}
 
 
 @given(names=st.lists(FILES_NAMES, min_size=1, max_size=8, unique=True))
@@ -535,7 +507,7 @@ def test_a_source_tells_the_bytes_of_a_name_and_no_two_names_have_one(names: lis
 )
 @given(data=st.data(), names=st.sets(FILES_NAMES, min_size=2, max_size=6))
 def test_files_are_pruned_by_the_bytes_of_their_names(
-    data: st.DataObject, names: set[bytes], files_engine: clew.Clew, tmp_path: Path, quick: None
+    data: st.DataObject, names: set[bytes], engine: clew.Clew, tmp_path: Path, quick: None
 ) -> None:
     root = tmp_path / "notes"
     shutil.rmtree(root, ignore_errors=True)
@@ -544,91 +516,82 @@ def test_files_are_pruned_by_the_bytes_of_their_names(
     for number, file in enumerate(files):
         with open(file, "w") as written:
             written.write(f"Note number {number} of Ada Morn.")
-    files_engine.index([root], prune=True)
+    engine.index([root], prune=True)
     gone = data.draw(st.sets(st.sampled_from(files), max_size=len(files) - 1))
     for file in gone:
         os.unlink(file)
     for _ in range(2):  # what is dropped, and by whom, does not depend on the run
-        files_engine.index([root], prune=True)
-        assert files_sources(files_engine) == {
+        engine.index([root], prune=True)
+        assert held(engine) == {
             file_source(Path(os.fsdecode(file))) for file in files if file not in gone
         }
 
 
 @pytest.mark.parametrize("kind", ["missing", "empty", "empty folders", "one file"])
 def test_a_root_that_is_missing_or_empty_drops_nothing_and_says_so(
-    kind: str, files_engine: clew.Clew, tmp_path: Path, quick: None
+    kind: str, engine: clew.Clew, tmp_path: Path, quick: None
 ) -> None:
     root = tmp_path / "disk"
     (root / "inner").mkdir(parents=True)
     (root / "ada.md").write_text("Ada Morn repairs clocks.")
     (root / "inner" / "piet.md").write_text("Piet Oss built the tower.")
-    files_engine.index([root], prune=True)
-    before = files_sources(files_engine)
+    engine.index([root], prune=True)
+    before = held(engine)
     given = root / "ada.md" if kind == "one file" else root
     if kind == "missing":
         root.rename(tmp_path / "away")
-    elif kind == "one file":
-        given.unlink()
     else:
-        shutil.rmtree(root / "inner")
-        (root / "ada.md").unlink()
-        if kind == "empty folders":
-            (root / "inner").mkdir()
-    report = files_engine.index([given], prune=True)
-    assert (report.pruned, files_sources(files_engine)) == (0, before)
+        for file in root.rglob("*.md") if root == given else [given]:
+            file.unlink()
+    if kind == "empty":
+        (root / "inner").rmdir()
+    report = engine.index([given], prune=True)
+    assert (report.pruned, held(engine)) == (0, before)
     assert [skipped.source for skipped in report.skipped] == [str(given)]
 
 
-def test_what_a_caller_gave_is_never_pruned(
-    files_engine: clew.Clew, tmp_path: Path, quick: None
-) -> None:
+def test_what_a_caller_gave_is_never_pruned(engine: clew.Clew, tmp_path: Path, quick: None) -> None:
     (tmp_path / "ada.md").write_text("Ada Morn repairs clocks.")
-    files_engine.add("Piet Oss built the tower.", source=str(tmp_path / "given.md"))
+    engine.add("Piet Oss built the tower.", source=str(tmp_path / "given.md"))
     made = Document(source=str(tmp_path / "made.md"), text="Brida Kall sails.")
-    files_engine.documents.add_documents([made])
+    engine.documents.add_documents([made])
     (tmp_path / "piet.md").write_text("Piet Oss built the tower.")
-    files_engine.index([tmp_path / "ada.md", tmp_path / "piet.md"])
+    engine.index([tmp_path / "ada.md", tmp_path / "piet.md"])
     (tmp_path / "piet.md").unlink()
-    assert files_engine.documents.preview([tmp_path]).gone == (str(tmp_path / "piet.md"),)
-    assert files_engine.index([tmp_path], prune=True).pruned == 1
-    assert files_sources(files_engine) == {
-        str(tmp_path / name) for name in ("ada.md", "given.md", "made.md")
-    }
+    assert engine.documents.preview([tmp_path]).gone == (str(tmp_path / "piet.md"),)
+    assert engine.index([tmp_path], prune=True).pruned == 1
+    assert held(engine) == {str(tmp_path / name) for name in ("ada.md", "given.md", "made.md")}
 
 
 def test_a_text_that_a_file_takes_the_place_of_goes_with_the_file(
-    files_engine: clew.Clew, tmp_path: Path, quick: None
+    engine: clew.Clew, tmp_path: Path, quick: None
 ) -> None:
     file = tmp_path / "ada.md"
     (tmp_path / "other.md").write_text("Piet Oss built the tower.")
-    files_engine.add("Ada Morn repairs clocks.", source=str(file))
+    engine.add("Ada Morn repairs clocks.", source=str(file))
     file.write_text("Ada Morn repairs clocks.")
-    assert files_engine.index([tmp_path]).changed == 1
+    assert engine.index([tmp_path]).changed == 1
     file.unlink()
-    assert files_engine.index([tmp_path], prune=True).pruned == 1
+    assert engine.index([tmp_path], prune=True).pruned == 1
 
 
 def test_a_file_that_is_saved_by_deleting_it_keeps_its_history(
-    files_engine: clew.Clew, tmp_path: Path
+    engine: clew.Clew, tmp_path: Path
 ) -> None:
     (tmp_path / "other.md").write_text("Piet Oss built the tower.")
     file = tmp_path / "ada.md"
     for text in ("Ada Morn repairs clocks.", "Ada Morn repairs bells."):
         file.write_text(text)
-        files_engine.index([tmp_path])
+        engine.index([tmp_path])
     file.unlink()
-
-    def save() -> None:
-        time.sleep(incremental.GRACE_SECONDS / 4)
-        file.write_text("Ada Morn repairs organs.")
-
-    saving = threading.Thread(target=save)
+    saving = threading.Timer(
+        incremental.GRACE_SECONDS / 4, file.write_text, ["Ada Morn repairs organs."]
+    )
     saving.start()
-    assert files_engine.index([tmp_path], prune=True).pruned == 0
+    assert engine.index([tmp_path], prune=True).pruned == 0
     saving.join()
-    files_engine.index([tmp_path], prune=True)
-    assert [version.version for version in files_engine.documents.versions(str(file))] == [1, 2, 3]
+    engine.index([tmp_path], prune=True)
+    assert [version.version for version in engine.documents.versions(str(file))] == [1, 2, 3]
 
 
 MAIL = """From ada@example.org Mon Jan  6 10:00:00 2025
@@ -643,41 +606,41 @@ The clock number {number} of the tower is repaired.
 """
 
 
-def test_a_mailbox_that_is_cut_short_keeps_its_mail_unless_it_stays_so(
-    files_engine: clew.Clew, tmp_path: Path, quick: None
-) -> None:
-    box = tmp_path / "inbox.mbox"
-    whole = "".join(MAIL.format(number=number) for number in range(5))
+@pytest.fixture
+def mailbox(engine: clew.Clew, tmp_path: Path) -> tuple[Path, str]:
+    """A mailbox that was indexed and is cut short now, and what it held."""
+    box, whole = tmp_path / "inbox.mbox", "".join(MAIL.format(number=number) for number in range(5))
     box.write_text(whole)
-    files_engine.index([box])
-    held = files_sources(files_engine)
-    assert len(held) == 5
+    engine.index([box])
     box.write_text(whole[: len(whole) // 2])
-    report = files_engine.index([box])
-    assert report.pruned == 0
-    assert held <= files_sources(files_engine)
-    assert set(report.gone) < held
-    assert files_engine.index([box], prune=True).pruned == len(report.gone) > 0
+    return box, whole
+
+
+def test_a_mailbox_that_is_cut_short_keeps_its_mail_unless_it_stays_so(
+    engine: clew.Clew, mailbox: tuple[Path, str], quick: None
+) -> None:
+    before = held(engine)
+    report = engine.index([mailbox[0]])
+    assert (report.pruned, len(before)) == (0, 5)
+    assert before <= held(engine)
+    assert set(report.gone) < before
+    assert engine.index([mailbox[0]], prune=True).pruned == len(report.gone) > 0
 
 
 def test_a_file_that_changes_while_it_is_looked_at_again_drops_no_record(
-    files_engine: clew.Clew, tmp_path: Path
+    engine: clew.Clew, mailbox: tuple[Path, str]
 ) -> None:
-    box = tmp_path / "inbox.mbox"
-    whole = "".join(MAIL.format(number=number) for number in range(5))
-    box.write_text(whole)
-    files_engine.index([box])
-    held = files_sources(files_engine)
-    box.write_text(whole[: len(whole) // 2])
+    box, whole = mailbox
+    before = held(engine)
     writing = threading.Timer(incremental.GRACE_SECONDS / 4, box.write_text, [whole])
     writing.start()
-    assert files_engine.index([box], prune=True).pruned == 0
+    assert engine.index([box], prune=True).pruned == 0
     writing.join()
-    assert held <= files_sources(files_engine)
+    assert before <= held(engine)
 
 
 def test_a_path_that_is_too_long_is_told_and_not_passed_over(
-    files_engine: clew.Clew, tmp_path: Path
+    engine: clew.Clew, tmp_path: Path
 ) -> None:
     root = tmp_path / "notes"
     root.mkdir()
@@ -691,7 +654,7 @@ def test_a_path_that_is_too_long_is_told_and_not_passed_over(
     with open(os.open("deep.md", os.O_CREAT | os.O_WRONLY, dir_fd=folder), "w") as file:
         file.write("Piet Oss built the tower.")
     os.close(folder)
-    report = files_engine.index([root])
+    report = engine.index([root])
     assert report.added == 1
     assert [skipped.reason for skipped in report.skipped] == ["file name too long"]
     shutil.rmtree(root)
@@ -705,7 +668,7 @@ UNSURE = "There Quuxitis came again, and Foobaria."
 
 
 @pytest.fixture
-def entities_engine(tmp_path: Path) -> Iterator[clew.Clew]:
+def pruned_engine(tmp_path: Path) -> Iterator[clew.Clew]:
     with clew.open(tmp_path / "s", embedder=HashEmbedder()) as opened:
         opened.add(SURE, source="a", title="Harbours")
         opened.add(UNSURE, source="b", title="Ferries")
@@ -734,40 +697,40 @@ def test_more_evidence_is_more_sure() -> None:
 
 
 def test_a_dry_run_names_the_unsure_with_reasons_and_changes_nothing(
-    entities_engine: clew.Clew,
+    pruned_engine: clew.Clew,
 ) -> None:
-    report = entities_engine.graph.prune(below=0.4, entities=True)
+    report = pruned_engine.graph.prune(below=0.4, entities=True)
     assert [one.name for one in report.entities] == ["Quuxitis"]
     assert report.entities[0].reason == "confidence 0.30: 1 document, no type, no relation"
-    assert "Quuxitis" in entities_names(entities_engine)
-    assert entities_engine.graph.prune(below=0.4).entities == ()
+    assert "Quuxitis" in entities_names(pruned_engine)
+    assert pruned_engine.graph.prune(below=0.4).entities == ()
 
 
-def test_what_was_pruned_stays_out_until_it_is_restored(entities_engine: clew.Clew) -> None:
-    entities_engine.graph.prune(below=0.4, entities=True, dry_run=False)
-    assert "Quuxitis" not in entities_names(entities_engine)
-    assert {"Foobaria", "Barfood", "Harbours"} <= entities_names(entities_engine)
-    assert not entities_engine.maintenance.check().problems
-    entities_engine.add(f"Now {UNSURE}", source="b")
-    entities_engine.add("Then Quuxitis uses Foobaria.", source="c")
-    assert "Quuxitis" not in entities_names(entities_engine)
-    assert entities_engine.graph.pruned_names() == ["Quuxitis"]
-    assert entities_engine.graph.restore_names("quuxitis") == 1
-    entities_engine.add("Today Quuxitis uses Foobaria.", source="c")
-    assert "Quuxitis" in entities_names(entities_engine)
+def test_what_was_pruned_stays_out_until_it_is_restored(pruned_engine: clew.Clew) -> None:
+    pruned_engine.graph.prune(below=0.4, entities=True, dry_run=False)
+    assert "Quuxitis" not in entities_names(pruned_engine)
+    assert {"Foobaria", "Barfood", "Harbours"} <= entities_names(pruned_engine)
+    assert not pruned_engine.maintenance.check().problems
+    pruned_engine.add(f"Now {UNSURE}", source="b")
+    pruned_engine.add("Then Quuxitis uses Foobaria.", source="c")
+    assert "Quuxitis" not in entities_names(pruned_engine)
+    assert pruned_engine.graph.pruned_names() == ["Quuxitis"]
+    assert pruned_engine.graph.restore_names("quuxitis") == 1
+    pruned_engine.add("Today Quuxitis uses Foobaria.", source="c")
+    assert "Quuxitis" in entities_names(pruned_engine)
     with pytest.raises(NotFoundError, match="not pruned"):
-        entities_engine.graph.restore_names("Quuxitis")
+        pruned_engine.graph.restore_names("Quuxitis")
 
 
 def test_reindexing_brings_restored_names_back_from_unchanged_texts(
-    entities_engine: clew.Clew,
+    pruned_engine: clew.Clew,
 ) -> None:
-    entities_engine.graph.prune(below=0.4, entities=True, dry_run=False)
-    entities_engine.graph.restore_names("Quuxitis")
-    assert entities_engine.maintenance.reindex().changed == 1  # the text that has the name
-    assert "Quuxitis" in entities_names(entities_engine)
-    assert entities_engine.maintenance.reindex().changed == 0
-    assert not entities_engine.maintenance.check().problems
+    pruned_engine.graph.prune(below=0.4, entities=True, dry_run=False)
+    pruned_engine.graph.restore_names("Quuxitis")
+    assert pruned_engine.maintenance.reindex().changed == 1  # the text that has the name
+    assert "Quuxitis" in entities_names(pruned_engine)
+    assert pruned_engine.maintenance.reindex().changed == 0
+    assert not pruned_engine.maintenance.check().problems
 
 
 def test_a_run_that_is_killed_goes_on_where_it_was(
@@ -809,36 +772,13 @@ def kill_after_one(patched: pytest.MonkeyPatch, engine: clew.Clew, name: str) ->
 
 
 def test_what_was_stated_by_hand_and_what_documents_are_about_is_never_pruned(
-    entities_engine: clew.Clew,
+    pruned_engine: clew.Clew,
 ) -> None:
-    assert {"Harbours", "Ferries"}.isdisjoint(unsure(entities_engine, 1.0))
+    assert {"Harbours", "Ferries"}.isdisjoint(unsure(pruned_engine, 1.0))
     made = NewEntity(name="Quuxitis", entity_type="concept", content="")
-    entities_engine.entities.memory.add_entities([made])
-    assert "Quuxitis" not in unsure(entities_engine, 1.0)
-    one, other = (entities_engine.entities.get(name).id for name in ("Foobaria", "Barfood"))
-    assert {"Foobaria", "Barfood"} <= set(unsure(entities_engine, 1.0))
-    entities_engine.entities.add_relation(one, other, "serves")
-    assert {"Foobaria", "Barfood"}.isdisjoint(unsure(entities_engine, 1.0))
-
-
-def test_the_tools_prune_and_restore(entities_engine: clew.Clew) -> None:
-    listed = entities_engine.tools.call("prune_graph", {"below": 0.4, "entities": True}).content
-    assert listed["total_entities"] == 1
-    assert listed["entities"][0]["name"] == "Quuxitis"
-    done = {"below": 0.4, "entities": True, "dry_run": False, "confirm": True}
-    entities_engine.tools.call("prune_graph", done)
-    assert "Quuxitis" not in entities_names(entities_engine)
-    restored = entities_engine.tools.call("restore_pruned", {"names": ["Quuxitis"]}).content
-    assert restored["restored"] == 1
-
-
-def test_a_copy_remembers_what_was_pruned(entities_engine: clew.Clew, tmp_path: Path) -> None:
-    entities_engine.graph.prune(below=0.4, entities=True, dry_run=False)
-    entities_engine.close()
-    with (
-        closing(StoreCopy(open_for_copying(tmp_path / "s" / "default"))) as source,
-        closing(StoreCopy(open_for_copying(tmp_path / "t" / "default", make=True))) as target,
-    ):
-        copy_store(source, target)
-    with clew.open(tmp_path / "t", embedder=HashEmbedder()) as copied:
-        assert copied.graph.pruned_names() == ["Quuxitis"]
+    pruned_engine.entities.memory.add_entities([made])
+    assert "Quuxitis" not in unsure(pruned_engine, 1.0)
+    one, other = (pruned_engine.entities.get(name).id for name in ("Foobaria", "Barfood"))
+    assert {"Foobaria", "Barfood"} <= set(unsure(pruned_engine, 1.0))
+    pruned_engine.entities.add_relation(one, other, "serves")
+    assert {"Foobaria", "Barfood"}.isdisjoint(unsure(pruned_engine, 1.0))

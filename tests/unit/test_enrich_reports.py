@@ -18,7 +18,7 @@ from clew.errors import ReplyError
 from clew.library import Clew
 from clew.plugins.llm import descriptions as subjects
 from clew.plugins.llm.descriptions import UNSUPPORTED
-from clew.ports import Described, LanguageModel, Reply, Request
+from clew.ports import Described, LanguageModel, Request
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.types import Community, Description
@@ -57,18 +57,13 @@ def faithful(texts: list[str]) -> object:
     }
 
 
-class Writing(ScriptedLanguageModel):
+def blocks(request: Request) -> list[str]:
+    return _BLOCK.findall(request.messages[0].text)
+
+
+def writing(write: Callable[[list[str]], object] = faithful) -> ScriptedLanguageModel:
     """Writes by what it is sent."""
-
-    def __init__(self, write: Callable[[list[str]], object] = faithful) -> None:
-        super().__init__()
-        self.write = write
-
-    def reply(self, request: Request) -> Reply:
-        with self._lock:
-            self.asked.append(request)
-        texts = _BLOCK.findall(request.messages[0].text)
-        return Reply(text=json.dumps(self.write(texts)), finish="stop", model="m")
+    return ScriptedLanguageModel(lambda request: json.dumps(write(blocks(request))))
 
 
 def opened(folder: Path, model: LanguageModel | None = None, **llm: object) -> Clew:
@@ -91,7 +86,7 @@ def reports(store: Clew) -> dict[int, Community]:
 
 
 def test_each_number_has_its_source_wherever_a_report_is_shown(folder: Path) -> None:
-    with opened(folder, Writing()) as store:
+    with opened(folder, writing()) as store:
         store.enrich("reports")
         told = store.tools.call("list_communities", {}).content["communities"]
         context = store.search("the whole", strategy="global").context
@@ -100,18 +95,19 @@ def test_each_number_has_its_source_wherever_a_report_is_shown(folder: Path) -> 
             assert shown["sources"] == [chunk.source for chunk in cited]
             statement = one.summary.splitlines()[0]
             assert sentence(statement) in cited[0].text
-            named = statement.replace("[1]", f"({cited[0].title or cited[0].source})")
-            assert named in context.text
-        numbers = {citation.number for citation in context.citations}
-        assert {int(n) for n in re.findall(r"\[(\d+)\]", context.text)} <= numbers
+            assert (
+                statement.replace("[1]", f"({cited[0].title or cited[0].source})") in context.text
+            )
+    numbers = {citation.number for citation in context.citations}
+    assert {int(n) for n in re.findall(r"\[(\d+)\]", context.text)} <= numbers
 
 
 def test_they_are_taken_back_and_only_what_changed_is_written_again(folder: Path) -> None:
-    model = Writing()
+    model = writing()
     with opened(folder, model) as store:
         before = reports(store)
         store.enrich("reports")
-        asked = len(model.asked)
+        asked = model.calls
         assert store.enrich("reports")[0].done == 0
         assert store.enriching.undo("reports") == len(before)
         assert reports(store) == before
@@ -119,10 +115,11 @@ def test_they_are_taken_back_and_only_what_changed_is_written_again(folder: Path
 
         store.add("Hal Dorn and Cy Quist burnt the mill of Gouda of Edda Rowe.", source="new")
         store.add("Piet Oss met Hal Dorn in Gouda. Edda Rowe saw Hal Dorn.", source="newer")
-        (again,) = store.enrich("reports")
+        store.enrich("reports")
 
-    assert 0 < again.requests < asked
-    assert all("Gouda" in request.messages[0].text for request in model.asked[asked:])
+    again = model.asked[asked:]
+    assert 0 < len(again) < asked
+    assert all("Gouda" in request.messages[0].text for request in again)
 
 
 # --- A model summarises documents, describes entities and names topics: what rests on nothing
@@ -184,8 +181,15 @@ def passage(store: Clew, public_id: str) -> str:
     return next(c.text for c in store.store.document_chunks(document) if c.ordinal == int(ordinal))
 
 
+def told(store: Clew) -> list[tuple[str, Description]]:
+    """What is said of documents, entities and topics, with what it is said of."""
+    kinds = ("document log", "entity", "topic")
+    found = [(name, said) for name, (_, said) in shown(store).items() if name.startswith(kinds)]
+    return [(name, said) for name, said in found if said is not None]
+
+
 def test_each_statement_ends_with_the_passage_that_says_it(description_folder: Path) -> None:
-    with opened(description_folder, Writing()) as store:
+    with opened(description_folder, writing()) as store:
         before = shown(store)
         done = store.enrich(*KINDS)
         after = shown(store)
@@ -193,101 +197,90 @@ def test_each_statement_ends_with_the_passage_that_says_it(description_folder: P
         assert [report.failed for report in done] == [()] * 4
         assert all(report.done for report in done)
         assert [r.dropped[UNSUPPORTED] for r in done] == [2 * r.done for r in done]
-        for name, (_, said) in after.items():
-            if name.startswith(("document log", "entity", "topic")):
-                assert said is not None
-                said_text, _, number = said.text.rpartition(" [")
-                assert number == "1]"
-                assert said_text.rstrip(".") in passage(store, said.sources[0])
-                assert "Napoleon" not in said.text
-        assert {after[name][0] for name in after if name.startswith(("topic", "community"))} == {
-            "Who built it"
-        }
+        assert len(told(store)) > 4 + len(NAMES)
+        for _, said in told(store):
+            assert said.text.endswith(" [1]")
+            assert said.text.removesuffix(". [1]") in passage(store, said.sources[0])
+        titles = {after[name][0] for name in after if name.startswith(("topic", "community"))}
+        assert titles == {"Who built it"}
         assert store.maintenance.check().problems == ()
-        for kind in KINDS:
-            assert store.enriching.undo(kind) > 0
+        assert all(store.enriching.undo(kind) > 0 for kind in KINDS)
         assert shown(store) == before
         assert [report.requests for report in store.enrich(*KINDS)] == [0] * 4
 
 
+SHORT = {"context_tokens": 1024, "summarise": {"max_output_tokens": 256}}
+"""Of a model that reads a few passages at a time."""
+
+
 def test_a_long_document_is_summarised_by_its_parts(tmp_path: Path) -> None:
-    model = Writing()
-    limits = {"context_tokens": 1024, "summarise": {"max_output_tokens": 256}}
-    with opened(tmp_path, model, **limits) as store:
+    model = writing()
+    with opened(tmp_path, model, **SHORT) as store:
         store.add(text_of(1, 60), source="log")
         (report,) = store.enrich("documents")
         (info,) = store.documents.list()
 
-        asked = [request.subject for request in model.asked]
-        assert len(asked) > 3
-        parts = [f"{asked[-1]}, part {n}" for n in range(1, len(asked))]
-        assert sorted(asked[:-1]) == parts
-        assert report.done == len(asked)
+        *parts, whole = [request.subject for request in model.asked]
+        assert len(parts) > 2
+        assert sorted(parts) == [f"{whole}, part {n}" for n in range(1, len(parts) + 1)]
+        assert report.done == model.calls
         assert info.summary is not None
         # The number of the part's statement leads to the passage itself.
         assert sentence(info.summary.text) in passage(store, info.summary.sources[0])
-        assert all(len(_BLOCK.findall(r.messages[0].text)) > 1 for r in model.asked)
+        assert all(len(blocks(request)) > 1 for request in model.asked)
 
 
 def test_parts_of_a_very_long_document_are_joined_step_by_step(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(subjects, "MOST_PARTS", 2)
-    model = Writing()
-    limits = {"context_tokens": 1024, "summarise": {"max_output_tokens": 256}}
-    with opened(tmp_path, model, **limits) as store:
+    model = writing()
+    with opened(tmp_path, model, **SHORT) as store:
         store.add(text_of(1, 100), source="log")
         (report,) = store.enrich("documents")
         (info,) = store.documents.list()
-    sent = [_BLOCK.findall(request.messages[0].text) for request in model.asked]
-    assert {len(texts) - 1 for texts in sent[-3:]} == {2}
-    assert report.done == len(sent)
+    assert {len(blocks(request)) - 1 for request in model.asked[-3:]} == {2}
+    assert report.done == model.calls
     assert info.summary is not None
     assert info.summary.sources[0].endswith("#0")
 
 
 def test_what_is_said_of_a_document_goes_with_it(description_folder: Path) -> None:
-    with opened(description_folder, Writing()) as store:
+    with opened(description_folder, writing()) as store:
         store.add("The secret lighthouse burnt. Zed Orlo saw it.\n\n" + text_of(7), source="secret")
         store.state.update_communities()
         store.enrich(*KINDS)
         store.documents.delete(["secret"])
-        said = [one for _, one in shown(store).values() if one is not None]
-        assert not any("round 7" in one.text or "lighthouse" in one.text for one in said)
+        texts = [said.text for _, said in shown(store).values() if said is not None]
     (file,) = description_folder.rglob("clew.db")
     with closing(sqlite3.connect(file)) as connection:
-        rows = connection.execute("SELECT text, documents FROM descriptions").fetchall()
-    assert rows
-    assert not any("round 7" in text or "lighthouse" in text for text, _ in rows)
+        stored = [text for (text,) in connection.execute("SELECT text FROM descriptions")]
+    assert stored
+    assert not any("round 7" in text or "lighthouse" in text for text in texts + stored)
 
 
 def test_sentences_of_the_texts_stand_where_the_model_fails(description_folder: Path) -> None:
     wrong = {"title": "T", "statements": [{"quote": "Nobody said so.", "text": "Nobody said so."}]}
-    model = Writing(lambda _: wrong)
-    with opened(description_folder, model) as store:
+    with opened(description_folder, writing(lambda _: wrong)) as store:
         before = shown(store)
         done = store.enrich(*KINDS)
         after = shown(store)
 
         assert [report.done for report in done] == [0] * 4
-        assert [len(store.enriching.failures(kind)) for kind in KINDS] == [
-            len(report.failed) for report in done
-        ]
-        for name, (title, said) in after.items():
-            assert title == before[name][0]
-            if name.startswith(("document log", "entity", "topic")):
-                assert said is not None
-                assert len(said.sources) == (2 if "harbour" in name else 3)
-                first = sentence(said.text)
-                assert first in passage(store, said.sources[0])
-                assert not name.startswith("entity") or name.removeprefix("entity ") in first
+        failures = [len(store.enriching.failures(kind)) for kind in KINDS]
+        assert failures == [len(report.failed) for report in done]
+        assert {name: title for name, (title, _) in after.items()} == {
+            name: title for name, (title, _) in before.items()
+        }
+        for name, said in told(store):
+            assert len(said.sources) == (2 if "harbour" in name else 3)
+            first = sentence(said.text)
+            assert first in passage(store, said.sources[0])
+            assert not name.startswith("entity") or name.removeprefix("entity ") in first
         assert [report.requests for report in store.enrich(*KINDS)] == [0] * 4
-        model.write = Writing().write
+    with opened(description_folder, writing()) as store:
         assert all(report.done for report in store.enrich(*KINDS, retry=True))
         assert all(report.failed == () for report in store.enrich(*KINDS))
-        for kind in KINDS:
-            store.enriching.undo(kind)
-        assert shown(store) == before
 
 
 def hostile(texts: list[str]) -> object:
@@ -305,7 +298,7 @@ def hostile(texts: list[str]) -> object:
 
 
 def test_what_steers_screens_and_what_is_too_long_is_not_shown(description_folder: Path) -> None:
-    with opened(description_folder, Writing(hostile)) as store:
+    with opened(description_folder, writing(hostile)) as store:
         store.enrich(*KINDS)
         for title, said in shown(store).values():
             text = f"{title}{said.text if said else ''}"
@@ -318,35 +311,26 @@ def test_what_steers_screens_and_what_is_too_long_is_not_shown(description_folde
 def test_search_shows_names_and_descriptions_and_filters_hide_them(
     description_folder: Path,
 ) -> None:
-    with opened(description_folder, Writing()) as store:
+    asked = "Who mends the harbour wall?"
+    with opened(description_folder, writing()) as store:
         store.enrich("topics", "entities")
-        found = store.search("Who mends the harbour wall?", strategy="topic").context.text
-        assert "Who built it" in found
-        filtered = store.search(
-            "Who mends the harbour wall?", strategy="topic", where=["title~note*"]
-        )
+        assert "Who built it" in store.search(asked, strategy="topic").context.text
+        filtered = store.search(asked, strategy="topic", where=["title~note*"])
         assert "Who built it" not in filtered.context.text
         (hit, *_), _ = store.entities.search("Ada Morn")
-        assert hit.content == hit.entity.description.sourced  # type: ignore[union-attr]
+        assert hit.entity.description is not None
+        assert hit.content == hit.entity.description.sourced
         dated = clew.Document(source="dated", text=text_of(5), created_at=datetime.now(UTC))
         store.add_documents([dated])
         (hit, *_), _ = store.entities.search("Ada Morn", since="2000-01-01")
-        assert hit.entity.description is not None
         assert hit.content
         assert hit.content in text_of(5)
-
-
-def test_a_description_by_hand_is_never_replaced(description_folder: Path) -> None:
-    with opened(description_folder, Writing()) as store:
-        store.enrich("entities")
-        ada = store.entities.get("Ada Morn").id
-        store.store.update_entity(ada, content="A clock maker.")
+        # A description by hand is never replaced.
+        store.store.update_entity(hit.entity.id, content="A clock maker.")
         store.entities.merge("Tobias Fenn", "Ada Morn")
-        found = store.entities.get("Ada Morn")
         (hit, *_), _ = store.entities.search("Ada Morn")
-        assert found.content == hit.content == "A clock maker."
         store.enriching.undo("entities")
-        assert store.entities.get("Ada Morn").content == "A clock maker."
+        assert store.entities.get("Ada Morn").content == hit.content == "A clock maker."
 
 
 def decided(verdict: str) -> Callable[[list[str]], object]:
@@ -367,37 +351,25 @@ def pair(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("verdict", ["yes", "no"])
-def test_a_doubtful_link_is_put_to_the_model_with_both_contexts(pair: Path, verdict: str) -> None:
-    model = Writing(decided(verdict))
+def test_a_doubtful_link_is_put_to_the_model_with_both_contexts(pair: Path) -> None:
+    """What is one comes first, what is not last."""
+    keller = ["We heard that Ada Keller said no.", "They met A. Keller there."]
+    model = writing(lambda texts: decided("no" if set(keller) <= set(texts) else "yes")(texts))
     with opened(pair, model) as store:
         before = store.entities.suggest()
         (report,) = store.enrich("links")
         after = store.entities.suggest()
         assert (report.done, report.failed) == (len(before), ())
-        (keller,) = (r for r in model.asked if "Keller" in r.subject)
-        assert {"We heard that Ada Keller said no.", "They met A. Keller there."} <= set(
-            _BLOCK.findall(keller.messages[0].text)
-        )
-        assert {one.verdict for one in after} == {verdict}
+        assert [one.verdict for one in after] == ["yes"] * (len(before) - 1) + ["no"]
+        assert after[-1].target == "Ada Keller"
         for one in after:
             assert one.description is not None
             assert sentence(one.description.text) in passage(store, one.description.sources[0])
         assert store.enrich("links")[0].requests == 0
         assert store.enriching.undo("links") == len(before)
         assert store.entities.suggest() == before
-
-
-def test_what_is_one_comes_first_and_what_is_not_last(pair: Path) -> None:
-    def write(texts: list[str]) -> object:
-        return decided("no" if any("Keller" in text for text in texts) else "yes")(texts)
-
-    with opened(pair, Writing(write)) as store:
-        store.enrich("links")
-        found = store.entities.suggest()
-        assert [one.verdict for one in found] == ["yes"] * (len(found) - 1) + ["no"]
-        assert found[-1].target == "Ada Keller"
         store.entities.merge("A. Keller", "Ada Keller")
+        store.enrich("links")
         assert all(one.verdict == "yes" for one in store.entities.suggest())
 
 
@@ -406,17 +378,15 @@ def test_no_tenant_sees_what_another_one_asked(tmp_path: Path) -> None:
 
     def tenant(name: str, model: ScriptedLanguageModel) -> Clew:
         settings = load_settings(store=tmp_path, namespace=name, split={"chunk_tokens": 40})
-        return clew.open(settings=settings, embedder=HashEmbedder(), language_model=model)
+        store = clew.open(settings=settings, embedder=HashEmbedder(), language_model=model)
+        for number in range(4):
+            store.add(text_of(number), source=f"log {number}")
+        return store
 
-    wrong = Writing(lambda _: [])
-    right = Writing()
+    wrong, right = writing(lambda _: []), writing()
     with tenant("one", right) as store, tenant("two", wrong) as other:
-        for held in (store, other):
-            for number in range(4):
-                held.add(text_of(number), source=f"log {number}")
         store.enrich("documents", "entities")
-        asked = len(right.asked)
-        assert asked > 0
+        asked = right.calls
         assert other.maintenance.language_model()["requests"] == 0
         assert all(info.summary is None for info in other.documents.list())
         assert other.enriching.estimate("documents")["documents"].cached == 0
@@ -424,7 +394,7 @@ def test_no_tenant_sees_what_another_one_asked(tmp_path: Path) -> None:
         assert wrong.asked[0].messages[0].text in {r.messages[0].text for r in right.asked}
         assert store.enriching.all_failures() == []
         assert store.maintenance.language_model()["failures"] == 0
-        assert len(other.enriching.all_failures()) == asked
+        assert len(other.enriching.all_failures()) == asked > 0
         other.enriching.undo("documents")
         assert all(info.summary for info in store.documents.list())
 
@@ -443,16 +413,7 @@ def mutated(chance: random.Random, texts: list[str]) -> str:
 @pytest.mark.parametrize("replies", [300, pytest.param(10_000, marks=pytest.mark.nightly)])
 def test_malformed_replies_cite_what_is_there(description_folder: Path, replies: int) -> None:
     chance = random.Random(5)
-
-    class Malformed(ScriptedLanguageModel):
-        count = 0
-
-        def reply(self, request: Request) -> Reply:
-            self.count += 1
-            texts = _BLOCK.findall(request.messages[0].text)
-            return Reply(text=mutated(chance, texts), finish="stop", model="m")
-
-    model = Malformed()
+    model = ScriptedLanguageModel(lambda request: mutated(chance, blocks(request)))
     with opened(description_folder, model, cache=False) as store:
         before, client, failed = shown(store), store.state.language_model, 0
         assert client is not None
@@ -460,8 +421,8 @@ def test_malformed_replies_cite_what_is_there(description_folder: Path, replies:
         tasks = [store.enriching._task(kind, client, None) for kind in KINDS]
         works = [(task, work) for task in tasks for work in task.works(ids, retry=False)]
         there = {c.public_id for c in store.store.chunks(store.store.chunk_ids().tolist())}
-        while model.count < replies:
-            task, work = works[model.count % len(works)]
+        while model.calls < replies:
+            task, work = works[model.calls % len(works)]
             try:
                 made = task.ask(work).made
             except ReplyError:

@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 
 from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_files import build
-from clew.search.analysis.question import Analysis, analyse
-from clew.search.ranking import word_features as keyword_scores
-from clew.search.ranking.features import (
+from clew.search import features as keyword_scores
+from clew.search.channels import PRIOR_DEPTH, Ranked, RowValues, best
+from clew.search.features import (
     FEATURES,
     SECOND_FEATURES,
+    WORD_FEATURES,
     ChannelScores,
     Evidence,
     FirstStageFeatures,
@@ -29,10 +30,10 @@ from clew.search.ranking.features import (
     gather,
     pairwise_features,
     read_first_stage_features,
+    word_features,
 )
-from clew.search.ranking.word_features import WORD_FEATURES, word_features
-from clew.search.retrieval.channels import PRIOR_DEPTH, Ranked, RowValues, best
-from clew.search.retrieval.walk import KEPT, MAX_SEED_SENTENCES, Coverage, find_bridges, find_onward
+from clew.search.question import Analysis, analyse
+from clew.search.walk import KEPT, MAX_SEED_SENTENCES, Coverage, find_bridges, find_onward
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
 from clew.testing.fakes import HashEmbedder

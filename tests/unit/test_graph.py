@@ -34,8 +34,8 @@ from clew.graph.entity_graph import (
     salience,
     tiers,
 )
-from clew.graph.partition import WeightedGraph, in_order, leiden, weighted
-from clew.graph.snapshot import Adjacency, Snapshot, read_columns
+from clew.graph.partition import leiden, weighted
+from clew.graph.snapshot import Snapshot, read_columns
 from clew.graph.statistics import (
     EXACT,
     GraphOverview,
@@ -43,22 +43,16 @@ from clew.graph.statistics import (
     betweenness,
     components,
     cut_vertices,
-    hubs,
     overview,
-    summary,
 )
 from clew.ports import PassageRow, RelationRows
-from clew.search.retrieval.walk import local_graph, walk
+from clew.search.walk import local_graph, walk
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder
-from tests.unit.graphs import Edge, edges_of, graph_of, graphs
+from tests.unit.graphs import edges_of, graph_of, graphs
 
 # --- What is said of a graph, against linear algebra and against trying everything.
-
-
-EMPTY = graph_of(0, [])
-STAR: list[Edge] = [(0, leaf, 1.0) for leaf in range(1, 6)]
 
 
 def matrix_of(graph: EntityGraph) -> NDArray[np.float64]:
@@ -99,13 +93,11 @@ def test_pagerank_solves_its_equations(graph: EntityGraph) -> None:
 
 @given(graphs(most=9))
 def test_salience_runs_from_nothing_tied_to_the_first(graph: EntityGraph) -> None:
-    ranks = pagerank(graph)
+    ranks, alone = pagerank(graph), degrees(graph) == 0
     found = salience(graph, ranks)
-    alone = degrees(graph) == 0
     assert not found[alone].any()
-    if not alone.all():
-        assert found[np.argmax(ranks)] == 1
-        assert (found[~alone] > 0).all()
+    assert alone.all() or found[np.argmax(ranks)] == 1
+    assert (found[~alone] > 0).all()
     assert (np.diff(found[np.argsort(ranks, kind="stable")]) >= 0).all()
 
 
@@ -115,15 +107,6 @@ def test_tiers_are_shares_of_the_ranks() -> None:
     named = [TIERS[tier] for tier in found[np.argsort(-ranks)]]
     assert named == ["core"] * 3 + ["notable"] * 22 + ["minor"] * 225
     assert [TIERS[tier] for tier in tiers(np.array([0.5, 0.5]))] == ["core", "minor"]
-
-
-def test_hubs_are_the_first_by_pagerank_and_ranks_go_by_id() -> None:
-    graph = graph_of(7, [*STAR, (1, 2, 5.0)])
-    first, *others = hubs(graph, pagerank(graph), 3)
-    assert (first, set(others)) == (0, {1, 2})
-    assert len(hubs(graph, pagerank(graph), 50)) == 6, "what is not tied is no hub"
-    found = entity_ranks(graph).of([99, 1, 7])
-    assert found == {1: (1.0, "core"), 7: (0.0, "minor")}
 
 
 # --- betweenness -------------------------------------------------------------------------
@@ -164,7 +147,6 @@ def test_sampled_betweenness_comes_near_the_exact_one() -> None:
     exact = betweenness(graph, samples=size)
     found = betweenness(graph, samples=100, seed=1)
     assert np.array_equal(found, betweenness(graph, samples=100, seed=1))
-    assert not np.array_equal(found, betweenness(graph, samples=100, seed=2))
     assert np.argmax(found) == np.argmax(exact) == 0
     assert found[0] == pytest.approx(exact[0], rel=0.05)
     assert found.sum() == pytest.approx(exact.sum(), rel=0.1)
@@ -206,27 +188,10 @@ def test_components_are_those_of_scipy(graph: EntityGraph) -> None:
         assert set(names[sorted(part)].tolist()) == {min(part)}
 
 
-def test_an_empty_graph_is_no_error() -> None:
-    assert summary(EMPTY).components == summary(EMPTY).mean_degree == 0
-    assert len(pagerank(EMPTY)) == len(betweenness(EMPTY)) == len(components(EMPTY)) == 0
-    assert len(entity_ranks(EMPTY).tiers) == 0
-    assert cut_vertices(EMPTY) == ([], [])
-    assert hubs(EMPTY, pagerank(EMPTY)) == []
-
-
 # --- Leiden on arrays: what it maximises, also where part of a graph stands still.
 
 
 TWO_TRIANGLES = [(0, 1, 1.0), (1, 2, 1.0), (0, 2, 1.0), (3, 4, 1.0), (4, 5, 1.0), (3, 5, 1.0)]
-
-
-def by_hand(graph: WeightedGraph, labels: np.ndarray, resolution: float = 1.0) -> float:
-    """Modularity from its definition, a sum over all pairs of nodes."""
-    matrix = np.zeros((graph.size, graph.size))
-    np.add.at(matrix, (graph.heads(), graph.rows.items), graph.weights)
-    strengths, total = matrix.sum(axis=1), matrix.sum()
-    chance = resolution * np.outer(strengths, strengths) / total
-    return float(((matrix - chance) * (labels[:, None] == labels)).sum() / total)
 
 
 @pytest.mark.parametrize(
@@ -238,43 +203,6 @@ def test_a_higher_resolution_finds_smaller_communities(resolution: float, found:
     assert leiden(graph, resolution).tolist() == found
 
 
-def test_nodes_without_ties_stand_alone() -> None:
-    none = np.empty(0, dtype=np.int64)
-    graph = WeightedGraph(Adjacency(np.zeros(4, dtype=np.int64), none), none.astype(np.float64))
-    assert leiden(graph).tolist() == [0, 1, 2]
-
-
-@given(graphs(most=6), st.data())
-def test_pendants_and_resolution_stand_for_the_rest_of_the_graph(
-    graph: object, data: st.DataObject
-) -> None:
-    """Regrouping some nodes gains with the others gone what it gains with them standing still."""
-    whole = weighted(graph)  # type: ignore[arg-type]
-    if whole.size < 2:
-        return
-    some = sorted(data.draw(st.sets(st.integers(0, whole.size - 1), min_size=1)))
-    rest = np.array(some)
-    inside = whole.among(rest)
-    missing = whole.strengths()[rest] - inside.strengths()
-    total, share = whole.strengths().sum(), whole.strengths()[rest].sum() / whole.strengths().sum()
-    pendant = inside.with_pendants(missing / 2)
-
-    def both(choice: list[int]) -> tuple[float, float]:
-        labels = np.arange(whole.size) + 10  # all others stand still, each alone
-        labels[rest] = choice
-        connected = np.flatnonzero(missing > 0)
-        small = np.concatenate([choice, np.array(choice)[connected]]).astype(np.int64)
-        return by_hand(whole, labels) * total, by_hand(pendant, small, share) * total * share
-
-    groups = st.lists(st.integers(0, 2), min_size=len(some), max_size=len(some))
-    one, other = both(data.draw(groups)), both(data.draw(groups))
-    assert one[0] - other[0] == pytest.approx(one[1] - other[1], abs=1e-6)
-
-
-def test_groups_are_numbered_by_their_first_members() -> None:
-    assert in_order(np.array([7, 3, 7, 9, 3])).tolist() == [0, 1, 0, 2, 1]
-
-
 # --- The walk, against the linear system that it solves.
 
 
@@ -283,20 +211,26 @@ Mentions = list[tuple[int, int, int]]
 
 
 def _snapshot(size: int, mentions: Mentions) -> Snapshot:
+    """Of chunks of one sentence each."""
+    flat = sorted({(c + 1, 0 if n else -1, e, max(n, 1)) for c, e, n in mentions})
+    return snapshot_with([1] * size, flat)
+
+
+def snapshot_with(sentences: list[int], mentions: list[tuple[int, int, int, int]]) -> Snapshot:
+    """Of chunks with so many sentences of a letter each, and (chunk, sentence, entity, count)."""
     rows = [
         PassageRow(
-            chunk_id=i + 1,
-            document_id=f"{i:016x}",
+            chunk_id=number,
+            document_id=f"{number:016x}",
             ordinal=0,
-            text="x",
+            text="x" * count,
             context="",
-            sentences=((0, 1),),
+            sentences=tuple((i, i + 1) for i in range(count)),
         )
-        for i in range(size)
+        for number, count in enumerate(sentences, 1)
     ]
-    flat = sorted({(c + 1, 0 if n else -1, e, max(n, 1)) for c, e, n in mentions})
-    columns = read_columns(rows, np.array(flat, dtype=np.int64))
-    return Snapshot(columns, generation=1, mentions_version=0)
+    columns = read_columns(rows, np.array(mentions, dtype=np.int64).reshape(-1, 4))
+    return Snapshot(columns, generation=3, mentions_version=0)
 
 
 def _dense(
@@ -345,15 +279,6 @@ def test_walks_spend_the_time_that_the_equations_say(
         np.testing.assert_allclose(found[:, k], solved[: len(passages)], atol=1e-9)
 
 
-def test_a_hub_passes_little_on() -> None:
-    # Entity 1 stands in two passages, entity 2 in all; both are in the first.
-    snapshot = _snapshot(30, [(0, 1, 1), (1, 1, 1), *((c, 2, 1) for c in range(30))])
-    graph = local_graph(snapshot, np.arange(3))
-    start = np.array([[1.0], [0.0], [0.0]])
-    by_rare, by_hub = walk(graph, start, np.zeros((2, 1)), np.array([0.5]))[1:, 0]
-    assert by_rare > 20 * by_hub > 0
-
-
 # --- The graph of entities: its ties against plain Python, and its file against damage and
 # change.
 
@@ -366,25 +291,13 @@ NONE: list[Stated] = []
 
 
 def snapshot_of(chunks: list[Chunk]) -> Snapshot:
-    rows = [
-        PassageRow(
-            chunk_id=number,
-            document_id=f"{number:016x}",
-            ordinal=0,
-            text="x" * len(said),
-            context="",
-            sentences=tuple((i, i + 1) for i in range(len(said))),
-        )
-        for number, (_, said) in enumerate(chunks, 1)
-    ]
     mentions = [
         (number, ordinal, entity, 1)
         for number, (about, said) in enumerate(chunks, 1)
         for ordinal, named in enumerate([about, *said], -1)
         for entity in sorted(named)
     ]
-    columns = read_columns(rows, np.array(mentions, dtype=np.int64).reshape(-1, 4))
-    return Snapshot(columns, generation=3, mentions_version=0)
+    return snapshot_with([len(said) for _, said in chunks], mentions)
 
 
 def rows_of(stated: list[Stated]) -> RelationRows:
@@ -520,17 +433,16 @@ def anew(engine: clew.Clew) -> EntityGraph:
 def test_the_graph_is_kept_and_read_again(engine: clew.Clew) -> None:
     store = engine.store
     first = current(EntityGraph, store, engine.state.snapshot, store.folder)
-    assert len(first.strengths) > 0
     assert graph_file(engine).name == f"entities-{store.generation()}.arrays"
     assert same(first, anew(engine))
     assert not np.isin(store.entities_of_type("date"), first.entity_ids).any()
     changed = graph_file(engine).stat().st_mtime_ns
     assert same(current(EntityGraph, store, None, store.folder), first)
-    assert same(current(EntityRanks, store, None, store.folder), entity_ranks(first))
-    assert graph_file(engine).stat().st_mtime_ns == changed
     assert current(EntityGraph, store, None, store.folder, first) is first
     ranks = current(EntityRanks, store, None, store.folder)
+    assert same(ranks, entity_ranks(first))
     assert current(EntityRanks, store, None, store.folder, ranks) is ranks
+    assert graph_file(engine).stat().st_mtime_ns == changed
 
 
 def test_a_graph_of_another_generation_is_built_anew(engine: clew.Clew) -> None:
@@ -630,6 +542,5 @@ def test_every_list_is_bounded(store: SqliteStore, monkeypatch: pytest.MonkeyPat
 
 def test_an_empty_store_has_nothing_to_show(tmp_path: Path) -> None:
     with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        seen, graph = engine.graph.statistics(), engine.state.entity_graph
-    assert (len(graph.entity_ids), graph.starts.tolist()) == (0, [0])
+        seen = engine.graph.statistics()
     assert (seen.statistics.entities, seen.hubs, seen.between, seen.bridges) == (0, (), (), ())

@@ -11,11 +11,11 @@ import pytest
 
 import clew
 from clew.errors import InputError
-from clew.hookspecs import Pack, RelationType, hookimpl, plugins
+from clew.hookspecs import Pack, RelationType, hookimpl, listed, named, plugins
 from clew.indexing.reading.formats.common import RawFile, ReadResult
 from clew.indexing.reading.reader import read_file, read_raw
 from clew.search.answer.blocks import RetrievalResult
-from clew.search.retrieval.channels import Ranking
+from clew.search.channels import Ranking
 from clew.search.session import QuerySession
 from clew.search.strategies import Strategy
 from clew.settings import ReadSettings
@@ -27,11 +27,16 @@ MAIL = b"From: Ada <ada@x.org>\nTo: bo@x.org\nDate: Mon, 1 Jan 2024 10:00:00 +00
 
 @contextmanager
 def registered(plugin: object) -> Iterator[None]:
+    """A plugin that comes and goes while the process runs, as no other does."""
     plugins().register(plugin)
+    for asked in (listed, named):
+        asked.cache_clear()
     try:
         yield
     finally:
         plugins().unregister(plugin)
+        for asked in (listed, named):
+            asked.cache_clear()
 
 
 class Shouting:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -45,32 +46,30 @@ def _reply(text: str = "yes", **given: object) -> Reply:
 # --- what is kept
 
 
-def test_the_same_request_is_asked_once(store: SqliteStore) -> None:
+def test_the_same_request_is_asked_once_and_costs_nothing_again(store: SqliteStore) -> None:
     model = ScriptedLanguageModel([ADA])
-    first = client(model, store).reply(request(schema=Person))
-
+    asked = client(model, store)
+    *pieces, first = asked.stream(request(schema=Person))
     again = client(model, store).reply(request(schema=Person))
+    *repeated, third = asked.stream(request(schema=Person))
 
     assert model.calls == 1
-    assert first.value == again.value == Person(name="Ada Morn", year=1820)
-    assert (first.cached, again.cached) == (False, True)
-    assert first.usage.total > 0
-    assert again.usage.total == 0
+    assert ("".join(map(str, pieces)), repeated) == (ADA, [ADA])
+    for one in (first, again, third):
+        assert isinstance(one, Reply)
+        assert one.value == Person(name="Ada Morn", year=1820)
+        assert one.cached == (one is not first) == (one.usage.total == 0)
     (entry,) = Replies(store.backend).entries()
-    assert (entry.hits, entry.reason, entry.documents) == (1, "", ("d1",))
-    assert entry.usage == first.usage
-
-
-class _Slow(ScriptedLanguageModel):
-    """Answers once several wait for it, or a moment has passed."""
-
-    def reply(self, request: Request) -> Reply:
-        time.sleep(0.2)
-        return super().reply(request)
+    assert (entry.hits, entry.reason, entry.documents) == (2, "", ("d1",))
+    assert entry.usage == asked.budget.spent.usage
 
 
 def test_one_call_serves_all_that_ask_the_same_at_the_same_time(store: SqliteStore) -> None:
-    model = _Slow({"Who?": ADA, "Where?": "Vell"})
+    def slowly(asked: Request) -> str:
+        time.sleep(0.2)
+        return ADA if asked.schema else "Vell"
+
+    model = ScriptedLanguageModel(slowly)
     asking = client(model, store, concurrency=4)
 
     with ThreadPoolExecutor(5) as pool:
@@ -97,12 +96,10 @@ def test_one_call_serves_all_that_ask_the_same_at_the_same_time(store: SqliteSto
     ],
     ids=["text", "schema", "instructions", "parameters", "tools"],
 )
-def test_another_request_is_asked_by_itself(store: SqliteStore, other: object) -> None:
-    assert isinstance(other, type(request()))
+def test_another_request_is_asked_by_itself(store: SqliteStore, other: Request) -> None:
     model = ScriptedLanguageModel([ADA, ADA])
-    client(model, store).reply(request(schema=Person))
-
-    client(model, store).reply(other)
+    for asked in (request(schema=Person), other):
+        client(model, store).reply(asked)
 
     assert model.calls == 2
 
@@ -110,8 +107,7 @@ def test_another_request_is_asked_by_itself(store: SqliteStore, other: object) -
 def test_what_was_said_of_a_document_goes_with_it(store: SqliteStore) -> None:
     store.save(make_entry("diary", "Ada kept bees."))
     (document,) = store.documents()
-    model = ScriptedLanguageModel([ADA, ADA])
-    asked = client(model, store)
+    asked = client(ScriptedLanguageModel([ADA, ADA]), store)
     asked.reply(replace(request("of the diary"), documents=(document.id,)))
     asked.reply(request("of another"))
 
@@ -129,19 +125,6 @@ def test_a_failure_is_kept_with_its_reason_and_asked_again(store: SqliteStore) -
 
     assert client(model, store).reply(request()).text == ADA
     assert [entry.reason for entry in Replies(store.backend).entries()] == [""]
-
-
-def test_streamed_pieces_are_the_reply(store: SqliteStore) -> None:
-    model = ScriptedLanguageModel([ADA])
-
-    *pieces, whole = client(model, store).stream(request(schema=Person))
-
-    assert "".join(map(str, pieces)) == ADA
-    assert isinstance(whole, Reply)
-    assert whole.value == Person(name="Ada Morn", year=1820)
-    *pieces, again = client(model, store).stream(request(schema=Person))
-    assert (pieces, isinstance(again, Reply) and again.value) == ([ADA], whole.value)
-    assert model.calls == 1
 
 
 # --- the form of replies
@@ -164,8 +147,8 @@ def test_a_malformed_reply_is_repaired_once(store: SqliteStore) -> None:
     told = model.asked[1].messages
     assert [message.role for message in told] == ["user", "assistant", "user"]
     assert "year: Input should be a valid integer" in told[-1].text
-    assert asked.budget.spent.requests == 2
-    assert reply.usage == asked.budget.spent.usage
+    spent = asked.budget.spent
+    assert (spent.requests, spent.usage) == (2, reply.usage)
 
 
 @pytest.mark.parametrize(
@@ -186,11 +169,9 @@ def test_what_cannot_be_used_is_recorded(
     with pytest.raises(ReplyError) as error:
         client(model, store).reply(request(schema=Person))
 
-    assert error.value.reason == reason
-    assert model.calls == len(replies)
     (entry,) = Replies(store.backend).entries()
-    assert entry.reason.startswith(f"{reason}: ")
-    assert entry.reply == ""
+    assert (error.value.reason, model.calls) == (reason, len(replies))
+    assert (entry.reason.partition(": ")[0], entry.reply) == (reason, "")
 
 
 CALLING = _reply(
@@ -231,27 +212,25 @@ def test_no_reply_is_taken_for_what_it_is_not(text: str) -> None:
 # --- trying again
 
 
-def _tries(errors: list[ModelUnavailableError], **given: object) -> tuple[list[float], object]:
-    waited: list[float] = []
-    left = list(errors)
+def _tries(errors: list[ModelUnavailableError], **given: Any) -> tuple[list[float], bool]:  # noqa: ANN401
+    """The waits between the tries of what fails like this, and whether it came to an end."""
+    waited, left = list[float](), list(errors)
 
-    def work() -> str:
+    def work() -> None:
         if left:
             raise left.pop(0)
-        return "done"
 
-    options: dict[str, object] = {"retries": 5, "deadline": 1000.0, **given}
     try:
-        found: object = with_retries(
+        with_retries(
             work,
             sleep=waited.append,
             now=lambda: sum(waited),
             jitter=random.Random(7).random,
-            **options,  # type: ignore[arg-type]
+            **{"retries": 5, "deadline": 1000.0, **given},
         )
-    except ModelUnavailableError as error:
-        found = error
-    return waited, found
+    except ModelUnavailableError:
+        return waited, False
+    return waited, True
 
 
 def _busy(retry_after: float | None = None) -> ModelUnavailableError:
@@ -259,9 +238,9 @@ def _busy(retry_after: float | None = None) -> ModelUnavailableError:
 
 
 def test_waits_double_with_a_jitter() -> None:
-    waited, found = _tries([_busy() for _ in range(5)])
+    waited, done = _tries([_busy() for _ in range(5)])
 
-    assert found == "done"
+    assert done
     assert all(0.5 * 2**n * 0.5 <= wait <= 0.5 * 2**n * 1.5 for n, wait in enumerate(waited))
     assert len(set(waited)) == 5
 
@@ -279,10 +258,7 @@ def test_waits_double_with_a_jitter() -> None:
 def test_some_waits_are_in_vain(
     errors: list[ModelUnavailableError], given: dict[str, object]
 ) -> None:
-    waited, found = _tries(errors, **given)
-
-    assert waited == []
-    assert found is errors[0]
+    assert _tries(errors, **given) == ([], False)
 
 
 def test_one_that_is_away_is_not_asked_again_at_once() -> None:
@@ -344,20 +320,18 @@ def test_an_estimate_goes_by_what_was_asked_before(store: SqliteStore) -> None:
 
 
 def test_requests_at_a_time_are_bounded() -> None:
+    """Three are answered at a time: a fourth would be seen beside them."""
     three, under_way, most = threading.Barrier(3), set[str](), list[int]()
 
-    class Together(ScriptedLanguageModel):
-        """Answers three at a time: a fourth would be seen beside them."""
+    def together(asked: Request) -> str:
+        under_way.add(asked.messages[0].text)
+        three.wait(5)
+        most.append(len(under_way))
+        three.wait(5)
+        under_way.discard(asked.messages[0].text)
+        return "yes"
 
-        def reply(self, asked: Request) -> Reply:
-            under_way.add(asked.messages[0].text)
-            three.wait(5)
-            most.append(len(under_way))
-            three.wait(5)
-            under_way.discard(asked.messages[0].text)
-            return super().reply(asked)
-
-    asked = client(Together({str(n): "yes" for n in range(12)}), concurrency=3)
+    asked = client(ScriptedLanguageModel(together), concurrency=3)
     with ThreadPoolExecutor(12) as pool:
         list(pool.map(lambda n: asked.reply(request(str(n))), range(12)))
 
@@ -394,28 +368,21 @@ def test_a_model_that_is_wrong_or_calls_nothing() -> None:
     assert failed["tools"] == "called no tool"
 
 
-class Cutting(ScriptedLanguageModel):
-    """Reads the last words of a prompt alone, as many as it was made for."""
-
-    longest = 2000
-
-    def reply(self, request: Request) -> Reply:
-        words = f"{request.instructions} {request.messages[0].text}".split()
-        read = min(len(words), self.longest)
-        usage = Usage(input_tokens=read, output_tokens=9)
-        return Reply(text=ADA, finish="stop", model="m", usage=usage)
-
-
 @pytest.mark.parametrize(("context", "ok"), [(2500, True), (8192, False), (10_000_000, False)])
 def test_a_server_that_cuts_prompts_is_found(context: int, ok: bool) -> None:
-    found = {trial.what: trial for trial in trials(client(Cutting(), context_tokens=context))}
+    """One that reads 2,000 words at most."""
+
+    def cutting(asked: Request) -> Reply:
+        words = len(f"{asked.instructions} {asked.messages[0].text}".split())
+        return _reply(ADA, usage=Usage(input_tokens=min(words, 2000), output_tokens=9))
+
+    model = client(ScriptedLanguageModel(cutting), context_tokens=context)
+    found = {trial.what: trial for trial in trials(model)}
 
     length = found["context length"]
-    assert length.ok is ok
-    if not ok:
-        assert "read 2,000 tokens of" in length.found
-        assert "llm.context_tokens" in length.found
-    assert found["extract"].ok
+    assert (length.ok, found["extract"].ok) == (ok, True)
+    told = "read 2,000 tokens of" in length.found and "llm.context_tokens" in length.found
+    assert told == (not ok)
 
 
 def test_figures_are_those_of_the_requests() -> None:
@@ -438,8 +405,18 @@ def test_figures_are_those_of_the_requests() -> None:
 
     found = statistics([entry, replace(entry, seconds=4.0), failed])
 
-    assert (found["requests"], found["failures"], found["cache_hits"]) == (3, 1, 6)
-    assert (found["input_tokens"], found["cached_tokens"], found["output_tokens"]) == (20, 8, 40)
-    assert (found["tokens_per_second"], found["p50_seconds"]) == (round(40 / 6, 1), 3.0)
-    assert (found["cost"], found["tasks"]["extract"]["cost"]) == (0.5, None)
+    assert found["tasks"].keys() == {"answer", "extract"}
+    assert (found["cost"], found.pop("tasks")["extract"]["cost"]) == (0.5, None)
+    assert found == {
+        "requests": 3,
+        "failures": 1,
+        "cache_hits": 6,
+        "input_tokens": 20,
+        "cached_tokens": 8,
+        "output_tokens": 40,
+        "cost": 0.5,
+        "tokens_per_second": round(40 / 6, 1),
+        "p50_seconds": 3.0,
+        "p95_seconds": 3.9,
+    }
     assert statistics([])["requests"] == 0

@@ -23,12 +23,14 @@ from clew.models.llm.client import LanguageModelClient
 from clew.plugins.llm.hosted import Hosted
 from clew.plugins.llm.ollama import Ollama
 from clew.ports import Message, Reply, Request, ToolCall, ToolDefinition
+from clew.types import Usage
 from tests.unit.llm import ADA, PARAMETERS, Person, request, settings
 
 # --- OpenAI's and Anthropic's interfaces, served on this machine with their faults.
 
 
 Serve = Callable[..., LanguageModelClient]
+Bodies = list[dict[str, Any]]
 EVENTS, JSON = "text/event-stream", "application/json"
 
 
@@ -166,16 +168,15 @@ def test_a_reply_of_a_schema(serve: Serve, asked_of: list[Asked], provider: str)
     reply = asked.reply(request(schema=Person))
 
     assert reply.value == Person(name="Ada Morn", year=1820)
-    assert (reply.usage.input_tokens, reply.usage.cached_tokens) == (12, 8)
-    assert (reply.usage.output_tokens, reply.finish) == (5, "stop")
+    assert reply.usage == Usage(input_tokens=12, cached_tokens=8, output_tokens=5)
     (sent,) = asked_of
     keys = " ".join(sent.headers.values())
     assert "secret-of-ours" in keys
     assert "secret-of-theirs" not in keys
-    body = sent.get_data(as_text=True)
-    assert "year" in body, "the schema is sent"
-    assert "Who?" in body
-    assert sent.get_json().get("store", False) is False, "nothing is kept at OpenAI"
+    body = sent.get_json()
+    assert "year" in str(body), "the schema is sent"
+    assert "Who?" in str(body)
+    assert body.get("store", False) is False, "nothing is kept at OpenAI"
 
 
 def test_anthropic_keeps_the_beginning_that_other_prompts_have_too(
@@ -201,25 +202,29 @@ def test_whoever_stops_reading_ends_the_request(serve: Serve) -> None:
     assert reply.text == "c"
 
 
+CONVERSATION = Request(
+    task="answer",
+    instructions="Answer.",
+    messages=(
+        Message(role="user", text="Who?"),
+        Message(
+            role="assistant",
+            text="",
+            calls=(ToolCall(id="c1", name="find", arguments='{"name": "Ada"}'),),
+        ),
+        Message(role="tool", text="Ada Morn", answers="c1"),
+    ),
+    tools=(ToolDefinition(name="find", description="Finds.", parameters={"type": "object"}),),
+)
+
+
 def test_tools_and_their_results_go_out_and_calls_come_back(
     serve: Serve, asked_of: list[Asked]
 ) -> None:
     function = {"name": "nothing_of_that_name", "arguments": '{"x": 1}'}
     calls = [{"id": "c9", "type": "function", "function": function}]
     asked = serve(completion(None, "tool_calls", tool_calls=calls))
-    before = ToolCall(id="c1", name="find", arguments='{"name": "Ada"}')
-    conversation = Request(
-        task="answer",
-        instructions="Answer.",
-        messages=(
-            Message(role="user", text="Who?"),
-            Message(role="assistant", text="", calls=(before,)),
-            Message(role="tool", text="Ada Morn", answers="c1"),
-        ),
-        tools=(ToolDefinition(name="find", description="Finds.", parameters={"type": "object"}),),
-    )
-
-    reply = asked.reply(conversation)
+    reply = asked.reply(CONVERSATION)
 
     assert [(c.id, c.name, json.loads(c.arguments)) for c in reply.calls] == [
         ("c9", "nothing_of_that_name", {"x": 1})
@@ -331,12 +336,12 @@ def lines(*events: dict[str, object]) -> str:
 
 
 @pytest.fixture
-def bodies() -> list[dict[str, Any]]:
+def bodies() -> Bodies:
     return []
 
 
 @pytest.fixture
-def ollama_serve(httpserver: HTTPServer, bodies: list[dict[str, Any]]) -> Iterator[Serve]:
+def ollama_serve(httpserver: HTTPServer, bodies: Bodies) -> Iterator[Serve]:
     """A client of a server that answers the requests with these, one after the other."""
     made: list[LanguageModelClient] = []
 
@@ -360,7 +365,7 @@ def ollama_serve(httpserver: HTTPServer, bodies: list[dict[str, Any]]) -> Iterat
         one.close()
 
 
-def test_a_reply_in_pieces(ollama_serve: Serve, bodies: list[dict[str, Any]]) -> None:
+def test_a_reply_in_pieces(ollama_serve: Serve, bodies: Bodies) -> None:
     asked = ollama_serve(lines(event('{"name": "Ada'), event(' Morn", "year": 1820}'), end()))
 
     *pieces, reply = asked.stream(request(schema=Person))
@@ -376,23 +381,10 @@ def test_a_reply_in_pieces(ollama_serve: Serve, bodies: list[dict[str, Any]]) ->
 
 
 def test_requests_are_as_the_official_client_makes_them(
-    ollama_serve: Serve, bodies: list[dict[str, Any]], httpserver: HTTPServer
+    ollama_serve: Serve, bodies: Bodies, httpserver: HTTPServer
 ) -> None:
-    call = ToolCall(id="c1", name="find", arguments='{"name": "Ada"}')
-    schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
-    ours = Request(
-        task="answer",
-        instructions="Answer.",
-        messages=(
-            Message(role="user", text="Who?"),
-            Message(role="assistant", text="", calls=(call,)),
-            Message(role="tool", text="Ada Morn", answers="c1"),
-        ),
-        schema=Person,
-        tools=(ToolDefinition(name="find", description="Finds.", parameters=schema),),
-    )
     said = lines(event(ADA), end())
-    ollama_serve(said, said).reply(ours)
+    ollama_serve(said, said).reply(replace(CONVERSATION, schema=Person))
     theirs = ollama.Client(httpserver.url_for(""))
     *_, last = theirs.chat(
         model="small",
@@ -411,24 +403,22 @@ def test_requests_are_as_the_official_client_makes_them(
 
 
 @pytest.mark.parametrize(
-    "given", [{"context_tokens": 1000}, {"length": 1000, "context_tokens": 9000}]
+    ("given", "words", "says"),
+    [
+        ({"context_tokens": 1000}, 2000, r"takes .* tokens at least, small reads 1,000"),
+        ({"length": 1000}, 2000, r"takes .* tokens at least, small reads 1,000"),
+        ({}, 1000, "it cut the prompt"),
+    ],
 )
-def test_a_prompt_that_is_too_long_is_not_sent(
-    ollama_serve: Serve, bodies: list[dict[str, Any]], given: dict[str, Any]
+def test_a_prompt_that_is_too_long_is_not_sent_and_one_that_was_cut_is_an_error(
+    ollama_serve: Serve, bodies: Bodies, given: dict[str, Any], words: int, says: str
 ) -> None:
-    with pytest.raises(ReplyError, match=r"takes .* tokens at least, small reads 1,000") as error:
-        ollama_serve(**given).reply(request("word " * 2000))
+    asked = ollama_serve(lines(event("yes"), end(read=400)), **given)
 
+    with pytest.raises(ReplyError, match=says) as error:
+        asked.reply(request("word " * words))
     assert error.value.reason == "truncated"
-    assert bodies == []
-
-
-def test_a_prompt_that_was_cut_is_an_error(ollama_serve: Serve) -> None:
-    asked = ollama_serve(lines(event("yes"), end(read=400)))
-
-    with pytest.raises(ReplyError, match="it cut the prompt") as error:
-        asked.reply(request("word " * 1000))
-    assert error.value.reason == "truncated"
+    assert len(bodies) == (not given)
 
 
 @pytest.mark.parametrize(
@@ -490,12 +480,8 @@ def test_the_key_is_sent_and_never_shown(
 # --- loading once
 
 
-def _chat_bodies(bodies: list[dict[str, Any]]) -> list[int]:
-    return [body["options"]["num_ctx"] for body in bodies]
-
-
 def test_a_shorter_call_takes_the_context_that_is_loaded(
-    ollama_serve: Serve, bodies: list[dict[str, Any]]
+    ollama_serve: Serve, bodies: Bodies
 ) -> None:
     said = [lines(event("yes"), end(read=3050))] * 3
     asked = ollama_serve(*said, context_tokens=50_000, length=50_000)
@@ -503,5 +489,5 @@ def test_a_shorter_call_takes_the_context_that_is_loaded(
     for words in (10, 3000, 10):
         asked.reply(request("word " * words))
 
-    first, second, third = _chat_bodies(bodies)
+    first, second, third = (body["options"]["num_ctx"] for body in bodies)
     assert first < second == third

@@ -53,14 +53,12 @@ def test_nothing_is_acknowledged_that_is_not_in_the_file_at_the_path(
         engine.add("Ada Morn repairs clocks.", source="one")
         engine.maintenance.backup(tmp_path / "own.db")
         file = file_of(engine)
-        if kind == "another store":
-            put_in_place(tmp_path / "other.db", file)
-        elif kind == "a backup":
-            put_in_place(tmp_path / "own.db", file)
-        elif kind == "removed":
-            file.unlink()
-        else:
-            file.rename(tmp_path / "away.db")
+        {
+            "another store": lambda: put_in_place(tmp_path / "other.db", file),
+            "a backup": lambda: put_in_place(tmp_path / "own.db", file),
+            "removed": file.unlink,
+            "moved away": lambda: file.rename(tmp_path / "away.db"),
+        }[kind]()
         with pytest.raises(StoreError, match="replaced or removed"):
             engine.add("Brida Kall sails.", source="two")
         with pytest.raises(StoreError, match="replaced or removed"):
@@ -92,16 +90,16 @@ def test_a_file_that_is_replaced_within_a_transaction_takes_no_acknowledged_writ
 
 
 def test_a_process_of_an_older_version_writes_nothing_into_a_newer_schema(tmp_path: Path) -> None:
+    def raise_schema(by: int) -> None:
+        with closing(sqlite3.connect(file_of(engine))) as newer, newer:
+            newer.execute("UPDATE meta SET value = value + ? WHERE name = 'schema_version'", (by,))
+
     with open_store(tmp_path / "store") as engine:
         engine.add("Ada Morn repairs clocks.", source="one")
-        with closing(sqlite3.connect(file_of(engine))) as newer:
-            newer.execute("UPDATE meta SET value = value + 1 WHERE name = 'schema_version'")
-            newer.commit()
+        raise_schema(1)
         with pytest.raises(StoreMismatchError, match=rf"{SCHEMA_VERSION + 1}.*{SCHEMA_VERSION}"):
             engine.add("Brida Kall sails.", source="two")
-        with closing(sqlite3.connect(file_of(engine))) as newer:
-            newer.execute("UPDATE meta SET value = value - 1 WHERE name = 'schema_version'")
-            newer.commit()
+        raise_schema(-1)
         assert [document.source for document in engine.documents.list()] == ["one"]
 
 

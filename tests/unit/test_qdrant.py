@@ -17,7 +17,7 @@ from qdrant_client import QdrantClient
 from qdrant_client.http import models
 
 from clew.errors import StoreBusyError, StoreError, StoreUnavailableError
-from clew.plugins.qdrant.remote import QdrantConnection, collection_name
+from clew.plugins.qdrant.remote import collection_name
 from clew.settings import QdrantSettings
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors import remote as module
@@ -42,6 +42,13 @@ Open = Callable[..., SyncedIndex]
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
     with closing(filled_store(tmp_path / "store")) as store:
         yield store
+
+
+@pytest.fixture
+def here(store: SqliteStore) -> Iterator[SyncedIndex]:
+    """In a folder beside the store."""
+    with closing(qdrant_index(store, QdrantSettings(), "default", store.folder)) as index:
+        yield index
 
 
 @pytest.fixture
@@ -70,17 +77,15 @@ def open_index(store: SqliteStore, server: QdrantStandIn) -> Iterator[Open]:
 
 @pytest.mark.parametrize("chosen", ["half", "farthest half", "few"])
 def test_a_folder_is_read_until_enough_of_the_allowed_are_found(
-    store: SqliteStore, chosen: str
+    store: SqliteStore, here: SyncedIndex, chosen: str
 ) -> None:
     store.save(make_entry("large", *(f"text {i}" for i in range(300))))
-    index = qdrant_index(store, QdrantSettings(), "default", store.folder)
     query, ids = make_vector("q"), store.chunk_ids()
     farthest = np.sort(nearest(store, query, 320)[160:])
     allowed = {"half": ids[::2], "farthest half": farthest, "few": ids[::40]}[chosen]
     for limit in (1, 5):
         expected = nearest(store, query, limit, allowed)
-        assert index.search_vector(query, limit, allowed)[0].tolist() == expected
-    index.close()
+        assert here.search_vector(query, limit, allowed)[0].tolist() == expected
 
 
 def test_filters_and_exactness_are_asked_of_the_server(
@@ -90,21 +95,23 @@ def test_filters_and_exactness_are_asked_of_the_server(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     own = {"key": "namespace", "match": {"value": "default"}}
-    index = open_index(quantization=True)
-    index.search_vector(make_vector("q"), 5)
-    allowed = store.chunk_ids()[3:5]
-    index.search_vector(make_vector("q"), 5, allowed)
-    plain, filtered = server.calls("POST", "/query")
-    assert plain["filter"] == {"must": [own]}
-    assert plain["params"]["exact"] is True
+    index, allowed = open_index(quantization=True), store.chunk_ids()[3:5]
     chosen = {"key": "chunk_id", "match": {"any": allowed.tolist()}}
-    assert filtered["filter"] == {"must": [own, chosen]}
+    index.search_vector(make_vector("q"), 5)
+    index.search_vector(make_vector("q"), 5, allowed)
     monkeypatch.setattr(module, "_EXACT", 1)
     index.search_vector(make_vector("q"), 100)
-    params = server.calls("POST", "/query")[-1]["params"]
-    assert "exact" not in params
-    assert params["hnsw_ef"] == 2 * 116
-    assert params["quantization"] == {"rescore": True, "oversampling": 2.0}
+    asked = server.calls("POST", "/query")
+    assert [one["filter"] for one in asked] == [
+        {"must": [own]},
+        {"must": [own, chosen]},
+        {"must": [own]},
+    ]
+    rescored = {"rescore": True, "oversampling": 2.0}
+    assert [one["params"] for one in asked] == [
+        *[{"exact": True}] * 2,
+        {"hnsw_ef": 2 * 116, "quantization": rescored},
+    ]
 
 
 # --- keeping up with the store
@@ -117,8 +124,7 @@ def test_another_embedder_has_a_collection_of_its_own_and_leaves_the_old_one(
     index.refresh()
     other = np.array([make_vector(str(i), 4) for i in range(20)])
     embed_again(store, ("org/Other Model", 4), other)
-    found_ids, _ = index.search_vector(make_vector("q", 4), 3)
-    assert found_ids.tolist() == nearest(store, make_vector("q", 4), 3)
+    assert found(store, index)
     assert {name: server.local.count(name).count for name in server.local.collections} == {
         COLLECTION: 0,
         "clew-org-other-model-4": 21,
@@ -128,47 +134,36 @@ def test_another_embedder_has_a_collection_of_its_own_and_leaves_the_old_one(
 # --- namespaces
 
 
-def save_towns(store: SqliteStore) -> None:
-    store.save(make_entry("a", "Ulm lies on the Danube.", title="Ulm"))
-    store.save(make_entry("b", "Passau lies on the Danube, and the Inn, and the Ilz."))
-    store.save(make_entry("c", "The Danube, the Danube: a longer river than most rivers are."))
-    store.save(make_entry("d", "В Ульме родился Эйнштейн."))
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[SqliteStore]:
+    """A store of other texts, and other ids of chunks that have a text of the first one's."""
+    with closing(SqliteStore(tmp_path / "other", embedder=EMBEDDER)) as store:
+        add(store, 15, 40)
+        yield store
 
 
 def test_namespaces_of_one_collection_never_meet(
-    tmp_path: Path, store: SqliteStore, server: QdrantStandIn, open_index: Open
+    store: SqliteStore, other: SqliteStore, server: QdrantStandIn, open_index: Open
 ) -> None:
-    other = SqliteStore(tmp_path / "other", embedder=EMBEDDER)
-    save_towns(other)
     first, second = open_index(store, "first"), open_index(other, "other")
+    assert found(store, first, "text 3")
+    assert found(other, second, "text 3")
+    add(store, 20, 24)
     assert found(store, first)
-    assert found(other, second)
-    save_towns(store)
-    first.refresh()
     assert list(server.local.collections) == [COLLECTION]
-    for text, index, of in (("text 3", second, other), ("Ulm", first, store)):
-        assert index.search_vector(make_vector(text), 50)[0].tolist() == nearest(
-            of, make_vector(text), 50
-        )
+    assert found(other, second, "text 22")
     drop(store, *range(20))
     assert found(store, first)
     assert found(other, open_index(other, "other"))
-    assert (first.state()["points"], second.state()["points"]) == (4, 4)
-    other.close()
+    assert (first.state()["points"], second.state()["points"]) == (4, 25)
 
 
 def test_a_folder_that_holds_another_namespace_is_searched_for_ones_own(
-    tmp_path: Path, store: SqliteStore
+    tmp_path: Path, store: SqliteStore, other: SqliteStore
 ) -> None:
-    other = SqliteStore(tmp_path / "other", embedder=EMBEDDER)
-    save_towns(other)
     for of, namespace in ((store, "first"), (other, "second"), (store, "first")):
-        index = qdrant_index(of, QdrantSettings(), namespace, tmp_path)
-        assert found(of, index)
-        ids, _ = index.search_vector(make_vector("text 3"), 50)
-        assert set(ids.tolist()) == set(of.chunk_ids().tolist())
-        index.close()
-    other.close()
+        with closing(qdrant_index(of, QdrantSettings(), namespace, tmp_path)) as index:
+            assert found(of, index, "text 3")
 
 
 # --- collections
@@ -190,63 +185,46 @@ def test_a_collection_has_its_embedders_name(embedder: tuple[str, int], name: st
 def test_indexes_and_quantization_are_as_the_settings_ask(
     server: QdrantStandIn, open_index: Open
 ) -> None:
-    client = QdrantClient(url=server.url, check_compatibility=False)
+    with closing(QdrantClient(url=server.url, check_compatibility=False)) as client:
 
-    def dense() -> models.VectorParams:
-        vectors = client.get_collection(COLLECTION).config.params.vectors
-        assert isinstance(vectors, dict)
-        return vectors["dense"]
+        def dense(**settings: bool) -> tuple[Any, Any]:
+            """Of the collection that an index with these settings has seen."""
+            open_index(**settings).refresh()
+            vectors: Any = client.get_collection(COLLECTION).config.params.vectors
+            assert (vectors["dense"].hnsw_config.m, vectors["dense"].hnsw_config.payload_m) == (
+                0,
+                16,
+            )
+            return vectors["dense"].quantization_config, vectors["dense"].on_disk
 
-    open_index(quantization=True).refresh()
-    asked = dense()
-    assert isinstance(asked.quantization_config, models.ScalarQuantization)
-    assert asked.quantization_config.scalar.type == models.ScalarType.INT8
-    assert asked.on_disk is True
-    assert asked.hnsw_config is not None
-    assert (asked.hnsw_config.m, asked.hnsw_config.payload_m) == (0, 16)
-    schema = client.get_collection(COLLECTION).payload_schema
+        quantization, on_disk = dense(quantization=True)
+        assert (quantization.scalar.type, on_disk) == (models.ScalarType.INT8, True)
+        assert dense() == (None, False)
+        assert dense(on_disk=True) == (None, True)
+        assert dense(quantization=True)[0] == quantization
+        schema = client.get_collection(COLLECTION).payload_schema
     assert schema["namespace"].params == models.KeywordIndexParams(
         type=models.KeywordIndexType.KEYWORD, is_tenant=True
     )
     assert schema["chunk_id"].data_type == models.PayloadSchemaType.INTEGER
-    open_index().refresh()
-    assert (dense().quantization_config, dense().on_disk) == (None, False)
-    open_index(on_disk=True).refresh()
-    assert (dense().quantization_config, dense().on_disk) == (None, True)
-    open_index(quantization=True).refresh()
-    assert dense().quantization_config is not None
-    client.close()
 
 
-def test_a_folder_does_not_wait_for_the_disk_at_each_point(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clients: list[Any] = []
-    opened = QdrantConnection._open
-
-    def noted(connection: QdrantConnection) -> QdrantClient:
-        clients.append(opened(connection))
-        return clients[-1]
-
-    monkeypatch.setattr(QdrantConnection, "_open", noted)
-    index = qdrant_index(store, QdrantSettings(), "default", store.folder)
-    index.refresh()
-    (client,) = clients
-    storage = client.collections[COLLECTION].storage
-    assert storage is not None
-    database = storage.storage
-    assert database.execute("PRAGMA synchronous").fetchone() == (0,)
-    index.close()
+def test_a_folder_does_not_wait_for_the_disk_at_each_point(here: SyncedIndex) -> None:
+    here.refresh()
+    with here._remote._connection.client() as client:  # type: ignore[attr-defined]
+        database = client.collections[COLLECTION].storage.storage
+        assert database.execute("PRAGMA synchronous").fetchone() == (0,)
 
 
 def test_two_processes_may_make_the_collection_at_once(
     server: QdrantStandIn, open_index: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer = server.answer
+    the_others = {"vectors": {"dense": {"size": DIMENSION, "distance": "Dot"}}}
 
     def late(method: str, path: str, body: object) -> tuple[int, object]:
         if (method, path) == ("PUT", f"/collections/{COLLECTION}"):
-            assert answer(method, path, server_config())[0] == 200  # the other's
+            assert answer(method, path, the_others)[0] == 200
         return answer(method, path, body)
 
     monkeypatch.setattr(server, "answer", late)
@@ -254,27 +232,18 @@ def test_two_processes_may_make_the_collection_at_once(
     assert server.local.count(COLLECTION).count == 21
 
 
-def server_config() -> dict[str, Any]:
-    return {
-        "vectors": {"dense": {"size": DIMENSION, "distance": "Dot"}},
-    }
-
-
 # --- state and failures
 
 
-def test_a_server_that_is_down_is_named(store: SqliteStore, closed_port: int) -> None:
-    login = "someone:secret"
-    address = f"http://{login}@127.0.0.1:{closed_port}"
-    index = qdrant_index(store, QdrantSettings(url=address), "default", store.folder)
+def test_a_server_that_is_down_is_named(open_index: Open, closed_port: int) -> None:
+    index = open_index(url=f"http://someone:secret@127.0.0.1:{closed_port}")
+    named = rf"cannot reach Qdrant at 'http://127.0.0.1:{closed_port}' .*refused.*qdrant\.url"
     for call in (index.refresh, lambda: index.search_vector(make_vector("q"), 5)):
-        with pytest.raises(StoreUnavailableError, match=r"refused.*qdrant\.url") as failed:
+        with pytest.raises(StoreUnavailableError, match=named) as failed:
             call()
-        assert f"'http://127.0.0.1:{closed_port}'" in str(failed.value)
         assert "secret" not in str(failed.value)
     state = index.state()
-    assert re.match(r"cannot reach Qdrant .*refused.*qdrant\.url", state["problem"])
-    assert "secret" not in state.pop("problem")
+    assert re.match(named, state.pop("problem"))
     assert state == {
         "backend": "qdrant",
         "available": True,
@@ -282,7 +251,6 @@ def test_a_server_that_is_down_is_named(store: SqliteStore, closed_port: int) ->
         "version": "",
         "points": None,
     }
-    index.close()
 
 
 @pytest.fixture
@@ -322,18 +290,13 @@ def test_a_server_that_does_not_answer_is_not_waited_for(
 
 
 @pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection")
-def test_a_wrong_key_is_told_from_a_right_one(store: SqliteStore) -> None:
+def test_a_wrong_key_is_told_from_a_right_one(store: SqliteStore, open_index: Open) -> None:
     with stand_in(api_key="right-key") as server:
-        for key, right in (("wrong-key", False), ("right-key", True)):
-            settings = QdrantSettings(url=server.url, api_key=SecretStr(key))
-            index = qdrant_index(store, settings, "default", store.folder)
-            if right:
-                assert found(store, index)
-            else:
-                with pytest.raises(StoreError, match="set CLEW_QDRANT__API_KEY") as failed:
-                    index.refresh()
-                assert key not in str(failed.value)
-            index.close()
+        assert found(store, open_index(url=server.url, api_key=SecretStr("right-key")))
+        wrong = open_index(url=server.url, api_key=SecretStr("wrong-key"))
+        with pytest.raises(StoreError, match="set CLEW_QDRANT__API_KEY") as failed:
+            wrong.refresh()
+        assert "wrong-key" not in str(failed.value)
 
 
 SECOND = """
@@ -354,18 +317,15 @@ except Exception as error:
 """
 
 
-def test_a_folder_is_one_processes_alone(store: SqliteStore) -> None:
-    index = qdrant_index(store, QdrantSettings(), "default", store.folder)
-    index.refresh()
+def test_a_folder_is_one_processes_alone(store: SqliteStore, here: SyncedIndex) -> None:
+    here.refresh()
     command = [sys.executable, "-c", SECOND, str(store.folder)]
     busy = subprocess.run(command, capture_output=True, text=True, check=True)
-    connected, said = busy.stdout.splitlines()
-    assert connected == "False"
-    assert said.startswith(f"{StoreBusyError.__name__}: the local Qdrant in")
-    assert "set qdrant.url" in said
-    index.close()
+    said = rf"False\n{StoreBusyError.__name__}: the local Qdrant in .*set qdrant\.url .*\n"
+    assert re.fullmatch(said, busy.stdout)
+    here.close()
     free = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert free.stdout.splitlines() == ["True"]
+    assert free.stdout == "True\n"
 
 
 @pytest.mark.parametrize(
@@ -384,13 +344,11 @@ def test_what_is_no_qdrant_is_said_to_be_none(
     assert index.state()["connected"] is False
 
 
-def test_a_damaged_folder_may_be_deleted(store: SqliteStore) -> None:
+def test_a_damaged_folder_may_be_deleted(store: SqliteStore, here: SyncedIndex) -> None:
     folder = store.folder / "qdrant"
     folder.mkdir()
     (folder / "meta.json").write_text("{")
-    index = qdrant_index(store, QdrantSettings(), "default", store.folder)
     with pytest.raises(StoreError, match="or delete it: it is made again from the store"):
-        index.refresh()
+        here.refresh()
     shutil.rmtree(folder)
-    assert found(store, index)
-    index.close()
+    assert found(store, here)

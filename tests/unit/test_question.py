@@ -16,9 +16,9 @@ from clew.errors import ModelError
 from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_files import build
 from clew.ports import LanguageModel, Reply, ask
-from clew.search.analysis.period import AskedTime
-from clew.search.analysis.question import (
+from clew.search.question import (
     MAX_TERMS,
+    AskedTime,
     Form,
     analyse,
     count_words,
@@ -26,7 +26,7 @@ from clew.search.analysis.question import (
     find_seeds,
     question_form,
 )
-from clew.search.analysis.route import (
+from clew.search.route import (
     EXPLORATORY_ALPHA,
     NAVIGATIONAL_ALPHA,
     RULES,

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from clew.errors import ModelError
-from clew.search.ranking import ranker
-from clew.search.ranking.features import FEATURES
-from clew.search.ranking.ranker import (
+from clew.search import ranker
+from clew.search.features import FEATURES
+from clew.search.ranker import (
     ALL_FEATURES,
     ASKED,
     JUDGED_FEATURES,

@@ -7,7 +7,6 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -297,18 +296,6 @@ def test_another_life_of_the_store_makes_its_vectors_again(
         assert "are not its store's" not in caplog.text
         assert found(store, open_index(store), "text 82")
         assert "are not its store's; they are made again" in caplog.text
-
-
-def test_rows_of_other_lengths_are_left_to_the_next_look(
-    store: SqliteStore, open_index: Open
-) -> None:
-    """Another embedder may come between two reads of the store."""
-    index = open_index()
-    ids, rows = index._embeddings(store.chunk_ids(), DIMENSION + 1)
-    assert (len(ids), rows.shape) == (0, (0, DIMENSION + 1))
-    entry = make_entry("more", "one", "two")
-    store.save(replace(entry, vectors=entry.vectors))
-    assert found(store, index)
 
 
 def test_threads_may_search_while_another_saves(store: SqliteStore, open_index: Open) -> None:

@@ -7,32 +7,28 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import clew
 from clew.errors import InputError
 from clew.graph.communities import SENTENCES, ReportMaker, is_sentence
 from clew.graph.partition import partition
-from clew.graph.topics import best_of_groups, is_symbolic, mean_direction, title_of
+from clew.graph.topics import mean_direction, title_of
 from clew.ports import CommunityReport
-from clew.search.strategies.entity_graph import (
-    NEAREST,
+from clew.search.answer.blocks import RetrievalResult
+from clew.search.around import (
     Nearest,
-    entities_of,
-    nearest_entities,
     search_neighbourhood,
 )
-from clew.search.strategies.reports import (
+from clew.search.reports import (
     by_topics,
     drift,
     from_reports,
     relevant_communities,
     report_blocks,
 )
+from clew.search.session import QuerySession
 from clew.testing.entries import make_entry
 from clew.testing.fakes import HashEmbedder
-from clew.types import Community
 from tests.unit.asked import add, day, new_session, titles
 from tests.unit.community_stores import Library, players, save_band
 
@@ -59,21 +55,14 @@ def test_a_report_is_made_of_sentences_that_stand_in_its_sources(library: Librar
     found = reports(library)
     assert len(found) == 3
     for report in found:
-        said, *relations = report.summary.split("\n")
-        sentences = [
-            sentence
-            for said_there in library.store.sentences(report.basis.sources).values()
-            for sentence in said_there
-        ]
-        assert sorted(said.replace(". ", ".|").split("|")) == sorted(sentences)
+        said, relation = report.summary.split("\n")
+        held = library.store.sentences(report.basis.sources).values()
+        sentences = sorted(sentence for of_one in held for sentence in of_one)
+        assert sorted(said.replace(". ", ".|").split("|")) == sentences
         assert len(sentences) <= SENTENCES
-        assert [line.split(" — ")[1] for line in relations] == [f"plays_with → {_tail(relations)}"]
+        assert " — plays_with → " in relation
         expected = mean_direction(library.vectors.vectors(report.basis.sources))
         assert np.array_equal(report.vector, expected)
-
-
-def _tail(relations: list[str]) -> str:
-    return relations[0].rsplit(" → ", 1)[1]
 
 
 def test_the_title_is_that_of_the_document_that_most_of_it_is_about(library: Library) -> None:
@@ -81,35 +70,8 @@ def test_the_title_is_that_of_the_document_that_most_of_it_is_about(library: Lib
     for place, pair in enumerate(zip(players(1), players(1)[1:], strict=False)):
         text = f"{pair[0]} met {pair[1]}."
         library.store.save(make_entry(f"note {place}", text, title=f"Note {place}", names=pair))
-    first, second = sorted((report.title for report in reports(library)), key=len)[::-1]
-    assert "The first band" in {first, second}
-    (other,) = {first, second} - {"The first band"}
+    (other,) = {report.title for report in reports(library)} - {"The first band"}
     assert other.count(" and ") == 1  # its documents hold a sentence each
-
-
-def test_a_community_without_a_text_has_no_report(library: Library) -> None:
-    save_band(library, 0)
-    graph, snapshot = library.graph(), library.snapshot()
-    found = partition(graph)
-    library.store.delete([document.id for document in library.store.documents()])
-    maker = ReportMaker(library.store, library.vectors, snapshot, graph)
-    assert list(maker.reports(found, found.ids)) == []
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 3), st.sampled_from([0.0, 0.5, 1.0])), max_size=20),
-    st.integers(1, 4),
-)
-def test_the_best_of_groups_are_those_that_sorting_finds(
-    pairs: list[tuple[int, float]], limit: int
-) -> None:
-    groups = np.array([group for group, _ in pairs], dtype=np.int64)
-    values = np.array([value for _, value in pairs], dtype=np.float64)
-    found = best_of_groups(groups, values, 4, limit)
-    for group in range(4):
-        places = [place for place, (own, _) in enumerate(pairs) if own == group]
-        expected = sorted(places, key=lambda place: (-pairs[place][1], place))[:limit]
-        assert found.row(group).tolist() == expected
 
 
 def test_headings_are_not_what_a_report_says(tmp_path: Path) -> None:
@@ -141,31 +103,27 @@ def test_headings_are_not_what_a_report_says(tmp_path: Path) -> None:
         ("Mill ....... 12.", False),
         ('class Mill(Base): """A mill that turns.', False),
         ("It is a class of its own.", True),
+        ("The engineer (of Acme) wrote it in `C`, and called it good.", True),
+        ("use crate::error::{ErrorKind, Position}; fn new(kind: ErrorKind) -> Error;", False),
     ],
 )
 def test_a_report_is_made_of_whole_sentences(text: str, whole: bool) -> None:
     assert is_sentence(text) == whole
 
 
-def test_a_title_says_no_name_twice() -> None:
-    names = [
-        "Debian",
-        "Debian Project",
-        "2019",
-        "ada@example.org",
-        "__init__",
-        "makefiles",
-        "Makefile",
-    ]
-    assert title_of([*names, "Ada\n Byron", "Rome"]) == "Debian, makefiles and Ada Byron"
-    assert title_of(["2019"]) == "2019"
-
-
-def test_code_is_no_prose() -> None:
-    code = "use crate::error::{ErrorKind, Position}; fn new(kind: ErrorKind) -> Error;"
-    assert is_symbolic(code)
-    assert not is_symbolic("The engineer (of Acme) wrote it in `C`, and called it good.")
-    assert not is_sentence("def seekable(self): return self._stream.seekable().")
+@pytest.mark.parametrize(
+    ("names", "title"),
+    [
+        (["Debian", "Debian Project", "2019", "Rome"], "Debian and Rome"),
+        (
+            ["ada@example.org", "__init__", "makefiles", "Makefile", "Ada\n Byron"],
+            "makefiles and Ada Byron",
+        ),
+        (["2019"], "2019"),
+    ],
+)
+def test_a_title_says_no_name_twice(names: list[str], title: str) -> None:
+    assert title_of(names) == title
 
 
 def test_what_one_sentence_alone_names_together_is_no_community(library: Library) -> None:
@@ -326,42 +284,12 @@ def nearby_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Cle
         yield engine
 
 
-def names(engine: clew.Clew, nearest: Nearest) -> dict[str, float]:
-    known = engine.store.entity_names(list(nearest.relevance))
-    return {known[id_]: value for id_, value in nearest.relevance.items()}
-
-
-def community(*entities: str) -> Community:
-    return Community(
-        id=1, level=0, parent=None, title="", summary="", entities=entities, size=len(entities)
-    )
-
-
-def test_the_entities_that_the_question_names_are_nearest(nearby_engine: clew.Clew) -> None:
-    near = names(
-        nearby_engine, nearest_entities(new_session(nearby_engine, "Tell me about Hanna Brevik"))
-    )
-    assert near["Hanna Brevik"] == 1
-    assert len(near) <= NEAREST
-    assert all(0 <= value <= 1 for value in near.values())
-    assert list(near.values()) == sorted(near.values(), reverse=True)
-
-
-def test_the_first_of_each_community_is_foremost(nearby_engine: clew.Clew) -> None:
-    communities = [community("Lukas Orne", "Piet Oss", "Nobody"), community("Kestrel", "Piet Oss")]
-    found = names(nearby_engine, entities_of(new_session(nearby_engine, "anything"), communities))
-    assert found == {"Lukas Orne": 1, "Kestrel": 1, "Piet Oss": 0.5}
-
-
 def test_passages_of_the_neighbours_come_and_the_context_says_what_ties_them(
     nearby_engine: clew.Clew,
 ) -> None:
-    asked = new_session(nearby_engine, "Tell me about Hanna Brevik")
-    found = search_neighbourhood(
-        asked, Nearest({nearby_engine.entities.get("Hanna Brevik").id: 1.0})
-    )
-    assert titles(asked, found.ranking)[0] == "papers"
-    assert set(titles(asked, found.ranking)[1:3]) == {"Kestrel", "Lukas Orne"}
+    found, asked = around_brevik(nearby_engine)
+    first, *others = titles(asked, found.ranking)
+    assert (first, set(others[:2])) == ("papers", {"Kestrel", "Lukas Orne"})
     (block,) = found.arrange(asked, ())
     assert block.forms[0].text.startswith("Entities: Hanna Brevik (")
     said = "- Hanna Brevik — taught_by → Lukas Orne: “Hanna Brevik was taught by Lukas Orne.”"
@@ -369,13 +297,13 @@ def test_passages_of_the_neighbours_come_and_the_context_says_what_ties_them(
     assert "papers" in {citation.title for citation in block.forms[0].citations}
 
 
-def test_hops_bound_the_neighbourhood(nearby_engine: clew.Clew) -> None:
-    def context(max_hops: int) -> str:
-        asked = new_session(nearby_engine, "Hanna Brevik", max_hops=max_hops)
-        found = search_neighbourhood(
-            asked, Nearest({nearby_engine.entities.get("Hanna Brevik").id: 1.0})
-        )
-        return found.arrange(asked, ())[0].forms[0].text
+def around_brevik(engine: clew.Clew, **asked: int) -> tuple[RetrievalResult, QuerySession]:
+    session = new_session(engine, "Tell me about Hanna Brevik", **asked)
+    nearest = Nearest({engine.entities.get("Hanna Brevik").id: 1.0})
+    return search_neighbourhood(session, nearest), session
 
-    assert "Piet Oss" not in context(1)
-    assert "Piet Oss" in context(2)
+
+@pytest.mark.parametrize(("max_hops", "told"), [(1, False), (2, True)])
+def test_hops_bound_the_neighbourhood(nearby_engine: clew.Clew, max_hops: int, told: bool) -> None:
+    found, asked = around_brevik(nearby_engine, max_hops=max_hops)
+    assert ("Piet Oss" in found.arrange(asked, ())[0].forms[0].text) == told

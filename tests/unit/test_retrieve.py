@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 import clew
 from clew.errors import InputError, SettingsError
-from clew.search.options import CONTEXTUAL_DEPTH
-from clew.search.retrieval.channels import (
+from clew.search.channels import (
     Ranking,
     reciprocal_rank_fusion,
     weighted_fusion,
 )
+from clew.search.options import CONTEXTUAL_DEPTH
 from clew.search.session import ONE_SET
 from clew.search.strategies import STRATEGIES, find_strategy
 from clew.settings import Settings, load_settings

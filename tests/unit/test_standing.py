@@ -6,7 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from itertools import combinations, permutations
+from itertools import cycle, permutations
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -19,7 +19,7 @@ import clew.indexing.manual_graph
 from clew.settings import EmbedSettings
 from clew.testing.fakes import HashEmbedder
 from clew.tools.toolbox import OPERATIONS, Toolbox
-from clew.types import NewEntity, Relation, current_first
+from clew.types import NewEntity, Relation, state_at
 from clew.types.relation_types import with_synonyms
 
 # --- Whether what was told still holds: by periods, by what came later, and as tools show it.
@@ -31,26 +31,6 @@ PAIRS = Path(__file__).with_name("observation_pairs.jsonl")
 PEOPLE = ("Lotte Brink", "Piet Oss", "Anna Morn", "Ravi Menon", "Ilse Marr", "Tom Vell", "Una Qui")
 
 
-def relation(id_: int, start: datetime | None, end: datetime | None) -> Relation:
-    return Relation(
-        id=id_,
-        from_entity_id=1,
-        to_entity_id=2,
-        relation_type="lives_in",
-        weight=1.0,
-        is_causal=False,
-        confidence=1.0,
-        context={},
-        valid_from=start,
-        valid_until=end,
-        recorded_at=NOW,
-        retracted_at=None,
-        chunk_id=None,
-        sentence=None,
-        extractor="manual",
-    )
-
-
 moments = st.integers(-3, 3).map(lambda days: NOW + days * DAY)
 bounds = st.none() | moments
 
@@ -59,26 +39,10 @@ bounds = st.none() | moments
 def test_a_statement_holds_from_its_beginning_until_before_its_end(
     start: datetime | None, end: datetime | None, moment: datetime
 ) -> None:
-    state = relation(1, start, end).standing(moment).state
     has_begun = start is None or start <= moment
     has_ended = end is not None and end <= moment
-    assert (state == "current") == (has_begun and not has_ended)
-    assert (state == "ended") == has_ended
-
-
-@given(st.lists(st.tuples(bounds, bounds), max_size=8), moments)
-def test_what_holds_comes_first_and_the_rest_keeps_its_order(
-    periods: list[tuple[datetime | None, datetime | None]], moment: datetime
-) -> None:
-    given_ = [relation(id_, *period) for id_, period in enumerate(periods)]
-    ordered = current_first(given_, moment)
-    states = [one.standing(moment).state == "current" for one in ordered]
-    assert states == sorted(states, reverse=True)
-    for one, other in combinations(ordered, 2):
-        same = (one.standing(moment).state == "current") == (
-            other.standing(moment).state == "current"
-        )
-        assert not same or one.id < other.id
+    begun = "current" if has_begun else "planned"
+    assert state_at(moment, start, end) == ("ended" if has_ended else begun)
 
 
 # --- relations, as every tool shows them -------------------------------------------------
@@ -117,38 +81,33 @@ def lived(engine: clew.Clew) -> clew.Clew:
 STATES = {"Aarau": "ended", "Basel": "current", "Chur": "planned"}
 
 
-def test_the_memory_tools_show_what_holds_first_and_until_when_the_rest_held(
-    lived: clew.Clew,
+@pytest.mark.parametrize(
+    ("tool", "arguments", "where", "name"),
+    [
+        ("open_nodes", {"names": ["Orla Tamm"]}, "relations", "to"),
+        ("read_graph", {}, "relations", "to"),
+        ("search_nodes", {"query": "Orla"}, "relations", "to"),
+        ("get_entity_neighbors", {"entity_id": "Orla Tamm"}, "neighbors", "neighbor_name"),
+        ("graph_enhanced_search", {"query": "Orla Tamm", "limit": 1}, "neighbors", "name"),
+    ],
+)
+def test_tools_show_what_holds_first_and_until_when_the_rest_held(
+    lived: clew.Clew, tool: str, arguments: dict[str, Any], where: str, name: str
 ) -> None:
-    for tool, arguments in (
-        ("open_nodes", {"names": ["Orla Tamm"]}),
-        ("read_graph", {}),
-        ("search_nodes", {"query": "Orla"}),
-    ):
-        shown = call(lived, tool, **arguments)["relations"]
-        assert shown[0]["to"] == "Basel", tool
-        assert {one["to"]: one["state"] for one in shown} == STATES, tool
+    found = call(lived, tool, **arguments)
+    shown = (found["results"][0] if "results" in found else found)[where]
+    assert shown[0][name] == "Basel"
+    assert {one[name]: one.get("state", "current") for one in shown} == STATES
+    if where == "relations":
         (ended,) = [one for one in shown if one["to"] == "Aarau"]
         assert datetime.fromisoformat(ended["valid_until"]) == NOW - 9 * DAY
         assert all(datetime.fromisoformat(one["told_at"]) >= NOW for one in shown)
 
 
-def test_neighbours_and_the_local_graph_show_the_same(lived: clew.Clew) -> None:
-    near = call(lived, "get_entity_neighbors", entity_id="Orla Tamm")
-    assert {one["neighbor_name"]: one["state"] for one in near["neighbors"]} == STATES
-    assert near["neighbors"][0]["neighbor_name"] == "Basel"
-    ids = {name: lived.entities.get(name).id for name in ("Orla Tamm", *STATES)}
-    graph = call(lived, "build_local_graph", entity_ids=list(ids.values()))["graph"]
-    by_id = {id_: name for name, id_ in ids.items()}
-    assert {by_id[one["to_entity_id"]]: one["state"] for one in graph["edges"]} == STATES
-    (found,) = [
-        one
-        for one in call(lived, "graph_enhanced_search", query="Orla Tamm")["results"]
-        if one["entity_name"] == "Orla Tamm"
-    ]
-    states = {one["name"]: one.get("state", "current") for one in found["neighbors"]}
-    assert states == STATES
-    assert found["neighbors"][0]["name"] == "Basel"
+def test_the_library_and_the_local_graph_show_the_same(lived: clew.Clew) -> None:
+    ids = {lived.entities.get(name).id: name for name in ("Orla Tamm", *STATES)}
+    graph = call(lived, "build_local_graph", entity_ids=list(ids))["graph"]
+    assert {ids[one["to_entity_id"]]: one["state"] for one in graph["edges"]} == STATES
     assert lived.graph.neighbors("Orla Tamm")[0].entity.name == "Basel"
     assert lived.graph.relations("Orla Tamm")[0].tail == "Basel"
 
@@ -176,12 +135,10 @@ def test_the_first_statement_is_of_the_time_asked_about(
 
 
 def test_an_earlier_moment_is_told_as_it_was_then(lived: clew.Clew) -> None:
-    within = lived.search("Where does Orla Tamm live?", since=NOW - 20 * DAY, until=NOW - 15 * DAY)
-    assert within.stated == ()
-    day = (NOW - 30 * DAY).date()
-    stated = lived.search(f"Where did Orla Tamm live on {day}?").stated
-    assert "Aarau" in stated[0]
-    assert "Aarau" in lived.search("Where does Orla Tamm live?", as_of=NOW - 30 * DAY).stated[0]
+    asked, then = "Where does Orla Tamm live?", NOW - 30 * DAY
+    assert lived.search(asked, since=NOW - 20 * DAY, until=NOW - 15 * DAY).stated == ()
+    assert "Aarau" in lived.search(f"Where did Orla Tamm live on {then.date()}?").stated[0]
+    assert "Aarau" in lived.search(asked, as_of=then).stated[0]
 
 
 SYNONYMS = [
@@ -268,10 +225,8 @@ def test_the_newer_of_equals_comes_first(
 def test_every_observation_says_when_it_was_told(pairs: dict[bool, list[dict[str, Any]]]) -> None:
     for one in pairs[False]:
         for chunk in one["own"]:
-            assert (
-                chunk.standing.told_at.date()
-                == (NOW - (9 if chunk.text == one["earlier"] else 2) * DAY).date()
-            )
+            told = NOW - (9 if chunk.text == one["earlier"] else 2) * DAY
+            assert chunk.standing.told_at.date() == told.date()
 
 
 @pytest.mark.parametrize(
@@ -284,25 +239,25 @@ def test_every_observation_says_when_it_was_told(pairs: dict[bool, list[dict[str
         ("formerly worked at Ostra Mills", "works at Mistral Boats", 1),
     ],
 )
-@pytest.mark.parametrize("name", ["Amparo Sandoval", "Jory Penhale", "Ottilie Brask"])
 def test_what_is_over_never_goes_before_what_is_so(
-    tmp_path: Path, name: str, first: str, second: str, current: int
+    tmp_path: Path, first: str, second: str, current: int
 ) -> None:
     """Whichever was told last: one lives and works in one place at a time."""
     from clew.models.onnx import OnnxEmbedder
 
+    people = ("Amparo Sandoval", "Jory Penhale", "Ottilie Brask")
+    named = {"Cadiz": "city", "Bilbao": "city", "Ostra Mills": "company"}
+    named |= {"Mistral Boats": "company", **dict.fromkeys(people, "person")}
+    asked = "live" if "in" in first.split() else "work"
     with clew.open(tmp_path, embedder=OnnxEmbedder(EmbedSettings(cache=tmp_path))) as engine:
-        named = {"Cadiz": "city", "Bilbao": "city", "Ostra Mills": "company"}
-        named |= {"Mistral Boats": "company", name: "person"}
         memory = engine.entities.memory
         memory.add_entities([NewEntity(name=n, entity_type=t) for n, t in named.items()])
-        told = [f"{name} {said}." for said in (first, second)]
-        for text in told:
-            memory.add_observations([(name, [text])])
-        asked = "live" if "in" in first.split() else "work"
-        hits = engine.search(f"Where does {name} {asked}?").hits
-    own = [hit.chunk.text for hit in hits if hit.chunk.text in told]
-    assert own[0] == told[current]
+        for name in people:
+            told = [f"{name} {said}." for said in (first, second)]
+            for text in told:
+                memory.add_observations([(name, [text])])
+            hits = engine.search(f"Where does {name} {asked}?").hits
+            assert next(h.chunk.text for h in hits if h.chunk.text in told) == told[current]
 
 
 # --- what only one holds of at a time, in whatever words --------------------------------------
@@ -359,18 +314,7 @@ def told_in_turn(said: list[tuple[str, str, str, str]], folder: Path) -> list[st
     """What is wrong of (first told, then told, question, what goes first), each of its own name."""
     from clew.models.onnx import OnnxEmbedder
 
-    firsts = (
-        "Benna",
-        "Carol",
-        "Dario",
-        "Edda",
-        "Fenno",
-        "Greta",
-        "Hilke",
-        "Imre",
-        "Jarno",
-        "Katla",
-    )
+    firsts = "Benna Carol Dario Edda Fenno Greta Hilke Imre Jarno Katla".split()
     names = [f"{firsts[n % 10]} {'bcdfghklmnprstvwz'[n // 10]}arden" for n in range(len(said))]
     wrong = []
     embedder = OnnxEmbedder(EmbedSettings(cache=folder / "models"))
@@ -393,17 +337,17 @@ def told_in_turn(said: list[tuple[str, str, str, str]], folder: Path) -> list[st
 
 
 def turns(kind: str) -> list[tuple[str, str, str, str]]:
+    """Each wording of the kind beside each way to say what is so, in turn."""
     found = []
     for n, (question, ways) in enumerate(NOW_SO.items()):
         one, other, *_ = ENDS[question][n % 2 :]
-        for way in ways:
-            so = way.format(one)
-            for rest in {"not so": NOT_SO, "none": NONE, "newer": NOW_SO}[kind].get(question, ()):
-                said = rest.format(other)
-                if kind == "not so":
-                    found += [(so, said, question, so), (said, so, question, so)]
-                else:
-                    found.append((so, said, question, said))
+        rest = {"not so": NOT_SO, "none": NONE, "newer": NOW_SO}[kind].get(question, ())
+        for way, wording in zip(cycle(ways), rest, strict=False):
+            so, said = way.format(one), wording.format(other)
+            if kind == "not so":
+                found += [(so, said, question, so), (said, so, question, so)]
+            else:
+                found.append((so, said, question, said))
     return found
 
 
@@ -567,28 +511,23 @@ def picture(teller: Teller) -> list[tuple[object, ...]]:
 
 
 def test_importing_says_what_was_new_there_joined_and_refused(tmp_path: Path) -> None:
+    bergen = {"type": "entity", "name": "BERGEN", "entityType": "river"}
     lines: list[Record] = [
         {"type": "entity", "name": "Olaf", "entityType": "person", "observations": ["Sings."]},
-        {
-            "type": "entity",
-            "name": "BERGEN",
-            "entityType": "river",
-            "observations": ["Wet.", "Old."],
-        },
+        bergen | {"observations": ["Wet.", "Old."]},
         {"type": "relation", "from": "Olaf", "to": "BERGEN", "relationType": "lives_in"},
     ]
     file = tmp_path / "memory.jsonl"
     file.write_text("\n".join(map(json.dumps, lines)), "utf-8")
     with clew.open(tmp_path / "store", embedder=HashEmbedder(dimension=8)) as engine:
-        memory = engine.entities.memory
-        memory.create([NewEntity(name="Bergen", entity_type="place")], [["Wet."]])
+        engine.entities.memory.create([NewEntity(name="Bergen", entity_type="place")], [["Wet."]])
         first, again = (engine.entities.import_memory(file) for _ in range(2))
-        assert (first.entities, first.observations, first.relations) == (1, 2, 1)
-        assert (first.known_entities, first.known_observations, first.known_relations) == (1, 1, 0)
-        assert first.joined == ("'BERGEN' is 'Bergen'",)
-        assert [one.reason for one in first.skipped] == ["the type 'river': 'Bergen' keeps 'place'"]
-        assert (again.entities, again.observations, again.relations) == (0, 0, 0)
-        assert (again.known_entities, again.known_observations, again.known_relations) == (2, 3, 1)
+    assert (first.entities, first.observations, first.relations) == (1, 2, 1)
+    assert (first.known_entities, first.known_observations, first.known_relations) == (1, 1, 0)
+    assert (again.entities, again.observations, again.relations) == (0, 0, 0)
+    assert (again.known_entities, again.known_observations, again.known_relations) == (2, 3, 1)
+    assert first.joined == ("'BERGEN' is 'Bergen'",)
+    assert [one.reason for one in first.skipped] == ["the type 'river': 'Bergen' keeps 'place'"]
 
 
 def test_the_same_text_of_two_is_told_of_both(tmp_path: Path) -> None:

@@ -22,13 +22,13 @@ from clew.graph.paths import all_paths
 from clew.indexing.reading.reader import document_from_text
 from clew.models.onnx import OnnxEmbedder
 from clew.search.answer.blocks import RetrievalResult
+from clew.search.around import TOGETHER, paths_between, read_paths
 from clew.search.ask.pipeline import answer
-from clew.search.retrieval.channels import Ranking
+from clew.search.channels import Ranking
+from clew.search.hierarchy import rank_parents
+from clew.search.periods import rank_weighted
 from clew.search.session import QuerySession
 from clew.search.strategies import AUTO, STRATEGIES
-from clew.search.strategies.entity_graph import TOGETHER, paths_between, read_paths
-from clew.search.strategies.hierarchy import rank_parents
-from clew.search.strategies.periods import rank_weighted
 from clew.settings import EmbedSettings, LlmSettings
 from clew.testing.fakes import HashEmbedder
 from clew.types import Document, Piece
@@ -623,7 +623,7 @@ def test_the_score_is_the_weighted_sum_of_meaning_hops_and_time(
 def test_hops_stop_where_they_lead_everywhere(
     hops_engine: clew.Clew, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clew.search.strategies.periods.MAX_FRONTIER", 0)
+    monkeypatch.setattr("clew.search.periods.MAX_FRONTIER", 0)
     asked = new_session(hops_engine, HOPS_QUESTION, max_hops=4, weights=(0, 1, 0))
     assert set(rank_weighted(asked).scores["hops"].values()) == {0.0, 1.0}
     assert asked.notes == ["hops stopped after 1: 1 passages were reached"]

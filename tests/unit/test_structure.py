@@ -336,7 +336,7 @@ def test_a_docstring_is_of_what_it_stands_in_though_no_blank_line_follows() -> N
     assert ("ReadTimeout", "Slow") in found
 
 
-# --- What mail, chats and minutes state of people by their structure.
+# --- What mail and chats state of people by their structure.
 
 
 SENT = datetime(2020, 1, 2, tzinfo=UTC)
@@ -408,56 +408,6 @@ def test_everybody_who_speaks_spoke_in_the_conversation() -> None:
     assert mail_stated(chat) == [("Ada", "spoke_in", "#harbour"), ("Bob", "spoke_in", "#harbour")]
     assert structure_of(chat).statements[0].valid_from == SENT
     assert mail_stated(replace(chat, metadata={"app": "chatgpt"})) == []
-
-
-def minutes(text: str) -> list[tuple[str, str, str]]:
-    return mail_stated(
-        Document(source="m.md", text=text, title="Board", media_type="text/markdown")
-    )
-
-
-def test_minutes_state_who_was_there_who_was_not_and_who_spoke() -> None:
-    text = (
-        "# Board\n\nPresent: Cllr. Ada Ray (chair), Bob Stone and Dr. Carla Ruiz\n"
-        "Apologies: Jean-Pierre Kalt\nTower: closed\n\n"
-        "Ada: We begin.\nStone: The lens came.\nNote: it rains.\n"
-    )
-    found = minutes(text)
-    assert [(head, relation) for head, relation, _ in found] == [
-        *((name, "attended") for name in ("Ada Ray", "Bob Stone", "Carla Ruiz")),
-        ("Jean-Pierre Kalt", "absent_from"),
-        *((name, "spoke_in") for name in ("Ada Ray", "Bob Stone")),
-    ]
-    assert {tail for *_, tail in found} == {"Board"}
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "## Attendees\n\n- Ada Ray\n- Bob Stone (remote)\n- the press\n\nText.",
-        "**Attendees:** Ada Ray, Bob Stone",
-        "* Participants: Ada Ray; Bob Stone; 12 others",
-        "In attendance:\n1. Ada Ray\n2. Bob Stone",
-    ],
-)
-def test_lists_of_those_present(text: str) -> None:
-    assert minutes(text) == [
-        ("Ada Ray", "attended", "Board"),
-        ("Bob Stone", "attended", "Board"),
-    ]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Present at the opening was Ada Ray.",
-        "The present: a lens, a lamp",
-        "Ada: hello\nBob: hello",
-        "Participants agreed with Ada Ray, Bob Stone",
-    ],
-)
-def test_prose_states_no_attendance(text: str) -> None:
-    assert minutes(text) == []
 
 
 def test_an_alias_is_mentioned_beside_its_name() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import clew
 from clew import Clew
-from clew.search.ranking.ranker import Ranker
+from clew.search.ranker import Ranker
 from clew.testing.fakes import HashEmbedder
 from clew.tools.toolbox import OPERATIONS, Toolbox
 

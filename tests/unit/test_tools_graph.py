@@ -152,7 +152,7 @@ def test_without_a_known_name_prominence_and_centrality_count(
     """The same where an entity's passages are not among the nearest of all."""
     expected = expected_scores(store, "slow water")
     whole = ask(store, "graph_enhanced_search", query="slow water", limit=50)["results"]
-    monkeypatch.setattr("clew.search.retrieval.entity_search.REACH", 1)
+    monkeypatch.setattr("clew.search.entity_search.REACH", 1)
     short = ask(store, "graph_enhanced_search", query="slow water", limit=50)["results"]
 
     assert whole
@@ -216,20 +216,6 @@ def test_neighbours_say_how_they_are_tied(store: Clew) -> None:
     assert {n["depth"] for n in first["neighbors"]} == {1}
 
 
-def test_relations_without_a_text_tie_neighbours(store: Clew) -> None:
-    ends = id_of(store, "Ada Quill"), id_of(store, "Tarn Abbey")
-    store.tools.call(
-        "add_entity_relationship",
-        {"source_id": ends[0], "target_id": ends[1], "relation_type": "restored"},
-    )
-
-    first = ask(store, "graph_enhanced_search", query="Ada Quill", depth=1)["results"][0]
-
-    assert {"entity_id": ends[1], "name": "Tarn Abbey", "relation": "restored"}.items() <= next(
-        n for n in first["neighbors"] if n["entity_id"] == ends[1]
-    ).items()
-
-
 class Loading(HashEmbedder):
     """A model that is being loaded until it is told otherwise."""
 
@@ -260,12 +246,6 @@ def test_before_the_model_is_there_words_and_ties_answer(tmp_path: Path) -> None
     assert named[0]["entity_name"] == "Tarn Abbey"
     assert later["notes"] == []
     assert later["results"][0]["vector_score"] > 0
-
-
-def test_neighbours_can_be_left_out(store: Clew) -> None:
-    content = ask(store, "graph_enhanced_search", query="Jonas Reed", include_neighbors=False)
-
-    assert {r["neighbor_count"] for r in content["results"]} == {0}
 
 
 def test_depth_out_of_range_is_moved_into_it(store: Clew) -> None:
@@ -433,15 +413,6 @@ def test_a_cursor_of_another_make_is_refused(tied: Clew, cursor: str) -> None:
     )
 
 
-def test_ids_may_be_text(store: Clew) -> None:
-    start = id_of(store, "Tarn Abbey")
-
-    by_text = ask(store, "get_entity_neighbors", entity_id=str(start))
-
-    assert by_text == ask(store, "get_entity_neighbors", entity_id=start)
-    assert by_text["entity_id"] == start
-
-
 def test_neighbours_are_asked_by_any_name(store: Clew) -> None:
     start = id_of(store, "Tarn Abbey")
     by_id = ask(store, "get_entity_neighbors", entity_id=start)
@@ -487,12 +458,6 @@ def test_unknown_entities_are_named(store: Clew) -> None:
         assert "graph_enhanced_search" in told
     told = fail(store, "extract_entity_relationships", entity_id="Lorne")
     assert "expected a whole number" in told
-
-
-def test_directions_are_the_three(store: Clew) -> None:
-    told = fail(store, "get_entity_neighbors", entity_id=1, direction="out")
-
-    assert "direction cannot be 'out'; expected one of outbound, inbound, both" in told
 
 
 # --- add_entity_relationship -------------------------------------------------------------

@@ -38,8 +38,8 @@ KNOWS = {"from": "Vell", "to": "Anna_Morn", "relationType": "knows_of"}
 class Client:
     """Calls tools by name."""
 
-    def __init__(self, engine: clew.Clew) -> None:
-        self._toolbox = Toolbox(engine, OPERATIONS, profile="memory")
+    def __init__(self, engine: clew.Clew, toolbox: Toolbox | None = None) -> None:
+        self._toolbox = toolbox or Toolbox(engine, OPERATIONS, profile="memory")
 
     def outcome(self, name: str, **arguments: object) -> Outcome:
         return self._toolbox.call(name, arguments)
@@ -535,18 +535,6 @@ TOWER = "Ada Morn built the great clock. The quiet smith taught her."
 CANAL = "She came from the old town by the canal. The Quiet Smith lived there, the quiet smith."
 
 
-class ExtractionClient:
-    """Calls tools by name."""
-
-    def __init__(self, engine: clew.Clew) -> None:
-        self.toolbox = engine.tools
-
-    def __call__(self, name: str, **arguments: object) -> dict[str, Any]:
-        outcome = self.toolbox.call(name, arguments)
-        assert not outcome.is_error, outcome.text
-        return outcome.content
-
-
 @pytest.fixture
 def extraction_engine(tmp_path: Path) -> Iterator[clew.Clew]:
     with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
@@ -557,16 +545,16 @@ def extraction_engine(tmp_path: Path) -> Iterator[clew.Clew]:
 
 
 @pytest.fixture
-def extraction_client(extraction_engine: clew.Clew) -> ExtractionClient:
-    return ExtractionClient(extraction_engine)
+def extraction_client(extraction_engine: clew.Clew) -> Client:
+    return Client(extraction_engine, extraction_engine.tools)
 
 
-def ids(client: ExtractionClient) -> list[str]:
+def ids(client: Client) -> list[str]:
     return [passage["id"] for passage in client("extraction_next")["passages"]]
 
 
 def test_passages_come_with_instructions_and_the_schema_of_the_answer(
-    extraction_client: ExtractionClient,
+    extraction_client: Client,
 ) -> None:
     handed = extraction_client("extraction_next")
     assert [p["text"] for p in handed["passages"]] == [TOWER, CANAL]
@@ -578,7 +566,7 @@ def test_passages_come_with_instructions_and_the_schema_of_the_answer(
     assert (handed["remaining"], handed["next_cursor"]) == (2, None)
 
 
-def test_the_cursor_leads_through_all_that_is_unread(extraction_client: ExtractionClient) -> None:
+def test_the_cursor_leads_through_all_that_is_unread(extraction_client: Client) -> None:
     first = extraction_client("extraction_next", limit=1)
     second = extraction_client("extraction_next", limit=1, cursor=first["next_cursor"])
     assert [p["text"] for p in first["passages"] + second["passages"]] == [TOWER, CANAL]
@@ -587,9 +575,7 @@ def test_the_cursor_leads_through_all_that_is_unread(extraction_client: Extracti
     assert [p["text"] for p in extraction_client("extraction_next")["passages"]] == [CANAL]
 
 
-def test_a_result_keeps_its_budget(
-    extraction_client: ExtractionClient, extraction_engine: clew.Clew
-) -> None:
+def test_a_result_keeps_its_budget(extraction_client: Client, extraction_engine: clew.Clew) -> None:
     extraction_engine.add("word " * 150, source="long", title="Long")
     for tokens in (1000, 1100, 2000):
         handed = extraction_client("extraction_next", limit=50, max_tokens=tokens)
@@ -601,14 +587,14 @@ def test_a_passage_over_the_budget_is_shown_up_to_it(tmp_path: Path) -> None:
     settings = load_settings(store=tmp_path, split={"chunk_tokens": 4000, "section_tokens": 8000})
     with clew.Clew(settings, embedder=HashEmbedder(max_tokens=8000)) as engine:
         engine.add("word " * 3000, source="long")
-        (passage,) = ExtractionClient(engine)("extraction_next", max_tokens=1000)["passages"]
+        (passage,) = Client(engine, engine.tools)("extraction_next", max_tokens=1000)["passages"]
     assert passage["cut"] is True
     assert passage["text"].startswith("word word")
     assert passage["text"].endswith("…")
 
 
 def test_what_is_given_back_is_tied_to_passage_and_sentence(
-    extraction_client: ExtractionClient, extraction_engine: clew.Clew
+    extraction_client: Client, extraction_engine: clew.Clew
 ) -> None:
     answer = extraction_client(
         "graph_upsert",
@@ -646,7 +632,7 @@ def test_what_is_given_back_is_tied_to_passage_and_sentence(
 
 
 def test_giving_it_back_again_changes_nothing(
-    extraction_client: ExtractionClient, extraction_engine: clew.Clew
+    extraction_client: Client, extraction_engine: clew.Clew
 ) -> None:
     arguments = {
         "passage_ids": ids(extraction_client),
@@ -666,7 +652,7 @@ def test_giving_it_back_again_changes_nothing(
 
 
 def test_names_are_resolved_against_those_that_are_known(
-    extraction_client: ExtractionClient, extraction_engine: clew.Clew
+    extraction_client: Client, extraction_engine: clew.Clew
 ) -> None:
     extraction_engine.add("Countess Adamorn likes boats. Countess Adamorn is old.", source="alias")
     extraction_engine.entities.merge("Countess Adamorn", "Ada Morn")
@@ -682,7 +668,7 @@ def test_names_are_resolved_against_those_that_are_known(
 
 
 def test_what_does_not_hold_is_told_and_the_rest_is_taken(
-    extraction_client: ExtractionClient, extraction_engine: clew.Clew
+    extraction_client: Client, extraction_engine: clew.Clew
 ) -> None:
     passages = ids(extraction_client)
     answer = extraction_client(
@@ -707,7 +693,7 @@ def test_what_does_not_hold_is_told_and_the_rest_is_taken(
 
 
 def test_a_relation_needs_a_passage_that_names_an_end(
-    extraction_client: ExtractionClient, extraction_engine: clew.Clew
+    extraction_client: Client, extraction_engine: clew.Clew
 ) -> None:
     extraction_engine.add("Ilse Marr met Piet Oss.", source="other")
     (tower, *_) = ids(extraction_client)
@@ -717,7 +703,7 @@ def test_a_relation_needs_a_passage_that_names_an_end(
 
 
 def test_what_was_found_goes_with_its_passage(
-    extraction_client: ExtractionClient, extraction_engine: clew.Clew
+    extraction_client: Client, extraction_engine: clew.Clew
 ) -> None:
     extraction_client(
         "graph_upsert", passage_ids=ids(extraction_client), entities=[{"name": "old town"}]
@@ -728,18 +714,17 @@ def test_what_was_found_goes_with_its_passage(
 
 
 def test_a_passage_that_changed_is_refused(
-    extraction_client: ExtractionClient, extraction_engine: clew.Clew
+    extraction_client: Client, extraction_engine: clew.Clew
 ) -> None:
     (tower, canal) = ids(extraction_client)
     extraction_engine.delete(["canal"])
-    outcome = extraction_client.toolbox.call("graph_upsert", {"passage_ids": [tower, canal]})
-    assert outcome.is_error
-    assert "take ids from extraction_next" in outcome.text
+    told = extraction_client.error("graph_upsert", passage_ids=[tower, canal])
+    assert "take ids from extraction_next" in told
     assert extraction_client("extraction_next")["remaining"] == 1
 
 
 def test_without_passages_it_is_what_the_assistant_knows(
-    extraction_client: ExtractionClient, extraction_engine: clew.Clew
+    extraction_client: Client, extraction_engine: clew.Clew
 ) -> None:
     arguments: dict[str, Any] = {
         "entities": [{"name": "Zoe Vale", "entity_type": "person", "description": "A pilot."}],
@@ -757,14 +742,13 @@ def test_without_passages_it_is_what_the_assistant_knows(
     )
     assert (relation.is_causal, relation.weight) == (True, 0.8)
     unknown = {"source": "Zoe Vale", "target": "Qqq", "relation_type": "knows"}
-    outcome = extraction_client.toolbox.call("graph_upsert", {"relations": [unknown]})
-    assert outcome.is_error
-    assert "no entity 'Qqq'" in outcome.text
-    assert "give it in entities, too" in outcome.text
+    told = extraction_client.error("graph_upsert", relations=[unknown])
+    assert "no entity 'Qqq'" in told
+    assert "give it in entities, too" in told
 
 
 def test_what_is_wrong_without_passages_writes_nothing(
-    extraction_client: ExtractionClient, extraction_engine: clew.Clew
+    extraction_client: Client, extraction_engine: clew.Clew
 ) -> None:
     entities = [{"name": "Zoe Vale"}]
     for relation, reason in (
@@ -772,7 +756,5 @@ def test_what_is_wrong_without_passages_writes_nothing(
         ({"source": "zoe vale", "target": "Ada Morn", "relation_type": "?"}, "'?' cannot be"),
     ):
         arguments = {"entities": entities, "relations": [relation]}
-        outcome = extraction_client.toolbox.call("graph_upsert", arguments)
-        assert outcome.is_error
-        assert reason in outcome.text
+        assert reason in extraction_client.error("graph_upsert", **arguments)
         assert extraction_engine.store.made_by_hand() == []

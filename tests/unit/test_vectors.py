@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import logging
 import random
-import shutil
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -152,44 +151,6 @@ def test_a_damaged_file_is_not_written_on(
     assert found(store, matrix, make_vector("q"))
 
 
-def test_a_file_ahead_of_the_database_is_not_used(store: SqliteStore) -> None:
-    VectorMatrix(store, store.folder).persist()
-    newest(store).rename(store.folder / "vectors-99.arrays")
-    matrix = VectorMatrix(store, store.folder)
-    assert not isinstance(matrix._current().base, np.memmap)
-
-
-def test_a_file_of_a_later_life_of_the_database_is_not_used(tmp_path: Path) -> None:
-    folder, backup = tmp_path / "store", tmp_path / "backup"
-    store = SqliteStore(folder, embedder=EMBEDDER)
-    add(store, 0, 5)
-    store.close()
-    shutil.copytree(folder, backup)
-    store = SqliteStore(folder, embedder=EMBEDDER)
-    add(store, 5, 10)
-    VectorMatrix(store, folder).persist()
-    store.close()
-    for path in folder.glob("clew.db*"):
-        path.unlink()
-    shutil.copy(backup / "clew.db", folder)
-    store = SqliteStore(folder, embedder=EMBEDDER)
-    add(store, 90, 95)
-    assert found(store, VectorMatrix(store, folder), make_vector("text 93"))
-    store.close()
-
-
-def test_emptied_and_filled_again(store: SqliteStore) -> None:
-    matrix = VectorMatrix(store, store.folder)
-    matrix.persist()
-    drop(store, *range(30))
-    assert matrix.search_vector(make_vector("q"), 5)[0].tolist() == []
-    matrix.persist()
-    assert VectorMatrix(store, store.folder).search_vector(make_vector("q"), 5)[0].tolist() == []
-    add(store, 0, 4)
-    assert found(store, matrix, make_vector("q"))
-    assert found(store, VectorMatrix(store, store.folder), make_vector("q"))
-
-
 def test_searching_goes_on_where_the_file_cannot_be_written(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -245,18 +206,21 @@ def test_what_is_given_is_what_the_model_gives(
 
 def test_each_text_is_embedded_once_for_each_model(tmp_path: Path) -> None:
     model, file = Counting(), tmp_path / "new" / "vectors.db"
-    VectorCache(file, "m", 9).embed(["a", "b", "a"], 8, model)
-    VectorCache(file, "m", 9).embed(["b", "c"], 8, model)
-    assert model.asked == ["a", "b", "c"]
+    VectorCache(file, "m", 9).embed(["a", "secret", "a"], 8, model)
+    VectorCache(file, "m", 9).embed(["secret", "c"], 8, model)
     VectorCache(file, "other", 9).embed(["a"], 8, model)
-    assert model.asked == ["a", "b", "c", "a"]
+    assert model.asked == ["a", "secret", "c", "a"]
     assert stat.S_IMODE(file.stat().st_mode) & 0o077 == 0
-    assert b"secret" not in _all_bytes(file.parent, "a secret text")
+    assert not any(b"secret" in path.read_bytes() for path in file.parent.iterdir())
 
 
-def _all_bytes(folder: Path, text: str) -> bytes:
-    VectorCache(folder / "vectors.db", "m", 9).embed([text], 8, CACHE_EMBEDDER.embed_documents)
-    return b"".join(path.read_bytes() for path in folder.iterdir())
+@pytest.mark.parametrize("name", ["garbage.db", "empty.db", "garbage.db/below"])
+def test_damage_costs_time_and_no_more(tmp_path: Path, name: str) -> None:
+    (tmp_path / "garbage.db").write_bytes(b"no database at all" * 100)
+    (tmp_path / "empty.db").touch()
+    for _ in range(2):
+        found = VectorCache(tmp_path / name, "m", 9).embed(["a"], 8, Counting())
+        assert np.array_equal(found, CACHE_EMBEDDER.embed_documents(["a"]))
 
 
 def test_the_oldest_are_forgotten(tmp_path: Path) -> None:
@@ -264,21 +228,6 @@ def test_the_oldest_are_forgotten(tmp_path: Path) -> None:
     for text in ("a", "b", "c", "b", "a"):
         cache.embed([text], 8, model)
     assert model.asked == ["a", "b", "c", "a"]
-
-
-def test_damage_costs_time_and_no_more(tmp_path: Path) -> None:
-    model, file = Counting(), tmp_path / "vectors.db"
-    for damage in (b"no database at all" * 100, b""):
-        file.write_bytes(damage)
-        for _ in range(2):
-            assert np.array_equal(
-                VectorCache(file, "m", 9).embed(["a"], 8, model),
-                CACHE_EMBEDDER.embed_documents(["a"]),
-            )
-    # Where nothing can be kept, all is embedded.
-    (tmp_path / "file").write_text("in the way")
-    away = VectorCache(tmp_path / "file" / "vectors.db", "m", 9)
-    assert away.embed(["a"], 8, model).shape == (1, 8)
 
 
 # --- vector codes
@@ -305,14 +254,14 @@ class Held:
     def chunk_ids(self) -> Ids:
         return self.ids
 
-    def mentions_version(self) -> int:
-        return 0
-
     def deleted_since(self, generation: int) -> Ids | None:
         return None
 
-    def moved_since(self, mentions_version: int) -> Ids | None:
-        return np.zeros(0, dtype=np.int64) if mentions_version == 0 else None
+    def mentions_version(self) -> int:
+        return 0
+
+    def moved_since(self, mentions_version: int) -> Ids:
+        return np.zeros(0, dtype=np.int64)
 
     def chunk_count(self) -> int:
         return len(self.ids)
@@ -473,40 +422,29 @@ NOTES = {
 QUESTION = "Who built the mill at Harrow Ford?"
 
 
-class Distant:
-    """`ports.SyncedVectorIndex` that goes away when it is told to, at once or at a search."""
+class Distant(VectorMatrix):
+    """Cannot be reached for what it is told to fail at: `refresh`, and what comes after it."""
 
-    def __init__(self, matrix: VectorMatrix) -> None:
-        self._matrix = matrix
-        self.away = False
-        self.away_at_search = False
-        self.asked = 0
+    failing: tuple[str, ...] = ()
+    asked = 0
+
+    def _reach(self, step: str) -> None:
+        if step in self.failing:
+            raise StoreUnavailableError("vectors at 'far' cannot be reached; see qdrant.url")
 
     def refresh(self) -> None:
         self.asked += 1
-        if self.away:
-            raise StoreUnavailableError("vectors at 'far' cannot be reached; see qdrant.url")
-        self._matrix.refresh()
+        self._reach("refresh")
+        super().refresh()
 
     def search_vector(
         self, vector: Vector, limit: int, allowed: Ids | None = None
     ) -> tuple[Ids, Scores]:
-        if self.away_at_search:
-            self.away = True
-            raise StoreUnavailableError("vectors at 'far' cannot be reached; see qdrant.url")
-        return self._matrix.search_vector(vector, limit, allowed)
-
-    def vectors(self, chunk_ids: Sequence[int] | Ids) -> Vectors:
-        return self._matrix.vectors(chunk_ids)
-
-    def persist(self) -> None:
-        self._matrix.persist()
+        self._reach("search_vector")
+        return super().search_vector(vector, limit, allowed)
 
     def state(self) -> dict[str, Any]:
-        return {**self._matrix.state(), "connected": not self.away}
-
-    def close(self) -> None:
-        self._matrix.close()
+        return {**super().state(), "connected": not self.failing}
 
 
 @pytest.fixture
@@ -514,23 +452,24 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
     with Engine(load_settings(store=tmp_path), embedder=HashEmbedder()) as engine:
         for name, text in NOTES.items():
             engine.add(text, source=name, title=name)
-        away = Distant(VectorMatrix(engine.store, tmp_path))
-        engine.state.vector_index = VectorIndexWithFallback(away, engine.store, fallback=True)
         yield engine
 
 
+@pytest.fixture
 def distant(engine: Engine) -> Distant:
-    assert isinstance(engine.state.vector_index._configured, Distant)
-    return engine.state.vector_index._configured
+    distant = Distant(engine.store, engine.store.folder)
+    engine.state.vector_index = VectorIndexWithFallback(distant, engine.store, fallback=True)
+    return distant
 
 
+@pytest.mark.parametrize("failing", ["refresh", "search_vector"])
 @pytest.mark.parametrize("strategy", ["vector", "hybrid", "graph", "parent_child", "local"])
 def test_the_stores_own_vectors_stand_in_and_the_notes_say_so(
-    engine: Engine, strategy: str
+    engine: Engine, distant: Distant, strategy: str, failing: str
 ) -> None:
     before = engine.search(QUESTION, strategy=strategy)
     assert before.notes == ()
-    distant(engine).away = True
+    distant.failing = (failing,)
     engine.add("Something else.", source="other")
     after = engine.search(QUESTION, strategy=strategy)
     assert after.hits[0].chunk == before.hits[0].chunk
@@ -538,30 +477,22 @@ def test_the_stores_own_vectors_stand_in_and_the_notes_say_so(
     assert "'far' cannot be reached; see qdrant.url; the store's own vectors" in after.notes[0]
 
 
-def test_one_that_goes_away_in_the_middle_of_a_question(engine: Engine) -> None:
-    distant(engine).away_at_search = True
-    result = engine.search(QUESTION, strategy="hybrid")
-    assert result.hits[0].chunk.source == "mill"
-    assert "cannot be reached" in result.notes[0]
-
-
 @pytest.mark.parametrize("seconds", [60.0, 0.0])
 def test_it_is_left_alone_for_a_while_and_tried_again_afterwards(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch, seconds: float
+    engine: Engine, distant: Distant, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
     monkeypatch.setattr("clew.engine.state.AWAY_SECONDS", seconds)
-    distant(engine).away = True
+    distant.failing = ("refresh",)
     engine.search(QUESTION)
-    asked = distant(engine).asked
-    distant(engine).away = False
+    asked, distant.failing = distant.asked, ()
     again = engine.search("Who cast the bell?")
-    assert (distant(engine).asked > asked, again.notes == ()) == (seconds == 0, seconds == 0)
+    assert (distant.asked > asked, again.notes == ()) == (seconds == 0, seconds == 0)
 
 
 def test_indexing_goes_on_and_says_so_in_the_log(
-    engine: Engine, caplog: pytest.LogCaptureFixture
+    engine: Engine, distant: Distant, caplog: pytest.LogCaptureFixture
 ) -> None:
-    distant(engine).away = True
+    distant.failing = ("refresh",)
     with caplog.at_level(logging.WARNING, logger="clew"):
         engine.add("Mara Voss painted the gate of Harrow Ford.", source="gate")
     assert "cannot be reached" in caplog.text
@@ -569,10 +500,8 @@ def test_indexing_goes_on_and_says_so_in_the_log(
     assert engine.maintenance.stats()["vectors"]["connected"] is False
 
 
-def test_a_store_that_is_away_itself_is_an_error(engine: Engine) -> None:
-    engine.state.vector_index = VectorIndexWithFallback(
-        distant(engine), engine.store, fallback=False
-    )
-    distant(engine).away = True
+def test_a_store_that_is_away_itself_is_an_error(engine: Engine, distant: Distant) -> None:
+    engine.state.vector_index = VectorIndexWithFallback(distant, engine.store, fallback=False)
+    distant.failing = ("refresh",)
     with pytest.raises(StoreUnavailableError, match=r"qdrant\.url"):
         engine.search(QUESTION)

@@ -33,7 +33,7 @@ from clew.types import (
 
 if TYPE_CHECKING:
     from clew.graph.statistics import GraphOverview, RankedEntity
-    from clew.search.strategies.subgraph import QuestionSubgraph
+    from clew.search.around import QuestionSubgraph
     from clew.stores.store import Store
 
 NEIGHBOR_DEPTH = 3
@@ -193,7 +193,7 @@ class Graph:
 
         Raises `InputError` for a depth outside 1 to 3.
         """
-        from clew.search.strategies.entity_graph import related
+        from clew.search.around import related
 
         if not 1 <= depth <= NEIGHBOR_DEPTH:
             raise InputError(f"depth {depth!r} cannot be; expected 1 to {NEIGHBOR_DEPTH}")
@@ -238,7 +238,7 @@ class Graph:
         both ends. Raises `InputError` for hops outside 1 to 5 or a limit below 1.
         """
         from clew.graph.paths import all_paths, strongest_path
-        from clew.search.strategies.entity_graph import (
+        from clew.search.around import (
             entity_rows,
             read_paths,
             without_detours,
@@ -290,19 +290,15 @@ class Graph:
         With a query, those nearest to it in meaning first. Each says where its report's sentences
         come from. Raises `InputError` for a level that there is not.
         """
-        from clew.search.strategies.reports import check_level, nearest_communities
+        from clew.search.reports import check_level, nearest_communities
 
         kept = self._state.communities
         check_level(kept, level)
         if query is None:
             found = kept.communities(level=level)[:limit]
         else:
-            state = self._state
-            state.bind_embedder()
-            vector = state.query_vectors.get_or_make(
-                query, lambda: state.embedder.embed_query(query)
-            )
-            found = nearest_communities(kept, level, vector, limit)
+            self._state.bind_embedder()
+            found = nearest_communities(kept, level, self._state.embedded(query), limit)
         origins = self._state.store.provenance([id_ for c in found for id_ in c.sources])
         return [
             replace(c, provenance=tuple(origins[id_] for id_ in c.sources if id_ in origins))
@@ -366,7 +362,7 @@ class Graph:
                     f"there is no entity {id_!r}; expected ids of this store, as `clew entity show`"
                     " and search_entities give them"
                 )
-        from clew.search.strategies.subgraph import question_subgraph
+        from clew.search.around import question_subgraph
 
         self._state.bind_embedder()
         options = Options(
@@ -413,7 +409,11 @@ def _weak_relations(store: Store, ids: Ids) -> Iterator[PrunedRelation]:
     for batch in _batches(ids.tolist()):
         relations = store.relations_by_id(batch)
         found += zip(relations, read_relations(store, relations), strict=True)
-    for _, statements in groupby(sorted(found, key=_fact), key=_fact):
+
+    def fact(one: tuple[Relation, RelationEvidence]) -> tuple[int, str, int]:
+        return one[0].fact
+
+    for _, statements in groupby(sorted(found, key=fact), key=fact):
         same, shown = zip(*statements, strict=True)
         documents = {one.provenance.document for one in shown if one.provenance}
         yield PrunedRelation(
@@ -422,10 +422,6 @@ def _weak_relations(store: Store, ids: Ids) -> Iterator[PrunedRelation]:
             ids=tuple(relation.id for relation in same),
             reason=_reason(same, len(documents)),
         )
-
-
-def _fact(found: tuple[Relation, RelationEvidence]) -> tuple[int, str, int]:
-    return found[0].fact
 
 
 def _reason(statements: Sequence[Relation], documents: int) -> str:

@@ -127,6 +127,11 @@ def term_hash(term: str) -> int:
     return int.from_bytes(hashlib.blake2b(term.encode(), digest_size=8).digest(), "little")
 
 
+def term_hashes(found: Iterable[str]) -> NDArray[np.uint64]:
+    """(n,) the hash of each of some terms."""
+    return np.array([term_hash(term) for term in found], dtype=np.uint64)
+
+
 # --- rows of integers --------------------------------------------------------------------
 
 
@@ -520,8 +525,7 @@ class Snapshot:
 
     def term_rows(self, found: Sequence[str]) -> Ints:
         """Rows of the terms that the store holds, each once, in order of the question."""
-        hashes = np.array([term_hash(t) for t in dict.fromkeys(found)], dtype=np.uint64)
-        rows, hit = self.find_terms(hashes)
+        rows, hit = self.find_terms(term_hashes(dict.fromkeys(found)))
         return rows[hit]
 
     def find_terms(self, hashes: NDArray[np.uint64]) -> tuple[Ints, NDArray[np.bool_]]:

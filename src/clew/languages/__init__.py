@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from clew.word_lists import read_word_lists, word_list
@@ -152,6 +152,7 @@ class LanguageWords:
     """What tells common nouns, where these have capitals, too."""
 
 
+@lru_cache(1000)  # asked for each text and each word
 def language_words(language: str) -> LanguageWords | None:
     """The words of a language; None for English and for those that have no list."""
     return _languages().get(language)

@@ -223,6 +223,7 @@ class DocumentStoreSuite(StoreSuite):
             ("draft", "=", "true", {"b"}),
             ("null", "!=", "x", set()),
             ("title", "=", "First", {"a"}),
+            ("title", "=", "front matter", {"b"}),  # a column goes before metadata
             ("source", "!=", "a", {"b"}),
             ("with \"quotes' and ]", "=", "yes", {"a"}),
             ("source", "~", "A", {"a"}),
@@ -246,8 +247,8 @@ class DocumentStoreSuite(StoreSuite):
         self, store: Store, name: str, operator: str, value: str | float, expected: set[str]
     ) -> None:
         first = {"year": 2020, "day": "2024-02-01", "author": ["Ann", "Bo"], "null": None}
-        first["with \"quotes' and ]"] = "yes"
-        second = {"year": "99", "author": "Ann", "draft": True}
+        first |= {"with \"quotes' and ]": "yes", "title": "front matter"}
+        second = {"year": "99", "author": "Ann", "draft": True, "title": "front matter"}
         marked = make_entry("a", "One.", title="First", metadata=first, origin="/my/notes/a.md")
         march = replace(
             marked.document,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -89,11 +89,8 @@ class HashEmbedder:
         return len(words(text))
 
     def _terms(self, text: str) -> Counter[str]:
-        read = words(text)
-        return Counter(terms(text if len(read) <= self._max_tokens else self._cut(read)))
-
-    def _cut(self, read: list[str]) -> str:
-        return " ".join(read[: self._max_tokens])
+        read, most = words(text), self._max_tokens
+        return Counter(terms(text if len(read) <= most else " ".join(read[:most])))
 
     def _place(self, term: str) -> tuple[int, int]:
         digest = hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest()
@@ -105,20 +102,25 @@ class ScriptedLanguageModel:
     """Implements `clew.ports.LanguageModel` from a script.
 
     Args:
-        answers: One answer after the other, or the answer by the text of the last message. An
-            answer is a text, a whole `Reply`, or an error to be raised. Where there is none (left),
-            it raises `ModelError`.
+        answers: One answer after the other, the answer by the text of the last message, or what
+            makes it of the request. An answer is a text, a whole `Reply`, or an error to be raised.
+            Where there is none (left), it raises `ModelError`.
         name: Identity.
     """
 
     def __init__(
         self,
-        answers: Sequence[Answer] | Mapping[str, Answer] = (),
+        answers: Sequence[Answer] | Mapping[str, Answer] | Callable[[Request], Answer] = (),
         *,
         name: str = "scripted",
     ) -> None:
-        self._by_text = answers if isinstance(answers, Mapping) else None
-        self._in_turn: Iterator[Answer] = iter(() if isinstance(answers, Mapping) else answers)
+        if callable(answers):
+            self._answer = answers
+        elif isinstance(answers, Mapping):
+            self._answer = lambda request: answers.get(request.messages[-1].text, "")
+        else:
+            in_turn = iter(answers)
+            self._answer = lambda _: next(in_turn, "")
         self._name = name
         self._lock = threading.Lock()
         self.asked: list[Request] = []
@@ -136,11 +138,11 @@ class ScriptedLanguageModel:
 
     def reply(self, request: Request) -> Reply:
         """The script's answer; a token of usage for each word."""
-        text = request.messages[-1].text
         with self._lock:
             self.asked.append(request)
-            answer = next(self._in_turn, "") if self._by_text is None else self._by_text.get(text)
+        answer = self._answer(request)
         if not answer:
+            text = request.messages[-1].text
             raise ModelError(f"the script of {self._name!r} has no answer (left) to {text!r}")
         if isinstance(answer, Exception):
             raise answer

@@ -11,8 +11,8 @@ from clew.errors import InputError
 from clew.graph.export import SHARED
 from clew.graph.snapshot import find_sorted
 from clew.graph.subgraph import edges_among, subgraph_around
+from clew.search.around import entity_rows
 from clew.search.options import read_last
-from clew.search.strategies.entity_graph import entity_rows
 from clew.types import current_first
 
 if TYPE_CHECKING:

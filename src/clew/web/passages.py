@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from clew.request_end import go_on
+from clew.search.features import FEATURES, VectorReader, word_features
 from clew.search.options import Options
-from clew.search.ranking.features import FEATURES, VectorReader
-from clew.search.ranking.word_features import word_features
 from clew.search.session import QuerySession
 from clew.text import entity_key
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from clew.engine import Engine
-    from clew.search.ranking.features import Evidence
+    from clew.search.features import Evidence
     from clew.types import Hit, StoredChunk
 
 

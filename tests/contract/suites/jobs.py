@@ -92,9 +92,12 @@ class JobStoreSuite:
         assert jobs.claim(LONG) is None
         assert jobs.finish(job.id, job.owner)
 
-    def test_a_lease_that_ran_out_is_anothers(self, jobs: SqliteJobs) -> None:
+    def test_a_lease_is_kept_until_it_ran_out_and_is_anothers_then(self, jobs: SqliteJobs) -> None:
         submitted(jobs)
         lost = claimed(jobs, 0.0)
+        assert jobs.extend(lost.id, lost.owner, LONG)
+        assert jobs.claim(LONG) is None
+        assert jobs.extend(lost.id, lost.owner, 0.0)
         time.sleep(0.001)
         taken = claimed(jobs)
         assert (taken.id, taken.attempts) == (lost.id, 2)
@@ -109,12 +112,6 @@ class JobStoreSuite:
             assert change is False
         assert known(jobs, lost).total is None
         assert jobs.finish(taken.id, taken.owner)
-
-    def test_a_lease_that_is_kept_is_nobody_elses(self, jobs: SqliteJobs) -> None:
-        submitted(jobs)
-        job = claimed(jobs, 0.0)
-        assert jobs.extend(job.id, job.owner, LONG)
-        assert jobs.claim(LONG) is None
 
     def test_documents_are_settled_one_by_one(self, jobs: SqliteJobs) -> None:
         submitted(jobs)
@@ -145,14 +142,7 @@ class JobStoreSuite:
         assert not jobs.settle(job.id, job.owner, {1: None})
         assert jobs.items(job.id, status="waiting") == []
 
-    def test_a_job_that_did_all_holds_no_arguments(self, jobs: SqliteJobs) -> None:
-        job = submitted(jobs)
-        assert jobs.finish(job.id, claimed(jobs).owner)
-        assert known(jobs, job).arguments == {}
-        assert not known(jobs, job).can_retry
-
     def test_what_a_job_did_not_do_is_tried_again_once(self, jobs: SqliteJobs) -> None:
-        given = {"name": "one"}
         job = submitted(jobs)
         owner = claimed(jobs).owner
         jobs.plan(job.id, owner, ["a", "b"])
@@ -160,29 +150,37 @@ class JobStoreSuite:
         assert not known(jobs, job).can_retry
         assert jobs.finish(job.id, owner)
         ended = known(jobs, job)
-        assert (ended.status, ended.arguments, ended.can_retry) == ("completed", given, True)
+        assert (ended.status, ended.arguments, ended.can_retry) == (
+            "completed",
+            job.arguments,
+            True,
+        )
         again, new = jobs.submit("read", ended.arguments, description="", key=ended.retry_key)
         assert new
         assert (known(jobs, job).retried_by, known(jobs, job).can_retry) == (again.id, False)
-        # Arguments of any length cannot pile up.
-        long, _ = jobs.submit("read", {"text": "x" * 1_000_000}, description="")
-        assert jobs.cancel(long.id)
-        assert known(jobs, long).arguments == {}
-        assert not known(jobs, long).can_retry
 
-    def test_a_job_that_did_not_do_all_keeps_its_arguments(self, jobs: SqliteJobs) -> None:
-        for end in ("finish", "cancel"):
-            job = submitted(jobs)
-            if end == "finish":
-                assert jobs.finish(job.id, claimed(jobs).owner, error="no such file")
-                assert known(jobs, job).error == "no such file"
-                assert known(jobs, job).status == "failed"
-            else:
-                assert jobs.cancel(job.id)
-            assert known(jobs, job).ended
-            assert known(jobs, job).arguments == {"name": "one"}
-            assert known(jobs, job).can_retry
-            assert not jobs.cancel(job.id)
+    @pytest.mark.parametrize(
+        ("end", "text", "status", "kept"),
+        [
+            ("done", "one", "completed", False),
+            ("no such file", "one", "failed", True),
+            ("cancel", "one", "cancelled", True),
+            ("cancel", "x" * 1_000_000, "cancelled", False),  # any length cannot pile up
+        ],
+    )
+    def test_only_a_job_that_did_not_do_all_keeps_its_arguments(
+        self, jobs: SqliteJobs, end: str, text: str, status: str, kept: bool
+    ) -> None:
+        job = submitted(jobs, text)
+        if end == "cancel":
+            assert jobs.cancel(job.id)
+        else:
+            error = "" if end == "done" else end
+            assert jobs.finish(job.id, claimed(jobs).owner, error=error)
+        ended = known(jobs, job)
+        assert (ended.status, ended.ended, ended.can_retry) == (status, True, kept)
+        assert ended.arguments == (job.arguments if kept else {})
+        assert not jobs.cancel(job.id)
         assert jobs.claim(LONG) is None
 
     def test_a_cancelled_job_is_its_runners_no_more(self, jobs: SqliteJobs) -> None:

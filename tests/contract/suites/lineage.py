@@ -178,13 +178,6 @@ class LineageSuite(StoreSuite):
         (chunk,) = chunk_ids_of(store, "a")
         assert store.provenance([chunk])[chunk].author == author
 
-    def test_a_passages_own_date_goes_before_its_documents(self, store: Store) -> None:
-        own = [{"date": "2023-05-08"}, {}]
-        store.save(make_entry("a", "One.", "Two.", metadata={"date": "2020"}, chunk_metadata=own))
-        found = store.provenance(chunk_ids_of(store, "a"))
-        written = [found[chunk].written_at for chunk in chunk_ids_of(store, "a")]
-        assert written == [datetime(2023, 5, 8, tzinfo=UTC), datetime(2020, 1, 1, tzinfo=UTC)]
-
     def test_sentences_are_found_in_the_document(self, store: Store) -> None:
         entry = make_entry("a", "Intro.", *RIVERS, "")
         store.save(entry)
@@ -194,8 +187,3 @@ class LineageSuite(StoreSuite):
         for chunk in chunks:
             found = [entry.document.text[start:end] for start, end in ranges[chunk]]
             assert found == list(texts[chunk])
-
-    def test_an_empty_store_knows_no_origin(self, store: Store) -> None:
-        assert store.lineage("x") == []
-        assert store.provenance([1]) == {}
-        assert store.sentence_ranges([1]) == {}

@@ -210,12 +210,6 @@ class RelationTimesSuite(StoreSuite):
             assert by_id(found) == as_of(facts.values(), moment, moment)
             assert [r.id for r in found] == sorted(r.id for r in found)
 
-    @pytest.mark.parametrize("as_of", [None, _year(2020)])
-    def test_an_empty_store_has_no_relations(self, store: Store, as_of: datetime | None) -> None:
-        assert store.relations([1], as_of=as_of) == []
-        assert store.chunk_relations([1], as_of=as_of) == []
-        assert store.retract([1]) == 0
-
 
 def _retract_one(store: Store, facts: dict[int, Relation], chance: random.Random) -> None:
     """Retract one of the facts, and note when."""

@@ -79,8 +79,13 @@ NAME = re.compile(
 )
 
 
-_SMALL_PREFIX = re.compile(rf"(?<!{W})(?:[a-z]{{1,2}}|(?:{PREFIXES})[-‐’'])$")
+# What stands before a capital and belongs to the name: "iPhone", "al-Rashid", "20th Century".
+_PREFIX = re.compile(
+    rf"(?:(?<!{W})(?:[a-z]{{1,2}}|(?:{PREFIXES})[-‐’'])"
+    r"|(?<!\w)(?:\d{1,4}(?:st|nd|rd|th)|(?<=[Tt]he )(?:1[89]|20)\d\d) )$"
+)
 
+_NEVER_ALONE = STARTERS | CALENDAR | COMMON_WORDS
 _MOST_SHOUTED = 3
 """Ordinary words in capitals that may be a name; more are shouted."""
 
@@ -96,7 +101,7 @@ def find_names(text: str, start: int, end: int) -> list[NameSpan]:
     is_shouted = text[start : start + 3].isupper() and text[start:end].isupper()
     if is_shouted and text.count(" ", start, end) > 2:
         return found
-    position, heading = start, heading_end(text, start, start, end)
+    position, heading = start, heading_end(text, start, end)
     while match := NAME.search(text, position, end):
         left, position = match.span()
         left = _with_prefix(text, start, left)
@@ -108,9 +113,10 @@ def find_names(text: str, start: int, end: int) -> list[NameSpan]:
         position = company.end() if company else position
         if is_in_identifier(text, start, left, position):
             continue
-        heading = max(heading, heading_end(text, start, left, end))
+        heading = max(heading, heading_end(text, left, end))
         opens = opens_line(text, start, left)
-        label = opens and is_label(text, position)
+        # The name of a field, or of who speaks.
+        label = opens and _RE["label"].match(text, position)
         read = [_with_sign(text, s, end) for s in _read_span(text, left, position, opens)]
         found += [s._replace(initial=True) for s in read] if label or left < heading else read
     return found
@@ -131,22 +137,14 @@ def is_one_name(text: str) -> bool:
 
 def _with_prefix(text: str, start: int, left: int) -> int:
     """Where the name really starts ("iPhone", "al-Rashid", "20th Century"); -1 within a word."""
-    if left == start:
+    before = text[left - 1 : left] if left > start else ""
+    if not before or not (before in " -‐’'" or before.isalnum()):
         return left
-    before = text[left - 1]
-    if before == " ":
-        if left - 2 >= start and text[left - 2] in "0123456789htd":
-            number = _RE["number_before"].search(text, max(start, left - 10), left)
-            return number.start() if number else left
-        return left
-    if before in "-‐’'" or before.isalnum():
-        small = _SMALL_PREFIX.search(text, max(start, left - 4), left)
-        if small:
-            return small.start()
-        if before == "-" and text[left - 2 : left - 1].isdigit():  # "5.005-T1", "2003-Aug-01"
-            return -1
-        return -1 if before.isalnum() and before.isascii() else left
-    return left
+    if prefix := _PREFIX.search(text, max(start, left - 10), left):
+        return prefix.start()
+    # No name begins within a word, nor in "5.005-T1" and "2003-Aug-01".
+    is_within = before == "-" and text[left - 2 : left - 1].isdigit()
+    return -1 if is_within or (before.isalnum() and before.isascii()) else left
 
 
 def _read_span(text: str, left: int, right: int, opens: bool) -> Sequence[NameSpan]:
@@ -200,30 +198,20 @@ def _several(tokens: Sequence[Token]) -> Sequence[NameSpan]:
         return ()
     if VERSION.fullmatch(tokens[-1][1]):
         return _versioned(tokens[:-1], tokens)
-    if at := _person_of(tokens):
-        return [*_several(tokens[:at]), *_several(_without_article(tokens[at + 1 :]))]
+    words = [token for _, token in tokens]
+    of = words.index("of", 2) if "of" in words[2:-1] else 0
+    # "Ann Lee | of the Manuscript Division"
+    if of and is_first_name(words[0]) and is_person_shaped(" ".join(words[:of])):
+        return [*_several(tokens[:of]), *_several(_behind_of(tokens[of:]))]
     whole = _span(tokens)
     found = [whole]
     for part in _parts(tokens, whole.entity_type):
-        if len(part) > 1 or _names_alone(part[0][1]):
+        word = _bare(part[0][1])
+        lower = word.casefold().strip(".")
+        is_name = len(lower) > 1 and word[0].isupper() and lower not in _NEVER_ALONE
+        if len(part) > 1 or is_name:
             found.append(_span(part, nested=True))
-    return [*found, *_before_of(tokens)]
-
-
-def _before_of(tokens: Sequence[Token]) -> Iterator[NameSpan]:
-    """What stands before "of", a name where the text has it alone: "Union | of Miners"."""
-    for i, (_, token) in enumerate(tokens[:-1]):
-        if token == "of" and i > 1:
-            span = _span(tokens[:i], nested=True)
-            yield span._replace(initial=span.entity_type != "person")
-
-
-def _person_of(tokens: Sequence[Token]) -> int:
-    """Where "of" stands behind a full name ("Ann Lee of the Manuscript Division"), or 0."""
-    words = [token for _, token in tokens]
-    at = words.index("of") if "of" in words else 0
-    is_person = 1 < at < len(words) - 1 and is_first_name(words[0])
-    return at if is_person and is_person_shaped(" ".join(words[:at])) else 0
+    return found
 
 
 def _versioned(product: Sequence[Token], tokens: Sequence[Token]) -> Sequence[NameSpan]:
@@ -243,7 +231,7 @@ def _parts(tokens: Sequence[Token], kind: str) -> Iterator[Sequence[Token]]:
             yield tokens[: i + 1]
             yield after
         elif token == "of":
-            yield _without_article(after)
+            yield _behind_of(tokens[i:])
         elif i == 0 and token.casefold() in DEMONYMS and kind in ("name", "person"):
             yield tokens[:1]
             yield after
@@ -251,20 +239,8 @@ def _parts(tokens: Sequence[Token], kind: str) -> Iterator[Sequence[Token]]:
             yield after
 
 
-def _without_article(tokens: Sequence[Token]) -> Sequence[Token]:
-    return tokens[1:] if tokens[0][1] in CONNECTORS else tokens
-
-
-def _names_alone(token: str) -> bool:
-    lower = _bare(token).casefold().strip(".")
-    return (
-        len(lower) > 1
-        and not token[0].isdigit()
-        and token[0].isupper()
-        and lower not in STARTERS
-        and lower not in CALENDAR
-        and lower not in COMMON_WORDS
-    )
+def _behind_of(tokens: Sequence[Token]) -> Sequence[Token]:
+    return tokens[2:] if tokens[1][1] in CONNECTORS else tokens[1:]
 
 
 def _span(tokens: Sequence[Token], *, nested: bool = False) -> NameSpan:
@@ -420,7 +396,7 @@ def _is_wrapped(text: str, at: int) -> bool:
     return length + 1 + len(word) > _FULL * max(len(following.rstrip()), before)
 
 
-def heading_end(text: str, start: int, position: int, end: int) -> int:
+def heading_end(text: str, position: int, end: int) -> int:
     """Where the heading ends in whose line `position` lies; `position` where it lies in none."""
     first = max(text.rfind("\n", 0, position) + 1, position - _LONGEST_HEADING)
     last = text.find("\n", position, position + _LONGEST_HEADING)
@@ -440,27 +416,12 @@ def heading_end(text: str, start: int, position: int, end: int) -> int:
     return min(last, end) if capitals * 4 >= len(words) * 3 else position
 
 
-def is_heading(text: str, start: int, end: int) -> bool:
-    """Whether a sentence is a heading, by the marks before it or the line below it."""
-    return bool(_RE["mark"].match(text, start) or _RE["underline"].match(text, end))
-
-
 def find_fences(text: str) -> list[tuple[int, int]]:
     """Ranges of the fenced code of a text; one that does not end goes on to the end."""
     if "```" not in text and "~~~" not in text:
         return []
     marks = [match.start() for match in _RE["fence"].finditer(text)]
     return [(a, b) for a, b in zip_longest(marks[::2], marks[1::2], fillvalue=len(text))]
-
-
-def is_code_line(text: str, start: int) -> bool:
-    """Whether a sentence begins with the prompt of a shell or an interpreter."""
-    return _RE["prompt"].match(text, start) is not None
-
-
-def is_label(text: str, right: int) -> bool:
-    """Whether a colon follows: the name of a field, or of who speaks."""
-    return _RE["label"].match(text, right) is not None
 
 
 def is_in_identifier(text: str, start: int, left: int, right: int) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -134,6 +133,7 @@ def _is_mostly_small(span: NameSpan, words: Mapping[str, int]) -> bool:
 def _parts_of_persons(persons: Sequence[str]) -> dict[str, str]:
     """First names and surnames that belong to one person of the document only."""
     owners: dict[str, list[str]] = {}
+    words = {person: frozenset(person.split()) for person in persons}
     for person in persons:
         tokens = person.split()
         while len(tokens) > 1 and tokens[-1].casefold().strip(".") in _GENERATION:
@@ -148,14 +148,9 @@ def _parts_of_persons(persons: Sequence[str]) -> dict[str, str]:
         if len(part) > 2
         and part.replace("-", "").isalpha()
         and part.casefold() not in _NEVER_A_PERSON
-        and all(_same_person(names[0], other) for other in names[1:])
+        # Two full names may be one person's where one has all words of the other.
+        and all(words[n] <= words[names[0]] or words[n] >= words[names[0]] for n in names)
     }
-
-
-def _same_person(name: str, other: str) -> bool:
-    """Whether two full names may be one person's: one has all words of the other."""
-    first, second = set(name.split()), set(other.split())
-    return first <= second or second <= first
 
 
 # Names that a text ties together itself: short forms in parentheses, "also known as".
@@ -164,24 +159,6 @@ def _same_person(name: str, other: str) -> bool:
 _SMALL_WORDS = word_list("of the and for in on to a an at de la des du et und der y &")
 _LONGEST_LONG_FORM = 160
 """Characters."""
-_HINTS = (
-    "known",
-    "called",
-    "named",
-    "credited",
-    "spelled",
-    "written",
-    "s by",
-    "go by",
-    "went by",
-    "going by",
-    "nick",
-    "k.a",
-    "aka",
-    "born",
-    "née",
-    "alias",
-)
 
 
 class Definition(NamedTuple):
@@ -192,31 +169,24 @@ class Definition(NamedTuple):
 
 
 def find_definitions(text: str, start: int, end: int) -> Iterator[Definition]:
-    """Short forms whose letters fit: "World Health Organization (WHO)", "WHO (World Health …)"."""
+    """Short forms whose letters fit: "World Health Organization (WHO)", "WHO (World Health …)".
+
+    After Schwartz and Hearst, "A simple algorithm for identifying abbreviation definitions in
+    biomedical text" (2003): the letters of the short form stand in the long form, in order, and
+    the first one begins it.
+    """
     for match in _RE["parenthesis"].finditer(text, start, end):
-        left = match.start("inside")
-        inside = re.split(r"[;,]", match["inside"], maxsplit=1)[0].strip()
-        left += len(match["inside"]) - len(match["inside"].lstrip())
+        inside = match["inside"].strip()
+        left = match.end("inside") - len(match["inside"].lstrip())
+        place = (left, left + len(inside))
         if is_short_form(inside):
             long = _long_form_before(text, start, match.start(), inside)
             if long is not None:
-                yield Definition((left, left + len(inside)), long)
+                yield Definition(place, long)
             continue
         before = _RE["nearest_word"].search(text, max(start, match.start() - 14), match.start())
-        if before and is_short_form(before["word"]) and letters_fit(before["word"], inside) == 0:
-            yield Definition(before.span("word"), (left, left + len(inside)))
-
-
-def find_statements(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Ranges of the words that announce another name: "also known as ", "born ", "aka "."""
-    for match in _RE["stated"].finditer(text, start, end):
-        yield match.span()
-
-
-def may_state(text: str) -> bool:
-    """Whether `find_statements` can find anything; a cheap look at a whole chunk."""
-    lower = text.lower()
-    return any(hint in lower for hint in _HINTS)
+        if before and is_short_form(before["word"]) and _fits(before["word"], inside):
+            yield Definition(before.span("word"), place)
 
 
 def is_short_form(word: str) -> bool:
@@ -227,64 +197,38 @@ def is_short_form(word: str) -> bool:
     return capitals >= 2 and capitals * 2 >= sum(c.isalpha() for c in word)
 
 
-def letters_fit(short: str, long: str) -> int | None:
-    """Where in `long` a long form of `short` begins; None where the letters do not fit.
+def _fits(short: str, long: str) -> bool:
+    """Whether a long form begins with the first letter of a short one, and has the others after."""
+    letters, rest = _letters(short), iter(long.casefold())
+    return long.casefold().startswith(letters[0]) and all(letter in rest for letter in letters)
 
-    After Schwartz and Hearst, "A simple algorithm for identifying abbreviation definitions in
-    biomedical text" (2003): read from the right, each letter of the short form stands in the long
-    form, in order, and the first one begins a word.
-    """
-    letters = [
-        c for c in short.removesuffix("s" if short[:-1].isupper() else "").casefold() if c.isalnum()
-    ]
-    folded = long.casefold()
-    if len(folded) != len(long):  # a letter that folds to two would shift every position
-        return None
-    at = len(folded)
-    for i in range(len(letters) - 1, -1, -1):
-        at = folded.rfind(letters[i], 0, at)
-        while at > 0 and i == 0 and folded[at - 1].isalnum():
-            at = folded.rfind(letters[i], 0, at)
-        if at < 0:
-            return None
-    return at
+
+def _letters(short: str) -> str:
+    bare = short.removesuffix("s") if short[:-1].isupper() else short
+    return "".join(filter(str.isalnum, bare.casefold()))
 
 
 def _long_form_before(text: str, start: int, end: int, short: str) -> tuple[int, int] | None:
     """The range of the words before a parenthesis that its short form abbreviates."""
     first = max(start, end - _LONGEST_LONG_FORM, text.rfind(")", start, end) + 1)
-    words = [m.span() for m in _RE["word_acronyms"].finditer(text, first, end)]
-    if not words or text[words[-1][1] : end].strip():
+    last = first + len(text[first:end].rstrip().removesuffix("'s").removesuffix("’s"))
+    words = [m.span() for m in _RE["word_acronyms"].finditer(text, first, last)]
+    nearest = words[: -min(len(short) + 5, 2 * len(short)) - 1 : -1]
+    if not nearest or nearest[0][1] != last:
         return None
-    if words[-1][1] - words[-1][0] > 2 and text.endswith(
-        ("'s", "’s"), *words[-1]
-    ):  # "the World Health Organization's (WHO)"
-        words[-1] = (words[-1][0], words[-1][1] - 2)
-    words = words[-min(len(short) + 5, 2 * len(short)) :]
-    at = _by_initials(short, [text[slice(*word)] for word in words])
-    if at is not None:
-        return words[at][0], words[-1][1]
-    first, last = words[0][0], words[-1][1]
-    offset = letters_fit(short, text[first:last])
-    if offset is None:
-        return None
-    long = text[first + offset : last]
-    content = [word for word in long.split() if word.casefold() not in _SMALL_WORDS]
-    too_long = len(content) > sum(map(str.isalnum, short)) + 1
-    if too_long or short in long or len(long) <= len(short) + 2 or " " not in long:
-        return None
-    return first + offset, last
-
-
-def _by_initials(short: str, words: Sequence[str]) -> int | None:
-    """Where the words begin whose initials, with or without small words, are the short form."""
-    letters = "".join(c for c in short.casefold() if c.isalnum())
-    for i in range(len(words) - 1, -1, -1):
-        named = [word.casefold() for word in words[i:]]
-        content = [word for word in named if word not in _SMALL_WORDS]
-        if words[i].casefold() not in _SMALL_WORDS and letters in (
-            "".join(word[0] for word in named),
-            "".join(word[0] for word in content),
-        ):
-            return i
+    for by_initials in (True, False):
+        for left, right in nearest:
+            long = text[left:last]
+            said = long.casefold().split()
+            content = [word for word in said if word not in _SMALL_WORDS]
+            if said[0] in _SMALL_WORDS:
+                continue
+            initials = ("".join(w[0] for w in said), "".join(w[0] for w in content))
+            is_longer = len(long) > max(right - left, len(short) + 2) and short not in long
+            if (
+                _letters(short) in initials
+                if by_initials
+                else is_longer and len(content) <= len(short) + 1 and _fits(short, long)
+            ):
+                return left, last
     return None

@@ -37,6 +37,23 @@ _TAILS = {word: kind for kind, words in _LISTS["tails"].items() for word in word
 _KEEPS_TAIL = word_list(_LISTS["keeps_tail"])
 
 
+_KANA_AFTER_NAME = frozenset("はがのでにをとへもやさ、")
+_CJK = read_word_lists("clew.indexing.ner", "words", "cjk.toml")
+_BREAKS = re.compile(
+    f"[{''.join(_CJK['single_breaks'].split())}]|{'|'.join(sorted(_CJK['word_breaks'].split()))}"
+)
+_SUFFIX = re.compile(
+    "|".join(
+        f"(?P<{kind}>[\u3400-\u9fff々]{{1,7}}(?:{'|'.join(sorted(endings.split()))}))$"
+        for kind, endings in _CJK["suffixes"].items()
+    )
+)
+_LOCATIVES = frozenset("在于於到至")
+_SURNAMES = frozenset("".join(_CJK["surnames"].split()))
+_COMMON_HAN = word_list(_CJK["common_han"])
+_COMMON_KOREAN = word_list(_CJK["common_korean"])
+
+
 def has_caseless(text: str) -> bool:
     """Whether any letter of the text belongs to a script without capitals."""
     return not text.isascii() and _RE["caseless"].search(text) is not None
@@ -52,137 +69,81 @@ class CaselessNames:
     @classmethod
     def of(cls, text: str) -> CaselessNames:
         """Count the document's Han sequences and its words once."""
-        return cls(han=repeated_han(text), words=repeated_words(text))
+        return cls(han=_repeated_han(text), words=_repeated_words(text))
 
-    def find(self, text: str, start: int, end: int) -> Iterator[NameSpan]:
-        """Names of `text[start:end]`, longer ones first where they overlap."""
-        spans = [
+    def find(self, text: str, start: int, end: int) -> list[NameSpan]:
+        """Names of `text[start:end]` that lie within no other, in order."""
+        spans = {
             *find_east_asian(text, start, end, self.han),
-            *find_words(text, start, end, self.words),
-        ]
-        yield from longest(spans)
+            *_find_words(text, start, end, self.words),
+        }
+        kept: list[NameSpan] = []
+        for span in sorted(spans, key=lambda s: (s.start, -s.end, s.entity_type == "name")):
+            if span.nested or not kept or span.end > kept[-1].end:
+                kept.append(span)
+        return kept
 
 
-def longest(spans: Iterable[NameSpan]) -> list[NameSpan]:
-    """Spans that lie within no other, in order of the text."""
-    kept: list[NameSpan] = []
-    for span in sorted(set(spans), key=lambda s: (s.start, -s.end, s.entity_type == "name")):
-        if span.nested or not kept or span.end > kept[-1].end:
-            kept.append(span)
-    return kept
-
-
-def repeated_words(text: str) -> frozenset[str]:
+def _repeated_words(text: str) -> frozenset[str]:
     """Stems of words, and of pairs of neighbours, that the text says at least twice."""
     stems: Counter[str] = Counter()
-    previous: tuple[int, str] | None = None
+    end, before = 0, ""
     for match in _RE["word"].finditer(text):
         stem = _stem(match.group())
-        if not _may_name(match.group(), stem):
-            previous = None
-            continue
-        stems[stem] += 1
-        if previous and text[previous[0] : match.start()] == " ":
-            stems[f"{previous[1]} {stem}"] += 1
-        previous = (match.end(), stem)
+        if not _may_name(match.group()):
+            stem = ""
+        elif before and text[end : match.start()] == " ":
+            stems.update((stem, f"{before} {stem}"))
+        else:
+            stems[stem] += 1
+        end, before = match.end(), stem
     return frozenset(stem for stem, n in stems.items() if n > 1)
 
 
-def find_words(text: str, start: int, end: int, repeated: frozenset[str]) -> Iterator[NameSpan]:
-    """Repeated words and pairs, and what stands beside a telling word."""
-    previous: re.Match[str] | None = None
+def _find_words(text: str, start: int, end: int, repeated: frozenset[str]) -> Iterator[NameSpan]:
+    """Repeated words and pairs, what stands beside a telling word, and Korean names by endings."""
+    before: re.Match[str] | None = None
     for match in _RE["word"].finditer(text, start, end):
-        word = match.group()
-        stem = _stem(word)
-        if _may_name(word, stem):
-            if stem in repeated:
-                yield _span(match, stem)
-            if previous is not None and text[previous.end() : match.start()] == " ":
-                yield from _beside(text, previous, match, repeated)
-        elif previous is not None and word in _TAILS:
-            yield from _before_tail(text, previous, match)
-        previous = match
-
-
-def _beside(
-    text: str, left: re.Match[str], right: re.Match[str], repeated: frozenset[str]
-) -> Iterator[NameSpan]:
-    first, second = left.group(), right.group()
-    lead = _LEADS.get(first)
-    if lead:
-        start = left.start() if first in _KEEPS_LEAD else right.start()
-        yield NameSpan(start, right.end(), text[start : right.end()], lead)
-    elif second in _TAILS and _may_name(first, _stem(first)):
-        yield from _before_tail(text, left, right)
-    if f"{_stem(first)} {_stem(second)}" in repeated:
-        yield NameSpan(left.start(), right.end(), text[left.start() : right.end()])
-
-
-def _before_tail(text: str, left: re.Match[str], tail: re.Match[str]) -> Iterator[NameSpan]:
-    if not _may_name(left.group(), _stem(left.group())) or text[left.end() : tail.start()] != " ":
-        return
-    end = tail.end() if tail.group() in _KEEPS_TAIL else left.end()
-    yield NameSpan(left.start(), end, text[left.start() : end], _TAILS[tail.group()])
-
-
-def _span(match: re.Match[str], stem: str) -> NameSpan:
-    """A repeated word; a Korean one without its particle."""
-    word = match.group()
-    name = stem if word.startswith(stem) else word
-    return NameSpan(match.start(), match.start() + len(name), name)
+        word, stem = match.group(), _stem(match.group())
+        if _may_name(word):
+            ending = _RE["hangul_suffix"].search(stem) if len(stem) > 2 else None
+            if ending or stem in repeated:
+                name = stem if word.startswith(stem) else word
+                kind = (ending and ending.lastgroup) or "name"
+                yield NameSpan(match.start(), match.start() + len(name), name, kind)
+        if before and text[before.end() : match.start()] == " ":
+            first = before.group()
+            left, right, kind = before.start(), match.end(), ""
+            if first in _LEADS and _may_name(word):
+                left, kind = (left if first in _KEEPS_LEAD else match.start()), _LEADS[first]
+            elif (tail := _RE["josa"].sub("", word)) in _TAILS and _may_name(first):
+                right, kind = (right if word in _KEEPS_TAIL else before.end()), _TAILS[tail]
+            elif f"{_stem(first)} {stem}" in repeated:
+                kind = "name"
+            if kind:
+                yield NameSpan(left, right, text[left:right], kind)
+        before = match
 
 
 def _stem(word: str) -> str:
     """What forms of one word share: without a Korean particle, an Arabic article or conjunction."""
-    if "\uac00" <= word[0] <= "\ud7a3":
-        return without_particle(word)
-    if "\u0600" <= word[0] <= "\u06ff":
-        bare = _RE["arabic_prefix"].sub("", word)
-        return bare if len(bare) > 2 else word
-    return word
+    pattern = _RE["josa"] if "\uac00" <= word[0] <= "\ud7a3" else _RE["arabic_prefix"]
+    bare = pattern.sub("", word)
+    return bare if len(bare) > (1 if pattern is _RE["josa"] else 2) else word
 
 
-def _may_name(word: str, stem: str) -> bool:
+def _may_name(word: str) -> bool:
+    stem = _stem(word)
     shortest = 2 if word[0] >= "\u0900" else 3
-    return (
-        len(stem) >= shortest
-        and word not in _COMMON
-        and stem not in COMMON_KOREAN
-        and word not in COMMON_KOREAN
-    )
+    return len(stem) >= shortest and not {word, stem} & (_COMMON | _COMMON_KOREAN)
 
 
-# Names in Chinese, Japanese and Korean text.
-
-
-_KANA_AFTER_NAME = frozenset("はがのでにをとへもやさ、")
-
-_LISTS_CJK_NER = read_word_lists("clew.indexing.ner", "words", "cjk.toml")
-_SINGLE_BREAKS = "".join(_LISTS_CJK_NER["single_breaks"].split())
-_BREAKS = re.compile(
-    f"[{_SINGLE_BREAKS}]|{'|'.join(sorted(_LISTS_CJK_NER['word_breaks'].split()))}"
-)
-_SUFFIX = re.compile(
-    "|".join(
-        f"(?P<{kind}>[\u3400-\u9fff々]{{1,7}}(?:{'|'.join(sorted(endings.split()))}))$"
-        for kind, endings in _LISTS_CJK_NER["suffixes"].items()
-    )
-)
-_LOCATIVES = frozenset("在于於到至")
-_SURNAMES = frozenset("".join(_LISTS_CJK_NER["surnames"].split()))
-_COMMON_HAN = word_list(_LISTS_CJK_NER["common_han"])
-
-COMMON_KOREAN = word_list(_LISTS_CJK_NER["common_korean"])
-"""Korean words that are no names however often they are said."""
-
-
-def repeated_han(text: str) -> frozenset[str]:
+def _repeated_han(text: str) -> frozenset[str]:
     """Sequences of two to six Han characters that occur twice, not only within a longer one."""
     counts: Counter[str] = Counter()
     for run in _RE["han"].findall(text):
         for piece in _BREAKS.split(run):
-            for size in range(2, min(6, len(piece)) + 1):
-                counts.update(piece[i : i + size] for i in range(len(piece) - size + 1))
+            counts.update(gram for _, gram in _grams(piece))
     often = {gram: n for gram, n in counts.items() if n > 1 and gram not in _COMMON_HAN}
     inner = {
         part
@@ -194,80 +155,70 @@ def repeated_han(text: str) -> frozenset[str]:
     return frozenset(often.keys() - inner)
 
 
+def _grams(run: str) -> Iterator[tuple[int, str]]:
+    """Where each sequence of two to six characters begins, and the sequence."""
+    for size in range(min(6, len(run)), 1, -1):
+        for at in range(len(run) - size + 1):
+            yield at, run[at : at + size]
+
+
 def find_east_asian(
     text: str, start: int, end: int, repeated: frozenset[str]
 ) -> Iterator[NameSpan]:
-    """Katakana words, Han names and Korean names."""
+    """Katakana words and Han names."""
     for match in _RE["katakana"].finditer(text, start, end):
         if len(match.group()) > 1:
             yield NameSpan(match.start(), match.end(), match.group())
     japanese = _RE["hiragana"].search(text, start, end) is not None
     for match in _RE["han"].finditer(text, start, end):
-        yield from (_kanji if japanese else _hanzi)(text, match.start(), match.group(), repeated)
-    for match in _RE["hangul_person"].finditer(text, start, end):
-        yield NameSpan(match.start(), match.end("name"), match["name"], "person")
-    for match in _RE["hangul"].finditer(text, start, end):
-        yield from _hangul(match.start(), match.group())
+        if japanese:
+            yield from _kanji(text, match.start(), match.group(), repeated)
+            continue
+        # A run of Chinese is a sentence; function words cut it into pieces.
+        edges = [edge for cut in _BREAKS.finditer(match.group()) for edge in cut.span()]
+        ends = zip([0, *edges[1::2]], [*edges[::2], len(match.group())], strict=True)
+        for first, last in ends:
+            yield from _piece(text, match.start() + first, match.start() + last, repeated)
 
 
 def _kanji(text: str, start: int, run: str, repeated: frozenset[str]) -> Iterator[NameSpan]:
     """A run of kanji stands between kana, so that it is a word or a few."""
     end = start + len(run)
     honoured = _RE["honorific"].match(text, end) is not None
-    if 2 <= len(run) <= 8 and run not in _COMMON_HAN:
+    if len(run) > 8:
+        yield from _repeated_within(start, run, repeated)
+    elif len(run) > 1 and run not in _COMMON_HAN:
         followed = end >= len(text) or text[end] in _KANA_AFTER_NAME or not text[end].isalnum()
         if honoured or run in repeated or (followed and not _RE["trade"].search(run)):
             yield NameSpan(start, end, run, "person" if honoured else _kind_by_suffix(run))
-    elif len(run) > 8:
-        yield from _grams(start, run, repeated)
 
 
-def _hanzi(text: str, start: int, run: str, repeated: frozenset[str]) -> Iterator[NameSpan]:
-    """A run of Chinese is a sentence; function words cut it into pieces."""
-    at, located = 0, False
-    for cut in [*_BREAKS.finditer(run), None]:
-        piece = run[at : cut.start() if cut else len(run)]
-        yield from _piece(start + at, piece, repeated, located=located)
-        if cut:
-            at, located = cut.end(), cut.group() in _LOCATIVES
-
-
-def _piece(
-    start: int, piece: str, repeated: frozenset[str], *, located: bool
-) -> Iterator[NameSpan]:
-    """`located`: a word such as "in" stands before the piece."""
+def _piece(text: str, start: int, end: int, repeated: frozenset[str]) -> Iterator[NameSpan]:
+    """Names in Chinese words that no function word parts."""
+    piece = text[start:end]
     if len(piece) < 2 or piece in _COMMON_HAN:
         return
-    yield from _grams(start, piece, repeated)
-    yield from _places(start, piece)
-    kind = _kind_by_suffix(piece)
-    if kind != "name" or piece in repeated:
-        yield NameSpan(start, start + len(piece), piece, kind)
-    elif len(piece) <= 3 and piece[0] in _SURNAMES:
-        yield NameSpan(start, start + len(piece), piece, "person")
-    elif located and len(piece) <= 4:
-        yield NameSpan(start, start + len(piece), piece, "place")
-
-
-def _places(start: int, piece: str) -> Iterator[NameSpan]:
-    """Well-known places at the head of a piece, and the parts of "浙江省绍兴市"."""
-    known = _RE["known_places"].match(piece)
-    if known:
+    yield from _repeated_within(start, piece, repeated)
+    if known := _RE["known_places"].match(piece):
         yield NameSpan(start, start + known.end(), known.group(), "place")
     parts = list(_RE["districts"].finditer(piece))
-    if len(parts) > 1:
-        for part in parts:
-            yield NameSpan(
-                start + part.start(), start + part.end(), part.group(), "place", nested=True
-            )
+    for part in parts if len(parts) > 1 else ():  # "浙江省绍兴市"
+        left, right = start + part.start(), start + part.end()
+        yield NameSpan(left, right, part.group(), "place", nested=True)
+    kind = _kind_by_suffix(piece)
+    if kind != "name" or piece in repeated:
+        yield NameSpan(start, end, piece, kind)
+    elif len(piece) <= 3 and piece[0] in _SURNAMES:
+        yield NameSpan(start, end, piece, "person")
+    elif len(piece) <= 4 and text[start - 1 : start] in _LOCATIVES:
+        yield NameSpan(start, end, piece, "place")
 
 
-def _grams(start: int, run: str, repeated: frozenset[str]) -> Iterator[NameSpan]:
-    for size in range(min(6, len(run)), 1, -1):
-        for i in range(len(run) - size + 1):
-            gram = run[i : i + size]
-            if gram in repeated:
-                yield NameSpan(start + i, start + i + size, gram, _kind_by_suffix(gram))
+def _repeated_within(start: int, run: str, repeated: frozenset[str]) -> Iterator[NameSpan]:
+    for at, gram in _grams(run):
+        if gram in repeated:
+            left = start + at
+            yield NameSpan(left, left + len(gram), gram, _kind_by_suffix(gram))
 
 
 def _kind_by_suffix(name: str) -> str:
@@ -275,29 +226,12 @@ def _kind_by_suffix(name: str) -> str:
     return match.lastgroup or "name" if match else "name"
 
 
-def _hangul(start: int, word: str) -> Iterator[NameSpan]:
-    name = without_particle(word)
-    if len(name) < 3 or name in COMMON_KOREAN or word in COMMON_KOREAN:
-        return
-    match = _RE["hangul_suffix"].search(name)
-    if match:
-        yield NameSpan(start, start + len(name), name, match.lastgroup or "name")
-
-
-def without_particle(word: str) -> str:
-    """A Korean word without the particle that its place in the sentence gives it."""
-    match = _RE["josa"].search(word)
-    return word[: match.start()] if match and match.start() >= 2 else word
-
-
 # Names in languages other than English: which capitals show a name there.
 #
 # Where nouns are written small, a word that only its place capitalises is no name, and function
 # words are none. Where all nouns have a capital, as in German, a capital says nothing by itself:
-# a
-# name goes without article, adjective and common ending, has a shape of its own, or a title
-# before
-# it.
+# a name goes
+# without article, adjective and common ending, has a shape of its own, or a title before it.
 
 
 _BLANK = frozenset((" ", "\n"))
@@ -306,8 +240,6 @@ _OF_PERSONS = frozenset(("von", "van", "zu", "zur", "vom", "der", "den"))
 _COURTESY = COURTESY | word_list(
     "herrn frau señor señora señorita signor signora senhor senhora monsieur madame meneer mevrouw"
 )
-_COMPANY_FORMS = frozenset(("AG", "GmbH", "KG", "OHG", "SE", "KGaA", "UG"))
-"""Right behind a company's name, which may follow an article: "von der Krones AG"."""
 _MARKS = ".,;:!?'’"
 _LONGEST_TITLE = 20
 """Characters before a name in which a title is looked for."""
@@ -394,8 +326,6 @@ class ForeignNames:
     ) -> NameSpan | None:
         opens = bool(tokens) and opens_line(text, start, tokens[0][0])
         while tokens and self._is_common(tokens[0][1], opens and len(tokens) > 1):
-            if len(tokens) == 2 and self._is_company(tokens):
-                break
             tokens, opens = tokens[1:], False
         while tokens and self._is_common(tokens[-1][1], opens=False):
             tokens = tokens[:-1]
@@ -424,11 +354,6 @@ class ForeignNames:
             return not all(part in self.told for part in word.split("-"))
         is_plain = word[1:].islower()
         return is_plain and (word in self.nouns or lower.endswith(self.words.nouns.endings))
-
-    def _is_company(self, tokens: Sequence[Token]) -> bool:
-        """Whether a noun and the form of a company stand together: "von der Krones AG"."""
-        word, form = (token.strip(_MARKS) for _, token in tokens)
-        return word.casefold() not in self.words.stop_words and form in _COMPANY_FORMS
 
     def _is_known(self, token: str) -> bool:
         word = token.strip(_MARKS)

@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import accumulate, groupby, repeat
 
-from clew.indexing.ner.cased_ner import find_fences, find_names, is_code_line, is_one_name
+from clew.indexing.ner.cased_ner import find_fences, find_names, is_one_name
 from clew.indexing.ner.code_names import extract_code, find_code_names, find_ticked
 from clew.indexing.ner.coreference import (
     Coreference,
     find_definitions,
-    find_statements,
-    may_state,
     resolve_coreference,
 )
 from clew.indexing.ner.entity_types import (
@@ -28,7 +26,6 @@ from clew.indexing.ner.entity_types import (
     type_of_name,
 )
 from clew.indexing.ner.known_terms import (
-    Turn,
     add_known_terms,
     find_members,
     find_mentioned,
@@ -36,7 +33,6 @@ from clew.indexing.ner.known_terms import (
     find_speakers,
     find_turns,
     roles_of,
-    turn_at,
     without_roles,
 )
 from clew.indexing.ner.other_scripts import CaselessNames, ForeignNames, has_caseless
@@ -74,37 +70,31 @@ _SHORTEST_SHARED = 3
 class PatternExtractor:
     """Reads names by their capitals, quotation marks, repetition and neighbours, in any script."""
 
-    name = "pattern/14"
+    name = "pattern/15"
 
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
         """One `ChunkExtraction` a chunk, in order; the same text gives the same result."""
         if is_code(document.media_type):
             return extract_code(document, chunks)
+        texts = [chunk.text for chunk in chunks]
         about = about_names(document.title)
-        finder = _candidate_finder(document)
+        finder = CandidateFinder.of(document)
         whole = document.date or date_of(document.metadata)
-        written = _written(chunks, whole)
-        found = [finder.find(c.text, at) for c, at in zip(chunks, written, strict=True)]
+        found = [finder.find(*one) for one in zip(texts, _written(chunks, whole), strict=True)]
         owner = owner_of(document)
         if owner:
-            texts = [chunk.text for chunk in chunks]
             found = [_without_verbs(*one) for one in zip(texts, found, strict=True)]
-        found = add_known_terms(document.text, [chunk.text for chunk in chunks], found)
-        aliases = [a for chunk in found for sentence in chunk for a in sentence.aliases]
-        if roles := roles_of(document):
-            texts = [chunk.text for chunk in chunks]
+        found = add_known_terms(document.text, texts, found)
+        roles = roles_of(document)
+        if roles:
             found = [without_roles(*one, roles) for one in zip(texts, found, strict=True)]
+        aliases = [a for chunk in found for sentence in chunk for a in sentence.aliases]
         speakers = [] if roles else find_speakers(chunks)
         names = resolve_coreference(document.text, found, about, aliases, speakers)
-        subject = about[-1][0] if about else None
+        reader = _ChunkReader(names, about[-1][0] if about else None, speakers, owner)
         return Extraction(
             chunks=tuple(
-                _read_chunk(
-                    chunk.text,
-                    sentences,
-                    names,
-                    _ChunkContext(subject, speakers, owner, chunk.ordinal == 0),
-                )
+                reader.read(chunk.text, sentences, opens=chunk.ordinal == 0)
                 for chunk, sentences in zip(chunks, found, strict=True)
             ),
             about=tuple((name, names.types.get(entity_key(name), kind)) for name, kind in about),
@@ -156,145 +146,109 @@ def about_names(title: str) -> tuple[tuple[str, str], ...]:
     return tuple(dict.fromkeys(n for n in names if len(entity_key(n[0])) > 1))
 
 
-def _candidate_finder(document: Document) -> CandidateFinder:
-    title, _ = split_parenthesis(document.title)
-    is_name = " " not in title or is_one_name(title) or _RE["numbered"].match(title)
-    return CandidateFinder(
-        title=title,
-        language=document.language,
-        phrase=None if is_name else re.compile(rf"(?<![^\W_]){re.escape(title)}(?![^\W_])"),
-        caseless=CaselessNames.of(document.text) if has_caseless(document.text) else None,
-        foreign=ForeignNames.of(document),
-        members=find_members(document),
-    )
-
-
 @dataclass(frozen=True, slots=True)
-class _ChunkContext:
-    """What reading a chunk depends on."""
+class _ChunkReader:
+    """Reads chunks of a document by what the whole of it shows."""
 
+    names: Coreference
     subject: str | None
     """What the document is about."""
     speakers: Collection[str]
     """Who speaks in the document, if it is a conversation."""
     owner: Owner | None
     """What it was told of, if it is an observation."""
-    opens: bool
-    """Whether it is the first of its document."""
 
-
-def _read_chunk(
-    text: str, found: Sequence[SentenceSpans], names: Coreference, context: _ChunkContext
-) -> ChunkExtraction:
-    turns = find_turns(text, context.speakers)
-    mentions: list[Mention] = []
-    relations: list[ExtractedRelation] = []
-    shortened: set[str] = set()
-    kept = [[span for span in sentence.spans if names.is_name(span)] for sentence in found]
-    told = [
-        TopicSentence(sentence.start, sentence.end, _apart(spans, names))
-        for sentence, spans in zip(found, kept, strict=True)
-    ]
-    owner = NameSpan(0, 0, *context.owner) if context.owner and context.opens else None
-    topics = find_topics(text, told, context.subject, owner)
-    for ordinal, (sentence, spans, topic) in enumerate(zip(found, kept, topics, strict=True)):
-        given = {alias.alias for alias in sentence.aliases}
-        mentions.extend(_short_names(spans, ordinal, names, shortened))
-        mentions.extend(_mentions(spans, ordinal, names, given))
-        antecedents = list(_antecedents(sentence.start, topic, context, turns, names))
-        place = (sentence.start, sentence.end, ordinal)
-        if context.owner:
-            relations.extend(find_owned_relations(text, place, told[ordinal].names, context.owner))
-        if spans:
-            relations.extend(find_relations(text, place, told[ordinal].names, antecedents))
-    return ChunkExtraction(
-        sentences=tuple((sentence.start, sentence.end) for sentence in found),
-        mentions=tuple(mentions),
-        relations=tuple(relations),
-    )
-
-
-def _antecedents(
-    start: int,
-    topic: NameSpan | None,
-    context: _ChunkContext,
-    turns: Sequence[Turn],
-    names: Coreference,
-) -> Iterator[Antecedent]:
-    """What a pronoun that opens the sentence at `start` may stand for."""
-    turn = turn_at(turns, start)
-    if turn and turn.speaker:
-        yield Antecedent(names.resolve(turn.speaker), max(start, turn.words), speaks=True)
-    if topic:
-        yield Antecedent(topic.name, start, entity_type=topic.entity_type)
-    elif context.subject:
-        kind = names.types.get(entity_key(context.subject), "name")
-        yield Antecedent(context.subject, start, entity_type=kind, is_described=True)
-
-
-def _mentions(
-    spans: Sequence[NameSpan], sentence: int, names: Coreference, given: Collection[str]
-) -> Iterator[Mention]:
-    """One mention a name, where it stands first, with how often it is said.
-
-    Names `given` as aliases in this sentence are mentioned as such, so that they are known.
-    """
-    places: dict[str, list[NameSpan]] = {}
-    for span in spans:
-        key = entity_key(span.name if span.name in given else names.resolve(span.name))
-        is_word = key not in STOP_WORDS or span.name in given
-        if (
-            len(key) > 1
-            and is_word
-            and not (span.entity_type == "name" and _RE["number"].fullmatch(key))
-        ):
-            places.setdefault(key, []).append(span)
-    for same in places.values():
-        first = same[0]
-        name = first.name if first.name in given else names.resolve(first.name)
-        yield Mention(
-            name=name,
-            entity_type=names.type_of(first, name),
-            sentence=sentence,
-            start=first.start,
-            end=first.end,
-            count=len(same) if len(same) == 1 else len({span.start for span in same}),
+    def read(self, text: str, found: Sequence[SentenceSpans], *, opens: bool) -> ChunkExtraction:
+        """What is named and stated in a chunk; `opens`: it is the first of its document."""
+        turns = find_turns(text, self.speakers)
+        mentions: list[Mention] = []
+        relations: list[ExtractedRelation] = []
+        kept = [list(filter(self.names.is_name, sentence.spans)) for sentence in found]
+        told = [
+            TopicSentence(sentence.start, sentence.end, self._apart(spans))
+            for sentence, spans in zip(found, kept, strict=True)
+        ]
+        owner = NameSpan(0, 0, *self.owner) if self.owner and opens else None
+        topics = find_topics(text, told, self.subject, owner)
+        shortened: set[str] = set()
+        for ordinal, (sentence, spans, topic) in enumerate(zip(found, kept, topics, strict=True)):
+            # A surname beside the full name, once a chunk: questions may use either.
+            for span in spans:
+                if span.name not in shortened and span.name in self.names.short:
+                    shortened.add(span.name)
+                    mentions.append(_mention(span, span.name, "person", ordinal))
+            given = {alias.alias for alias in sentence.aliases}
+            mentions += self._mentions(spans, ordinal, given)
+            place = (sentence.start, sentence.end, ordinal)
+            named = told[ordinal].names
+            if self.owner:
+                relations += find_owned_relations(text, place, named, self.owner)
+            if spans:
+                antecedents = list(self._antecedents(sentence.start, topic, turns))
+                relations += find_relations(text, place, named, antecedents)
+        return ChunkExtraction(
+            sentences=tuple((sentence.start, sentence.end) for sentence in found),
+            mentions=tuple(mentions),
+            relations=tuple(relations),
         )
 
+    def _antecedents(
+        self, start: int, topic: NameSpan | None, turns: Sequence[re.Match[str]]
+    ) -> Iterator[Antecedent]:
+        """What a pronoun that opens the sentence at `start` may stand for."""
+        turn = next((turn for turn in reversed(turns) if turn.start() <= start), None)
+        if turn and turn["name"] in self.speakers:
+            name = self.names.resolve(turn["name"])
+            yield Antecedent(name, max(start, turn.end()), speaks=True)
+        if topic:
+            yield Antecedent(topic.name, start, entity_type=topic.entity_type)
+        elif self.subject:
+            kind = self.names.types.get(entity_key(self.subject), "name")
+            yield Antecedent(self.subject, start, entity_type=kind, is_described=True)
 
-def _short_names(
-    spans: Sequence[NameSpan], sentence: int, names: Coreference, seen: set[str]
-) -> Iterator[Mention]:
-    """A surname beside the full name that it stands for, once a chunk: questions may use either."""
-    for span in spans:
-        if span.name not in seen and span.name in names.short:
-            seen.add(span.name)
-            yield Mention(
-                name=span.name,
-                entity_type="person",
-                sentence=sentence,
-                start=span.start,
-                end=span.end,
-            )
+    def _mentions(
+        self, spans: Sequence[NameSpan], sentence: int, given: Collection[str]
+    ) -> Iterator[Mention]:
+        """One mention a name, where it stands first, with how often it is said.
+
+        Names `given` as aliases in this sentence are mentioned as such, so that they are known.
+        """
+        places: dict[str, list[NameSpan]] = {}
+        for span in spans:
+            said = span.name in given
+            key = entity_key(span.name if said else self.names.resolve(span.name))
+            is_number = span.entity_type == "name" and _RE["number"].fullmatch(key)
+            if len(key) > 1 and (said or key not in STOP_WORDS) and not is_number:
+                places.setdefault(key, []).append(span)
+        for first, *others in places.values():
+            name = first.name if first.name in given else self.names.resolve(first.name)
+            count = len({first.start, *(span.start for span in others)})
+            yield _mention(first, name, self.names.type_of(first, name), sentence, count)
+
+    def _apart(self, spans: Sequence[NameSpan]) -> list[NameSpan]:
+        """Names in full that do not overlap, the longer first."""
+        kept: list[NameSpan] = []
+        for span in spans:
+            if not span.nested and (not kept or span.start >= kept[-1].end):
+                full = self.names.resolve(span.name)
+                kept.append(span._replace(name=full, entity_type=self.names.type_of(span, full)))
+        return kept
 
 
-def _apart(spans: Sequence[NameSpan], names: Coreference) -> list[NameSpan]:
-    """Names in full that do not overlap, the longer first."""
-    kept: list[NameSpan] = []
-    for span in spans:
-        if not span.nested and (not kept or span.start >= kept[-1].end):
-            full = names.resolve(span.name)
-            kind = names.type_of(span, full)
-            is_same = full == span.name and kind == span.entity_type
-            kept.append(span if is_same else span._replace(name=full, entity_type=kind))
-    return kept
+def _mention(span: NameSpan, name: str, entity_type: str, sentence: int, count: int = 1) -> Mention:
+    return Mention(
+        name=name,
+        entity_type=entity_type,
+        sentence=sentence,
+        start=span.start,
+        end=span.end,
+        count=count,
+    )
 
 
 # From a chunk's text to the candidate names of each of its sentences.
 
 
-_FARTHEST_HEAD = 60
-"""Characters of a parenthesis that may stand between a name and "also known as"."""
 ACRONYM_SCORE = 0.95
 STATED_SCORE = 0.9
 
@@ -311,25 +265,36 @@ class CandidateFinder:
     """A title of several words that capitals alone do not show to be one name."""
     caseless: CaselessNames | None
     """None for a document without letters of a caseless script."""
-    members: frozenset[str] = frozenset()
+    members: frozenset[str]
     """Who takes part in the conversation that the document records."""
-    foreign: ForeignNames | None = None
+    foreign: ForeignNames | None
     """None for a document in English or in a language that is read as such."""
+
+    @classmethod
+    def of(cls, document: Document) -> CandidateFinder:
+        """What the whole document tells of its names."""
+        title, _ = split_parenthesis(document.title)
+        is_name = " " not in title or is_one_name(title) or _RE["numbered"].match(title)
+        return cls(
+            title=title,
+            language=document.language,
+            phrase=None if is_name else re.compile(rf"(?<![^\W_]){re.escape(title)}(?![^\W_])"),
+            caseless=CaselessNames.of(document.text) if has_caseless(document.text) else None,
+            foreign=ForeignNames.of(document),
+            members=find_members(document),
+        )
 
     def find(self, text: str, written: datetime | None = None) -> list[SentenceSpans]:
         """One `SentenceSpans` a sentence, in order; relative dates go by `written`."""
-        stated = may_state(text)
         fences = find_fences(text)
         return [
             SentenceSpans(start, end, ())
-            if is_code_line(text, start) or any(a <= start < b for a, b in fences)
-            else self._sentence(text, start, end, stated, written)
+            if any(a <= start < b for a, b in fences)
+            else self._sentence(text, start, end, written)
             for start, end in sentences(text, self.language)
         ]
 
-    def _sentence(
-        self, text: str, start: int, end: int, stated: bool, written: datetime | None
-    ) -> SentenceSpans:
+    def _sentence(self, text: str, start: int, end: int, written: datetime | None) -> SentenceSpans:
         spans = self._candidates(text, start, end, written)
         aliases = []
         if "(" in text[start:end]:
@@ -344,10 +309,12 @@ class CandidateFinder:
                         evidence=text[start:end],
                     )
                 )
-        spans = [_typed(span, text, start, end) for span in spans]
+        for i, span in enumerate(spans):
+            if span.entity_type == "name" and not span.nested:
+                kind = type_in_context(text, span.start, span.end, start, end)
+                spans[i] = span._replace(entity_type=kind or "name")
         ordered = tuple(sorted(spans, key=lambda s: (s.start, -s.end, s.nested)))
-        if stated:
-            aliases += _stated(text, start, end, ordered, self.title)
+        aliases += _stated(text, start, end, ordered, self.title)
         return SentenceSpans(start, end, ordered, tuple(aliases))
 
     def _candidates(
@@ -384,13 +351,6 @@ def _outside(spans: Sequence[NameSpan], whole: Sequence[NameSpan]) -> list[NameS
     return [s for s in spans if ends[bisect_right(starts, s.start)] < s.end]
 
 
-def _typed(span: NameSpan, text: str, start: int, end: int) -> NameSpan:
-    if span.entity_type != "name" or span.nested:
-        return span
-    kind = type_in_context(text, span.start, span.end, start, end)
-    return span._replace(entity_type=kind) if kind else span
-
-
 def _defined(text: str, start: int, end: int) -> NameSpan:
     name = " ".join(text[start:end].split()).strip('`*_"')
     return NameSpan(start, end, name, type_of_name(name))
@@ -400,13 +360,13 @@ def _stated(
     text: str, start: int, end: int, spans: tuple[NameSpan, ...], title: str
 ) -> Iterator[AliasEvidence]:
     """Aliases that a sentence states: "Nirvana, formerly known as Skid Row", "X (born Y …"."""
-    for left, right in find_statements(text, start, end):
-        found = _neighbour(text, spans, left)
-        near = (s for s in spans if right <= s.start <= right + 4 and not s.nested)
-        alias = next((s for s in near if s.entity_type != "date"), None)
-        head = (
-            found.name if found else title if _RE["of_subject"].fullmatch(text, start, left) else ""
-        )
+    for match in _RE["stated"].finditer(text, start, end):
+        left, right = match.span()
+        names = [s for s in spans if not s.nested and s.entity_type != "date"]
+        alias = next((s for s in names if right <= s.start <= right + 4), None)
+        near = [s for s in names if _RE["between_aliases"].fullmatch(text, s.end, left)]
+        is_subject = _RE["of_subject"].fullmatch(text, start, left)
+        head = near[-1].name if near else title if is_subject else ""
         # A single word stands for another name where that is what the text is about.
         if not head or alias is None or not (head == title or " " in alias.name):
             continue
@@ -420,14 +380,3 @@ def _stated(
                 score=STATED_SCORE,
                 evidence=text[start:end],
             )
-
-
-def _neighbour(text: str, spans: tuple[NameSpan, ...], position: int) -> NameSpan | None:
-    """The name that ends right before `position`, but for punctuation."""
-    for span in reversed(spans):
-        if span.end <= position and not span.nested and span.entity_type != "date":
-            if _RE["between_aliases"].fullmatch(text, span.end, position):
-                return span
-            if position - span.end > _FARTHEST_HEAD:
-                return None
-    return None

@@ -16,10 +16,7 @@ from clew.indexing.structure.document import (
     fields,
     markdown_links,
 )
-from clew.indexing.structure.people import (
-    credited,
-    minutes_structure,
-)
+from clew.indexing.structure.people import credited
 from clew.indexing.structure.terms import citations, code_names, definitions
 from clew.types import Structure
 
@@ -30,7 +27,6 @@ if TYPE_CHECKING:
 
 
 READERS: tuple[Callable[[Document], Structure], ...] = (
-    minutes_structure,
     fields,
     definitions,
     citations,

@@ -261,37 +261,28 @@ class LanguageModelClient:
 
     def _tried(self, request: Request, work: Callable[[Request], T]) -> T:
         """What `work` makes of the request, tried again, and by the fallback model at last."""
-        self._check_away()
+        for until, away in self._away:
+            if time.monotonic() < until:
+                raise away
+        self._away.clear()
         try:
             return self._retried(request, work)
-        except ModelUnavailableError as error:
-            if not error.reached:
-                self._away[:] = [(time.monotonic() + AWAY_SECONDS, error)]
-                raise
-            return self._by_fallback(request, work, error)
         except ReplyError:
             raise
         except ModelError as error:
-            return self._by_fallback(request, work, error)
+            if isinstance(error, ModelUnavailableError) and not error.reached:
+                self._away[:] = [(time.monotonic() + AWAY_SECONDS, error)]
+                raise
+            fallback, asked = self.settings.fallback_model, request.parameters
+            if not fallback or asked is None or asked.model == fallback:
+                raise
+            logger.warning("%s: %s is asked instead", error, fallback)
+        return self._retried(replace(request, parameters=replace(asked, model=fallback)), work)
 
     def _retried(self, request: Request, work: Callable[[Request], T]) -> T:
         assert request.parameters is not None
         deadline = time.monotonic() + request.parameters.seconds
         return with_retries(lambda: work(request), retries=self.settings.retries, deadline=deadline)
-
-    def _by_fallback(self, request: Request, work: Callable[[Request], T], error: ModelError) -> T:
-        fallback, asked = self.settings.fallback_model, request.parameters
-        if not fallback or asked is None or asked.model == fallback:
-            raise error
-        logger.warning("%s: %s is asked instead", error, fallback)
-        return self._retried(replace(request, parameters=replace(asked, model=fallback)), work)
-
-    def _check_away(self) -> None:
-        """Raise at once where the model could not be reached a moment ago."""
-        for until, error in self._away:
-            if time.monotonic() < until:
-                raise error
-        self._away.clear()
 
     # --- what is kept
 

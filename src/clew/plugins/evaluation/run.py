@@ -87,7 +87,7 @@ def evaluate(
     if any(unknown.values()):
         report["unknown_judgements"] = unknown
     if not LEARNED.isdisjoint(strategies):
-        from clew.search.ranking.ranker import shipped
+        from clew.search.ranker import shipped
 
         if dataset.digest in shipped().trained_on:
             report["trained_on"] = True

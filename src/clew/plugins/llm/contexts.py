@@ -17,7 +17,6 @@ from clew.engine.enriching import EnrichmentTask
 from clew.errors import ReplyError
 from clew.indexing.markdown import MEDIA_TYPE, masked
 from clew.ports import Message, Request
-from clew.stores.extractions import Enrichments
 from clew.text import plain, terms
 from clew.untrusted import NOTICE, untrusted_block
 
@@ -96,11 +95,6 @@ def stretch_of(text: str, start: int, end: int, room: int) -> str:
 class ModelContexts(EnrichmentTask[Work, Outcome]):
     """The task of contexts."""
 
-    @property
-    def log(self) -> Enrichments:
-        """What was situated already."""
-        return Enrichments(self.state.store.backend)
-
     def reply_tokens(self, works: Sequence[Work]) -> int:
         """See `EnrichmentTask`."""
         return MOST_TOKENS
@@ -137,7 +131,7 @@ class ModelContexts(EnrichmentTask[Work, Outcome]):
 
     def ask(self, work: Work) -> Outcome:
         """See `EnrichmentTask`; a name that the document does not have is no context of it."""
-        request = context_request(work)
+        (request,) = self.requests(work)
         text = plain(self.model.reply(request).text)
         tokens = self.state.embedder.count_tokens
         if tokens(text) <= MOST_TOKENS:

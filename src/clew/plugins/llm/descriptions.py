@@ -61,8 +61,7 @@ class ModelDescriptions(EnrichmentTask["Subject", Outcome]):
     """What there is, by key."""
 
     @property
-    def log(self) -> Descriptions:
-        """What was described already."""
+    def _descriptions(self) -> Descriptions:
         return Descriptions(self.state.store.backend)
 
     def reply_tokens(self, works: Sequence[Subject]) -> int:
@@ -71,7 +70,7 @@ class ModelDescriptions(EnrichmentTask["Subject", Outcome]):
 
     def works(self, document_ids: Sequence[str], *, retry: bool = False) -> Iterator[Subject]:
         """What is not described by its texts as they are, parts before what they are parts of."""
-        self._held = dict(self.log.descriptions(*KEYS[self.kind]))
+        self._held = dict(self._descriptions.descriptions(*KEYS[self.kind]))
         due = set[str]()
         for subject in sorted(self._subjects(document_ids), key=lambda one: one.stage):
             held = self._held.get(subject.key)
@@ -139,7 +138,7 @@ class ModelDescriptions(EnrichmentTask["Subject", Outcome]):
         """See `EnrichmentTask`."""
         made = [one.made for one in outcomes]
         with self.state.writing:
-            self.log.describe(made)
+            self._descriptions.describe(made)
         self._held |= {one.key: one for one in made}
         failed: dict[int | str, str] = {one.name: one.reason for one in made if one.reason}
         self.total.passages += len(made) - sum(bool(one.reason) for one in made)

@@ -12,9 +12,10 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from queue import Empty, SimpleQueue
+from multiprocessing import TimeoutError as NotInTimeError
+from multiprocessing.pool import ThreadPool
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -27,7 +28,7 @@ from clew.ports import Reply, ToolCall
 from clew.types import Usage
 
 if TYPE_CHECKING:
-    from clew.ports import FinishReason, Message, Parameters, Request, ToolDefinition
+    from clew.ports import FinishReason, Parameters, Request, ToolDefinition
     from clew.settings import LlmSettings
 
 
@@ -119,7 +120,7 @@ class Ollama:
                     break
             else:
                 raise _broken(self.name, "no end")
-        finish = finish_of(event, calls)
+        whole: FinishReason = "tool_calls" if calls else "stop"
         usage = Usage(
             input_tokens=count_of(event, "prompt_eval_count"),
             output_tokens=count_of(event, "eval_count"),
@@ -129,7 +130,7 @@ class Ollama:
         self._loaded[parameters.model] = longest
         yield Reply(
             text="".join(text),
-            finish=finish,
+            finish="length" if event.get("done_reason") == "length" else whole,
             model=str(event.get("model") or parameters.model),
             usage=usage,
             seconds=time.monotonic() - sent,
@@ -300,10 +301,18 @@ def _short(value: object) -> str:
 
 def messages_of(request: Request) -> list[dict[str, Any]]:
     """What is said so far, Clew's own words first."""
-    return [
-        {"role": "system", "content": request.instructions},
-        *map(_message, request.messages),
-    ]
+    found: list[dict[str, Any]] = [{"role": "system", "content": request.instructions}]
+    for message in request.messages:
+        sent: dict[str, Any] = {"role": message.role}
+        if message.text:
+            sent["content"] = message.text
+        if message.calls:
+            sent["tool_calls"] = [
+                {"function": {"name": call.name, "arguments": _arguments(call)}}
+                for call in message.calls
+            ]
+        found.append(sent)
+    return found
 
 
 def object_of(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -326,25 +335,6 @@ def calls_of(found: object, before: int) -> Iterator[ToolCall]:
         yield ToolCall(id=f"call-{number}", name=str(function.get("name")), arguments=arguments)
 
 
-def finish_of(event: Mapping[str, Any], calls: Sequence[ToolCall]) -> FinishReason:
-    """Why a reply with these calls ended."""
-    if event.get("done_reason") == "length":
-        return "length"
-    return "tool_calls" if calls else "stop"
-
-
-def _message(message: Message) -> dict[str, Any]:
-    sent: dict[str, Any] = {"role": message.role}
-    if message.text:
-        sent["content"] = message.text
-    if message.calls:
-        sent["tool_calls"] = [
-            {"function": {"name": call.name, "arguments": _arguments(call)}}
-            for call in message.calls
-        ]
-    return sent
-
-
 def _arguments(call: ToolCall) -> object:
     try:
         return json.loads(call.arguments)
@@ -354,12 +344,8 @@ def _arguments(call: ToolCall) -> object:
 
 def tool_of(tool: ToolDefinition) -> dict[str, Any]:
     """A tool as the model is told of it."""
-    function = {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": dict(tool.parameters),
-    }
-    return {"type": "function", "function": function}
+    told = {"name": tool.name, "description": tool.description}
+    return {"type": "function", "function": {**told, "parameters": dict(tool.parameters)}}
 
 
 # Whether anybody answers at a provider's address, told in time.
@@ -402,20 +388,12 @@ def check_reachable(address: str, seconds: float) -> None:
         return  # only the proxy can be reached from here
     parts = urlsplit(address)
     place = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
-    outcome: SimpleQueue[Exception | None] = SimpleQueue()
-
-    def connect() -> None:
-        try:
-            socket.create_connection(place, timeout=seconds).close()
-        except (OSError, UnicodeError) as error:
-            outcome.put(error)
-        else:
-            outcome.put(None)
-
-    threading.Thread(target=connect, name="clew-llm-connect", daemon=True).start()
+    pool = ThreadPool(1)  # whose thread nobody waits for
     try:
-        error = outcome.get(timeout=seconds)
-    except Empty:
+        pool.apply_async(socket.create_connection, (place, seconds)).get(seconds).close()
+    except NotInTimeError:
         raise TimeoutError(f"nothing answered within {seconds:g} s") from None
-    if error is not None:
+    except UnicodeError as error:
         raise OSError(str(error)) from error
+    finally:
+        pool.terminate()

@@ -134,17 +134,13 @@ async def read_stream(sent: Sent, tell: Callable[[str], None]) -> ModelResponse:
         ) as stream,
     ):
         async for event in stream:
-            if text := _text(event):
-                tell(text)
+            match event:
+                case (
+                    PartStartEvent(part=TextPart(content=str(text)))
+                    | PartDeltaEvent(delta=TextPartDelta(content_delta=str(text)))
+                ) if text:
+                    tell(text)
         return stream.get()
-
-
-def _text(event: object) -> str:
-    if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
-        return event.part.content
-    if isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
-        return event.delta.content_delta
-    return ""
 
 
 def _make_model(

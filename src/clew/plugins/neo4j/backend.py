@@ -600,16 +600,9 @@ def publish(
     database.write(work)
     if embed is not None and dimension:
         define_entity_vectors(database, dimension)
-        for found in _embedded(database, embed):
-            database.write(partial(database.rows, _VECTORS, rows=found, label=label))
-
-
-def _embedded(
-    database: Neo4jDatabase, embed: Callable[[Sequence[str]], Vectors]
-) -> Iterator[list[list[Any]]]:
-    """Entities that lack a vector, with what it is of and the vector; no lock is held meanwhile."""
-    after = 0
-    while found := database.rows(_WITHOUT_VECTOR, after=after, limit=_MOST):
-        vectors = embed([text for _, text in found]).tolist()
-        yield [[*row, vector] for row, vector in zip(found, vectors, strict=True)]
-        after = found[-1][0]
+        after = 0
+        while found := database.rows(_WITHOUT_VECTOR, after=after, limit=_MOST):
+            vectors = embed([text for _, text in found]).tolist()  # no lock is held meanwhile
+            made = [[*row, vector] for row, vector in zip(found, vectors, strict=True)]
+            database.write(partial(database.rows, _VECTORS, rows=made, label=label))
+            after = found[-1][0]

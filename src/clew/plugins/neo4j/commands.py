@@ -165,7 +165,7 @@ def cypher(
     from clew.cli.commands.asking import print_estimate
     from clew.models.llm.budget import estimate
     from clew.models.llm.client import LanguageModelClient
-    from clew.plugins.neo4j.cypher import ask_by_cypher, cypher_requests, read_examples
+    from clew.plugins.neo4j.cypher import ask_by_cypher, first_request, read_examples
     from clew.settings import load_settings
     from clew.wiring import make_embedder, make_language_provider
 
@@ -182,8 +182,8 @@ def cypher(
         given = read_examples(known) if known else ()
         asked, embedder = read_question(question), make_embedder(settings)
         if dry_run:
-            requests = cypher_requests(database, asked, embedder=embedder, examples=given)
-            print_estimate(common, estimate(requests, 0, (), QUERY_TOKENS))
+            _, request = first_request(database, asked, embedder, given, [])
+            print_estimate(common, estimate([request], 0, (), QUERY_TOKENS))
             return
         answer = ask_by_cypher(
             database,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.search.analysis.question import compared_sides, find_names
-from clew.text import question_language, question_terms, terms
+from clew.search.question import compared_sides, find_names
+from clew.text import question_language, question_terms, sentence_terms, terms
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
@@ -49,7 +49,8 @@ def answering_sentences(
     asked = frozenset(question_terms(question, languages))
     held = {
         passage.chunk.id: [
-            asked.intersection(terms(text, passage.chunk.language)) for text in passage.sentences
+            asked.intersection(words)
+            for words in sentence_terms(passage.sentences, passage.chunk.language)
         ]
         for passage in passages
     }

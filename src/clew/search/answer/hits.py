@@ -13,6 +13,7 @@ import numpy as np
 
 from clew.graph.snapshot import distinct
 from clew.search.answer.answering_sentence import answering_sentences
+from clew.search.walk import sentences_by_owner
 from clew.text import says_as_much, shingles
 from clew.types import Hit, PathStep, RelationEvidence
 
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 
     from clew.graph.snapshot import Ints, Snapshot
     from clew.search.answer.blocks import RetrievalResult
-    from clew.search.ranking.ranker import SecondHop
-    from clew.search.retrieval.walk import Coverage
+    from clew.search.ranker import SecondHop
     from clew.search.session import QuerySession
+    from clew.search.walk import Coverage
     from clew.stores.store import Store
     from clew.types import (
         CharRange,
@@ -225,9 +226,55 @@ def find_threads(
 
     `others` are passages that a thread may also lead through.
     """
-    pool = _Pool(snapshot, distinct(np.concatenate([hits, others])))
-    came_from, reached = _search(pool, seeds)
-    return [_thread(pool, coverage, came_from, reached, int(hit)) for hit in hits]
+    entities, passages = _mentions(snapshot, distinct(np.concatenate([hits, others])))
+    # (entity and passage before) by entity, and the last entity by passage reached
+    came_from: dict[int, tuple[int, int]] = {}
+    reached: dict[int, int] = {}
+    queue = [(0.0, 1, seed, -1, -1) for seed in seeds]
+    heapq.heapify(queue)
+    while queue:
+        length, hops, entity, before, through = heapq.heappop(queue)
+        if entity in came_from:
+            continue
+        came_from[entity] = before, through
+        for passage in passages.get(entity, ()):
+            if passage in reached:
+                continue
+            reached[passage] = entity
+            for other in entities[passage] if hops < MAX_HOPS else ():
+                if other not in came_from:
+                    # 1 and a little more for frequent entities.
+                    step = 1.0 + 1.0 / (1.0 + float(snapshot.entity_idf[other]))
+                    heapq.heappush(queue, (length + step, hops + 1, other, entity, passage))
+    said = _Said(snapshot, coverage, np.array(list(reached), dtype=np.int64))
+    threads = []
+    for passage in hits.tolist():
+        entity, onward = reached.get(passage, -1), -1
+        steps: list[ThreadStep] = []
+        while entity >= 0:
+            steps.append(ThreadStep(entity, said.tying(passage, entity, onward)))
+            onward = entity
+            entity, passage = came_from[entity]
+        threads.append(tuple(reversed(steps)))
+    return threads
+
+
+def _mentions(
+    snapshot: Snapshot, passages: Ints
+) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+    """What each passage mentions that ties it to others, and what mentions each entity."""
+    tied: dict[int, list[int]] = {passage: [] for passage in passages.tolist()}
+    mentioning: dict[int, list[int]] = {}
+    entries, owner = snapshot.passage_entities.entries(passages)
+    found = snapshot.passage_entities.items[entries]
+    often = snapshot.entity_frequency[found]
+    ties = (often <= COMMON * snapshot.store_size) | (often < 10)
+    mentions = passages[owner].tolist(), found.tolist(), ties.tolist()
+    for passage, entity, is_tie in zip(*mentions, strict=True):
+        mentioning.setdefault(entity, []).append(passage)
+        if is_tie:
+            tied[passage].append(entity)
+    return tied, mentioning
 
 
 def thread_by_hop(
@@ -239,98 +286,42 @@ def thread_by_hop(
     """
     passages = snapshot.sentence_chunk[[step.sentence for step in to_first]]
     start: tuple[ThreadStep, ...] = (ThreadStep(hop.entity, hop.sentence),)
+    said = _Said(snapshot, coverage, np.array([hop.first, hop.second]))
     if len(passages) and hop.second not in passages:
         entity = to_first[-1].entity
-        tied = _sentence(snapshot, coverage, hop.first, entity, hop.entity)
-        start = (*to_first[:-1], ThreadStep(entity, tied))
-    said = _sentence(snapshot, coverage, hop.second, hop.entity, -1)
-    return (*start, ThreadStep(hop.entity, said))
+        start = (*to_first[:-1], ThreadStep(entity, said.tying(hop.first, entity, hop.entity)))
+    return (*start, ThreadStep(hop.entity, said.tying(hop.second, hop.entity, -1)))
 
 
-class _Pool:
-    """The passages that threads may lead through, and what they mention."""
+class _Said:
+    """What sentences of some passages mention, and how much of the question they cover."""
 
-    def __init__(self, snapshot: Snapshot, passages: Ints) -> None:
-        self.snapshot = snapshot
-        self.entities: dict[int, list[int]] = {passage: [] for passage in passages.tolist()}
-        self.passages: dict[int, list[int]] = {}
-        entries, owner = snapshot.passage_entities.entries(passages)
-        found = snapshot.passage_entities.items[entries]
-        often = snapshot.entity_frequency[found]
-        ties = (often <= COMMON * snapshot.store_size) | (often < 10)
-        mentions = passages[owner].tolist(), found.tolist(), ties.tolist()
-        for passage, entity, is_tie in zip(*mentions, strict=True):
-            self.passages.setdefault(entity, []).append(passage)
-            if is_tie:
-                self.entities[passage].append(entity)
+    def __init__(self, snapshot: Snapshot, coverage: Coverage, passages: Ints) -> None:
+        rows, _ = sentences_by_owner(snapshot, passages)
+        entries, owner = snapshot.sentence_entities.entries(rows)
+        entities = snapshot.sentence_entities.items[entries].tolist()
+        self._mentions = set(zip(rows[owner].tolist(), entities, strict=True))
+        shares = coverage.share(coverage.sentences(rows))
+        self._covered = dict(zip(rows.tolist(), (0.9 * shares).tolist(), strict=True))
+        starts, ends = snapshot.sentence_starts[passages], snapshot.sentence_starts[passages + 1]
+        self._rows = {
+            # Of its context only where it has no sentence.
+            passage: range(min(start + 1, end - 1), end)
+            for passage, start, end in zip(
+                passages.tolist(), starts.tolist(), ends.tolist(), strict=True
+            )
+        }
 
-    def length(self, entity: int) -> float:
-        """Length of a step to this entity: 1 and a little more for frequent ones."""
-        return 1.0 + 1.0 / (1.0 + float(self.snapshot.entity_idf[entity]))
-
-
-def _search(
-    pool: _Pool, seeds: Sequence[int]
-) -> tuple[dict[int, tuple[int, int]], dict[int, tuple[float, int]]]:
-    """(entity and passage before) by entity, and (length, last entity) by passage reached."""
-    came_from: dict[int, tuple[int, int]] = {}
-    done: set[int] = set()
-    reached: dict[int, tuple[float, int]] = {}
-    queue = [(0.0, 1, seed, -1, -1) for seed in seeds]
-    heapq.heapify(queue)
-    while queue:
-        length, hops, entity, before, through = heapq.heappop(queue)
-        if entity in done:
-            continue
-        done.add(entity)
-        came_from[entity] = (before, through)
-        for passage in pool.passages.get(entity, ()):
-            if passage in reached:
-                continue
-            reached[passage] = (length, entity)
-            if hops < MAX_HOPS:
-                for other in pool.entities[passage]:
-                    if other not in done:
-                        step = length + pool.length(other)
-                        heapq.heappush(queue, (step, hops + 1, other, entity, passage))
-    return came_from, reached
-
-
-def _thread(
-    pool: _Pool,
-    coverage: Coverage,
-    came_from: dict[int, tuple[int, int]],
-    reached: dict[int, tuple[float, int]],
-    hit: int,
-) -> tuple[ThreadStep, ...]:
-    if hit not in reached:
-        return ()
-    entity, passage, onward = reached[hit][1], hit, -1
-    steps: list[ThreadStep] = []
-    while entity >= 0:
-        sentence = _sentence(pool.snapshot, coverage, passage, entity, onward)
-        steps.append(ThreadStep(entity, sentence))
-        onward = entity
-        entity, passage = came_from[entity]
-    return tuple(reversed(steps))
-
-
-def _sentence(
-    snapshot: Snapshot, coverage: Coverage, passage: int, entity: int, onward: int
-) -> int:
-    """The passage's sentence that ties the two entities best, then covers the question best."""
-    start, end = snapshot.sentence_starts[passage : passage + 2].tolist()
-    first = min(start + 1, end - 1)
-    # The sentences are few, and their entities: lists are faster than arrays here.
-    entries, owner = snapshot.sentence_entities.entries(np.arange(first, end))
-    found = snapshot.sentence_entities.items[entries]
-    covered = (0.9 * coverage.of_sentences(passage)[first - end :]).tolist()
-    mentions = set(zip(owner.tolist(), found.tolist(), strict=True))
-    ties = [
-        2 * ((place, onward) in mentions) + ((place, entity) in mentions) + share
-        for place, share in enumerate(covered)
-    ]
-    return int(first) + ties.index(max(ties))
+    def tying(self, passage: int, entity: int, onward: int) -> int:
+        """The passage's sentence that ties the two entities best, then covers the question best."""
+        return max(
+            self._rows[passage],
+            key=lambda row: (
+                2 * ((row, onward) in self._mentions)
+                + ((row, entity) in self._mentions)
+                + self._covered[row]
+            ),
+        )
 
 
 # --- relations as people read them, with the sentence that says so -----------------------

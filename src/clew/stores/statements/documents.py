@@ -52,15 +52,16 @@ class DocumentValues(NamedTuple):
         def value(name: str) -> object:
             if own and own.get(name) is not None:
                 return own[name]
-            field = field_value(name, *self.columns) if name in FIELDS else None
+            field = field_value((name, *self.columns)) if name in FIELDS else None
             return self.metadata.get(name) if field is None else field
 
         return value
 
 
 @cached(16, longest=200)
-def field_value(name: str, *columns: str | None) -> str | list[str] | None:
-    """A field of a document; `columns` are those of `COLUMNS`, in that order."""
+def field_value(asked: tuple[str | None, ...]) -> str | list[str] | None:
+    """A field of a document: given are its name and the values of `COLUMNS`, in that order."""
+    name, *columns = asked
     stored = dict(zip(COLUMNS, columns, strict=True))
     if name == "path":
         return stored["origin"] or None
@@ -70,7 +71,7 @@ def field_value(name: str, *columns: str | None) -> str | list[str] | None:
         return stored["language"] or UNKNOWN_LANGUAGE
     if name in ("date", "created_at") and stored["created_at"]:
         return _stated(stored["created_at"], stored["date_precision"]) or None
-    return stored.get(name) or None
+    return stored.get(name or "") or None
 
 
 def _types(media_type: str, path: str) -> list[str]:

@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import ModelError
-from clew.search.ranking.features import FEATURES, SECOND_FEATURES, pairwise_features, remainder
-from clew.search.ranking.word_features import lead
-from clew.search.retrieval.walk import sentences_by_owner
+from clew.search.features import FEATURES, SECOND_FEATURES, lead, pairwise_features, remainder
+from clew.search.walk import sentences_by_owner
 from clew.text import terms
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.graph.snapshot import Floats, Ints, Snapshot
-    from clew.search.ranking.features import Evidence
+    from clew.search.features import Evidence
     from clew.types import Vectors
 
 

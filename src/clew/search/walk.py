@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.graph.snapshot import Floats, Ints, Snapshot
-    from clew.search.analysis.question import Analysis
-    from clew.search.retrieval.channels import RowValues
+    from clew.search.channels import RowValues
+    from clew.search.question import Analysis
 
     Masses = NDArray[np.float64]
     Masks = NDArray[np.uint64]
@@ -164,11 +164,12 @@ def personalized_pagerank(
     # Rows (sorted) of passages with a prior, and of those that hold the entities.
     near = [prior.rows[prior.values > 0]]
     best = prior.best(len(prior.rows)).rows
-    for entity in np.concatenate([seeds, bridges.entities]):
-        there = snapshot.entity_passages.row(entity)
-        if allowed is not None:
-            there = there[allowed[there]]
-        near.append(_best_of(there, best))
+    entries, owner = snapshot.entity_passages.entries(np.concatenate([seeds, bridges.entities]))
+    there = snapshot.entity_passages.items[entries]
+    if allowed is not None:
+        there, owner = there[allowed[there]], owner[allowed[there]]
+    of_each = np.split(there, np.flatnonzero(np.diff(owner)) + 1)
+    near.extend(_best_of(passages, best) for passages in of_each)
     passages = distinct(np.concatenate(near))
     graph = local_graph(snapshot, passages)
     # Both on one scale: 1 for a trusted seed, or a perfect bridge, of one passage.
@@ -247,7 +248,6 @@ class Coverage:
         # Asked for again and again; of all rows, since memory is taken where it is written only.
         self._masks: Masks = np.zeros(snapshot.sentences, np.uint64)
         self._is_read = np.zeros(snapshot.sentences, bool)
-        self._of_sentences: dict[int, Floats] = {}
         keys = (question_terms(seed.key, analysis.languages) for seed in analysis.seeds)
         named = snapshot.term_rows([term for found in keys for term in found])
         bits = np.flatnonzero(np.isin(analysis.term_rows, named)).tolist()
@@ -296,14 +296,6 @@ class Coverage:
         held = np.unpackbits(octets, axis=-1, count=len(self.idf), bitorder="little")
         total = float(weights.sum()) or 1.0
         return (held.astype(np.float64) @ weights / total).astype(np.float32)
-
-    def of_sentences(self, passage: int) -> Floats:
-        """Share of the question's idf that each sentence of a chunk holds, its context first."""
-        if passage not in self._of_sentences:
-            starts = self._snapshot.sentence_starts
-            rows = np.arange(starts[passage], starts[passage + 1])
-            self._of_sentences[passage] = self.share(self.sentences(rows))
-        return self._of_sentences[passage]
 
     def unnamed_share(self, masks: Masks) -> Floats:
         """The same among the terms that belong to no seed's name; 0 where there are none."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import ModelError
 from clew.ports import ask
-from clew.search.analysis.question import (
+from clew.search.question import (
     WORDING,
     Form,
     count_words,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from clew.ports import LanguageModel
-    from clew.search.analysis.period import AskedTime
+    from clew.search.question import AskedTime
 
 
 NAVIGATIONAL_ALPHA = 0.8
