@@ -255,9 +255,9 @@ DATASET = BeirDataset(
     passage_of_source={f"{WHOLE}{name}": name for name in ("a", "b", "c")},
     joined_sources=frozenset({JOINED}),
     questions=(
-        Record(_id="q1", text="first", metadata={"type": "one hop"}),
-        Record(_id="q2", text="second", metadata={"type": "two hops"}),
-        Record(_id="q3", text="third"),
+        Record.model_validate({"_id": "q1", "text": "first", "metadata": {"type": "one hop"}}),
+        Record.model_validate({"_id": "q2", "text": "second", "metadata": {"type": "two hops"}}),
+        Record.model_validate({"_id": "q3", "text": "third"}),
     ),
     qrels={"q1": {"a": 1}, "q2": {"b": 1, "t:1": 1}, "q3": {"c": 1}},
     unknown_questions=0,

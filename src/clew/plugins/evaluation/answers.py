@@ -336,7 +336,26 @@ def _shown(report: Mapping[str, Any]) -> dict[str, Any]:
     """A report in words: its title, its figures, what is plotted, and a line for each question."""
     judged = report["answers"].get("judge")
     spent, latency = report["spent"], report["latency_ms"]
-    shares, hops = _shares(report), report["retrieval"]["hops"]
+    answers, retrieval = report["answers"], report["retrieval"]
+    hops = retrieval["hops"]
+    named = {
+        "exact match": answers["exact_match"],
+        "F1": answers["f1"],
+        "right answer contained": answers["contains"],
+        "judged right": judged and judged["right"],
+        "answered": answers["answered"],
+        "answered by the model": answers["by_model"],
+        "citation precision": answers["citation_precision"],
+        "citation recall": answers["citation_recall"],
+        "statements without support": answers["unsupported"],
+        f"precision@{report['k']}": retrieval["precision"],
+        "traversal efficiency": retrieval["traversal_efficiency"],
+        "questions reached through the graph": retrieval["questions_in_graph"],
+        "passages with entities": retrieval["passages_with_entities"],
+        "entities with edges": retrieval["entities_with_edges"],
+        "community cohesion": retrieval["community_cohesion"],
+    }
+    shares = [(name, 100 * value) for name, value in named.items() if value is not None]
     times = [row["ms"] for row in report["rows"]]
     counts, edges = np.histogram(times, bins=min(_BINS, len(times)) or 1)
     return {
@@ -372,30 +391,6 @@ def _shown(report: Mapping[str, Any]) -> dict[str, Any]:
             for row in report["rows"]
         ],
     }
-
-
-def _shares(report: Mapping[str, Any]) -> list[tuple[str, float]]:
-    """Measures from 0 to 1 that there are; `judge` with its model in the caption."""
-    answers, retrieval = report["answers"], report["retrieval"]
-    judged = answers.get("judge", {}).get("right")
-    named = {
-        "exact match": answers["exact_match"],
-        "F1": answers["f1"],
-        "right answer contained": answers["contains"],
-        "judged right": judged,
-        "answered": answers["answered"],
-        "answered by the model": answers["by_model"],
-        "citation precision": answers["citation_precision"],
-        "citation recall": answers["citation_recall"],
-        "statements without support": answers["unsupported"],
-        f"precision@{report['k']}": retrieval["precision"],
-        "traversal efficiency": retrieval["traversal_efficiency"],
-        "questions reached through the graph": retrieval["questions_in_graph"],
-        "passages with entities": retrieval["passages_with_entities"],
-        "entities with edges": retrieval["entities_with_edges"],
-        "community cohesion": retrieval["community_cohesion"],
-    }
-    return [(name, 100 * value) for name, value in named.items() if value is not None]
 
 
 # Answers that are known to be right, and how near another one is: as SQuAD measures it.

@@ -217,28 +217,28 @@ def _to_documents(
             )
         else:
             groups.setdefault(passage.part_of, []).append(passage)
-    return wholes, [_joined_document(name, part_of, parts) for part_of, parts in groups.items()]
-
-
-def _joined_document(name: str, part_of: str, passages: list[Record]) -> Document:
-    ordered = sorted(passages, key=lambda passage: passage.metadata["position"])
-    starts = accumulate((len(passage.text) + 1 for passage in ordered), initial=0)
-    pieces = [
-        Piece(start=at, end=at + len(p.text), key=p.id, metadata=p.metadata)
-        for p, at in zip(ordered, starts, strict=False)
-    ]
-    text = "\n".join(passage.text for passage in ordered)
-    times = [_time(passage.metadata.get("created_at")) for passage in ordered]
-    return Document(
-        # Set apart from a whole passage's source, whose _id might be the same word.
-        source=f"{name}/{CORPUS}#part_of={part_of}",
-        origin=f"{name}/{CORPUS}",
-        text=text,
-        title=ordered[0].title,
-        sha256=_digest(ordered[0].title, text, [(p.key, p.metadata) for p in pieces]),
-        created_at=min((time for time in times if time is not None), default=None),
-        pieces=tuple(piece for piece in pieces if text[piece.start : piece.end].strip()),
-    )
+    joined = []
+    for part_of, parts in groups.items():
+        ordered = sorted(parts, key=lambda passage: passage.metadata["position"])
+        starts = accumulate((len(passage.text) + 1 for passage in ordered), initial=0)
+        pieces = [
+            Piece(start=at, end=at + len(p.text), key=p.id, metadata=p.metadata)
+            for p, at in zip(ordered, starts, strict=False)
+        ]
+        text = "\n".join(passage.text for passage in ordered)
+        times = [_time(passage.metadata.get("created_at")) for passage in ordered]
+        document = Document(
+            # Set apart from a whole passage's source, whose _id might be the same word.
+            source=f"{name}/{CORPUS}#part_of={part_of}",
+            origin=f"{name}/{CORPUS}",
+            text=text,
+            title=ordered[0].title,
+            sha256=_digest(ordered[0].title, text, [(p.key, p.metadata) for p in pieces]),
+            created_at=min((time for time in times if time is not None), default=None),
+            pieces=tuple(piece for piece in pieces if text[piece.start : piece.end].strip()),
+        )
+        joined.append(document)
+    return wholes, joined
 
 
 def _digest(*parts: object) -> str:

@@ -20,13 +20,14 @@ from clew.indexing.inputs import Domain
 from clew.indexing.linking import without_names
 from clew.indexing.manual_graph import CAUSAL, snake_case
 from clew.indexing.validation import AgentRelation, Passage, Validation
+from clew.plugins.llm.contexts import together
 from clew.ports import Message, Request
 from clew.text import entity_key
 from clew.types import ChunkExtraction, Extraction, NewEntity
 from clew.untrusted import NOTICE, untrusted_block
 
 if TYPE_CHECKING:
-    from clew.settings import LlmSettings
+    pass
 
 
 CONFIDENCE = 0.7
@@ -71,27 +72,6 @@ class Outcome:
         self.dropped += other.dropped
 
 
-def works_of(passages: Sequence[Passage], settings: LlmSettings, instructed: int) -> Iterator[Work]:
-    """The passages of a document in order, as many together as one request takes.
-
-    `instructed`: characters of the instructions.
-
-    Always the same for the same document, so that kept replies serve again.
-    """
-    reply = settings.extract.max_output_tokens
-    room = (settings.context_tokens - reply) * _CHARACTERS_A_TOKEN - instructed
-    room = min(room, reply // _TOKENS_A_CHARACTER)  # what they state has to fit into the reply
-    work: list[Passage] = []
-    for passage in passages:
-        size = sum(len(one.chunk.text) for one in (*work, passage))
-        if work and (size > room or len(work) == MOST_PASSAGES):
-            yield work
-            work = []
-        work.append(passage)
-    if work:
-        yield work
-
-
 @dataclass(slots=True)
 class ModelExtraction(EnrichmentTask[Work, Outcome]):
     """The task of names and facts."""
@@ -108,6 +88,9 @@ class ModelExtraction(EnrichmentTask[Work, Outcome]):
         instructed = (
             len(instructions(self.state.packs.domain)) + self.settings.gleaning * MOST_LISTED
         )
+        reply = self.settings.extract.max_output_tokens
+        room = (self.settings.context_tokens - reply) * _CHARACTERS_A_TOKEN - instructed
+        room = min(room, reply // _TOKENS_A_CHARACTER)  # what they state has to fit into the reply
         for document_id in document_ids:
             chunks = self.state.store.document_chunks(document_id)
             left = {chunk.id for chunk in chunks if chunk.id not in done}
@@ -116,7 +99,7 @@ class ModelExtraction(EnrichmentTask[Work, Outcome]):
                 continue
             ranges = self.state.store.sentence_ranges([chunk.id for chunk in chunks])
             passages = [Passage(chunk, ranges[chunk.id]) for chunk in chunks]
-            for work in works_of(passages, self.settings, instructed):
+            for work in together(passages, lambda p: len(p.chunk.text), room, MOST_PASSAGES):
                 if any(passage.chunk.id in left for passage in work):
                     yield work
             yield from ([Passage(chunk, ranges[chunk.id])] for chunk in again)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from anyio.from_thread import BlockingPortalProvider
 from clew.errors import MissingExtraError, ModelError, ModelUnavailableError, ReplyError
 from clew.plugins.llm.ollama import FirstContact
 from clew.ports import Reply, ToolCall
+from clew.text import one_line
 from clew.types import Usage
 
 if TYPE_CHECKING:
@@ -130,18 +131,29 @@ class Hosted:
             raise ReplyError(f"{self.name} would not answer", "refused") from error
         except theirs.ModelContextWindowExceededError as error:
             raise ReplyError(f"{self.name}: the prompt is too long", "truncated") from error
-        except (theirs.ModelRateLimitError, theirs.ModelUnavailableError) as error:
-            raise self._busy(error) from error
-        except theirs.ModelServerError as error:
-            raise self._busy(error) from error
+        except (
+            theirs.ModelRateLimitError,
+            theirs.ModelUnavailableError,
+            theirs.ModelServerError,
+        ) as error:
+            raise ModelUnavailableError(
+                f"{self.name} is overloaded: {one_line(str(error))[:200]}",
+                reached=True,
+                retry_after=error.retry_after,
+            ) from error
         except theirs.ModelAPIError as error:
-            raise ModelError(f"{self.name} refused the request: {_short(error)}") from error
+            raise ModelError(
+                f"{self.name} refused the request: {one_line(str(error))[:200]}"
+            ) from error
         # What is JSON of another shape fails wherever it is looked into.
         except (theirs.AgentRunError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise ReplyError(f"{self.name} answered in another form", "malformed") from error
 
     def _reply(self, response: Any, seconds: float) -> Reply:  # noqa: ANN401 - imported late
-        usage = response.usage
+        usage, cost = response.usage, None
+        if not self._settings.base_url:
+            with suppress(LookupError, ValueError, AssertionError):  # where no price is known
+                cost = float(response.cost().total_price)
         return Reply(
             text=response.text or "",
             finish=_FINISHED.get(response.finish_reason, "stop"),
@@ -151,7 +163,7 @@ class Hosted:
                 cached_tokens=usage.cache_read_tokens,
                 output_tokens=usage.output_tokens,
             ),
-            cost=None if self._settings.base_url else _cost(response),
+            cost=cost,
             seconds=seconds,
             calls=tuple(
                 ToolCall(
@@ -165,30 +177,11 @@ class Hosted:
         if (passed := _bound_passed(error)) is not None:
             return passed
         if error.phase in (None, "connect", "pool") and not error.in_stream:
-            return self._away(_short(error))
+            return self._away(one_line(str(error))[:200])
         return ModelUnavailableError(f"{self.name} broke off its reply", reached=True)
-
-    def _busy(self, error: Any) -> ModelUnavailableError:  # noqa: ANN401 - imported late
-        return ModelUnavailableError(
-            f"{self.name} is overloaded: {_short(error)}",
-            reached=True,
-            retry_after=error.retry_after,
-        )
 
 
 def _bound_passed(error: BaseException) -> ReplyError | None:
     """Our own error, where a reply was cut off since it was too much."""
     cause = error.__cause__
     return cause if cause is None or isinstance(cause, ReplyError) else _bound_passed(cause)
-
-
-def _short(error: object) -> str:
-    return " ".join(str(error).split())[:200]
-
-
-def _cost(response: Any) -> float | None:  # noqa: ANN401 - imported late
-    """US dollars; None where the price of the model is not known."""
-    try:
-        return float(response.cost().total_price)
-    except (LookupError, ValueError, AssertionError):
-        return None

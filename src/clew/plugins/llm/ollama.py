@@ -25,6 +25,7 @@ from clew.errors import ModelError, ModelUnavailableError, ReplyError
 from clew.models.llm.budget import fewest_tokens, most_tokens
 from clew.models.llm.client import AWAY_SECONDS
 from clew.ports import Reply, ToolCall
+from clew.text import one_line
 from clew.types import Usage
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ MOST_BYTES = 16_000_000
 """Of a reply; more is no reply: a server that sends without an end is cut off."""
 _SHORTEST = 2048
 """Tokens of a context, at least."""
+_QUOTED = 200
+"""Characters of what a server says that are told."""
 _BUSY = (408, 425, 429, 500, 502, 503, 504)
 
 
@@ -250,7 +253,9 @@ class Ollama:
                 "malformed",
             )
         if "error" in event:
-            raise ModelUnavailableError(f"{self.name}: {_short(event['error'])}", reached=True)
+            raise ModelUnavailableError(
+                f"{self.name}: {one_line(str(event['error']))[:_QUOTED]}", reached=True
+            )
         return event
 
     def _refusal(self, response: httpx2.Response, parameters: Parameters) -> ModelError:
@@ -261,7 +266,7 @@ class Ollama:
                 f"{self.name} has no model {parameters.model!r}; get it with: ollama pull"
                 f" {parameters.model}"
             )
-        said = f"{self.name} answered {status}: {_short(body)}"
+        said = f"{self.name} answered {status}: {one_line(body)[:_QUOTED]}"
         if status in _BUSY:
             after = response.headers.get("retry-after", "")
             wait = float(after) if after.isdecimal() else None
@@ -290,10 +295,6 @@ def _broken(name: str, error: object) -> ModelUnavailableError:
 
 def _too_slow(name: str, seconds: float) -> ModelUnavailableError:
     return ModelUnavailableError(f"{name} did not answer within {seconds:g} s", reached=True)
-
-
-def _short(value: object) -> str:
-    return " ".join(str(value).split())[:200]
 
 
 # What Ollama is sent and what it sends, in the form of its own interface.

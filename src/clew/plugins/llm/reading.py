@@ -195,7 +195,7 @@ def _write_by_hand(
     memory = call.engine.entities.memory
     ends = {entity_key(name): name for one in relations for name in (one["source"], one["target"])}
     # All that can be wrong is looked at before anything is written.
-    ids = {}
+    ids: dict[str, int] = {}
     for key, name in ends.items():
         try:
             ids |= {} if key in given else {key: call.engine.entities.get(name).id}

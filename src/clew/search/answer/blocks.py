@@ -295,12 +295,11 @@ def _line(citation: Citation, origin: Provenance | None) -> str:
     )
     parts = [citation.title or citation.source, place]
     if origin is not None:
-        parts += [origin.author] if origin.author else []
-        parts += [origin.date[: len("2019-03-02")]] if origin.date else []
-        parts += [f"version {origin.version}"] if origin.version > 1 else []
-    if citation.title and citation.title != citation.source:
-        parts.append(citation.source)
-    return one_line(f"[{citation.number}] {', '.join(parts)}")
+        version = f"version {origin.version}" if origin.version > 1 else ""
+        parts += [origin.author or "", (origin.date or "")[: len("2019-03-02")], version]
+    parts.append(citation.source if citation.title not in ("", citation.source) else "")
+    shown = ", ".join(filter(None, parts))
+    return one_line(f"[{citation.number}] {shown}")
 
 
 # What a strategy finds: passages, and how they become a context.

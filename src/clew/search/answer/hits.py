@@ -62,7 +62,10 @@ def build_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, ...]
     stored = session.resources.store.chunks(children) if children else ()
     known = {chunk.id: chunk.public_id for chunk in stored}
     view = _GraphView.of(session, found.ranking.ids)
-    records = session.read_records([*ids, *view.passages], view.entity_ids)
+    steps = [step for thread in view.threads.values() for step in thread]
+    ends = {step.entity_id for step in steps}.union(*view.mentioned.values())
+    through = sorted({step.chunk_id for step in steps})
+    records = session.read_records([*ids, *through], sorted(ends))
     passages = [records.passages[id_] for id_ in ids if id_ in records.passages]
     answers = _answers(session, view, passages)
     asked = {seed.entity_id for seed in session.known_seeds}
@@ -154,13 +157,14 @@ class _GraphView:
             to_first = threads.get(hop.first, ())
             threads[hop.second] = thread_by_hop(snapshot, evidence.coverage, hop, to_first)
         # The question's entities first, then the rarest.
-        mentioned: dict[int, list[int]] = {}
-        for hit in hits.tolist():
-            rows = snapshot.passage_entities.row(hit)
-            rarity = dict(zip(rows.tolist(), snapshot.entity_idf[rows].tolist(), strict=True))
-            best = sorted(rarity, key=lambda row: (row not in seeds, -rarity[row], row))
-            ids = snapshot.entity_ids[best[:SHOWN_ENTITIES]].tolist()
-            mentioned[int(snapshot.chunk_ids[hit])] = ids
+        entries, owner = snapshot.passage_entities.entries(hits)
+        rows = snapshot.passage_entities.items[entries]
+        best = np.lexsort((rows, -snapshot.entity_idf[rows], ~np.isin(rows, seeds), owner))
+        mentioned: dict[int, list[int]] = {id_: [] for id_ in snapshot.chunk_ids[hits].tolist()}
+        of_hits, ids = snapshot.chunk_ids[hits[owner[best]]], snapshot.entity_ids[rows[best]]
+        for of_hit, entity_id in zip(of_hits.tolist(), ids.tolist(), strict=True):
+            if len(mentioned[of_hit]) < SHOWN_ENTITIES:
+                mentioned[of_hit].append(entity_id)
         stored: dict[int, list[_StoredStep]] = {}
         for hit, thread in threads.items():
             steps = stored.setdefault(int(snapshot.chunk_ids[hit]), [])
@@ -170,17 +174,6 @@ class _GraphView:
                 sentence = step.sentence - int(snapshot.sentence_starts[row]) - 1
                 steps.append(_StoredStep(entity_id, int(snapshot.chunk_ids[row]), sentence))
         return cls(mentioned=mentioned, threads=stored)
-
-    @property
-    def passages(self) -> list[int]:
-        """The chunks that the threads lead through."""
-        return sorted({step.chunk_id for thread in self.threads.values() for step in thread})
-
-    @property
-    def entity_ids(self) -> list[int]:
-        """All entities that are shown."""
-        on_threads = {step.entity_id for thread in self.threads.values() for step in thread}
-        return sorted(on_threads.union(*self.mentioned.values()))
 
 
 def _path_step(step: _StoredStep, records: PassageRecords) -> PathStep:
