@@ -125,7 +125,7 @@ class Pack:
     """Gives `clew.tools.spec.Tool`s; what they need is imported inside. They are offered in the
     profile `full` while the pack is enabled."""
     strategies: Mapping[str, str] = field(default_factory=dict)
-    """Strategy by kind of question (a rule of `clew.search.analysis.route`, or `fact`)."""
+    """Strategy by kind of question (a rule of `clew.search.route`, or `fact`)."""
     prompts: Mapping[str, str] = field(default_factory=dict)
     """Further instructions for a model by what it does: `extract`."""
     questions: Path | None = None

@@ -46,7 +46,7 @@ from clew.graph.statistics import (
     overview,
 )
 from clew.ports import PassageRow, RelationRows
-from clew.search.retrieval.walk import local_graph, walk
+from clew.search.walk import local_graph, walk
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder

@@ -16,7 +16,7 @@ from clew.indexing.reading.formats.common import RawFile, ReadResult
 from clew.indexing.reading.reader import read_file, read_raw
 from clew.packs import available
 from clew.search.answer.blocks import RetrievalResult
-from clew.search.retrieval.channels import Ranking
+from clew.search.channels import Ranking
 from clew.search.session import QuerySession
 from clew.search.strategies import Strategy
 from clew.settings import ReadSettings

@@ -20,7 +20,7 @@ from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.indexing.processes import with_language
 from clew.indexing.reading.reader import document_from_text
 from clew.languages import language_code, language_words
-from clew.search.analysis.spelling import MOST_READ, _is_known, _likelihood, read_as_spelt
+from clew.search.spelling import MOST_READ, _is_known, _likelihood, read_as_spelt
 from clew.search.strategies import STRATEGIES
 from clew.testing.fakes import HashEmbedder
 from clew.text import (

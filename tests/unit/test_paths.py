@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from itertools import combinations, pairwise, permutations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -33,10 +33,10 @@ from clew.graph.paths import (
 from clew.graph.snapshot import Snapshot, read_columns
 from clew.graph.subgraph import Subgraph, Tree, prize_collecting_tree, steiner_tree, subgraph_around
 from clew.ports import PassageRow
-from clew.search.analysis.question import Analysis
 from clew.search.answer.hits import ThreadStep, find_threads
-from clew.search.retrieval.walk import Coverage
-from clew.search.strategies.subgraph import QuestionSubgraph
+from clew.search.around import QuestionSubgraph
+from clew.search.question import Analysis
+from clew.search.walk import Coverage
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder
@@ -511,7 +511,7 @@ def test_an_empty_store_has_none(tmp_path_factory: pytest.TempPathFactory) -> No
     ],
 )
 def test_bounds_that_cannot_be(
-    engine: Engine, question: str, given: dict[str, int], said: str
+    engine: Engine, question: str, given: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(InputError, match=said):
         engine.graph.subgraph(question, **given)

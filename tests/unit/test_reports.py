@@ -15,18 +15,18 @@ from clew.graph.partition import partition
 from clew.graph.topics import mean_direction, title_of
 from clew.ports import CommunityReport
 from clew.search.answer.blocks import RetrievalResult
-from clew.search.session import QuerySession
-from clew.search.strategies.entity_graph import (
+from clew.search.around import (
     Nearest,
     search_neighbourhood,
 )
-from clew.search.strategies.reports import (
+from clew.search.reports import (
     by_topics,
     drift,
     from_reports,
     relevant_communities,
     report_blocks,
 )
+from clew.search.session import QuerySession
 from clew.testing.entries import make_entry
 from clew.testing.fakes import HashEmbedder
 from tests.unit.asked import add, day, new_session, titles

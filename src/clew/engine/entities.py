@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from clew.indexing.manual_graph import ManualGraphWriter, MemoryImportReport
     from clew.indexing.pipeline import RelationReport
     from clew.indexing.validation import AgentExtraction
-    from clew.search.retrieval.entity_search import EntityHit
+    from clew.search.entity_search import EntityHit
 
 
 LISTING = "`clew stats --graph` or graph_enhanced_search"
@@ -144,8 +144,8 @@ class Entities:
         """
         self._state.check_length("question", question)
         check_several(node_types=node_types)
+        from clew.search.entity_search import search_entities
         from clew.search.pipeline import NOTE
-        from clew.search.retrieval.entity_search import search_entities
 
         period = read_period(since, until, self._state.now())
         self._state.bind_embedder()

@@ -32,7 +32,7 @@ from clew.types import (
 
 if TYPE_CHECKING:
     from clew.graph.statistics import GraphOverview, RankedEntity
-    from clew.search.strategies.subgraph import QuestionSubgraph
+    from clew.search.around import QuestionSubgraph
     from clew.stores.store import Store
 
 AT_A_TIME = 500
@@ -183,7 +183,7 @@ class Graph:
         both ends. Raises `InputError` for hops outside 1 to 5 or a limit below 1.
         """
         from clew.graph.paths import all_paths, strongest_path
-        from clew.search.strategies.entity_graph import (
+        from clew.search.around import (
             entity_rows,
             read_paths,
             without_detours,
@@ -235,7 +235,7 @@ class Graph:
         With a query, those nearest to it in meaning first. Each says where its report's sentences
         come from. Raises `InputError` for a level that there is not.
         """
-        from clew.search.strategies.reports import check_level, nearest_communities
+        from clew.search.reports import check_level, nearest_communities
 
         kept = self._state.communities
         check_level(kept, level)
@@ -307,7 +307,7 @@ class Graph:
                     f"there is no entity {id_!r}; expected ids of this store, as `clew entity show`"
                     " and search_entities give them"
                 )
-        from clew.search.strategies.subgraph import question_subgraph
+        from clew.search.around import question_subgraph
 
         self._state.bind_embedder()
         options = Options(

@@ -569,7 +569,7 @@ class Packs:
 
 def _check(pack: Pack) -> None:
     """Raise `InputError` for a pack that declares what the engine does not know."""
-    from clew.search.analysis.route import RULES
+    from clew.search.route import RULES
     from clew.search.strategies import known_strategies
 
     kinds = (*RULES, "fact")

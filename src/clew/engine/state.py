@@ -22,7 +22,7 @@ from clew.graph.snapshot_files import current_snapshot, is_behind, write_snapsho
 from clew.graph.vocabulary import Vocabulary, current_vocabulary, persist_vocabulary
 from clew.packs import EnabledPacks
 from clew.ports import Embedder, Extractor, LanguageModel, Reranker, SyncedVectorIndex
-from clew.search.ranking.ranker import Ranker, shipped
+from clew.search.ranker import Ranker, shipped
 from clew.search.session import Preferences, RecentlyUsed, keeps_snapshot
 from clew.stores.backend import Progress as Progress
 from clew.stores.communities import Communities
