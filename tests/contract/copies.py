@@ -170,9 +170,11 @@ def rows_of(store: StoreCopy, *, limit: int = 3) -> Rows:
     found: Rows = {}
     for table, shape in SHAPES.items():
         rows: list[Row] = []
-        while page := store.read_rows(table, shape.key_of(rows[-1]) if rows else None, limit):
+        while page := store.backend.read_rows(
+            table, shape.key_of(rows[-1]) if rows else None, limit
+        ):
             rows += page
-        assert len(rows) == store.count_rows(table)
+        assert len(rows) == store.backend.count_rows(table)
         found[table] = sorted(rows, key=repr)
     return found
 

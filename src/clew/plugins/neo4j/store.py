@@ -32,10 +32,7 @@ from clew.stores.documents import NeedsLockError, PreparedDocument, write_docume
 from clew.stores.entities import delete_orphans
 from clew.stores.passages import KEEP_VERSIONS
 from clew.stores.relations import (
-    heads_around,
-    recompute_valid_until,
-    recompute_weights,
-    recompute_weights_around,
+    derive_again,
 )
 from clew.stores.snapshot import id_ranges
 from clew.stores.state import COUNT_CHANGE, STATE, State
@@ -156,9 +153,7 @@ def settle(backend: Neo4jBackend, unsettled: Unsettled, links: Sequence[AliasEvi
         functional = State(backend.rows(STATE)).functional
         moved = resolve_names(backend, names, links).moved
         delete_orphans(backend, moved)
-        heads = heads_around(backend, moved, functional)
-        recompute_weights(backend, recompute_valid_until(backend, heads, functional))
-        recompute_weights_around(backend, moved)
+        derive_again(backend, functional, moved=moved)
     backend.database.rows(_SETTLE, ids=list(unsettled.documents))
     # Ids of two workers do not come in the order of their commits: all is to be read again.
     backend.execute(COUNT_CHANGE, changes=1, moves=1)
