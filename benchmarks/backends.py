@@ -27,7 +27,7 @@ from clew.engine import Engine
 from clew.engine.maintenance import copy
 from clew.plugins.neo4j.connection import Neo4jDatabase
 from clew.plugins.neo4j.schema import keyword_index, vector_index
-from clew.search.retrieval.channels import DEPTH
+from clew.search.channels import DEPTH
 from clew.settings import Settings, load_settings
 from clew.types import Document
 

@@ -23,7 +23,7 @@ import clew
 from benchmarks.speed import timed
 from clew.errors import StoreError
 from clew.plugins.neo4j.connection import Neo4jDatabase
-from clew.search.retrieval.walk import local_graph, walk
+from clew.search.walk import local_graph, walk
 from clew.settings import Neo4jSettings
 
 if TYPE_CHECKING:

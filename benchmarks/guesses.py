@@ -24,9 +24,9 @@ from pathlib import Path
 import clew
 from clew.plugins.evaluation.beir import BeirDataset, load_beir
 from clew.ports import Reply, Request
-from clew.search.analysis.named_entities import Named
-from clew.search.analysis.question import find_seeds
-from clew.search.analysis.route import USES
+from clew.search.question import find_seeds
+from clew.search.rerank import Named
+from clew.search.route import USES
 from clew.settings import load_settings
 from clew.testing.fakes import ScriptedLanguageModel
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from clew.derived_files import folder_size
 from clew.plugins.evaluation.beir import load_beir
-from clew.search.retrieval.channels import DEPTH
+from clew.search.channels import DEPTH
 from clew.stores.keywords import KIND, DerivedKeywords
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.matrix import VectorMatrix

@@ -24,9 +24,9 @@ import clew
 from benchmarks.real.__main__ import store_of
 from benchmarks.real.asking import Answer, ask_all
 from benchmarks.real.questions import Question, read_questions
-from clew.search.analysis.period import read_time
-from clew.search.analysis.route import RULES
 from clew.search.pipeline import UNANSWERED, UNLIKELY
+from clew.search.question import read_time
+from clew.search.route import RULES
 
 NO_PASSAGES = np.zeros(0, np.int64)
 Off = Mapping[str, Any]

@@ -36,9 +36,8 @@ import clew
 from clew.engine import Engine
 from clew.models.llm.client import LanguageModelClient
 from clew.plugins.evaluation.beir import BeirDataset, is_beir, load_beir
-from clew.search.analysis.period import read_time
-from clew.search.analysis.question import find_seeds
-from clew.search.analysis.route import Features, read_features, route, route_with_model
+from clew.search.question import find_seeds, read_time
+from clew.search.route import Features, read_features, route, route_with_model
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.wiring import make_language_provider

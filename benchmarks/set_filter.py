@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.plugins.evaluation.beir import load_beir
-from clew.search.ranking.ranker import ALL_FEATURES, temper
-from clew.search.ranking.rerank import DEPTH_SET_FILTER as DEPTH
-from clew.search.ranking.rerank import WEIGHT, fuse
-from clew.search.retrieval.channels import Ranking
+from clew.search.channels import Ranking
+from clew.search.ranker import ALL_FEATURES, temper
+from clew.search.rerank import DEPTH_SET_FILTER as DEPTH
+from clew.search.rerank import WEIGHT, fuse
 from training.groups import Group, Passage
 from training.prepare import prepare
 from training.regime import judged_out_of_fold, second_matrices

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.search.ranking.features import FEATURES
+from clew.search.features import FEATURES
 from training.cross_validate import Rankings, five_fold, measure
 from training.prepare import prepare
 from training.regime import first_out_of_fold

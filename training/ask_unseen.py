@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from clew.ports import Embedder
-    from clew.search.ranking.ranker import Ranker
+    from clew.search.ranker import Ranker
     from training.cross_validate import Figures
     from training.groups import Group
     from training.sources import Source

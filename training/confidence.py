@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from clew.graph.snapshot import Floats, Ints
-    from clew.search.ranking.ranker import Forest
+    from clew.search.ranker import Forest
     from training.groups import Group
 
 JUDGED = 10

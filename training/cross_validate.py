@@ -21,7 +21,7 @@ from training.sources import read_sources
 
 if TYPE_CHECKING:
     from clew.graph.snapshot import Floats
-    from clew.search.ranking.ranker import Ranker
+    from clew.search.ranker import Ranker
     from training.groups import Group, Passage
 
 KS = (2, 5, 10)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from clew.ports import Embedder
-    from clew.search.ranking.ranker import Ranker
+    from clew.search.ranker import Ranker
     from training.groups import Group, Passage
 
     Groups: TypeAlias = Sequence[Group]

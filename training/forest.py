@@ -1,4 +1,4 @@
-"""From a LightGBM model to the arrays of `clew.search.ranking.ranker.Forest`, and to its file."""
+"""From a LightGBM model to the arrays of `clew.search.ranker.Forest`, and to its file."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.search.ranking.features import FEATURES
-from clew.search.ranking.ranker import ALL_FEATURES, Forest, Ranker
+from clew.search.features import FEATURES
+from clew.search.ranker import ALL_FEATURES, Forest, Ranker
 
 if TYPE_CHECKING:
     from lightgbm import Booster

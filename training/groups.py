@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from clew.search.ranking.features import pairwise_features
+from clew.search.features import pairwise_features
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.graph.snapshot import Floats, Snapshot
-    from clew.search.ranking.features import Evidence
+    from clew.search.features import Evidence
     from clew.types import Vectors
 
 Kind = Literal["plain", "merged", "nameless", "foreign"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import lightgbm as lgb
 import numpy as np
 
-from clew.search.ranking.ranker import Ranker, judged, temper
+from clew.search.ranker import Ranker, judged, temper
 from training.confidence import learn_confidence
 from training.forest import to_forest
 from training.groups import FOLDS
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from clew.graph.snapshot import Floats
-    from clew.search.ranking.ranker import Forest
+    from clew.search.ranker import Forest
     from training.groups import Group, Kind
 
 COPY_WEIGHT: Mapping[Kind, float] = {

@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 
 from clew.models.onnx import OnnxEmbedder
-from clew.search.ranking import ranker
-from clew.search.ranking.ranker import FILE
+from clew.search import ranker
+from clew.search.ranker import FILE
 from clew.settings import load_settings
 from training.forest import save_ranker
 from training.prepare import Remembering, prepare

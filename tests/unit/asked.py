@@ -11,8 +11,8 @@ import numpy as np
 
 import clew
 from clew.indexing.reading.reader import document_from_text
+from clew.search.channels import Ranking
 from clew.search.options import Options
-from clew.search.retrieval.channels import Ranking
 from clew.search.session import QuerySession
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)

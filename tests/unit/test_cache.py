@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 
 import clew
 from clew.errors import StoreBusyError, StoreError
-from clew.search.ranking.rerank import apply_usage
-from clew.search.retrieval.channels import Ranking
+from clew.search.channels import Ranking
+from clew.search.rerank import apply_usage
 from clew.search.session import RecentlyUsed
 from clew.settings import UsageSettings, load_settings
 from clew.stores.file_lock import FileLock

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 import clew
 from clew.errors import MissingExtraError, ModelError, ModelUnavailableError
 from clew.models.llm.client import LanguageModelClient
-from clew.search.ranking.rerank import Candidate, filter_by_model, fuse, rerank
-from clew.search.ranking.word_features import min_max, standard_units
-from clew.search.retrieval.channels import Ranking
+from clew.search.channels import Ranking
+from clew.search.features import min_max, standard_units
+from clew.search.rerank import Candidate, filter_by_model, fuse, rerank
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.types import SearchResult

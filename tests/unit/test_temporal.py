@@ -14,8 +14,8 @@ import pytest
 
 import clew
 from clew.errors import NotFoundError
+from clew.search.periods import LIKELY, UNDATED, closeness, moment_of
 from clew.search.strategies import EVERYWHERE, STRATEGIES
-from clew.search.strategies.periods import LIKELY, UNDATED, closeness, moment_of
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.types import Hit

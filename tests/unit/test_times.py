@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.search.analysis.period import AskedTime, read_time
 from clew.search.options import read_end, read_last, read_start
+from clew.search.question import AskedTime, read_time
 from clew.times import (
     date_of,
     day_order,

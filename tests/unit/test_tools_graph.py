@@ -152,7 +152,7 @@ def test_without_a_known_name_prominence_and_centrality_count(
     """The same where an entity's passages are not among the nearest of all."""
     expected = expected_scores(store, "slow water")
     whole = ask(store, "graph_enhanced_search", query="slow water", limit=50)["results"]
-    monkeypatch.setattr("clew.search.retrieval.entity_search.REACH", 1)
+    monkeypatch.setattr("clew.search.entity_search.REACH", 1)
     short = ask(store, "graph_enhanced_search", query="slow water", limit=50)["results"]
 
     assert whole

@@ -20,7 +20,7 @@ from clew.cli.output import (
     write_line,
 )
 from clew.cli.safe_stream import printable
-from clew.search.strategies.entity_graph import TOGETHER
+from clew.search.around import TOGETHER
 from clew.text import counted, one_line, question_terms, quoted, terms
 from clew.types import (
     ContextPart,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from clew.indexing.manual_graph import ManualGraphWriter, MemoryImportReport
     from clew.indexing.pipeline import RelationReport
     from clew.indexing.validation import AgentExtraction
-    from clew.search.retrieval.entity_search import EntityHit
+    from clew.search.entity_search import EntityHit
 
 
 LISTING = "`clew stats --graph` or graph_enhanced_search"
@@ -144,21 +144,16 @@ class Entities:
         """
         self._state.check_length("question", question)
         check_several(node_types=node_types)
+        from clew.search.entity_search import search_entities
         from clew.search.pipeline import NOTE
-        from clew.search.retrieval.entity_search import search_entities
 
         period = read_period(since, until, self._state.now())
         self._state.bind_embedder()
-        state, keyword_only = self._state, self._state.keyword_only
-        vector = None
-        if not keyword_only:
-            vector = state.query_vectors.get_or_make(
-                question, lambda: state.embedder.embed_query(question)
-            )
+        keyword_only = self._state.keyword_only
         hits = search_entities(
-            state,
+            self._state,
             question,
-            vector,
+            None if keyword_only else self._state.embedded(question),
             depth=depth,
             limit=limit,
             vector_weight=vector_weight,

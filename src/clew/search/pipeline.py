@@ -9,17 +9,13 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from clew.errors import InputError
-from clew.search.analysis.question import is_look_up
-from clew.search.analysis.spelling import read_as_spelt
 from clew.search.answer.answering_sentence import without_unsaid
 from clew.search.answer.blocks import RetrievalResult, answering_line, assemble
 from clew.search.answer.hits import distinct_hits
 from clew.search.answer.standing import by_standing, named_in_part, stated_block, stated_by_hand
-from clew.search.retrieval.channels import Ranking
-from clew.search.retrieval.exact import exact_first, holding_all
-from clew.search.session import QuerySession, RecentlyUsed
-from clew.search.strategies import AUTO, EVERYWHERE, find_strategy, without_effect
-from clew.search.strategies.periods import (
+from clew.search.channels import Ranking
+from clew.search.exact import exact_first, holding_all
+from clew.search.periods import (
     asks_what_happened,
     dated_within,
     describe_time,
@@ -27,6 +23,10 @@ from clew.search.strategies.periods import (
     read_asked_time,
     with_earlier,
 )
+from clew.search.question import is_look_up
+from clew.search.session import MAX_QUESTION, QuerySession, RecentlyUsed
+from clew.search.spelling import read_as_spelt
+from clew.search.strategies import AUTO, EVERYWHERE, find_strategy, without_effect
 from clew.types import SearchResult
 
 if TYPE_CHECKING:
@@ -47,8 +47,6 @@ SURE = (0.9, 0.6)
 """Share of passages with every word of what is looked up that answer: of those that come first, and
 of the others. By the open half of `benchmarks/real` (24 of 27, 53 of 86); the half held out: 32 of
 34, 69 of 96."""
-MAX_QUESTION = 20_000
-"""Characters of a question that are read."""
 
 
 def ask(resources: SearchResources, question: str, options: Options) -> SearchResult:
@@ -119,7 +117,7 @@ def _understand(
     if missing:
         session.note(missing)
     elif resources.settings.llm.entities:
-        from clew.search.analysis.named_entities import read_named_entities
+        from clew.search.rerank import read_named_entities
 
         read_named_entities(session)
     return session, not missing
@@ -155,10 +153,10 @@ def _rank(session: QuerySession, name: str, found: RetrievalResult) -> Retrieval
         "reranked": options.rerank and session.resources.reranker is not None,
         "filtered": by_setting if options.model_filter is None else options.model_filter,
         "by_usage": bool(settings.usage.weight),
-        "boosted": settings.boost.any,
+        "boosted": bool(settings.boost.fields or settings.boost.importance),
     }
     if any(steps.values()):
-        from clew.search.ranking import rerank
+        from clew.search import rerank
 
         for step, wanted in steps.items():
             found = getattr(rerank, step)(session, found) if wanted else found

@@ -14,13 +14,23 @@ from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 
+from clew.graph.snapshot import Neighbourhood
+from clew.ports import NearbyQuery
 from clew.request_end import go_on
-from clew.search.analysis.question import MAX_TERMS, Analysis, analyse
+from clew.search.channels import DEPTH, Channels, Ranking, RowValues, allowed_chunks, read_earlier
+from clew.search.features import (
+    ChannelScores,
+    Evidence,
+    VectorReader,
+    gather,
+    look_onward,
+    read_first_stage_features,
+)
 from clew.search.options import CONTEXTUAL_DEPTH
-from clew.search.ranking.features import ChannelScores, Evidence, VectorReader, gather
-from clew.search.ranking.ranker import rank_candidates
-from clew.search.retrieval.channels import DEPTH, Channels, Ranking, allowed_chunks, read_earlier
-from clew.text import question_terms
+from clew.search.question import MAX_TERMS, Analysis, analyse, candidate_keys
+from clew.search.ranker import rank_candidates
+from clew.search.walk import MAX_SEED_SENTENCES, Coverage, find_bridges, personalized_pagerank
+from clew.text import question_terms, terms
 from clew.types import PassageRecords
 
 if TYPE_CHECKING:
@@ -30,15 +40,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.graph.entity_graph import EntityGraph, EntityRanks
-    from clew.graph.snapshot import Neighbourhood, Snapshot
+    from clew.graph.snapshot import Snapshot
     from clew.graph.vocabulary import Vocabulary
     from clew.ports import Embedder, LanguageModel, Reranker, VectorIndex
-    from clew.search.analysis.period import AskedTime
-    from clew.search.analysis.question import Seed
-    from clew.search.analysis.route import Features, Route
+    from clew.search.channels import EarlierPassage
     from clew.search.options import Options
-    from clew.search.ranking.ranker import Ranker, SecondHop
-    from clew.search.retrieval.channels import EarlierPassage
+    from clew.search.question import AskedTime, Seed
+    from clew.search.ranker import Ranker, SecondHop
+    from clew.search.route import Features, Route
+    from clew.search.walk import Bridges
     from clew.settings import Settings
     from clew.stores.communities import Communities
     from clew.stores.store import Store
@@ -47,6 +57,8 @@ if TYPE_CHECKING:
     Applied = Literal["filtered", "preferred", "ordered", "none"]
 
 
+MAX_QUESTION = 20_000
+"""Characters of a question that are read."""
 ONE_SET = (
     "rag_type traditional searched the vectors of passages with their title and context, as"
     " contextual does: there are no others; embed.vectors 'both' makes those of the texts alone"
@@ -145,7 +157,7 @@ class QuerySession:
     @property
     def asked_time(self) -> AskedTime:
         """The time that the question asks for; by its words alone where no step has looked."""
-        from clew.search.analysis.period import read_time
+        from clew.search.question import read_time
 
         if self.found_time is None:
             self.found_time = read_time(self.question, self.options.now)
@@ -166,13 +178,13 @@ class QuerySession:
     @cached_property
     def route(self) -> Route:
         """The strategy that the question's own words ask for, and why."""
-        from clew.search.analysis.route import route
+        from clew.search.route import route
 
         features, model = self._features, self.model
         with self.timings.step("route"):
             if model is None or not self.resources.settings.llm.routing:
                 return route(self.question, features, self.resources.preferences.strategies)
-            from clew.search.analysis.route import route_with_model
+            from clew.search.route import route_with_model
 
             return route_with_model(model, self.question, features)
 
@@ -184,14 +196,14 @@ class QuerySession:
     @property
     def alpha(self) -> float:
         """Share of the words in a weighted fusion: the one given, else by the question's kind."""
-        from clew.search.analysis.route import alpha_for
+        from clew.search.route import alpha_for
 
         given = self.options.alpha
         return alpha_for(self.question, self._features) if given is None else given
 
     @cached_property
     def _features(self) -> Features:
-        from clew.search.analysis.route import read_features
+        from clew.search.route import read_features
 
         keys = [seed.key for seed in self.analysis.seeds]
         dated = self.newest is not None
@@ -219,7 +231,7 @@ class QuerySession:
 
     @cached_property
     def _neighbourhood(self) -> Neighbourhood:
-        from clew.search.retrieval.neighbourhood import Asked, read_neighbourhood
+        pass
 
         with self.timings.step("neighbourhood"):
             return read_neighbourhood(
@@ -562,3 +574,100 @@ def filtered_entities(session: QuerySession, entity_ids: Sequence[int]) -> list[
         for id_ in entity_ids
         if id_ in rows and passages[snapshot.entity_passages.row(rows[id_])].any()
     ]
+
+
+# The graph around a question, read from the store in three round trips after the channels' own.
+#
+# Where a store is larger than this process's memory, it is asked for
+#
+# 1. the channels' best passages with those beside them, the passages of the entities that the
+#    question names, and how common its terms are;
+# 2. the passages of the bridges that lead on from there;
+# 3. the passages about the entities that the walk then visits most.
+#
+# Each step runs on what was read before; ranking runs on all of it. An entity of very many
+# mentions
+# is not followed: its passages are here where something else leads to them.
+
+
+NEAR = 50
+"""Best passages of a channel that are read: as many as have a prior."""
+MOST_MENTIONS = 100
+"""Mentions of a bridge, or of an entity further on, that is followed, at most."""
+ONWARD = 40
+"""Entities further on whose own passages are read."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """A question, and what its channels found."""
+
+    question: str
+    languages: frozenset[str]
+    vector: Vector
+    found: tuple[Ranking, Ranking]
+    """By vector and by keyword."""
+    allowed: Ids | None
+    """Chunks that the filters let through; None for all."""
+    vectors_of: Callable[[Ids], Vectors]
+
+    def scores(self, snapshot: Snapshot) -> ChannelScores:
+        """What was found, as rows of a snapshot."""
+        return ChannelScores.of(self.found, snapshot, self.allowed)
+
+
+def read_neighbourhood(source: Store, asked: Asked) -> Neighbourhood:
+    """The graph around a question, as far as its filters let it reach."""
+    near = Neighbourhood(source)
+    words = [*question_terms(asked.question, asked.languages), *terms(asked.question)]
+    near.read(
+        NearbyQuery(
+            chunk_ids=np.concatenate([ranking.ids[:NEAR] for ranking in asked.found]).tolist(),
+            keys=candidate_keys(asked.question),
+            terms=list(dict.fromkeys(words))[: 2 * MAX_TERMS],
+            most=MAX_SEED_SENTENCES,
+        )
+    )
+    graph = _Graph(asked, near)
+    known, prior = near.snapshot, graph.prior()
+    wider = near.read(
+        NearbyQuery(
+            entity_ids=known.entity_ids[graph.bridges(prior).entities].tolist(),
+            counted=known.entity_ids.tolist(),
+            most=MOST_MENTIONS,
+        )
+    )
+    rows = wider.rows(known.chunk_ids[prior.rows])
+    onward = _Graph(asked, near).onward(RowValues(rows, prior.values)).entities[:ONWARD]
+    near.read(NearbyQuery(subjects=wider.entity_ids[onward].tolist(), most=MOST_MENTIONS))
+    return near
+
+
+class _Graph:
+    """The question on the graph that has been read so far."""
+
+    def __init__(self, asked: Asked, near: Neighbourhood) -> None:
+        self._asked = asked
+        self.snapshot = near.snapshot
+        given = asked.vector, self.snapshot, near, asked.languages
+        self.analysis = analyse(asked.question, *given)
+        self.coverage = Coverage(self.analysis, self.snapshot)
+        self.channels = asked.scores(self.snapshot)
+
+    def prior(self) -> RowValues:
+        """How well each passage answers by itself, 0 to 1."""
+        ids = self.snapshot.chunk_ids
+        reader = VectorReader(lambda rows: self._asked.vectors_of(ids[rows]))
+        given = self.analysis, self.snapshot, self.channels, reader
+        return read_first_stage_features(*given).prior
+
+    def bridges(self, prior: RowValues) -> Bridges:
+        """The entities that sentences tie to the question."""
+        given = self.snapshot, self.coverage, prior, self.channels.allowed
+        return find_bridges(self.analysis, *given)
+
+    def onward(self, prior: RowValues) -> Bridges:
+        """The entities of the passages that the walk visits most."""
+        given = self.bridges(prior), self.snapshot, prior, self.channels.allowed
+        walks = personalized_pagerank(self.analysis, *given)
+        return look_onward(self.analysis, self.snapshot, self.coverage, walks)

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from clew.engine import Engine
     from clew.graph.entity_graph import EntityGraph
-    from clew.search.retrieval.entity_search import EntityHit
-    from clew.search.strategies.entity_graph import CoOccurrence
+    from clew.search.around import CoOccurrence
+    from clew.search.entity_search import EntityHit
     from clew.types import Entity, Provenance, Relation
 
 
@@ -112,7 +112,7 @@ def graph_enhanced_search(
 
 def _found(call: Call, hit: EntityHit, depth: int) -> Result:
     """An entity that a search found, with the neighbours within so many steps (0: none)."""
-    from clew.search.strategies.entity_graph import near
+    from clew.search.around import near
 
     engine = call.engine
     found, more = (
@@ -179,7 +179,7 @@ def get_entity_neighbors(
     max_tokens: MaxTokens = 4000,
 ) -> Result:
     """Where relations of an entity lead, nearest first."""
-    from clew.search.strategies.entity_graph import TOGETHER, co_occurring, related
+    from clew.search.around import TOGETHER, co_occurring, related
 
     engine = call.engine
     entity, remark = named_entity(call, str(entity_id))
@@ -268,7 +268,7 @@ def get_entity_neighbors(
 
 def _together(one: CoOccurrence) -> Result:
     """The tie of two entities that sentences name together."""
-    from clew.search.strategies.entity_graph import TOGETHER
+    from clew.search.around import TOGETHER
 
     return {"relation_type": TOGETHER, "weight": rounded(one.weight), "is_causal": False}
 
@@ -645,7 +645,7 @@ def _edges(engine: Engine, known: Set[int]) -> list[Result]:
 
 def _shared_edges(graph: EntityGraph, known: Set[int]) -> list[Result]:
     """Pairs of the entities that a sentence names together and no relation ties, as edges."""
-    from clew.search.strategies.entity_graph import co_occurring
+    from clew.search.around import co_occurring
 
     return [
         {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.search.analysis.question import compared_sides, find_names
+from clew.search.question import compared_sides, find_names
 from clew.text import question_language, question_terms, sentence_terms, terms
 
 if TYPE_CHECKING:

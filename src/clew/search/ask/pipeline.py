@@ -13,7 +13,7 @@ from clew.errors import ModelError
 from clew.search.answer.answering_sentence import header_end
 from clew.search.ask.prompt import AnswerReply, ReplyReader, answer_request, with_stated
 from clew.search.ask.stepwise import ask_reports
-from clew.search.strategies.periods import lies_within, moment_of
+from clew.search.periods import lies_within, moment_of
 from clew.text import find_words, sentences
 from clew.types import (
     DO_NOT_SAY,
@@ -69,7 +69,10 @@ def answer(
     if model is None:
         return _without_model(result, tell, began, [WITHOUT_MODEL])
     if by_reports:
-        said, notes = _by_reports(result, model, settings)
+        try:
+            said, notes = ask_reports(result, model, settings)
+        except ModelError as error:
+            said, notes = (), [str(error)]
         tell(" ".join(statement.marked for statement in said))
     else:
         said, notes = _in_one(result, model, settings, tell)
@@ -84,15 +87,6 @@ def answer(
     if not statements:
         tell(DO_NOT_SAY)
     return _made(result, statements, began, notes=notes, model=model.name)
-
-
-def _by_reports(
-    result: SearchResult, model: LanguageModel, settings: LlmSettings
-) -> tuple[tuple[AnswerStatement, ...], list[str]]:
-    try:
-        return ask_reports(result, model, settings)
-    except ModelError as error:
-        return (), [str(error)]
 
 
 def _in_one(

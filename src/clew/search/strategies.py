@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 import numpy as np
 
 from clew.errors import InputError
-from clew.search.analysis.question import compared_sides, is_look_up
 from clew.search.answer.blocks import RetrievalResult, after
-from clew.search.retrieval.channels import (
+from clew.search.channels import (
     Ranking,
     in_turn,
     reciprocal_rank_fusion,
     weighted_fusion,
 )
-from clew.search.retrieval.exact import holding_all_first
-from clew.search.strategies.hierarchy import asked_sections, rank_parents
-from clew.search.strategies.periods import in_period
+from clew.search.exact import holding_all_first
+from clew.search.hierarchy import asked_sections, rank_parents
+from clew.search.periods import in_period
+from clew.search.question import compared_sides, is_look_up
 from clew.types import LEAST_LIKELY, Fusion
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def topic(session: QuerySession) -> RetrievalResult:
     Where nobody asked for this strategy by its name, those that are likely to answer go first, as
     `graph` has them: what is asked about need not be a topic of the store.
     """
-    from clew.search.strategies.reports import by_topics
+    from clew.search.reports import by_topics
 
     found = by_topics(session)
     if session.options.strategy != AUTO:
@@ -91,7 +91,7 @@ def multi_hop(session: QuerySession) -> RetrievalResult:
 
     The passages that state the first path are among the hits, behind the first third at most.
     """
-    from clew.search.strategies.entity_graph import paths_between
+    from clew.search.around import paths_between
 
     found = _follow(session)
     paths, stating = paths_between(session)
@@ -102,7 +102,7 @@ def multi_hop(session: QuerySession) -> RetrievalResult:
 
 def hierarchical(session: QuerySession) -> RetrievalResult:
     """One layer of a declared hierarchy, or of the documents' outline, with all above and below."""
-    from clew.search.strategies.hierarchy import by_hierarchy, by_outline, declared
+    from clew.search.hierarchy import by_hierarchy, by_outline, declared
 
     hierarchy = declared(session)
     return by_hierarchy(session, hierarchy) if hierarchy else by_outline(session)
@@ -115,28 +115,28 @@ def temporal(session: QuerySession) -> RetrievalResult:
 
 def global_(session: QuerySession) -> RetrievalResult:
     """The reports of the communities nearest to the question, and their passages."""
-    from clew.search.strategies.reports import from_reports, relevant_communities
+    from clew.search.reports import from_reports, relevant_communities
 
     return from_reports(session, relevant_communities(session))
 
 
 def local(session: QuerySession) -> RetrievalResult:
     """The entities nearest to the question: their neighbours, relations and passages."""
-    from clew.search.strategies.entity_graph import nearest_entities, search_neighbourhood
+    from clew.search.around import nearest_entities, search_neighbourhood
 
     return search_neighbourhood(session, nearest_entities(session))
 
 
 def weighted(session: QuerySession) -> RetrievalResult:
     """Meaning, distance in the graph and time, each with its weight."""
-    from clew.search.strategies.periods import rank_weighted
+    from clew.search.periods import rank_weighted
 
     return rank_weighted(session)
 
 
 def drift(session: QuerySession) -> RetrievalResult:
     """`global` first, then `local` around what it found."""
-    from clew.search.strategies.reports import drift
+    from clew.search.reports import drift
 
     return drift(session)
 
@@ -230,7 +230,7 @@ def _follow(session: QuerySession) -> RetrievalResult:
     ranking = session.rank(session.gather()).then(_fuse(session))
     best = []
     for side in compared_sides(session.question):
-        from clew.search.strategies.entity_graph import defining
+        from clew.search.around import defining
 
         # What is best for the whole question may all speak of one side.
         part = session.for_question(side)

@@ -13,21 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from clew.text import (
-    STOP_WORDS,
-    fold,
-    name_key,
-    one_line,
-    question_terms,
-    split_file_name,
-    terms,
-)
+from clew.text import STOP_WORDS, fold, name_key, one_line, question_terms, split_file_name, terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from clew.search.answer.blocks import RetrievalResult
-    from clew.search.retrieval.channels import Ranking
+    from clew.search.channels import Ranking
     from clew.search.session import QuerySession
     from clew.types import Ids, NamedDocument
 

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.graph.snapshot import distinct
-from clew.search.analysis.period import AskedTime, read_time
-from clew.search.analysis.question import WORDING
 from clew.search.answer.blocks import (
     Block,
     Form,
@@ -21,7 +19,8 @@ from clew.search.answer.blocks import (
     trail,
 )
 from clew.search.answer.standing import stated_order
-from clew.search.retrieval.channels import DEPTH, MOST, Ranking, in_turn, reciprocal_rank_fusion
+from clew.search.channels import DEPTH, MOST, Ranking, in_turn, reciprocal_rank_fusion
+from clew.search.question import WORDING, AskedTime, read_time
 from clew.text import one_line, question_terms, terms
 from clew.types import Period, TemporalInfo
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import InputError
-from clew.search.analysis.question import SECTION_KIND, section_name
 from clew.search.answer.blocks import (
     Block,
     Form,
@@ -22,9 +21,10 @@ from clew.search.answer.blocks import (
     statement,
     trail,
 )
+from clew.search.channels import Ranking
+from clew.search.features import min_max
 from clew.search.options import Hierarchy, parse_hierarchy
-from clew.search.ranking.word_features import min_max
-from clew.search.retrieval.channels import Ranking
+from clew.search.question import SECTION_KIND, section_name
 from clew.search.session import filtered_relations
 from clew.text import question_terms, terms
 

@@ -21,7 +21,7 @@ import numpy as np
 from clew.graph.snapshot import find_sorted
 from clew.graph.vocabulary import LONGEST, sound
 from clew.languages import function_words, language_words, listed_languages
-from clew.search.analysis.question import candidate_keys
+from clew.search.question import candidate_keys
 from clew.text import STOP_WORDS, fold, question_terms, terms
 from clew.word_lists import english_words
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from clew.graph.snapshot import Ints, Snapshot
     from clew.graph.vocabulary import Vocabulary
     from clew.search.session import QuerySession
+
 
 MOST_READ = 8
 """Words of a question that are read otherwise, at most."""

@@ -1,19 +1,28 @@
-"""Local search: the neighbours, relations and passages of the question's entities."""
+"""What lies around and between entities: neighbours, paths, what matters to a question."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from clew.errors import InputError
+from clew.graph.export import NamedGraph, as_graphml, as_json, as_text, read_subgraph
 from clew.graph.paths import all_paths, neighbourhood
 from clew.graph.snapshot import find_sorted
+from clew.graph.subgraph import Subgraph, steiner_tree, subgraph_around
 from clew.search.answer.blocks import Block, Form, RetrievalResult, after, cite_chunks, statement
 from clew.search.answer.hits import evidence_of, stating_sentences
-from clew.search.retrieval.channels import Ranking
-from clew.search.session import filtered_entities, filtered_graph, filtered_relations
+from clew.search.channels import Ranking
+from clew.search.session import (
+    MAX_QUESTION,
+    QuerySession,
+    filtered_entities,
+    filtered_graph,
+    filtered_relations,
+)
 from clew.text import entity_key
 from clew.types import RelationEvidence, current_first
 
@@ -21,11 +30,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
     from datetime import datetime
 
-    from clew.graph.entity_graph import EntityGraph
+    from clew.graph.entity_graph import EntityGraph, EntityRanks
     from clew.graph.paths import Neighbourhood, Path
-    from clew.search.session import QuerySession
+    from clew.search.options import Options
+    from clew.search.session import SearchResources
     from clew.stores.store import Store
-    from clew.types import Community, Entity, Ids, Relation, Standing
+    from clew.types import Community, Context, Entity, Ids, Relation, Standing
 
     Direction = Literal["outbound", "inbound", "both"]
     RelationPath = tuple[RelationEvidence, ...]
@@ -248,14 +258,13 @@ def related(
     depth: int = 1,
     min_weight: float = 0.0,
     limit: int = 50,
-    each_type: bool = True,
     moment: datetime,
 ) -> tuple[list[Related], tuple[str, ...]]:
     """Where relations lead from an entity, and notes.
 
     The nearest first, then those that hold at the moment, then the heaviest. Each neighbour comes
-    by the first relation in this order that says so: once a relation type and direction, or once
-    where not `each_type`. Only relations that are asked for are followed further.
+    by the first relation in this order that says so, once a relation type and direction. Only
+    relations that are asked for are followed further.
     """
     seen, frontier = {entity_id}, [entity_id]
     found: list[Related] = []
@@ -270,7 +279,10 @@ def related(
             if relation.weight >= min_weight and relation_type in (None, relation.relation_type)
         )
         ends = _ends(wanted, frozenset(frontier), seen, direction, step)
-        reached = list(_once(ends, each_type=each_type))
+        once: dict[tuple[int, str, bool], Related] = {}
+        for one in ends:
+            once.setdefault((one.entity_id, one.relation.relation_type, one.outbound), one)
+        reached = list(once.values())
         found.extend(reached)
         frontier = list(dict.fromkeys(one.entity_id for one in reached))
         seen.update(frontier)
@@ -293,16 +305,6 @@ def _ends(
             yield Related(entity_id=tail, relation=relation, outbound=True, depth=depth)
         if direction != "outbound" and tail in frontier and head not in seen:
             yield Related(entity_id=head, relation=relation, outbound=False, depth=depth)
-
-
-def _once(found: Iterable[Related], *, each_type: bool) -> Iterable[Related]:
-    seen: set[tuple[int, str, bool]] = set()
-    for one in found:
-        said = (one.relation.relation_type, one.outbound) if each_type else ("", True)
-        key = (one.entity_id, *said)
-        if key not in seen:
-            seen.add(key)
-            yield one
 
 
 def co_occurring(
@@ -511,3 +513,86 @@ def _blocks(session: QuerySession, paths: Sequence[Path]) -> list[Block]:
         hops = f"Path of {len(way)} hop{'s' if len(way) > 1 else ''}"
         blocks.append(Block(kind="path", heading=hops, forms=(form,)))
     return blocks
+
+
+# The part of the graph of entities that matters to a question.
+
+
+LEAST = 2
+"""Entities of a graph, at least."""
+EDGE_COST = 0.15
+"""What a tie costs in terms of relevance (0 to 1): what the question names is worth five or more
+ties, so that names of one question come together wherever there is a way."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class QuestionSubgraph:
+    """The entities that matter to a question, and what ties them."""
+
+    query: str
+    graph: NamedGraph
+    """The most relevant entities first."""
+    context: Context
+    """The same as text for a language model, within the budget."""
+    notes: tuple[str, ...] = ()
+    """A sentence for each limit that was met, and for what was missing."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The shape that `--json` prints."""
+        return {"query": self.query, "graph": as_json(self.graph), "notes": list(self.notes)}
+
+    def to_graphml(self) -> Iterator[str]:
+        """Pieces of GraphML, of the same keys as the export of a whole store."""
+        return as_graphml(self.graph)
+
+
+def question_subgraph(
+    resources: SearchResources,
+    question: str,
+    options: Options,
+    ranks: EntityRanks,
+    hops: int | None = None,
+    entity_ids: Sequence[int] = (),
+) -> QuestionSubgraph:
+    """The tree that ties the question's entities together; with `hops`, all that lies around them.
+
+    Given ids, of those entities in place of the question's.
+
+    At most `options.limit` entities. Raises `InputError` for a limit below 2, and for hops outside
+    1 to 3.
+    """
+    if options.limit < LEAST:
+        raise InputError(f"limit {options.limit!r} cannot be; a graph takes at least {LEAST}")
+    session = QuerySession.start(resources, question[:MAX_QUESTION], options)
+    found = _subgraph(session, hops, entity_ids)
+    graph = read_subgraph(resources.store, resources.entity_graph, found, ranks)
+    context = as_text(
+        graph,
+        max_tokens=options.max_tokens,
+        count_tokens=resources.embedder.count_tokens,
+        tokenizer=resources.embedder.name,
+    )
+    session.note(*found.notes)
+    if context.left_out:
+        session.note(f"{context.left_out} entities and ties did not fit into the text")
+    return QuestionSubgraph(
+        query=question, graph=graph, context=context, notes=tuple(session.notes)
+    )
+
+
+def _subgraph(session: QuerySession, hops: int | None, entity_ids: Sequence[int]) -> Subgraph:
+    graph, limit = session.resources.entity_graph, session.options.limit
+    if entity_ids:
+        relevance: Mapping[int, float] = dict.fromkeys(entity_ids, 1.0)
+    else:
+        relevance = nearest_entities(session).relevance if session.snapshot.size else {}
+    rows = entity_rows(graph, list(relevance))
+    if not rows:
+        what = "that was given is tied to others" if entity_ids else "is near the question"
+        session.note(f"no entity of the graph {what}")
+        return Subgraph(entities=(), edges=())
+    if hops is None:
+        prizes = {row: relevance[int(graph.entity_ids[row])] for row in rows}
+        return steiner_tree(graph, prizes, cost=EDGE_COST, max_entities=limit)
+    seeds = rows[: limit - 1]
+    return subgraph_around(graph, seeds, hops, limit - len(seeds))

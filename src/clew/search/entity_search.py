@@ -9,8 +9,8 @@ import numpy as np
 
 from clew.graph.paths import neighbourhood
 from clew.graph.snapshot import distinct, find_sorted
-from clew.search.analysis.question import MAX_TERMS, find_seeds
-from clew.search.strategies.entity_graph import entity_rows
+from clew.search.around import entity_rows
+from clew.search.question import MAX_TERMS, find_seeds
 from clew.text import terms
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from clew.types import Entity, Ids, Period, Scores, Vector
 
     Values = NDArray[np.float64]
+
 
 PASSAGES = 100
 """Passages, the nearest to the question, whose entities are looked at."""

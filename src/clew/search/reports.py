@@ -12,14 +12,9 @@ from clew.errors import InputError
 from clew.graph.topics import listed
 from clew.search.answer.blocks import Block, Form, RetrievalResult, after, cite_chunks, statement
 from clew.search.answer.hits import read_relations
-from clew.search.retrieval.channels import Ranking
+from clew.search.around import Nearest, entities_of, nearest_entities, search_neighbourhood
+from clew.search.channels import Ranking
 from clew.search.session import filtered_entities
-from clew.search.strategies.entity_graph import (
-    Nearest,
-    entities_of,
-    nearest_entities,
-    search_neighbourhood,
-)
 from clew.text import entity_key, one_line
 from clew.types import statement_text, with_sources
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.graph.snapshot import Floats, Ints, Snapshot
-    from clew.search.analysis.question import Analysis
-    from clew.search.retrieval.channels import RowValues
+    from clew.search.channels import RowValues
+    from clew.search.question import Analysis
 
     Masses = NDArray[np.float64]
     Masks = NDArray[np.uint64]

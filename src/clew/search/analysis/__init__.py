@@ -1,1 +1,0 @@
-"""What a question asks for: terms, seed entities, period, filters, strategy."""

@@ -1,1 +1,0 @@
-"""Ranking: features of candidates, the learned ranker, reranking."""

@@ -1,1 +1,0 @@
-"""Candidates: by vector, by keyword, through bridges and by a walk over the graph."""
