@@ -158,13 +158,10 @@ class Documents(Passages, EarlierVersions):
                 meets = predicate(where)
                 matching = [i for i, of in self.document_values().items() if meets(of.of())]
                 ids = matching if ids is None else [i for i in ids if i in set(matching)]
-            if ids is not None:
-                wanted = list(dict.fromkeys(ids))
-                (rows,) = self.backend.gather(statements.DOCUMENTS_BY_ID, ids=wanted)
-            elif origin is not None:
-                (rows,) = self.backend.gather(statements.DOCUMENTS_BY_ORIGIN, origin=origin)
-            else:
-                (rows,) = self.backend.gather(statements.DOCUMENTS)
+            everywhere = statements.DOCUMENTS if origin is None else statements.DOCUMENTS_BY_ORIGIN
+            statement = everywhere if ids is None else statements.DOCUMENTS_BY_ID
+            wanted = list(dict.fromkeys(ids or ()))
+            (rows,) = self.backend.gather(statement, ids=wanted, origin=origin)
         found = (_document_info(row) for row in rows)
         return sorted((d for d in found if origin in (None, d.origin)), key=attrgetter("source"))
 
@@ -270,10 +267,8 @@ class Documents(Passages, EarlierVersions):
 
         `sources` are those documents' own, or what they were read from.
         """
-        if sources is None:
-            (rows,) = self.backend.gather(statements.DIGESTS)
-        else:
-            (rows,) = self.backend.gather(statements.DIGESTS_OF, keys=list(sources))
+        statement = statements.DIGESTS if sources is None else statements.DIGESTS_OF
+        (rows,) = self.backend.gather(statement, keys=list(sources or ()))
         return {
             source: (origin, sha256, fingerprint, read_from or "")
             for source, origin, sha256, fingerprint, read_from in rows

@@ -102,10 +102,8 @@ class Entities(StoreState):
 
     def aliases(self, *, entity_id: int | None = None, after: int = 0) -> list[Alias]:
         """Aliases of one entity, or all with an id above `after`; ordered by id."""
-        if entity_id is None:
-            rows = self.backend.rows(statements.ALIASES, after=after)
-        else:
-            rows = self.backend.rows(statements.ALIASES_OF, after=after, id=int(entity_id))
+        statement = statements.ALIASES if entity_id is None else statements.ALIASES_OF
+        rows = self.backend.rows(statement, after=after, id=int(entity_id or 0))
         return [
             Alias(id=i, key=k, name=name, entity_id=e, method=method, score=score, evidence=why)
             for i, k, name, e, method, score, why in rows

@@ -169,11 +169,9 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
         self, *, ids: Sequence[int] | None = None, after: int = 0, limit: int = -1
     ) -> list[int]:
         """Ids (sorted) above `after` of the entities made by hand, among those given or of all."""
-        values = {"after": after, "limit": limited(limit)}
-        if ids is None:
-            rows = self.backend.rows(statements.MADE_BY_HAND, **values)
-        else:
-            rows = self.backend.rows(statements.MADE_BY_HAND_AMONG, ids=distinct(ids), **values)
+        statement = statements.MADE_BY_HAND if ids is None else statements.MADE_BY_HAND_AMONG
+        values = {"ids": distinct(ids or ()), "after": after, "limit": limited(limit)}
+        rows = self.backend.rows(statement, **values)
         return [row[0] for row in rows]
 
     def observations(self, entity_ids: Sequence[int]) -> dict[int, list[Observation]]:

@@ -417,10 +417,8 @@ def read_facts(
     """The functional facts of some entities or of all, as they were known at a moment."""
     if not functional or (heads is not None and not heads):
         return []
-    if heads is None:
-        rows = backend.rows(statements.ALL_FACTS, types=functional, known=known)
-    else:
-        rows = backend.rows(statements.FACTS_FROM, types=functional, known=known, ids=list(heads))
+    statement = statements.ALL_FACTS if heads is None else statements.FACTS_FROM
+    rows = backend.rows(statement, types=functional, known=known, ids=list(heads or ()))
     return [RelationRow(*row) for row in rows]
 
 
