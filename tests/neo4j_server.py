@@ -1,4 +1,4 @@
-"""Real Neo4j servers for tests, each started once a session and only where a test asks for it."""
+"""A real Neo4j server for tests, started once a session and only where a test asks for it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -43,30 +42,13 @@ def check_server(done: subprocess.CompletedProcess[str]) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@contextmanager
-def served(home: Path, *options: str) -> Iterator[str]:
-    """The address of a server whose data goes into `home` and are gone afterwards."""
-    port = free_port()
-    check_server(neo4j_script("start", "--home", home, "--port", port, *options))
-    try:
-        yield f"neo4j://127.0.0.1:{port}"
-    finally:
-        neo4j_script("stop", "--home", home)
-        shutil.rmtree(home)
-
-
 @pytest.fixture(scope="session")
-def neo4j_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of the server that NEO4J_URI names, or of one that is started here.
+def neo4j_address(request: pytest.FixtureRequest) -> str:
+    """The address of the server that NEO4J_URI names, or of the one with plugins.
 
     All tests share it: each uses a namespace or labels of its own, and removes them.
     """
-    given = os.environ.get("NEO4J_URI")
-    if given:
-        yield given
-        return
-    with served(tmp_path_factory.mktemp("neo4j")) as address:
-        yield address
+    return os.environ.get("NEO4J_URI") or str(request.getfixturevalue("gds_address"))
 
 
 @pytest.fixture(scope="session")
@@ -82,6 +64,14 @@ def neo4j_settings() -> Neo4jSettings:
 
 @pytest.fixture(scope="session")
 def gds_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a server with APOC and the open part of Graph Data Science; no login."""
-    with served(tmp_path_factory.mktemp("neo4j-gds"), "--gds", "--apoc") as address:
-        yield address
+    """The address of a server with APOC and the open part of Graph Data Science; no login.
+
+    The one that is started here; its data are gone afterwards.
+    """
+    home, port = tmp_path_factory.mktemp("neo4j"), free_port()
+    check_server(neo4j_script("start", "--home", home, "--port", port, "--gds", "--apoc"))
+    try:
+        yield f"neo4j://127.0.0.1:{port}"
+    finally:
+        neo4j_script("stop", "--home", home)
+        shutil.rmtree(home)

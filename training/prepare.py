@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from clew.engine import Engine
-    from clew.plugins.evaluation.beir import Question
+    from clew.plugins.evaluation.beir import Record
     from clew.ports import Embedder
     from clew.types import Ids, Vector, Vectors
     from training.groups import Kind, Passage
@@ -112,7 +112,7 @@ def prepare(
 def _ask(
     kind: Kind,
     held: Sequence[Source],
-    strangers: Sequence[tuple[Source, Question]],
+    strangers: Sequence[tuple[Source, Record]],
     embedder: Embedder,
 ) -> list[Group]:
     """Index the data sets into one new store, and ask it all their questions, and others'."""
@@ -130,7 +130,7 @@ def groups_of(
     engine: Engine,
     kind: Kind,
     held: Sequence[Source],
-    strangers: Sequence[tuple[Source, Question]] = (),
+    strangers: Sequence[tuple[Source, Record]] = (),
 ) -> list[Group]:
     """All questions of the data sets that a store holds, and others', asked of it as it is."""
     snapshot = engine.state.snapshot.whole
@@ -138,7 +138,7 @@ def groups_of(
     passages = _passages(engine, held, ids)
     shelf = Shelf(snapshot, engine.state.vectors.vectors(ids).copy(), passages)
     own = [(source, question) for source in held for question in source.data.questions]
-    asked: list[tuple[Kind, Source, Question]] = [(kind, *one) for one in own]
+    asked: list[tuple[Kind, Source, Record]] = [(kind, *one) for one in own]
     asked += [("foreign", *one) for one in strangers]
     return [
         ask(kind, source.name, question.text, _gold(kind, source, question), engine, shelf)
@@ -181,7 +181,7 @@ def ask(
     )
 
 
-def _gold(kind: Kind, source: Source, question: Question) -> dict[Passage, int]:
+def _gold(kind: Kind, source: Source, question: Record) -> dict[Passage, int]:
     if kind == "foreign":
         return {}
     grades = source.data.qrels[question.id]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from clew.plugins.evaluation.beir import Question
+    from clew.plugins.evaluation.beir import Record
     from clew.types import Document
 
 COPIES = 200
@@ -105,7 +105,7 @@ def copies(sources: Sequence[Source]) -> Iterator[Source]:
             yield replace(source, data=replace(source.data, questions=again))
 
 
-def of_others(source: Source, sources: Sequence[Source]) -> list[tuple[Source, Question]]:
+def of_others(source: Source, sources: Sequence[Source]) -> list[tuple[Source, Record]]:
     """Questions of other families, which a store of the data set does not answer."""
     questions = [
         (other, question)

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from clew.tools.toolbox import Toolbox
 
 
-ROUNDS = 8
-"""Replies with calls of tools in one turn, at most, where nothing is said."""
+MOST_ROUNDS = 50
+"""Replies with calls of tools in one turn, at most."""
 _CHARACTERS_PER_TOKEN = 3
 _TOLD = 4000
 """Tokens of what a look-up tells, at most, where the model asks for no other number."""
@@ -94,19 +94,41 @@ class Conversation:
     def __init__(
         self,
         engine: Engine,
-        model: LanguageModelClient | None,
-        tools: ChatTools,
+        toolbox: Toolbox,
         log: SqliteConversations,
-        id: str,
         *,
-        max_rounds: int = ROUNDS,
-        remembers: bool = False,
+        conversation: str | None,
+        tools: Sequence[str],
+        allow: Sequence[str],
+        permit: Permit | None,
+        max_rounds: int,
+        max_tokens_spent: int | None,
+        max_cost: float | None,
+        remember: bool,
     ) -> None:
-        """Without a model, each turn is answered by the documents' own sentences."""
-        self._engine, self._model, self._tools, self._log = engine, model, tools, log
-        self.id = id
-        self._max_rounds, self._remembers = max_rounds, remembers
-        self.messages = list(log.messages(id))
+        """See `clew.library.Clew.chat`; without a model, the documents' own sentences answer."""
+        check_several(tools=tools, allow=allow)
+        if not 1 <= max_rounds <= MOST_ROUNDS:
+            raise InputError(f"max_rounds {max_rounds!r} cannot be; expected 1 to {MOST_ROUNDS}")
+        if conversation is not None and not log.messages(conversation):
+            raise NotFoundError(f"no conversation {conversation!r}; `clew chat --list` names all")
+        llm, own = engine.settings.llm, engine.state.language_model
+        # Replies hold texts of documents that nobody could name: they are not kept.
+        model = None if own is None else own.limited(max_tokens_spent, max_cost, keep=False)
+        self._engine, self._model, self._log = engine, model, log
+        self._max_rounds, self._remembers = max_rounds, remember
+        # Four characters a token: an answer takes at most a quarter of the context.
+        self._tools = ChatTools(
+            toolbox,
+            choose_tools((*TOOLS, *MEMORY_TOOLS), tools, allow),
+            permit or (lambda tool, arguments: True),
+            llm.context_tokens,
+            # Its calls have no ids: models know answers by their order, and share its processors.
+            in_turn=llm.provider == "ollama",
+            model=model,
+        )
+        self.id = conversation or random_id(12)
+        self.messages = list(log.messages(self.id))
         """All so far, the earliest first."""
 
     def warm(self) -> None:
@@ -259,56 +281,6 @@ class Conversation:
         """The sentences that `ask` finds; its notes say that there is no model, or why."""
         found = self._engine.ask(text, tell=tell)
         return ChatTurn(text=found.text, model=found.model, usage=found.usage, notes=found.notes)
-
-
-# From what a caller asks for to a conversation.
-
-
-MOST_ROUNDS = 50
-
-
-def begin(
-    engine: Engine,
-    toolbox: Toolbox,
-    log: SqliteConversations,
-    *,
-    conversation: str | None,
-    tools: Sequence[str],
-    allow: Sequence[str],
-    permit: Permit | None,
-    max_rounds: int,
-    max_tokens_spent: int | None,
-    max_cost: float | None,
-    remember: bool,
-) -> Conversation:
-    """The conversation; see `clew.library.Clew.chat`."""
-    check_several(tools=tools, allow=allow)
-    if not 1 <= max_rounds <= MOST_ROUNDS:
-        raise InputError(f"max_rounds {max_rounds!r} cannot be; expected 1 to {MOST_ROUNDS}")
-    if conversation is not None and not log.messages(conversation):
-        raise NotFoundError(f"no conversation {conversation!r}; `clew chat --list` names all")
-    chosen, llm = choose_tools((*TOOLS, *MEMORY_TOOLS), tools, allow), engine.settings.llm
-    own = engine.state.language_model
-    # Replies hold texts of documents that nobody could name: they are not kept.
-    model = None if own is None else own.limited(max_tokens_spent, max_cost, keep=False)
-    return Conversation(
-        engine,
-        model,
-        # Four characters a token: an answer takes at most a quarter of the context.
-        ChatTools(
-            toolbox,
-            chosen,
-            permit or (lambda tool, arguments: True),
-            llm.context_tokens,
-            # Its calls have no ids: models know answers by their order, and share its processors.
-            in_turn=llm.provider == "ollama",
-            model=model,
-        ),
-        log,
-        conversation or random_id(12),
-        max_rounds=max_rounds,
-        remembers=remember,
-    )
 
 
 # What a user says in a conversation, kept as facts: each with its sentence, and dated.
@@ -476,10 +448,16 @@ class ChatTools:
         if place >= MOST_AT_ONCE:
             return _refused(name, {}, f"at most {MOST_AT_ONCE} calls at once; call it again")
         try:
-            arguments = _arguments(call.arguments)
-        except InputError as error:
-            parameters = ", ".join(parameter.name for parameter in self._tools[name].parameters)
-            return _refused(name, {}, f"{error}; the parameters of {name} are {parameters}")
+            arguments = load_json(call.arguments or "{}")
+            # JSON within a string of JSON is read, too.
+            arguments = load_json(arguments) if isinstance(arguments, str) else arguments
+            wrong = "no JSON object but " + json.dumps(arguments)[:80]
+        except ValueError as error:
+            arguments, wrong = None, f"no JSON ({error})"
+        if not isinstance(arguments, dict):
+            known = ", ".join(parameter.name for parameter in self._tools[name].parameters)
+            answer = f"the arguments are {wrong}; the parameters of {name} are {known}"
+            return _refused(name, {}, answer)
         if not self._tools[name].read_only and not self._permit(name, arguments):
             return _refused(name, arguments, f"the user does not allow {name}; go on without it")
         return CalledTool(name=name, arguments=arguments, ok=True, answer="")
@@ -523,18 +501,6 @@ def choose_tools(tools: Sequence[Tool], names: Sequence[str], allowed: Sequence[
             raise InputError(f"{name} changes something; allow it by name, too: --allow {name}")
     chosen = names or [t.name for t in tools if t.read_only and "core" in t.profiles]
     return [known[name] for name in dict.fromkeys((*chosen, *allowed))]
-
-
-def _arguments(text: str) -> dict[str, Any]:
-    """The arguments as an object; JSON within a string of JSON is read, too."""
-    try:
-        found = load_json(text or "{}")
-        found = load_json(found) if isinstance(found, str) else found
-    except ValueError as error:
-        raise InputError(f"the arguments are no JSON ({error})") from error
-    if not isinstance(found, dict):
-        raise InputError(f"the arguments are no JSON object but {json.dumps(found)[:80]}")
-    return found
 
 
 def _refused(name: str, arguments: Mapping[str, Any], answer: str) -> CalledTool:

@@ -184,7 +184,12 @@ def read_arrays(path: Path) -> Arrays | None:
     with suppress(OSError, ValueError), path.open("rb") as file:
         entries = read_table(file)
         if blocks_are_sound(file, entries):
-            return {entry.name: _read_array(file, entry) for entry in entries}
+            arrays = {}
+            for entry in entries:
+                file.seek(entry.offset)
+                arrays[entry.name] = array = np.empty(entry.shape, dtype=entry.dtype)
+                file.readinto(array.reshape(-1).view(np.uint8).data)
+            return arrays
         _log.warning("%s is damaged; what it held is made again from the database", path)
     return None
 
@@ -214,13 +219,6 @@ def blocks_are_sound(file: BinaryIO, entries: Iterable[Entry]) -> bool:
             if len(block) != length or zlib.crc32(block) != checksum:
                 return False
     return True
-
-
-def _read_array(file: BinaryIO, entry: Entry) -> Array:
-    array: Array = np.empty(entry.shape, dtype=entry.dtype)
-    file.seek(entry.offset)
-    file.readinto(array.reshape(-1).view(np.uint8))  # type: ignore[attr-defined]
-    return array
 
 
 # Large derived files, mapped; each is verified once after a start of the machine.

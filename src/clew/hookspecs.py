@@ -11,7 +11,7 @@ when the thing is asked for, so that a start loads no more than it needs.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -165,7 +165,7 @@ class VectorIndexKind(Protocol):
 
 
 class Hooks(Protocol):
-    """The hooks. Each may be left out; each is asked when what it gives is needed."""
+    """The hooks. Each may be left out; each is asked once, when what it gives is first needed."""
 
     @_hookspec
     def readers(self) -> Mapping[str, Reader | str]:
@@ -256,13 +256,14 @@ def installed() -> list[str]:
     return sorted(name for name, _ in plugins().list_name_plugin() if "@" in name)
 
 
-def listed(hook: str) -> Iterator[Any]:
+@cache
+def listed(hook: str) -> Sequence[Any]:
     """What plugins give by a hook of things without names, those of other packages first."""
-    for found in getattr(plugins().hook, hook)():
-        yield from map(there, found)
+    return [there(one) for found in getattr(plugins().hook, hook)() for one in found]
 
 
-def named(hook: str) -> dict[str, list[Any]]:
+@cache
+def named(hook: str) -> Mapping[str, Sequence[Any]]:
     """What plugins give by a hook of named things, or its places; another package's goes first."""
     found: dict[str, list[Any]] = {}
     for given in getattr(plugins().hook, hook)():

@@ -59,9 +59,9 @@ class Clew(Engine):
         Raises `NotFoundError` for an unknown conversation, `InputError` for an unknown tool, for
         one that changes something without being allowed, and for rounds that cannot be.
         """
-        from clew.chat import begin
+        from clew.chat import Conversation
 
-        return begin(
+        return Conversation(
             self,
             self.tools,
             self.conversations,

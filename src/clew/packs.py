@@ -80,11 +80,11 @@ def unread_formats(names: Iterable[str], enabled: Collection[str]) -> dict[str, 
     from clew.hookspecs import named
     from clew.indexing.reading.formats.media_types import media_type_of  # a search reads no files
 
-    endings = Counter(one for name in names for one in {name, PurePath(name).suffix})
-    plain = {one for one in endings if one and media_type_of(one) == "text/plain"}
+    plain = (name for name in names if media_type_of(PurePath(name).suffix) == "text/plain")
+    endings = Counter(one for name in plain for one in {name, PurePath(name).suffix} if one)
     found = {}
-    for pack in named("packs").keys() - set(enabled) if plain else ():
-        if count := sum(endings[one] for one in load(pack, ()).readers if one in plain):
+    for pack in named("packs").keys() - set(enabled) if endings else ():
+        if count := sum(endings[one] for one in load(pack, ()).readers):
             found[pack] = count
     return found
 

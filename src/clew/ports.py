@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from clew.types import Chunk, Document, ExtractedRelation, Extraction, Ids, Scores, Vector, Vectors
 from clew.types import Usage as Usage
@@ -36,7 +36,6 @@ class KeywordIndex(Protocol):
         must stand in a row. Ties go to the smaller id. `allowed` restricts the search itself, not
         its outcome. No terms, no hits.
         """
-        ...
 
 
 class VectorIndex(Protocol):
@@ -46,22 +45,9 @@ class VectorIndex(Protocol):
         self, vector: Vector, limit: int, allowed: Ids | None = None
     ) -> tuple[Ids, Scores]:
         """Cosine similarity, -1 to 1, best first; ties go to the smaller id."""
-        ...
 
     def vectors(self, chunk_ids: Sequence[int] | Ids) -> Vectors:
         """Embeddings of the chunks given, in that order. Unknown ids raise `StoreError`."""
-        ...
-
-
-@runtime_checkable
-class HybridIndex(Protocol):
-    """What finds by vectors and by words at once."""
-
-    def search_both(
-        self, vector: Vector, terms: Sequence[str], limit: int, allowed: Ids | None = None
-    ) -> tuple[tuple[Ids, Scores], tuple[Ids, Scores]]:
-        """`search_vector` and `search_keywords` in one round trip, each with its own scores."""
-        ...
 
 
 class SyncedVectorIndex(VectorIndex, Protocol):
@@ -76,11 +62,9 @@ class SyncedVectorIndex(VectorIndex, Protocol):
 
         Raises `StoreUnavailableError` where its server cannot be reached.
         """
-        ...
 
     def persist(self) -> None:
         """Bring it up to the store now, so that the next process need not."""
-        ...
 
     def state(self) -> dict[str, Any]:
         """`backend`, `available`, `connected`, `version`, `points`, `problem`; never raises.
@@ -89,11 +73,9 @@ class SyncedVectorIndex(VectorIndex, Protocol):
         the back end ("" unknown), `points`: vectors held of this namespace (None: unknown).
         `problem`: why it cannot be reached and what to do ("" where it can).
         """
-        ...
 
     def close(self) -> None:
         """Let go of files and connections; may be called twice."""
-        ...
 
 
 # What derived structures are built from.
@@ -404,29 +386,23 @@ class Embedder(Protocol):
     @property
     def name(self) -> str:
         """Identity of the model and of its precision; a store remembers it."""
-        ...
 
     @property
     def dimension(self) -> int:
         """Length of a vector."""
-        ...
 
     @property
     def max_tokens(self) -> int:
         """Tokens of a text that the model reads, special tokens among them; the rest is cut."""
-        ...
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """(len(texts), dimension) float32, unit length, in the order given; none for none."""
-        ...
 
     def embed_query(self, text: str) -> Vector:
         """(dimension,) float32, unit length."""
-        ...
 
     def count_tokens(self, text: str) -> int:
         """Tokens of the text, special tokens not counted, nothing cut."""
-        ...
 
 
 class Extractor(Protocol):
@@ -435,11 +411,9 @@ class Extractor(Protocol):
     @property
     def name(self) -> str:
         """Identity and version; a store remembers which extractor read a document."""
-        ...
 
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
         """One `ChunkExtraction` a chunk, in order; the same for the same text."""
-        ...
 
 
 class Reranker(Protocol):
@@ -448,11 +422,9 @@ class Reranker(Protocol):
     @property
     def name(self) -> str:
         """Identity of the model."""
-        ...
 
     def score(self, question: str, texts: Sequence[str]) -> Scores:
         """(len(texts),) float32, 0 to 1, higher is better, in the order given."""
-        ...
 
 
 # Language models: what is asked of them and what comes back. Nothing depends on one.
@@ -563,15 +535,12 @@ class LanguageModel(Protocol):
     @property
     def name(self) -> str:
         """Identity of the model and of who provides it; replies are kept by it."""
-        ...
 
     def reply(self, request: Request) -> Reply:
         """The whole answer."""
-        ...
 
     def stream(self, request: Request) -> Iterator[str | Reply]:
         """The answer's text in pieces as it is written, and at last the whole `Reply`."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

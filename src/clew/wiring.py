@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from clew.hookspecs import StoreKind, VectorIndexKind
     from clew.models.llm.client import LanguageModelClient
-    from clew.packs import EnabledPacks
     from clew.ports import Embedder, Extractor, LanguageModel, Reranker, SyncedVectorIndex
     from clew.settings import Settings
     from clew.stores.copy import StoreCopy
@@ -29,7 +28,17 @@ if TYPE_CHECKING:
 
 def make_store(settings: Settings) -> Store:
     """The store of the settings' namespace, made where there is none."""
-    store = _open_store(settings)
+    if settings.on_server:
+        store: Store = server_kind(settings).open(settings)
+    else:
+        from clew.stores.sqlite.store import SqliteStore
+
+        store = SqliteStore(
+            settings.folder,
+            busy_seconds=settings.busy_seconds,
+            keep_versions=settings.versions.keep,
+            indexed_from=used_from("keywords", settings.large.keywords, "tantivy"),
+        )
     try:
         declare_functional(settings, store)
     except BaseException:
@@ -38,16 +47,11 @@ def make_store(settings: Settings) -> Store:
     return store
 
 
-def enabled_packs(settings: Settings, store: Store) -> EnabledPacks:
-    """The packs that a store has enabled; one that is not to be found here is left out."""
-    from clew.packs import EnabledPacks
-
-    return EnabledPacks(store.packs(), settings.packs.folders)
-
-
 def declare_functional(settings: Settings, store: Store) -> None:
     """Tell a store which relation types are functional: by the settings, or by its packs."""
-    packs = enabled_packs(settings, store)
+    from clew.packs import EnabledPacks
+
+    packs = EnabledPacks(store.packs(), settings.packs.folders)
     if len(packs.packs) < len(packs.names):
         return  # what a missing pack says of relations stays as it is
     store.declare_functional({*settings.relations.functional, *packs.functional})
@@ -65,20 +69,6 @@ def server_kind(settings: Settings) -> StoreKind:
 
     kind: StoreKind = there(named("stores")[str(settings.store).partition("://")[0]][0])
     return kind
-
-
-def _open_store(settings: Settings) -> Store:
-    if settings.on_server:
-        opened: Store = server_kind(settings).open(settings)
-        return opened
-    from clew.stores.sqlite.store import SqliteStore
-
-    return SqliteStore(
-        settings.folder,
-        busy_seconds=settings.busy_seconds,
-        keep_versions=settings.versions.keep,
-        indexed_from=used_from("keywords", settings.large.keywords, "tantivy"),
-    )
 
 
 LARGE = 100_000

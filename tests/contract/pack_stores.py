@@ -14,9 +14,6 @@ from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder
 from tests.contract.neo4j_stores import new_place
 
-BACK_ENDS = ("sqlite", "neo4j")
-each_back_end = pytest.mark.parametrize("back_end", BACK_ENDS)
-
 
 @contextmanager
 def pack_settings(

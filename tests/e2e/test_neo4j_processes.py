@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -247,28 +246,3 @@ def save_and_cut(store: Neo4jStore, proxy: Proxy) -> None:
         store.save(document(2, 0))
         proxy.cut()
         store.save(document(3, 0))
-
-
-def save_on(store: Neo4jStore, writer: int) -> None:
-    """Save documents until something stops it."""
-    for number in count():
-        store.save(document(number % DOCUMENTS, writer))
-
-
-def test_a_connection_lost_in_the_middle_of_a_save_leaves_whole_documents(
-    place: Place, tmp_path: Path
-) -> None:
-    chance = random.Random(7)
-    with proxied(place) as (proxy, through), through.store(tmp_path) as store:
-        for attempt in range(2):
-            timer = threading.Timer(chance.uniform(0.005, 0.1), proxy.cut)
-            timer.start()
-            with pytest.raises(StoreUnavailableError):
-                save_on(store, attempt)
-            timer.join()
-            proxy.mend()
-            assert store.check().problems == ()
-            assert len(store.chunk_ids()) == len(store.documents())
-        for number in range(DOCUMENTS):
-            store.save(document(number, 9))
-        check_content(store)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -152,39 +151,3 @@ def test_what_the_server_needs_is_named(
 
     assert done.returncode == 1
     assert said in done.stderr
-
-
-def test_broken_download_is_made_again(tmp_path: Path) -> None:
-    """Maven stands in for itself: it fails after the first file, then succeeds."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    for name, text in {"java": "echo 'openjdk version \"17\"' >&2", "mvn": MAVEN}.items():
-        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
-        (folder / name).chmod(0o755)
-    environment = {
-        "PATH": os.pathsep.join([str(folder), os.environ["PATH"]]),
-        "JAVA_HOME": "",
-        "XDG_CACHE_HOME": str(tmp_path),
-    }
-
-    broken = neo4j_script("fetch", **environment, FAILS="yes")
-    left = list(tmp_path.rglob("*.jar"))
-    whole = neo4j_script("fetch", **environment)
-    again = neo4j_script("fetch", **environment, FAILS="yes")
-
-    assert broken.returncode == 1
-    assert "no route to host" in broken.stderr
-    assert left == []
-    assert (whole.returncode, again.returncode) == (0, 0)
-    assert sorted(path.name for path in tmp_path.rglob("*.jar")) == ["one.jar", "two.jar"]
-
-
-MAVEN = """\
-for argument in "$@"; do
-  case "$argument" in -DoutputDirectory=*) folder="${argument#*=}" ;; esac
-done
-mkdir -p "$folder"
-touch "$folder/one.jar"
-if [ "$FAILS" = yes ]; then echo "no route to host"; exit 1; fi
-touch "$folder/two.jar"
-"""

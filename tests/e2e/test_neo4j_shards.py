@@ -20,7 +20,7 @@ from tests.contract.neo4j_stores import Place, new_place
 from tests.contract.test_neo4j_workers import content
 
 LAUNCHER = Path(__file__).parents[2] / "examples" / "index_processes.py"
-LETTERS, WORKERS = 45, 3
+LETTERS, WORKERS = 27, 3
 PEOPLE = ("Ada Morn", "Piet Oss", "Brida Kall", "Tobias Fenn", "Edda Rowe", "Muhammad Ali")
 QUESTION = "What does GOL stand for?"
 # A commit, and a word, after each document.
@@ -86,9 +86,8 @@ def test_the_launcher(places: tuple[Place, Place], letters: Path, tmp_path: Path
 
     assert done.returncode == 0, done.stderr
     with place.database() as database:
-        assert (
-            database.value("MATCH (d:ClewDocument {namespace: $namespace}) RETURN count(d)") == 45
-        )
+        documents = "MATCH (d:ClewDocument {namespace: $namespace}) RETURN count(d)"
+        assert database.value(documents) == LETTERS
         workers = database.rows("MATCH (w:ClewWorker {namespace: $namespace}) RETURN w.number")
         assert sorted(row[0] for row in workers) == [1, 2]
 
@@ -119,7 +118,7 @@ def test_workers_of_which_one_is_killed_leave_what_one_index_leaves(
     with clew.open(whole.address, namespace=whole.namespace, embedder=HashEmbedder()) as engine:
         engine.index([letters])
         expected = state_of(engine)
-    assert expected[1] == {"00", "09", "18", "27", "36"}
+    assert expected[1] == {"00", "09", "18"}
 
     running = [start(shared, tmp_path, letters, number) for number in range(1, WORKERS + 1)]
     killed = running[0]

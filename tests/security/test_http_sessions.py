@@ -132,7 +132,7 @@ def stream_of(server: Served, session: str, token: str = ALICE[0]) -> attacks.En
 
 def test_requests_of_a_caller_are_bounded(tmp_path: Path) -> None:
     """Even from many addresses: the token says who it is."""
-    bounds = {"connections_per_caller": 3, "trusted_proxies": ["127.0.0.1"]}
+    bounds: dict[str, Any] = {"connections_per_caller": 3, "trusted_proxies": ["127.0.0.1"]}
     with (
         serving(tmp_path, quota={"sessions": 10}, **bounds) as server,
         ThreadPoolExecutor(max_workers=3) as workers,
@@ -242,7 +242,7 @@ def test_a_subscription_ends_with_its_session(
 ) -> None:
     """What is watched for a session that is over would be read for ever."""
     looked: list[object] = []
-    generation = resources._generation
+    generation = resources.generation_of
 
     def counted(scope: RequestScope) -> int:
         looked.append(scope)
@@ -255,7 +255,7 @@ def test_a_subscription_ends_with_its_session(
                 await client.session.subscribe_resource("clew://statistics")
             await anyio.sleep(1.5)
 
-    monkeypatch.setattr(resources, "_generation", counted)
+    monkeypatch.setattr(resources, "generation_of", counted)
     with serving(tmp_path) as server:
         anyio.run(subscribe)
         assert looked

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -101,29 +104,19 @@ def is_reading(process: int) -> bool:
     return any(seconds_of(worker) > 2 for worker in workers_of(process) if is_running(worker))
 
 
-def test_a_parent_that_is_killed_leaves_no_worker(tmp_path: Path, extractor: Hostile) -> None:
-    with start(INDEX, tmp_path, 100) as process:
-        until(lambda: extractor.attempts("b.md") == 1)
-        process.kill()
-        process.communicate()
-    # In the middle of an expression, while it holds the interpreter's lock.
-    until(lambda: not any(map(is_running, extractor.processes())))
-    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as engine:
-        assert engine.maintenance.check().problems == ()
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_parent_and_worker(
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_parent_that_ends_leaves_no_worker_and_a_sound_store(
     tmp_path: Path, extractor: Hostile, number: signal.Signals
 ) -> None:
     with start(INDEX, tmp_path, 100) as process:
         until(lambda: extractor.attempts("b.md") == 1)
         process.send_signal(number)
-        started = time.monotonic()
-        process.communicate(timeout=PATIENCE)
-        assert time.monotonic() - started < 20
+        process.communicate(timeout=20)
     assert process.returncode != 0
+    # In the middle of an expression, while it holds the interpreter's lock.
     until(lambda: not any(map(is_running, extractor.processes())))
+    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as engine:
+        assert engine.maintenance.check().problems == ()
 
 
 def test_a_job_whose_process_was_killed_ends_at_the_limit_and_is_not_run_again(
@@ -136,19 +129,15 @@ def test_a_job_whose_process_was_killed_ends_at_the_limit_and_is_not_run_again(
     with start(WORK, tmp_path, 100, job) as process:
         until(lambda: extractor.attempts("b.md") == 1)
         process.kill()
-        process.communicate()
-
     for _ in range(2):  # the second finds nothing to do
         with start(WORK, tmp_path, 2, job) as process:
             out, err = process.communicate(timeout=PATIENCE)
-            assert process.returncode == 0, (out, err)
+        assert process.returncode == 0, (out, err)
         assert extractor.attempts("b.md") == 2
-
     with clew.open(settings=settings, embedder=HashEmbedder()) as engine:
         runner = make_runner(engine)
-        done = runner.job(job)
+        done, (failure,) = runner.job(job), runner.failures(job, 10)
         assert (done.status, done.completed, done.failed) == ("completed", 3, 1)
-        (failure,) = runner.failures(job, 10)
         assert failure.name.endswith("b.md")
         assert "limits.document_seconds = 2" in failure.error
         assert len(engine.documents.list()) == 2
@@ -157,11 +146,9 @@ def test_a_job_whose_process_was_killed_ends_at_the_limit_and_is_not_run_again(
 # --- the command line as it is
 
 
-def write_large(folder: Path) -> Path:
-    path = folder / "large.md"
+def write_large(folder: Path) -> None:
     line = "Ada Morn was taught by Piet Oss; she works at the Lorne Estate in Harrow Ford. "
-    path.write_text(line * (LARGE // len(line)))
-    return path
+    (folder / "large.md").write_text(line * (LARGE // len(line)))
 
 
 def clew_command(*arguments: object, **environment: str) -> subprocess.Popen[str]:
@@ -181,27 +168,17 @@ def test_the_command_names_the_limit_and_spends_the_time_once(tmp_path: Path) ->
     write_large(folder)
     (folder / "small.md").write_text(GOOD)
     limits = {"CLEW_LIMITS__DOCUMENT_SECONDS": "2", "CLEW_LIMITS__SECONDS_PER_MEGABYTE": "0"}
-    outputs = []
+    reports = []
     for retry in ([], [], ["--retry"]):
         command = ["index", folder, "--store", tmp_path / "store", "--json", *retry]
         with clew_command(*command, **limits) as process:
             out, err = process.communicate(timeout=PATIENCE)
         assert process.returncode == 1, err
-        assert "limits.document_seconds = 2" in out
-        assert "raise limits.document_seconds or split the document" in out
-        outputs.append(out)
-    reports = [clew_report(out) for out in outputs]
+        assert re.search("limits.document_seconds = 2.*raise .*seconds or split the document", out)
+        reports.append(json.loads(out))
     assert [report["added"] for report in reports] == [1, 0, 0]
     # What is not read takes no time: the limit was two seconds.
-    assert reports[1]["seconds"] < 2 <= min(reports[0]["seconds"], reports[2]["seconds"])
-
-
-def clew_report(out: str) -> dict[str, float]:
-    import json
-
-    report = json.loads(out)
-    assert isinstance(report, dict)
-    return report
+    assert [report["seconds"] < 2 for report in reports] == [False, True, False]
 
 
 def test_a_search_starts_no_worker(tmp_path: Path) -> None:
@@ -255,18 +232,11 @@ def test_a_server_ends_at_once_while_a_document_is_read(tmp_path: Path) -> None:
 def test_a_worker_is_told_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "CLEW_LLM_API_KEY", "CLEW_NEO4J__PASSWORD", "AWS_SECRET", "X"):
         monkeypatch.setenv(name, "hunter2")
-    worker = WorkerProcess(b"")
-    try:
+    with closing(WorkerProcess(b"")) as worker:
         # Empty until the last step of exec.
         environment = Path(f"/proc/{worker._process.pid}/environ")
         until(environment.read_bytes)
-        told = environment.read_bytes().split(b"\0")
-    finally:
-        worker.close()
-
-    names = {one.partition(b"=")[0].decode() for one in told if one}
-    assert "PATH" in names
-    assert not any(b"hunter2" in one for one in told)
-    assert {n for n in names if "KEY" in n or "TOKEN" in n or n.startswith("CLEW")} == {
-        "TOKENIZERS_PARALLELISM"
-    }
+        told = environment.read_text()
+    assert "PATH=" in told
+    assert "hunter2" not in told
+    assert re.findall(r"(?:^|\0)(CLEW\w*|\w*(?:KEY|TOKEN)\w*)=", told) == ["TOKENIZERS_PARALLELISM"]

@@ -10,9 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.plugins.neo4j.attached import LONGEST_NAME, MAX_WORDS, lucene_phrases, lucene_words, spans
+from clew.plugins.neo4j.attached import LONGEST_NAME, MAX_WORDS, lucene_words, spans
 from clew.plugins.neo4j.cypher import with_directions, with_parameters
-from clew.plugins.neo4j.mapping import GraphMapping, GraphSchema, TypeInfo, quoted, read_mapping
+from clew.plugins.neo4j.mapping import (
+    EntityMapping,
+    GraphMapping,
+    GraphSchema,
+    MentionMapping,
+    PassageMapping,
+    RelationMapping,
+    TypeInfo,
+    quoted,
+    read_mapping,
+)
+from clew.plugins.neo4j.schema import lucene_phrases
 
 # --- attach mapping
 
@@ -43,25 +54,19 @@ def read(folder: Path, text: str) -> GraphMapping:
 
 
 def test_a_mapping_is_read(tmp_path: Path) -> None:
-    mapping = read(tmp_path, WHOLE)
-
-    assert mapping.passages.label == "Chunk"
-    assert mapping.passages.title is None
-    assert mapping.entities is not None
-    assert mapping.entities.labels == ("Person", "Place")
-    assert mapping.mentions is not None
-    assert (mapping.mentions.types, mapping.mentions.direction) == (("MENTIONS",), "in")
-    assert mapping.relations.types == ("KNOWS",)
+    assert read(tmp_path, WHOLE) == GraphMapping(
+        passages=PassageMapping(label="Chunk", text="text", vector_index="chunk_vectors"),
+        entities=EntityMapping(labels=("Person", "Place"), name="name"),
+        mentions=MentionMapping(types=("MENTIONS",), direction="in"),
+        relations=RelationMapping(types=("KNOWS",)),
+    )
 
 
 def test_the_mapping_that_the_page_shows_is_one(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "neo4j.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"^```toml\n(\[passages\].*?)^```$", page, re.MULTILINE | re.DOTALL)
-
     mapping = read(tmp_path, example)
-
-    assert mapping.passages.label == "Article"
-    assert mapping.relations.types == ("APPRENTICE_OF",)
+    assert (mapping.passages.label, mapping.relations.types) == ("Article", ("APPRENTICE_OF",))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import logging
 import re
 import secrets
 import shutil
@@ -215,16 +214,6 @@ def test_what_is_no_namespace_is_refused(store: SqliteStore, name: str) -> None:
 
 
 # --- keeping up with the store
-
-
-def test_a_database_that_chroma_loses_is_made_again_unasked(
-    store: SqliteStore, open_index: Open, namespace: str
-) -> None:
-    index = open_index()
-    assert found(store, index)
-    with client_of(index) as client:
-        client.delete_database(DATABASE, f"clew-{namespace}")
-    assert found(store, index)
 
 
 # --- folders and processes
@@ -464,20 +453,3 @@ def test_settings_that_cannot_be_are_refused(
 
 
 # --- the rest
-
-
-def test_nothing_is_printed_or_logged(
-    store: SqliteStore,
-    open_index: Open,
-    capfd: pytest.CaptureFixture[str],
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    capfd.readouterr()
-    with caplog.at_level(logging.INFO):
-        index = open_index()
-        assert found(store, index)
-        drop(store, 1)
-        assert found(store, index)
-        index.close()
-    assert capfd.readouterr() == ("", "")
-    assert {record.name for record in caplog.records} <= {"httpx"}

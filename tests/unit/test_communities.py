@@ -110,14 +110,6 @@ def test_large_communities_have_parts() -> None:
     assert agreement(group, np.arange(480) // 12) > 0.9
 
 
-def test_entities_without_ties_are_in_none() -> None:
-    assert len(partition(graph_of(3, [])).ids) == 0
-    found = partition(graph_of(5, [(0, 1, 1.0)]))
-    assert found.members.tolist() == [[1, 1], [1, 2]]
-    left = partition(graph_of(5, []), found)
-    assert (len(left.ids), left.next_id) == (0, 2)
-
-
 def test_what_has_not_changed_changes_nothing() -> None:
     """Nor does a small drift of all strengths."""
     edges = planted(10, 20, across=2)

@@ -538,12 +538,13 @@ def test_a_root_that_is_missing_or_empty_drops_nothing_and_says_so(
     engine.index([root], prune=True)
     before = held(engine)
     given = root / "ada.md" if kind == "one file" else root
-    {
-        "missing": lambda: root.rename(tmp_path / "away"),
-        "one file": given.unlink if kind == "one file" else given.exists,
-        "empty": lambda: [shutil.rmtree(root), root.mkdir()],
-        "empty folders": lambda: [file.unlink() for file in root.rglob("*.md")],
-    }[kind]()
+    if kind == "missing":
+        root.rename(tmp_path / "away")
+    else:
+        for file in root.rglob("*.md") if root == given else [given]:
+            file.unlink()
+    if kind == "empty":
+        (root / "inner").rmdir()
     report = engine.index([given], prune=True)
     assert (report.pruned, held(engine)) == (0, before)
     assert [skipped.source for skipped in report.skipped] == [str(given)]

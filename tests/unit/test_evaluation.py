@@ -29,18 +29,16 @@ from clew.models.llm.budget import prompt_text
 from clew.plugins.evaluation.answers import (
     PROMPT_HASH,
     cohesion,
-    contains,
     estimate_answers,
     evaluate_answers,
-    exact_match,
-    f1,
     judge,
+    measured,
     normalise,
-    read_gold,
+    right_answers,
     to_answers_table,
     to_page,
 )
-from clew.plugins.evaluation.beir import BeirDataset, Question, is_beir, load_beir
+from clew.plugins.evaluation.beir import BeirDataset, Record, is_beir, load_beir
 from clew.plugins.evaluation.run import (
     evaluate,
     measure_strategy,
@@ -207,17 +205,25 @@ def test_a_folder_that_is_not_beir(folder: Path, part: str) -> None:
     ("file", "text", "message"),
     [
         *(
-            ("corpus.jsonl", f'{{"_id": "a", "text": "fine"}}\n{line}\n', f"line 2: got {says}")
+            (
+                "corpus.jsonl",
+                f'{{"_id": "a", "text": "fine"}}\n{line}\n',
+                "line 2: got " + says.replace("{", r"\{").replace("[", r"\["),
+            )
             for line, says in (
-                ("{", r"'\{', expected a JSON object"),
-                ("[1]", r"'\[1\]', expected a JSON object"),
-                ('{"text": "no id"}', "None, expected a string under '_id'"),
-                ('{"_id": "a", "text": "twice"}', "'a', expected an _id that .* occurs once"),
-                ('{"_id": "b"}', "None, expected a string under 'text'"),
-                ('{"_id": "b", "text": "", "metadata": 7}', "7, expected an object"),
+                ("{", "'{', expected a JSON object"),
+                ("[1]", "[1], expected a JSON object"),
+                ('{"text": "no id"}', "{'text': 'no id'}, expected .*; _id: Field required"),
+                ('{"_id": "", "text": ""}', "'', expected .*; _id: String should have at least 1"),
+                ('{"_id": "a", "text": "twice"}', "'a', expected an _id that occurs once"),
+                ('{"_id": "b"}', "{'_id': 'b'}, expected .*; text: Field required"),
+                (
+                    '{"_id": "b", "text": "", "metadata": 7}',
+                    "7, expected .*; metadata: Input should be an object",
+                ),
                 (
                     '{"_id": "b", "text": "", "metadata": {"part_of": 1, "position": "x"}}',
-                    "'x', expected a number under metadata 'position'",
+                    ".*metadata 'position' 'x' is no number",
                 ),
             )
         ),
@@ -249,9 +255,9 @@ DATASET = BeirDataset(
     passage_of_source={f"{WHOLE}{name}": name for name in ("a", "b", "c")},
     joined_sources=frozenset({JOINED}),
     questions=(
-        Question(id="q1", text="first", type="one hop"),
-        Question(id="q2", text="second", type="two hops"),
-        Question(id="q3", text="third", type=None),
+        Record.model_validate({"_id": "q1", "text": "first", "metadata": {"type": "one hop"}}),
+        Record.model_validate({"_id": "q2", "text": "second", "metadata": {"type": "two hops"}}),
+        Record.model_validate({"_id": "q3", "text": "third"}),
     ),
     qrels={"q1": {"a": 1}, "q2": {"b": 1, "t:1": 1}, "q3": {"c": 1}},
     unknown_questions=0,
@@ -520,30 +526,35 @@ def test_the_table_shows_every_figure_and_what_to_keep_in_mind() -> None:
 def test_measures_of_one_answer(
     answer: str, gold: str, exact: float, shared: float, within: float
 ) -> None:
-    assert exact_match(answer, [gold]) == exact
-    assert f1(answer, [gold]) == pytest.approx(shared)
-    assert contains(answer, [gold]) == within
+    assert measured(answer, [gold]) == {
+        "exact_match": exact,
+        "f1": pytest.approx(shared),
+        "contains": within,
+    }
 
 
 @given(st.text(max_size=40), st.lists(st.text(max_size=40), min_size=1, max_size=3))
 def test_the_nearest_right_answer_counts(answer: str, gold: list[str]) -> None:
-    assert f1(answer, [*gold, answer]) == 1
-    assert exact_match(answer, gold) <= f1(answer, gold) <= 1
-    assert f1(answer, gold) == max(f1(answer, [right]) for right in gold)
+    best = measured(answer, gold)
+    assert measured(answer, [*gold, answer])["f1"] == 1
+    assert best["exact_match"] <= best["f1"] <= 1
+    assert best["f1"] == max(measured(answer, [right])["f1"] for right in gold)
     assert normalise(normalise(answer)) == normalise(answer)
 
 
-def test_right_answers_stand_in_the_metadata(tmp_path: Path) -> None:
-    questions = [
-        {"_id": "a", "text": "?", "metadata": {"answer": "Ada", "answer_aliases": ["A.", "Ada"]}},
-        {"_id": "b", "text": "?", "metadata": {"answer": 2022}},
-        {"_id": "c", "text": "?", "metadata": {"answers": ["x", 3]}},
-        {"_id": "d", "text": "?"},
-    ]
-    lines = "".join(f"{json.dumps(question)}\n" for question in questions)
-    (tmp_path / "queries.jsonl").write_text(lines)
-
-    assert read_gold(tmp_path) == {"a": ("Ada", "A."), "b": ("2022",), "c": ("x", "3")}
+@pytest.mark.parametrize(
+    ("metadata", "answers"),
+    [
+        ({"answer": "Ada", "answer_aliases": ["A.", "Ada"]}, ("Ada", "A.")),
+        ({"answer": 2022}, ("2022",)),
+        ({"answers": ["x", 3]}, ("x", "3")),
+        ({"level": "hard"}, ()),
+    ],
+)
+def test_right_answers_stand_in_the_metadata(
+    metadata: dict[str, Any], answers: tuple[str, ...]
+) -> None:
+    assert right_answers(metadata) == answers
 
 
 # --- communities

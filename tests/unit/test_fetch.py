@@ -7,8 +7,10 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -25,36 +27,28 @@ class Pages(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path, _, query = self.path.partition("?")
-        if path == "/to":
-            self.answer(302, b"", location=query)
-        elif path == "/count":
-            number = int(query)
-            self.answer(302, b"", location=f"/count?{number - 1}" if number else "/page")
-        elif path == "/large":
-            self.answer(200, b"x" * 200_000)
-        elif path == "/slow":
-            self.send_response(200)
-            self.end_headers()
+        if path == "/count":
+            query = f"/count?{int(query) - 1}" if int(query) else "/page"
+        bodies = {
+            "/to": b"",
+            "/count": b"",
+            "/large": b"x" * 200_000,
+            "/missing": b"no",
+            "/host": str(self.headers["host"]).encode(),
+        }
+        endless = {
+            "/slow": b"HTTP/1.1 200 OK\r\n\r\n",
+            "/slow-headers": b"HTTP/1.1 200 OK\r\nx-long: ",
+            "/endless-redirect": b"HTTP/1.1 302 Found\r\nlocation: /page\r\n\r\n",
+        }
+        if path in endless:
+            self.wfile.write(endless[path])
             with_patience(self.wfile.write)
-        elif path == "/slow-headers":
-            self.wfile.write(b"HTTP/1.1 200 OK\r\nx-long: ")
-            with_patience(self.wfile.write)
-        elif path == "/endless-redirect":
-            self.send_response(302)
-            self.send_header("location", "/page")
-            self.end_headers()
-            with_patience(self.wfile.write)
-        elif path == "/missing":
-            self.answer(404, b"no")
-        elif path == "/host":
-            self.answer(200, str(self.headers["host"]).encode())
-        else:
-            self.answer(200, b"<p>Hello</p>", content_type=query or "text/html; charset=utf-8")
-
-    def answer(self, status: int, body: bytes, **headers: str) -> None:
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), value)
+            return
+        body = bodies.get(path, b"<p>Hello</p>")
+        self.send_response({"/to": 302, "/count": 302, "/missing": 404}.get(path, 200))
+        self.send_header("location", query)
+        self.send_header("content-type", query or "text/html; charset=utf-8")
         self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -65,22 +59,18 @@ class Pages(BaseHTTPRequestHandler):
 
 def with_patience(write: Callable[[bytes], object]) -> None:
     """A byte at a time, until the other side has had enough."""
-    try:
+    with suppress(OSError):
         for _ in range(200):
             write(b"x")
             time.sleep(0.05)
-    except OSError:
-        pass
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
+        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
-        thread.join()
 
 
 class Names:
@@ -107,15 +97,10 @@ def port_of(server: str) -> str:
     return server.rpartition(":")[2]
 
 
-def test_a_page_comes_with_a_name_that_says_what_it_is(server: str) -> None:
-    found = fetch(f"{server}/notes/mill.php?x=1", LOCAL)
-    assert (found.data, found.url) == (b"<p>Hello</p>", f"{server}/notes/mill.php?x=1")
-
-
 @pytest.mark.parametrize(
     ("path", "kind", "name"),
     [
-        ("/mill.php", "text/html; charset=utf-8", "mill.html"),
+        ("/notes/mill.php", "text/html; charset=utf-8", "mill.html"),
         ("/mill.html", "text/html", "mill.html"),
         ("/", "text/html", "index.html"),
         ("/report", "application/pdf", "report.pdf"),
@@ -126,36 +111,40 @@ def test_a_page_comes_with_a_name_that_says_what_it_is(server: str) -> None:
     ],
 )
 def test_names_follow_the_type_that_was_sent(server: str, path: str, kind: str, name: str) -> None:
-    assert fetch(f"{server}{path}?{kind}", LOCAL).name == name
+    url = f"{server}{path}?{kind}".replace(" ", "%20")
+    found = fetch(url, LOCAL)
+    assert (found.name, found.data, found.url) == (name, b"<p>Hello</p>", url)
 
 
-def test_redirects_are_followed_so_far(server: str) -> None:
-    found = fetch(f"{server}/count?{MAX_REDIRECTS - 1}", LOCAL)
+@pytest.mark.parametrize("path", [f"/count?{MAX_REDIRECTS - 1}", "/endless-redirect"])
+def test_redirects_are_followed_and_what_comes_with_them_is_not_read(
+    server: str, path: str
+) -> None:
+    found = fetch(f"{server}{path}", LOCAL)
     assert (found.name, found.data) == ("page.html", b"<p>Hello</p>")
-    with pytest.raises(UnreadableError, match=f"more than {MAX_REDIRECTS} redirects"):
-        fetch(f"{server}/count?{MAX_REDIRECTS + 1}", LOCAL)
 
 
-def test_a_server_that_fails_is_a_reason(server: str) -> None:
-    with pytest.raises(UnreadableError, match="the server answered 404"):
-        fetch(f"{server}/missing", LOCAL)
-    with pytest.raises(UnreadableError, match=r"larger than 0\.1 MB"):
-        fetch(f"{server}/large", LOCAL)
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("/missing", "the server answered 404"),
+        ("/large", r"larger than 0\.1 MB"),
+        (f"/count?{MAX_REDIRECTS + 1}", f"more than {MAX_REDIRECTS} redirects"),
+        ("/slow", r"no whole answer within 0\.3 s"),
+        ("/slow-headers", r"no whole answer within 0\.3 s"),
+    ],
+)
+def test_a_server_that_fails_or_never_ends_is_a_reason(server: str, path: str, reason: str) -> None:
+    hasty = LOCAL.model_copy(update={"url_seconds": 0.3 if "slow" in path else 10})
+    with pytest.raises(UnreadableError, match=reason):
+        fetch(f"{server}{path}", hasty)
+
+
+def test_a_server_that_is_not_there_is_a_reason() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         with pytest.raises(UnreadableError, match="refused"):
             fetch(f"http://127.0.0.1:{unused.getsockname()[1]}/", LOCAL)
-
-
-@pytest.mark.parametrize("path", ["/slow", "/slow-headers"])
-def test_a_server_that_never_ends_is_left(server: str, path: str) -> None:
-    hasty = LOCAL.model_copy(update={"url_seconds": 0.3})
-    with pytest.raises(UnreadableError, match=r"no whole answer within 0\.3 s"):
-        fetch(f"{server}{path}", hasty)
-
-
-def test_what_comes_with_a_redirect_is_not_read(server: str) -> None:
-    assert fetch(f"{server}/endless-redirect", LOCAL).data == b"<p>Hello</p>"
 
 
 @pytest.mark.parametrize(
@@ -197,10 +186,7 @@ def test_every_address_of_a_name_must_be_public(
 
 
 def test_a_name_without_an_address_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: object, **__: object) -> None:
-        raise socket.gaierror("no such name")
-
-    monkeypatch.setattr(socket, "getaddrinfo", fails)
+    monkeypatch.setattr(socket, "getaddrinfo", Mock(side_effect=socket.gaierror("no such name")))
     with pytest.raises(UnreadableError, match=r"no address of 'gone\.example' is known"):
         fetch("http://gone.example/", PUBLIC)
 
@@ -215,18 +201,22 @@ def test_the_address_that_was_checked_is_the_one_that_is_asked(
     assert names.asked == ["page.example"]
 
 
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        ("http://inner.example/", "no public address"),
+        ("http://127.0.0.9/", "no public address"),
+        ("//127.0.0.9/", "no public address"),
+        ("file:///etc/passwd", "expected one such as https"),
+    ],
+)
 def test_where_a_redirect_leads_is_checked_like_the_first(
-    monkeypatch: pytest.MonkeyPatch, server: str
+    monkeypatch: pytest.MonkeyPatch, server: str, target: str, reason: str
 ) -> None:
     # The first name passes for a public one; the test's server answers for it.
     monkeypatch.setattr(
         "clew.indexing.reading.fetch.is_public", lambda address: str(address) != "127.0.0.9"
     )
-    first = f"http://page.example:{port_of(server)}/to"
-    for target in ("http://inner.example/", "http://127.0.0.9/", "//127.0.0.9/"):
-        Names(monkeypatch, page=[["127.0.0.1"]], inner=[["127.0.0.9"]])
-        with pytest.raises(InputError, match="no public address"):
-            fetch(f"{first}?{target}", PUBLIC)
-    Names(monkeypatch, page=[["127.0.0.1"]])
-    with pytest.raises(InputError, match="expected one such as https"):
-        fetch(f"{first}?file:///etc/passwd", PUBLIC)
+    Names(monkeypatch, page=[["127.0.0.1"]], inner=[["127.0.0.9"]])
+    with pytest.raises(InputError, match=reason):
+        fetch(f"http://page.example:{port_of(server)}/to?{target}", PUBLIC)

@@ -34,7 +34,7 @@ from clew.graph.entity_graph import (
     salience,
     tiers,
 )
-from clew.graph.partition import WeightedGraph, leiden, weighted
+from clew.graph.partition import leiden, weighted
 from clew.graph.snapshot import Snapshot, read_columns
 from clew.graph.statistics import (
     EXACT,
@@ -194,15 +194,6 @@ def test_components_are_those_of_scipy(graph: EntityGraph) -> None:
 TWO_TRIANGLES = [(0, 1, 1.0), (1, 2, 1.0), (0, 2, 1.0), (3, 4, 1.0), (4, 5, 1.0), (3, 5, 1.0)]
 
 
-def by_hand(graph: WeightedGraph, labels: np.ndarray, resolution: float = 1.0) -> float:
-    """Modularity from its definition, a sum over all pairs of nodes."""
-    matrix = np.zeros((graph.size, graph.size))
-    np.add.at(matrix, (graph.heads(), graph.rows.items), graph.weights)
-    strengths, total = matrix.sum(axis=1), matrix.sum()
-    chance = resolution * np.outer(strengths, strengths) / total
-    return float(((matrix - chance) * (labels[:, None] == labels)).sum() / total)
-
-
 @pytest.mark.parametrize(
     ("resolution", "found"),
     [(1.0, [0, 0, 0, 1, 1, 1]), (0.01, [0] * 6), (50.0, list(range(6)))],
@@ -210,33 +201,6 @@ def by_hand(graph: WeightedGraph, labels: np.ndarray, resolution: float = 1.0) -
 def test_a_higher_resolution_finds_smaller_communities(resolution: float, found: list[int]) -> None:
     graph = weighted(graph_of(6, [*TWO_TRIANGLES, (2, 3, 0.5)]))
     assert leiden(graph, resolution).tolist() == found
-
-
-@given(graphs(most=6), st.data())
-def test_pendants_and_resolution_stand_for_the_rest_of_the_graph(
-    graph: object, data: st.DataObject
-) -> None:
-    """Regrouping some nodes gains with the others gone what it gains with them standing still."""
-    whole = weighted(graph)  # type: ignore[arg-type]
-    if whole.size < 2:
-        return
-    some = sorted(data.draw(st.sets(st.integers(0, whole.size - 1), min_size=1)))
-    rest = np.array(some)
-    inside = whole.among(rest)
-    missing = whole.strengths()[rest] - inside.strengths()
-    total, share = whole.strengths().sum(), whole.strengths()[rest].sum() / whole.strengths().sum()
-    pendant = inside.with_pendants(missing / 2)
-
-    def both(choice: list[int]) -> tuple[float, float]:
-        labels = np.arange(whole.size) + 10  # all others stand still, each alone
-        labels[rest] = choice
-        connected = np.flatnonzero(missing > 0)
-        small = np.concatenate([choice, np.array(choice)[connected]]).astype(np.int64)
-        return by_hand(whole, labels) * total, by_hand(pendant, small, share) * total * share
-
-    groups = st.lists(st.integers(0, 2), min_size=len(some), max_size=len(some))
-    one, other = both(data.draw(groups)), both(data.draw(groups))
-    assert one[0] - other[0] == pytest.approx(one[1] - other[1], abs=1e-6)
 
 
 # --- The walk, against the linear system that it solves.

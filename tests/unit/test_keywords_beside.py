@@ -5,7 +5,8 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -54,9 +55,9 @@ def drop(store: SqliteStore, *numbers: int) -> None:
 def same(store: SqliteStore, limit: int = 15) -> bool:
     """Whether the index answers, and as the table does."""
     ids = store.chunk_ids()
+    assert store.keyword_index is not None
     for terms in QUESTIONS:
         for allowed in (None, ids[::2], ids[:5], ids[:0]):
-            assert store.keyword_index is not None
             found = store.keyword_index.search(terms, limit, allowed)
             expected = store._search_table(terms, limit, allowed)
             if found is None:
@@ -66,14 +67,12 @@ def same(store: SqliteStore, limit: int = 15) -> bool:
     return True
 
 
-def same_soon(store: SqliteStore) -> bool:
-    """`same`, once a thread has read the folder."""
+def soon(condition: Callable[[], bool]) -> bool:
+    """Whether it holds once a thread has read the folder."""
     deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        if same(store):
-            return True
+    while not condition() and time.monotonic() < deadline:
         time.sleep(0.01)
-    return False
+    return condition()
 
 
 def test_the_table_answers_until_the_index_is_written(store: SqliteStore) -> None:
@@ -82,20 +81,25 @@ def test_the_table_answers_until_the_index_is_written(store: SqliteStore) -> Non
     store.write_indexes()
     assert same(store)
     assert same(store, limit=60)
+    drop(store, *range(30))  # a small store has none
+    store.write_indexes()
+    assert list(store.folder.glob("keywords-*.arrays")) == []
+    assert not same(store)
 
 
 def test_few_changes_are_taken_in_and_many_wait_for_the_next_writing(store: SqliteStore) -> None:
     store.write_indexes()
-    drop(store, 3, 5, 8)
-    add(store, 120, 125)
-    assert same(store)
-    store.write_indexes()  # not worth it
-    assert len(list(store.folder.glob("keywords-*"))) == 1
-    add(store, 125, 130)
-    assert not same(store)
-    assert len(store.search_keywords(["w1"], 200)[0]) > 30
-    store.write_indexes()
-    assert same(store)
+    with closing(opened(store.folder)) as other:
+        drop(store, 3, 5, 8)
+        add(store, 120, 125)
+        assert same(store)
+        store.write_indexes()  # not worth it
+        assert len(list(store.folder.glob("keywords-*"))) == 1
+        add(store, 125, 130)
+        assert not same(store)
+        store.write_indexes()
+        assert same(store)
+        assert soon(lambda: same(other))  # which reads the folder before it asks it
     for start in range(130, 190, 10):  # changed, so that old segments are merged
         add(store, start, start + 10)
         drop(store, *range(start - 130, start - 125))
@@ -103,69 +107,40 @@ def test_few_changes_are_taken_in_and_many_wait_for_the_next_writing(store: Sqli
         assert same(store)
 
 
-def test_another_process_reads_the_folder_before_it_asks_it(store: SqliteStore) -> None:
-    store.write_indexes()
-    other = opened(store.folder)
-    assert same_soon(other)
-    drop(store, 1)
-    add(store, 120, 140)
-    assert not same(other)
-    store.write_indexes()
-    assert same_soon(other)
-    other.close()
-
-
 def test_a_check_reads_the_folder_and_says_what_it_examines(store: SqliteStore) -> None:
     store.write_indexes()
     told: list[tuple[str, int, int | None]] = []
     report = store.check(progress=lambda *said: told.append(said))
     assert report.problems == ()
-    assert [step for step, _, _ in told] == [f"checking {name}" for name in report.checked]
-    assert [at for _, at, _ in told] == list(range(len(report.checked)))
+    names, count = report.checked, len(report.checked)
+    assert told == [(f"checking {name}", at, count) for at, name in enumerate(names)]
     path = max((store.folder / "keywords").glob("*.idx"), key=lambda file: file.stat().st_size)
     path.write_bytes(path.read_bytes()[:-1])
     (problem,) = store.check().problems
     assert problem.invariant == "derived files"
     assert f"keywords/{path.name} is damaged" in problem.detail
-    report = store.check(repair=True)
-    assert report.problems == ()
-    assert report.repaired
+    assert store.check(repair=True).problems == ()
     store.write_indexes()
     assert same(store)
-    assert store.check().problems == ()
 
 
-def test_a_small_store_has_none(store: SqliteStore) -> None:
-    store.write_indexes()
-    drop(store, *range(30))
-    store.write_indexes()
-    assert list(store.folder.glob("keywords-*.arrays")) == []
-    assert not same(store)
-
-
+@pytest.mark.parametrize(
+    "kind", [".fast", ".fieldnorm", ".idx", ".json", ".pos", ".store", ".term"]
+)
 def test_a_damaged_folder_never_changes_an_answer_and_is_made_again(
-    store: SqliteStore, caplog: pytest.LogCaptureFixture
+    store: SqliteStore, kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     store.write_indexes()
-    folder, chance = store.folder / "keywords", random.Random(3)
-    kinds = {p.suffix for p in folder.iterdir() if not p.name.startswith(".")}
-    assert kinds == {".fast", ".fieldnorm", ".idx", ".json", ".pos", ".store", ".term"}
-    for kind in sorted(kinds):
-        [path] = store.folder.glob("keywords-*.arrays")
-        damaged = chance.choice(sorted(folder.glob(f"*{kind}")))
-        data = bytearray(damaged.read_bytes())
-        data[chance.randrange(len(data))] ^= 0xFF
-        damaged.write_bytes(data)
-        other = opened(store.folder)
-        deadline = time.monotonic() + 10
-        while path.exists() and time.monotonic() < deadline:
-            assert not same(other)
-        assert not path.exists(), kind
+    [path] = store.folder.glob("keywords-*.arrays")
+    damaged = next(f for f in (store.folder / "keywords").glob(f"*{kind}") if f.name[0] != ".")
+    data = bytearray(damaged.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    damaged.write_bytes(data)
+    with closing(opened(store.folder)) as other:
+        assert soon(lambda: not same(other) and not path.exists())
         assert len(other.search_keywords(["w1"], 5)[0]) == 5
-        add(other, 200, 201)
         other.write_indexes()
         assert same(other)
-        other.close()
     assert "is damaged" in caplog.text
 
 
@@ -174,17 +149,29 @@ def test_a_folder_of_another_state_of_the_store_is_made_again(
 ) -> None:
     store.write_indexes()
     beside = tmp_path / "beside"
-    beside.mkdir()
-    other = opened(beside)
-    add(other, 0, 120, "other")  # the same ids, other texts
-    shutil.copytree(store.folder / "keywords", beside / "keywords")
-    [path] = store.folder.glob("keywords-*.arrays")
-    shutil.copy(path, beside / path.name)
-    time.sleep(0.2)
-    assert not same(other)
-    other.write_indexes()
-    assert same(other)
-    other.close()
+    shutil.copytree(
+        store.folder, beside, ignore=lambda _, names: [n for n in names if n.startswith("clew.db")]
+    )
+    files = {path: path.read_bytes() for path in beside.glob("*.arrays")}
+    for path in files:
+        path.unlink()
+    with closing(opened(beside)) as other:
+        add(other, 0, 120, "other")  # the same ids, other texts
+        for path, data in files.items():
+            path.write_bytes(data)
+        time.sleep(0.2)
+        assert not same(other)
+        other.write_indexes()
+        assert same(other)
+
+
+def test_an_engine_writes_and_asks_it_where_the_settings_say_so(tmp_path: Path) -> None:
+    for wanted, files in (("always", 1), ("never", 0)):
+        settings = load_settings(store=tmp_path / wanted, large={"keywords": wanted})
+        with clew.open(settings=settings, embedder=HashEmbedder()) as engine:
+            engine.add("Ada Morn wrote to Piet Oss about lenses.", title="Letter")
+            assert len(list(engine.store.folder.glob("keywords-*.arrays"))) == files
+            assert len(engine.search("lenses", strategy="keyword").hits) == 1
 
 
 KILLED = """
@@ -228,17 +215,3 @@ def test_killed_while_it_is_written(store: SqliteStore, kill: str, before: bool)
     assert same(other)
     assert other.check().problems == ()
     other.close()
-
-
-def test_an_engine_writes_and_asks_it_where_the_settings_say_so(tmp_path: Path) -> None:
-    settings = load_settings(large={"keywords": "always"})
-    with clew.open(tmp_path, settings=settings, embedder=HashEmbedder()) as engine:
-        engine.add("Ada Morn wrote to Piet Oss about lenses.", title="Letter")
-        assert isinstance(engine.store, SqliteStore)
-        assert len(list(engine.store.folder.glob("keywords-*.arrays"))) == 1
-        assert same(engine.store)
-        assert len(engine.search("lenses", strategy="keyword").hits) == 1
-    settings = load_settings(large={"keywords": "never"})
-    with clew.open(tmp_path, settings=settings, embedder=HashEmbedder()) as engine:
-        assert isinstance(engine.store, SqliteStore)
-        assert engine.store.keyword_index is None

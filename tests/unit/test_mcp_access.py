@@ -28,7 +28,7 @@ from clew import Clew
 from clew.errors import SettingsError
 from clew.mcp.auth import new_token
 from clew.mcp.engines import Engines
-from clew.mcp.http.callers import RateLimit
+from clew.mcp.http.callers import Rate
 from clew.mcp.http.serve import http_server, origin_check
 from clew.settings import ServeSettings, Settings, load_settings
 from clew.tools.toolbox import OPERATIONS as INFERENCE_TOOLS
@@ -37,8 +37,6 @@ from tests.unit.mcp_tools import TOOLS, address_of, engine_in, settings_for, tok
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-
-    from starlette.types import Receive, Scope, Send
 
 
 # --- Who may do what over HTTP: a real server in a thread, callers with tokens of two
@@ -220,20 +218,10 @@ async def test_a_header_resets_no_rate(tmp_path: Path, proxies: tuple[str, ...])
     assert [status == 429 for status in statuses] == [False] * 5 + [True] * 3
 
 
-async def test_the_rate_evens_out_over_time() -> None:
-    now = 0.0
-    passed: list[float] = []
-
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        passed.append(now)
-
-    async def drop(*_: object) -> Any:  # noqa: ANN401
-        """Nobody reads or is told."""
-
-    limit = RateLimit(app, per_minute=60, clock=lambda: now)
-    for step in range(1200):
-        now = step / 4
-        await limit({"type": "http", "client": ("1.2.3.4", 1)}, drop, drop)
+def test_the_rate_evens_out_over_time() -> None:
+    times = iter([step / 4 for step in range(1200)])
+    rate = Rate(60, clock=lambda: next(times))
+    passed = [step / 4 for step in range(1200) if not rate.early("caller")]
 
     assert len(passed) == pytest.approx(60 + 1200 / 4, abs=2)
     assert len([t for t in passed if t > 240]) == pytest.approx(60, abs=2)
@@ -513,7 +501,12 @@ async def inference_everything(client: Client, names: dict[str, tuple[str, ...]]
         yield got.model_dump_json()
     template = ResourceTemplateReference(uri="clew://documents/{document}{?offset}")
     explain = PromptReference(name="explain_path")
-    completed = {"document": template, "collection": template, "source": explain, "target": explain}
+    completed: dict[str, PromptReference | ResourceTemplateReference] = {
+        "document": template,
+        "collection": template,
+        "source": explain,
+        "target": explain,
+    }
     for name, ref in completed.items():
         for begun in ("", "e", "b", "Edda", "secret", "bel"):
             found = await client.complete(ref, {"name": name, "value": begun})

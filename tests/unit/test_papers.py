@@ -153,23 +153,21 @@ REAL_MEANT = {
     "knuth:ct:a": (("Donald E. Knuth",), "The TeX Book", 1986),
 }
 YEARS = [
-    ("year = {%d}", 0),
-    ("year = %d", 0),
-    ('Year = "%d"', 0),
-    ("date = {%d-06-03}", 0),
-    ("date = {%d/2023}", 0),
-    ("YEAR={{%d}}", 0),
-    ("year = {in press, %d}", 0),
-    ("year = {\\noopsort{a}%d}", 0),
-    ("year = {c%d}", 0),
+    "year = {%d}",
+    "year = %d",
+    'Year = "%d"',
+    "date = {%d-06-03}",
+    "date = {%d/2023}",
+    "YEAR={{%d}}",
+    "year = {in press, %d}",
+    "year = {\\noopsort{a}%d}",
+    "year = {c%d}",
 ]
 
 
 def field(chance: random.Random, name: str, value: str) -> str:
-    is_quotable = '"' not in value
-    return (
-        f'{name} = "{value}"' if is_quotable and chance.random() < 0.3 else f"{name} = {{{value}}}"
-    )
+    is_quoted = '"' not in value and chance.random() < 0.3
+    return f'{name} = "{value}"' if is_quoted else f"{name} = {{{value}}}"
 
 
 def generated(count: int) -> tuple[str, dict[str, tuple[tuple[str, ...], str, int]]]:
@@ -184,43 +182,35 @@ def generated(count: int) -> tuple[str, dict[str, tuple[tuple[str, ...], str, in
         people = chance.sample(NAMES, chance.randint(1, 5))
         written, title = chance.choice(TITLES)
         year = chance.randint(1900, 2025)
-        others = " and others" if chance.random() < 0.1 else ""
         joint = chance.choice([" and ", "\n    and ", " AND "])
+        authors = joint.join(n for n, _ in people) + chance.choice([*[""] * 9, " and others"])
         fields = [
-            field(
-                chance,
-                chance.choice(["author", "Author"]),
-                joint.join(n for n, _ in people) + others,
-            ),
+            field(chance, chance.choice(["author", "Author"]), authors),
             field(chance, chance.choice(["title", "TITLE"]), f"{written} {number}"),
-            chance.choice(YEARS)[0] % year,
+            chance.choice(YEARS) % year,
             chance.choice(
                 ["journal = jml", 'journal = jml # " Letters"', "booktitle = {Proc. of X}"]
             ),
             chance.choice(["month = jun", "month = {June}", "month = 6", "pages = {1--2}"]),
             "abstract = {We show, by $x = {y}$, that 10\\% of {it} ``holds''.}",
         ]
-        chance.shuffle(fields)
+        held = ",\n  ".join(chance.sample(fields, len(fields))) + chance.choice(["", ","])
         kind = chance.choice(["article", "InProceedings", "MISC", "book"])
-        opening, end = chance.choice([("{", "}"), ("{", "}"), ("(", ")")])
-        comma = chance.choice(["", ","])
         key = f"{chance.choice(['a', 'x:y', 'doe-2019_', 'ü'])}{number}"
-        entries.append(f"@{kind}{opening}{key},\n  " + ",\n  ".join(fields) + comma + f"\n{end}")
-        if chance.random() < 0.05:
-            entries.append("A line between the entries, with an {open brace")
+        braces = chance.choice(["@{}{{{},\n  {}\n}}", "@{}{{{},\n  {}\n}}", "@{}({},\n  {}\n)"])
+        entries.append(braces.format(kind, key, held))
+        entries.append(chance.choice([*[""] * 19, "A line between them, with an {open brace"]))
         meant[key] = (tuple(n for _, n in people), f"{title} {number}", year)
     return "\n\n".join(entries), meant
 
 
 def test_of_1000_entries_nearly_all_are_exact_and_no_failure_goes_unnamed() -> None:
     text, meant = generated(1000 - len(REAL_MEANT))
-    meant |= REAL_MEANT
     papers, failed = read_bibtex(REAL + text)
-
+    meant |= REAL_MEANT
     found = {paper.key: (paper.authors, paper.title, paper.year) for paper in papers}
-    wrong = {
-        key: (found.get(key), known) for key, known in meant.items() if found.get(key) != known
-    }
+    wrong = {key: found.get(key) for key, known in meant.items() if found.get(key) != known}
+
     assert len(meant) == 1000
     assert len(wrong) <= 10, list(wrong.items())[:5]
     assert {one.key for one in failed} == meant.keys() - found.keys()
@@ -234,26 +224,44 @@ def test_of_1000_entries_nearly_all_are_exact_and_no_failure_goes_unnamed() -> N
         ("@article{bad title = {no comma}}", 3, "comma"),
         ("@article{bad, title {no equals sign}}", 3, "="),
         ("@article{bad, year = 2000}", 3, "no title"),
-        ("@article{good1, title = {Again}}", 3, "line 1"),
+        ("@article{good1, title = {Again}}", 3, "the entry of line 1 has the same key"),
     ],
 )
 def test_a_bad_entry_is_named_by_its_line_and_the_others_are_read(
     broken: str, line: int, reason: str
 ) -> None:
     text = f"@misc{{good1, title={{First}}}}\n\n{broken}\n\n@misc{{good2, title={{Second}}}}\n"
-
     papers, failed = read_bibtex(text)
 
     assert [paper.title for paper in papers] == ["First", "Second"]
     assert [(one.line, reason in one.reason) for one in failed] == [(line, True)]
 
 
-def test_an_entry_takes_from_its_crossref_what_it_lacks() -> None:
-    papers, _ = read_bibtex(
-        "@inproceedings{a, title={A}, crossref={p}}\n@proceedings{p, title={Proc. P}, year=1999}"
-    )
-
-    assert (papers[0].venue, papers[0].year) == ("Proc. P", 1999)
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # an entry takes from its crossref what it lacks
+        (
+            "@inproceedings{a, title={A}, crossref={p}}\n"
+            "@proceedings{p, title={Proc. P}, year=1999}",
+            [("A", "Proc. P", 1999), ("Proc. P", "", 1999)],
+        ),
+        # one without it takes nothing from one without a key
+        (
+            "@misc{a, title={Undated}}\n@book{, title={Keyless}, year=1990}",
+            [("Undated", "", None), ("Keyless", "", 1990)],
+        ),
+        # entries without a key are papers of their own
+        (
+            "@article{, title={One}}\n@article{,\n title={Two}}\n@misc{k,title={Three}}",
+            [("One", "", None), ("Two", "", None), ("Three", "", None)],
+        ),
+    ],
+)
+def test_keys_and_crossrefs(text: str, expected: list[tuple[str, str, int | None]]) -> None:
+    papers, failed = read_bibtex(text)
+    assert [(one.title, one.venue, one.year) for one in papers] == expected
+    assert failed == []
 
 
 def read(text: str | bytes) -> ReadResult:
@@ -261,12 +269,6 @@ def read(text: str | bytes) -> ReadResult:
     found = read_bib(RawFile(source="/library/all.bib", data=data, settings=ReadSettings()))
     assert found is not None
     return found
-
-
-def test_an_entry_without_a_crossref_takes_nothing_from_one_without_a_key() -> None:
-    papers, _ = read_bibtex("@misc{a, title={Undated}}\n@book{, title={Keyless}, year=1990}")
-
-    assert [(one.title, one.year) for one in papers] == [("Undated", None), ("Keyless", 1990)]
 
 
 def test_a_record_reads_back_from_its_own_text() -> None:
@@ -310,17 +312,6 @@ def test_other_encodings_are_read() -> None:
 
     assert read(text.encode("cp1252")).documents[0].title == "Größe"
     assert read(text.encode("utf-16")).documents[0].title == "Größe"
-
-
-def test_entries_without_a_key_are_papers_of_their_own() -> None:
-    papers, failed = read_bibtex(
-        "@article{, title={One}}\n@article{,\n title={Two}}\n@misc{k,title={Three}}"
-    )
-
-    assert [one.title for one in papers] == ["One", "Two", "Three"]
-    assert failed == []
-    (twice,) = read_bibtex("@misc{k, title={One}}\n@misc{k, title={Two}}")[1]
-    assert twice.reason == "the entry of line 1 has the same key"
 
 
 # --- Records of catalogues and programs as papers, lists of references in the usual styles.
@@ -528,17 +519,19 @@ def test_a_reference_is_read_in_the_usual_styles(entry: str) -> None:
     assert (work.title, work.year) == ("Walking is all you need", 2017)
 
 
-def test_a_pdf_that_states_no_year_has_none() -> None:
-    made = datetime(2020, 5, 1, tzinfo=UTC)
+@pytest.mark.parametrize(
+    ("imprint", "year"),
+    [
+        ("", None),  # when the file was made is not when the paper was published
+        ("Proceedings of Vell, 2018\n\n", 2018),
+        ("arXiv:2001.03762\n\n", 2020),
+        ("doi:10.1999/w.2001\n\n", None),
+    ],
+)
+def test_a_pdf_that_states_no_year_has_none(imprint: str, year: int | None) -> None:
     text = (
-        "Walking Graphs\n\nAda Morn\n\n{}Abstract\nWe walk.\n\nReferences\n[1] Lund. Paths. 2016."
+        f"Walking Graphs\n\nAda Morn\n\n{imprint}Abstract\nWe walk.\n\n"
+        "References\n[1] Lund. Paths. 2016."
     )
-
-    def year(imprint: str) -> object:
-        paper = Document(source="a.pdf", text=text.format(imprint), created_at=made)
-        return described(paper).metadata.get("year")
-
-    assert year("") is None, "when the file was made is not when the paper was published"
-    assert year("Proceedings of Vell, 2018\n\n") == 2018
-    assert year("arXiv:2001.03762\n\n") == 2020
-    assert year("doi:10.1999/w.2001\n\n") is None
+    paper = Document(source="a.pdf", text=text, created_at=datetime(2020, 5, 1, tzinfo=UTC))
+    assert described(paper).metadata.get("year") == year

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from itertools import combinations, pairwise, permutations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -427,12 +427,6 @@ def test_a_thread_leads_from_the_seed_through_sentences_to_the_passage() -> None
     ] == [[(0, own)], [(0, own), (1, bridge)], [(0, own), (1, bridge), (2, last)]]
 
 
-def test_no_thread_where_nothing_ties() -> None:
-    snapshot = _snapshot({1: [[10]], 2: [[11]]})
-    assert _threads(snapshot, [0], np.array([1])) == [()]
-    assert _threads(snapshot, [], np.array([0])) == [()]
-
-
 def test_a_common_entity_ties_nothing_unless_it_is_asked_for() -> None:
     passages = {i: [[99, i]] for i in range(1, 21)}
     snapshot = _snapshot(passages)
@@ -517,25 +511,7 @@ def test_an_empty_store_has_none(tmp_path_factory: pytest.TempPathFactory) -> No
     ],
 )
 def test_bounds_that_cannot_be(
-    engine: Engine, question: str, given: dict[str, int], said: str
+    engine: Engine, question: str, given: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(InputError, match=said):
         engine.graph.subgraph(question, **given)
-
-
-def test_communities_are_made_once_and_their_steps_told(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    told: list[tuple[str, int, int | None]] = []
-    with clew.open(tmp_path_factory.mktemp("store"), embedder=HashEmbedder()) as engine:
-        for source, text in TEXTS.items():
-            engine.add(text, source=source)
-        engine.state.update_communities(lambda *step: told.append(step))
-        first = list(told)
-        engine.state.update_communities(lambda *step: told.append(step))
-
-        with pytest.raises(InputError, match=r"level 9 cannot be; the deepest level .* is 0"):
-            engine.graph.communities(9)
-
-    assert [step for step, _, _ in first] == ["communities", "reports", "topics", "save"]
-    assert told == first

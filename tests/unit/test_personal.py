@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+import re
+import time
 from datetime import UTC, date, datetime, timedelta
+from datetime import time as clock_time
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -15,13 +17,15 @@ from clew.errors import LimitError, UnreadableError
 from clew.indexing.reading.formats.common import RawFile, ReadResult
 from clew.plugins.personal.calendar import markdown_tasks, read_calendar, read_todo_txt
 from clew.plugins.personal.contacts import read_contacts
+from clew.plugins.personal.recurrence import series_of
 from clew.plugins.personal.structure import personal_structure
 from clew.settings import LimitSettings, ReadSettings
-from clew.times.recurrence import series_of
 
 # --- Calendars, contacts and tasks as files: what is read, and what bad files cost.
 
 
+HOME = ZoneInfo("Europe/Berlin")
+SINCE, UNTIL = datetime(2024, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
 CARD_3 = """BEGIN:VCARD
 VERSION:3.0
 N:Lopez;Maria;;Dr.;
@@ -60,13 +64,28 @@ def test_contacts_of_both_versions_keep_their_fields() -> None:
     maria, deniz = read_contacts(raw(CARD_3 + CARD_4, "a.vcf")).documents
 
     assert maria.title == "Dr. Maria Lopez"
-    assert maria.metadata["emails"] == ["maria@home.example", "maria@acme.example"]
-    assert maria.metadata["organisation"] == "Acme, Inc."
-    assert maria.metadata["nicknames"] == ["Mari", "Em"]
+    assert (
+        maria.metadata.items()
+        >= {
+            "emails": ["maria@home.example", "maria@acme.example"],
+            "organisation": "Acme, Inc.",
+            "nicknames": ["Mari", "Em"],
+        }.items()
+    )
     assert maria.text.endswith("calls before noon; never on Fridays")
-    assert deniz.metadata["phones"] == ["+49-421-5550102"]
-    assert deniz.metadata["birthday"] == "--02-03"
-    assert deniz.metadata["known_as"] == "Deniz"
+    assert (
+        deniz.metadata.items()
+        >= {
+            "phones": ["+49-421-5550102"],
+            "birthday": "--02-03",
+            "known_as": "Deniz",
+        }.items()
+    )
+    (works,) = personal_structure(maria).statements
+    assert maria.text[works.start : works.end] == works.tail == "Acme, Inc."
+    assert (works.head, works.relation_type) == ("Dr. Maria Lopez", "works_at")
+    aliases = {one.alias for one in personal_structure(maria).aliases}
+    assert aliases >= {"Mari", "maria@acme.example"}
 
 
 def test_cards_of_version_2_1_are_read() -> None:
@@ -78,39 +97,29 @@ def test_cards_of_version_2_1_are_read() -> None:
         "NOTE;QUOTED-PRINTABLE:one=0D=0Atwo\nORG;CHARSET=none;QUOTED-PRINTABLE:Acme;Sales\n"
         "END:VCARD\n"
     )
-
     found = read_contacts(raw(text, "old.vcf"))
 
     (card,) = found.documents
     assert (card.title, found.skipped) == ("Jörg Müller", ())
-    assert card.metadata["emails"] == ["joerg@x.example"]
-    assert card.metadata["phones"] == ["+49 1 2"]
-    assert card.metadata["organisation"] == "Acme"
+    assert (
+        card.metadata.items()
+        >= {
+            "emails": ["joerg@x.example"],
+            "phones": ["+49 1 2"],
+            "organisation": "Acme",
+        }.items()
+    )
     assert card.text.endswith("\n\none\ntwo")
 
 
 def test_a_given_name_that_two_contacts_have_stands_for_neither() -> None:
     other = CARD_4.replace("Kaya", "Aydin").replace("deniz@", "aydin@")
-
     found = read_contacts(raw(CARD_4 + other, "a.vcf")).documents
 
-    assert len(found) == 2
-    assert all("known_as" not in one.metadata for one in found)
+    assert ["known_as" in one.metadata for one in found] == [False, False]
 
 
-def test_a_contact_states_where_somebody_works_and_who_is_meant() -> None:
-    (maria,) = read_contacts(raw(CARD_3, "a.vcf")).documents
-
-    structure = personal_structure(maria)
-
-    (works,) = structure.statements
-    assert (works.head, works.relation_type, works.tail) == (
-        "Dr. Maria Lopez",
-        "works_at",
-        "Acme, Inc.",
-    )
-    assert maria.text[works.start : works.end] == "Acme, Inc."
-    assert {one.alias for one in structure.aliases} >= {"Mari", "maria@acme.example"}
+MOVED = "BEGIN:VEVENT\nSUMMARY:Bad\nDTSTART:20240101T090000Z\n{}\nEND:VEVENT"
 
 
 @pytest.mark.parametrize(
@@ -123,13 +132,22 @@ def test_a_contact_states_where_somebody_works_and_who_is_meant() -> None:
             "VEVENT 'Tea: hot' is left out: line 3, 'DTSTART:20241399' (DTSTART cannot be read",
         ),
         ("BEGIN:VEVENT\nSUMMARY:A\nDTSTART:20240101T090000Z", 2, "has no END"),
+        # a series that cannot be
+        *(
+            (MOVED.format(bad), 2, reason)
+            for bad, reason in (
+                ("RRULE:FREQ=SECONDLY", "recurs secondly without an end"),
+                ("RRULE:FREQ=MINUTELY;COUNT=20000", "recurs minutely without an end"),
+                ("RRULE:FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30;COUNT=3", "never happens"),
+                ("DTEND:20240101", "starts with a time and ends with a day"),
+            )
+        ),
     ],
 )
 def test_a_bad_event_is_named_by_its_line_and_the_others_kept(
     block: str, line: int, reason: str
 ) -> None:
-    good = "BEGIN:VEVENT\nSUMMARY:Good\nDTSTART:20240101T090000Z\nEND:VEVENT"
-
+    good = "BEGIN:VEVENT\nUID:2\nSUMMARY:Good\nDTSTART:20240101T090000Z\nEND:VEVENT"
     found = calendar(*block.split("\n"), *good.split("\n"))
 
     assert [one.title for one in found.documents] == ["Good"]
@@ -141,25 +159,31 @@ def test_a_bad_event_is_named_by_its_line_and_the_others_kept(
 def test_bytes_that_are_no_text_cost_their_contact_alone() -> None:
     damaged = CARD_4.replace("Deniz Kaya", "Zo\xeb").encode("latin-1")
     others = "".join(CARD_3.replace("Maria", f"Änne-Zoë {n}") for n in range(9))
-
     found = read_contacts(raw(others.encode() + damaged, "a.vcf"))
 
-    assert len(found.documents) == 9
     (skipped,) = found.skipped
     line = 9 * CARD_3.count("\n") + 1
     named = f"line {line}: VCARD 'Zo\ufffd' is left out: has bytes that are no text"
+    assert len(found.documents) == 9
     assert skipped.reason.startswith(named)
 
 
-def test_a_file_of_another_kind_is_no_calendar() -> None:
-    with pytest.raises(UnreadableError, match="line 1: no iCalendar"):
-        read_calendar(raw("Dear diary", "a.ics"))
-
-
-def test_too_many_events_are_refused() -> None:
-    event = "BEGIN:VEVENT\nUID:{0}\nSUMMARY:A\nDTSTART:20240101T090000Z\nEND:VEVENT\n"
-    text = "BEGIN:VCALENDAR\n" + "".join(event.format(n) for n in range(30)) + "END:VCALENDAR\n"
-    with pytest.raises(LimitError, match="limit 20"):
+@pytest.mark.parametrize(
+    ("text", "error", "reason"),
+    [
+        ("Dear diary", UnreadableError, "line 1: no iCalendar"),
+        (
+            "\n".join(["BEGIN:VCALENDAR", *[MOVED.format("X-A:b")] * 30, "END:VCALENDAR"]),
+            LimitError,
+            "limit 20",
+        ),
+    ],
+    ids=["another kind", "too many"],
+)
+def test_what_is_no_calendar_or_too_long_is_refused(
+    text: str, error: type[Exception], reason: str
+) -> None:
+    with pytest.raises(error, match=reason):
         read_calendar(raw(text, "a.ics", elements=20))
 
 
@@ -177,19 +201,6 @@ def test_who_declines_does_not_come_and_a_later_version_counts() -> None:
     assert relations == [("Bo Lind", "attended")]
 
 
-def test_a_zone_that_the_file_defines_itself_is_known_by_its_rules() -> None:
-    (event,) = calendar(
-        "BEGIN:VTIMEZONE", "TZID:Our office", "BEGIN:STANDARD", "DTSTART:19701025T030000",
-        "RRULE:FREQ=YEARLY;BYDAY=-1SU;BYMONTH=10", "TZOFFSETFROM:+0200", "TZOFFSETTO:+0100",
-        "END:STANDARD", "BEGIN:DAYLIGHT", "DTSTART:19700329T020000",
-        "RRULE:FREQ=YEARLY;BYDAY=-1SU;BYMONTH=3", "TZOFFSETFROM:+0100", "TZOFFSETTO:+0200",
-        "END:DAYLIGHT", "END:VTIMEZONE",
-        "BEGIN:VEVENT", "SUMMARY:A", "DTSTART;TZID=Our office:20240701T090000", "END:VEVENT",
-    ).documents  # fmt: skip
-
-    assert event.metadata["start"] == "2024-07-01T07:00:00+00:00"
-
-
 def zone_of(name: str, winter: str, summer: str) -> list[str]:
     """A zone as Outlook writes one."""
     return [
@@ -201,14 +212,13 @@ def zone_of(name: str, winter: str, summer: str) -> list[str]:
     ]  # fmt: skip
 
 
-def test_zones_of_one_name_in_two_files_are_two() -> None:
+@pytest.mark.parametrize(
+    ("winter", "summer", "start"), [("+0100", "+0200", "T07:00"), ("-0500", "-0400", "T13:00")]
+)
+def test_zones_of_one_name_in_two_files_are_two(winter: str, summer: str, start: str) -> None:
     event = ["BEGIN:VEVENT", "SUMMARY:A", "DTSTART;TZID=Custom:20240701T090000", "END:VEVENT"]
-
-    (here,) = calendar(*zone_of("Custom", "+0100", "+0200"), *event).documents
-    (there,) = calendar(*zone_of("Custom", "-0500", "-0400"), *event).documents
-
-    assert here.metadata["start"] == "2024-07-01T07:00:00+00:00"
-    assert there.metadata["start"] == "2024-07-01T13:00:00+00:00"
+    (found,) = calendar(*zone_of("Custom", winter, summer), *event).documents
+    assert found.metadata["start"] == f"2024-07-01{start}:00+00:00"
 
 
 def test_a_series_in_a_zone_of_the_file_keeps_its_time_of_day() -> None:
@@ -219,9 +229,7 @@ def test_a_series_in_a_zone_of_the_file_keeps_its_time_of_day() -> None:
     ).documents  # fmt: skip
 
     series = series_of(event.metadata, ZoneInfo("UTC"))
-    starts = [start for start, _ in series.between(
-        datetime(2024, 1, 1, tzinfo=UTC), datetime(2025, 1, 1, tzinfo=UTC)
-    )]  # fmt: skip
+    starts = [start for start, _ in series.between(SINCE, UNTIL)]
     assert [start.hour for start in starts] == [9] * 6
     assert [start.astimezone(UTC).hour for start in starts] == [7, 7, 7, 7, 8, 8]
 
@@ -232,12 +240,10 @@ def test_lines_of_todo_txt() -> None:
         "x 2024-04-02 2024-03-20 Renew the passport +travel\n"
         "Renew the passport\n\nxylophone lesson due:never\n"
     )
-
     order, renewed, again, lesson = read_todo_txt(raw(text, "todo.txt")).documents
 
     assert order.title == "Order leaflets"
-    fields = {name: value for name, value in order.metadata.items() if name != "line"}
-    assert fields == {
+    assert {name: value for name, value in order.metadata.items() if name != "line"} == {
         "entity_type": "task",
         "status": "open",
         "due": "2024-05-27",
@@ -251,39 +257,42 @@ def test_lines_of_todo_txt() -> None:
 
 
 def test_items_of_a_task_list() -> None:
-    found = list(markdown_tasks("# A\n- [ ] Call Bo @bo\n1. [x] Done 📅 2024-05-01\n- [link] no\n"))
+    found = markdown_tasks("# A\n- [ ] Call Bo @bo\n1. [x] Done 📅 2024-05-01\n- [link] no\n")
 
-    assert [(one.title, one.status, one.due) for one in found] == [
-        ("Call Bo", "open", ""),
-        ("Done", "done", "2024-05-01"),
+    assert [(one.title, one.status, one.due, one.people) for one in found] == [
+        ("Call Bo", "open", "", ("bo",)),
+        ("Done", "done", "2024-05-01", ()),
     ]
-    assert found[0].people == ("bo",)
 
 
 def test_a_property_that_cannot_be_read_is_named_and_costs_nothing_else() -> None:
     found = calendar(
         *("BEGIN:VTODO", "UID:1", "SUMMARY:Paint the boat", "PRIORITY:high", "DUE:20240501"),
         *("END:VTODO", "BEGIN:VEVENT", "UID:2", "SUMMARY:Launch", "DESCRIPTION:On the", "  pier."),
-        *("GEO:here", "DTSTART:20240502T100000Z", "END:VEVENT"),
-        *("BEGIN:VEVENT", "UID:3", "DTSTART:tomorrow", "END:VEVENT"),
+        *("GEO:here", "DTSTART:20240502T100000Z", "RRULE:FREQ=SOMETIMES", "EXDATE:never"),
+        *("END:VEVENT", "BEGIN:VEVENT", "UID:3", "DTSTART:tomorrow", "END:VEVENT"),
     )
 
     task, event = found.documents
     assert (task.title, task.metadata["due"]) == ("Paint the boat", "2024-05-01")
     assert event.metadata["start"] == "2024-05-02T10:00:00+00:00"
     assert "On the pier." in event.text
-    reasons = [one.reason for one in found.skipped]
-    assert reasons[0].startswith("line 5: 'PRIORITY:high' is left out")
-    assert reasons[1].startswith("line 13: 'GEO:here' is left out")
-    assert reasons[2].startswith("line 16: VEVENT is left out: line 18, 'DTSTART:tomorrow'")
+    named = [
+        re.match(r"line \d+: .*?left out(?:: line \d+, '.*?')?", r.reason) for r in found.skipped
+    ]
+    assert [one and one[0] for one in named] == [
+        "line 5: 'PRIORITY:high' is left out",
+        "line 13: 'GEO:here' is left out",
+        "line 15: 'RRULE:FREQ=SOMETIMES' is left out",
+        "line 16: 'EXDATE:never' is left out",
+        "line 18: VEVENT is left out: line 20, 'DTSTART:tomorrow'",
+    ]
 
 
 # --- Series against an oracle: equal over two years of generated calendars.
 
 
-HOME = ZoneInfo("Europe/Berlin")
 ZONES = ("Europe/Berlin", "America/New_York", "Australia/Sydney", "Asia/Kolkata", "UTC", "day")
-SINCE, UNTIL = datetime(2024, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
 RULES = (
     "FREQ=DAILY",
     "FREQ=DAILY;INTERVAL=3",
@@ -328,33 +337,34 @@ def generated(seed: int, count: int) -> bytes:
     found = []
     for number in range(count):
         zone, rule = chosen.choice(ZONES), chosen.choice(RULES)
+        is_day = zone == "day"
         near = chosen.choice([date(2024, 2, 29), date(2024, 3, 31), date(2024, 10, 27),
                               date(2023, 11, 5), date(2024, 1, 31), date(2023, 6, 15)])  # fmt: skip
-        start = datetime(near.year, near.month, near.day, chosen.randrange(24), 30)
+        clock = chosen.choice([clock_time(hour, 30) for hour in range(24)])
+        start = datetime.combine(near, clock_time() if is_day else clock)
         start -= timedelta(days=chosen.choice([0, 0, 7, 28]))
-        if zone == "day":
-            start = start.replace(hour=0, minute=0)
-        length = (
-            timedelta(days=chosen.choice([1, 1, 3]))
-            if zone == "day"
-            else timedelta(minutes=chosen.choice([0, 30, 60, 300, 1440]))
-        )
+        minutes = chosen.choice([1440, 4320] if is_day else [0, 30, 60, 300, 1440])
+        end = start + timedelta(minutes=minutes)
         if "COUNT" not in rule and chosen.random() < 0.4:
-            end = start + timedelta(days=chosen.randrange(20, 700))
-            rule += f";UNTIL={end:%Y%m%d}" if zone == "day" else f";UNTIL={_utc(end, zone)}"
-        lines = [f"UID:{number}", f"SUMMARY:Series {number}", stamp("DTSTART", start, zone),
-                 stamp("DTEND", start + length, zone), f"RRULE:{rule}"]  # fmt: skip
-        for days in chosen.sample(range(1, 400), chosen.choice([0, 0, 2, 30])):
-            lines.append(stamp("EXDATE", start + timedelta(days=days), zone))
-        if chosen.random() < 0.3:
-            lines.append(stamp("RDATE", start + timedelta(days=11), zone))
-        found.append(event(*lines))
+            last = start + timedelta(days=chosen.randrange(20, 700))
+            rule += f";UNTIL={last:%Y%m%d}" if is_day else f";UNTIL={_utc(last, zone)}"
+        excluded = chosen.sample(range(1, 400), chosen.choice([0, 0, 2, 30]))
+        about = (f"UID:{number}", f"SUMMARY:Series {number}")
+        found.append(
+            event(
+                *about,
+                stamp("DTSTART", start, zone),
+                stamp("DTEND", end, zone),
+                f"RRULE:{rule}",
+                *(stamp("EXDATE", start + timedelta(days=days), zone) for days in excluded),
+                *[stamp("RDATE", start + timedelta(days=11), zone)][: chosen.random() < 0.3],
+            )
+        )
         if chosen.random() < 0.3 and rule.startswith("FREQ=DAILY"):
-            moved = start + timedelta(days=3)
             found.append(event(
-                f"UID:{number}", f"SUMMARY:Series {number}", stamp("RECURRENCE-ID", moved, zone),
-                stamp("DTSTART", moved + timedelta(days=2), zone),
-                stamp("DTEND", moved + timedelta(days=2) + length, zone),
+                *about, stamp("RECURRENCE-ID", start + timedelta(days=3), zone),
+                stamp("DTSTART", start + timedelta(days=5), zone),
+                stamp("DTEND", end + timedelta(days=5), zone),
             ))  # fmt: skip
     return ics(*found)
 
@@ -370,52 +380,42 @@ def read(data: bytes) -> ReadResult:
     return found
 
 
-def ours(data: bytes, since: datetime, until: datetime) -> list[tuple[str, str, str]]:
-    def shown(moment: datetime, all_day: bool) -> str:
-        return moment.date().isoformat() if all_day else moment.astimezone(UTC).isoformat()
+def shown(moment: date) -> str:
+    """A time in UTC, or a day."""
+    in_utc = moment.astimezone(UTC) if isinstance(moment, datetime) else moment
+    return in_utc.isoformat()
 
+
+def ours(data: bytes, since: datetime, until: datetime) -> list[tuple[str, str, str]]:
     found = []
     for document in read(data).documents:
         series = series_of(document.metadata, HOME)
-        for start, end in series.between(since, until):
-            found.append((document.title, shown(start, series.all_day), shown(end, series.all_day)))
+        for times in series.between(since, until):
+            start, end = (shown(one.date() if series.all_day else one) for one in times)
+            found.append((document.title, start, end))
     return sorted(found)
 
 
 def oracle(data: bytes, since: datetime, until: datetime) -> list[tuple[str, str, str]]:
-    def shown(moment: date) -> str:
-        return (
-            moment.astimezone(UTC).isoformat()
-            if isinstance(moment, datetime)
-            else moment.isoformat()
-        )
-
     found = recurring_ical_events.of(Calendar.from_ical(data)).between(since, until)
     return sorted((str(e["SUMMARY"]), shown(e.start), shown(e.end)) for e in found)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_two_years_are_those_of_the_oracle(seed: int) -> None:
+WHOLE = (SINCE.astimezone(HOME), UNTIL.astimezone(HOME))
+WEEKS = [
+    (WHOLE[0] + timedelta(days=n), WHOLE[0] + timedelta(days=n + 7)) for n in range(0, 720, 91)
+]
+
+
+@pytest.mark.parametrize(("seed", "windows"), [(0, [WHOLE]), (1, [WHOLE]), (9, WEEKS)])
+def test_series_are_those_of_the_oracle(
+    seed: int, windows: list[tuple[datetime, datetime]]
+) -> None:
     data = generated(seed, 40)
-    since, until = (m.astimezone(HOME) for m in (SINCE, UNTIL))
-
-    expected = oracle(data, since, until)
-
-    assert len(expected) > 1000
-    assert ours(data, since, until) == expected
-
-
-def weeks() -> Iterator[tuple[datetime, datetime]]:
-    start = datetime(2024, 1, 1, tzinfo=HOME)
-    while start.year < 2026:
-        yield start, (start + timedelta(days=7))
-        start += timedelta(days=91)
-
-
-def test_a_window_holds_what_the_whole_does() -> None:
-    data = generated(9, 40)
-    for since, until in weeks():
-        assert ours(data, since, until) == oracle(data, since, until)
+    for since, until in windows:
+        expected = oracle(data, since, until)
+        assert len(expected) > (until - since).days
+        assert ours(data, since, until) == expected
 
 
 def test_an_end_in_utc_keeps_the_last_of_a_local_series() -> None:
@@ -423,11 +423,8 @@ def test_an_end_in_utc_keeps_the_last_of_a_local_series() -> None:
         "UID:1", "SUMMARY:Stand-up", "DTSTART;TZID=America/New_York:20240301T190000",
         "DTEND;TZID=America/New_York:20240301T193000", "RRULE:FREQ=WEEKLY;UNTIL=20240315T230000Z",
     ))  # fmt: skip
-
-    found = ours(data, SINCE, UNTIL)
-
     # 19:00 in New York is 00:00 UTC of the next day, and from 10 March on 23:00 of the same.
-    assert [start for _, start, _ in found] == [
+    assert [start for _, start, _ in ours(data, SINCE, UNTIL)] == [
         "2024-03-02T00:00:00+00:00",
         "2024-03-09T00:00:00+00:00",
         "2024-03-15T23:00:00+00:00",
@@ -436,48 +433,11 @@ def test_an_end_in_utc_keeps_the_last_of_a_local_series() -> None:
 
 def test_a_series_of_thirty_years_costs_what_the_window_holds() -> None:
     data = ics(event(
-        "UID:1", "SUMMARY:Pill", "DTSTART:19900101T080000Z", "RRULE:FREQ=HOURLY;INTERVAL=8",
+        "UID:1", "SUMMARY:Pill", "DTSTART:19000101T080000Z", "RRULE:FREQ=HOURLY;INTERVAL=8",
     ))  # fmt: skip
-    (document,) = read(data).documents
-    series = series_of(document.metadata, HOME)
-
-    moved = series._moved_to(datetime(2024, 1, 1), series.rules[0].text)
-
-    assert datetime(2023, 12, 30) < moved.start <= datetime(2024, 1, 1)
+    began = time.monotonic()
     assert len(ours(data, SINCE, SINCE + timedelta(days=2))) == 6
-
-
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        ("RRULE:FREQ=SECONDLY", "recurs secondly without an end"),
-        ("RRULE:FREQ=MINUTELY;COUNT=20000", "recurs minutely without an end"),
-        ("RRULE:FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30;COUNT=3", "never happens"),
-        ("DTEND:20240101", "starts with a time and ends with a day"),
-    ],
-)
-def test_a_series_that_cannot_be_is_named_by_its_line_and_nothing_else_lost(
-    line: str, reason: str
-) -> None:
-    good = event("UID:2", "SUMMARY:Good", "DTSTART:20240101T090000Z")
-    bad = event("UID:1", "SUMMARY:Bad", "DTSTART:20240101T090000Z", line)
-
-    found = read(ics(good, bad))
-
-    assert [one.title for one in found.documents] == ["Good"]
-    (skipped,) = found.skipped
-    assert skipped.reason.startswith("line 9: VEVENT")
-    assert reason in skipped.reason
-
-
-@pytest.mark.parametrize("line", ["RRULE:FREQ=SOMETIMES", "EXDATE:never"])
-def test_a_property_that_cannot_be_read_is_named_and_costs_itself_alone(line: str) -> None:
-    found = read(ics(event("UID:1", "SUMMARY:Review", "DTSTART:20240101T090000Z", line)))
-
-    assert [one.title for one in found.documents] == ["Review"]
-    (skipped,) = found.skipped
-    assert line in skipped.reason
-    assert skipped.reason.startswith("line ")
+    assert time.monotonic() - began < 1
 
 
 @pytest.mark.parametrize("zone", ZONES)
@@ -528,10 +488,7 @@ def test_of_several_rules_each_is_met(zone: str) -> None:
         "RRULE:FREQ=MONTHLY;BYMONTHDAY=1,15",
         stamp("EXDATE", datetime(2024, 5, 15, start.hour), zone),
     ))  # fmt: skip
-    since, until = (m.astimezone(HOME) for m in (SINCE, UNTIL))
+    found = ours(data, *WHOLE)
 
-    found = ours(data, since, until)
-
-    assert found == oracle(data, since, until)
-    days = {start[:10] for _, start, _ in found}
-    assert len(days) == len(found) > 45
+    assert found == oracle(data, *WHOLE)
+    assert len({start[:10] for _, start, _ in found}) == len(found) > 45

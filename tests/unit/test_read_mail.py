@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import clew
 from clew.errors import UnreadableError
 from clew.indexing.reading.files import find_files
-from clew.indexing.reading.formats.common import ReadResult
-from clew.indexing.reading.reader import read_file
 from clew.plugins.mail.parts import passages
-from clew.settings import ReadSettings
-from clew.tools.toolbox import OPERATIONS, Toolbox
 from clew.types import Document
+from tests.unit.files import SETTINGS, read, read_one, write
 from tests.unit.test_engine import CountingEmbedder
 
 # --- Mail: what a message says of itself, whose words its text holds, and mailboxes that
 # grow.
 
 
-SETTINGS = ReadSettings()
 HEAD = """From: "Ada Ray" <Ada@X.org>
 To: Bob Stone <bob@y.org>, carla@z.org
 Cc: =?utf-8?q?J=C3=B6rg_M=C3=BCller?= <jm@q.de>
@@ -37,22 +33,10 @@ References: <m0@y.org> <m1@y.org>
 """
 
 
-def read(path: Path, content: bytes | str) -> ReadResult:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return read_file(path, SETTINGS)
-
-
-def read_one(path: Path, content: bytes | str) -> Document:
-    (document,) = read(path, content).documents
-    return document
-
-
 def searched(document: Document) -> list[str]:
     """What is embedded: the pieces, or the whole."""
-    if not document.pieces:
-        return [document.text]
-    return [document.text[piece.start : piece.end] for piece in document.pieces]
+    texts = [document.text[piece.start : piece.end].strip() for piece in document.pieces]
+    return texts or [document.text]
 
 
 # --- header --------------------------------------------------------------------------------
@@ -60,25 +44,29 @@ def searched(document: Document) -> list[str]:
 
 def test_a_message_says_who_wrote_to_whom_when_and_in_which_thread(tmp_path: Path) -> None:
     document = read_one(tmp_path / "a.eml", f"{HEAD}\nThe tower stands.\n")
-    assert document.title == "Grüße aus Köln"
-    assert document.created_at == datetime(2020, 1, 2, 9, tzinfo=UTC)
-    assert (document.date_source, document.date_precision) == ("metadata", "time")
-    assert document.metadata == {
-        "author": "Ada Ray",
-        "from": ["Ada Ray", "ada@x.org"],
-        "to": ["Bob Stone", "bob@y.org", "carla@z.org"],
-        "cc": ["Jörg Müller", "jm@q.de"],
-        "message_id": "m2@x.org",
-        "in_reply_to": "m1@y.org",
-        "thread": "m0@y.org",
-        "date": "2020-01-02T10:00:00+01:00",
-    }
-    assert document.media_type == "message/rfc822"
-    assert document.text == (
-        "From: Ada Ray <ada@x.org>\nTo: Bob Stone, carla@z.org\nCc: Jörg Müller\n"
-        "Date: 2020-01-02 10:00\n\nThe tower stands."
+    assert document == Document(
+        source=str(tmp_path / "a.eml"),
+        read_from="file",
+        title="Grüße aus Köln",
+        text="From: Ada Ray <ada@x.org>\nTo: Bob Stone, carla@z.org\nCc: Jörg Müller\n"
+        "Date: 2020-01-02 10:00\n\nThe tower stands.",
+        media_type="message/rfc822",
+        sha256=document.sha256,
+        created_at=datetime(2020, 1, 2, 9, tzinfo=UTC),
+        updated_at=document.updated_at,
+        date_source="metadata",
+        date_precision="time",
+        metadata={
+            "author": "Ada Ray",
+            "from": ["Ada Ray", "ada@x.org"],
+            "to": ["Bob Stone", "bob@y.org", "carla@z.org"],
+            "cc": ["Jörg Müller", "jm@q.de"],
+            "message_id": "m2@x.org",
+            "in_reply_to": "m1@y.org",
+            "thread": "m0@y.org",
+            "date": "2020-01-02T10:00:00+01:00",
+        },
     )
-    assert document.pieces == ()
 
 
 RECEIVED = "Received: by mx.x.org; Thu, 2 Jan 2020 10:00:05 +0000\n"
@@ -128,10 +116,9 @@ def test_a_header_says_what_can_be_read_of_it(
 
 def test_a_mailbox_says_when_its_messages_came(tmp_path: Path) -> None:
     text = "From a@b Thu Jan  2 10:00:05 2020\nFrom: a@b.c\nSubject: x\n\nx\n"
-    (document,) = read(tmp_path / "a.mbox", text).documents
-    assert document.created_at == datetime(2020, 1, 2, 10, 0, 5, tzinfo=UTC)
     other = text.replace("10:00:05", "11:11:11").replace("From a@b", "From -")
-    (again,) = read(tmp_path / "a.mbox", other).documents
+    document, again = (read_one(tmp_path / "a.mbox", one) for one in (text, other))
+    assert document.created_at == datetime(2020, 1, 2, 10, 0, 5, tzinfo=UTC)
     assert (again.source, again.sha256) == (document.source, document.sha256)
 
 
@@ -194,16 +181,14 @@ The crane fell.
 
 def test_parts_are_read_once_and_attachments_are_named(tmp_path: Path) -> None:
     document = read_one(tmp_path / "a.eml", MIXED)
+    words = ("Plain words.", "Notes of the harbour.", "The crane fell.")
+    own, notes, news = (piece.metadata for piece in document.pieces)
     assert "Rich" not in document.text
     assert document.metadata["attachments"] == ["notes.txt", "pläne.png"]
-    own, notes, news = document.pieces
-    assert "Plain words." in document.text[own.start : own.end]
-    assert own.metadata == {}
-    assert "Notes of the harbour." in document.text[notes.start : notes.end]
-    assert notes.metadata == {"attachment": "notes.txt"}
-    assert "The crane fell." in document.text[news.start : news.end]
-    assert news.metadata["author"] == ["Carla Ruiz", "quoted by a@b.c"]
-    assert news.metadata["date"] == "2020-01-01T08:00:00+00:00"
+    assert [w in text for w, text in zip(words, searched(document), strict=True)] == [True] * 3
+    assert (own, notes) == ({}, {"attachment": "notes.txt"})
+    assert news["author"] == ["Carla Ruiz", "quoted by a@b.c"]
+    assert news["date"] == "2020-01-01T08:00:00+00:00"
 
 
 # --- quotations ----------------------------------------------------------------------------
@@ -292,8 +277,7 @@ def test_an_answer_below_its_quotation_is_one_passage(tmp_path: Path) -> None:
     document = read_one(tmp_path / "a.eml", text)
     quoted, own = document.pieces
     assert quoted.metadata["author"] == ["Ada Ray", "quoted by a@b.c"]
-    assert own.metadata == {}
-    assert document.text[own.start : own.end].strip() == "Not so."
+    assert (own.metadata, searched(document)[1]) == ({}, "Not so.")
 
 
 # --- mailboxes -----------------------------------------------------------------------------
@@ -307,61 +291,48 @@ def message(number: int, body: str, answers: str = "") -> str:
     )
 
 
-def test_a_mailbox_is_a_document_for_each_message(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["a.mbox", "Inbox", "2019-March.txt"])
+def test_a_mailbox_is_a_document_for_each_message(tmp_path: Path, name: str) -> None:
     text = message(1, ">From the sea.\n\nFrom Rome it comes.") + message(2, "Second.")
-    for name in ("a.mbox", "Inbox", "2019-March.txt"):
-        found = read(tmp_path / name, text).documents
-        assert [d.title for d in found] == ["S1", "S2"], name
-        assert [d.source for d in found] == [f"{found[0].origin}#{i}@x" for i in (1, 2)]
-        assert found[0].text.endswith("From the sea.\n\nFrom Rome it comes.")
+    # A message that is there twice is read once.
+    first, *others = read(tmp_path / name, text + message(2, "Second.") + message(2, "3")).documents
+    assert [d.title for d in others] == ["S2", "S2"]
+    assert [d.source for d in (first, *others)] == [
+        f"{first.origin}#{place}" for place in ("1@x", "2@x", "2@x~2")
+    ]
+    assert first.text.endswith("From the sea.\n\nFrom Rome it comes.")
 
 
 def test_a_quotation_is_searched_only_where_its_message_is_missing(tmp_path: Path) -> None:
-    quote = "Yes.\n\n> The lens costs 4,000."
-    both = message(1, "The lens costs 4,000.") + message(2, quote, "1")
+    answer = message(2, "Yes.\n\n> The lens costs 4,000.", "1")
+    both = message(1, "The lens costs 4,000.") + answer
     first, second = read(tmp_path / "both.mbox", both).documents
-    assert "4,000" in "".join(searched(first))
-    assert "4,000" in second.text
-    assert "4,000" not in "".join(searched(second))
+    alone = read_one(tmp_path / "alone.mbox", answer)
+    # Of a Maildir, every message that is quoted is held.
+    mail = answer.partition("\n")[2]
+    held = read_one(tmp_path / "Mail" / "cur" / "1577.host:2,S", mail)
+    single = read_one(tmp_path / "a.eml", mail)
 
-    (alone,) = read(tmp_path / "alone.mbox", message(2, quote, "1")).documents
+    assert "4,000" in second.text
+    found = ["4,000" in "".join(searched(one)) for one in (first, second, alone, held, single)]
+    assert found == [True, False, True, False, True]
     (piece,) = [piece for piece in alone.pieces if piece.metadata.get("quoted")]
-    assert "4,000" in alone.text[piece.start : piece.end]
     assert piece.metadata["author"] == ["someone", "quoted by Ada Ray"]
 
 
-def test_in_a_maildir_every_quoted_message_is_held(tmp_path: Path) -> None:
-    mail = message(2, "Yes.\n\n> The lens costs 4,000.", "1").partition("\n")[2]
-    held = read_one(tmp_path / "Mail" / "cur" / "1577.host:2,S", mail)
-    assert held.title == "S2"
-    assert "4,000" not in "".join(searched(held))
-    assert "4,000" in "".join(searched(read_one(tmp_path / "a.eml", mail)))
-
-
 def test_of_a_maildir_only_delivered_mail_is_found(tmp_path: Path) -> None:
-    root = tmp_path / "Mail"
-    for folder in (root, root / ".Sent"):
-        for name in ("cur", "new", "tmp"):
-            (folder / name).mkdir(parents=True)
-            (folder / name / "1577.host").write_text("x")
-        (folder / "dovecot-uidlist").write_text("x")
-    (root / ".hidden").mkdir()
-    (root / ".hidden" / "a.txt").write_text("x")
-    (tmp_path / "Inbox.msf").write_text("x")
+    for folder in ("Mail", "Mail/.Sent"):
+        mails = (f"{folder}/{name}/1577.host" for name in ("cur", "new", "tmp"))
+        write(tmp_path, *mails, f"{folder}/dovecot-uidlist")
+    write(tmp_path, "Mail/.hidden/a.txt", "Inbox.msf")
     found = [f.relative_to(tmp_path).as_posix() for f in find_files([tmp_path], settings=SETTINGS)]
     folders = ("Mail/.Sent/cur", "Mail/.Sent/new", "Mail/cur", "Mail/new")
     assert found == [f"{folder}/1577.host" for folder in folders]
 
 
-def test_a_message_that_is_there_twice_is_read_once(tmp_path: Path) -> None:
-    text = message(1, "One.") + message(1, "One.") + message(1, "Other.")
-    found = read(tmp_path / "a.mbox", text).documents
-    assert [d.source.rpartition("#")[2] for d in found] == ["1@x", "1@x~2"]
-
-
 def test_broken_mail_is_told_and_stops_nothing(tmp_path: Path) -> None:
     deep = "".join(
-        f'Content-Type: multipart/mixed; boundary="b{i}"\n\n--b{i}\n' for i in range(10_000)
+        f'Content-Type: multipart/mixed; boundary="b{i}"\n\n--b{i}\n' for i in range(2_000)
     )
     bad = f"From a@b Thu Jan  2 10:00:00 2020\nFrom: a@b.c\n{deep}\n"
     found = read(tmp_path / "a.mbox", message(1, "One.") + bad + "\n\n" + message(2, "Two."))
@@ -371,12 +342,13 @@ def test_broken_mail_is_told_and_stops_nothing(tmp_path: Path) -> None:
         read(tmp_path / "b.eml", "\n\nwords alone")
 
 
-def test_texts_that_only_look_like_mail_stay_texts(tmp_path: Path) -> None:
-    for number, text in enumerate(
-        ("From Rome to Paris, at 10:00 sharp.\n\nA journey.", "From: here\nTo: there\n\nA walk.")
-    ):
-        document = read_one(tmp_path / f"{number}.txt", text)
-        assert (document.media_type, document.text) == ("text/plain", text)
+@pytest.mark.parametrize(
+    "text",
+    ["From Rome to Paris, at 10:00 sharp.\n\nA journey.", "From: here\nTo: there\n\nA walk."],
+)
+def test_texts_that_only_look_like_mail_stay_texts(tmp_path: Path, text: str) -> None:
+    document = read_one(tmp_path / "a.txt", text)
+    assert (document.media_type, document.text) == ("text/plain", text)
 
 
 @pytest.mark.parametrize(
@@ -404,11 +376,10 @@ def test_a_vast_header_is_cut_and_the_text_is_read(tmp_path: Path, head: str) ->
 
 def indexed_message(number: int, sender: str, body: str, answers: int | None = None) -> str:
     address = sender.split()[0].casefold()
-    reply = "" if answers is None else f"In-Reply-To: <{answers}@x.org>\n"
+    reply = f"Subject: Re: Lens\nIn-Reply-To: <{answers}@x.org>\n" if answers else "Subject: Lens\n"
     return (
         f"From {address}@x.org Thu Jan  {number} 10:00:00 2020\n"
         f"From: {sender} <{address}@x.org>\nTo: Carla Ruiz <carla@z.org>\n"
-        f"Subject: {'' if answers is None else 'Re: '}Lens\n"
         f"Date: Thu, {number} Jan 2020 10:00:00 +0000\n"
         f"Message-ID: <{number}@x.org>\n{reply}\n{body}\n\n"
     )
@@ -446,70 +417,53 @@ def sources(store: clew.Clew) -> list[str]:
 def test_a_longer_mailbox_adds_what_is_new_and_drops_what_is_gone(
     store: clew.Clew, embedder: CountingEmbedder, mailbox: Path
 ) -> None:
-    assert sources(store) == ["2@x.org", "3@x.org"]
-    embedded = embedder.embedded
+    embedded = len(embedder.embedded)
     mailbox.write_text(FIRST + SECOND + THIRD)
     grown = store.index([mailbox])
     assert (grown.added, grown.changed, grown.unchanged) == (1, 0, 2)
-    assert embedder.embedded == embedded + 1
+    assert len(embedder.embedded) == embedded + 1
     mailbox.write_text(SECOND + THIRD)
     gone = store.index([mailbox]).gone
     assert [source.rpartition("#")[2] for source in gone] == ["2@x.org"]
     assert sources(store) == ["2@x.org", "3@x.org", "5@x.org"]
     store.index([mailbox], prune=True)
     assert sources(store) == ["3@x.org", "5@x.org"]
-    assert {info.origin for info in store.documents.list()} == {str(mailbox)}
     assert store.maintenance.check().problems == ()
 
 
 def test_hits_show_who_wrote_and_when_and_filters_ask_for_it(
     store: clew.Clew, mailbox: Path
 ) -> None:
-    hits = store.search("lens", strategy="keyword", where=["from=ada@x.org"]).hits
-    assert [hit.provenance.author for hit in hits if hit.provenance] == ["Ada Ray"]
-    assert hits[0].provenance is not None
-    assert hits[0].provenance.date == "2020-01-02T10:00:00+00:00"
-    hits = store.search("Too dear", strategy="keyword", since="2020-01-03", until="2020-01-03").hits
-    assert {hit.chunk.metadata["author"] for hit in hits} == {"Bob Stone"}
-    assert store.search("lens", strategy="keyword", where=["to=nobody@x.org"]).hits == ()
+    def found(query: str, **asked: Any) -> list[tuple[str, str]]:  # noqa: ANN401
+        hits = store.search(query, strategy="keyword", **asked).hits
+        return [(one.provenance.author, one.provenance.date[:10]) for one in hits if one.provenance]
 
-
-def test_a_quotation_is_found_in_its_own_message_alone(store: clew.Clew, mailbox: Path) -> None:
-    hits = store.search("costs four thousand", strategy="keyword").hits
-    assert [hit.chunk.source.rpartition("#")[2] for hit in hits] == ["2@x.org"]
-    assert "four thousand" in store.documents.text(f"{mailbox}#3@x.org")
+    ada, bob = ("Ada Ray", "2020-01-02"), ("Bob Stone", "2020-01-03")
+    assert found("lens", where=["from=ada@x.org"]) == [ada]
+    assert set(found("Too dear", since="2020-01-03", until="2020-01-03")) == {bob}
+    assert found("lens", where=["to=nobody@x.org"]) == []
+    # A quotation is found in its own message alone.
+    assert found("costs four thousand") == [ada]
 
 
 def test_people_of_mail_are_entities_with_their_addresses(store: clew.Clew, mailbox: Path) -> None:
     ada = store.entities.get("ada@x.org")
     assert (ada.name, ada.entity_type) == ("Ada Ray", "person")
-    neighbors = store.graph.neighbors("Ada Ray")
-    stated = {(one.entity.name, one.relation) for one in neighbors}
+    stated = {(one.tail, one.relation) for one in store.graph.relations("Ada Ray")}
     assert {("Lens", "sent"), ("Carla Ruiz", "wrote_to")} <= stated
     # Made again from the store, the message states the same.
-    found = Toolbox(store, OPERATIONS, profile="full").call(
-        "extract_entity_relationships", {"entity_id": ada.id}
-    )
+    found = store.tools.call("extract_entity_relationships", {"entity_id": ada.id})
     assert found.content["relationships_found"] == 2
 
 
 def test_the_turns_of_a_chat_are_found_with_speaker_and_time(
     tmp_path: Path, store: clew.Clew
 ) -> None:
-    day = [
-        {"type": "message", "ts": f"{1577959200 + i * 60}.0", "user": user, "text": text,
-         "user_profile": {"real_name": user}}
-        for i, (user, text) in enumerate((("Ada Ray", "The crane fell."), ("Bob Stone", "When?")))
-    ]  # fmt: skip
-    path = tmp_path / "harbour" / "2020-01-02.json"
-    path.parent.mkdir()
-    path.write_text(json.dumps(day))
-    store.index([path])
-    (hit,) = store.search("crane", strategy="keyword").hits
+    write(tmp_path, "chat.txt", text="13/1/20, 10:00 - Ada Ray: The crane fell.\n"
+          "13/1/20, 10:01 - Bob Stone: When?\n")  # fmt: skip
+    store.index([tmp_path / "chat.txt"])
+    (hit,) = store.search("crane", strategy="keyword", where=["speaker=Ada Ray"]).hits
     assert hit.chunk.text == "Ada Ray: The crane fell."
-    assert hit.chunk.metadata["speaker"] == "Ada Ray"
     assert hit.provenance is not None
-    assert (hit.provenance.author, hit.provenance.date[:16]) == ("Ada Ray", "2020-01-02T10:00")
-    (only,) = store.search("fell", strategy="keyword", where=["speaker=Ada Ray"]).hits
-    assert only.chunk.public_id == hit.chunk.public_id
+    assert (hit.provenance.author, hit.provenance.date[:16]) == ("Ada Ray", "2020-01-13T10:00")
     assert store.entities.get("Bob Stone").entity_type == "person"

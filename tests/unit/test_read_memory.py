@@ -17,9 +17,7 @@ from clew.indexing.reading.formats.memory import MemoryRecords, read_memory
 def database(path: Path, *statements: str) -> Path:
     """A SQLite file made by the statements."""
     with closing(sqlite3.connect(path)) as connection:
-        for statement in statements:
-            connection.execute(statement)
-        connection.commit()
+        connection.executescript(";".join(statements))
     return path
 
 
@@ -31,31 +29,21 @@ def relations(found: MemoryRecords) -> list[tuple[str, str, str, float]]:
     return [(r.head, r.relation_type, r.tail, r.weight) for r in found.relations]
 
 
-def test_lines_of_the_reference_server(tmp_path: Path) -> None:
-    file = tmp_path / "memory.jsonl"
+@pytest.mark.parametrize("character", ["\n", "\u2028", "\u2029", "\x85", "\x0c", "\x1c"])
+def test_lines_of_the_reference_server(tmp_path: Path, character: str) -> None:
+    """It writes line separators as they are: a line ends at a line feed alone."""
+    told = f"one{character}two"
     lines: Sequence[object] = [
-        {"type": "entity", "name": "Anna", "entityType": "person", "observations": ["a", "b"]},
+        {"type": "entity", "name": "Anna", "entityType": "person", "observations": ["a", told]},
         {"type": "relation", "from": "Anna", "to": "Rome", "relationType": "lives_in"},
         {"type": "entity", "name": "Rome", "entityType": "place", "observations": []},
     ]
-    file.write_text("\n\n".join(map(json.dumps, lines)))
-    found = read_memory(file)
-    assert entities(found) == [("Anna", "person", "", ("a", "b")), ("Rome", "place", "", ())]
-    assert relations(found) == [("Anna", "lives_in", "Rome", 1.0)]
-    assert found.skipped == []
-
-
-@pytest.mark.parametrize("character", ["\u2028", "\u2029", "\x85", "\x0c", "\x1c"])
-def test_a_line_ends_at_a_line_feed_alone(tmp_path: Path, character: str) -> None:
-    """The reference server writes line separators as they are."""
-    told = f"one{character}two"
-    line = {"type": "entity", "name": "Anna", "entityType": "person", "observations": [told]}
+    text = "\r\n\n".join(json.dumps(line, ensure_ascii=False) for line in lines)
     file = tmp_path / "memory.jsonl"
-    file.write_text(json.dumps(line, ensure_ascii=False) + "\r\n", encoding="utf-8", newline="")
-
+    file.write_text(text, encoding="utf-8", newline="")
     found = read_memory(file)
-
-    assert entities(found) == [("Anna", "person", "", (told,))]
+    assert entities(found) == [("Anna", "person", "", ("a", told)), ("Rome", "place", "", ())]
+    assert relations(found) == [("Anna", "lives_in", "Rome", 1.0)]
     assert found.skipped == []
 
 
@@ -175,14 +163,16 @@ def test_a_database_of_another_kind_is_refused(
         read_memory(database(tmp_path / "memory.db", *statements))
 
 
-def test_what_cannot_be_read_says_why(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableError, match="no such file"):
-        read_memory(tmp_path / "none.jsonl")
-    broken = tmp_path / "broken.db"
-    broken.write_bytes(b"SQLite format 3\x00" + b"\xff" * 2000)
-    with pytest.raises(UnreadableError, match="SQLite says"):
-        read_memory(broken)
-    binary = tmp_path / "photo.jsonl"
-    binary.write_bytes(b"\xff\xfe\x00\x80")
-    with pytest.raises(UnreadableError, match="neither JSON Lines in UTF-8 nor SQLite"):
-        read_memory(binary)
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, "no such file"),
+        (b"SQLite format 3\x00" + b"\xff" * 2000, "SQLite says"),
+        (b"\xff\xfe\x00\x80", "neither JSON Lines in UTF-8 nor SQLite"),
+    ],
+)
+def test_what_cannot_be_read_says_why(tmp_path: Path, content: bytes | None, reason: str) -> None:
+    if content is not None:
+        (tmp_path / "memory").write_bytes(content)
+    with pytest.raises(UnreadableError, match=reason):
+        read_memory(tmp_path / "memory")

@@ -16,10 +16,7 @@ from clew.graph.topics import mean_direction, title_of
 from clew.ports import CommunityReport
 from clew.search.answer.blocks import RetrievalResult
 from clew.search.around import (
-    NEAREST,
     Nearest,
-    entities_of,
-    nearest_entities,
     search_neighbourhood,
 )
 from clew.search.reports import (
@@ -32,7 +29,6 @@ from clew.search.reports import (
 from clew.search.session import QuerySession
 from clew.testing.entries import make_entry
 from clew.testing.fakes import HashEmbedder
-from clew.types import Community
 from tests.unit.asked import add, day, new_session, titles
 from tests.unit.community_stores import Library, players, save_band
 
@@ -286,33 +282,6 @@ def nearby_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Cle
     with clew.open(tmp_path_factory.mktemp("store"), embedder=HashEmbedder()) as engine:
         add(engine, NEARBY_TEXTS, NEARBY_DATES)
         yield engine
-
-
-def names(engine: clew.Clew, nearest: Nearest) -> dict[str, float]:
-    known = engine.store.entity_names(list(nearest.relevance))
-    return {known[id_]: value for id_, value in nearest.relevance.items()}
-
-
-def community(*entities: str) -> Community:
-    return Community(
-        id=1, level=0, parent=None, title="", summary="", entities=entities, size=len(entities)
-    )
-
-
-def test_the_entities_that_the_question_names_are_nearest(nearby_engine: clew.Clew) -> None:
-    near = names(
-        nearby_engine, nearest_entities(new_session(nearby_engine, "Tell me about Hanna Brevik"))
-    )
-    assert near["Hanna Brevik"] == 1
-    assert len(near) <= NEAREST
-    assert all(0 <= value <= 1 for value in near.values())
-    assert list(near.values()) == sorted(near.values(), reverse=True)
-
-
-def test_the_first_of_each_community_is_foremost(nearby_engine: clew.Clew) -> None:
-    communities = [community("Lukas Orne", "Piet Oss", "Nobody"), community("Kestrel", "Piet Oss")]
-    found = names(nearby_engine, entities_of(new_session(nearby_engine, "anything"), communities))
-    assert found == {"Lukas Orne": 1, "Kestrel": 1, "Piet Oss": 0.5}
 
 
 def test_passages_of_the_neighbours_come_and_the_context_says_what_ties_them(

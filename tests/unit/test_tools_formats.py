@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from agents import FunctionTool
@@ -28,7 +30,6 @@ from clew import Clew
 from clew.errors import InputError
 from clew.packs import available, load
 from clew.settings import load_settings
-from clew.stores.sqlite.journal import SqliteAudit
 from clew.testing.fakes import HashEmbedder
 from clew.tools.spec import (
     FORMATS,
@@ -69,20 +70,19 @@ EVERY_KIND = (
 )
 
 
-def one_of_every_kind() -> Tool:
-    return Tool(
-        name="everything",
-        title="Everything",
-        description="Takes one of every kind.",
-        parameters=EVERY_KIND,
-        result={"type": "object", "properties": {"done": {"type": "boolean"}}},
-        run=lambda call, arguments: dict(arguments),
-        scope="write",
-        profiles=frozenset({"full"}),
-    )
+EVERYTHING = Tool(
+    name="everything",
+    title="Everything",
+    description="Takes one of every kind.",
+    parameters=EVERY_KIND,
+    result={"type": "object", "properties": {"done": {"type": "boolean"}}},
+    run=lambda call, arguments: dict(arguments),
+    scope="write",
+    profiles=frozenset({"full"}),
+)
 
 
-ALL = (*OPERATIONS, one_of_every_kind())
+ALL = (*OPERATIONS, EVERYTHING)
 TYPES = {
     "string": "string",
     "name": "string",
@@ -119,45 +119,63 @@ async def _never(context: object, arguments: str) -> str:
     raise AssertionError
 
 
-@pytest.mark.parametrize("tool", ALL, ids=lambda tool: str(tool.name))
-def test_agents_converter_changes_nothing_of_openai(tool: Tool) -> None:
-    [definition] = definitions([tool], "openai")
+def by_agents(definition: dict[str, Any], strict: bool) -> dict[str, Any]:
     function = definition["function"]
-
-    converted = Converter.tool_to_openai(
-        FunctionTool(
-            name=function["name"],
-            description=function["description"],
-            params_json_schema=function["parameters"],
-            on_invoke_tool=_never,
-            strict_json_schema=False,
-        )
+    tool = FunctionTool(
+        name=function["name"],
+        description=function["description"],
+        params_json_schema=function["parameters"],
+        on_invoke_tool=_never,
+        strict_json_schema=strict,
     )
+    converted: dict[str, Any] = Converter.tool_to_openai(tool)  # type: ignore[assignment]
+    if not strict:
+        assert converted["function"].pop("strict") is False
+    return converted
 
-    assert converted == {**definition, "function": {**function, "strict": False}}
-    assert (function["name"], function["description"]) == (tool.name, tool.description)
-    check_parameters(tool.parameters, function["parameters"])
-    TypeAdapter(ChatCompletionFunctionToolParam).validate_python(definition)
+
+def by_responses(definition: dict[str, Any]) -> dict[str, Any]:
+    assert definition["strict"] is True
+    return {**definition, "parameters": ensure_strict_json_schema({**definition["parameters"]})}
 
 
+def by_anthropic(definition: dict[str, Any]) -> dict[str, Any]:
+    [tool] = [tool for tool in ALL if tool.name == definition["name"]]
+    return dict(mcp_tool(mcp_types.Tool.model_validate(served(tool)), client=None).to_dict())  # type: ignore[arg-type]
+
+
+def by_ollama(definition: dict[str, Any]) -> dict[str, Any]:
+    return OllamaTool.model_validate(definition).model_dump(exclude_unset=True)
+
+
+def by_mcp(definition: dict[str, Any]) -> dict[str, Any]:
+    return mcp_types.Tool.model_validate(definition).model_dump(by_alias=True, exclude_unset=True)
+
+
+VENDORS: dict[Format, tuple[Callable[[dict[str, Any]], object], object]] = {
+    "openai": (partial(by_agents, strict=False), ChatCompletionFunctionToolParam),
+    "openai-strict": (partial(by_agents, strict=True), ChatCompletionFunctionToolParam),
+    "openai-responses": (by_responses, FunctionToolParam),
+    "ollama": (by_ollama, OllamaTool),
+    "anthropic": (by_anthropic, ToolParam),
+    "mcp": (by_mcp, mcp_types.Tool),
+}
+
+
+@pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("tool", ALL, ids=lambda tool: str(tool.name))
-def test_agents_converter_changes_nothing_of_openai_strict(tool: Tool) -> None:
-    [definition] = definitions([tool], "openai-strict")
-    function = definition["function"]
+def test_a_vendors_library_changes_nothing(tool: Tool, format: Format) -> None:
+    again, shape = VENDORS[format]
+    [definition] = definitions([tool], format)
+    told = definition.get("function", definition)
+    [schema] = [
+        told[name] for name in ("parameters", "input_schema", "inputSchema") if name in told
+    ]
 
-    converted = Converter.tool_to_openai(
-        FunctionTool(
-            name=function["name"],
-            description=function["description"],
-            params_json_schema=function["parameters"],
-            on_invoke_tool=_never,
-        )
-    )
-
-    assert converted == definition
-    assert function["strict"] is True
-    check_parameters(tool.parameters, function["parameters"], strict=True)
-    TypeAdapter(ChatCompletionFunctionToolParam).validate_python(definition)
+    assert again(definition) == definition
+    assert (told["name"], told["description"]) == (tool.name, tool.description)
+    check_parameters(tool.parameters, schema, strict=bool(told.get("strict")))
+    TypeAdapter(shape).validate_python(definition)
 
 
 @pytest.mark.parametrize("tool", ALL, ids=lambda tool: str(tool.name))
@@ -166,64 +184,11 @@ def test_strict_schema_is_what_agents_makes_of_a_free_one(tool: Tool) -> None:
     if any(p.kind == "object" for p in tool.parameters):
         return
     made = ensure_strict_json_schema(input_schema(tool.parameters))
+    for told in schemas(made["properties"]):
+        if "type" in told:
+            told.pop("default", None)
 
-    ours = strict_schema(tool.parameters)
-
-    for told in made["properties"].values():
-        told.pop("default", None)
-        for field in told.get("items", {}).get("properties", {}).values():
-            field.pop("default", None)
-    assert ours == made
-
-
-@pytest.mark.parametrize("tool", ALL, ids=lambda tool: str(tool.name))
-def test_ollama_keeps_everything(tool: Tool) -> None:
-    [definition] = definitions([tool], "ollama")
-
-    kept = OllamaTool.model_validate(definition).model_dump(exclude_unset=True)
-
-    assert kept == definition
-    assert definition["function"]["name"] == tool.name
-    assert definition["function"]["description"] == tool.description
-    check_parameters(tool.parameters, definition["function"]["parameters"])
-
-
-@pytest.mark.parametrize("tool", ALL, ids=lambda tool: str(tool.name))
-def test_anthropic_makes_the_same_of_mcp(tool: Tool) -> None:
-    [served] = definitions([tool], "mcp")
-    [definition] = definitions([tool], "anthropic")
-
-    made = mcp_tool(mcp_types.Tool.model_validate(served), client=None)  # type: ignore[arg-type]
-
-    assert dict(made.to_dict()) == definition
-    TypeAdapter(ToolParam).validate_python(definition)
-    check_parameters(tool.parameters, definition["input_schema"])
-
-
-@pytest.mark.parametrize("tool", ALL, ids=lambda tool: str(tool.name))
-def test_mcp_types_keep_everything(tool: Tool) -> None:
-    [definition] = definitions([tool], "mcp")
-
-    kept = mcp_types.Tool.model_validate(definition)
-
-    assert kept.model_dump(by_alias=True, exclude_unset=True) == definition
-    assert kept.annotations is not None
-    assert kept.annotations.read_only_hint is tool.read_only
-
-
-def test_free_form_objects_come_back_from_strict_text() -> None:
-    as_strict: dict[str, Any] = {
-        "text": "x",
-        "names": [],
-        "must": '{"a": [1]}',
-        "more": None,
-        "items": None,
-    }
-
-    arguments = complete("everything", EVERY_KIND, as_strict)
-
-    assert arguments["must"] == {"a": [1]}
-    assert arguments["more"] is None
+    assert strict_schema(tool.parameters) == made
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '"a"', "NaN"])
@@ -283,24 +248,11 @@ def test_arguments_may_come_as_the_text_that_a_model_writes(tmp_path: Path) -> N
             assert "expected an object such as" in outcome.text
 
 
-def test_function_tools_of_the_responses_api_are_as_its_client_has_them() -> None:
-    for tool, given_tool in zip(
-        OPERATIONS, definitions(OPERATIONS, "openai-responses"), strict=True
-    ):
-        parsed = TypeAdapter(FunctionToolParam).validate_python(given_tool)
-        assert (parsed["name"], parsed["strict"]) == (tool.name, True)
-        assert parsed["parameters"] == ensure_strict_json_schema(dict(given_tool["parameters"]))
-
-
 def test_an_unknown_format_names_the_known_ones() -> None:
     with pytest.raises(
         InputError, match="'gemini'; expected one of openai, openai-strict, openai-r"
     ):
         definitions(OPERATIONS, "gemini")  # type: ignore[arg-type]
-
-
-def test_formats_are_all_there_are() -> None:
-    assert get_args(Format) == FORMATS
 
 
 # --- Every tool is what every client can read, whoever wrote it.
@@ -377,23 +329,15 @@ each = pytest.mark.parametrize("tool", SCHEMA_ALL, ids=lambda tool: str(tool.nam
 
 
 def test_assistants_are_offered_few() -> None:
-    assert len(TOOLS) <= 28
-    assert {tool.name for tool in TOOLS} >= {*CONTRACT, *DOCUMENT_TOOLS}
-    assert not {tool.name for tool in TOOLS} & {tool.name for tool in MEMORY_TOOLS}
-
-
-def test_names_are_distinct() -> None:
-    assert len({tool.name for tool in SCHEMA_ALL}) == len(OPERATIONS) + len(PACKS)
-
-
-def test_what_core_lists_is_small() -> None:
+    names = {tool.name for tool in TOOLS}
     listed = json.dumps({"tools": [served(tool) for tool in CORE]}, separators=(",", ":"))
 
+    assert len(TOOLS) <= 28
+    assert names >= {*CONTRACT, *DOCUMENT_TOOLS}
+    assert not names & {tool.name for tool in MEMORY_TOOLS}
+    assert len({tool.name for tool in SCHEMA_ALL}) == len(OPERATIONS) + len(PACKS)
     assert 4 <= len(CORE) <= 14
     assert len(listed.encode()) < 12_000
-
-
-def test_core_is_part_of_full() -> None:
     assert all("full" in tool.profiles for tool in CORE)
 
 
@@ -460,22 +404,6 @@ def test_hints_are_all_given_and_fit(tool: Tool) -> None:
         assert "confirm" in {parameter.name for parameter in tool.parameters}
 
 
-@each
-def test_the_server_describes_what_the_formats_do(tool: Tool) -> None:
-    from mcp_types import Tool as ProtocolTool
-
-    from clew.tools.spec import mcp_definition
-
-    described = ProtocolTool.model_validate(mcp_definition(tool)).model_dump(
-        by_alias=True, exclude_unset=True, mode="json"
-    )
-
-    expected = served(tool)
-    for definition in (described, expected):
-        definition["outputSchema"].pop("required", None)
-    assert described == expected
-
-
 @pytest.mark.parametrize("name", CONTRACT)
 def test_graph_tools_take_what_was_promised(name: str) -> None:
     [tool] = [tool for tool in OPERATIONS if tool.name == name]
@@ -498,89 +426,57 @@ def test_a_loop_of_ones_own(tmp_path: Path) -> None:
         assert store.tools is store.tools
 
 
-def test_jobs_and_audit_come_with_an_engine(tmp_path: Path) -> None:
-    with clew.open(tmp_path, embedder=HashEmbedder()) as store:
-        stored = store.tools.call("ingest_document", {"text": "Tarn Abbey is old.", "title": "A"})
-        found = store.tools.call("search", {"query": "Tarn Abbey"})
-
-        assert not stored.is_error, stored.text
-        assert [r["title"] for r in found.content["results"]] == ["A"]
-        [entry] = SqliteAudit(store.state.journal).entries()
-        assert (entry.tool, entry.caller) == ("ingest_document", "local")
-
-
 # --- What `get_graph_statistics` says about the vector index in use.
 
 
-def open_with(tmp_path: Path, **settings: Any) -> Clew:  # noqa: ANN401
-    engine = Clew(load_settings(store=tmp_path / "store", **settings), embedder=HashEmbedder())
-    engine.add("Jonas Reed built the mill at Harrow Ford.", source="mill")
-    return engine
-
-
-def graph_statistics(engine: Clew) -> tuple[dict[str, Any], dict[str, Any]]:
-    """`statistics` and `health`; what both say of the vector index is the same."""
-    outcome = engine.tools.call("get_graph_statistics", {})
-    assert not outcome.is_error, outcome.text
-    content = outcome.content
-    statistics, health = content["statistics"], content["health"]
-    assert {name: statistics[name] for name in health if name != "status"} == {
-        name: value for name, value in health.items() if name != "status"
-    }
-    assert health["entities"] == engine.maintenance.stats()["entities"]
-    return statistics, health
-
-
-def test_the_stores_own_vectors_are_connected(tmp_path: Path) -> None:
-    with open_with(tmp_path) as engine:
-        statistics, health = graph_statistics(engine)
-    assert health["status"] == "healthy"
-    assert statistics["vector_store"] == "embedded"
-    assert (statistics["embedded_available"], statistics["embedded_connected"]) == (True, True)
-    assert (statistics["qdrant_available"], statistics["qdrant_connected"]) == (False, False)
-    assert statistics["vector_store_problem"] == ""
-
-
-def test_a_qdrant_that_answers_is_connected(tmp_path: Path) -> None:
-    with (
-        stand_in() as server,
-        open_with(tmp_path, vectors="qdrant", qdrant={"url": server.url}) as engine,
-    ):
-        statistics, health = graph_statistics(engine)
-    assert health["status"] == "healthy"
-    assert statistics["vector_store"] == "qdrant"
-    assert (statistics["qdrant_available"], statistics["qdrant_connected"]) == (True, True)
-    assert statistics["vector_store_problem"] == ""
-
-
-def test_a_qdrant_that_is_away_is_degraded_and_the_reason_is_given(tmp_path: Path) -> None:
-    with stand_in() as server:
-        engine = open_with(tmp_path, vectors="qdrant", qdrant={"url": server.url})
-    with engine:
-        statistics, health = graph_statistics(engine)
-    assert health["status"] == "degraded"
-    assert (statistics["qdrant_available"], statistics["qdrant_connected"]) == (True, False)
-    assert f"cannot reach Qdrant at '{server.url}'" in statistics["vector_store_problem"]
-    assert "start it there, or set qdrant.url" in statistics["vector_store_problem"]
-
-
-def test_a_qdrant_without_its_client_is_unhealthy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("vectors", "server", "status", "named", "problems"),
+    [
+        ("store", "", "healthy", {"embedded": (True, True), "qdrant": (False, False)}, []),
+        ("chroma", "", "healthy", {"chroma": (True, True), "qdrant": (False, False)}, []),
+        ("qdrant", "answers", "healthy", {"qdrant": (True, True)}, []),
+        (
+            "qdrant",
+            "away",
+            "degraded",
+            {"qdrant": (True, False)},
+            ["cannot reach Qdrant at 'http", "start it there, or set qdrant.url"],
+        ),
+        (
+            "qdrant",
+            "without its client",
+            "unhealthy",
+            {"qdrant": (False, False)},
+            ["pip install 'clew[qdrant]'"],
+        ),
+    ],
+)
+def test_statistics_say_which_vectors_are_in_use_and_why_they_are_not(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    vectors: str,
+    server: str,
+    status: str,
+    named: dict[str, tuple[bool, bool]],
+    problems: list[str],
 ) -> None:
-    open_with(tmp_path).close()
-    monkeypatch.setitem(sys.modules, "qdrant_client", None)
-    settings = load_settings(store=tmp_path / "store", vectors="qdrant")
-    with Clew(settings, embedder=HashEmbedder()) as engine:
-        statistics, health = graph_statistics(engine)
-    assert health["status"] == "unhealthy"
-    assert (statistics["qdrant_available"], statistics["qdrant_connected"]) == (False, False)
-    assert "pip install 'clew[qdrant]'" in statistics["vector_store_problem"]
-
-
-def test_a_chroma_says_so_under_its_own_name(tmp_path: Path) -> None:
-    with open_with(tmp_path, vectors="chroma") as engine:
-        statistics, health = graph_statistics(engine)
-    assert health["status"] == "healthy"
-    assert statistics["vector_store"] == "chroma"
-    assert (statistics["chroma_available"], statistics["chroma_connected"]) == (True, True)
-    assert (statistics["qdrant_available"], statistics["qdrant_connected"]) == (False, False)
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        engine.add("Jonas Reed built the mill at Harrow Ford.", source="mill")
+    with ExitStack() as open_until_asked:
+        address = open_until_asked.enter_context(stand_in()).url
+        settings = load_settings(store=tmp_path, vectors=vectors, qdrant={"url": address})
+        if server == "without its client":
+            monkeypatch.setitem(sys.modules, "qdrant_client", None)
+        with Clew(settings, embedder=HashEmbedder()) as engine:
+            if server == "away":
+                open_until_asked.close()
+            content = engine.tools.call("get_graph_statistics", {}).content
+            entities = engine.maintenance.stats()["entities"]
+    told, health = content["statistics"], dict(content["health"])
+    assert health.pop("status") == status
+    assert health["entities"] == entities
+    assert health == {name: told[name] for name in health}
+    assert told["vector_store"] == next(iter(named))
+    assert named == {n: (told[f"{n}_available"], told[f"{n}_connected"]) for n in named}
+    assert bool(problems) == bool(told["vector_store_problem"])
+    assert all(problem in told["vector_store_problem"] for problem in problems)

@@ -25,11 +25,12 @@ from clew.mcp.auth import new_token
 from clew.mcp.http.serve import served_settings
 from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder
+from clew.tools.spec import complete
 from clew.types import RelationEvidence
 from clew.web.app import owner
-from clew.web.endpoints import PREFIX
-from clew.web.graph_view import View, Wanted, view
-from clew.web.pages.reading import shown_relations, steps
+from clew.web.endpoints import PICTURE, PREFIX
+from clew.web.graph_view import View, picture
+from clew.web.pages.reading import shown_relations
 from clew.web.passages import (
     Mark,
     compare_passages,
@@ -40,7 +41,7 @@ from clew.web.passages import (
     plain,
     segments,
 )
-from clew.web.request import PageRequest
+from clew.web.request import PageRequest, environment
 from clew.web.sessions import KEY_SECONDS, POLICY, Sessions
 from tests.unit.mcp_tools import PAGES, pages_of, token_of
 
@@ -296,11 +297,11 @@ def mills(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clew]:
 def test_a_picture_holds_what_ties_its_entities_within_its_limits(mills: Clew) -> None:
     reed = mills.entities.get("Jonas Reed").id
 
-    def shown(**wanted: Any) -> View:  # noqa: ANN401
-        return view(mills, Wanted(entities=(reed,), **wanted))
+    def shown(**wanted: object) -> View:
+        return picture(mills, **complete("graph", PICTURE, {"entities": [reed], **wanted}))
 
     whole, few, sure = shown(), shown(hops=2, limit=2), shown(min_confidence=1.0)
-    places = shown(types=("place",))
+    places = shown(types=["place"])
     nodes = {node["id"]: node["name"] for node in whole["nodes"]}
     facts = {(tie["source"], tie["relation"], tie["target"]): tie["id"] for tie in whole["edges"]}
     stated = {r.fact for r in mills.store.relations(sorted(nodes), 1000)}
@@ -317,7 +318,7 @@ def test_a_picture_holds_what_ties_its_entities_within_its_limits(mills: Clew) -
     assert {n["type"] for n in places["nodes"] if not n["seed"]} <= {"place"}
     assert set(places["types"]) == {n["type"] for n in whole["nodes"]}
     with pytest.raises(InputError, match="begins from"):
-        view(mills, Wanted())
+        picture(mills, **complete("graph", PICTURE, {}))
 
 
 def test_a_picture_is_of_the_store_as_it_is_and_waits_for_no_communities(tmp_path: Path) -> None:
@@ -325,10 +326,11 @@ def test_a_picture_is_of_the_store_as_it_is_and_waits_for_no_communities(tmp_pat
     with Clew(settings, embedder=HashEmbedder()) as engine:
 
         def names() -> set[str]:
-            return {node["name"] for node in view(engine, wanted)["nodes"]}
+            return {node["name"] for node in picture(engine, **wanted)["nodes"]}
 
         engine.add("Jonas Reed built the mill at Harrow Ford.")
-        wanted = Wanted(entities=(engine.entities.get("Jonas Reed").id,))
+        begun = {"entities": [engine.entities.get("Jonas Reed").id]}
+        wanted = complete("graph", PICTURE, begun)
         engine.state.update_communities()
         made, before = engine.state.communities_made, names()
         engine.add("Jonas Reed met Mara Lind in Tarn Abbey.")
@@ -336,7 +338,7 @@ def test_a_picture_is_of_the_store_as_it_is_and_waits_for_no_communities(tmp_pat
         assert names() - before >= {"Mara Lind"}
         assert engine.state.communities_made == made
         assert engine.state.communities.generation() == engine.store.generation()
-        found = {node["community"] for node in view(engine, wanted)["nodes"]} - {None}
+        found = {node["community"] for node in picture(engine, **wanted)["nodes"]} - {None}
         assert found <= {c.id for c in engine.state.communities.communities()}
 
 
@@ -430,11 +432,11 @@ def test_a_path_leads_from_its_start_to_its_end_whichever_way_ties_are_stated(
     for number, ahead in enumerate(forward):
         head, tail = names[number : number + 2] if ahead else names[number : number + 2][::-1]
         path.append(RelationEvidence(head=head, relation="knows", tail=tail, evidence=""))
-    found = steps("N0", path)
+    macros: Any = environment().get_template("macros.html").module
+    shown = macros.path(None, path, "N0", {})
 
-    assert [step.name for step in found] == names
-    assert [not step.reversed for step in found[:-1]] == forward
-    assert found[-1].tie is None
+    assert re.findall("N[0-9]", shown) == names
+    assert ["→" in arrow for arrow in re.findall("[←→]", shown)] == forward
 
 
 def test_a_relation_that_is_confirmed_is_shown_once(tmp_path: Path) -> None:
@@ -590,12 +592,12 @@ def test_a_passage_is_compared_whether_it_was_a_candidate_or_not(tmp_path: Path)
 
     assert near is not None
     assert far is not None
-    assert near.reasons == []
-    assert all(None not in (feature.first, feature.other) for feature in near.features)
-    apart = [abs((f.first or 0) - (f.other or 0)) for f in far.features]
+    assert near["reasons"] == []
+    assert all(None not in feature.values() for feature in near["features"])
+    apart = [abs((f["first"] or 0) - (f["other"] or 0)) for f in far["features"]]
     assert apart == sorted(apart, reverse=True)
-    words = {f.name: (f.first, f.other) for f in far.features}
-    assert "none of the question's words" in far.reasons[0]
+    words = {f["name"]: (f["first"], f["other"]) for f in far["features"]}
+    assert "none of the question's words" in far["reasons"][0]
     of_first, of_sheep = words["share of the question's words in it"]
     assert ((of_first or 0) > 0.5, of_sheep) == (True, 0)
     assert words["how often walks along names come by"][1] is None

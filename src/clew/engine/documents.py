@@ -186,7 +186,8 @@ class Documents:
             done = ingest.run(run.changed(inputs), run.saved, state.writing)
         if worker is not None:
             ingest.settle(worker, state.writing)
-        run.prune(prune, state.writing)
+        if prune:
+            run.prune(prune, state.writing)
         if run.added or run.updated or run.pruned:
             state.persist()
         return IndexReport(

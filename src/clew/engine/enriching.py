@@ -100,6 +100,11 @@ class EnrichmentTask(ABC, Generic[W, Out]):
     total: Counts = field(default_factory=Counts, init=False)
     """What came of all works so far."""
 
+    @property
+    def log(self) -> Enrichments:
+        """What was done of passages already."""
+        return Enrichments(self.state.store.backend)
+
     @abstractmethod
     def reply_tokens(self, works: Sequence[W]) -> int:
         """Tokens of a reply on average, as far as nothing better is known."""

@@ -149,16 +149,11 @@ class Entities:
 
         period = read_period(since, until, self._state.now())
         self._state.bind_embedder()
-        state, keyword_only = self._state, self._state.keyword_only
-        vector = None
-        if not keyword_only:
-            vector = state.query_vectors.get_or_make(
-                question, lambda: state.embedder.embed_query(question)
-            )
+        keyword_only = self._state.keyword_only
         hits = search_entities(
-            state,
+            self._state,
             question,
-            vector,
+            None if keyword_only else self._state.embedded(question),
             depth=depth,
             limit=limit,
             vector_weight=vector_weight,

@@ -20,6 +20,7 @@ from clew.errors import InputError, ModelError, StoreBusyError, StoreError, Stor
 from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_files import current_snapshot, is_behind, write_snapshot
 from clew.graph.vocabulary import Vocabulary, current_vocabulary, persist_vocabulary
+from clew.packs import EnabledPacks
 from clew.ports import Embedder, Extractor, LanguageModel, Reranker, SyncedVectorIndex
 from clew.search.ranker import Ranker, shipped
 from clew.search.session import Preferences, RecentlyUsed, keeps_snapshot
@@ -31,7 +32,6 @@ from clew.stores.vectors.matrix import TextVectors, VectorMatrix
 from clew.text import entity_key
 from clew.types import Vector
 from clew.wiring import (
-    enabled_packs,
     make_embedder,
     make_extractor,
     make_journal,
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from clew.indexing.pipeline import IndexingPipeline
     from clew.indexing.processes import Runner
     from clew.models.llm.client import LanguageModelClient
-    from clew.packs import EnabledPacks
     from clew.settings import Settings
     from clew.stores.store import Store
 
@@ -247,6 +246,11 @@ class EngineState:
         with suppress(ModelError):
             self.embedder.embed_query("warm")
 
+    def embedded(self, question: str) -> Vector:
+        """The embedding of a question, which may have been asked before."""
+        make = self.embedder.embed_query
+        return self.query_vectors.get_or_make(question, lambda: make(question))
+
     @cached_property
     def language_model(self) -> LanguageModelClient | None:
         """The language model, its replies kept in the store; None: everything works without."""
@@ -364,7 +368,7 @@ class EngineState:
     @property
     def packs(self) -> EnabledPacks:
         """The packs that the store has enabled, by this process or by another."""
-        found = enabled_packs(self.settings, self.store)
+        found = EnabledPacks(self.store.packs(), self.settings.packs.folders)
         with self._steps_lock:
             if self._packs is None or found != self._packs:
                 self._packs = found

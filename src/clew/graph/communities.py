@@ -222,7 +222,11 @@ class ReportMaker:
         wanted = lines.sentences.items[lines.sentences.entries(places)[0]]
         chunks = distinct(self.snapshot.chunk_ids[self.snapshot.sentence_chunk[wanted]])
         chunks = chunks[find_sorted(self.present, chunks)[1]]
-        relations = self._relations(lines.relations.items[lines.relations.entries(places)[0]])
+        stated = lines.relations.items[lines.relations.entries(places)[0]]
+        place, known = find_sorted(self.relations.ids, stated)
+        said = distinct(self.relations.chunks[place[known]])
+        found = self.store.chunk_relations(said[said > 0].tolist())
+        relations = {relation.id: relation for relation in found}
         central = lines.entities.items[lines.entities.entries(places)[0]]
         ends = [e for r in relations.values() for e in (r.from_entity_id, r.to_entity_id)]
         titled = self.store.chunks(distinct(lines.title_chunks[places]).tolist())
@@ -232,12 +236,6 @@ class ReportMaker:
             relations=relations,
             names=self.store.entity_names([*self.graph.entity_ids[central].tolist(), *ends]),
         )
-
-    def _relations(self, ids: Ids) -> dict[int, Relation]:
-        place, known = find_sorted(self.relations.ids, ids)
-        chunks = distinct(self.relations.chunks[place[known]])
-        found = self.store.chunk_relations(chunks[chunks > 0].tolist())
-        return {relation.id: relation for relation in found}
 
     def _sentences(self, lines: ReportPlan, texts: _Texts, place: int) -> list[tuple[int, str]]:
         """(chunk id, text) of the sentences that a report is made of, the best first."""
@@ -253,7 +251,13 @@ class ReportMaker:
         prose = [c for c in candidates if is_sentence(c.text)]
         if candidates and not prose and lines.relations.row(place).size:
             return [(candidates[0].chunk_id, "")]  # what is stated of them tells enough
-        prose = prose or [c for c in candidates if _is_readable(c.text)]
+        # What can be read aloud, though it may be no whole sentence.
+        prose = prose or [
+            c
+            for c in candidates
+            if not (c.text.startswith(_HEADING) or _HEADER.match(c.text))
+            if not (_NO_PROSE.search(c.text) or is_symbolic(c.text))
+        ]
         chosen = choose(prose or candidates)
         # The best tells what it is about; the others go on in the order of the texts.
         chosen[1:] = sorted(chosen[1:], key=lambda c: (c.chunk_id, candidates.index(c)))
@@ -277,15 +281,17 @@ class ReportMaker:
         said = " ".join(statement_text(text) for _, text in sentences if text)
         title = texts.titles.get(int(lines.title_chunks[place]), "")
         title = "" if _NO_TITLE.match(title) and len(title) < _LONGEST_NAME else title
+        ties = []
+        for id_ in lines.relations.row(place).tolist():
+            relation = texts.relations.get(id_)
+            head = relation and texts.names.get(relation.from_entity_id)
+            tail = relation and texts.names.get(relation.to_entity_id)
+            if relation and head and tail:
+                ties.append(f"- {head} — {relation.relation_type} → {tail}")
         return CommunityReport(
             community_id=int(lines.ids[place]),
             title=title or title_of(names),
-            summary="\n".join(
-                [
-                    *([said] if said else []),
-                    *texts.relation_lines(lines.relations.row(place).tolist()),
-                ]
-            ),
+            summary="\n".join([*filter(None, [said]), *dict.fromkeys(ties)]),
             basis=ReportBasis(entity_ids=tuple(central), entities=names, sources=sources),
             vector=mean_direction(self.vectors.vectors(sources)),
         )
@@ -301,16 +307,6 @@ class _Texts:
     """Of its document, by chunk id."""
     relations: Mapping[int, Relation]
     names: Mapping[int, str]
-
-    def relation_lines(self, ids: Sequence[int]) -> list[str]:
-        """`- head — type → tail` of those that are known, each once."""
-        lines = []
-        for relation in (self.relations[id_] for id_ in ids if id_ in self.relations):
-            head = self.names.get(relation.from_entity_id)
-            tail = self.names.get(relation.to_entity_id)
-            if head and tail:
-                lines.append(f"- {head} — {relation.relation_type} → {tail}")
-        return list(dict.fromkeys(lines))
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,12 +346,6 @@ def is_sentence(text: str) -> bool:
     """Whether a text is a whole sentence of prose: no heading, entry of a list, table or box."""
     is_whole = bool(_SENTENCE.fullmatch(text)) and _NO_PROSE.search(text) is None
     return is_whole and not is_symbolic(text)
-
-
-def _is_readable(text: str) -> bool:
-    """Whether a text can be read aloud, though it may be no whole sentence."""
-    is_marked = text.startswith(_HEADING) or _HEADER.match(text) or _NO_PROSE.search(text)
-    return not is_marked and not is_symbolic(text)
 
 
 # --- refreshing --------------------------------------------------------------------------

@@ -45,19 +45,15 @@ def export(store: Store, format: str) -> Iterator[str]:
     """Pieces of text; raises `InputError` for an unknown format."""
     if format == "graphml":
         return graphml(
-            ((f"e{entity.id}", _values(entity, _NODE_KEYS)) for entity in _entities(store)),
+            ((f"e{entity.id}", asdict(entity)) for entity in _entities(store)),
             (
-                (f"r{r.id}", f"e{r.from_entity_id}", f"e{r.to_entity_id}", _values(r, _EDGE_KEYS))
+                (f"r{r.id}", f"e{r.from_entity_id}", f"e{r.to_entity_id}", asdict(r))
                 for r in _relations(store)
             ),
         )
     if format == "jsonl":
         return _jsonl(store)
     raise InputError(f"unknown format {format!r}; expected graphml or jsonl")
-
-
-def _values(item: Entity | Relation, names: Iterable[str]) -> dict[str, object]:
-    return {name: getattr(item, name) for name in names}
 
 
 def graphml(nodes: Iterable[NodeData], edges: Iterable[EdgeData]) -> Iterator[str]:
@@ -78,17 +74,14 @@ def graphml(nodes: Iterable[NodeData], edges: Iterable[EdgeData]) -> Iterator[st
 
 
 def _data(domain: str, keys: Iterable[str], values: Mapping[str, object]) -> str:
-    return "".join(
-        f"<data key={quoteattr(f'{domain}_{name}')}>{_xml(values[name])}</data>"
-        for name in keys
-        if name in values
-    )
-
-
-def _xml(value: object) -> str:
-    text = str(value).lower() if isinstance(value, bool) else str(value)
-    allowed = escape(text.translate(NOT_XML))
-    return STEERING.sub(lambda match: f"&#{ord(match.group())};", allowed)
+    parts = []
+    for name in filter(values.__contains__, keys):
+        value = values[name]
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        allowed = escape(text.translate(NOT_XML))
+        safe = STEERING.sub(lambda match: f"&#{ord(match.group())};", allowed)
+        parts.append(f"<data key={quoteattr(f'{domain}_{name}')}>{safe}</data>")
+    return "".join(parts)
 
 
 def _jsonl(store: Store) -> Iterator[str]:
@@ -108,13 +101,7 @@ def _jsonl(store: Store) -> Iterator[str]:
 
 
 def _line(kind: str, values: dict[str, Any]) -> str:
-    return json_text({"kind": kind, **values}, default=_plain) + "\n"
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    raise TypeError(f"cannot write {value!r} as JSON")
+    return json_text({"kind": kind, **values}, default=datetime.isoformat) + "\n"
 
 
 def _entities(store: Store) -> Iterator[Entity]:
@@ -175,9 +162,23 @@ def read_subgraph(
     """Look up a subgraph's entities, the relations that state its edges, and their sentences."""
     rows = np.array(subgraph.entities, dtype=np.int64)
     nodes = ranks.applied(store.entities(graph.entity_ids[rows].tolist()))
-    pairs = _pairs(graph, subgraph)
-    relations = _relations_of(store, graph, pairs)
-    stated = {edge: relations.get(_ids(graph, pair), []) for edge, pair in pairs.items()}
+    # The rows at both ends of each edge, the one of fewer edges first. Relations are asked of that
+    # one, which spares reading a hub's.
+    pairs: dict[int, list[int]] = {edge: [] for edge in subgraph.edges}
+    for row in sorted(subgraph.entities, key=lambda row: len(graph.row(row)[1])):
+        for edge in graph.row(row)[1].tolist():
+            if edge in pairs:
+                pairs[edge].append(row)
+    fewer = sorted({int(graph.entity_ids[first]) for first, _ in pairs.values()})
+    relations: dict[tuple[int, int], list[Relation]] = {}
+    for relation in store.relations(fewer, _RELATIONS):
+        ends = relation.from_entity_id, relation.to_entity_id
+        relations.setdefault((min(ends), max(ends)), []).append(relation)
+    ids = {
+        edge: (int(graph.entity_ids[min(pair)]), int(graph.entity_ids[max(pair)]))
+        for edge, pair in pairs.items()
+    }
+    stated = {edge: relations.get(ends, []) for edge, ends in ids.items()}
     texts = store.sentences(
         sorted(
             {int(chunk) for chunk in graph.chunks[list(pairs)]}
@@ -185,10 +186,20 @@ def read_subgraph(
         )
     )
     edges: list[Edge] = []
-    for edge, pair in pairs.items():
-        edges += [_stated(relation, texts) for relation in stated[edge]]
+    for edge, ends in ids.items():
+        edges += [
+            Edge(
+                id=relation.id,
+                from_entity_id=relation.from_entity_id,
+                to_entity_id=relation.to_entity_id,
+                relation_type=relation.relation_type,
+                weight=relation.weight,
+                is_causal=relation.is_causal,
+                evidence=_sentence(texts, relation.chunk_id, relation.sentence),
+            )
+            for relation in stated[edge]
+        ]
         if not stated[edge]:
-            ends = _ids(graph, pair)
             strength = float(graph.strengths[edge])
             edges.append(
                 Edge(
@@ -202,48 +213,6 @@ def read_subgraph(
                 )
             )
     return NamedGraph(nodes=tuple(nodes), edges=tuple(edges))
-
-
-def _pairs(graph: EntityGraph, subgraph: Subgraph) -> dict[int, tuple[int, int]]:
-    """The rows at both ends of each edge, the one of fewer edges first."""
-    ends: dict[int, list[int]] = {edge: [] for edge in subgraph.edges}
-    for row in sorted(subgraph.entities, key=lambda row: len(graph.row(row)[1])):
-        for edge in graph.row(row)[1].tolist():
-            if edge in ends:
-                ends[edge].append(row)
-    return {edge: (one, other) for edge, (one, other) in ends.items()}
-
-
-def _ids(graph: EntityGraph, pair: tuple[int, int]) -> tuple[int, int]:
-    """Ids of two rows, the smaller first."""
-    return int(graph.entity_ids[min(pair)]), int(graph.entity_ids[max(pair)])
-
-
-def _relations_of(
-    store: Store, graph: EntityGraph, pairs: Mapping[int, tuple[int, int]]
-) -> dict[tuple[int, int], list[Relation]]:
-    """Relations by their two ends (ids, the smaller first), heaviest first.
-
-    They are asked of the end of each pair that has fewer edges, which spares reading a hub's.
-    """
-    fewer = sorted({int(graph.entity_ids[pair[0]]) for pair in pairs.values()})
-    found: dict[tuple[int, int], list[Relation]] = {}
-    for relation in store.relations(fewer, _RELATIONS):
-        ends = relation.from_entity_id, relation.to_entity_id
-        found.setdefault((min(ends), max(ends)), []).append(relation)
-    return found
-
-
-def _stated(relation: Relation, texts: Mapping[int, Sequence[str]]) -> Edge:
-    return Edge(
-        id=relation.id,
-        from_entity_id=relation.from_entity_id,
-        to_entity_id=relation.to_entity_id,
-        relation_type=relation.relation_type,
-        weight=relation.weight,
-        is_causal=relation.is_causal,
-        evidence=_sentence(texts, relation.chunk_id, relation.sentence),
-    )
 
 
 def _sentence(

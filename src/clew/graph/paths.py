@@ -331,25 +331,18 @@ def strongest_path(
     level = np.array([start])
     best = shortest.paths[0]
     while len(levels) < max_hops and len(level) and meter.within_limits:
-        level, parents, edges = _cheaper(graph, level, costs, end, meter)
-        levels.append((level, parents, edges))
-        if end in level:
+        # What one hop from the level makes cheaper to reach.
+        neighbours, edges, owner = entries_of(graph, level)
+        reached = costs[level[owner]] + path_costs(graph, edges)
+        on = np.flatnonzero(reached < np.minimum(costs[neighbours], costs[end]))
+        on = on[cheapest(neighbours[on], reached[on], len(costs))]
+        on = on[meter.take(reached[on])]
+        costs[neighbours[on]] = reached[on]
+        levels.append((neighbours[on], level[owner[on]], edges[on]))
+        if end in neighbours[on]:
             best = _traced(levels, end)
-        level = level[level != end]
+        level = neighbours[on][neighbours[on] != end]
     return Paths(paths=(best,), limits_hit=meter.limits_hit)
-
-
-def _cheaper(
-    graph: EntityGraph, level: Ints, costs: Costs, end: int, meter: Limits
-) -> tuple[Ints, Ints, Ints]:
-    """What one hop from a level makes cheaper to reach: entities, those before them, the edges."""
-    neighbours, edges, owner = entries_of(graph, level)
-    reached = costs[level[owner]] + path_costs(graph, edges)
-    on = np.flatnonzero(reached < np.minimum(costs[neighbours], costs[end]))
-    on = on[cheapest(neighbours[on], reached[on], len(costs))]
-    on = on[meter.take(reached[on])]
-    costs[neighbours[on]] = reached[on]
-    return neighbours[on], level[owner[on]], edges[on]
 
 
 def _traced(levels: Sequence[tuple[Ints, Ints, Ints]], end: int) -> Path:

@@ -29,12 +29,6 @@ EXACT = 1_000
 """Entities up to which betweenness is exact."""
 
 
-def hubs(graph: EntityGraph, ranks: Values, limit: int = 10) -> list[int]:
-    """Rows of the connected entities of highest PageRank, highest first, then by row."""
-    best = np.argsort(-ranks, kind="stable")
-    return best[degrees(graph)[best] > 0][:limit].tolist()
-
-
 # --- betweenness -------------------------------------------------------------------------
 
 
@@ -259,7 +253,9 @@ class GraphOverview:
 def overview(store: Store, graph: EntityGraph, limit: int = 10) -> GraphOverview:
     """The graph at a glance, at most `limit` entries of each kind."""
     ranks, passing = entity_ranks(graph), betweenness(graph)
-    central = np.lexsort((np.arange(len(passing)), -passing))[:limit]
+    first, central = (np.argsort(-by, kind="stable") for by in (ranks.pagerank, passing))
+    hubs = first[degrees(graph)[first] > 0][:limit]
+    between = central[passing[central] > 0][:limit]
     cut, bridges, notes = list[tuple[int, int]](), list[tuple[int, int]](), tuple[str, ...]()
     if len(graph.strengths) > MAX_EDGES:
         notes = (f"bridges were not looked for: the graph has more than {MAX_EDGES} ties",)
@@ -280,8 +276,8 @@ def overview(store: Store, graph: EntityGraph, limit: int = 10) -> GraphOverview
 
     return GraphOverview(
         statistics=summary(graph),
-        hubs=_ranked(store, graph, ranks, passing, hubs(graph, ranks.pagerank, limit)),
-        between=_ranked(store, graph, ranks, passing, central[passing[central] > 0].tolist()),
+        hubs=_ranked(store, graph, ranks, passing, hubs.tolist()),
+        between=_ranked(store, graph, ranks, passing, between.tolist()),
         cut_entities=tuple(CutVertex(name=name(row), severed=severed) for row, severed in cut),
         bridges=tuple(
             BridgeEdge(ends=(name(shown[edge][0]), name(shown[edge][1])), severed=severed)

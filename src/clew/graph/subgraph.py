@@ -101,7 +101,17 @@ def prune(
         steps[other].append((one, edge))
     worth = [float(prize) for prize in prizes]
     below: dict[int, list[tuple[int, int]]] = {node: [] for node in steps}
-    for node, above, edge in _leaves_first(steps):
+    # (node, the node above it, the edge between) for all but roots, each after what is above.
+    seen: set[int] = set()
+    order: list[tuple[int, int, int]] = []
+    for root in steps:
+        level = [] if root in seen else [root]
+        for node in level:  # grows meanwhile
+            seen.add(node)
+            further = [step for step in steps[node] if step[0] not in seen]
+            level += [child for child, _ in further]
+            order += [(child, node, edge) for child, edge in further]
+    for node, above, edge in reversed(order):
         gain = worth[node] - costs[edge]
         if gain > _EXACT:
             worth[above] += gain
@@ -113,24 +123,6 @@ def prune(
             nodes.append(child)
             taken.append(edge)
     return Tree(nodes, sorted(taken), worth[top])
-
-
-def _leaves_first(steps: dict[int, list[tuple[int, int]]]) -> list[tuple[int, int, int]]:
-    """(node, the node above it, the edge between) for all but roots, each before what is above."""
-    seen: set[int] = set()
-    order: list[tuple[int, int, int]] = []
-    for root in steps:
-        if root in seen:
-            continue
-        seen.add(root)
-        level = [root]
-        for node in level:  # grows meanwhile
-            for child, edge in steps[node]:
-                if child not in seen:
-                    seen.add(child)
-                    level.append(child)
-                    order.append((child, node, edge))
-    return order[::-1]
 
 
 def _grown(prizes: Sequence[float], edges: Sequence[Pair], costs: Sequence[float]) -> list[int]:
@@ -222,7 +214,12 @@ def steiner_tree(
     ways between prizes, then the nearest. Raises `InputError` for a row that is not there, a prize
     that is no number or below 0, and a cost that is not above 0.
     """
-    _check_prizes(graph, prizes, cost)
+    check_rows(graph, prizes)
+    for row, prize in prizes.items():
+        if not (isfinite(prize) and prize >= 0):
+            raise InputError(f"prize {prize!r} of row {row!r} cannot be; expected 0 or above")
+    if not (isfinite(cost) and cost > 0):
+        raise InputError(f"cost {cost!r} cannot be; expected a number above 0")
     worthy = sorted(
         (row for row, prize in prizes.items() if prize > 0), key=lambda r: (-prizes[r], r)
     )
@@ -322,12 +319,3 @@ class _Regions:
 
 def _strongest_first(graph: EntityGraph, edges: Ints) -> tuple[int, ...]:
     return tuple(edges[np.lexsort((edges, -graph.strengths[edges]))].tolist())
-
-
-def _check_prizes(graph: EntityGraph, prizes: Mapping[int, float], cost: float) -> None:
-    check_rows(graph, prizes)
-    for row, prize in prizes.items():
-        if not (isfinite(prize) and prize >= 0):
-            raise InputError(f"prize {prize!r} of row {row!r} cannot be; expected 0 or above")
-    if not (isfinite(cost) and cost > 0):
-        raise InputError(f"cost {cost!r} cannot be; expected a number above 0")

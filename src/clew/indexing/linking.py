@@ -10,12 +10,12 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from rapidfuzz.distance import OSA, JaroWinkler
 
-from clew.indexing.ner.cased_ner import find_fences, is_code_line
+from clew.indexing.ner.cased_ner import find_fences
 from clew.indexing.ner.code_names import is_telling
 from clew.indexing.ner.entity_types import FIRST_NAMES, NameSpan, is_ordinary, is_person_shaped
 from clew.indexing.ner.known_terms import KnownTerms, Words, may_be_term, phrases, stands_apart
@@ -120,13 +120,10 @@ def _nearest(
 def _names(extraction: Extraction) -> dict[str, str]:
     """First name by key, what the document is about before what it mentions."""
     names: dict[str, str] = {}
-    for name, entity_type in extraction.about:
+    mentioned = ((m.name, m.entity_type) for chunk in extraction.chunks for m in chunk.mentions)
+    for name, entity_type in chain(extraction.about, mentioned):
         if entity_type not in _SPELLED_EXACTLY:
             names.setdefault(entity_key(name), name)
-    for chunk in extraction.chunks:
-        for mention in chunk.mentions:
-            if mention.entity_type not in _SPELLED_EXACTLY:
-                names.setdefault(entity_key(mention.name), mention.name)
     return names
 
 
@@ -376,7 +373,7 @@ class _Terms:
 def _sentences(text: str, found: ChunkExtraction) -> Iterator[tuple[int, int, int]]:
     fences = find_fences(text)
     for ordinal, (start, end) in enumerate(found.sentences):
-        if not is_code_line(text, start) and not any(a <= start < b for a, b in fences):
+        if not any(a <= start < b for a, b in fences):
             yield start, end, ordinal
 
 
@@ -456,7 +453,11 @@ def suggest_merges(names: Sequence[KnownName], rules: Mapping[str, str]) -> list
                  *_of_joints(usable), *_of_spellings(usable)):  # fmt: skip
         ids = (pair.source.entity_id, pair.target.entity_id)
         key = (min(ids), max(ids))
-        if ids[0] == ids[1] or not _may_be_one(pair, rules):
+        kinds = {pair.source.entity_type, pair.target.entity_type} - {"name"}
+        one, other = entity_key(pair.source.name), entity_key(pair.target.name)
+        # Somebody has decided about both.
+        decided = one in rules and other in rules and rules[one] != rules[other]
+        if ids[0] == ids[1] or len(kinds) > 1 or decided:
             continue
         if key not in best or best[key].confidence < pair.confidence:
             best[key] = pair
@@ -472,14 +473,6 @@ def suggest_merges(names: Sequence[KnownName], rules: Mapping[str, str]) -> list
         )
         for source, target, confidence, reason in ordered
     ]
-
-
-def _may_be_one(pair: _Pair, rules: Mapping[str, str]) -> bool:
-    """Whether their types agree, and nobody has decided about both."""
-    kinds = {pair.source.entity_type, pair.target.entity_type} - {"name"}
-    one, other = entity_key(pair.source.name), entity_key(pair.target.name)
-    decided = one in rules and other in rules and rules[one] != rules[other]
-    return len(kinds) < 2 and not decided
 
 
 def _of_persons(names: Sequence[KnownName]) -> Iterator[_Pair]:

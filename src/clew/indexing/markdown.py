@@ -63,7 +63,9 @@ def links(text: str) -> Iterator[Link]:
         if match["wiki"]:
             target = _document_name(match["note"])
         elif match["link"]:
-            target = _document_name(_path_of(match["quoted"] or match["address"] or ""))
+            address = match["quoted"] or match["address"] or ""
+            path = unquote(address.partition("#")[0].partition("?")[0]).rstrip("/")
+            target = "" if _SCHEME.match(address) else _document_name(path)
         else:
             continue
         if target:
@@ -142,13 +144,6 @@ def _marks(text: str) -> Iterator[re.Match[str]]:
 
 def _blank(text: str) -> str:
     return "".join("\n" if character == "\n" else " " for character in text)
-
-
-def _path_of(address: str) -> str:
-    """The path of a relative address; empty for others, and for places in the same text."""
-    if _SCHEME.match(address):
-        return ""
-    return unquote(address.partition("#")[0].partition("?")[0]).rstrip("/")
 
 
 def _document_name(path: str) -> str:

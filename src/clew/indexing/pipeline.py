@@ -24,7 +24,7 @@ import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import attrgetter
@@ -379,13 +379,14 @@ class IncrementalIndexer:
                 self.skipped.append(Skipped(source=file_source(root), reason=reason))
             else:
                 there.append(root)
-        if self._gone(there) or (roots and self._vanished):
+        if self._gone(there) or self._vanished:
             time.sleep(GRACE_SECONDS)
         gone = [source for origin in self._gone(there) for source in self._files[origin]]
-        if roots:
-            gone += [source for item, digest, sources in self._vanished
-                     if _has_digest(item, digest) for source in sources]  # fmt: skip
-            self._vanished.clear()
+        for item, digest, sources in self._vanished:
+            with suppress(UnreadableError):
+                if item.digest() == digest:  # the file is as it was when it was read
+                    gone += sources
+        self._vanished.clear()
         with writing:
             self._drop(gone)
 
@@ -503,14 +504,6 @@ class IncrementalIndexer:
         """Report progress; the callback may raise to end the run."""
         if self._progress:
             self._progress(INDEX, self._done, self._total)
-
-
-def _has_digest(item: Input, digest: str) -> bool:
-    """Whether a file is as it was when it was read."""
-    try:
-        return item.digest() == digest
-    except UnreadableError:
-        return False
 
 
 def _is_gone(path: Path) -> bool:

@@ -87,18 +87,11 @@ def run(
         )
 
 
-def to_result(outcome: Outcome) -> CallToolResult:
+def result(text: str, content: dict[str, Any] | None = None) -> CallToolResult:
     """What the client gets; of a failure the text alone, since it does not fit the schema."""
     return CallToolResult(
-        content=[TextContent(text=outcome.text)],
-        structured_content=None if outcome.is_error else outcome.content,
-        is_error=outcome.is_error,
+        content=[TextContent(text=text)], structured_content=content, is_error=content is None
     )
-
-
-def failure(message: str) -> CallToolResult:
-    """A call that came to nothing, and what to do next."""
-    return CallToolResult(content=[TextContent(text=message)], is_error=True)
 
 
 def destroys(tool: Tool, arguments: Mapping[str, Any]) -> bool:
@@ -117,9 +110,15 @@ async def confirm(
     assistant says in their name. The question itself is returned where the client takes it as a
     result and calls again with the answer.
     """
-    if not _can_ask(context):
+    capabilities = context.client_capabilities
+    asked = None if capabilities is None else capabilities.elicitation
+    # A client that names no mode means forms.
+    if asked is None or (asked.form is None and asked.url is not None):
         return arguments
-    question = f"{tool.title}: {_shown(arguments)}. Go on?"
+    given = {name: value for name, value in arguments.items() if name != CONFIRM}
+    shown = json.dumps(given, ensure_ascii=False)
+    cut = "…" if len(shown) > ARGUMENTS_SHOWN else ""
+    question = f"{tool.title}: {shown[:ARGUMENTS_SHOWN]}{cut}. Go on?"
     if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
         answer = (context.input_responses or {}).get(CONFIRM)
         if not isinstance(answer, ElicitResult):
@@ -132,19 +131,6 @@ async def confirm(
     agreed = answer.action == "accept" and (answer.content or {}).get(CONFIRM) is True
     takes = any(parameter.name == CONFIRM for parameter in tool.parameters)
     return {**arguments, **({CONFIRM: True} if takes else {})} if agreed else None
-
-
-def _can_ask(context: Context[Any, Any]) -> bool:
-    capabilities = context.client_capabilities
-    asked = None if capabilities is None else capabilities.elicitation
-    # A client that names no mode means forms.
-    return asked is not None and (asked.form is not None or asked.url is None)
-
-
-def _shown(arguments: Mapping[str, Any]) -> str:
-    given = {name: value for name, value in arguments.items() if name != CONFIRM}
-    text = json.dumps(given, ensure_ascii=False)
-    return text if len(text) <= ARGUMENTS_SHOWN else f"{text[:ARGUMENTS_SHOWN]}…"
 
 
 # What a request is about: who asks, of which namespace, and how long it may take.
@@ -167,7 +153,7 @@ class RequestScope:
 
     async def in_thread(self, function: Callable[[], T]) -> T:
         """The result of what blocks, in one of the namespace's threads."""
-        return await self.engines.threads.run(self.namespace, function)
+        return await self.engines.in_thread(self.namespace, function)
 
 
 @dataclass(slots=True)

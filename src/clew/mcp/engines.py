@@ -28,10 +28,14 @@ if TYPE_CHECKING:
     from clew.tools.toolbox import Toolbox
 
 
+T = TypeVar("T")
+
 OPEN = 32
 """Engines that stay open while nobody uses them."""
 BUSY = 256
 """Engines that are in use or run jobs, at most."""
+AT_ONCE = 4
+"""Threads of one namespace; further calls of it wait, and those of others do not."""
 CALLS = 64
 """Calls of one namespace at a time, those among them that nobody waits for any more."""
 PATIENCE = 5.0
@@ -72,8 +76,7 @@ class Engines:
         """Those of the profile that is served."""
         self.with_packs = settings.serve.profile == "full"
         """Whether the tools of packs are served, too."""
-        self.threads = Threads()
-        """Those that calls run in."""
+        self._limiters: WeakValueDictionary[str, anyio.CapacityLimiter] = WeakValueDictionary()
         self._first = first
         self._limit = limit
         self._models: dict[str, Any] = {}
@@ -99,6 +102,16 @@ class Engines:
                 opened.in_use -= 1
                 self._lock.notify_all()
                 self._close_idle()
+
+    async def in_thread(self, namespace: str, function: Callable[[], T]) -> T:
+        """The result of what blocks; where the wait is cancelled, its thread is left to end.
+
+        To be used in one event loop.
+        """
+        limiter = self._limiters.get(namespace) or anyio.CapacityLimiter(AT_ONCE)
+        self._limiters[namespace] = limiter
+        with request():
+            return await anyio.to_thread.run_sync(function, abandon_on_cancel=True, limiter=limiter)
 
     def offered(self, namespace: str, caller: Caller) -> list[Tool]:
         """The tools that a caller may use in a namespace, those of its packs among them."""
@@ -137,9 +150,14 @@ class Engines:
     def _take(self, namespace: str) -> Opened:
         with self._lock:
             self._lock.wait_for(lambda: self._closed or namespace not in self._moving)
-            self._check_open()
+            if self._closed:
+                raise StoreError("this server is shutting down; ask again when it is back")
             opened = self._opened.get(namespace)
-            if opened is not None and not opened.in_use and _is_replaced(opened.engine):
+            if (
+                opened is not None
+                and not opened.in_use
+                and opened.engine.state.journal.is_replaced()
+            ):
                 self._leave(namespace)
                 self._lock.wait_for(lambda: namespace not in self._moving)
                 opened = self._opened.get(namespace)
@@ -180,10 +198,6 @@ class Engines:
         with self._lock:
             self._moving.discard(namespace)
             self._lock.notify_all()
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise StoreError("this server is shutting down; ask again when it is back")
 
     def _open(self, namespace: str) -> Opened:
         from clew.jobs.runner import make_runner
@@ -234,12 +248,13 @@ class Engines:
             return self._models
 
     def _close_idle(self) -> None:
-        idle = [name for name, opened in self._opened.items() if self._is_idle(opened)]
+        idle = [
+            name
+            for name, opened in self._opened.items()
+            if not (opened.in_use or opened.jobs.busy or opened.engine is self._first)
+        ]
         for name in idle[: max(0, len(self._opened) - self._limit)]:
             self._start_closing(name)
-
-    def _is_idle(self, opened: Opened) -> bool:
-        return not opened.in_use and not opened.jobs.busy and opened.engine is not self._first
 
     def _leave(self, namespace: str) -> None:
         """Let go of an engine in whose store's place another one is by now."""
@@ -268,30 +283,3 @@ class Engines:
         thread = threading.Thread(target=close, name="clew-close")
         thread.start()
         return thread
-
-
-def _is_replaced(engine: Engine) -> bool:
-    return engine.state.journal.is_replaced()
-
-
-# Worker threads, a share for each namespace.
-
-
-T = TypeVar("T")
-
-AT_ONCE = 4
-"""Threads of one namespace; further calls of it wait, and those of others do not."""
-
-
-class Threads:
-    """Runs what blocks; to be used in one event loop."""
-
-    def __init__(self) -> None:
-        self._limiters: WeakValueDictionary[str, anyio.CapacityLimiter] = WeakValueDictionary()
-
-    async def run(self, namespace: str, function: Callable[[], T]) -> T:
-        """The result of a function; where the wait is cancelled, its thread is left to end."""
-        limiter = self._limiters.get(namespace) or anyio.CapacityLimiter(AT_ONCE)
-        self._limiters[namespace] = limiter
-        with request():
-            return await anyio.to_thread.run_sync(function, abandon_on_cancel=True, limiter=limiter)

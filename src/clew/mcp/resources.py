@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections import OrderedDict
-from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
@@ -14,7 +12,7 @@ import anyio
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp.server.mcpserver.prompts import Prompt
 from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated
-from mcp_types import Completion, EmptyResult, Resource, ResourceTemplate
+from mcp_types import EmptyResult, Resource, ResourceTemplate
 from pydantic import Field
 
 from clew.errors import ClewError, NotFoundError
@@ -23,7 +21,7 @@ from clew.mcp.http.callers import SESSION
 from clew.text import one_line, quoted, text_digest, whole_number
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from anyio.abc import TaskGroup
     from mcp.server.context import ServerRequestContext
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
     from mcp_types import SubscribeRequestParams, UnsubscribeRequestParams
 
     from clew.mcp.auth import What
-    from clew.mcp.calls import RequestContext, RequestContexts, RequestScope
+    from clew.mcp.calls import RequestContexts, RequestScope
     from clew.types import DocumentInfo
 
     Request = ServerRequestContext[Any, Any]
@@ -149,15 +147,20 @@ def read(scope: RequestScope, uri: str) -> str:
             raise NotFoundError(f"{what} are not among what this token is for")
         found = _READERS[what](scope, name, parts.query)
     except (NotFoundError, StopIteration, ValueError) as error:
-        raise _nothing(uri) from error
-    return json.dumps(found, ensure_ascii=False, default=_plain)
+        raise ResourceNotFoundError(
+            f"nothing at {uri!r}; resources/list and resources/templates/list show what there is"
+        ) from error
+    return json.dumps(found, ensure_ascii=False, default=str)
 
 
 def _document(scope: RequestScope, name: str, query: str) -> dict[str, Any]:
     with scope.acquire() as opened:
         document = opened.engine.documents.get(name)
         text = opened.engine.documents.text(document.id)
-    start = _offset(query)
+    given = parse_qs(query).get("offset", ["0"])[-1]
+    start = whole_number(given)
+    if start is None:
+        raise NotFoundError(f"no text at offset {given!r}; expected a whole number from 0")
     end = min(start + CHARACTERS, len(text))
     return {
         "id": document.id,
@@ -169,14 +172,6 @@ def _document(scope: RequestScope, name: str, query: str) -> dict[str, Any]:
         "text": text[start:end],
         "next": document_uri(document.id, end) if end < len(text) else None,
     }
-
-
-def _offset(query: str) -> int:
-    given = parse_qs(query).get("offset", ["0"])[-1]
-    offset = whole_number(given)
-    if offset is None:
-        raise NotFoundError(f"no text at offset {given!r}; expected a whole number from 0")
-    return offset
 
 
 def _entity(scope: RequestScope, name: str, _: str) -> dict[str, Any]:
@@ -240,29 +235,14 @@ _READERS: dict[What, Callable[[RequestScope, str, str], dict[str, Any]]] = {
 }
 
 
-def _nothing(uri: str) -> ResourceNotFoundError:
-    return ResourceNotFoundError(
-        f"nothing at {uri!r}; resources/list and resources/templates/list show what there is"
-    )
-
-
-def _plain(value: object) -> str:
-    return str(value)
-
-
 # --- completion: names that an argument may take ------------------------------------------
 
 MOST_NAMES = 100
 """Names of one answer, as the protocol has it."""
 
 
-def complete(scope: RequestScope, argument: str, begun: str) -> Completion:
-    """The names that fit what was typed, best first."""
-    found = _names(scope, argument, begun)
-    return Completion(values=found[:MOST_NAMES], has_more=len(found) > MOST_NAMES)
-
-
-def _names(scope: RequestScope, argument: str, begun: str) -> list[str]:
+def names(scope: RequestScope, argument: str, begun: str) -> list[str]:
+    """Those that fit what was typed, best first."""
     what = COMPLETED.get(argument)
     if what is None or not may_read(scope.caller, what):
         return []
@@ -371,29 +351,14 @@ class Subscriptions:
     Where that has grown, what is subscribed to is read again and compared.
     """
 
-    def __init__(
-        self,
-        requests: RequestContexts,
-        lives: Callable[[str], bool] = lambda session: True,
-        seconds: float = SECONDS,
-    ) -> None:
+    def __init__(self, requests: RequestContexts, lives: Callable[[str], bool]) -> None:
         """`lives` says whether a session goes on."""
         self._requests = requests
         self._lives = lives
-        self._seconds = seconds
-        self._tasks: TaskGroup | None = None
+        self.tasks: TaskGroup | None = None
+        """In which it is watched, while the server runs."""
         self._listeners: dict[object, tuple[str, Callable[[ServerEvent], None]]] = {}
-        self._subscribed: OrderedDict[tuple[str, str], anyio.CancelScope] = OrderedDict()
-
-    @contextmanager
-    def running(self, tasks: TaskGroup) -> Iterator[None]:
-        """Watch within these tasks."""
-        self._tasks = tasks
-        try:
-            yield
-        finally:
-            self._tasks = None
-            tasks.cancel_scope.cancel()
+        self._subscribed: dict[tuple[str, str], anyio.CancelScope] = {}
 
     # --- revision 2026-07-28: one stream, many addresses
 
@@ -406,86 +371,67 @@ class Subscriptions:
 
     def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
         """Begin to watch what the request at hand asks for; the result ends it."""
-        context, token, cancel_scope = self._requests.current, object(), anyio.CancelScope()
+        context = self._requests.current
 
         async def tell(uri: str) -> None:
             listener(ResourcesListChanged() if uri == LIST else ResourceUpdated(uri=uri))
 
-        self._listeners[token] = (context.scope.namespace, listener)
-        self._start(context, cancel_scope, tell, lambda: True)
-
         def end() -> None:
-            self._listeners.pop(token, None)
-            cancel_scope.cancel()
+            self._listeners.pop(watching, None)
+            watching.cancel()
 
+        watching = self._watched(context.scope, context.seen, tell, "")
+        self._listeners[watching] = (context.scope.namespace, listener)
         return end
 
     # --- revision 2025-11-25: one address at a time
 
-    def add(self, session: str, uri: str, context: RequestContext, tell: Tell) -> None:
-        """Watch one address for a session; its oldest gives way where it has very many."""
-        self.remove(session, uri)
+    async def add(self, request: Request, params: SubscribeRequestParams) -> EmptyResult:
+        """`resources/subscribe`: the oldest of a session gives way where it has very many."""
+        scope, session, uri = self._requests.scope, session_of(request), params.uri
+        seen = await look(scope, [uri])
         of_session = [key for key in self._subscribed if key[0] == session]
-        for key in [key for key in self._subscribed if not self._lives(key[0])]:
-            self.remove(*key)
-        for key in of_session[: len(of_session) - MOST + 1]:
-            self.remove(*key)
-        cancel_scope = self._subscribed[session, uri] = anyio.CancelScope()
-        self._start(context, cancel_scope, tell, partial(self._lives, session))
-
-    def remove(self, session: str, uri: str) -> None:
-        """Watch an address no more; nothing happens where it was not watched."""
-        cancel_scope = self._subscribed.pop((session, uri), None)
-        if cancel_scope is not None:
-            cancel_scope.cancel()
-
-    async def add_requested(self, request: Request, params: SubscribeRequestParams) -> EmptyResult:
-        """`resources/subscribe`."""
-        context = self._requests.current
-        context.seen = await look(context.scope, [params.uri])
-        self.add(session_of(request), params.uri, context, request.session.send_resource_updated)
+        over = [key for key in self._subscribed if not self._lives(key[0])]
+        for key in ((session, uri), *over, *of_session[: len(of_session) - MOST + 1]):
+            self._end(*key)
+        tell = request.session.send_resource_updated
+        self._subscribed[session, uri] = self._watched(scope, seen, tell, session)
         return EmptyResult()
 
-    async def remove_requested(
-        self, request: Request, params: UnsubscribeRequestParams
-    ) -> EmptyResult:
-        """`resources/unsubscribe`."""
-        self.remove(session_of(request), params.uri)
+    async def remove(self, request: Request, params: UnsubscribeRequestParams) -> EmptyResult:
+        """`resources/unsubscribe`; nothing happens where the address was not watched."""
+        self._end(session_of(request), params.uri)
         return EmptyResult()
+
+    def _end(self, session: str, uri: str) -> None:
+        watching = self._subscribed.pop((session, uri), None)
+        if watching is not None:
+            watching.cancel()
 
     # --- both
 
-    def _start(
-        self,
-        context: RequestContext,
-        cancel_scope: anyio.CancelScope,
-        tell: Tell,
-        lives: Callable[[], bool],
-    ) -> None:
-        if self._tasks is not None:
-            self._tasks.start_soon(
-                self._watch, context.scope, context.seen, cancel_scope, tell, lives
-            )
+    def _watched(
+        self, scope: RequestScope, seen: dict[str, str], tell: Tell, session: str
+    ) -> anyio.CancelScope:
+        """Begin to watch addresses, as long as a session goes on; the result ends it."""
+        watching = anyio.CancelScope()
 
-    async def _watch(
-        self,
-        scope: RequestScope,
-        seen: dict[str, str],
-        cancel_scope: anyio.CancelScope,
-        tell: Tell,
-        lives: Callable[[], bool],
-    ) -> None:
-        with cancel_scope:
+        async def watch(seen: dict[str, str]) -> None:
             generation = -1
-            while lives():
-                await anyio.sleep(self._seconds)
-                now = await scope.in_thread(partial(_generation, scope))
-                if now == generation:
-                    continue
-                found = await look(scope, list(seen))
-                for uri in [uri for uri, digest in found.items() if digest != seen[uri]]:
-                    await tell(uri)
-                seen, generation = found, now
+            with watching:
+                while self._lives(session):
+                    await anyio.sleep(SECONDS)
+                    now = await scope.in_thread(partial(generation_of, scope))
+                    if now == generation:
+                        continue
+                    found = await look(scope, list(seen))
+                    for uri in [uri for uri, digest in found.items() if digest != seen[uri]]:
+                        await tell(uri)
+                    seen, generation = found, now
+
+        if self.tasks is not None:
+            self.tasks.start_soon(watch, seen)
+        return watching
 
 
 def listened(params: Mapping[str, Any]) -> list[str]:
@@ -506,21 +452,19 @@ def session_of(request: Request) -> str:
 
 async def look(scope: RequestScope, uris: Sequence[str]) -> dict[str, str]:
     """A digest of what is at each address now."""
-    return await scope.in_thread(lambda: {uri: _digest(scope, uri) for uri in uris[:MOST]})
+
+    def digest(uri: str) -> str:
+        try:
+            if uri != LIST:
+                return text_digest(read(scope, uri))
+            return text_digest("\n".join(f"{d.id} {d.title}" for d in documents_of(scope)))
+        except (ResourceNotFoundError, ClewError):
+            return ""
+
+    return await scope.in_thread(lambda: {uri: digest(uri) for uri in uris[:MOST]})
 
 
-def _digest(scope: RequestScope, uri: str) -> str:
-    try:
-        text = _list(scope) if uri == LIST else read(scope, uri)
-    except (ResourceNotFoundError, ClewError):
-        return ""
-    return text_digest(text)
-
-
-def _list(scope: RequestScope) -> str:
-    return "\n".join(f"{d.id} {d.title}" for d in documents_of(scope))
-
-
-def _generation(scope: RequestScope) -> int:
+def generation_of(scope: RequestScope) -> int:
+    """Of the store: it grows with each change."""
     with scope.acquire() as opened:
         return opened.engine.store.generation()

@@ -14,6 +14,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
     CallToolResult,
+    Completion,
     InputRequiredResult,
     ListResourcesResult,
     PaginatedRequestParams,
@@ -29,17 +30,16 @@ from clew.mcp.auth import auth_settings, may_prompt
 from clew.mcp.calls import RequestContext, RequestContexts
 from clew.mcp.engines import Engines
 from clew.mcp.http.callers import Callers
-from clew.mcp.resources import JSON, Subscriptions, listened, look, prompts
+from clew.mcp.resources import JSON, MOST_NAMES, Subscriptions, listened, look, prompts
 from clew.tools.spec import mcp_definition
 from clew.tools.toolbox import may_call
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
     from mcp.server.mcpserver import Context
     from mcp_types import (
-        Completion,
         CompletionArgument,
         CompletionContext,
         GetPromptResult,
@@ -50,9 +50,7 @@ if TYPE_CHECKING:
     )
     from pydantic import AnyUrl
 
-    from clew.engine import Engine
     from clew.mcp.auth import Access
-    from clew.settings import Settings
     from clew.tools.spec import Tool
 
     Request = ServerRequestContext[Any, Any]
@@ -71,39 +69,16 @@ INSTRUCTIONS = (
 )
 
 
-def create_server(
-    engine: Engine | Engines,
-    settings: Settings,
-    *,
-    tools: Sequence[Tool] | None = None,
-    access: Access | None = None,
-    seconds: float | None = None,
-) -> ClewServer:
-    """A server over one engine, which stays the caller's to close, or over a pool of them.
-
-    Args:
-        engine: What is served.
-        settings: Of the server; an engine's own do not count here.
-        tools: In place of those of the registry.
-        access: Who may call over HTTP; None where nobody is asked for a token.
-        seconds: How long a request may take, waiting for the user aside; None: for ever.
-    """
-    if isinstance(engine, Engines):
-        return ClewServer(engine, access=access, seconds=seconds)
-    if tools is None:
-        from clew.tools.toolbox import OPERATIONS
-
-        tools = OPERATIONS
-    return ClewServer(Engines(settings, tools, engine), access=access, seconds=seconds)
-
-
 class ClewServer(MCPServer[None]):
     """Delegates to the table of tools and to the engine, in worker threads.
 
     Tools, resources and prompts that are registered in the SDK's own way are served, too.
     """
 
-    def __init__(self, engines: Engines, *, access: Access | None, seconds: float | None) -> None:
+    def __init__(
+        self, engines: Engines, *, access: Access | None = None, seconds: float | None = None
+    ) -> None:
+        """`seconds` is how long a request may take, waiting for the user aside; None: for ever."""
         self._engines = engines
         self.access = access
         """Who may call over HTTP; None where nobody is asked for a token."""
@@ -128,10 +103,8 @@ class ClewServer(MCPServer[None]):
         for prompt in prompts():
             self.add_prompt(prompt)
         self.completion()(self._complete)  # type: ignore[no-untyped-call]
-        self.add_handler("resources/subscribe", SubscribeRequestParams, self._watched.add_requested)
-        self.add_handler(
-            "resources/unsubscribe", UnsubscribeRequestParams, self._watched.remove_requested
-        )
+        self.add_handler("resources/subscribe", SubscribeRequestParams, self._watched.add)
+        self.add_handler("resources/unsubscribe", UnsubscribeRequestParams, self._watched.remove)
         self.add_handler("resources/list", PaginatedRequestParams, self._list_page)
 
     def add_handler(
@@ -204,9 +177,10 @@ class ClewServer(MCPServer[None]):
         scope, progress = self.requests.scope, calls.SessionProgress(context.session)
         run = partial(calls.run, scope, name, arguments, progress, declined)
         try:
-            return calls.to_result(await self.requests.run(run))
+            outcome = await self.requests.run(run)
         except TimeoutError:
-            return calls.failure(f"{self.requests.too_slow}. Ask for less at a time")
+            return calls.result(f"{self.requests.too_slow}. Ask for less at a time")
+        return calls.result(outcome.text, None if outcome.is_error else outcome.content)
 
     # --- resources
 
@@ -266,10 +240,9 @@ class ClewServer(MCPServer[None]):
         argument: CompletionArgument,
         context: CompletionContext | None,
     ) -> Completion:
-        scope = self.requests.scope
-        return await self.requests.look_up(
-            partial(resources.complete, scope, argument.name, argument.value)
-        )
+        asked = partial(resources.names, self.requests.scope, argument.name, argument.value)
+        found = await self.requests.look_up(asked)
+        return Completion(values=found[:MOST_NAMES], has_more=len(found) > MOST_NAMES)
 
 
 @asynccontextmanager
@@ -278,5 +251,8 @@ async def _lifespan(server: MCPServer[None]) -> AsyncIterator[None]:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(server.prepare)
         tasks.start_soon(server.watch_tokens)
-        with server._watched.running(tasks):
+        server._watched.tasks = tasks
+        try:
             yield
+        finally:
+            tasks.cancel_scope.cancel()

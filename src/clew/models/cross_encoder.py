@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.errors import MissingExtraError, ModelError
-from clew.models.locate import CROSS_ENCODER, ModelFiles, locate_model
+from clew.models.locate import CROSS_ENCODER, ModelFiles
 from clew.models.onnx import (
     PROCESSOR,
     ModelConfig,
+    OnnxModel,
     load_tokenizer,
-    onnxruntime_errors,
-    open_session,
     padded,
     read_cross_encoder_config,
 )
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
-    from onnxruntime import InferenceSession
     from tokenizers import Encoding, Tokenizer
 
     from clew.types import Scores
@@ -36,10 +34,8 @@ _SETTING = CROSS_ENCODER.setting
 _BATCH = 8
 
 
-class OnnxCrossEncoder:
+class OnnxCrossEncoder(OnnxModel):
     """Implements `clew.ports.Reranker` on onnxruntime, without torch.
-
-    Nothing is read before it is needed. Methods may be called from several threads at once.
 
     Args:
         model: A directory with `tokenizer.json`, `config.json` and `model.onnx`, or a name on the
@@ -47,9 +43,6 @@ class OnnxCrossEncoder:
         cache: Where what is fetched is kept; None for the hub's own cache.
         threads: 0 for one a core.
         providers: Execution providers of onnxruntime.
-
-    Raises:
-        ModelError: From any method or property, where the model cannot be found or run.
     """
 
     def __init__(
@@ -60,16 +53,11 @@ class OnnxCrossEncoder:
         threads: int = 0,
         providers: Sequence[str] = PROCESSOR,
     ) -> None:
-        self._model = model
-        self._providers = providers
-        self._cache = cache
-        self._threads = threads
-        self._opening = threading.Lock()
+        super().__init__(model, CROSS_ENCODER, cache, threads, providers)
 
-    @property
-    def name(self) -> str:
-        """The model's name; a directory's is followed by a digest of its weights."""
-        return self._located[0].identity
+    def configuration(self, files: ModelFiles) -> ModelConfig:
+        """See `OnnxModel`."""
+        return read_cross_encoder_config(files.folder)
 
     def score(self, question: str, texts: Sequence[str]) -> Scores:
         """(len(texts),) float32, 0 to 1: the sigmoid of the model's logit, in the order given.
@@ -86,50 +74,33 @@ class OnnxCrossEncoder:
         scores: Scores = np.exp(-np.logaddexp(0, -logits)).astype(np.float32)
         return scores
 
-    @cached_property
-    def _located(self) -> tuple[ModelFiles, ModelConfig]:
-        files = locate_model(self._model, self._cache, CROSS_ENCODER)
-        return files, read_cross_encoder_config(files.folder)
-
     def _encode(self, question: str, texts: Sequence[str]) -> list[Encoding]:
-        whole, of_pairs = self._tokenizers
         question = encodable(question)
-        read = whole.encode(question, add_special_tokens=False)
-        half = self._located[1].max_tokens // 2
+        read = self.tokenizer.encode(question, add_special_tokens=False)
+        half = self.located[1].max_tokens // 2
         if len(read.ids) > half:
             question = question[: read.offsets[half - 1][1]]
-        return of_pairs.encode_batch([(question, encodable(text)) for text in texts])
+        return self._of_pairs.encode_batch([(question, encodable(text)) for text in texts])
 
     @cached_property
-    def _tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
-        """One that cuts nothing; one that cuts the second text, and can read nothing but pairs."""
-        files, config = self._located
-        whole, of_pairs = (load_tokenizer(files.tokenizer) for _ in range(2))
-        of_pairs.enable_truncation(config.max_tokens, strategy="only_second")
-        return whole, of_pairs
+    def _of_pairs(self) -> Tokenizer:
+        """One that cuts the second text, and can read nothing but pairs."""
+        of_pairs = load_tokenizer(self.located[0].tokenizer)
+        of_pairs.enable_truncation(self.located[1].max_tokens, strategy="only_second")
+        return of_pairs
 
     def _run(self, pairs: Sequence[Encoding]) -> NDArray[np.float32]:
         """(len(pairs),) logits."""
-        with self._opening:  # which takes seconds, and much memory: once
-            session = self._session
         columns = {
-            "input_ids": ([pair.ids for pair in pairs], self._located[1].pad_id),
+            "input_ids": ([pair.ids for pair in pairs], self.located[1].pad_id),
             "attention_mask": ([pair.attention_mask for pair in pairs], 0),
             "token_type_ids": ([pair.type_ids for pair in pairs], 0),
         }
-        wanted = {given.name for given in session.get_inputs()}
         inputs = {
             name: padded([np.array(row, np.int64) for row in rows], fill)
             for name, (rows, fill) in columns.items()
-            if name in wanted
         }
-        with onnxruntime_errors(f"cannot run the cross-encoder {self._model!r}", _SETTING):
-            logits = session.run(None, inputs)[0]
-        return _single(logits, len(pairs), self._model)
-
-    @cached_property
-    def _session(self) -> InferenceSession:
-        return open_session(self._located[0].weights, self._threads, _SETTING, self._providers)
+        return _single(self.outputs(inputs), len(pairs), self._model)
 
 
 class SentenceTransformersReranker:

@@ -99,9 +99,10 @@ def locate_model(model: str, cache: Path | None = None, kind: ModelKind = EMBEDD
         return _files(folder.resolve().name, folder.resolve(), kind, private=True)
     tried = [f"a directory {str(folder)!r} (there is none)"]
     if model in (BUNDLED_MODEL, _BUNDLED_HUB_NAME):
-        bundled = _bundled_folder()
-        if bundled is None:
+        spec = importlib.util.find_spec(_BUNDLED_MODULE)  # which does not import it
+        if spec is None or not spec.submodule_search_locations:
             raise _not_found(model, [*tried, "the package clew-models (not installed)"], kind)
+        bundled = Path(spec.submodule_search_locations[0]) / BUNDLED_MODEL
         return _files(_BUNDLED_NAME, bundled, kind)
     # A hub name is `model` or `owner/model`; all else can only be meant as a path.
     if model.startswith((".", "~", "/")) or "\\" in model or model.count("/") > 1:
@@ -134,14 +135,6 @@ def _files(name: str, folder: Path, kind: ModelKind, *, private: bool = False) -
     return ModelFiles(
         name=name, folder=folder, weights=weights, tokenizer=folder / _TOKENIZER, private=private
     )
-
-
-def _bundled_folder() -> Path | None:
-    """The folder of the bundled model; its package is not imported."""
-    spec = importlib.util.find_spec(_BUNDLED_MODULE)
-    if spec is None or not spec.submodule_search_locations:
-        return None
-    return Path(spec.submodule_search_locations[0]) / BUNDLED_MODEL
 
 
 def _hub_folder(model: str, cache: Path | None, tried: list[str], kind: ModelKind) -> Path:

@@ -20,7 +20,7 @@ import numpy as np
 
 from clew.derived_files import make_file, make_folder
 from clew.errors import ModelError
-from clew.models.locate import ModelFiles, locate_model
+from clew.models.locate import EMBEDDING, ModelFiles, ModelKind, locate_model
 from clew.request_end import go_on
 from clew.text import cached, encodable
 
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 _ENCODED_AT_ONCE = 256
 _TOKENS_A_CORE = 192
 """Tokens of a batch of several texts with its padding, for each core that computes it."""
-_SETTING = "embed.model"
 _OUTPUTS = ("sentence_embedding", "last_hidden_state", "token_embeddings")
 """What exporters call them; a graph that has none of these is asked for its first output."""
 
@@ -49,53 +48,102 @@ _PART = re.compile(r"[A-Za-z0-9]+|[^A-Za-z0-9]")
 """What WordPiece tells apart in an ASCII word: runs of letters and digits, and each mark."""
 
 
-class OnnxEmbedder:
-    """Implements `clew.ports.Embedder`.
+class OnnxModel:
+    """A model on onnxruntime and its tokenizer; threads may share it.
 
-    Nothing is read before it is needed: counting tokens loads the tokenizer alone, embedding the
-    session as well. Methods may be called from several threads at once.
-
-    Raises:
-        ModelError: From any method or property, where the model cannot be found or run.
+    Nothing is read before it is needed. Any method raises `ModelError` where the model cannot be
+    found or run.
     """
+
+    def __init__(
+        self,
+        model: str,
+        kind: ModelKind,
+        cache: Path | None,
+        threads: int,
+        providers: Sequence[str],
+    ) -> None:
+        self._model, self._kind, self._fetched = model, kind, cache
+        self._threads, self._providers = threads, providers
+        self._opening = threading.Lock()
+
+    @cached_property
+    def name(self) -> str:
+        """The model's; a directory's name is followed by a digest of its weights."""
+        return self.located[0].identity
+
+    @cached_property
+    def located(self) -> tuple[ModelFiles, ModelConfig]:
+        """Its files, and what they say of it."""
+        files = locate_model(self._model, self._fetched, self._kind)
+        return files, self.configuration(files)
+
+    def configuration(self, files: ModelFiles) -> ModelConfig:
+        """What the files say of the model."""
+        raise NotImplementedError
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """The model's tokenizer, which neither cuts nor pads. Not to be changed."""
+        return load_tokenizer(self.located[0].tokenizer)
+
+    @cached_property
+    def _session(self) -> InferenceSession:
+        graph = self.located[0].weights
+        return open_session(graph, self._threads, self._kind.setting, self._providers)
+
+    def outputs(
+        self, columns: Mapping[str, TokenIds], wanted: Sequence[str] = ()
+    ) -> NDArray[np.float32]:
+        """What the graph makes of those columns that it takes: its first output of those wanted."""
+        with self._opening:  # which takes seconds, and much memory: once
+            session = self._session
+        taken = {given.name for given in session.get_inputs()}
+        inputs = {name: column for name, column in columns.items() if name in taken}
+        names = [output.name for output in session.get_outputs()]
+        chosen = next((name for name in wanted if name in names), names[0])
+        what = f"cannot run the {self._kind.noun} {self._model!r}"
+        with onnxruntime_errors(what, self._kind.setting):
+            made: NDArray[np.float32] = session.run([chosen], inputs)[0]
+        return made
+
+
+class OnnxEmbedder(OnnxModel):
+    """Implements `clew.ports.Embedder`; counting tokens loads the tokenizer alone."""
 
     def __init__(self, settings: EmbedSettings) -> None:
         self._settings = settings
         self._cache = settings.cache or default_folder()
-        self._opening = threading.Lock()
-        self._count_part = cached(_KNOWN_WORDS)(self._count_whole)
+        super().__init__(
+            settings.model, EMBEDDING, settings.cache, settings.threads, settings.providers
+        )
+        self._count_whole = cached(_KNOWN_WORDS)(self._count)
         self._count_word = cached(_KNOWN_WORDS)(self._count_parts)
 
     def __reduce__(self) -> tuple[type[OnnxEmbedder], tuple[EmbedSettings]]:
         """Another process loads what it needs by itself: to count tokens, the tokenizer alone."""
         return type(self), (self._settings,)
 
-    @property
-    def name(self) -> str:
-        """The model's; a directory's name is followed by a digest of its weights."""
-        return self._located[0].identity
+    def configuration(self, files: ModelFiles) -> ModelConfig:
+        """See `OnnxModel`."""
+        return read_model_config(files.folder, files.name)
 
     @property
     def dimension(self) -> int:
         """Length of a vector."""
-        return self._located[1].dimension
+        return self.located[1].dimension
 
     @property
     def max_tokens(self) -> int:
         """Tokens of a text that the model reads, special tokens among them; the rest is cut."""
-        return self._located[1].max_tokens
-
-    @cached_property
-    def tokenizer(self) -> Tokenizer:
-        """The model's tokenizer, which neither cuts nor pads. Not to be changed."""
-        return load_tokenizer(self._located[0].tokenizer)
+        return self.located[1].max_tokens
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """(len(texts), dimension) float32, unit length, in the order given.
 
         The same text is embedded once, and not at all where that is remembered.
         """
-        prefix = self._located[1].document_prefix
+        prefix = self.located[1].document_prefix
         given = [prefix + text for text in texts]
         if not self._settings.remembered or not given:
             return self._embed(given)
@@ -120,7 +168,7 @@ class OnnxEmbedder:
 
     def embed_query(self, text: str) -> Vector:
         """(dimension,) float32, unit length."""
-        vector: Vector = self._run(self._token_ids([self._located[1].query_prefix + text]))[0]
+        vector: Vector = self._run(self._token_ids([self.located[1].query_prefix + text]))[0]
         return vector
 
     def count_tokens(self, text: str) -> int:
@@ -130,25 +178,20 @@ class OnnxEmbedder:
         tokenizers may, and count the whole text.
         """
         if not self._counts_words:
-            return self._count_whole(text)
+            return self._count(text)
         return sum(map(self._count_word, text.split()))
 
-    def _count_whole(self, text: str) -> int:
+    def _count(self, text: str) -> int:
         return len(self._encode([text])[0])
 
     def _count_parts(self, word: str) -> int:
         """Of an ASCII word the tokens of its parts, which recur beside other marks."""
         is_plain = word.isascii() and word.isprintable()
-        return sum(map(self._count_part, _PART.findall(word) if is_plain else [word]))
+        return sum(map(self._count_whole, _PART.findall(word) if is_plain else [word]))
 
     @cached_property
     def _counts_words(self) -> bool:
         return type(self.tokenizer.model).__name__ == "WordPiece"
-
-    @cached_property
-    def _located(self) -> tuple[ModelFiles, ModelConfig]:
-        files = locate_model(self._settings.model, self._settings.cache)
-        return files, read_model_config(files.folder, files.name)
 
     def _encode(self, texts: Sequence[str]) -> list[Encoding]:
         """Without special tokens and whole."""
@@ -160,7 +203,7 @@ class OnnxEmbedder:
 
         Texts are encoded a few at a time: an encoding is some fifty times as large as its ids.
         """
-        config = self._located[1]
+        config = self.located[1]
         room = config.max_tokens - self.tokenizer.num_special_tokens_to_add(False)
         found: list[TokenIds] = []
         for start in range(0, len(texts), _ENCODED_AT_ONCE):
@@ -172,34 +215,18 @@ class OnnxEmbedder:
 
     def _run(self, tokens: Sequence[TokenIds]) -> Vectors:
         """(len(tokens), dimension); padded to the longest."""
-        with self._opening:  # which takes seconds, and much memory: once
-            session = self._session
-        inputs = {
-            "input_ids": padded(tokens, self._located[1].pad_id),
-            "attention_mask": padded([np.ones_like(text) for text in tokens], 0),
-        }
-        if any(given.name == "token_type_ids" for given in session.get_inputs()):
-            inputs["token_type_ids"] = np.zeros_like(inputs["input_ids"])
-        with onnxruntime_errors(f"cannot run the model {self.name!r}", _SETTING):
-            names = [output.name for output in session.get_outputs()]
-            chosen = next((name for name in _OUTPUTS if name in names), names[0])
-            output = session.run([chosen], inputs)[0]
-        pooling = self._located[1].pooling
-        vectors = unit_vectors(output, inputs["attention_mask"], pooling)
+        ids = padded(tokens, self.located[1].pad_id)
+        mask = padded([np.ones_like(text) for text in tokens], 0)
+        columns = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        output = self.outputs(columns, _OUTPUTS)
+        vectors = unit_vectors(output, mask, self.located[1].pooling)
         if vectors.shape != (len(tokens), self.dimension):
             raise ModelError(
                 f"the model {self.name!r} gave vectors of shape {vectors.shape} for {len(tokens)}"
                 f" texts; expected {self.dimension} numbers each, as its config.json says. Choose "
-                f"another model with the setting {_SETTING}"
+                f"another model with the setting {EMBEDDING.setting}"
             )
         return vectors
-
-    @cached_property
-    def _session(self) -> InferenceSession:
-        settings = self._settings
-        return open_session(
-            self._located[0].weights, settings.threads, _SETTING, settings.providers
-        )
 
 
 def unit_vectors(output: NDArray[np.float32], mask: TokenIds, pooling: Pooling) -> Vectors:
@@ -286,7 +313,13 @@ def open_session(
     """
     import onnxruntime
 
-    _check_providers(providers)
+    there = onnxruntime.get_available_providers()
+    missing = [name for name in providers if name not in there]
+    if missing:  # onnxruntime would go on without it
+        raise ModelError(
+            f"onnxruntime has no execution provider {missing[0]!r} here, but {', '.join(there)};"
+            " install a build of onnxruntime that has it, or correct the setting embed.providers"
+        )
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads or available_cores()
     options.log_severity_level = _ERRORS_ONLY
@@ -295,19 +328,6 @@ def open_session(
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     with onnxruntime_errors(f"cannot load the model {str(graph)!r}", setting):
         return onnxruntime.InferenceSession(str(graph), options, providers=list(providers))
-
-
-def _check_providers(providers: Sequence[str]) -> None:
-    """Raise `ModelError` for one that is not there: onnxruntime would go on without it."""
-    import onnxruntime
-
-    there = onnxruntime.get_available_providers()
-    missing = [name for name in providers if name not in there]
-    if missing:
-        raise ModelError(
-            f"onnxruntime has no execution provider {missing[0]!r} here, but {', '.join(there)};"
-            " install a build of onnxruntime that has it, or correct the setting embed.providers"
-        )
 
 
 @contextmanager

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import reduce
-from itertools import starmap
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from clew.graph.snapshot import distinct, find_sorted
-from clew.ports import HybridIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -118,11 +116,7 @@ class Channels:
         return self._found["keyword"]
 
     def both(self) -> tuple[Ranking, Ranking]:
-        """By vector and by keyword; in one round trip where the index can."""
-        index = self.vector_index
-        if not self._found and self.terms and isinstance(index, HybridIndex):
-            found = index.search_both(self.vector(), self.terms, self.depth, self.allowed)
-            self._found = dict(zip(("vector", "keyword"), starmap(Ranking, found), strict=True))
+        """By vector and by keyword."""
         return self.by_vector(), self.by_keyword()
 
     def scores(self) -> dict[str, dict[int, float]]:

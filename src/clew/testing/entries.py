@@ -143,7 +143,18 @@ def _extraction(
     mentions: list[Mention] = []
     found: list[ExtractedRelation] = []
     for ordinal, (start, end) in enumerate(ranges):
-        mentions += _mentions(text, names, ordinal, start, end)
+        mentions += [
+            Mention(
+                name=name,
+                entity_type=entity_type,
+                sentence=ordinal,
+                start=text.index(name, start),
+                end=text.index(name, start) + len(name),
+                count=text.count(name, start, end),
+            )
+            for name, entity_type in names.items()
+            if name in text[start:end]
+        ]
         found += [
             replace(relation, sentence=ordinal)
             for relation in relations
@@ -152,20 +163,3 @@ def _extraction(
     return ChunkExtraction(
         sentences=tuple(ranges), mentions=tuple(mentions), relations=tuple(found)
     )
-
-
-def _mentions(
-    text: str, names: Mapping[str, str], ordinal: int, start: int, end: int
-) -> list[Mention]:
-    return [
-        Mention(
-            name=name,
-            entity_type=entity_type,
-            sentence=ordinal,
-            start=text.index(name, start),
-            end=text.index(name, start) + len(name),
-            count=text.count(name, start, end),
-        )
-        for name, entity_type in names.items()
-        if name in text[start:end]
-    ]

@@ -89,11 +89,8 @@ class HashEmbedder:
         return len(words(text))
 
     def _terms(self, text: str) -> Counter[str]:
-        read = words(text)
-        return Counter(terms(text if len(read) <= self._max_tokens else self._cut(read)))
-
-    def _cut(self, read: list[str]) -> str:
-        return " ".join(read[: self._max_tokens])
+        read, most = words(text), self._max_tokens
+        return Counter(terms(text if len(read) <= most else " ".join(read[:most])))
 
     def _place(self, term: str) -> tuple[int, int]:
         digest = hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest()

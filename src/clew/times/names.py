@@ -32,8 +32,6 @@ Days = tuple[date, date]
 _YEAR = r"(?P<year>[12]\d{3})"
 _ORDINALS = ("first", "second", "third", "fourth")
 _NUMBER = re.compile(r"\d+")
-_GOES_ON = re.compile(r"s|[-/.]\d| ?[年년]|[ -]?Q", re.IGNORECASE)
-_LAST_WORD = re.compile(r"[^\W\d_]{1,20}$")
 _LONGEST = 40
 """Characters of a date on either side of its year, at most."""
 
@@ -249,8 +247,6 @@ def name_around(
     text: str, left: int, right: int, start: int, end: int
 ) -> tuple[int, int, Period] | None:
     """The longest date of `text[start:end]` of which `text[left:right]` is the year and a part."""
-    if not _may_be_part(text[max(start, left - _LONGEST) : left], text[right : right + 4]):
-        return None
     first, last = max(start, left - _LONGEST), min(end, right + _LONGEST)
     found = None
     for pattern, read in _forms():
@@ -260,25 +256,6 @@ def name_around(
                 if period and (found is None or len(match.group()) > found[1] - found[0]):
                     found = (*match.span(), period)
     return found
-
-
-def _may_be_part(before: str, after: str) -> bool:
-    """Whether four digits between these may be the year of a longer date: a quick look."""
-    if _GOES_ON.match(after):
-        return True
-    before = before.rstrip(" ,.")
-    if not before or not before[-1].isalpha():
-        return before[-1:].isdigit() or before.endswith(("-", "/"))
-    last = _LAST_WORD.search(before)
-    word = last.group() if last else ""
-    # A zone of time is written in capitals: "17:47:17 CEST 2002".
-    return word.isupper() or word.casefold() in _words_before_year()
-
-
-@cache
-def _words_before_year() -> frozenset[str]:
-    months = (*MONTH.casefold().split("|"), *_foreign_months(), *SEASONS)
-    return frozenset((*months, "quarter", "of", "de", "del", "st", "nd", "rd", "th"))
 
 
 def _period(match: re.Match[str], read: Callable[[re.Match[str]], Days]) -> Period | None:
@@ -307,44 +284,17 @@ def name_of(period: Period) -> str | None:
     "7 May 2023", "week of 1 May 2023", "weekend of 6 May 2023", "May 2023", "summer 2023",
     "Q1 2023", "2023": a name that `read_period` reads back as the same period.
     """
-    start, end = period.start, period.end
-    if (
-        start is None
-        or end is None
-        or start.time() != end.time()
-        or start != _midnight(start.date())
-    ):
+    start = period.start
+    if start is None or period.end is None or not 1000 <= start.year <= 2999:
         return None
-    if not 1000 <= start.year <= 2999:
-        return None
-    return _name_of_days(start.date(), end.date()) or _name_of_months(start.date(), end.date())
-
-
-def _name_of_days(first: date, after: date) -> str | None:
-    day = f"{first.day} {MONTHS[first.month - 1]} {first.year}"
-    match (after - first).days, first.isoweekday():
-        case 1, _:
-            return day
-        case 2, 6:
-            return f"weekend of {day}"
-        case 7, 1:
-            return f"week of {day}"
-    return None
-
-
-def _name_of_months(first: date, after: date) -> str | None:
-    if first.day != 1 or after.day != 1:
-        return None
-    month, year = first.month, first.year
-    match 12 * (after.year - year) + after.month - month:
-        case 1:
-            return f"{MONTHS[month - 1]} {year}"
-        case 12 if month == 1:
-            return str(year)
-        case 3 if month % 3 == 1:
-            return f"Q{month // 3 + 1} {year}"
-        case 3 if month % 3 == 0:
-            return f"{next(name for name, start in SEASONS.items() if start == month)} {year}"
+    year, month = start.year, MONTHS[start.month - 1]
+    day = f"{start.day} {month} {year}"
+    weeks = {1: f"week of {day}", 6: f"weekend of {day}"}
+    names = [day, f"{month} {year}", f"Q{(start.month + 2) // 3} {year}", str(year)]
+    names += [f"{season} {year}" for season, first in SEASONS.items() if first == start.month]
+    for name in [*names, weeks.get(start.isoweekday(), day)]:
+        if (found := read_period(name)) and (found.start, found.end) == (start, period.end):
+            return name
     return None
 
 
@@ -525,10 +475,8 @@ def _rolling(unit: str, count: int, today: date) -> Days:
 
 
 def _first_day(unit: str, day: date) -> date:
-    if unit == "week":
-        return day - timedelta(days=day.weekday())
-    if unit == "day":
-        return day
+    if unit in ("day", "week"):
+        return day - timedelta(days=day.weekday() if unit == "week" else 0)
     months = {"month": day.month, "quarter": (day.month - 1) // 3 * 3 + 1, "year": 1}
     return date(day.year, months[unit], 1)
 
@@ -537,15 +485,9 @@ def _delta(unit: str, count: int) -> relativedelta:
     # Imported where it is needed: most questions name no such time, and it takes ten milliseconds.
     from dateutil.relativedelta import relativedelta
 
-    match unit:
-        case "day":
-            return relativedelta(days=count)
-        case "week":
-            return relativedelta(weeks=count)
-        case "year":
-            return relativedelta(years=count)
-        case _:
-            return relativedelta(months=count * (3 if unit == "quarter" else 1))
+    months = {"month": count, "quarter": 3 * count, "year": 12 * count}
+    days = {"day": count, "week": 7 * count}
+    return relativedelta(months=months.get(unit, 0), days=days.get(unit, 0))
 
 
 def _many(words: str) -> int:

@@ -192,32 +192,23 @@ def _groups(text: str, now: datetime) -> list[list[_Date]]:
 
 
 def _periods(group: Sequence[_Date], today: date) -> Iterator[Period]:
-    anchor, year = _anchor(group, today)
+    # The date by which the others find their year: the first that has one, else the last.
+    dated = next((one for one in group if isinstance(one, FoundPeriod)), None)
+    last = group[-1]
+    year = dated.period if dated else last.latest(today) if isinstance(last, YearlessDate) else None
     for one in group:
         if isinstance(one, FoundPeriod):
             yield one.period
         elif year is not None and year.start is not None:
-            near = one.latest if one.start <= anchor.start else one.following
-            placed = near(year.start.date())
-            if placed is not None:
+            near = one.latest if one.start <= (dated or last).start else one.following
+            if placed := near(year.start.date()):
                 yield placed
-
-
-def _anchor(group: Sequence[_Date], today: date) -> tuple[_Date, Period | None]:
-    """The date by which the others find their year: the first that has one, else the last."""
-    for one in group:
-        if isinstance(one, FoundPeriod):
-            return one, one.period
-    last = group[-1]
-    assert isinstance(last, YearlessDate)
-    return last, last.latest(today)
 
 
 def _is_sure(text: str, group: Sequence[_Date]) -> bool:
     joins = (_JOINED.fullmatch(text, one.end, other.start) for one, other in pairwise(group))
-    if any(join and join["to"] for join in joins):
-        return True
-    return not all(_YEARS.fullmatch(text, one.start, one.end) for one in group)
+    are_years = all(_YEARS.fullmatch(text, one.start, one.end) for one in group)
+    return not are_years or any(join and join["to"] for join in joins)
 
 
 # Ranges of time as assistants name them, by the calendar and in the user's zone.

@@ -13,22 +13,19 @@ from starlette.routing import Route
 
 from clew import __version__
 from clew.graph.export import graphml
-from clew.mcp.http.requests import ask_routes, failure, read_object
+from clew.mcp.http.requests import answered, ask, failure, read_object
 from clew.tools.spec import complete, input_schema, parameter_schema
 from clew.web.endpoints import ENDPOINTS, PICTURE, PREFIX, TOOL_NAMES, Endpoint
 from clew.web.graph_view import picture
-from clew.web.request import ForbiddenError, PageRequest, answered
+from clew.web.request import PageRequest
 from clew.web.sessions import FORM_TOKEN, SESSION, is_nobody
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from clew.mcp.server import ClewServer
     from clew.settings import ServeSettings
     from clew.tools.spec import Parameter
-    from clew.web.graph_view import View
     from clew.web.sessions import Sessions
 
     Answer = Callable[[PageRequest, Mapping[str, Any]], Response]
@@ -50,14 +47,6 @@ class Api:
 
     def routes(self) -> list[Route]:
         """All of them; `/ask` is the server's own, behind the check of this one."""
-        asking = [
-            Route(
-                f"{PREFIX}{route.path}",
-                FromOwnPages(route.app, self._server, self._sessions),
-                methods=["POST"],
-            )
-            for route in ask_routes(self._server, self._serve)
-        ]
         calls = [
             Route(
                 f"{PREFIX}{e.path}",
@@ -72,20 +61,35 @@ class Api:
         ]
         return [
             Route(f"{PREFIX}/openapi.json", self._describe, methods=["GET"]),
-            *asking,
+            Route(f"{PREFIX}/ask", self._ask, methods=["POST"]),
             *exports,
             *calls,
             Route(f"{PREFIX}/{{rest:path}}", self._lost, methods=METHODS),
         ]
 
+    async def _ask(self, request: Request) -> Response:
+        return self._refusal(request) or await ask(self._server, self._serve, request)
+
+    def _refusal(self, request: Request) -> Response | None:
+        """What nobody known is told, and a browser with its cookie but from no page of its own."""
+        if is_nobody(self._server):
+            refused = failure(401, "send a good token as Authorization: Bearer TOKEN")
+            refused.headers["WWW-Authenticate"] = "Bearer"
+            return refused
+        session = request.scope.get(SESSION)
+        given = request.headers.get(FORM_TOKEN, "")
+        reads = request.method == "GET" or session is None
+        if reads or self._sessions.is_form_token(str(session), given):
+            return None
+        return failure(403, f"with a cookie, send the page's token, too, as {FORM_TOKEN}")
+
     def _caller(
         self, answer: Answer, parameters: Sequence[Parameter]
     ) -> Callable[[Request], Awaitable[Response]]:
         async def call(request: Request) -> Response:
-            if is_nobody(self._server):
-                return _unknown()
-            made = self._made(request, answer, parameters)
-            return await answered(request, self._serve.request_seconds, made, failure)
+            return self._refusal(request) or await answered(
+                request, self._serve.request_seconds, self._made(request, answer, parameters)
+            )
 
         return call
 
@@ -94,10 +98,8 @@ class Api:
     ) -> Response:
         scope = self._server.requests.scope_of(request)
         given: dict[str, Any] = {}
-        if request.method != "GET":
-            check_own_page(request, self._sessions)
         if request.method == "POST":
-            given = await read_object(request, int(self._serve.body_megabytes * 1024 * 1024))
+            given = await read_object(request, self._serve.body_megabytes)
         given |= query_arguments(request, parameters) | dict(request.path_params)
 
         def make() -> Response:
@@ -112,46 +114,10 @@ class Api:
         return JSONResponse(description())
 
     async def _lost(self, request: Request) -> Response:
-        if is_nobody(self._server):
-            return _unknown()
         advice = f"{PREFIX}/openapi.json lists what there is"
-        return failure(404, f"there is nothing here for {request.method}; {advice}")
-
-
-class FromOwnPages:
-    """Refuses what nobody known sends, or a browser with its cookie but from no page of its own."""
-
-    def __init__(self, app: ASGIApp, server: ClewServer, sessions: Sessions) -> None:
-        self._app = app
-        self._server = server
-        self._sessions = sessions
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or refuse it."""
-        if is_nobody(self._server):
-            await _unknown()(scope, receive, send)
-            return
-        try:
-            check_own_page(Request(scope), self._sessions)
-        except ForbiddenError as error:
-            await failure(403, str(error))(scope, receive, send)
-            return
-        await self._app(scope, receive, send)
-
-
-def _unknown() -> Response:
-    refused = failure(401, "send a good token as Authorization: Bearer TOKEN")
-    refused.headers["WWW-Authenticate"] = "Bearer"
-    return refused
-
-
-def check_own_page(request: Request, sessions: Sessions) -> None:
-    """Raise `ForbiddenError` where a cookie came without the token that its pages have."""
-    session = request.scope.get(SESSION)
-    if session is not None:
-        given = request.headers.get(FORM_TOKEN, "")
-        if not sessions.is_form_token(session, given):
-            raise ForbiddenError(f"with a cookie, send the page's token, too, as {FORM_TOKEN}")
+        return self._refusal(request) or failure(
+            404, f"there is nothing here for {request.method}; {advice}"
+        )
 
 
 def query_arguments(request: Request, parameters: Sequence[Parameter]) -> dict[str, Any]:
@@ -207,7 +173,26 @@ def description() -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in ENDPOINTS:
         paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint)
-    paths["/ask"] = {"post": _asking()}
+    ask_ = TOOL_NAMES["ask"]
+    paths["/ask"] = {
+        "post": {
+            "operationId": "post_ask",
+            "summary": ask_.title,
+            "description": f"{ask_.description} As text/event-stream: `piece`s, then `answer`.",
+            "parameters": [NAMESPACE],
+            "requestBody": _body(list(ask_.parameters)),
+            "responses": {
+                "200": {
+                    "description": "The answer.",
+                    "content": {
+                        "application/json": {"schema": ask_.result},
+                        "text/event-stream": {"schema": {"type": "string"}},
+                    },
+                },
+                "default": PROBLEM,
+            },
+        }
+    }
     return {
         "openapi": "3.1.0",
         "info": {"title": "Clew", "version": __version__},
@@ -243,27 +228,6 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
     return described
 
 
-def _asking() -> dict[str, Any]:
-    tool = TOOL_NAMES["ask"]
-    return {
-        "operationId": "post_ask",
-        "summary": tool.title,
-        "description": f"{tool.description} As text/event-stream: `piece`s, then `answer`.",
-        "parameters": [NAMESPACE],
-        "requestBody": _body(list(tool.parameters)),
-        "responses": {
-            "200": {
-                "description": "The answer.",
-                "content": {
-                    "application/json": {"schema": tool.result},
-                    "text/event-stream": {"schema": {"type": "string"}},
-                },
-            },
-            "default": PROBLEM,
-        },
-    }
-
-
 def _body(parameters: list[Parameter]) -> dict[str, Any]:
     return {"required": True, "content": {"application/json": {"schema": input_schema(parameters)}}}
 
@@ -290,35 +254,31 @@ def export(kind: str, asked: PageRequest, given: Mapping[str, Any]) -> Response:
     asked.need("view_graph")
     seen = picture(asked.engine, **complete("graph", PICTURE, given))
     if kind == "graphml":
-        text = "".join(_graphml(seen))
+        nodes = [
+            (
+                f"e{node['id']}",
+                {
+                    "name": node["name"],
+                    "entity_type": node["type"],
+                    "salience_score": node["importance"],
+                },
+            )
+            for node in seen["nodes"]
+        ]
+        edges = [
+            (
+                *(f"t{number}", f"e{tie['source']}", f"e{tie['target']}"),
+                {
+                    "relation_type": tie["relation"],
+                    "weight": tie["weight"],
+                    "confidence": tie["confidence"],
+                },
+            )
+            for number, tie in enumerate(seen["edges"])
+        ]
+        text = "".join(graphml(nodes, edges))
     else:
         told = {name: seen[name] for name in ("nodes", "edges", "total", "notes")}
         text = json.dumps(told, ensure_ascii=False)
     name = f'attachment; filename="graph.{kind}"'
     return Response(text, media_type=EXPORTS[kind], headers={"Content-Disposition": name})
-
-
-def _graphml(seen: View) -> Iterator[str]:
-    nodes = (
-        (
-            f"e{node['id']}",
-            {
-                "name": node["name"],
-                "entity_type": node["type"],
-                "salience_score": node["importance"],
-            },
-        )
-        for node in seen["nodes"]
-    )
-    edges = (
-        (
-            *(f"t{number}", f"e{tie['source']}", f"e{tie['target']}"),
-            {
-                "relation_type": tie["relation"],
-                "weight": tie["weight"],
-                "confidence": tie["confidence"],
-            },
-        )
-        for number, tie in enumerate(seen["edges"])
-    )
-    return graphml(nodes, edges)

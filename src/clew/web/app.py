@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -12,16 +12,15 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from clew.mcp.auth import new_token
+from clew.mcp.http.requests import ForbiddenError, answered
 from clew.settings import OAuthSettings, TokenSettings
 from clew.web.api import Api
 from clew.web.pages.table import PAGES
 from clew.web.request import (
     PREFIX,
     STATIC,
-    ForbiddenError,
     Page,
     PageRequest,
-    answered,
     in_parts,
     read_form,
     render,
@@ -30,8 +29,7 @@ from clew.web.request import (
 from clew.web.sessions import (
     FORM_TOKEN,
     SESSION,
-    CookieLogin,
-    SecurityHeaders,
+    Browsers,
     Sessions,
     cookie_name,
     is_nobody,
@@ -42,7 +40,6 @@ if TYPE_CHECKING:
 
     from starlette.applications import Starlette
     from starlette.datastructures import FormData
-    from starlette.types import Message, Receive, Scope, Send
 
     from clew.mcp.auth import Access
     from clew.mcp.engines import Opened
@@ -50,6 +47,7 @@ if TYPE_CHECKING:
     from clew.settings import ServeSettings, Settings
 
 
+HOME = RedirectResponse(f"{PREFIX}/", 303)
 LONGEST_TOKEN = 8192
 """Characters of a token that is pasted."""
 STATIC_SECONDS = 31_536_000
@@ -72,16 +70,13 @@ class Explorer:
         ]
         return [
             Mount(f"{PREFIX}/static", CachedFiles(directory=STATIC)),
-            Route("/", self._home),
-            Route(f"{PREFIX}", self._home),
+            Route("/", HOME),
+            Route(PREFIX, HOME),
             Route(f"{PREFIX}/login", self._login, methods=["GET", "POST"]),
             Route(f"{PREFIX}/logout", self._logout, methods=["POST"]),
             *pages,
             Route(f"{PREFIX}/{{rest:path}}", self._lost, methods=["GET"]),
         ]
-
-    async def _home(self, request: Request) -> Response:
-        return RedirectResponse(f"{PREFIX}/", 303)
 
     async def _page(self, page: Page, request: Request) -> Response:
         """A page, or why there is none."""
@@ -162,7 +157,7 @@ class Explorer:
     async def _login(self, request: Request) -> Response:
         access = self._server.access
         if access is None:
-            return RedirectResponse(f"{PREFIX}/", 303)
+            return HOME
         if request.method == "GET":
             return _login_page(request)
         return await self._within(request, self._entered(request, access))
@@ -206,25 +201,17 @@ def mount(
     app.routes.extend(Api(server, serve, sessions).routes())
     app.routes.extend(Explorer(server, serve, sessions).routes())
     # Behind the check of Host and Origin, before whatever asks for a token.
-    app.user_middleware[1:1] = [
-        Middleware(SecurityHeaders),
-        Middleware(CookieLogin, sessions=sessions),
-    ]
+    app.user_middleware.insert(1, Middleware(Browsers, sessions=sessions))
 
 
 class CachedFiles(StaticFiles):
     """Files that browsers may keep; the pages name them with the digest of their content."""
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def file_response(self, *given: Any, **more: Any) -> Response:  # noqa: ANN401 - Starlette's own
         """Send the file."""
-
-        async def kept(message: Message) -> None:
-            if message["type"] == "http.response.start" and message["status"] == 200:
-                kept_for = f"public, max-age={STATIC_SECONDS}, immutable"
-                message["headers"] = [*message["headers"], (b"cache-control", kept_for.encode())]
-            await send(message)
-
-        await super().__call__(scope, receive, kept)
+        answer = super().file_response(*given, **more)
+        answer.headers["Cache-Control"] = f"public, max-age={STATIC_SECONDS}, immutable"
+        return answer
 
 
 def _own(target: object) -> str:
@@ -235,17 +222,13 @@ def _own(target: object) -> str:
 
 def _login_page(request: Request, *, wrong: bool = False) -> Response:
     back = _own(request.query_params.get("next"))
-    answer = render("login.html", wrong=wrong, next=back)
-    answer.status_code = 401 if wrong else 200
-    return answer
+    return render("login.html", status_code=401 if wrong else 200, wrong=wrong, next=back)
 
 
 def _failure(request: Request, status: int, message: str) -> Response:
     """An error that says what to do next, as a page or as the part of one that was asked for."""
     name = "error_part.html" if "hx-request" in request.headers else "error.html"
-    answer = render(name, code=status, message=message)
-    answer.status_code = status
-    return answer
+    return render(name, status_code=status, code=status, message=message)
 
 
 # The settings of a server for whoever sits at this machine, and for nobody else.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -32,27 +31,6 @@ AROUND_QUESTION = 40
 """Entities of a question's picture."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Wanted:
-    """What a picture begins from, and what of it is left out."""
-
-    question: str = ""
-    entities: tuple[int, ...] = ()
-    """Ids that are shown with their neighbours."""
-    community: int | None = None
-    """Id of the community whose entities are shown."""
-    alone: tuple[int, ...] = ()
-    """Ids that are shown without their neighbours: those of a thread."""
-    hops: int = 1
-    limit: int = SHOWN
-    types: tuple[str, ...] = ()
-    relations: tuple[str, ...] = ()
-    communities: tuple[int, ...] = ()
-    """Ids of communities of the coarsest level, to keep."""
-    min_confidence: float = 0.0
-    as_of: datetime | None = None
-
-
 View: TypeAlias = dict[str, Any]
 """A picture as JSON values: `nodes`, the most important first (`id`, `name`, `type`, `importance`,
 `community`, `seed`: whether the picture began from it); `edges`, relations or sentences that two
@@ -63,28 +41,21 @@ filters, `types`, `relations`, `communities`, those with the most of the entitie
 
 
 def picture(engine: Engine, *, question: str | None, as_of: str | None, **given: Any) -> View:  # noqa: ANN401
-    """The picture that the parameters of `view_graph` ask for.
-
-    Raises `InputError` for what names no time.
-    """
-    lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
-    moment = read_last("as_of", as_of or None, engine.state.now())
-    wanted = Wanted(question=(question or "").strip(), as_of=moment, **{**given, **lists})
-    return view(engine, wanted)
-
-
-def view(engine: Engine, wanted: Wanted) -> View:
-    """The part of the graph that is wanted; raises `InputError` where that names nothing.
+    """The part of the graph that the parameters of `view_graph` ask for.
 
     Kept for a while: a page asks for its tables, then for its picture, then perhaps for a file.
+
+    Raises `InputError` for what names no time, and for what a picture cannot begin from.
     """
     state = engine.state
-    key = wanted, state.store.generation(), state.kept_communities.generation()
+    moment = read_last("as_of", as_of or None, state.now())
+    wanted = {**given, "question": (question or "").strip(), "as_of": moment}
+    key = repr(wanted), state.store.generation(), state.kept_communities.generation()
     found: View = state.views.get_or_make(key, lambda: _read(engine, wanted))
     return found
 
 
-def _read(engine: Engine, wanted: Wanted) -> View:
+def _read(engine: Engine, wanted: Mapping[str, Any]) -> View:
     graph = engine.state.entity_graph
     rows, seeds, notes = _rows(engine, graph, wanted)
     entities = engine.state.entity_ranks.applied(
@@ -92,10 +63,10 @@ def _read(engine: Engine, wanted: Wanted) -> View:
     )
     total = len(entities)
     entities.sort(key=lambda e: (e.id not in seeds, -e.salience_score, e.id))
-    if total > wanted.limit:
-        notes.append(f"the {wanted.limit} most important of {total} entities are shown")
-        entities = entities[: wanted.limit]
-    edges = _ties(engine, graph, {e.id for e in entities}, wanted.as_of)
+    if total > wanted["limit"]:
+        notes.append(f"the {wanted['limit']} most important of {total} entities are shown")
+        entities = entities[: wanted["limit"]]
+    edges = _ties(engine, graph, {e.id for e in entities}, wanted["as_of"])
     community = _communities(engine, [entity.id for entity in entities])
     nodes = [
         {
@@ -114,8 +85,8 @@ def _read(engine: Engine, wanted: Wanted) -> View:
         for n in nodes
         if n["seed"]
         or (
-            (not wanted.types or n["type"] in wanted.types)
-            and (not wanted.communities or n["community"] in wanted.communities)
+            (not wanted["types"] or n["type"] in wanted["types"])
+            and (not wanted["communities"] or n["community"] in wanted["communities"])
         )
     ]
     ids = {node["id"] for node in kept}
@@ -125,8 +96,8 @@ def _read(engine: Engine, wanted: Wanted) -> View:
             tie
             for tie in edges
             if {tie["source"], tie["target"]} <= ids
-            and tie["confidence"] >= wanted.min_confidence
-            and (not wanted.relations or tie["relation"] in wanted.relations)
+            and tie["confidence"] >= wanted["min_confidence"]
+            and (not wanted["relations"] or tie["relation"] in wanted["relations"])
         ],
         "total": total,
         "notes": notes,
@@ -137,27 +108,29 @@ def _read(engine: Engine, wanted: Wanted) -> View:
     }
 
 
-def _rows(engine: Engine, graph: EntityGraph, wanted: Wanted) -> tuple[Ints, set[int], list[str]]:
+def _rows(
+    engine: Engine, graph: EntityGraph, wanted: Mapping[str, Any]
+) -> tuple[Ints, set[int], list[str]]:
     """Rows of the graph, ids of where it began, and notes."""
-    seeds = [*wanted.entities, *wanted.alone]
+    seeds = [*wanted["entities"], *wanted["alone"]]
     notes: list[str] = []
-    rows: list[int] = entity_rows(graph, list(wanted.alone))
-    if wanted.question:
-        found = engine.graph.subgraph(wanted.question, limit=AROUND_QUESTION)
+    rows: list[int] = entity_rows(graph, list(wanted["alone"]))
+    if wanted["question"]:
+        found = engine.graph.subgraph(wanted["question"], limit=AROUND_QUESTION)
         notes += found.notes
         ids = [node.id for node in found.graph.nodes]
         seeds += ids[:3]
         rows += entity_rows(graph, ids)
-    if wanted.entities:
-        starts = entity_rows(graph, list(wanted.entities))
+    if wanted["entities"]:
+        starts = entity_rows(graph, list(wanted["entities"]))
         if starts:
-            near = subgraph_around(graph, starts, wanted.hops, wanted.limit)
+            near = subgraph_around(graph, starts, wanted["hops"], wanted["limit"])
             rows += near.entities
             notes += near.notes
-    if wanted.community is not None:
+    if wanted["community"] is not None:
         members = engine.state.kept_communities.members()
-        rows += entity_rows(graph, members[members[:, 2] == wanted.community, 0].tolist())
-    if not (seeds or wanted.question or wanted.community is not None):
+        rows += entity_rows(graph, members[members[:, 2] == wanted["community"], 0].tolist())
+    if not (seeds or wanted["question"] or wanted["community"] is not None):
         raise InputError("a picture begins from a question, an entity or a community; give one")
     return np.array(sorted(set(rows)), dtype=np.int64), set(seeds), notes
 

@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -181,18 +181,14 @@ def find_names(text: str, names: Mapping[str, int]) -> list[Mark]:
         start = text.find(name)
         while start >= 0:
             end = start + len(name)
-            if not any(taken[start:end]) and _is_whole(text, start, end):
+            # No word goes on at either end.
+            edges = (text[max(0, at - 1) : at + 1] for at in (start, end))
+            whole = not any(len(edge) > 1 and edge.isalnum() for edge in edges)
+            if whole and not any(taken[start:end]):
                 found.append(Mark(start, end, names[name]))
                 taken[start:end] = b"\x01" * len(name)
             start = text.find(name, end)
     return found
-
-
-def _is_whole(text: str, start: int, end: int) -> bool:
-    """Whether no word goes on at either end."""
-    before = start > 0 and text[start - 1].isalnum() and text[start].isalnum()
-    after = end < len(text) and text[end - 1].isalnum() and text[end].isalnum()
-    return not before and not after
 
 
 # What differs between two texts, line by line, and word by word within these.
@@ -284,22 +280,10 @@ BY_TIES: Mapping[str, str] = {
 """What is known of candidates alone."""
 
 
-class Feature(NamedTuple):
-    """A value of the first hit beside that of another passage; None where it was not looked at."""
-
-    name: str
-    first: float | None
-    other: float | None
-
-
-class Comparison(NamedTuple):
-    """Two passages: where their values differ, the most first, and why the other was no candidate.
-
-    Without a reason it was one.
-    """
-
-    features: list[Feature]
-    reasons: list[str]
+Comparison = dict[str, Any]
+"""Two passages: `features`, where their values differ, the most first (`name`, and the value of the
+`first` hit beside that of the `other`, None where it was not looked at); and `reasons` why the
+other was no candidate: without a reason it was one."""
 
 
 def compare_passages(
@@ -326,9 +310,13 @@ def compare_passages(
     other = int(known[np.argmax(nearness)])
     sides = [_values(session, evidence, chunk) for chunk in (first, other)]
     names = {**BY_ITSELF, **BY_TIES}
-    features = [Feature(text, *(side.get(name) for side in sides)) for name, text in names.items()]
-    features.sort(key=lambda one: -abs((one.first or 0.0) - (one.other or 0.0)))
-    return Comparison(features, [] if "walk" in sides[1] else _reasons(*sides))
+    first_side, other_side = sides
+    features: list[dict[str, Any]] = [
+        {"name": text, "first": first_side.get(name), "other": other_side.get(name)}
+        for name, text in names.items()
+    ]
+    features.sort(key=lambda one: -abs((one["first"] or 0.0) - (one["other"] or 0.0)))
+    return {"features": features, "reasons": [] if "walk" in other_side else _reasons(*sides)}
 
 
 def _values(session: QuerySession, evidence: Evidence, chunk: int) -> dict[str, float]:

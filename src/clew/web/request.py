@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -13,83 +12,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-import anyio
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from mcp.shared.exceptions import MCPError
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
-from clew.errors import (
-    ClewError,
-    InputError,
-    LimitError,
-    NotFoundError,
-    StoreBusyError,
-    StoreUnavailableError,
-)
-from clew.mcp.http.requests import MediaTypeError, TooLargeError
+from clew.errors import ClewError, InputError, NotFoundError
+from clew.mcp.http.requests import ForbiddenError, bounded
 from clew.text import whole_number
 from clew.tools.toolbox import make_toolbox, may_call
 from clew.web.endpoints import EXPLORER_TOOLS, TOOL_NAMES
 from clew.web.passages import plain
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Coroutine
+    from collections.abc import AsyncIterator, Coroutine
 
     from starlette.datastructures import QueryParams
-    from starlette.types import Message
+    from starlette.requests import Request
 
     from clew.engine import Engine
     from clew.mcp.calls import RequestScope
     from clew.mcp.engines import Opened
-    from clew.tools.spec import Result, Tool
+    from clew.tools.spec import Parameter, Result, Tool
 
 
 PREFIX = "/ui"
-
-logger = logging.getLogger("clew")
-
-
-class ForbiddenError(ClewError):
-    """The caller's token does not allow it."""
-
-
-STATUSES: Mapping[type[Exception], int] = {
-    ForbiddenError: 403,
-    TooLargeError: 413,
-    MediaTypeError: 415,
-    NotFoundError: 404,
-    LimitError: 413,
-    InputError: 400,
-    StoreBusyError: 503,
-    StoreUnavailableError: 503,
-}
-
-
-async def answered(
-    request: Request,
-    seconds: float,
-    answer: Awaitable[Response],
-    failed: Callable[[int, str], Response],
-) -> Response:
-    """The answer within so many seconds, else what `failed` makes of a status and its reason."""
-    try:
-        with anyio.fail_after(seconds):
-            return await answer
-    except ClientDisconnect:
-        return Response(status_code=400)
-    except TimeoutError:
-        return failed(408, f"this took longer than the {seconds:g} seconds that it may take")
-    except MCPError as error:
-        return failed(404, str(error))
-    except ClewError as error:
-        status = next((code for kind, code in STATUSES.items() if isinstance(error, kind)), 500)
-        return failed(status, error.line)
-    except Exception:
-        logger.exception("%s failed", request.url.path)
-        return failed(500, "this failed inside Clew; the server's log says why. Try another way")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -125,6 +72,19 @@ class PageRequest:
         """A value of the form, stripped; empty where there is none."""
         value = "" if self.form is None else self.form.get(name, "")
         return value.strip() if isinstance(value, str) else ""
+
+    def arguments(
+        self, given: FormData | QueryParams | None, parameters: Sequence[Parameter]
+    ) -> dict[str, Any]:
+        """Those of the path, and those of the form or the address that are not empty."""
+        found = dict(self.params)
+        for parameter in parameters:
+            values = [] if given is None else given.getlist(parameter.name)
+            texts = [value.strip() for value in values if isinstance(value, str) and value.strip()]
+            if texts:
+                many = parameter.kind in ("strings", "integers")
+                found[parameter.name] = texts if many else texts[-1]
+        return found
 
     def number(self, name: str, default: int, most: int) -> int:
         """A value of the address from 1 to `most`; raises `InputError` for any other."""
@@ -197,29 +157,14 @@ class Page:
 # Forms, which nobody can make larger than they may be.
 
 
-MEGABYTE = 1024 * 1024
 MOST_FILES = 100
 """Of one form."""
 
 
 async def read_form(request: Request, megabytes: float) -> FormData:
     """A form with its files; raises `InputError` for one that is too large or is none."""
-    seen, most = 0, int(megabytes * MEGABYTE)
-
-    async def receive() -> Message:
-        nonlocal seen
-        message = await request.receive()
-        seen += len(message.get("body", b""))
-        if seen > most:
-            raise TooLargeError(
-                f"this is larger than the {megabytes:g} MB that a request may have (the setting"
-                " serve.body_megabytes); send less at a time, or use `clew index`"
-            )
-        return message
-
     try:
-        bounded = Request(request.scope, receive)
-        return await bounded.form(max_files=MOST_FILES, max_fields=100)
+        return await bounded(request, megabytes).form(max_files=MOST_FILES, max_fields=100)
     except HTTPException as error:
         raise InputError(f"this form cannot be read: {error.detail}") from error
 
@@ -306,12 +251,13 @@ def environment() -> Environment:
     return made
 
 
-def render(template: str, /, **values: object) -> HTMLResponse:
+def render(template: str, /, *, status_code: int = 200, **values: object) -> HTMLResponse:
     """A page that knows nothing of who asks."""
-    return HTMLResponse(environment().get_template(template).render({"page": None, **values}))
+    made = environment().get_template(template).render({"page": None, **values})
+    return HTMLResponse(made, status_code)
 
 
-def render_page(asked: PageRequest, template: str, /, **values: object) -> HTMLResponse:
+def render_page(asked: PageRequest, template: str, /, **values: Any) -> HTMLResponse:  # noqa: ANN401
     """A page for whoever asked for it."""
     return render(template, page=asked, url=asked.url, may=asked.may, **values)
 

@@ -85,6 +85,7 @@ _PREFIX = re.compile(
     r"|(?<!\w)(?:\d{1,4}(?:st|nd|rd|th)|(?<=[Tt]he )(?:1[89]|20)\d\d) )$"
 )
 
+_NEVER_ALONE = STARTERS | CALENDAR | COMMON_WORDS
 _MOST_SHOUTED = 3
 """Ordinary words in capitals that may be a name; more are shouted."""
 
@@ -114,7 +115,8 @@ def find_names(text: str, start: int, end: int) -> list[NameSpan]:
             continue
         heading = max(heading, heading_end(text, left, end))
         opens = opens_line(text, start, left)
-        label = opens and is_label(text, position)
+        # The name of a field, or of who speaks.
+        label = opens and _RE["label"].match(text, position)
         read = [_with_sign(text, s, end) for s in _read_span(text, left, position, opens)]
         found += [s._replace(initial=True) for s in read] if label or left < heading else read
     return found
@@ -204,7 +206,10 @@ def _several(tokens: Sequence[Token]) -> Sequence[NameSpan]:
     whole = _span(tokens)
     found = [whole]
     for part in _parts(tokens, whole.entity_type):
-        if len(part) > 1 or _names_alone(part[0][1]):
+        word = _bare(part[0][1])
+        lower = word.casefold().strip(".")
+        is_name = len(lower) > 1 and word[0].isupper() and lower not in _NEVER_ALONE
+        if len(part) > 1 or is_name:
             found.append(_span(part, nested=True))
     return found
 
@@ -236,18 +241,6 @@ def _parts(tokens: Sequence[Token], kind: str) -> Iterator[Sequence[Token]]:
 
 def _behind_of(tokens: Sequence[Token]) -> Sequence[Token]:
     return tokens[2:] if tokens[1][1] in CONNECTORS else tokens[1:]
-
-
-def _names_alone(token: str) -> bool:
-    lower = _bare(token).casefold().strip(".")
-    return (
-        len(lower) > 1
-        and not token[0].isdigit()
-        and token[0].isupper()
-        and lower not in STARTERS
-        and lower not in CALENDAR
-        and lower not in COMMON_WORDS
-    )
 
 
 def _span(tokens: Sequence[Token], *, nested: bool = False) -> NameSpan:
@@ -429,16 +422,6 @@ def find_fences(text: str) -> list[tuple[int, int]]:
         return []
     marks = [match.start() for match in _RE["fence"].finditer(text)]
     return [(a, b) for a, b in zip_longest(marks[::2], marks[1::2], fillvalue=len(text))]
-
-
-def is_code_line(text: str, start: int) -> bool:
-    """Whether a sentence begins with the prompt of a shell or an interpreter."""
-    return _RE["prompt"].match(text, start) is not None
-
-
-def is_label(text: str, right: int) -> bool:
-    """Whether a colon follows: the name of a field, or of who speaks."""
-    return _RE["label"].match(text, right) is not None
 
 
 def is_in_identifier(text: str, start: int, left: int, right: int) -> bool:

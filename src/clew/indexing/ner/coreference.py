@@ -133,6 +133,7 @@ def _is_mostly_small(span: NameSpan, words: Mapping[str, int]) -> bool:
 def _parts_of_persons(persons: Sequence[str]) -> dict[str, str]:
     """First names and surnames that belong to one person of the document only."""
     owners: dict[str, list[str]] = {}
+    words = {person: frozenset(person.split()) for person in persons}
     for person in persons:
         tokens = person.split()
         while len(tokens) > 1 and tokens[-1].casefold().strip(".") in _GENERATION:
@@ -147,14 +148,9 @@ def _parts_of_persons(persons: Sequence[str]) -> dict[str, str]:
         if len(part) > 2
         and part.replace("-", "").isalpha()
         and part.casefold() not in _NEVER_A_PERSON
-        and all(_same_person(names[0], other) for other in names[1:])
+        # Two full names may be one person's where one has all words of the other.
+        and all(words[n] <= words[names[0]] or words[n] >= words[names[0]] for n in names)
     }
-
-
-def _same_person(name: str, other: str) -> bool:
-    """Whether two full names may be one person's: one has all words of the other."""
-    first, second = set(name.split()), set(other.split())
-    return first <= second or second <= first
 
 
 # Names that a text ties together itself: short forms in parentheses, "also known as".

@@ -186,26 +186,23 @@ def type_in_context(text: str, left: int, right: int, start: int, end: int) -> s
     said = _IS_A.match(text, right, end)
     if said and (kind := type_of_description(said["what"])):
         return kind
-    if _RE["life"].match(text, right, end) or _is_person_here(text, left, right, start, end):
-        return "person"
-    if text[left:right].isalpha() and _TITLED.search(text, max(start, left - 12), left):
-        return "person"  # "Mrs. Vell"
-    where = text.endswith(_BEFORE_PLACES, start, left) and _RE["goes_on"].match(text, right, end)
-    if not where or not _RE["place_shaped"].fullmatch(text, left, right):
-        return None
-    return "place" if _RE["where"].search(text, max(start, left - 24), left) else None
-
-
-def _is_person_here(text: str, left: int, right: int, start: int, end: int) -> bool:
-    """Whether somebody of this name writes, speaks, has an address or made something."""
-    if _RE["mail_after"].match(text, right, end):
-        return True
-    if not is_person_shaped(text[left:right]):
-        return False
-    return bool(
-        _RE["does"].match(text, right, end)
-        or _RE["made_by"].search(text, max(start, left - 24), left)
+    name, first = text[left:right], max(start, left - 24)
+    # Somebody was born, writes, speaks or made something: "Mrs. Vell", "by Ann Lee".
+    is_person = (
+        _RE["life"].match(text, right, end)
+        or _RE["mail_after"].match(text, right, end)
+        or (name.isalpha() and _TITLED.search(text, first, left))
     )
+    acts = _RE["does"].match(text, right, end) or _RE["made_by"].search(text, first, left)
+    if is_person or (acts and is_person_shaped(name)):
+        return "person"
+    is_place = (
+        text.endswith(_BEFORE_PLACES, start, left)
+        and _RE["goes_on"].match(text, right, end)
+        and _RE["place_shaped"].fullmatch(name)
+        and _RE["where"].search(text, first, left)
+    )
+    return "place" if is_place else None
 
 
 def type_of_description(description: str) -> str | None:

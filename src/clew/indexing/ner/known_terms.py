@@ -36,6 +36,7 @@ LEAST_USES = 2
 """Uses in small letters that make a heading a term."""
 _TOOL = "product"
 """What a word is that no dictionary has, where it stands in monospaced type and in prose."""
+_MAKE_KNOWN = ("bold", "heading", "underlined")
 _TERM_TYPES = frozenset(("name", "concept"))
 _JOINED = frozenset((" ", "-", "\u2010", "\n"))
 _PARTS = frozenset("/_.@-\\=")
@@ -122,11 +123,14 @@ def add_known_terms(
 ) -> list[list[SentenceSpans]]:
     """The sentences of each chunk with the terms that the document `text` makes known."""
     technical = technical_words(text)
-    known = KnownTerms.of([*_made_known(text, found), *sorted(technical)])
-    if not known.names:
-        return [list(sentences) for sentences in found]
+    sure = list(_sure_names(found))
+    marked = (match["text"] for kind in _MAKE_KNOWN for match in _RE[kind].finditer(text))
+    headed = (words.strip().rstrip(":.") for words in marked)
+    known = KnownTerms.of(
+        [*(span.name for span in sure), *filter(may_be_term, headed), *sorted(technical)]
+    )
     uses = Counter(name for a, b, name in known.find(text, 0, len(text)) if text[a:b].islower())
-    stated = {term_words(s.name) for s in _sure_names(found)} | {
+    stated = {term_words(s.name) for s in sure} | {
         term_words(match["text"]) for match in _RE["bold"].finditer(text)
     }
     kept = KnownTerms.of(
@@ -138,22 +142,12 @@ def add_known_terms(
         return [list(sentences) for sentences in found]
     kinds = dict.fromkeys(technical, _TOOL) | {
         span.name: _TOOL if span.entity_type == CODE and span.name.isalpha() else span.entity_type
-        for span in _sure_names(found)
+        for span in sure
     }
     return [
         [_with_terms(chunk, sentence, kept, kinds) for sentence in sentences]
         for chunk, sentences in zip(chunks, found, strict=True)
     ]
-
-
-def _made_known(text: str, found: Sequence[Sequence[SentenceSpans]]) -> Iterator[str]:
-    for span in _sure_names(found):
-        yield span.name
-    for pattern in (_RE["bold"], _RE["heading"], _RE["underlined"]):
-        for match in pattern.finditer(text):
-            name = match["text"].strip().rstrip(":.")
-            if may_be_term(name):
-                yield name
 
 
 def _sure_names(found: Sequence[Sequence[SentenceSpans]]) -> Iterator[NameSpan]:
@@ -256,16 +250,14 @@ def find_quoted(text: str, start: int, end: int) -> Iterator[NameSpan]:
         name = raw.strip().rstrip(",.;")
         if group in ("book", "article", "double") or (name and _reads_as_title(name)):
             left = match.start(group) + len(raw) - len(raw.lstrip())
-            yield _span(left, name, group)
-
-
-def _span(left: int, name: str, group: str) -> NameSpan:
-    """A title; what is only stressed is a term, which the text must confirm if it is ordinary."""
-    ordinary = all(map(is_ordinary, name.split()))
-    if group in _STRESSED and (group in ("bold", "phrase") or " " not in name):
-        return NameSpan(left, left + len(name), name, type_of_name(name), ordinary)
-    unsure = ordinary and group == "single" and " " not in name
-    return NameSpan(left, left + len(name), name, "work", unsure)
+            # What is only stressed is a term, which the text must confirm if it is ordinary.
+            is_word = " " not in name
+            is_term = group in _STRESSED and (group in ("bold", "phrase") or is_word)
+            unsure = (is_term or (group == "single" and is_word)) and all(
+                map(is_ordinary, name.split())
+            )
+            kind = type_of_name(name) if is_term else "work"
+            yield NameSpan(left, left + len(name), name, kind, unsure)
 
 
 def _reads_as_title(text: str) -> bool:
@@ -299,10 +291,15 @@ WITH_ASSISTANTS = frozenset({"chatgpt", "claude"})
 
 
 def find_speakers(chunks: Sequence[Chunk]) -> list[str]:
-    """Names before the colon that opens a chunk of a conversation."""
+    """Names before the colon that opens a chunk of a conversation, fields such as "License" not."""
     found = (_OPENING.match(chunk.text) for chunk in chunks)
-    names = dict.fromkeys(match["name"] for match in found if match)
-    return [name for name in names if _may_speak(name)]
+    speakers: dict[str, None] = {}
+    for name in (match["name"] for match in found if match):
+        words = name.casefold().split()
+        is_ordinary_word = name.isupper() or all(map(is_ordinary, words))
+        if not _RE["field"].search(name) and (is_first_name(words[0]) or not is_ordinary_word):
+            speakers[name] = None
+    return list(speakers)
 
 
 def roles_of(document: Document) -> frozenset[str]:
@@ -321,16 +318,6 @@ def without_roles(
         s._replace(spans=tuple(span for span in s.spans if span.start not in starts))
         for s in sentences
     ]
-
-
-def _may_speak(name: str) -> bool:
-    """Whether the word before a colon may be somebody, rather than a field such as "License"."""
-    if _RE["field"].search(name):
-        return False
-    words = name.casefold().split()
-    if is_first_name(words[0]):
-        return True
-    return not name.isupper() and not all(map(is_ordinary, words))
 
 
 def find_turns(text: str, speakers: Collection[str]) -> list[re.Match[str]]:

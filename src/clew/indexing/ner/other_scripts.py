@@ -230,10 +230,8 @@ def _kind_by_suffix(name: str) -> str:
 #
 # Where nouns are written small, a word that only its place capitalises is no name, and function
 # words are none. Where all nouns have a capital, as in German, a capital says nothing by itself:
-# a
-# name goes without article, adjective and common ending, has a shape of its own, or a title
-# before
-# it.
+# a name goes
+# without article, adjective and common ending, has a shape of its own, or a title before it.
 
 
 _BLANK = frozenset((" ", "\n"))
@@ -242,8 +240,6 @@ _OF_PERSONS = frozenset(("von", "van", "zu", "zur", "vom", "der", "den"))
 _COURTESY = COURTESY | word_list(
     "herrn frau señor señora señorita signor signora senhor senhora monsieur madame meneer mevrouw"
 )
-_COMPANY_FORMS = frozenset(("AG", "GmbH", "KG", "OHG", "SE", "KGaA", "UG"))
-"""Right behind a company's name, which may follow an article: "von der Krones AG"."""
 _MARKS = ".,;:!?'’"
 _LONGEST_TITLE = 20
 """Characters before a name in which a title is looked for."""
@@ -330,8 +326,6 @@ class ForeignNames:
     ) -> NameSpan | None:
         opens = bool(tokens) and opens_line(text, start, tokens[0][0])
         while tokens and self._is_common(tokens[0][1], opens and len(tokens) > 1):
-            if len(tokens) == 2 and self._is_company(tokens):
-                break
             tokens, opens = tokens[1:], False
         while tokens and self._is_common(tokens[-1][1], opens=False):
             tokens = tokens[:-1]
@@ -360,11 +354,6 @@ class ForeignNames:
             return not all(part in self.told for part in word.split("-"))
         is_plain = word[1:].islower()
         return is_plain and (word in self.nouns or lower.endswith(self.words.nouns.endings))
-
-    def _is_company(self, tokens: Sequence[Token]) -> bool:
-        """Whether a noun and the form of a company stand together: "von der Krones AG"."""
-        word, form = (token.strip(_MARKS) for _, token in tokens)
-        return word.casefold() not in self.words.stop_words and form in _COMPANY_FORMS
 
     def _is_known(self, token: str) -> bool:
         word = token.strip(_MARKS)

@@ -20,7 +20,6 @@ from clew.indexing.relations.descriptions import (
     IS_A,
     TIMELESS,
     find_descriptions,
-    said_of_two,
 )
 from clew.indexing.relations.phrases import (
     KINDS,
@@ -38,7 +37,6 @@ from clew.indexing.relations.sentences import (
     is_attribute,
     is_person,
     is_whole,
-    without_kind,
     without_role,
 )
 from clew.text import entity_key
@@ -115,22 +113,26 @@ def find_relations(
         if key in seen or key[0] == key[2]:
             continue
         seen.add(key)
-        limit = _limit(candidate, following, end)
+        relation_type, tail = candidate.phrase.relation_type, candidate.tail
+        # A date beside it is that of something else: "in Rome, Italy, in 2004".
+        is_apposed = relation_type == IS_A and not _IS.match(text, tail.start, end)
         validity = None
-        if not _is_timeless(text, candidate, end):
-            validity = read_validity(text, dates, candidate.start, candidate.tail, limit)
+        if not is_apposed and relation_type not in TIMELESS:
+            limit = end
+            if following:
+                is_behind = following.start >= tail.end
+                limit = following.start if is_behind else following.tail.start
+            validity = read_validity(text, dates, candidate.start, tail, limit)
         yield ExtractedRelation(
             head=candidate.first,
             tail=candidate.last,
-            relation_type=candidate.phrase.relation_type,
+            relation_type=relation_type,
             sentence=ordinal,
             confidence=candidate.phrase.confidence,
             is_causal=candidate.phrase.is_causal,
             valid_from=validity.valid_from if validity else None,
             valid_until=validity.valid_until if validity else None,
-            tail_type=candidate.tail.entity_type
-            if candidate.tail.entity_type == CONCEPT
-            else "name",
+            tail_type=CONCEPT if tail.entity_type == CONCEPT else "name",
         )
 
 
@@ -229,20 +231,6 @@ def without_opening_verb(text: str, end: int, name: NameSpan) -> NameSpan | None
     return None if goes_on or not is_whole(text, found, end, gap) else found
 
 
-def _is_timeless(text: str, candidate: _Candidate, end: int) -> bool:
-    """Whether a date beside it is that of something else: "in Rome, Italy, in 2004"."""
-    relation_type = candidate.phrase.relation_type
-    is_apposed = relation_type == IS_A and not _IS.match(text, candidate.tail.start, end)
-    return is_apposed or relation_type in TIMELESS
-
-
-def _limit(candidate: _Candidate, following: _Candidate | None, end: int) -> int:
-    """Where the text ends that may say when the fact held."""
-    if following is None:
-        return end
-    return following.start if following.start >= candidate.tail.end else following.tail.start
-
-
 def _candidates(
     text: str,
     start: int,
@@ -272,22 +260,19 @@ def _of_neighbours(
     """What the words between two neighbours say."""
     object_at = -1  # where the last object of an active verb begins
     for left, right in pairwise(told):
-        gap = gap_between(text, without_kind(text, left, right.start), right.start, dates)
+        gap = gap_between(text, left.end, right.start, dates)
         if not 3 < len(gap) <= LONGEST_GAP or gap[0] not in _AFTER_A_NAME:
             continue
         is_object = left.start == object_at and _RE["verb_first"].match(gap)
         if is_object or _is_governed(text, start, left, gap):
             continue
-        phrase = phrase_between(gap, _type(text, left), right.entity_type)
+        # "The Rockets" are no person, whatever else they are.
+        article = text[max(0, left.start - 4) : left.start].lower() == "the "
+        is_thing = article and left.entity_type == "name"
+        phrase = phrase_between(gap, "thing" if is_thing else left.entity_type, right.entity_type)
         if phrase and is_whole(text, right, end, gap):
             object_at = right.start
             yield _Candidate(left.name, phrase, right, left.start)
-
-
-def _type(text: str, name: NameSpan) -> str:
-    """The name's type; "the Rockets" are no person, whatever else they are."""
-    article = text[max(0, name.start - 4) : name.start].lower() == "the "
-    return "thing" if name.entity_type == "name" and article else name.entity_type
 
 
 def _about_antecedent(
@@ -298,8 +283,6 @@ def _about_antecedent(
     if first is None:
         return
     start = _behind_date(text, antecedent.start, dates)
-    if not (antecedent.speaks or antecedent.is_described):
-        yield from _of_its(text, start, first, antecedent)
     opening = (_RE["speaker"] if antecedent.speaks else _SUBJECT).match(text, start, first.start)
     if opening is None or not _means(opening, antecedent):
         return
@@ -311,20 +294,6 @@ def _about_antecedent(
         confidence = round(phrase.confidence * PRONOUN_FACTOR, 3)
         phrase = phrase._replace(confidence=confidence)
         yield _Candidate(antecedent.name, phrase, first, opening.start())
-
-
-def _of_its(text: str, start: int, name: NameSpan, antecedent: Antecedent) -> Iterator[_Candidate]:
-    """What "Its founder is Y" says: the same as "X's founder is Y"."""
-    opening = _RE["possessive"].match(text, start, name.start)
-    if opening is None or bool(opening["person"]) != is_person(antecedent):
-        return
-    owner, length = antecedent.name, len(antecedent.name)
-    said = f"{owner}'s{text[opening.end() : name.end]}"
-    moved = name._replace(start=len(said) - (name.end - name.start), end=len(said))
-    left = NameSpan(0, length, owner, antecedent.entity_type)
-    for head, relation_type, _, confidence in said_of_two(said, 0, len(said), left, moved):
-        phrase = Phrase(relation_type, round(confidence * PRONOUN_FACTOR, 3), head is moved)
-        yield _Candidate(owner, phrase, name, start)
 
 
 def _means(opening: re.Match[str], antecedent: Antecedent) -> bool:

@@ -21,7 +21,6 @@ from clew.text import STOP_WORDS, cached
 from clew.times import find_relative, name_of, read_period
 from clew.times.names import name_around
 from clew.times.years import years
-from clew.types import Period
 from clew.word_lists import read_patterns, read_word_lists, word_list
 
 _RE = read_patterns("clew.indexing.relations", "patterns.toml")["phrases"]
@@ -327,7 +326,11 @@ def _read(text: str, dates: Sequence[NameSpan]) -> tuple[int, Validity] | None:
         last = read_period(last_day)
         return (start, Validity(period.start, last.end)) if last else None
     if cue is not None:
-        return start, _bounded(cue["word"].lower(), period)
+        word = cue["word"].lower()
+        ends = {"until": period.end, "till": period.end, "up to": period.end}
+        if until := (ends | {"before": period.start}).get(word):
+            return start, Validity(None, until)
+        return start, Validity(period.end if word == "after" else period.start, None)
     is_relative = text[first.start : first.end] != first.name
     return (start, Validity(period.start, None)) if is_relative else None
 
@@ -340,18 +343,6 @@ def _end_of_range(text: str, dates: Sequence[NameSpan], cue: re.Match[str] | Non
         return dates[1].name
     short = _RE["short_to"].match(text, first.end) if first.name.isdigit() else None
     return f"{first.name[:2]}{short['year']}" if short and short["year"] > first.name[2:] else None
-
-
-def _bounded(word: str, period: Period) -> Validity:
-    match word:
-        case "until" | "till" | "up to":
-            return Validity(None, period.end)
-        case "before":
-            return Validity(None, period.start)
-        case "after":
-            return Validity(period.end, None)
-        case _:
-            return Validity(period.start, None)
 
 
 # Years, decades and dates, as English, ISO and East Asian texts write them.
@@ -388,14 +379,11 @@ def find_relative_dates(text: str, start: int, end: int, written: datetime) -> I
     """
     for found in find_relative(text, written, start, end):
         name = name_of(found.period)
-        if name is None or found.period.start is None or _is_vague(text[found.start :][:7]):
+        # "Today's" mostly means nowadays.
+        is_vague = text[found.start :][:7].casefold().replace("’", "'") == "today's"
+        if name is None or found.period.start is None or is_vague:
             continue
         yield NameSpan(found.start, found.end, name, "date")
         year = str(found.period.start.year)
         if name != year:
             yield NameSpan(found.start, found.end, year, "date", nested=True)
-
-
-def _is_vague(text: str) -> bool:
-    """Whether a text begins with "today's", which mostly means nowadays."""
-    return text.casefold().replace("’", "'") == "today's"

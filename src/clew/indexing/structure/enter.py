@@ -31,19 +31,21 @@ Stated: TypeAlias = "Statement | AliasEvidence"
 
 
 def structure(
-    *, titled: bool = True, prose: bool = True, most: int
+    *, of: str = "", titled: bool = True, prose: bool = True, most: int
 ) -> Callable[[Callable[[Document], Iterable[Stated]]], Callable[[Document], Structure]]:
     """Make a reader of structure of a function that gives what it sees, which may say things twice.
 
-    It is not asked for documents without a title (`titled`) and for source code (`prose`), the
-    first `most` different things count, and nothing is stated of itself.
+    It is asked for documents of the media type `of` alone, if one is given; not for those without
+    a title (`titled`) and for source code (`prose`). The first `most` different things count, and
+    nothing is stated of itself.
     """
 
     def reader(read: Callable[[Document], Iterable[Stated]]) -> Callable[[Document], Structure]:
         @wraps(read)
         def read_structure(document: Document) -> Structure:
-            has_title = bool(entity_key(document.title))
-            is_for = (has_title or not titled) and not (prose and is_code(document.media_type))
+            kind = document.media_type
+            is_for = of in ("", kind) and not (prose and is_code(kind))
+            is_for = is_for and (not titled or bool(entity_key(document.title)))
             statements: dict[tuple[str, ...], Statement] = {}
             aliases: dict[AliasEvidence, None] = {}
             for one in read(document) if is_for else ():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import anyio
@@ -31,14 +31,6 @@ RETRY_SECONDS = 5
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
-class UnderWay:
-    """A request that is answered now."""
-
-    token: AccessToken | None
-    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
-
-
-@dataclass(eq=False, kw_only=True, slots=True)
 class Session:
     """What a client of revision 2025-11-25 began."""
 
@@ -61,16 +53,18 @@ class Callers:
     def __init__(self, serve: ServeSettings, quota: QuotaSettings) -> None:
         self.serve = serve
         self.quota = quota
+        self.rate = Rate(serve.rate_per_minute)
         self.requests: Counter[object] = Counter()
-        self.under_way: set[UnderWay] = set()
+        self.under_way: dict[anyio.CancelScope, AccessToken] = {}
+        """What ends a request that is answered now, and the token that came with it."""
         self.sessions: dict[object, Session] = {}
         """By their keys."""
 
     def end(self, allowed: Callable[[AccessToken], bool]) -> None:
         """End what callers have under way whose token is good no more."""
-        for request in self.under_way:
-            if request.token is not None and not allowed(request.token):
-                request.scope.cancel()
+        for ending, token in self.under_way.items():
+            if not allowed(token):
+                ending.cancel()
         for session in self.sessions.values():
             if session.token is not None and not allowed(session.token):
                 session.ends = 0.0
@@ -156,7 +150,17 @@ class CallerLimits:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        caller, callers = caller_of(scope), self._callers
+        # Whoever the verified token names; without one, the address.
+        user, client, callers = scope.get("user"), scope.get("client"), self._callers
+        token = user.access_token if isinstance(user, AuthenticatedUser) else None
+        caller: object = client[0] if client else None
+        if token is not None:
+            caller = principal_components(token)
+        if wait := callers.rate.early(caller):
+            often = f"more than {callers.rate.per_minute} requests a minute"
+            refused = _refused(f"{often}; wait {wait:.0f} seconds", wait)
+            await refused(scope, receive, send)
+            return
         most = callers.serve.connections_per_caller
         if callers.requests[caller] >= most:
             await _refused(
@@ -166,15 +170,16 @@ class CallerLimits:
             return
         callers.requests[caller] += 1
         try:
-            await self._in_session(scope, receive, send)
+            await self._in_session(token, scope, receive, send)
         finally:
             callers.requests[caller] -= 1
             if not callers.requests[caller]:
                 del callers.requests[caller]
 
-    async def _in_session(self, scope: Scope, receive: Receive, send: Send) -> None:
-        callers, token = self._callers, _token(scope)
-        namespace, session = self._namespace(Request(scope)), None
+    async def _in_session(
+        self, token: AccessToken | None, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        callers, namespace, session = self._callers, self._namespace(Request(scope)), None
         if namespace is not None:
             session = callers.sessions.get(Headers(scope=scope).get(SESSION))
         if namespace is not None and self._opens(scope):
@@ -190,16 +195,17 @@ class CallerLimits:
             gone = PlainTextResponse("this session is over; initialize another", status_code=404)
             await gone(scope, receive, send)
             return
-        request = UnderWay(token=token)
-        callers.under_way.add(request)
+        ending = anyio.CancelScope()
+        if token is not None:
+            callers.under_way[ending] = token
         try:
-            await self._run(request, session, scope, receive, send)
+            await self._run(ending, session, scope, receive, send)
         finally:
-            callers.under_way.discard(request)
+            callers.under_way.pop(ending, None)
 
     async def _run(
         self,
-        request: UnderWay,
+        ending: anyio.CancelScope,
         session: Session | None,
         scope: Scope,
         receive: Receive,
@@ -218,13 +224,13 @@ class CallerLimits:
 
         if session is not None:
             session.requests += 1
-            request.scope.deadline = session.ends
+            ending.deadline = session.ends
         # The SDK looks itself whether its clients wait: one may come back for its answer.
         line = Line(scope, receive)
         if is_own := scope["path"] != self._path:
-            watching = asyncio.create_task(line.watch(request.scope))
+            watching = asyncio.create_task(line.watch(ending))
         try:
-            with request.scope:
+            with ending:
                 await self._app(scope, line.receive if is_own else receive, watched)
         finally:
             if is_own:
@@ -234,7 +240,7 @@ class CallerLimits:
                 session.idle_since = anyio.current_time()
                 if not started and self._opens(scope):
                     self._callers.name(session, None)
-        if request.scope.cancelled_caught and not ended and not line.gone.is_set():
+        if ending.cancelled_caught and not ended and not line.gone.is_set():
             if not started:
                 await PlainTextResponse("your token was revoked", 401)(scope, receive, send)
             else:
@@ -265,13 +271,8 @@ class CallerLimits:
             self._callers.name(session, None)
 
 
-def _token(scope: Scope) -> AccessToken | None:
-    user = scope.get("user")
-    return user.access_token if isinstance(user, AuthenticatedUser) else None
-
-
-def _refused(reason: str) -> PlainTextResponse:
-    return PlainTextResponse(reason, status_code=429, headers={"Retry-After": str(RETRY_SECONDS)})
+def _refused(reason: str, seconds: float = RETRY_SECONDS) -> PlainTextResponse:
+    return PlainTextResponse(reason, status_code=429, headers={"Retry-After": f"{seconds:.0f}"})
 
 
 # How often one caller may ask.
@@ -281,49 +282,21 @@ KNOWN = 10_000
 """Callers that are remembered at a time; those that have been quiet are forgotten first."""
 
 
-class RateLimit:
-    """Answers 429 to callers who ask more often than they may (token bucket).
+class Rate:
+    """How often a caller may ask (token bucket)."""
 
-    A caller is whoever the verified token names; without one, the address that they call from.
-    """
-
-    def __init__(
-        self, app: ASGIApp, per_minute: int, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._app = app
-        self._per_minute = per_minute
+    def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self.per_minute = per_minute
         self._clock = clock
         # When each caller's bucket will be full again, in the order of the last request.
         self._full_at: dict[object, float] = {}
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or refuse it."""
-        wait = self._take(caller_of(scope)) if scope["type"] == "http" else 0.0
-        if wait <= 0:
-            await self._app(scope, receive, send)
-            return
-        refused = PlainTextResponse(
-            f"more than {self._per_minute} requests a minute; wait {wait:.0f} seconds",
-            status_code=429,
-            headers={"Retry-After": f"{wait:.0f}"},
-        )
-        await refused(scope, receive, send)
-
-    def _take(self, caller: object) -> float:
+    def early(self, caller: object) -> float:
         """Count one request; how many seconds it comes too early (0: not at all)."""
-        now, share = self._clock(), 60.0 / self._per_minute
+        now, share = self._clock(), 60.0 / self.per_minute
         full_at = max(self._full_at.pop(caller, now), now)
         early = full_at + share - now - 60.0
         self._full_at[caller] = full_at if early > 1e-9 else full_at + share
         if len(self._full_at) > KNOWN:
             self._full_at.pop(next(iter(self._full_at)))
         return max(early, 1.0) if early > 1e-9 else 0.0
-
-
-def caller_of(scope: Scope) -> object:
-    """Whoever the verified token names; without one, the address."""
-    user = scope.get("user")
-    if isinstance(user, AuthenticatedUser):
-        return principal_components(user.access_token)
-    client = scope.get("client")
-    return client[0] if client else None

@@ -3,39 +3,51 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import re
-from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
 import anyio.from_thread
 from mcp.server.auth.middleware.bearer_auth import RequireAuthMiddleware
 from mcp.server.auth.routes import build_resource_metadata_url
 from mcp.shared.exceptions import MCPError
+from sse_starlette.sse import EventSourceResponse
 from starlette.datastructures import Headers
+from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from clew.errors import ClewError, InputError, NotFoundError, SettingsError, StoreBusyError
+from clew.errors import (
+    ClewError,
+    InputError,
+    LimitError,
+    NotFoundError,
+    SettingsError,
+    StoreBusyError,
+    StoreUnavailableError,
+)
 from clew.request_end import go_on
 from clew.tools.spec import Progress, complete, load_json
 from clew.tools.toolbox import OPERATIONS, Toolbox, may_call
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
     from anyio.streams.memory import MemoryObjectSendStream
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from clew.mcp.calls import RequestScope
     from clew.mcp.server import ClewServer
     from clew.settings import ServeSettings
     from clew.tools.toolbox import Outcome
+
+
+logger = logging.getLogger("clew")
+MEGABYTE = 1024 * 1024
 
 
 class TooLargeError(InputError):
@@ -46,7 +58,23 @@ class MediaTypeError(InputError):
     """A request sends something else than JSON."""
 
 
-async def read_object(request: Request, largest: int) -> dict[str, Any]:
+class ForbiddenError(ClewError):
+    """The caller's token does not allow it."""
+
+
+STATUSES: Mapping[type[Exception], int] = {
+    ForbiddenError: 403,
+    TooLargeError: 413,
+    MediaTypeError: 415,
+    NotFoundError: 404,
+    LimitError: 413,
+    InputError: 400,
+    StoreBusyError: 503,
+    StoreUnavailableError: 503,
+}
+
+
+async def read_object(request: Request, megabytes: float) -> dict[str, Any]:
     """The JSON object that a request sends; raises `InputError`.
 
     A request without a token has to say that it sends JSON: browsers ask before they let a page of
@@ -57,7 +85,7 @@ async def read_object(request: Request, largest: int) -> dict[str, Any]:
         raise MediaTypeError(
             f"this sends {said[:100] or 'no media type'!r}; send Content-Type: application/json"
         )
-    body = await read_body(request, largest)
+    body = await bounded(request, megabytes).body()
     try:
         given = load_json(body or b"{}")
     except ValueError as error:
@@ -67,33 +95,22 @@ async def read_object(request: Request, largest: int) -> dict[str, Any]:
     return given
 
 
-async def read_body(request: Request, largest: int) -> bytes:
-    """The body, which nobody can make larger than it may be; raises `TooLargeError`."""
-    body = bytearray()
-    async for block in request.stream():
-        body += block
-        if len(body) > largest:
-            raise TooLargeError(f"this request is larger than {largest} bytes; send less")
-    return bytes(body)
+def bounded(request: Request, megabytes: float) -> Request:
+    """The same request; whoever reads a body that is larger than it may be gets `TooLargeError`."""
+    seen, most = 0, int(megabytes * MEGABYTE)
 
+    async def receive() -> Message:
+        nonlocal seen
+        message = await request.receive()
+        seen += len(message.get("body", b""))
+        if seen > most:
+            raise TooLargeError(
+                f"this is larger than the {megabytes:g} MB that a request may have (the setting"
+                " serve.body_megabytes); send less at a time, or use `clew index`"
+            )
+        return message
 
-async def answer_within(
-    seconds: float, answer: Callable[[], Awaitable[Response | None]]
-) -> Response | None:
-    """The response, or the failure; None where nobody waits for it or it was sent already."""
-    try:
-        with anyio.fail_after(seconds):
-            return await answer()
-    except ClientDisconnect:
-        return None
-    except TimeoutError:
-        return failure(
-            408, f"this took longer than the {seconds:g} seconds that a request may take"
-        )
-    except MCPError as error:
-        return failure(400, str(error))
-    except ClewError as error:
-        return failure(_status(error), str(error))
+    return Request(request.scope, receive)
 
 
 def failure(status: int, message: str) -> Response:
@@ -112,25 +129,37 @@ def failure(status: int, message: str) -> Response:
     return JSONResponse(content, status, media_type="application/problem+json")
 
 
-def behind_tokens(server: ClewServer, app: Any) -> Any:  # noqa: ANN401 - an ASGI application
-    """The application, behind the same check of tokens as the protocol's."""
-    auth = server.settings.auth
-    if auth is None:
-        return app
-    resource = auth.resource_server_url
-    metadata = None if resource is None else build_resource_metadata_url(resource)
-    return RequireAuthMiddleware(app, auth.required_scopes or [], metadata)
+async def answered(
+    request: Request,
+    seconds: float,
+    answer: Awaitable[Response],
+    failed: Callable[[int, str], Response] = failure,
+    unknown: int = 404,
+) -> Response:
+    """The answer within so many seconds, else what `failed` makes of a status and its reason.
+
+    `unknown` is the status for a namespace that is not the caller's.
+    """
+    try:
+        with anyio.fail_after(seconds):
+            return await answer
+    except ClientDisconnect:
+        return Response(status_code=400)
+    except TimeoutError:
+        return failed(408, too_slow(seconds))
+    except MCPError as error:
+        return failed(unknown, str(error))
+    except ClewError as error:
+        status = next((code for kind, code in STATUSES.items() if isinstance(error, kind)), 500)
+        return failed(status, error.line)
+    except Exception:
+        logger.exception("%s failed", request.url.path)
+        return failed(500, "this failed inside Clew; the server's log says why. Try another way")
 
 
-def _status(error: ClewError) -> int:
-    statuses = {
-        TooLargeError: 413,
-        MediaTypeError: 415,
-        NotFoundError: 404,
-        InputError: 400,
-        StoreBusyError: 503,
-    }
-    return next((code for kind, code in statuses.items() if isinstance(error, kind)), 500)
+def too_slow(seconds: float | None) -> str:
+    """What it means that a request's time was over."""
+    return f"this took longer than the {seconds:g} seconds that a request may take"
 
 
 # Answers in words over HTTP, as they are written.
@@ -153,7 +182,7 @@ ASK = next(tool for tool in OPERATIONS if tool.name == "ask")
 class Told(Progress):
     """Sends the pieces of an answer from its worker thread."""
 
-    def __init__(self, events: MemoryObjectSendStream[str]) -> None:
+    def __init__(self, events: MemoryObjectSendStream[Event]) -> None:
         self._events = events
 
     def tell(self, piece: str) -> None:
@@ -162,151 +191,114 @@ class Told(Progress):
         anyio.from_thread.run_sync(self._events.send_nowait, event("piece", {"text": piece}))
 
 
-class AskApp:
-    """The route, as an ASGI application."""
-
-    def __init__(self, server: ClewServer, serve: ServeSettings) -> None:
-        self._server = server
-        self._largest = int(serve.body_megabytes * 1024 * 1024)
-        self._seconds = serve.request_seconds
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request; a failure says what to do next."""
-        answer = partial(self._answer, scope, receive, send)
-        response = await answer_within(self._seconds, answer)
-        if response is not None:
-            await response(scope, receive, send)
-
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> Response | None:
-        request = Request(scope, receive)
-        asked = self._server.requests.scope_of(request)
-        if not may_call(asked.caller, ASK):
-            return failure(403, "asking needs the right to call ask; ask for it")
-        given = await read_object(request, self._largest)
-        complete(ASK.name, ASK.parameters, given)
-        if EVENTS not in request.headers.get("accept", ""):
-            outcome = await asked.in_thread(partial(_ask, asked, given, Progress()))
-            if outcome.is_error:
-                return failure(400, outcome.content["error"])
-            return JSONResponse(outcome.content)
-        await self._stream(asked, given, scope, receive, send)
-        return None
-
-    async def _stream(
-        self,
-        asked: RequestScope,
-        given: dict[str, Any],
-        scope: Scope,
-        receive: Receive,
-        send: Send,
-    ) -> None:
-        """The events; when time is up, an error is the last of them."""
-        sending, events = anyio.create_memory_object_stream[str](math.inf)
-
-        async def work() -> None:
-            async with sending:
-                with anyio.move_on_after(self._seconds * 0.95):
-                    outcome = await asked.in_thread(partial(_ask, asked, given, Told(sending)))
-                    kind = "error" if outcome.is_error else "answer"
-                    sending.send_nowait(event(kind, outcome.content))
-                    return
-                late = f"this took longer than the {self._seconds:g} seconds that a request may"
-                sending.send_nowait(event("error", {"success": False, "error": f"{late} take"}))
-
-        response = StreamingResponse(
-            events, media_type=EVENTS, headers={"Cache-Control": "no-store"}
-        )
-        # The work ends before its events have nowhere to go.
-        async with events, anyio.create_task_group() as tasks:
-            tasks.start_soon(work)
-            with suppress(ClientDisconnect):
-                await response(scope, receive, send)
-            tasks.cancel_scope.cancel()
+async def ask(server: ClewServer, serve: ServeSettings, request: Request) -> Response:
+    """Answer a request; a failure says what to do next."""
+    answer = _answer(server, serve, request)
+    return await answered(request, serve.request_seconds, answer, unknown=400)
 
 
-def ask_routes(server: ClewServer, serve: ServeSettings) -> list[Route]:
-    """The route, behind the same checks as the protocol's."""
-    return [Route(PATH, behind_tokens(server, AskApp(server, serve)), methods=["POST"])]
+async def _answer(server: ClewServer, serve: ServeSettings, request: Request) -> Response:
+    scope = server.requests.scope_of(request)
+    if not may_call(scope.caller, ASK):
+        raise ForbiddenError("asking needs the right to call ask; ask for it")
+    given = await read_object(request, serve.body_megabytes)
+    complete(ASK.name, ASK.parameters, given)
+
+    def run(told: Progress) -> Outcome:
+        """Through the tool, which checks the arguments; it is served whatever the profile."""
+        with scope.acquire() as opened:
+            toolbox = Toolbox(opened.engine, [ASK], profile=None)
+            return toolbox.call(ASK.name, given, caller=scope.caller, progress=told)
+
+    if EVENTS not in request.headers.get("accept", ""):
+        outcome = await scope.in_thread(partial(run, Progress()))
+        return failure(400, outcome.text) if outcome.is_error else JSONResponse(outcome.content)
+    sending, events = anyio.create_memory_object_stream[Event](math.inf)
+
+    async def work() -> None:
+        """Send the events; when time is up, an error is the last of them."""
+        async with sending:
+            with anyio.move_on_after(serve.request_seconds * 0.95):
+                outcome = await scope.in_thread(partial(run, Told(sending)))
+                kind = "error" if outcome.is_error else "answer"
+                sending.send_nowait(event(kind, outcome.content))
+                return
+            late = {"success": False, "error": too_slow(serve.request_seconds)}
+            sending.send_nowait(event("error", late))
+
+    async def written() -> AsyncIterator[Event]:
+        async with events:
+            async for one in events:
+                yield one
+
+    return EventSourceResponse(written(), data_sender_callable=work, sep="\n", ping=0)
 
 
-def event(kind: str, value: object) -> str:
-    """A server-sent event; JSON has no line end in it."""
-    return f"event: {kind}\ndata: {json.dumps(value, ensure_ascii=False)}\n\n"
+def ask_route(server: ClewServer, serve: ServeSettings) -> Route:
+    """The route, behind the same check of tokens as the protocol's."""
+    auth, checks = server.settings.auth, []
+    if auth is not None:
+        resource = auth.resource_server_url
+        metadata = None if resource is None else build_resource_metadata_url(resource)
+        scopes = auth.required_scopes or []
+        checks.append(Middleware(RequireAuthMiddleware, scopes, metadata))
+    return Route(PATH, partial(ask, server, serve), methods=["POST"], middleware=checks)
 
 
-def _ask(asked: RequestScope, given: dict[str, Any], told: Progress) -> Outcome:
-    """Through the tool, which checks the arguments; it is served whatever the profile."""
-    with asked.acquire() as opened:
-        toolbox = Toolbox(opened.engine, [ASK], profile=None)
-        return toolbox.call(ASK.name, given, caller=asked.caller, progress=told)
+Event = dict[str, str]
+"""A server-sent event."""
+
+
+def event(kind: str, value: object) -> Event:
+    """JSON has no line end in it."""
+    return {"event": kind, "data": json.dumps(value, ensure_ascii=False)}
 
 
 # Which Host and Origin headers are answered: others come from pages that were lured here.
 
 
-_AUTHORITY = re.compile(
+_PLACE = re.compile(
+    r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://)?"
     r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>[0-9]{1,5}|\*))?"
 )
 _PORTS = {"http": "80", "https": "443"}
 
 
-@dataclass(frozen=True, slots=True)
-class Authority:
-    """A host and a port, as a URL names them; `*` is any port."""
+class Place(NamedTuple):
+    """Where a page comes from, or a request goes to; the port `*` is any."""
 
+    scheme: str
     host: str
     port: str
 
-    def allows(self, other: Authority) -> bool:
+    def allows(self, other: Place) -> bool:
         """Whether the other is this one."""
-        return self.host == other.host and self.port in ("*", other.port)
+        return self[:2] == other[:2] and self.port in ("*", other.port)
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where a page comes from."""
+def read_place(text: str, scheme: str = "", port: str = "") -> Place | None:
+    """`host`, `host:port` and, where no `scheme` is given, `scheme://` before it.
 
-    scheme: str
-    authority: Authority
-
-    def allows(self, other: Origin) -> bool:
-        """Whether the other is this one."""
-        return self.scheme == other.scheme and self.authority.allows(other.authority)
-
-
-def parse_authority(text: str, port: str = "") -> Authority | None:
-    """`host` or `host:port`, `port` where it names none; None for anything else."""
-    match = _AUTHORITY.fullmatch(text)
-    return Authority(match["host"].lower(), match["port"] or port) if match else None
+    `port` where it names none, else that of the scheme; None for anything else, `null` among it.
+    """
+    match = _PLACE.fullmatch(text)
+    if match is None or bool(match["scheme"]) is bool(scheme):
+        return None
+    named = scheme or match["scheme"].lower()
+    return Place(named, match["host"].lower(), match["port"] or port or _PORTS.get(named, ""))
 
 
-def parse_origin(text: str) -> Origin | None:
-    """`scheme://host` or `scheme://host:port`; None for anything else, `null` among it."""
-    scheme, _, rest = text.partition("://")
-    authority = parse_authority(rest, _PORTS.get(scheme.lower(), ""))
-    return Origin(scheme.lower(), authority) if authority else None
-
-
-def allowed_host(text: str) -> Authority:
-    """A host of the settings, at any port unless it names one; raises `SettingsError`."""
-    authority = parse_authority(text, "*")
-    if authority is None:
-        raise SettingsError(
-            f"setting serve.allowed_hosts: {text!r} cannot be read; expected one such as"
-            " clew.example.org"
-        )
-    return authority
-
-
-def allowed_origin(text: str) -> Origin:
-    """An origin of the settings; raises `SettingsError`."""
-    origin = parse_origin(text)
-    if origin is None:
-        raise SettingsError(
-            f"setting serve.allowed_origins: {text!r} cannot be read; expected one such as"
-            " https://example.org"
-        )
-    return origin
+def allowed(name: str, texts: Sequence[str], example: str, **given: str) -> list[Place]:
+    """The places that a setting names; raises `SettingsError`."""
+    found = []
+    for text in texts:
+        place = read_place(text, **given)
+        if place is None:
+            raise SettingsError(
+                f"setting serve.{name}: {text!r} cannot be read; expected one such as {example}"
+            )
+        found.append(place)
+    return found
 
 
 class OriginCheck:
@@ -315,7 +307,7 @@ class OriginCheck:
     A page that this server sent at the very address that is asked is none of another origin.
     """
 
-    def __init__(self, app: ASGIApp, hosts: list[Authority], origins: list[Origin]) -> None:
+    def __init__(self, app: ASGIApp, hosts: list[Place], origins: list[Place]) -> None:
         self._app = app
         self._hosts = hosts
         self._origins = origins
@@ -326,15 +318,12 @@ class OriginCheck:
         await (refused or self._app)(scope, receive, send)
 
     def _refusal(self, headers: Headers) -> PlainTextResponse | None:
-        host = parse_authority(headers.get("host", ""), _PORTS["http"])
-        if host is None or not any(allowed.allows(host) for allowed in self._hosts):
+        host = read_place(headers.get("host", ""), "http")
+        if host is None or not any(one.allows(host) for one in self._hosts):
             return PlainTextResponse("Host is not one of serve.allowed_hosts", 421)
         # Absent where no page sent the request.
         given = headers.get("origin")
-        if given is None:
+        origin = None if given is None else read_place(given)
+        if given is None or (origin and any(o.allows(origin) for o in (host, *self._origins))):
             return None
-        origin = parse_origin(given)
-        own = Origin("http", host)
-        if origin is None or not any(one.allows(origin) for one in (own, *self._origins)):
-            return PlainTextResponse("Origin is not one of serve.allowed_origins", 403)
-        return None
+        return PlainTextResponse("Origin is not one of serve.allowed_origins", 403)

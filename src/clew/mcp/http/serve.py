@@ -22,7 +22,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from clew.errors import SettingsError
 from clew.mcp.engines import Engines
-from clew.mcp.server import create_server
+from clew.mcp.server import ClewServer
 from clew.settings import SETTINGS_FILE
 from clew.tools.toolbox import OPERATIONS
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
 
-    from clew.mcp.server import ClewServer
     from clew.settings import ServeSettings, Settings
 
     Extend = Callable[[Starlette, ClewServer, ServeSettings], None]
@@ -55,7 +54,7 @@ def serve_stdio(settings: Settings) -> None:
     _log_to_stderr()
     engines = Engines(settings, OPERATIONS)
     try:
-        anyio.run(_serve_stdio, create_server(engines, settings), engines)
+        anyio.run(_serve_stdio, ClewServer(engines), engines)
     finally:
         engines.close()
 
@@ -149,7 +148,7 @@ def http_server(
             " 127.0.0.1, or set tokens and leave --insecure out"
         )
     access = None if insecure else Access(serve, file)
-    return create_server(engines, engines.settings, access=access, seconds=serve.request_seconds)
+    return ClewServer(engines, access=access, seconds=serve.request_seconds)
 
 
 def http_app(server: ClewServer, serve: ServeSettings, extend: Extend | None = None) -> Starlette:
@@ -159,8 +158,8 @@ def http_app(server: ClewServer, serve: ServeSettings, extend: Extend | None = N
     from starlette.middleware import Middleware
 
     from clew.mcp.auth import SCOPES
-    from clew.mcp.http.callers import CallerLimits, RateLimit
-    from clew.mcp.http.requests import ask_routes
+    from clew.mcp.http.callers import CallerLimits
+    from clew.mcp.http.requests import ask_route
 
     app = server.streamable_http_app(
         streamable_http_path=PATH,
@@ -170,7 +169,7 @@ def http_app(server: ClewServer, serve: ServeSettings, extend: Extend | None = N
         session_idle_timeout=serve.session_minutes * 60,
         max_sessions=serve.sessions,
     )
-    app.routes.extend(ask_routes(server, serve))
+    app.routes.append(ask_route(server, serve))
     auth = server.settings.auth
     if auth is not None and auth.resource_server_url is not None:
         # Before the SDK's own, which names the scopes that every caller needs alone.
@@ -178,13 +177,10 @@ def http_app(server: ClewServer, serve: ServeSettings, extend: Extend | None = N
             auth.resource_server_url, [auth.issuer_url], list(SCOPES)
         )
     app.user_middleware.insert(0, origin_check(serve))
-    # The innermost: they have to know who calls.
-    app.user_middleware += [
-        Middleware(RateLimit, per_minute=serve.rate_per_minute),
-        Middleware(
-            CallerLimits, callers=server.callers, namespace=server.requests.namespace_of, path=PATH
-        ),
-    ]
+    # The innermost: it has to know who calls.
+    namespace = server.requests.namespace_of
+    limits = Middleware(CallerLimits, callers=server.callers, namespace=namespace, path=PATH)
+    app.user_middleware.append(limits)
     if extend is not None:
         extend(app, server, serve)
     return app
@@ -217,7 +213,7 @@ def origin_check(serve: ServeSettings) -> Middleware:
     """Which Host and Origin headers are answered; raises `SettingsError` for wrong ones."""
     from starlette.middleware import Middleware
 
-    from clew.mcp.http.requests import OriginCheck, allowed_host, allowed_origin
+    from clew.mcp.http.requests import OriginCheck, allowed
 
     own: tuple[str, ...] = LOOPBACK if is_loopback(serve.host) else (_named(serve.host),)
     if serve.host in {"0.0.0.0", "::"}:
@@ -227,10 +223,12 @@ def origin_check(serve: ServeSettings) -> Middleware:
                 f"setting serve.host = {serve.host!r} needs serve.allowed_hosts: the names that"
                 " requests are addressed to, such as clew.example.org"
             )
+    hosts, example = (*own, *serve.allowed_hosts), "clew.example.org"
     return Middleware(
         OriginCheck,
-        hosts=[allowed_host(host) for host in (*own, *serve.allowed_hosts)],
-        origins=[allowed_origin(origin) for origin in serve.allowed_origins],
+        # At any port unless they name one.
+        hosts=allowed("allowed_hosts", hosts, example, scheme="http", port="*"),
+        origins=allowed("allowed_origins", serve.allowed_origins, f"https://{example}"),
     )
 
 

@@ -272,6 +272,7 @@ def _figures(entries: Sequence[LoggedReply]) -> dict[str, Any]:
     seconds = [entry.seconds for entry in done]
     costs = [entry.cost for entry in entries if entry.cost is not None]
     written = sum(entry.usage.output_tokens for entry in done)
+    p50, p95 = np.percentile(seconds, [50, 95]).round(3).tolist() if seconds else (None, None)
     return {
         "requests": len(entries),
         "failures": len(entries) - len(done),
@@ -281,10 +282,6 @@ def _figures(entries: Sequence[LoggedReply]) -> dict[str, Any]:
         "output_tokens": sum(entry.usage.output_tokens for entry in entries),
         "cost": sum(costs) if costs else None,
         "tokens_per_second": round(written / sum(seconds), 1) if sum(seconds) else None,
-        "p50_seconds": _percentile(seconds, 50),
-        "p95_seconds": _percentile(seconds, 95),
+        "p50_seconds": p50,
+        "p95_seconds": p95,
     }
-
-
-def _percentile(values: Sequence[float], share: int) -> float | None:
-    return round(float(np.percentile(values, share)), 3) if values else None

@@ -10,7 +10,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
@@ -82,7 +82,9 @@ class LanguageModelClient:
         self.slots: threading.BoundedSemaphore = getattr(provider, "slots", own)
         self.budget = Budget(settings.max_tokens_spent, settings.max_cost)
         """Of this client."""
-        self._under_way = UnderWay()
+        self._guard = threading.Lock()
+        self._under_way: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
+        """Requests that are being asked: who wants the same waits, and finds the reply kept."""
         self._away: list[tuple[float, ModelUnavailableError]] = []
         """Until when it is not asked again, and why; shared with the clients of `limited`."""
 
@@ -113,7 +115,9 @@ class LanguageModelClient:
         """
         request = self.prepared(request)
         key = request_key(self.provider.name, request)
-        with self._under_way.alone(key) if self.log is not None else nullcontext():
+        with self._guard:
+            alone = self._under_way.setdefault(key, threading.Lock())
+        with alone if self.log is not None else nullcontext():
             *_, reply = self._answer(request, self._whole)
         assert isinstance(reply, Reply)
         return reply
@@ -261,37 +265,28 @@ class LanguageModelClient:
 
     def _tried(self, request: Request, work: Callable[[Request], T]) -> T:
         """What `work` makes of the request, tried again, and by the fallback model at last."""
-        self._check_away()
+        for until, away in self._away:
+            if time.monotonic() < until:
+                raise away
+        self._away.clear()
         try:
             return self._retried(request, work)
-        except ModelUnavailableError as error:
-            if not error.reached:
-                self._away[:] = [(time.monotonic() + AWAY_SECONDS, error)]
-                raise
-            return self._by_fallback(request, work, error)
         except ReplyError:
             raise
         except ModelError as error:
-            return self._by_fallback(request, work, error)
+            if isinstance(error, ModelUnavailableError) and not error.reached:
+                self._away[:] = [(time.monotonic() + AWAY_SECONDS, error)]
+                raise
+            fallback, asked = self.settings.fallback_model, request.parameters
+            if not fallback or asked is None or asked.model == fallback:
+                raise
+            logger.warning("%s: %s is asked instead", error, fallback)
+        return self._retried(replace(request, parameters=replace(asked, model=fallback)), work)
 
     def _retried(self, request: Request, work: Callable[[Request], T]) -> T:
         assert request.parameters is not None
         deadline = time.monotonic() + request.parameters.seconds
         return with_retries(lambda: work(request), retries=self.settings.retries, deadline=deadline)
-
-    def _by_fallback(self, request: Request, work: Callable[[Request], T], error: ModelError) -> T:
-        fallback, asked = self.settings.fallback_model, request.parameters
-        if not fallback or asked is None or asked.model == fallback:
-            raise error
-        logger.warning("%s: %s is asked instead", error, fallback)
-        return self._retried(replace(request, parameters=replace(asked, model=fallback)), work)
-
-    def _check_away(self) -> None:
-        """Raise at once where the model could not be reached a moment ago."""
-        for until, error in self._away:
-            if time.monotonic() < until:
-                raise error
-        self._away.clear()
 
     # --- what is kept
 
@@ -331,22 +326,6 @@ def _together(replies: list[Reply]) -> Reply | None:
 
 _VERSION = 1
 """Of what is hashed and how replies are written; another one makes all of them unknown."""
-
-
-class UnderWay:
-    """Requests that are being asked: whoever wants the same waits, and finds the reply kept."""
-
-    def __init__(self) -> None:
-        self._guard = threading.Lock()
-        self._locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
-
-    @contextmanager
-    def alone(self, key: str) -> Iterator[None]:
-        """Have nobody else ask the request of this key meanwhile."""
-        with self._guard:
-            lock = self._locks.setdefault(key, threading.Lock())
-        with lock:
-            yield
 
 
 def request_key(provider: str, request: Request) -> str:

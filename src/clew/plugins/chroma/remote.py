@@ -116,10 +116,20 @@ class ChromaRemote:
 
     def make(self, embedder: tuple[str, int]) -> ChromaCollection:
         """See `Remote`; in a tenant and a database that are made where they are missing."""
+        from chromadb.errors import ChromaError, NotFoundError
+
         self.remove(embedder)
         name, tenant, database = self._address
         client = self._connection.client
-        _make_database(client, tenant, database)
+        try:
+            client.get_database(database, tenant)
+        except NotFoundError:
+            # Either may be there by now; where one cannot be made, the last line says why.
+            with suppress(ChromaError):
+                client.create_tenant(tenant)
+            with suppress(ChromaError):
+                client.create_database(database, tenant)
+            client.get_database(database, tenant)
         model = client.create_collection(
             name,
             configuration={
@@ -233,20 +243,6 @@ class ChromaCollection:
         return Collection(
             self._connection.client, self._model, embedding_function=None, data_loader=None
         )
-
-
-def _make_database(client: ServerAPI, tenant: str, database: str) -> None:
-    from chromadb.errors import ChromaError, NotFoundError
-
-    try:
-        client.get_database(database, tenant)
-    except NotFoundError:
-        # Either may be there by now; where one cannot be made, the last line says why.
-        with suppress(ChromaError):
-            client.create_tenant(tenant)
-        with suppress(ChromaError):
-            client.create_database(database, tenant)
-        client.get_database(database, tenant)
 
 
 def _batches(ids: Ids, size: int) -> Iterator[Ids]:
@@ -368,7 +364,11 @@ class ChromaFolder:
             client, self._seen = self._open(), written
             _, *unfinished = written.split("\n")
             if unfinished:
-                self._delete(client, *unfinished)
+                from chromadb.errors import NotFoundError
+
+                with suppress(NotFoundError):
+                    client.delete_collection(*unfinished)
+                self._note_change()
             self._client = client
 
     def _open(self) -> RustBindingsAPI:
@@ -379,13 +379,6 @@ class ChromaFolder:
         with translated(self._failed):
             system.start()
         return client
-
-    def _delete(self, client: RustBindingsAPI, *collection: str) -> None:
-        from chromadb.errors import NotFoundError
-
-        with suppress(NotFoundError):
-            client.delete_collection(*collection)
-        self._note_change()
 
     def _note_change(self, *writing: str) -> None:
         self._seen = "\n".join([secrets.token_hex(8), *writing])
@@ -427,7 +420,11 @@ class ChromaServer:
         Raises `SettingsError` for an address or a token that cannot be.
         """
         self._url = _checked_url(settings.url)
-        self._token = _checked_token(settings.token.get_secret_value())
+        self._token = settings.token.get_secret_value()
+        if not (self._token.isascii() and self._token.isprintable()):
+            raise SettingsError(
+                "CLEW_CHROMA__TOKEN holds a character that cannot be sent; expected printable ASCII"
+            )
         self._seconds = settings.seconds
         busy = (
             f"another process is bringing vectors to Chroma at {self._url!r}; ask again when it has"
@@ -553,14 +550,6 @@ def _checked_url(url: str) -> str:
             f"chroma.url is {url!r}; expected an address such as http://localhost:8000"
         )
     return url.rstrip("/")
-
-
-def _checked_token(token: str) -> str:
-    if not (token.isascii() and token.isprintable()):
-        raise SettingsError(
-            "CLEW_CHROMA__TOKEN holds a character that cannot be sent; expected printable ASCII"
-        )
-    return token
 
 
 # The plugin's `clew.hookspecs.VectorIndexKind`.

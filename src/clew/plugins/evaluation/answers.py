@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import string
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.resources import files
@@ -22,7 +21,7 @@ from pydantic import BaseModel
 import clew
 from clew.errors import BudgetError, ModelError, SettingsError
 from clew.models.llm.budget import estimate, total
-from clew.plugins.evaluation.beir import QUERIES, BeirDataset, Question, load_beir
+from clew.plugins.evaluation.beir import BeirDataset, Record, load_beir
 from clew.plugins.evaluation.run import gold_of, percentiles, store_folder
 from clew.ports import Message, Request
 from clew.untrusted import NOTICE, escaped, untrusted_block
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from clew.ports import LanguageModel
     from clew.settings import Settings
     from clew.stores.backend import Progress
-    from clew.types import Answer, AnswerMode, Hit
+    from clew.types import Answer, AnswerMode, Metadata
 
 
 Row = dict[str, Any]
@@ -77,7 +76,6 @@ def evaluate_answers(
 
     Raises `InputError` for a folder that is not BEIR, `SettingsError` for a judge without a model.
     """
-    gold = read_gold(folder)
     with _indexed(folder, progress, **place) as (engine, dataset):
         model = engine.state.language_model
         if judged and model is None:
@@ -92,8 +90,7 @@ def evaluate_answers(
             except BudgetError as error:
                 stopped = str(error)
                 break
-            known = gold.get(question.id, ())
-            rows.append(_row(engine, dataset, question, known, strategy, mode, k, judged))
+            rows.append(_row(engine, dataset, question, strategy, mode, k, judged))
             if progress is not None:
                 progress("answers", len(rows), len(asked))
         name = None if model is None else model.name
@@ -147,12 +144,12 @@ def estimate_answers(
 
     Raises what that raises, and `SettingsError` without a language model.
     """
-    gold, found = read_gold(folder), []
+    found = []
     with _indexed(folder, progress, **place) as (engine, dataset):
         for question in dataset.questions[:questions]:
             asked = None if mode == "global" else strategy
             found.append(engine.asking.estimate(question.text, strategy=asked, mode=mode, limit=k))
-            known = gold.get(question.id, ())
+            known = right_answers(question.metadata)
             if judged and known:
                 request = judge_request(question.text, known, _AN_ANSWER)
                 found.append(estimate([request], 0, [], _VERDICT_TOKENS))
@@ -178,8 +175,7 @@ def _indexed(
 def _row(
     engine: Engine,
     dataset: BeirDataset,
-    question: Question,
-    gold: Sequence[str],
+    question: Record,
     strategy: str,
     mode: AnswerMode,
     k: int,
@@ -191,7 +187,10 @@ def _row(
     answer = engine.ask(question.text, strategy=asked, mode=mode, limit=k)
     milliseconds = 1000 * (time.perf_counter() - began)
     hits = engine.search(question.text, strategy=strategy, limit=k, context=False).hits
+    passages = [dataset.passage_of(hit.chunk.source, hit.chunk.key) for hit in hits]
+    paths = [(min(len(hit.path), FARTHEST), at) for hit, at in zip(hits, passages, strict=True)]
     right, model = gold_of(dataset, question.id), engine.state.language_model
+    gold = right_answers(question.metadata)
     text = " ".join(statement.text for statement in answer.statements)
     missed = answer.notes and answer.answered and not answer.model
     row: Row = {
@@ -210,10 +209,15 @@ def _row(
         "statements": len(answer.statements),
         "unsupported": sum(not statement.supported for statement in answer.statements),
         **_citations(engine, dataset, answer, right),
-        **_found(dataset, hits, right, k),
+        # Hits that answer are counted by the hops to them, `0` without any.
+        "precision": len(right.intersection(p for p in passages if p)) / k,
+        "hops": dict(Counter(str(hops) for hops, at in paths if at in right)),
+        "reached": sum(hops > 0 for hops, _ in paths),
+        "reached_gold": sum(hops > 0 and at in right for hops, at in paths),
+        "entities": any(hops > 0 for hops, _ in paths),
     }
     if gold:
-        row |= {name: measure(text, gold) for name, measure in OF_ANSWERS.items()}
+        row |= measured(text, gold)
         if judged and model is not None:
             row["judged"] = judge(model, question.text, gold, answer.text)
     return row
@@ -231,19 +235,6 @@ def _citations(engine: Engine, dataset: BeirDataset, answer: Answer, right: set[
     return {
         "citation_precision": shared / len(cited) if cited else None,
         "citation_recall": shared / len(right),
-    }
-
-
-def _found(dataset: BeirDataset, hits: Sequence[Hit], right: set[str], k: int) -> Row:
-    """What search found; `hops` counts hits that answer by the hops to them, `0` without any."""
-    passages = [dataset.passage_of(hit.chunk.source, hit.chunk.key) for hit in hits]
-    paths = [(min(len(hit.path), FARTHEST), at) for hit, at in zip(hits, passages, strict=True)]
-    return {
-        "precision": len(right.intersection(p for p in passages if p)) / k,
-        "hops": dict(Counter(str(hops) for hops, at in paths if at in right)),
-        "reached": sum(hops > 0 for hops, _ in paths),
-        "reached_gold": sum(hops > 0 and at in right for hops, at in paths),
-        "entities": any(hops > 0 for hops, _ in paths),
     }
 
 
@@ -345,7 +336,26 @@ def _shown(report: Mapping[str, Any]) -> dict[str, Any]:
     """A report in words: its title, its figures, what is plotted, and a line for each question."""
     judged = report["answers"].get("judge")
     spent, latency = report["spent"], report["latency_ms"]
-    shares, hops = _shares(report), report["retrieval"]["hops"]
+    answers, retrieval = report["answers"], report["retrieval"]
+    hops = retrieval["hops"]
+    named = {
+        "exact match": answers["exact_match"],
+        "F1": answers["f1"],
+        "right answer contained": answers["contains"],
+        "judged right": judged and judged["right"],
+        "answered": answers["answered"],
+        "answered by the model": answers["by_model"],
+        "citation precision": answers["citation_precision"],
+        "citation recall": answers["citation_recall"],
+        "statements without support": answers["unsupported"],
+        f"precision@{report['k']}": retrieval["precision"],
+        "traversal efficiency": retrieval["traversal_efficiency"],
+        "questions reached through the graph": retrieval["questions_in_graph"],
+        "passages with entities": retrieval["passages_with_entities"],
+        "entities with edges": retrieval["entities_with_edges"],
+        "community cohesion": retrieval["community_cohesion"],
+    }
+    shares = [(name, 100 * value) for name, value in named.items() if value is not None]
     times = [row["ms"] for row in report["rows"]]
     counts, edges = np.histogram(times, bins=min(_BINS, len(times)) or 1)
     return {
@@ -383,54 +393,25 @@ def _shown(report: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _shares(report: Mapping[str, Any]) -> list[tuple[str, float]]:
-    """Measures from 0 to 1 that there are; `judge` with its model in the caption."""
-    answers, retrieval = report["answers"], report["retrieval"]
-    judged = answers.get("judge", {}).get("right")
-    named = {
-        "exact match": answers["exact_match"],
-        "F1": answers["f1"],
-        "right answer contained": answers["contains"],
-        "judged right": judged,
-        "answered": answers["answered"],
-        "answered by the model": answers["by_model"],
-        "citation precision": answers["citation_precision"],
-        "citation recall": answers["citation_recall"],
-        "statements without support": answers["unsupported"],
-        f"precision@{report['k']}": retrieval["precision"],
-        "traversal efficiency": retrieval["traversal_efficiency"],
-        "questions reached through the graph": retrieval["questions_in_graph"],
-        "passages with entities": retrieval["passages_with_entities"],
-        "entities with edges": retrieval["entities_with_edges"],
-        "community cohesion": retrieval["community_cohesion"],
-    }
-    return [(name, 100 * value) for name, value in named.items() if value is not None]
-
-
 # Answers that are known to be right, and how near another one is: as SQuAD measures it.
 #
 # Rajpurkar et al. 2016: case, punctuation, articles and spaces do not count.
 
 
+OF_ANSWERS = ("exact_match", "f1", "contains")
 _FIELDS = ("answer", "answers", "answer_aliases")
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
-def read_gold(folder: Path) -> dict[str, tuple[str, ...]]:
-    """Right answers by question id, of those that have one; the set was read before.
+def right_answers(metadata: Metadata) -> tuple[str, ...]:
+    """Those of a question that has any, as `answer`, `answers` or `answer_aliases`.
 
-    They stand in `metadata` as `answer`, `answers` or `answer_aliases`: a value or a list of them.
+    Each is a value or a list of them.
     """
-    found = {}
-    for line in (folder / QUERIES).read_text("utf-8-sig").splitlines():
-        if line.strip():
-            record = json.loads(line)
-            metadata = record.get("metadata") or {}
-            answers = [text for name in _FIELDS for text in _texts(metadata.get(name))]
-            if answers:
-                found[record["_id"]] = tuple(dict.fromkeys(answers))
-    return found
+    given = [metadata.get(name) for name in _FIELDS]
+    values = [one for value in given for one in (value if isinstance(value, list) else [value])]
+    return tuple(dict.fromkeys(str(one) for one in values if isinstance(one, str | int | float)))
 
 
 def normalise(text: str) -> str:
@@ -439,14 +420,17 @@ def normalise(text: str) -> str:
     return " ".join(_ARTICLES.sub(" ", plain).split())
 
 
-def f1(answer: str, gold: Sequence[str]) -> float:
-    """Harmonic mean of the shares of words that the answer and the nearest right one share."""
-    return _best(answer, gold, _overlap)
+def measured(answer: str, gold: Sequence[str]) -> dict[str, float]:
+    """How near an answer is to the nearest right one, by each of `OF_ANSWERS`, 0 to 1.
 
-
-def _best(answer: str, gold: Sequence[str], measure: Callable[[str, str], float]) -> float:
-    found = normalise(answer)
-    return max((measure(found, normalise(right)) for right in gold), default=0.0)
+    Whether it is the same; the harmonic mean of the shares of words that both have in common;
+    whether the words of the right one stand in it, one after the other.
+    """
+    found, rights = normalise(answer), list(map(normalise, gold))
+    shared = [_overlap(found, right) for right in rights]
+    within = [f" {right} " in f" {found} " for right in rights]
+    values = found in rights, max(shared, default=0.0), any(within)
+    return dict(zip(OF_ANSWERS, map(float, values), strict=True))
 
 
 def _overlap(found: str, right: str) -> float:
@@ -455,24 +439,6 @@ def _overlap(found: str, right: str) -> float:
         return float(ours == theirs)
     shared = sum((Counter(ours) & Counter(theirs)).values())
     return 2 * shared / (len(ours) + len(theirs))
-
-
-def exact_match(answer: str, gold: Sequence[str]) -> float:
-    """1 where the answer is one of those that are right."""
-    return _best(answer, gold, lambda found, right: float(found == right))
-
-
-def contains(answer: str, gold: Sequence[str]) -> float:
-    """1 where the words of a right answer stand in the answer, one after the other."""
-    return _best(answer, gold, lambda found, right: float(f" {right} " in f" {found} "))
-
-
-OF_ANSWERS = {"exact_match": exact_match, "f1": f1, "contains": contains}
-
-
-def _texts(value: Any) -> list[str]:  # noqa: ANN401 - JSON
-    values = value if isinstance(value, list) else [value]
-    return [str(one) for one in values if isinstance(one, str | int | float)]
 
 
 # A language model as the judge of answers; its figure is worth what the model is worth.

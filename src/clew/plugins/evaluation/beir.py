@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Self
+
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from clew.errors import InputError
 from clew.types import Document, Metadata, Piece
@@ -22,24 +24,37 @@ CORPUS = "corpus.jsonl"
 QUERIES = "queries.jsonl"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Passage:
-    """One line of the corpus: what a question's gold names."""
+class Record(BaseModel):
+    """One line of a file: a question, or a passage, which is what a question's gold names."""
 
-    id: str
-    title: str
+    id: Annotated[str, Field(alias="_id", min_length=1)]
+    title: str = ""
     text: str
-    metadata: Metadata
+    metadata: Metadata = {}
 
+    @field_validator("metadata", mode="before")
+    @classmethod
+    def _without(cls, value: object) -> object:
+        return value or {}
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Question:
-    """One question that has gold."""
+    @model_validator(mode="after")
+    def _position(self) -> Self:
+        position = self.metadata.get("position", 0)
+        if self.part_of is not None and type(position) not in (int, float):
+            raise ValueError(f"metadata 'position' {position!r} is no number")
+        return self
 
-    id: str
-    text: str
-    type: str | None
-    """`metadata.type`, where there is one."""
+    @property
+    def type(self) -> str | None:
+        """`metadata.type`, where there is one."""
+        kind = self.metadata.get("type")
+        return None if kind is None else str(kind)
+
+    @property
+    def part_of(self) -> str | None:
+        """The document that several passages make up, each at its position."""
+        whole = self.metadata.get("part_of")
+        return None if whole is None or "position" not in self.metadata else str(whole)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,7 +69,7 @@ class BeirDataset:
     """Passage id by `Document.source`, for documents that are one passage."""
     joined_sources: frozenset[str]
     """`Document.source` of those made of several passages; the pieces' keys are passage ids."""
-    questions: tuple[Question, ...]
+    questions: tuple[Record, ...]
     """Those with at least one passage judged above 0, in the order of the file."""
     qrels: Mapping[str, Mapping[str, int]]
     """Grade by passage id by question id, for `questions`."""
@@ -80,8 +95,7 @@ def load_beir(folder: Path, *, split: str = "test") -> BeirDataset:
     """
     folder = folder.resolve()
     qrels_file = _find_qrels(folder, split)
-    passages = _read_corpus(folder / CORPUS)
-    questions = _read_questions(folder / QUERIES)
+    passages, questions = _read_records(folder / CORPUS), _read_records(folder / QUERIES)
     judged = _read_qrels(qrels_file)
     qrels = {
         question: grades
@@ -110,11 +124,8 @@ def load_beir(folder: Path, *, split: str = "test") -> BeirDataset:
 
 def is_beir(folder: Path) -> bool:
     """Whether the folder has the three parts of a BEIR data set."""
-    return (
-        (folder / CORPUS).is_file()
-        and (folder / QUERIES).is_file()
-        and any((folder / "qrels").glob("*.tsv"))
-    )
+    files = (folder / CORPUS).is_file() and (folder / QUERIES).is_file()
+    return files and any((folder / "qrels").glob("*.tsv"))
 
 
 def _find_qrels(folder: Path, split: str) -> Path:
@@ -133,41 +144,29 @@ def _find_qrels(folder: Path, split: str) -> Path:
 # --- the three files ---------------------------------------------------------------------
 
 
-def _read_corpus(file: Path) -> dict[str, Passage]:
-    passages: dict[str, Passage] = {}
-    for number, record in _read_records(file):
-        id_ = _new_id(file, number, record, passages)
-        passages[id_] = Passage(
-            id=id_,
-            title=_text(file, number, record, "title", default=""),
-            text=_text(file, number, record, "text"),
-            metadata=_metadata(file, number, record),
-        )
-        position = passages[id_].metadata.get("position", 0)
-        if _is_piece(passages[id_]) and type(position) not in (int, float):
-            raise _malformed(file, number, position, "a number under metadata 'position'")
-    return passages
-
-
-def _read_questions(file: Path) -> dict[str, Question]:
-    questions: dict[str, Question] = {}
-    for number, record in _read_records(file):
-        id_ = _new_id(file, number, record, questions)
-        kind = _metadata(file, number, record).get("type")
-        questions[id_] = Question(
-            id=id_,
-            text=_text(file, number, record, "text"),
-            type=None if kind is None else str(kind),
-        )
-    return questions
+def _read_records(file: Path) -> dict[str, Record]:
+    """The records by id, in the order of the file; blank lines are passed over."""
+    records: dict[str, Record] = {}
+    for number, line in _lines(file):
+        try:
+            record = Record.model_validate_json(line)
+        except ValidationError as error:
+            wrong = error.errors()[0]
+            place = ".".join(map(str, wrong["loc"])) or "the line"
+            expected = f"a JSON object that can be read; {place}: {wrong['msg']}"
+            raise _malformed(file, number, wrong["input"], expected) from error
+        if record.id in records:
+            raise _malformed(file, number, record.id, "an _id that occurs once")
+        records[record.id] = record
+    return records
 
 
 def _read_qrels(file: Path) -> dict[str, dict[str, int]]:
     """Grade by passage id by question id, all of the file."""
     judged: dict[str, dict[str, int]] = {}
-    for number, line in enumerate(_lines(file), start=1):
+    for number, line in _lines(file):
         fields = line.split("\t")
-        if not line.strip() or (number == 1 and fields[-1].strip() == "score"):
+        if number == 1 and fields[-1].strip() == "score":
             continue
         if len(fields) != 3 or not fields[2].strip().lstrip("-").isdecimal():
             raise _malformed(file, number, line, "query-id, corpus-id and a whole-number score")
@@ -175,51 +174,17 @@ def _read_qrels(file: Path) -> dict[str, dict[str, int]]:
     return judged
 
 
-def _read_records(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Line number (from 1) and object of each line that is not blank."""
-    for number, line in enumerate(_lines(file), start=1):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise _malformed(file, number, line, "a JSON object") from error
-        if not isinstance(record, dict):
-            raise _malformed(file, number, line, "a JSON object")
-        yield number, record
-
-
-def _lines(file: Path) -> Iterator[str]:
+def _lines(file: Path) -> Iterator[tuple[int, str]]:
+    """Each line that is not blank, with its number from 1."""
     try:
         with file.open(encoding="utf-8-sig") as lines:
-            yield from (line.rstrip("\n") for line in lines)
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    yield number, line.rstrip("\n")
     except UnicodeDecodeError as error:
         raise InputError(f"{str(file)!r} is not UTF-8 text ({error.reason}); convert it") from error
     except OSError as error:
         raise InputError(f"cannot read {str(file)!r}: {error.strerror}") from error
-
-
-def _new_id(file: Path, number: int, record: dict[str, Any], known: Mapping[str, object]) -> str:
-    id_ = _text(file, number, record, "_id")
-    if not id_ or id_ in known:
-        raise _malformed(file, number, id_, "an _id that is not blank and occurs once")
-    return id_
-
-
-def _text(
-    file: Path, number: int, record: dict[str, Any], name: str, *, default: str | None = None
-) -> str:
-    value = record.get(name, default)
-    if not isinstance(value, str):
-        raise _malformed(file, number, value, f"a string under {name!r}")
-    return value
-
-
-def _metadata(file: Path, number: int, record: dict[str, Any]) -> dict[str, Any]:
-    value = record.get("metadata") or {}
-    if not isinstance(value, dict):
-        raise _malformed(file, number, value, "an object under 'metadata'")
-    return value
 
 
 def _malformed(file: Path, number: int, given: object, expected: str) -> InputError:
@@ -230,58 +195,50 @@ def _malformed(file: Path, number: int, given: object, expected: str) -> InputEr
 # --- passages to documents ---------------------------------------------------------------
 
 
-def _is_piece(passage: Passage) -> bool:
-    return passage.metadata.get("part_of") is not None and "position" in passage.metadata
-
-
 def _to_documents(
-    name: str, passages: Iterable[Passage]
+    name: str, passages: Iterable[Record]
 ) -> tuple[dict[str, Document], list[Document]]:
     """A document each by passage id, and the documents that several passages make up."""
     wholes: dict[str, Document] = {}
-    groups: dict[str, list[Passage]] = {}
+    groups: dict[str, list[Record]] = {}
     for passage in passages:
-        if _is_piece(passage):
-            groups.setdefault(str(passage.metadata["part_of"]), []).append(passage)
+        if passage.part_of is None:
+            # Some passages are a title alone: then that is what there is to find.
+            text = passage.text if passage.text.strip() else passage.title
+            wholes[passage.id] = Document(
+                source=f"{name}/{CORPUS}#{passage.id}",
+                origin=f"{name}/{CORPUS}",
+                text=text,
+                title=passage.title,
+                sha256=_digest(passage.title, text, passage.metadata),
+                created_at=_time(passage.metadata.get("created_at")),
+                updated_at=_time(passage.metadata.get("updated_at")),
+                metadata=passage.metadata,
+            )
         else:
-            wholes[passage.id] = _whole_document(name, passage)
-    return wholes, [_joined_document(name, part_of, parts) for part_of, parts in groups.items()]
-
-
-def _whole_document(name: str, passage: Passage) -> Document:
-    # Some collections have passages that are a title alone: then that is what there is to find.
-    text = passage.text if passage.text.strip() else passage.title
-    return Document(
-        source=f"{name}/{CORPUS}#{passage.id}",
-        origin=f"{name}/{CORPUS}",
-        text=text,
-        title=passage.title,
-        sha256=_digest(passage.title, text, passage.metadata),
-        created_at=_time(passage.metadata.get("created_at")),
-        updated_at=_time(passage.metadata.get("updated_at")),
-        metadata=passage.metadata,
-    )
-
-
-def _joined_document(name: str, part_of: str, passages: list[Passage]) -> Document:
-    ordered = sorted(passages, key=lambda passage: passage.metadata["position"])
-    starts = accumulate((len(passage.text) + 1 for passage in ordered), initial=0)
-    pieces = [
-        Piece(start=at, end=at + len(p.text), key=p.id, metadata=p.metadata)
-        for p, at in zip(ordered, starts, strict=False)
-    ]
-    text = "\n".join(passage.text for passage in ordered)
-    times = [_time(passage.metadata.get("created_at")) for passage in ordered]
-    return Document(
-        # Set apart from a whole passage's source, whose _id might be the same word.
-        source=f"{name}/{CORPUS}#part_of={part_of}",
-        origin=f"{name}/{CORPUS}",
-        text=text,
-        title=ordered[0].title,
-        sha256=_digest(ordered[0].title, text, [(p.key, p.metadata) for p in pieces]),
-        created_at=min((time for time in times if time is not None), default=None),
-        pieces=tuple(piece for piece in pieces if text[piece.start : piece.end].strip()),
-    )
+            groups.setdefault(passage.part_of, []).append(passage)
+    joined = []
+    for part_of, parts in groups.items():
+        ordered = sorted(parts, key=lambda passage: passage.metadata["position"])
+        starts = accumulate((len(passage.text) + 1 for passage in ordered), initial=0)
+        pieces = [
+            Piece(start=at, end=at + len(p.text), key=p.id, metadata=p.metadata)
+            for p, at in zip(ordered, starts, strict=False)
+        ]
+        text = "\n".join(passage.text for passage in ordered)
+        times = [_time(passage.metadata.get("created_at")) for passage in ordered]
+        document = Document(
+            # Set apart from a whole passage's source, whose _id might be the same word.
+            source=f"{name}/{CORPUS}#part_of={part_of}",
+            origin=f"{name}/{CORPUS}",
+            text=text,
+            title=ordered[0].title,
+            sha256=_digest(ordered[0].title, text, [(p.key, p.metadata) for p in pieces]),
+            created_at=min((time for time in times if time is not None), default=None),
+            pieces=tuple(piece for piece in pieces if text[piece.start : piece.end].strip()),
+        )
+        joined.append(document)
+    return wholes, joined
 
 
 def _digest(*parts: object) -> str:

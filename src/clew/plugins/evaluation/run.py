@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -197,14 +197,9 @@ def gold_of(dataset: BeirDataset, question: str) -> set[str]:
     return {passage for passage, grade in dataset.qrels[question].items() if grade > 0}
 
 
-@contextmanager
-def store_folder(store: Path | str | None) -> Iterator[Path | str]:
+def store_folder(store: Path | str | None) -> AbstractContextManager[Path | str]:
     """Where to index: the place given, or a temporary one."""
-    if store is not None:
-        yield store
-        return
-    with tempfile.TemporaryDirectory(prefix="clew-eval-") as folder:
-        yield Path(folder)
+    return tempfile.TemporaryDirectory(prefix="clew-eval-") if store is None else nullcontext(store)
 
 
 # Retrieval measures for one question and their means over many, 0 to 1, higher is better.
@@ -284,17 +279,16 @@ def to_table(report: Mapping[str, Any]) -> Table:
 
 def notes(report: Mapping[str, Any]) -> list[str]:
     """What a reader should know before comparing the figures, as sentences."""
-    found: list[str] = []
-    if report.get("trained_on"):
-        found.append("The ranker of `graph` was trained on this set: its row shows the fit.")
-    if report.get("skipped"):
-        found.append(f"{report['skipped']} documents could not be indexed.")
     unknown = report.get("unknown_judgements", {})
-    if unknown.get("questions"):
-        found.append(f"{unknown['questions']} judgements name unknown questions (left out).")
-    if unknown.get("passages"):
-        found.append(f"{unknown['passages']} judgements name unknown passages (never found).")
-    return found
+    said = {
+        "The ranker of `graph` was trained on this set: its row shows the fit.": "trained_on",
+        "{} documents could not be indexed.": "skipped",
+        "{} judgements name unknown questions (left out).": "questions",
+        "{} judgements name unknown passages (never found).": "passages",
+    }
+    counts = {name: report.get(name) for name in ("trained_on", "skipped")}
+    counts |= {name: unknown.get(name) for name in ("questions", "passages")}
+    return [text.format(counts[name]) for text, name in said.items() if counts[name]]
 
 
 def _percent(row: Mapping[str, Any], names: Sequence[str]) -> list[str]:

@@ -9,21 +9,21 @@ the same few stretches are sent.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from clew.engine.enriching import EnrichmentTask
 from clew.errors import ReplyError
 from clew.indexing.markdown import MEDIA_TYPE, masked
 from clew.ports import Message, Request
-from clew.stores.extractions import Enrichments
 from clew.text import plain, terms
 from clew.untrusted import NOTICE, untrusted_block
 
 if TYPE_CHECKING:
     from clew.types import StoredChunk
 
+T = TypeVar("T")
 VERSION = 1
 """Of the prompt: a reply that was kept for another one is not used."""
 MOST_TOKENS = 100
@@ -96,11 +96,6 @@ def stretch_of(text: str, start: int, end: int, room: int) -> str:
 class ModelContexts(EnrichmentTask[Work, Outcome]):
     """The task of contexts."""
 
-    @property
-    def log(self) -> Enrichments:
-        """What was situated already."""
-        return Enrichments(self.state.store.backend)
-
     def reply_tokens(self, works: Sequence[Work]) -> int:
         """See `EnrichmentTask`."""
         return MOST_TOKENS
@@ -137,7 +132,7 @@ class ModelContexts(EnrichmentTask[Work, Outcome]):
 
     def ask(self, work: Work) -> Outcome:
         """See `EnrichmentTask`; a name that the document does not have is no context of it."""
-        request = context_request(work)
+        (request,) = self.requests(work)
         text = plain(self.model.reply(request).text)
         tokens = self.state.embedder.count_tokens
         if tokens(text) <= MOST_TOKENS:
@@ -191,3 +186,20 @@ def unknown_words(context: str, known: set[str], language: str) -> list[str]:
             found.append(word)
         begins = context[match.end() : match.end() + 1] in (".", "!", "?", ":", "\u201d", '"')
     return found
+
+
+def together(
+    items: Iterable[T], size: Callable[[T], int], room: int, most: int | None = None
+) -> Iterator[list[T]]:
+    """Neighbours, as many together as there is room for: one at least, `most` at most.
+
+    Always the same for the same items, so that kept replies serve again.
+    """
+    held: list[T] = []
+    for item in items:
+        if held and (sum(map(size, (*held, item))) > room or len(held) == most):
+            yield held
+            held = []
+        held.append(item)
+    if held:
+        yield held

@@ -22,7 +22,7 @@ from clew.engine.enriching import KEYS, EnrichmentTask, link_key
 from clew.errors import ReplyError
 from clew.indexing.linking import suggest_merges
 from clew.indexing.validation import name_pattern
-from clew.plugins.llm.contexts import unknown_words
+from clew.plugins.llm.contexts import together, unknown_words
 from clew.ports import Message, Request, StoredDescription
 from clew.stores.communities import Descriptions
 from clew.text import find_words, plain, terms
@@ -61,8 +61,7 @@ class ModelDescriptions(EnrichmentTask["Subject", Outcome]):
     """What there is, by key."""
 
     @property
-    def log(self) -> Descriptions:
-        """What was described already."""
+    def _descriptions(self) -> Descriptions:
         return Descriptions(self.state.store.backend)
 
     def reply_tokens(self, works: Sequence[Subject]) -> int:
@@ -71,7 +70,7 @@ class ModelDescriptions(EnrichmentTask["Subject", Outcome]):
 
     def works(self, document_ids: Sequence[str], *, retry: bool = False) -> Iterator[Subject]:
         """What is not described by its texts as they are, parts before what they are parts of."""
-        self._held = dict(self.log.descriptions(*KEYS[self.kind]))
+        self._held = dict(self._descriptions.descriptions(*KEYS[self.kind]))
         due = set[str]()
         for subject in sorted(self._subjects(document_ids), key=lambda one: one.stage):
             held = self._held.get(subject.key)
@@ -106,8 +105,8 @@ class ModelDescriptions(EnrichmentTask["Subject", Outcome]):
         given = reply.statements[:MOST_STATEMENTS]
         # Those of a community are shown, and have their numbers before anything is said.
         shown = [one.sources[0] for one in evidence if one.is_passage]
-        written = _Written(shown if work.kind == "community" else [])
-        kept = [line for one in given if (line := written.statement(one, evidence, known))]
+        sources = shown if work.kind == "community" else []
+        kept = [line for one in given if (line := _statement(one, evidence, known, sources))]
         if not kept:
             reason = f"no statement of the {TASKS[work.kind][0]} has words that stand there"
             raise self._rejected(request, reason)
@@ -121,7 +120,7 @@ class ModelDescriptions(EnrichmentTask["Subject", Outcome]):
             evidence,
             title="" if unknown_words(f". {title}", known, "") else title,
             text="\n".join([" ".join(kept), *relations]),
-            sources=tuple(written.sources),
+            sources=tuple(sources),
         )
         return Outcome(made, dropped=len(given) - len(kept))
 
@@ -139,7 +138,7 @@ class ModelDescriptions(EnrichmentTask["Subject", Outcome]):
         """See `EnrichmentTask`."""
         made = [one.made for one in outcomes]
         with self.state.writing:
-            self.log.describe(made)
+            self._descriptions.describe(made)
         self._held |= {one.key: one for one in made}
         failed: dict[int | str, str] = {one.name: one.reason for one in made if one.reason}
         self.total.passages += len(made) - sum(bool(one.reason) for one in made)
@@ -218,32 +217,27 @@ class ModelDescriptions(EnrichmentTask["Subject", Outcome]):
         )
 
 
-class _Written:
-    """Numbers the passages that statements rest on."""
+def _statement(
+    one: QuotedStatement, evidence: Sequence[Evidence], known: set[str], sources: list[str]
+) -> str:
+    """A statement with the number of its passage; empty where it rests on nothing.
 
-    def __init__(self, sources: list[str]) -> None:
-        """`sources` have their numbers already."""
-        self.sources = sources
-
-    def statement(self, one: QuotedStatement, evidence: Sequence[Evidence], known: set[str]) -> str:
-        """A statement with the number of its passage; empty where it rests on nothing."""
-        said = statement_text(plain(one.text)) if len(one.text) <= LONGEST_STATEMENT else ""
-        if not said or unknown_words(said, known, ""):
-            return ""
-        quote = html.unescape(one.quote)
-        for text in evidence:
-            if (place := find_words(quote, text.text)) is not None:
-                # A description has the numbers of its sources after what it says.
-                number = None if text.is_passage else NUMBER.search(text.text, place[1])
-                at = 1 if text.is_passage else int(number.group(1)) if number else 0
-                source = text.sources[at - 1] if 0 < at <= len(text.sources) else ""
-                return f"{said} [{self._number(source)}]" if source else said
+    `sources` have their numbers already; the passage is added where it has none.
+    """
+    said = statement_text(plain(one.text)) if len(one.text) <= LONGEST_STATEMENT else ""
+    if not said or unknown_words(said, known, ""):
         return ""
-
-    def _number(self, source: str) -> int:
-        if source not in self.sources:
-            self.sources.append(source)
-        return self.sources.index(source) + 1
+    quote = html.unescape(one.quote)
+    for text in evidence:
+        if (place := find_words(quote, text.text)) is not None:
+            # A description has the numbers of its sources after what it says.
+            number = None if text.is_passage else NUMBER.search(text.text, place[1])
+            at = 1 if text.is_passage else int(number.group(1)) if number else 0
+            if not 0 < at <= len(text.sources) or not text.sources[at - 1]:
+                return said
+            sources += [] if text.sources[at - 1] in sources else [text.sources[at - 1]]
+            return f"{said} [{sources.index(text.sources[at - 1]) + 1}]"
+    return ""
 
 
 def _numbered(said: Sequence[tuple[str, str]]) -> tuple[str, tuple[str, ...]]:
@@ -418,7 +412,7 @@ def documents(store: Store, document_ids: Sequence[str], room: int) -> Iterator[
             continue
         name = f"document {info.title or info.source}"
         whole = Subject(key=f"document:{info.id}", name=name, names=(info.title,))
-        stretches = list(_stretches(chunks, room))
+        stretches = list(together(chunks, lambda chunk: len(chunk.text), room))
         if len(stretches) == 1:
             yield replace(whole, chunk_ids=tuple(chunk.id for chunk in chunks))
             continue
@@ -446,17 +440,6 @@ def _part(
 ) -> Subject:
     key, name = f"part:{whole.key.partition(':')[2]}/{number}", f"{whole.name}, part {number}"
     return replace(whole, key=key, name=name, chunk_ids=chunk_ids, parts=parts)
-
-
-def _stretches(chunks: Sequence[StoredChunk], room: int) -> Iterator[list[StoredChunk]]:
-    """Neighbouring passages, as many together as there is room for."""
-    stretch: list[StoredChunk] = []
-    for chunk in chunks:
-        if stretch and sum(len(one.text) for one in (*stretch, chunk)) > room:
-            yield stretch
-            stretch = []
-        stretch.append(chunk)
-    yield stretch
 
 
 def entities(store: Store) -> Iterator[Subject]:

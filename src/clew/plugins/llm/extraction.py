@@ -20,14 +20,14 @@ from clew.indexing.inputs import Domain
 from clew.indexing.linking import without_names
 from clew.indexing.manual_graph import CAUSAL, snake_case
 from clew.indexing.validation import AgentRelation, Passage, Validation
+from clew.plugins.llm.contexts import together
 from clew.ports import Message, Request
-from clew.stores.extractions import Enrichments
 from clew.text import entity_key
 from clew.types import ChunkExtraction, Extraction, NewEntity
 from clew.untrusted import NOTICE, untrusted_block
 
 if TYPE_CHECKING:
-    from clew.settings import LlmSettings
+    pass
 
 
 CONFIDENCE = 0.7
@@ -72,40 +72,9 @@ class Outcome:
         self.dropped += other.dropped
 
 
-def works_of(passages: Sequence[Passage], settings: LlmSettings, instructed: int) -> Iterator[Work]:
-    """The passages of a document in order, as many together as one request takes.
-
-    `instructed`: characters of the instructions.
-
-    Always the same for the same document, so that kept replies serve again.
-    """
-    reply = settings.extract.max_output_tokens
-    room = (settings.context_tokens - reply) * _CHARACTERS_A_TOKEN - instructed
-    room = min(room, reply // _TOKENS_A_CHARACTER)  # what they state has to fit into the reply
-    work: list[Passage] = []
-    for passage in passages:
-        size = sum(len(one.chunk.text) for one in (*work, passage))
-        if work and (size > room or len(work) == MOST_PASSAGES):
-            yield work
-            work = []
-        work.append(passage)
-    if work:
-        yield work
-
-
 @dataclass(slots=True)
 class ModelExtraction(EnrichmentTask[Work, Outcome]):
     """The task of names and facts."""
-
-    @property
-    def log(self) -> Enrichments:
-        """What was read already."""
-        return Enrichments(self.state.store.backend)
-
-    @property
-    def domain(self) -> Domain:
-        """What the store's packs tell the model."""
-        return self.state.packs.domain
 
     def reply_tokens(self, works: Sequence[Work]) -> int:
         """See `EnrichmentTask`."""
@@ -116,7 +85,12 @@ class ModelExtraction(EnrichmentTask[Work, Outcome]):
     def works(self, document_ids: Sequence[str], *, retry: bool = False) -> Iterator[Work]:
         """What is left to do in documents; with `retry`, also what failed, each passage alone."""
         done = self.log.done("extract")
-        instructed = len(instructions(self.domain)) + self.settings.gleaning * MOST_LISTED
+        instructed = (
+            len(instructions(self.state.packs.domain)) + self.settings.gleaning * MOST_LISTED
+        )
+        reply = self.settings.extract.max_output_tokens
+        room = (self.settings.context_tokens - reply) * _CHARACTERS_A_TOKEN - instructed
+        room = min(room, reply // _TOKENS_A_CHARACTER)  # what they state has to fit into the reply
         for document_id in document_ids:
             chunks = self.state.store.document_chunks(document_id)
             left = {chunk.id for chunk in chunks if chunk.id not in done}
@@ -125,14 +99,14 @@ class ModelExtraction(EnrichmentTask[Work, Outcome]):
                 continue
             ranges = self.state.store.sentence_ranges([chunk.id for chunk in chunks])
             passages = [Passage(chunk, ranges[chunk.id]) for chunk in chunks]
-            for work in works_of(passages, self.settings, instructed):
+            for work in together(passages, lambda p: len(p.chunk.text), room, MOST_PASSAGES):
                 if any(passage.chunk.id in left for passage in work):
                     yield work
             yield from ([Passage(chunk, ranges[chunk.id])] for chunk in again)
 
     def requests(self, work: Work) -> Sequence[Request]:
         """See `EnrichmentTask`; what was found first is known once it was asked."""
-        first = extraction_request(work, self.domain)
+        first = extraction_request(work, self.state.packs.domain)
         if not self.settings.gleaning:
             return (first,)
         kept = self.model.kept(first)
@@ -154,7 +128,13 @@ class ModelExtraction(EnrichmentTask[Work, Outcome]):
         if len(work) > 1:
             for passage in [p for p in work if p.chunk.id in outcome.failed]:
                 del outcome.failed[passage.chunk.id]
-                outcome.add(self._alone(passage))
+                alone = [Passage(passage.chunk, passage.ranges)]
+                try:
+                    outcome.add(self._asked(alone))
+                except ModelError as error:
+                    if is_fatal(error):
+                        raise
+                    outcome.add(self.failed(alone, reason_of(error)))
         return outcome
 
     def failed(self, work: Work, reason: str) -> Outcome:
@@ -185,22 +165,18 @@ class ModelExtraction(EnrichmentTask[Work, Outcome]):
         self.total.facts += found.facts
         self.total.dropped += found.dropped
 
-    def _alone(self, passage: Passage) -> Outcome:
-        try:
-            return self._asked([Passage(passage.chunk, passage.ranges)])
-        except ModelError as error:
-            if is_fatal(error):
-                raise
-            return self.failed([passage], reason_of(error))
-
     def _asked(self, work: Work) -> Outcome:
         """What the model finds in passages; those where it overlooks every name have failed."""
-        request = extraction_request(work, self.domain)
+        request = extraction_request(work, self.state.packs.domain)
         replies = [self._reply(request)]
         if self.settings.gleaning:
-            replies += self._missed(request, replies[0])
+            try:
+                replies.append(self._reply(gleaning_request(request, replies[0])))
+            except ModelError as error:  # of which the first round is still worth something
+                if is_fatal(error):
+                    raise
         checked = Validation(work, None)
-        types, most = entity_types(self.domain), MOST_STATED * len(work)
+        types, most = entity_types(self.state.packs.domain), MOST_STATED * len(work)
         entities = [
             NewEntity(name=one.name, entity_type=one.type if one.type in types else "name")
             for reply in replies
@@ -240,15 +216,6 @@ class ModelExtraction(EnrichmentTask[Work, Outcome]):
         reply = self.model.reply(request).value
         assert isinstance(reply, ExtractionReply)
         return reply
-
-    def _missed(self, request: Request, found: ExtractionReply) -> list[ExtractionReply]:
-        """What a further round finds; none where it fails, since the first one counts."""
-        try:
-            return [self._reply(gleaning_request(request, found))]
-        except ModelError as error:
-            if is_fatal(error):
-                raise
-            return []
 
 
 def suspicion(passage: Passage) -> str:

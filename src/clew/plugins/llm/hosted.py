@@ -1,26 +1,32 @@
 """OpenAI by its Responses API, Anthropic, and any server of OpenAI's interface: by pydantic-ai.
 
-Its requests are asynchronous: one thread with an event loop does them all. What it takes seconds to
-import is imported with the first request, after the address was found to answer.
+Its requests are asynchronous: while there are any, one thread with an event loop does them all.
+What it takes seconds to import is imported with the first request, after the address was found to
+answer.
 """
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
+from anyio.from_thread import BlockingPortalProvider
+
 from clew.errors import MissingExtraError, ModelError, ModelUnavailableError, ReplyError
 from clew.plugins.llm.ollama import FirstContact
 from clew.ports import Reply, ToolCall
+from clew.text import one_line
 from clew.types import Usage
 
 if TYPE_CHECKING:
+    from anyio.from_thread import BlockingPortal
+
+    from clew.plugins.llm.pydantic_messages import Sent
     from clew.ports import FinishReason, Request
     from clew.settings import LlmSettings
 
@@ -39,11 +45,9 @@ class Hosted:
         self._settings = settings
         self._address = settings.base_url or _VENDORS[settings.provider]
         self._contact = FirstContact(self._address, settings.connect_seconds)
-        self._lock = threading.Lock()
+        self._portal = BlockingPortalProvider()
         self.slots = threading.BoundedSemaphore(settings.concurrency)
         """Bound the requests at a time, whoever makes them."""
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
 
     @property
     def name(self) -> str:
@@ -51,22 +55,17 @@ class Hosted:
         return f"{self._settings.provider} {self._settings.base_url}".strip()
 
     def close(self) -> None:
-        """End the thread."""
-        with self._lock:
-            if self._loop is not None and self._thread is not None:
-                self._loop.call_soon_threadsafe(self._loop.stop)
-                self._thread.join()
-            self._loop = self._thread = None
+        """End what is under way."""
+        with self._portal as portal:
+            portal.call(portal.stop, True)
 
     def reply(self, request: Request) -> Reply:
         """See `LanguageModel`."""
-        loop = self._started()
-        from clew.plugins.llm import pydantic_messages
+        with self._asking(request) as (portal, sent):
+            from clew.plugins.llm.pydantic_messages import send
 
-        began = time.monotonic()
-        with self._errors(request):
-            sent = pydantic_messages.prepare(self._settings, self._address, request)
-            done = asyncio.run_coroutine_threadsafe(pydantic_messages.send(sent), loop)
+            began = time.monotonic()
+            done = portal.start_task_soon(send, sent)
             try:
                 response = done.result()
             finally:
@@ -75,15 +74,12 @@ class Hosted:
 
     def stream(self, request: Request) -> Iterator[str | Reply]:
         """See `LanguageModel`."""
-        loop = self._started()
-        from clew.plugins.llm import pydantic_messages
+        with self._asking(request) as (portal, sent):
+            from clew.plugins.llm.pydantic_messages import read_stream
 
-        began = time.monotonic()
-        arrived: SimpleQueue[object] = SimpleQueue()
-        with self._errors(request):
-            sent = pydantic_messages.prepare(self._settings, self._address, request)
-            reading = pydantic_messages.read_stream(sent, arrived.put)
-            done = asyncio.run_coroutine_threadsafe(reading, loop)
+            began = time.monotonic()
+            arrived: SimpleQueue[object] = SimpleQueue()
+            done = portal.start_task_soon(read_stream, sent, arrived.put)
             done.add_done_callback(lambda _: arrived.put(None))
             try:
                 while (piece := arrived.get()) is not None:
@@ -93,26 +89,23 @@ class Hosted:
                 done.cancel()
         yield self._reply(response, time.monotonic() - began)
 
-    def _started(self) -> asyncio.AbstractEventLoop:
-        """The thread's event loop; raises at once where nothing answers at the address."""
+    @contextmanager
+    def _asking(self, request: Request) -> Iterator[tuple[BlockingPortal, Sent]]:
+        """The thread's way in, and what is sent; raises at once where nothing answers there."""
         if not self._settings.api_key.get_secret_value() and self._settings.provider in _VENDORS:
             raise ModelError(
                 f"{self.name} needs a key: set {self._settings.key_variable} in the environment"
             )
-        with self._lock:
-            if self._loop is None:
-                if find_spec("pydantic_ai") is None:
-                    raise MissingExtraError("a hosted language model", "llm")
-                try:
-                    self._contact.check()
-                except OSError as error:
-                    raise self._away(error) from error
-                self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(
-                    target=_run, args=(self._loop,), name="clew-llm", daemon=True
-                )
-                self._thread.start()
-            return self._loop
+        if find_spec("pydantic_ai") is None:
+            raise MissingExtraError("a hosted language model", "llm")
+        try:
+            self._contact.check()
+        except OSError as error:
+            raise self._away(error) from error
+        from clew.plugins.llm.pydantic_messages import prepare
+
+        with self._errors(request), self._portal as portal:
+            yield portal, prepare(self._settings, self._address, request)
 
     def _away(self, error: object) -> ModelUnavailableError:
         return ModelUnavailableError(
@@ -138,18 +131,29 @@ class Hosted:
             raise ReplyError(f"{self.name} would not answer", "refused") from error
         except theirs.ModelContextWindowExceededError as error:
             raise ReplyError(f"{self.name}: the prompt is too long", "truncated") from error
-        except (theirs.ModelRateLimitError, theirs.ModelUnavailableError) as error:
-            raise self._busy(error) from error
-        except theirs.ModelServerError as error:
-            raise self._busy(error) from error
+        except (
+            theirs.ModelRateLimitError,
+            theirs.ModelUnavailableError,
+            theirs.ModelServerError,
+        ) as error:
+            raise ModelUnavailableError(
+                f"{self.name} is overloaded: {one_line(str(error))[:200]}",
+                reached=True,
+                retry_after=error.retry_after,
+            ) from error
         except theirs.ModelAPIError as error:
-            raise ModelError(f"{self.name} refused the request: {_short(error)}") from error
+            raise ModelError(
+                f"{self.name} refused the request: {one_line(str(error))[:200]}"
+            ) from error
         # What is JSON of another shape fails wherever it is looked into.
         except (theirs.AgentRunError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise ReplyError(f"{self.name} answered in another form", "malformed") from error
 
     def _reply(self, response: Any, seconds: float) -> Reply:  # noqa: ANN401 - imported late
-        usage = response.usage
+        usage, cost = response.usage, None
+        if not self._settings.base_url:
+            with suppress(LookupError, ValueError, AssertionError):  # where no price is known
+                cost = float(response.cost().total_price)
         return Reply(
             text=response.text or "",
             finish=_FINISHED.get(response.finish_reason, "stop"),
@@ -159,7 +163,7 @@ class Hosted:
                 cached_tokens=usage.cache_read_tokens,
                 output_tokens=usage.output_tokens,
             ),
-            cost=None if self._settings.base_url else _cost(response),
+            cost=cost,
             seconds=seconds,
             calls=tuple(
                 ToolCall(
@@ -173,47 +177,11 @@ class Hosted:
         if (passed := _bound_passed(error)) is not None:
             return passed
         if error.phase in (None, "connect", "pool") and not error.in_stream:
-            return self._away(_short(error))
+            return self._away(one_line(str(error))[:200])
         return ModelUnavailableError(f"{self.name} broke off its reply", reached=True)
-
-    def _busy(self, error: Any) -> ModelUnavailableError:  # noqa: ANN401 - imported late
-        return ModelUnavailableError(
-            f"{self.name} is overloaded: {_short(error)}",
-            reached=True,
-            retry_after=error.retry_after,
-        )
-
-
-def _run(loop: asyncio.AbstractEventLoop) -> None:
-    """Run until somebody stops it, then end what is under way."""
-    try:
-        loop.run_forever()
-        loop.run_until_complete(_end_all())
-        loop.run_until_complete(loop.shutdown_asyncgens())
-    finally:
-        loop.close()
-
-
-async def _end_all() -> None:
-    under_way = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in under_way:
-        task.cancel()
-    await asyncio.gather(*under_way, return_exceptions=True)
 
 
 def _bound_passed(error: BaseException) -> ReplyError | None:
     """Our own error, where a reply was cut off since it was too much."""
     cause = error.__cause__
     return cause if cause is None or isinstance(cause, ReplyError) else _bound_passed(cause)
-
-
-def _short(error: object) -> str:
-    return " ".join(str(error).split())[:200]
-
-
-def _cost(response: Any) -> float | None:  # noqa: ANN401 - imported late
-    """US dollars; None where the price of the model is not known."""
-    try:
-        return float(response.cost().total_price)
-    except (LookupError, ValueError, AssertionError):
-        return None

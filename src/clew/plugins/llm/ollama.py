@@ -12,9 +12,10 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from queue import Empty, SimpleQueue
+from multiprocessing import TimeoutError as NotInTimeError
+from multiprocessing.pool import ThreadPool
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -24,10 +25,11 @@ from clew.errors import ModelError, ModelUnavailableError, ReplyError
 from clew.models.llm.budget import fewest_tokens, most_tokens
 from clew.models.llm.client import AWAY_SECONDS
 from clew.ports import Reply, ToolCall
+from clew.text import one_line
 from clew.types import Usage
 
 if TYPE_CHECKING:
-    from clew.ports import FinishReason, Message, Parameters, Request, ToolDefinition
+    from clew.ports import FinishReason, Parameters, Request, ToolDefinition
     from clew.settings import LlmSettings
 
 
@@ -36,6 +38,8 @@ MOST_BYTES = 16_000_000
 """Of a reply; more is no reply: a server that sends without an end is cut off."""
 _SHORTEST = 2048
 """Tokens of a context, at least."""
+_QUOTED = 200
+"""Characters of what a server says that are told."""
 _BUSY = (408, 425, 429, 500, 502, 503, 504)
 
 
@@ -119,7 +123,7 @@ class Ollama:
                     break
             else:
                 raise _broken(self.name, "no end")
-        finish = finish_of(event, calls)
+        whole: FinishReason = "tool_calls" if calls else "stop"
         usage = Usage(
             input_tokens=count_of(event, "prompt_eval_count"),
             output_tokens=count_of(event, "eval_count"),
@@ -129,7 +133,7 @@ class Ollama:
         self._loaded[parameters.model] = longest
         yield Reply(
             text="".join(text),
-            finish=finish,
+            finish="length" if event.get("done_reason") == "length" else whole,
             model=str(event.get("model") or parameters.model),
             usage=usage,
             seconds=time.monotonic() - sent,
@@ -249,7 +253,9 @@ class Ollama:
                 "malformed",
             )
         if "error" in event:
-            raise ModelUnavailableError(f"{self.name}: {_short(event['error'])}", reached=True)
+            raise ModelUnavailableError(
+                f"{self.name}: {one_line(str(event['error']))[:_QUOTED]}", reached=True
+            )
         return event
 
     def _refusal(self, response: httpx2.Response, parameters: Parameters) -> ModelError:
@@ -260,7 +266,7 @@ class Ollama:
                 f"{self.name} has no model {parameters.model!r}; get it with: ollama pull"
                 f" {parameters.model}"
             )
-        said = f"{self.name} answered {status}: {_short(body)}"
+        said = f"{self.name} answered {status}: {one_line(body)[:_QUOTED]}"
         if status in _BUSY:
             after = response.headers.get("retry-after", "")
             wait = float(after) if after.isdecimal() else None
@@ -291,19 +297,23 @@ def _too_slow(name: str, seconds: float) -> ModelUnavailableError:
     return ModelUnavailableError(f"{name} did not answer within {seconds:g} s", reached=True)
 
 
-def _short(value: object) -> str:
-    return " ".join(str(value).split())[:200]
-
-
 # What Ollama is sent and what it sends, in the form of its own interface.
 
 
 def messages_of(request: Request) -> list[dict[str, Any]]:
     """What is said so far, Clew's own words first."""
-    return [
-        {"role": "system", "content": request.instructions},
-        *map(_message, request.messages),
-    ]
+    found: list[dict[str, Any]] = [{"role": "system", "content": request.instructions}]
+    for message in request.messages:
+        sent: dict[str, Any] = {"role": message.role}
+        if message.text:
+            sent["content"] = message.text
+        if message.calls:
+            sent["tool_calls"] = [
+                {"function": {"name": call.name, "arguments": _arguments(call)}}
+                for call in message.calls
+            ]
+        found.append(sent)
+    return found
 
 
 def object_of(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -326,25 +336,6 @@ def calls_of(found: object, before: int) -> Iterator[ToolCall]:
         yield ToolCall(id=f"call-{number}", name=str(function.get("name")), arguments=arguments)
 
 
-def finish_of(event: Mapping[str, Any], calls: Sequence[ToolCall]) -> FinishReason:
-    """Why a reply with these calls ended."""
-    if event.get("done_reason") == "length":
-        return "length"
-    return "tool_calls" if calls else "stop"
-
-
-def _message(message: Message) -> dict[str, Any]:
-    sent: dict[str, Any] = {"role": message.role}
-    if message.text:
-        sent["content"] = message.text
-    if message.calls:
-        sent["tool_calls"] = [
-            {"function": {"name": call.name, "arguments": _arguments(call)}}
-            for call in message.calls
-        ]
-    return sent
-
-
 def _arguments(call: ToolCall) -> object:
     try:
         return json.loads(call.arguments)
@@ -354,12 +345,8 @@ def _arguments(call: ToolCall) -> object:
 
 def tool_of(tool: ToolDefinition) -> dict[str, Any]:
     """A tool as the model is told of it."""
-    function = {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": dict(tool.parameters),
-    }
-    return {"type": "function", "function": function}
+    told = {"name": tool.name, "description": tool.description}
+    return {"type": "function", "function": {**told, "parameters": dict(tool.parameters)}}
 
 
 # Whether anybody answers at a provider's address, told in time.
@@ -402,20 +389,12 @@ def check_reachable(address: str, seconds: float) -> None:
         return  # only the proxy can be reached from here
     parts = urlsplit(address)
     place = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
-    outcome: SimpleQueue[Exception | None] = SimpleQueue()
-
-    def connect() -> None:
-        try:
-            socket.create_connection(place, timeout=seconds).close()
-        except (OSError, UnicodeError) as error:
-            outcome.put(error)
-        else:
-            outcome.put(None)
-
-    threading.Thread(target=connect, name="clew-llm-connect", daemon=True).start()
+    pool = ThreadPool(1)  # whose thread nobody waits for
     try:
-        error = outcome.get(timeout=seconds)
-    except Empty:
+        pool.apply_async(socket.create_connection, (place, seconds)).get(seconds).close()
+    except NotInTimeError:
         raise TimeoutError(f"nothing answered within {seconds:g} s") from None
-    if error is not None:
+    except UnicodeError as error:
         raise OSError(str(error)) from error
+    finally:
+        pool.terminate()

@@ -134,17 +134,13 @@ async def read_stream(sent: Sent, tell: Callable[[str], None]) -> ModelResponse:
         ) as stream,
     ):
         async for event in stream:
-            if text := _text(event):
-                tell(text)
+            match event:
+                case (
+                    PartStartEvent(part=TextPart(content=str(text)))
+                    | PartDeltaEvent(delta=TextPartDelta(content_delta=str(text)))
+                ) if text:
+                    tell(text)
         return stream.get()
-
-
-def _text(event: object) -> str:
-    if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
-        return event.part.content
-    if isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
-        return event.delta.content_delta
-    return ""
 
 
 def _make_model(
@@ -213,20 +209,20 @@ def _messages(
                 for message in group
             ]
             found.append(ModelRequest(parts=parts, instructions=instructions))
-        else:
-            found += [_message(settings, message, instructions) for message in group]
+            continue
+        for message in group:
+            text, calls = message.text, message.calls
+            if role == "user":
+                content: str | list[str | CachePoint] = text
+                # Others keep prompts by themselves, or not at all.
+                if settings.provider == "anthropic" and message.shared:
+                    content = [text[: message.shared], CachePoint(), text[message.shared :]]
+                said = [UserPromptPart(content)]
+                found.append(ModelRequest(parts=said, instructions=instructions))
+            else:
+                called = [
+                    ToolCallPart(tool_name=call.name, args=call.arguments, tool_call_id=call.id)
+                    for call in calls
+                ]
+                found.append(ModelResponse(parts=[*([TextPart(text)] if text else []), *called]))
     return found
-
-
-def _message(settings: LlmSettings, message: Message, instructions: str) -> ModelMessage:
-    if message.role == "user":
-        content: str | list[str | CachePoint] = message.text
-        # Others keep prompts by themselves, or not at all.
-        if settings.provider == "anthropic" and message.shared:
-            content = [message.text[: message.shared], CachePoint(), message.text[message.shared :]]
-        return ModelRequest(parts=[UserPromptPart(content)], instructions=instructions)
-    calls = [
-        ToolCallPart(tool_name=call.name, args=call.arguments, tool_call_id=call.id)
-        for call in message.calls
-    ]
-    return ModelResponse(parts=[*([TextPart(message.text)] if message.text else []), *calls])

@@ -192,12 +192,24 @@ def _write_by_hand(
 ) -> Result:
     """Without passages: the caller's own knowledge, which no text needs to state."""
     given = {entity_key(entity.name) for entity in entities}
+    memory = call.engine.entities.memory
     ends = {entity_key(name): name for one in relations for name in (one["source"], one["target"])}
     # All that can be wrong is looked at before anything is written.
-    ids = {key: _known(call, name) for key, name in ends.items() if key not in given}
+    ids: dict[str, int] = {}
+    for key, name in ends.items():
+        try:
+            ids |= {} if key in given else {key: call.engine.entities.get(name).id}
+        except NotFoundError as error:
+            raise NotFoundError(f"{error}; give it in entities, too, to make it") from error
     drafts = [written_relation(0, 0, r["relation_type"], weight=r["confidence"]) for r in relations]
-    ids |= _make(call, entities)
-    added = call.engine.entities.memory.add_relations(
+    # Those that were made before are brought up to date.
+    for entity, (entity_id, is_new) in zip(entities, memory.add_entities(entities), strict=True):
+        ids[entity_key(entity.name)] = entity_id
+        if not is_new:
+            known_type = entity.entity_type if entity.entity_type != "name" else None
+            content = entity.content or None
+            memory.update_entity(entity.name, entity_type=known_type, content=content)
+    added = memory.add_relations(
         [
             replace(
                 draft,
@@ -217,22 +229,3 @@ def _write_by_hand(
         "rejected": [],
         "rejected_count": 0,
     }
-
-
-def _make(call: Call, entities: Sequence[NewEntity]) -> dict[str, int]:
-    """Make entities, or bring those that were made before up to date; ids by key."""
-    memory, ids = call.engine.entities.memory, {}
-    for entity, (entity_id, is_new) in zip(entities, memory.add_entities(entities), strict=True):
-        ids[entity_key(entity.name)] = entity_id
-        if not is_new:
-            known_type = entity.entity_type if entity.entity_type != "name" else None
-            content = entity.content or None
-            memory.update_entity(entity.name, entity_type=known_type, content=content)
-    return ids
-
-
-def _known(call: Call, name: str) -> int:
-    try:
-        return call.engine.entities.get(name).id
-    except NotFoundError as error:
-        raise NotFoundError(f"{error}; give it in entities, too, to make it") from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
@@ -13,6 +13,7 @@ import numpy as np
 
 from clew.errors import InputError, ModelError
 from clew.plugins.neo4j.mapping import quoted, read_names, shown_names
+from clew.plugins.neo4j.schema import lucene_phrases
 from clew.search.channels import RRF_K, Ranking, reciprocal_rank_fusion
 from clew.text import STOP_WORDS, fold
 
@@ -73,7 +74,19 @@ class AttachedGraph:
         notes: list[str] = []
         found = spans(question)
         channels, parameters = self._channels(question, found, notes)
-        query = self._query(channels, strategy, max_hops, notes)
+        patterns = make_patterns(self._mapping, self._names, channels["vectors"])
+        asked = {name: index is not None for name, index in channels.items()}
+        if strategy == "hybrid":
+            query = hybrid_query(patterns, vectors=asked["vectors"], words=asked["words"])
+        elif patterns.mention_types:
+            if strategy == "multi_hop" and not patterns.relations:
+                notes.append("the mapping names no relations between entities; none were followed")
+            query = graph_query(patterns, hops=max_hops if strategy == "multi_hop" else 0, **asked)
+        else:
+            raise InputError(
+                f"strategy {strategy!r} needs entities: add [entities] and [mentions] to the"
+                " mapping, or ask with the strategy 'hybrid'"
+            )
         rows = self._database.rows(query, rrf_k=RRF_K, **LIMITS, **parameters)
         ranked = rank_rows(rows)
         seeds = tuple(str(name) for name in ranked[0][0]["seeds"]) if ranked else ()
@@ -89,26 +102,6 @@ class AttachedGraph:
             seeds=seeds,
             notes=tuple(notes),
         )
-
-    def _query(
-        self,
-        channels: Mapping[str, IndexInfo | None],
-        strategy: str,
-        max_hops: int,
-        notes: list[str],
-    ) -> str:
-        patterns = make_patterns(self._mapping, self._names, channels["vectors"])
-        asked = {name: index is not None for name, index in channels.items()}
-        if strategy == "hybrid":
-            return hybrid_query(patterns, vectors=asked["vectors"], words=asked["words"])
-        if not patterns.mention_types:
-            raise InputError(
-                f"strategy {strategy!r} needs entities: add [entities] and [mentions] to the"
-                " mapping, or ask with the strategy 'hybrid'"
-            )
-        if strategy == "multi_hop" and not patterns.relations:
-            notes.append("the mapping names no relations between entities; none were followed")
-        return graph_query(patterns, hops=max_hops if strategy == "multi_hop" else 0, **asked)
 
     def _channels(
         self, question: str, found: Sequence[Mapping[str, Any]], notes: list[str]
@@ -243,21 +236,13 @@ def rank_rows(rows: Sequence[Row]) -> list[tuple[FoundPassage, float]]:
 
 def _fused(found: Sequence[FoundPassage], places: Sequence[int]) -> Ranking:
     """The passages at those places, by the reciprocal ranks of the channels that found them."""
-    return reciprocal_rank_fusion(
-        [
-            _ranking({place: found[place][channel] for place in places})
-            for channel in ("vector", "keyword", "graph")
-        ]
-    )
-
-
-def _ranking(scores: Mapping[int, float | None]) -> Ranking:
-    known = [(score, place) for place, score in scores.items() if score is not None]
-    best = sorted(known, key=lambda pair: (-pair[0], pair[1]))
-    return Ranking(
-        np.array([place for _, place in best], dtype=np.int64),
-        np.array([score for score, _ in best], dtype=np.float32),
-    )
+    rankings = []
+    for channel in ("vector", "keyword", "graph"):
+        known = [place for place in places if found[place][channel] is not None]
+        best = sorted(known, key=lambda place: (-found[place][channel], place))
+        scores = np.array([found[place][channel] for place in best], dtype=np.float32)
+        rankings.append(Ranking(np.array(best, dtype=np.int64), scores))
+    return reciprocal_rank_fusion(rankings)
 
 
 def make_hit(found: FoundPassage, score: float, named: frozenset[str], similarity: str) -> GraphHit:
@@ -375,9 +360,18 @@ def hybrid_query(patterns: Patterns, *, vectors: bool, words: bool) -> str:
 
     Rows: as of `graph_query`, with no weight and no seeds.
     """
+    ways = "WITH *, [] AS ways"
+    if patterns.mention_types:
+        ways = f"""
+CALL (passage) {{
+  MATCH (passage){patterns.tie("tie")}(entity{patterns.entity})
+  WITH entity, tie LIMIT $fan_out
+  RETURN collect({_way(patterns, "[]")}) AS ways
+}}
+""".strip()
     return f"""
 {_channels(patterns, vectors=vectors, words=words)}
-{_ways(patterns)}
+{ways}
 RETURN elementId(passage), {patterns.columns}, vector, keyword, 0.0 AS graph, ways, [] AS seeds
 """
 
@@ -425,7 +419,25 @@ CALL (seeds) {{
 }}
 CALL () {{ MATCH (passage{patterns.passage}) RETURN count(passage) AS total }}
 CALL (found, reached, total) {{
-{_passages(patterns)}
+  UNWIND reached AS one
+  WITH found, total, one, one.entity AS entity
+  WITH *, COUNT {{ (){patterns.tie()}(entity) }} AS uses WHERE uses > 0
+  WITH found, one, entity, one.weight * log(1 + 1.0 * total / uses) AS weight
+  CALL (found, entity) {{
+    // The best of those found for sure, others in bounds.
+    MATCH (passage{patterns.passage}){patterns.tie("tie")}(entity)
+    RETURN passage, tie LIMIT $depth
+    UNION
+    UNWIND found[..$near] AS near
+    WITH near.passage AS passage, entity
+    MATCH (passage){patterns.tie("tie")}(entity)
+    RETURN passage, tie
+  }}
+  WITH passage, one, entity, weight, head(collect(tie)) AS tie
+  ORDER BY weight DESC, elementId(entity)
+  WITH passage, sum(weight) AS weight, collect({_way(patterns, "one.steps")})[..$fan_out] AS led
+  ORDER BY weight DESC, elementId(passage) LIMIT $depth
+  RETURN passage, weight, led, null AS score, null AS words
   UNION ALL
   UNWIND found AS one
   RETURN one.passage AS passage, 0.0 AS weight, [] AS led, one.vector AS score, one.keyword AS words
@@ -440,27 +452,12 @@ RETURN elementId(passage), {patterns.columns},
 
 def _channels(patterns: Patterns, *, vectors: bool, words: bool) -> str:
     """Passages with their scores by channel and the sum of their reciprocal ranks."""
+    # Indexes keep vectors in eight bits: what they find is scored again, by the full vectors.
+    exact = f"coalesce({_similarity(patterns)}, score)"
     vector = "db.index.vector.queryNodes($vector_index, $depth, $vector)"
     keyword = "db.index.fulltext.queryNodes($fulltext_index, $words, {limit: $depth})"
-    asked = []
-    if vectors:
-        # Indexes keep vectors in eight bits: what they find is scored again, by the full vectors.
-        exact = f"coalesce({_similarity(patterns)}, score)"
-        asked.append(
-            _channel(patterns, vector, exact, "found[place].score AS vector, null AS keyword")
-        )
-    if words:
-        asked.append(
-            _channel(patterns, keyword, "score", "null AS vector, found[place].score AS keyword")
-        )
-    return f"""
-CALL () {{{"  UNION ALL".join(asked)}}}
-WITH passage, sum(vote) AS vote, max(vector) AS vector, max(keyword) AS keyword
-""".strip()
-
-
-def _channel(patterns: Patterns, procedure: str, score: str, columns: str) -> str:
-    return f"""
+    asked = [
+        f"""
   CALL {procedure} YIELD node AS passage, score
   WITH passage, {score} AS score WHERE passage{patterns.passage}
   ORDER BY score DESC, elementId(passage)
@@ -468,17 +465,15 @@ def _channel(patterns: Patterns, procedure: str, score: str, columns: str) -> st
   UNWIND range(0, size(found) - 1) AS place
   RETURN found[place].passage AS passage, 1.0 / ($rrf_k + 1 + place) AS vote, {columns}
 """
-
-
-def _ways(patterns: Patterns) -> str:
-    if not patterns.mention_types:
-        return "WITH *, [] AS ways"
+        for is_asked, procedure, score, columns in (
+            (vectors, vector, exact, "found[place].score AS vector, null AS keyword"),
+            (words, keyword, "score", "null AS vector, found[place].score AS keyword"),
+        )
+        if is_asked
+    ]
     return f"""
-CALL (passage) {{
-  MATCH (passage){patterns.tie("tie")}(entity{patterns.entity})
-  WITH entity, tie LIMIT $fan_out
-  RETURN collect({_way(patterns, "[]")}) AS ways
-}}
+CALL () {{{"  UNION ALL".join(asked)}}}
+WITH passage, sum(vote) AS vote, max(vector) AS vector, max(keyword) AS keyword
 """.strip()
 
 
@@ -535,30 +530,6 @@ def _hops(patterns: Patterns, hops: int) -> str:
             f" [{', '.join(steps)}] AS steps"
         )
     return "\n    UNION ALL\n".join(branches)
-
-
-def _passages(patterns: Patterns) -> str:
-    """The passages of the entities reached; the best of those found for sure, others in bounds."""
-    return f"""
-  UNWIND reached AS one
-  WITH found, total, one, one.entity AS entity
-  WITH *, COUNT {{ (){patterns.tie()}(entity) }} AS uses WHERE uses > 0
-  WITH found, one, entity, one.weight * log(1 + 1.0 * total / uses) AS weight
-  CALL (found, entity) {{
-    MATCH (passage{patterns.passage}){patterns.tie("tie")}(entity)
-    RETURN passage, tie LIMIT $depth
-    UNION
-    UNWIND found[..$near] AS near
-    WITH near.passage AS passage, entity
-    MATCH (passage){patterns.tie("tie")}(entity)
-    RETURN passage, tie
-  }}
-  WITH passage, one, entity, weight, head(collect(tie)) AS tie
-  ORDER BY weight DESC, elementId(entity)
-  WITH passage, sum(weight) AS weight, collect({_way(patterns, "one.steps")})[..$fan_out] AS led
-  ORDER BY weight DESC, elementId(passage) LIMIT $depth
-  RETURN passage, weight, led, null AS score, null AS words
-""".strip("\n")
 
 
 def _way(patterns: Patterns, steps: str) -> str:
@@ -620,21 +591,6 @@ def lucene_words(question: str) -> str:
     """
     found = [word.group() for word in _WORD.finditer(question)][:MAX_WORDS]
     telling = [word for word in found if fold(word) not in STOP_WORDS] or found
-    return " ".join(_term(word) for word in dict.fromkeys(telling))
-
-
-def lucene_phrases(texts: Iterable[str]) -> str:
-    """A query for a full-text index that finds any of the texts as a phrase."""
-    return " ".join(_phrase(text) for text in dict.fromkeys(texts))
-
-
-def _term(word: str) -> str:
-    """Letters and digits need no quotes, and operators are written in capitals."""
-    if word in _OPERATORS:
-        return word.lower()
-    return word if word.isalnum() else _phrase(word)
-
-
-def _phrase(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    # Letters and digits need no quotes, and operators are written in capitals.
+    named = (word.lower() if word in _OPERATORS else word for word in dict.fromkeys(telling))
+    return " ".join(word if word.isalnum() else lucene_phrases([word]) for word in named)

@@ -196,24 +196,18 @@ _FLOATS = ("weight", "confidence", "score")
 
 def insertions(rows: Rows) -> Iterator[dict[str, Any]]:
     """Parameters `rows` and `next_ids` of `INSERT`, a bounded number of rows at a time."""
-    part: dict[Table, list[dict[str, Any]]] = {}
-    nothing: dict[Table, list[dict[str, Any]]] = {table: [] for table in PATTERNS}
-    free, first = AT_ONCE, True
     next_ids = {
         name: max(row["id"] for row in rows[table]) + 1
         for table, name in COUNTERS.items()
         if rows.get(table)
     }
-    for table in PATTERNS:
-        left = rows.get(table, ())
-        while left:
-            part[table], left = [to_properties(table, row) for row in left[:free]], left[free:]
-            free -= len(part[table])
-            if not free:
-                yield {"rows": {**nothing, **part}, "next_ids": next_ids}
-                part, free, first = {}, AT_ONCE, False
-    if part or first:  # without rows there is still something to count
-        yield {"rows": {**nothing, **part}, "next_ids": next_ids}
+    every = [(table, row) for table in PATTERNS for row in rows.get(table, ())]
+    # Without rows there is still something to count.
+    for first in range(0, max(len(every), 1), AT_ONCE):
+        part: dict[Table, list[dict[str, Any]]] = {table: [] for table in PATTERNS}
+        for table, row in every[first : first + AT_ONCE]:
+            part[table].append(to_properties(table, row))
+        yield {"rows": part, "next_ids": next_ids}
 
 
 # --- properties and rows -----------------------------------------------------------------
@@ -600,16 +594,9 @@ def publish(
     database.write(work)
     if embed is not None and dimension:
         define_entity_vectors(database, dimension)
-        for found in _embedded(database, embed):
-            database.write(partial(database.rows, _VECTORS, rows=found, label=label))
-
-
-def _embedded(
-    database: Neo4jDatabase, embed: Callable[[Sequence[str]], Vectors]
-) -> Iterator[list[list[Any]]]:
-    """Entities that lack a vector, with what it is of and the vector; no lock is held meanwhile."""
-    after = 0
-    while found := database.rows(_WITHOUT_VECTOR, after=after, limit=_MOST):
-        vectors = embed([text for _, text in found]).tolist()
-        yield [[*row, vector] for row, vector in zip(found, vectors, strict=True)]
-        after = found[-1][0]
+        after = 0
+        while found := database.rows(_WITHOUT_VECTOR, after=after, limit=_MOST):
+            vectors = embed([text for _, text in found]).tolist()  # no lock is held meanwhile
+            made = [[*row, vector] for row, vector in zip(found, vectors, strict=True)]
+            database.write(partial(database.rows, _VECTORS, rows=made, label=label))
+            after = found[-1][0]

@@ -26,7 +26,7 @@ from clew.request_end import go_on
 from clew.stores.backend import half_character
 
 if TYPE_CHECKING:
-    from neo4j import Driver, ManagedTransaction, Query, Session, Transaction
+    from neo4j import ManagedTransaction, Query, Session, Transaction
 
     from clew.settings import Neo4jSettings
 
@@ -67,7 +67,20 @@ class Neo4jDatabase:
         """Version that this process works with, once it has seen to it; checked at each lock."""
         self._settings = settings
         self._here = threading.local()
-        self._driver = _open_driver(address, settings)
+        try:
+            from neo4j import GraphDatabase
+        except ImportError as error:
+            raise MissingExtraError("a store on Neo4j", "neo4j") from error
+        login = (settings.user, settings.password.get_secret_value())
+        self._driver = GraphDatabase.driver(
+            address,
+            auth=login if settings.user and login[1] else None,
+            connection_timeout=settings.connect_seconds,
+            connection_acquisition_timeout=settings.connect_seconds + 5,
+            max_transaction_retry_time=settings.retry_seconds,
+            notifications_min_severity="OFF",
+            user_agent="clew",
+        )
         self._closed = False
 
     def connect(self) -> None:
@@ -90,12 +103,9 @@ class Neo4jDatabase:
         """
         values = {"namespace": self.namespace, "worker": self.worker, **parameters}
         started = time.perf_counter()
-        transaction: Transaction | ManagedTransaction | None = getattr(
-            self._here, "transaction", None
-        )
         with self._translated():
-            if transaction is not None:
-                found = [list(row.values()) for row in transaction.run(query, values)]
+            if self.in_transaction:
+                found = [list(row.values()) for row in self._here.transaction.run(query, values)]
             else:
                 found = self._read(query, values)
         spent = 1000 * (time.perf_counter() - started)
@@ -108,11 +118,10 @@ class Neo4jDatabase:
         return found[0][0] if found else None
 
     def _read(self, query: str, values: dict[str, object]) -> list[Row]:
-        from neo4j import Query
         from neo4j.exceptions import DriverError, Neo4jError
 
         go_on()
-        asked = Query(query, timeout=self._settings.query_seconds)
+        asked = self._bounded(query)
         deadline, pause = time.monotonic() + self._settings.retry_seconds, 0.05
         while True:
             try:
@@ -163,7 +172,7 @@ class Neo4jDatabase:
         The queries of `work` (`rows`) are one transaction. It may be called again, from its
         beginning, where the transaction failed for a reason that passes.
         """
-        if getattr(self._here, "transaction", None) is not None:
+        if self.in_transaction:
             if not self._here.writes:
                 raise StoreError(
                     f"cannot begin to write to the store {self.address!r} while this thread reads"
@@ -293,28 +302,11 @@ class Neo4jDatabase:
             yield
         except (Neo4jError, DriverError) as error:
             # Inside a managed transaction the driver has to see its own errors to try again.
-            if getattr(self._here, "transaction", None) is not None:
+            if self.in_transaction:
                 raise
             raise translated(error, self.address, self._settings) from error
         except UnicodeEncodeError as error:
             raise half_character(error) from error
-
-
-def _open_driver(address: str, settings: Neo4jSettings) -> Driver:
-    try:
-        from neo4j import GraphDatabase
-    except ImportError as error:
-        raise MissingExtraError("a store on Neo4j", "neo4j") from error
-    login = (settings.user, settings.password.get_secret_value())
-    return GraphDatabase.driver(
-        address,
-        auth=login if settings.user and login[1] else None,
-        connection_timeout=settings.connect_seconds,
-        connection_acquisition_timeout=settings.connect_seconds + 5,
-        max_transaction_retry_time=settings.retry_seconds,
-        notifications_min_severity="OFF",
-        user_agent="clew",
-    )
 
 
 # The one place where errors of Neo4j's driver become Clew's.

@@ -11,24 +11,21 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from clew.errors import InputError, ModelError, StoreError
-from clew.plugins.neo4j.mapping import read_schema
+from clew.plugins.neo4j.mapping import read_schema, read_toml
 from clew.ports import Message, Request
 from clew.text import terms
 from clew.types import CypherAnswer
 from clew.untrusted import NOTICE, untrusted_block
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from clew.plugins.neo4j.connection import Neo4jDatabase
     from clew.plugins.neo4j.mapping import GraphSchema, LabelInfo, TypeInfo
     from clew.ports import Embedder, LanguageModel
@@ -84,7 +81,7 @@ def ask_by_cypher(
     if limit < 1:
         raise InputError(f"limit {limit!r} cannot be; expected at least 1")
     notes: list[str] = []
-    schema, request = _begun(database, question, embedder, examples, notes)
+    schema, request = first_request(database, question, embedder, examples, notes)
     while True:
         reply = model.reply(request)
         written = reply.value
@@ -118,31 +115,26 @@ def ask_by_cypher(
         return replace(answer, columns=columns, rows=shown, notes=tuple(notes))
 
 
-def cypher_requests(
-    database: Neo4jDatabase,
-    question: str,
-    *,
-    embedder: Embedder,
-    examples: Sequence[Example] = (),
-) -> list[Request]:
-    """What `ask_by_cypher` asks first of a model; a query that is refused is asked for again.
-
-    Raises `InputError` as that does.
-    """
-    return [_begun(database, question, embedder, examples, [])[1]]
-
-
-def _begun(
+def first_request(
     database: Neo4jDatabase,
     question: str,
     embedder: Embedder,
     examples: Sequence[Example],
     notes: list[str],
 ) -> tuple[GraphSchema, Request]:
-    """The schema, and the question with what of it and of the examples the model is shown."""
+    """The schema, and what `ask_by_cypher` asks first: the question with what the model is shown.
+
+    A query that is refused is asked for again. Raises `InputError` as `ask_by_cypher` does.
+    """
     if not question.strip():
         raise InputError("there is no question; say what is asked of the graph")
-    known = [*examples, *(own_examples() if _is_own(database) else ())]
+    found = {str(row[0]) for row in database.rows("MATCH (s:ClewStore) RETURN s.namespace")}
+    if found - {database.namespace}:
+        raise InputError(
+            f"this database holds {len(found)} of Clew's namespaces, and a written query could read"
+            " all of them; keep the namespace in a database of its own to ask it by Cypher"
+        )
+    known = [*examples, *(own_examples() if found else ())]
     near: list[Example] = []
     try:
         near = nearest_examples(question, known, embedder)
@@ -157,20 +149,6 @@ def _begun(
         schema=WrittenQuery,
         subject=question,
     )
-
-
-def _is_own(database: Neo4jDatabase) -> bool:
-    """Whether Clew keeps its graph there.
-
-    Raises `InputError` for a database of several namespaces: a query reads all of it.
-    """
-    found = {str(row[0]) for row in database.rows("MATCH (s:ClewStore) RETURN s.namespace")}
-    if found - {database.namespace}:
-        raise InputError(
-            f"this database holds {len(found)} of Clew's namespaces, and a written query could read"
-            " all of them; keep the namespace in a database of its own to ask it by Cypher"
-        )
-    return bool(found)
 
 
 # --- the schema, as far as a question needs it
@@ -292,25 +270,12 @@ class _File(BaseModel):
 
 def read_examples(path: Path) -> list[Example]:
     """Those of a TOML file of `[[example]]` tables; raises `InputError`."""
-    try:
-        return _read(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"examples {str(path)!r} cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"examples {str(path)!r} are not TOML: {error}") from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise InputError(f"examples {str(path)!r} cannot be: {place}: {first['msg']}") from error
+    return read_toml(path, "file of examples", _File).example
 
 
 def own_examples() -> list[Example]:
     """Those about the graph that Clew itself keeps."""
-    return _read((files("clew.plugins.neo4j") / "own_examples.toml").read_text("utf-8"))
-
-
-def _read(text: str) -> list[Example]:
-    return _File.model_validate(tomllib.loads(text)).example
+    return read_examples(Path(__file__).with_name("own_examples.toml"))
 
 
 def nearest_examples(
@@ -486,7 +451,10 @@ def check_plan(kind: str, root: Mapping[str, Any]) -> None:
     """
     if kind != "r":
         raise InputError("the query would change the database; only queries that read are run")
-    for operator in _operators(root):
+    waiting = [root]
+    while waiting:
+        operator = waiting.pop()
+        waiting.extend(operator.get("children", ()))
         name = str(operator.get("operatorType", "")).partition("@")[0].partition("(")[0]
         if name.removeprefix("Partitioned") not in _READS:
             raise InputError(
@@ -503,11 +471,3 @@ def check_plan(kind: str, root: Mapping[str, Any]) -> None:
                 f"the query would go through about {rows:,.0f} rows ({name}), more than"
                 f" {MOST_ROWS:,}; begin it from a label and a property of what is asked for"
             )
-
-
-def _operators(root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    waiting = [root]
-    while waiting:
-        one = waiting.pop()
-        yield one
-        waiting.extend(one.get("children", ()))

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from clew.settings import Settings
 
 
+M = TypeVar("M", bound=BaseModel)
 IndexKind = Literal["vector", "fulltext"]
 
 _NAMES = """
@@ -296,16 +297,22 @@ class GraphMapping(_Part):
 
 def read_mapping(path: Path) -> GraphMapping:
     """The mapping in a TOML file; raises `InputError` that names each entry that cannot be."""
+    return read_toml(path, "mapping", GraphMapping)
+
+
+def read_toml(path: Path, what: str, model: type[M]) -> M:
+    """What a TOML file says; raises `InputError`, which calls the file `what`."""
     try:
-        return GraphMapping.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        return model.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise InputError(f"{what} {str(path)!r} cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"mapping {str(path)!r} is not TOML: {error}") from error
+        raise InputError(f"{what} {str(path)!r} is not TOML: {error}") from error
     except ValidationError as error:
         wrong = "; ".join(
-            f"{'.'.join(map(str, item['loc'])) or 'mapping'}: {item['msg']}"
-            for item in error.errors()
+            f"{'.'.join(map(str, item['loc'])) or what}: {item['msg']}" for item in error.errors()
         )
-        raise InputError(f"mapping {str(path)!r} cannot be: {wrong}") from error
+        raise InputError(f"{what} {str(path)!r} cannot be: {wrong}") from error
 
 
 # Whether a mapping fits a database: what it names is there, and is what it is taken for.

@@ -71,13 +71,15 @@ import re
 from typing import TYPE_CHECKING
 
 from clew.errors import StoreError
+from clew.settings.place import NAMESPACE
 from clew.stores.backend import other_schema
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from clew.plugins.neo4j.connection import Neo4jDatabase
 
 
-_NAMESPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 SCHEMA_VERSION = 1
 UNIQUE = {
     "clewstore_unique": "(n:ClewStore) REQUIRE (n.namespace)",
@@ -199,11 +201,17 @@ def keyword_index(namespace: str) -> str:
 
 
 def _checked(namespace: str) -> str:
-    if not _NAMESPACE.fullmatch(namespace):
+    if not re.fullmatch(NAMESPACE, namespace):
         raise StoreError(
             f"{namespace!r} is no namespace; expected letters, digits, '_', '.' and '-', at most 64"
         )
     return namespace
+
+
+def lucene_phrases(texts: Iterable[str]) -> str:
+    """A query for a full-text index that finds any of the texts, each once, as a phrase."""
+    escaped = (text.replace("\\", "\\\\").replace('"', '\\"') for text in dict.fromkeys(texts))
+    return " ".join(f'"{text}"' for text in escaped)
 
 
 def define_keywords(database: Neo4jDatabase) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -22,6 +22,7 @@ from clew.plugins.neo4j.schema import (
     chunk_label,
     holds_namespace,
     keyword_index,
+    lucene_phrases,
     prepare_database,
     vector_index,
 )
@@ -102,69 +103,7 @@ MATCH (d:ClewDocument {namespace: $namespace, id: id}) REMOVE d.worker, d.named
 """
 
 
-class WorkerSaves:
-    """The saves of one worker; its ids are this process's own."""
-
-    def __init__(self, backend: Neo4jBackend, number: int) -> None:
-        self._backend = backend
-        self._number = number
-        self._take_ids(IDS)
-
-    def write(self, prepared: PreparedDocument, embedder: tuple[str, int], keep: int) -> None:
-        """Write a document beside others, or alone where that is the only way."""
-        work = partial(
-            write_document, self._backend, prepared, embedder, keep=keep, worker=self._number
-        )
-        keys = keys_asked(prepared.names, prepared.entry.links)
-
-        def beside() -> None:
-            work(own={row[0] for row in self._backend.database.rows(_LOCK_NAMED, keys=keys)})
-
-        for attempt in range(_TRIES):
-            try:
-                return self._backend.database.write(beside, worker=self._number)
-            except IdsUsedUpError:
-                self._take_ids(IDS * 4**attempt)
-            except KeyTakenError:
-                continue
-            except NeedsLockError:
-                break
-        return self._backend.write(work)
-
-    def _take_ids(self, count: int) -> None:
-        """Give the worker ids that nobody else has; call while it saves nothing."""
-        database = self._backend.database
-        take = partial(database.rows, _TAKE_IDS, number=self._number, ids=count)
-        (ends,) = database.write(take)
-        self._backend.worker_ids = dict(zip(COUNTERS.values(), ends, strict=True))
-
-
-def read_unsettled(backend: Neo4jBackend, number: int) -> Unsettled | None:
-    """Some of the documents that a worker, or any for 0, has not settled; None where all are."""
-    found = backend.database.rows(_UNSETTLED, number=number, limit=_SETTLED_AT_ONCE)
-    ids = [id_ for _, named in found for id_ in json.loads(named)]
-    names = backend.database.rows(_NAMES, ids=ids) if ids else []
-    return Unsettled([row[0] for row in found], dict(map(tuple, names))) if found else None
-
-
-def settle(backend: Neo4jBackend, unsettled: Unsettled, links: Sequence[AliasEvidence]) -> None:
-    """Tie names that workers did not see of each other; call inside `write`."""
-    if links:
-        names = {
-            entity_key(one.alias): Named(one.alias, unsettled.names[one.alias]) for one in links
-        }
-        functional = State(backend.rows(STATE)).functional
-        moved = resolve_names(backend, names, links).moved
-        delete_orphans(backend, moved)
-        heads = heads_around(backend, moved, functional)
-        recompute_weights(backend, recompute_valid_until(backend, heads, functional))
-        recompute_weights_around(backend, moved)
-    backend.database.rows(_SETTLE, ids=list(unsettled.documents))
-    # Ids of two workers do not come in the order of their commits: all is to be read again.
-    backend.execute(COUNT_CHANGE, changes=1, moves=1)
-
-
-# Searching on the server by words, vectors or both in one round trip; filters on metadata.
+# Searching on the server by words and by vectors; filters on metadata.
 #
 # The server quantises vectors and its index is approximate: what it finds are candidates. Exact
 # scores come from a matrix on this machine, which is derived from the server's vectors. What
@@ -178,31 +117,13 @@ _WORDS = 512
 
 _KEYWORDS = """
 CALL db.index.fulltext.queryNodes($keywords, $phrases) YIELD node, score
-WITH node.id AS id, score ORDER BY score DESC, id LIMIT $limit
-RETURN collect(id), collect(score)
-"""
-_ALLOWED_KEYWORDS = """
-CALL db.index.fulltext.queryNodes($keywords, $phrases) YIELD node, score
-WITH node.id AS id, score WHERE id IN $allowed
+WITH node.id AS id, score WHERE $allowed IS NULL OR id IN $allowed
 WITH id, score ORDER BY score DESC, id LIMIT $limit
 RETURN collect(id), collect(score)
 """
 _NEAREST = """
 CALL db.index.vector.queryNodes($vectors, $nearest, $vector) YIELD node
 RETURN collect(node.id)
-"""
-_BOTH = """
-CALL () {
-    CALL db.index.vector.queryNodes($vectors, $nearest, $vector) YIELD node, score
-    RETURN collect(node.id) AS near_ids, collect(score) AS near_scores
-}
-CALL () {
-    WITH $phrases AS phrases WHERE phrases <> ''
-    CALL db.index.fulltext.queryNodes($keywords, phrases) YIELD node, score
-    WITH node, score ORDER BY score DESC, node.id LIMIT $limit
-    RETURN collect(node.id) AS held_ids, collect(score) AS held_scores
-}
-RETURN near_ids, near_scores, held_ids, held_scores
 """
 _EMBEDDINGS = """
 MATCH (c:ClewChunk {namespace: $namespace})
@@ -216,131 +137,20 @@ _STATE = """
 CALL dbms.components() YIELD name, versions WHERE name = 'Neo4j Kernel'
 RETURN versions[0], COUNT {{ (c:{label}) }}
 """
-
-
-class Neo4jSearch(Store):
-    """What a store on a server searches in a way of its own."""
-
-    backend: Neo4jBackend
-
-    def search_keywords(
-        self, terms: Sequence[str], limit: int, allowed: Ids | None = None
-    ) -> tuple[Ids, Scores]:
-        """See `ports.KeywordIndex`; of several hundred terms the first ones count."""
-        phrases = _phrases(terms)
-        if not phrases or limit <= 0:
-            return _ranking([], [])
-        values = {
-            "keywords": keyword_index(self.backend.database.namespace),
-            "phrases": phrases,
-            "limit": limit,
-        }
-        if allowed is None:
-            return _ranking(*self.backend.database.rows(_KEYWORDS, **values)[0])
-        rows = self.backend.database.rows(_ALLOWED_KEYWORDS, **values, allowed=allowed.tolist())
-        return _ranking(*rows[0])
-
-    def find_candidates(
-        self, vector: Vector, terms: Sequence[str], limit: int, *, nearest: int
-    ) -> tuple[tuple[Ids, Scores], tuple[Ids, Scores]]:
-        """The `nearest` chunks by vector and the `limit` best by words, in one round trip.
-
-        Scores by vector are cosines of quantised vectors, off by hundredths: candidates, no scores;
-        those by words are `ports.KeywordIndex`'s. Both numbers are above 0. Raises `StoreError` for
-        a vector of another dimension.
-        """
-        rows = self.backend.database.rows(
-            _BOTH,
-            vectors=vector_index(self.backend.database.namespace),
-            keywords=keyword_index(self.backend.database.namespace),
-            vector=vector.tolist(),
-            phrases=_phrases(terms),
-            nearest=nearest,
-            limit=limit,
-        )
-        near_ids, near_scores, held_ids, held_scores = rows[0]
-        # The server says (1 + cosine) / 2.
-        by_vector = _ranking(near_ids, 2 * np.array(near_scores) - 1)
-        return by_vector, _ranking(held_ids, held_scores)
-
-    def nearest_chunks(self, vector: Vector, nearest: int) -> Ids:
-        """Ids of about the nearest chunks, the nearest first; `nearest` is above 0."""
-        found = self.backend.database.value(
-            _NEAREST,
-            vectors=vector_index(self.backend.database.namespace),
-            vector=vector.tolist(),
-            nearest=nearest,
-        )
-        return np.array(found, dtype=np.int64)
-
-    def document_values(self) -> Mapping[str, DocumentValues]:
-        """See `Documents`; read once a generation."""
-        return self._once("documents", super().document_values)
-
-    def chunk_values(self) -> Sequence[tuple[int, str, Metadata | None]]:
-        """See `Documents`; read once a generation."""
-        return self._once("chunks", super().chunk_values)
-
-    def _once(self, name: str, read: Callable[[], T]) -> T:
-        # The generation comes first: what is committed meanwhile makes the rows newer, never older.
-        generation = self.generation()
-        kept = self._kept.get(name)
-        if kept is not None and kept[0] == generation:
-            return cast("T", kept[1])
-        found = read()
-        # What a transaction under way has written may never be committed.
-        if not self.backend.database.in_transaction:
-            self._kept[name] = generation, found
-        return found
-
-    @cached_property
-    def _kept(self) -> dict[str, tuple[int, object]]:
-        """By name: a generation of the store, and what was read of it."""
-        return {}
-
-    def embeddings(self, after: int = 0) -> tuple[Ids, Vectors]:
-        """Chunks with an id above `after`, by id, and their embeddings."""
-        ids, known = self.chunk_ids_after(after), self.embedder()
-        vectors = np.empty((len(ids), known[1] if known else 0), dtype=np.float32)
-        count = 0  # where others write meanwhile, fewer may be left than there were ids
-        for low, high in id_ranges(ids, _VECTORS):
-            ((found, rows),) = self.backend.database.rows(_EMBEDDINGS, after=low, until=high)
-            if found:
-                ids[count : count + len(found)] = found
-                vectors[count : count + len(found)] = rows
-            count += len(found)
-        return ids[:count], vectors[:count]
-
-    def server_state(self) -> tuple[str, int]:
-        """The server's version, and the number of chunks that its vector index holds."""
-        query = _STATE.format(label=chunk_label(self.backend.database.namespace))
-        version, points = self.backend.database.rows(query)[0]
-        return str(version), int(points)
-
-
-def _phrases(terms: Sequence[str]) -> str:
-    """A Lucene query for any of the terms, which are no syntax in it."""
-    wanted = list(dict.fromkeys(terms))[:_WORDS]
-    escaped = (term.replace("\\", "\\\\").replace('"', '\\"') for term in wanted)
-    return " OR ".join(f'"{term}"' for term in escaped)
-
-
-def _ranking(ids: Sequence[int], scores: Sequence[float] | Scores) -> tuple[Ids, Scores]:
-    return np.array(ids, dtype=np.int64), np.array(scores, dtype=np.float32)
-
-
 _LONGEST = 7000
 """Bytes of a text that is looked up; an index of Neo4j takes 8 kB, with the namespace."""
 
 
-class Neo4jStore(Neo4jSearch):
+class Neo4jStore(Store):
     """The store in a namespace of a Neo4j database; threads and machines may share one.
 
     Raises `StoreUnavailableError` where the server cannot be reached, `StoreMismatchError` for a
     store of another embedder or schema.
     """
 
-    _worker: WorkerSaves | None = None
+    backend: Neo4jBackend
+    _worker = 0
+    """As which worker documents are saved beside others; 0 where this store saves alone."""
 
     def __init__(
         self,
@@ -365,6 +175,8 @@ class Neo4jStore(Neo4jSearch):
         except BaseException:
             database.close()
             raise
+        self._kept: dict[str, tuple[int, object]] = {}
+        """By name: a generation of the store, and what was read of it."""
         super().__init__(
             Neo4jBackend(database, folder),
             embedder=embedder,
@@ -379,10 +191,32 @@ class Neo4jStore(Neo4jSearch):
 
     def write_prepared(self, prepared: PreparedDocument, embedder: tuple[str, int]) -> None:
         """See `Documents`; a worker writes beside others."""
-        if self._worker is None:
-            super().write_prepared(prepared, embedder)
-        else:
-            self._worker.write(prepared, embedder, self.keep_versions)
+        if not self._worker:
+            return super().write_prepared(prepared, embedder)
+        keep, keys = self.keep_versions, keys_asked(prepared.names, prepared.entry.links)
+        work = partial(
+            write_document, self.backend, prepared, embedder, keep=keep, worker=self._worker
+        )
+
+        def beside() -> None:
+            work(own={row[0] for row in self.database.rows(_LOCK_NAMED, keys=keys)})
+
+        for attempt in range(_TRIES):
+            try:
+                return self.database.write(beside, worker=self._worker)
+            except IdsUsedUpError:
+                self._take_ids(IDS * 4**attempt)
+            except KeyTakenError:
+                continue
+            except NeedsLockError:
+                break
+        return self.backend.write(work)
+
+    def _take_ids(self, count: int) -> None:
+        """Give the worker ids that nobody else has; call while it saves nothing."""
+        take = partial(self.database.rows, _TAKE_IDS, number=self._worker, ids=count)
+        (ends,) = self.database.write(take)
+        self.backend.worker_ids = dict(zip(COUNTERS.values(), ends, strict=True))
 
     @contextmanager
     def beside_others(self, worker: int) -> Iterator[None]:
@@ -391,11 +225,12 @@ class Neo4jStore(Neo4jSearch):
         Only a server lets them; a store that is a file has them take turns. What workers could not
         see of each other is to be settled afterwards.
         """
-        self._worker = WorkerSaves(self.backend, worker)
+        self._worker = worker
         try:
+            self._take_ids(IDS)
             yield
         finally:
-            self._worker = None
+            self._worker = 0
 
     def batch(self) -> AbstractContextManager[None]:
         """A context whose writes share one commit, which is faster.
@@ -405,15 +240,36 @@ class Neo4jStore(Neo4jSearch):
 
         A worker's saves each have a commit of their own.
         """
-        return super().batch() if self._worker is None else nullcontext()
+        return nullcontext() if self._worker else super().batch()
 
     def unsettled(self, worker: int) -> Unsettled | None:
         """Some of the documents that a worker has not settled, of any for 0; None where all are."""
-        return read_unsettled(self.backend, worker)
+        found = self.database.rows(_UNSETTLED, number=worker, limit=_SETTLED_AT_ONCE)
+        ids = [id_ for _, named in found for id_ in json.loads(named)]
+        names = self.database.rows(_NAMES, ids=ids) if ids else []
+        return Unsettled([row[0] for row in found], dict(map(tuple, names))) if found else None
 
     def settle(self, unsettled: Unsettled, links: Sequence[AliasEvidence]) -> None:
         """Tie names that workers did not see of each other, and derive what follows from them."""
-        self.backend.write(lambda: settle(self.backend, unsettled, links))
+
+        def work() -> None:
+            if links:
+                names = {
+                    entity_key(one.alias): Named(one.alias, unsettled.names[one.alias])
+                    for one in links
+                }
+                functional = State(self.backend.rows(STATE)).functional
+                moved = resolve_names(self.backend, names, links).moved
+                delete_orphans(self.backend, moved)
+                heads = heads_around(self.backend, moved, functional)
+                ended = recompute_valid_until(self.backend, heads, functional)
+                recompute_weights(self.backend, ended)
+                recompute_weights_around(self.backend, moved)
+            self.database.rows(_SETTLE, ids=list(unsettled.documents))
+            # Ids of two workers do not come in the order of their commits: all is to be read again.
+            self.backend.execute(COUNT_CHANGE, changes=1, moves=1)
+
+        self.backend.write(work)
 
     def check_lengths(self, prepared: PreparedDocument) -> None:
         """See `Documents`."""
@@ -448,6 +304,73 @@ class Neo4jStore(Neo4jSearch):
         from clew.plugins.neo4j.check import Neo4jCheck
 
         return Neo4jCheck(self.backend, progress).run(repair=repair)
+
+    # --- searching
+
+    def search_keywords(
+        self, terms: Sequence[str], limit: int, allowed: Ids | None = None
+    ) -> tuple[Ids, Scores]:
+        """See `ports.KeywordIndex`; of several hundred terms the first ones count."""
+        phrases = lucene_phrases(list(dict.fromkeys(terms))[:_WORDS])
+        if not phrases or limit <= 0:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
+        ((ids, scores),) = self.database.rows(
+            _KEYWORDS,
+            keywords=keyword_index(self.database.namespace),
+            phrases=phrases,
+            limit=limit,
+            allowed=None if allowed is None else allowed.tolist(),
+        )
+        return np.array(ids, dtype=np.int64), np.array(scores, dtype=np.float32)
+
+    def nearest_chunks(self, vector: Vector, nearest: int) -> Ids:
+        """Ids of about the nearest chunks, the nearest first; `nearest` is above 0."""
+        found = self.database.value(
+            _NEAREST,
+            vectors=vector_index(self.database.namespace),
+            vector=vector.tolist(),
+            nearest=nearest,
+        )
+        return np.array(found, dtype=np.int64)
+
+    def document_values(self) -> Mapping[str, DocumentValues]:
+        """See `Documents`; read once a generation."""
+        return self._once("documents", super().document_values)
+
+    def chunk_values(self) -> Sequence[tuple[int, str, Metadata | None]]:
+        """See `Documents`; read once a generation."""
+        return self._once("chunks", super().chunk_values)
+
+    def _once(self, name: str, read: Callable[[], T]) -> T:
+        # The generation comes first: what is committed meanwhile makes the rows newer, never older.
+        generation = self.generation()
+        kept = self._kept.get(name)
+        if kept is not None and kept[0] == generation:
+            return cast("T", kept[1])
+        found = read()
+        # What a transaction under way has written may never be committed.
+        if not self.database.in_transaction:
+            self._kept[name] = generation, found
+        return found
+
+    def embeddings(self, after: int = 0) -> tuple[Ids, Vectors]:
+        """Chunks with an id above `after`, by id, and their embeddings."""
+        ids, known = self.chunk_ids_after(after), self.embedder()
+        vectors = np.empty((len(ids), known[1] if known else 0), dtype=np.float32)
+        count = 0  # where others write meanwhile, fewer may be left than there were ids
+        for low, high in id_ranges(ids, _VECTORS):
+            ((found, rows),) = self.database.rows(_EMBEDDINGS, after=low, until=high)
+            if found:
+                ids[count : count + len(found)] = found
+                vectors[count : count + len(found)] = rows
+            count += len(found)
+        return ids[:count], vectors[:count]
+
+    def server_state(self) -> tuple[str, int]:
+        """The server's version, and the number of chunks that its vector index holds."""
+        query = _STATE.format(label=chunk_label(self.database.namespace))
+        version, points = self.database.rows(query)[0]
+        return str(version), int(points)
 
 
 _COPY_SECONDS = 3600.0
@@ -490,18 +413,19 @@ _SPARE = 100
 _EQUAL = 1e-6
 
 
-class Neo4jVectors:
-    """`ports.SyncedVectorIndex` and `ports.HybridIndex` over a `Neo4jStore`; threads may share one.
+class Neo4jVectors(VectorMatrix):
+    """The matrix of a `Neo4jStore`, and the server's index where that is faster.
 
     Scores are exact and ties go to the smaller id, whoever finds the candidates: the matrix in
     `folder` alone where the store is small, where `allowed` is given, inside a transaction (which
     the server's index does not see) and where a tie goes on beyond the candidates.
     """
 
+    _store: Neo4jStore
+
     def __init__(self, store: Neo4jStore, folder: Path, *, small: int = SMALL) -> None:
         """Nothing is read before it is needed; below `small` chunks the matrix answers alone."""
-        self._store = store
-        self._matrix = VectorMatrix(store, folder)
+        super().__init__(store, folder)
         self._small = small
 
     def search_vector(
@@ -509,66 +433,26 @@ class Neo4jVectors:
     ) -> tuple[Ids, Scores]:
         """See `ports.VectorIndex`. Raises `StoreError` for a vector of another dimension."""
         with self._store.pinned_generation():
-            if allowed is not None or not self._asks_server(limit):
-                return self._matrix.search_vector(vector, limit, allowed)
-            return self._rescored(vector, limit, self._store.nearest_chunks(vector, _wanted(limit)))
-
-    def search_both(
-        self, vector: Vector, terms: Sequence[str], limit: int, allowed: Ids | None = None
-    ) -> tuple[tuple[Ids, Scores], tuple[Ids, Scores]]:
-        """See `ports.HybridIndex`."""
-        with self._store.pinned_generation():
-            if allowed is not None or not terms or not self._asks_server(limit):
-                by_vector = self._matrix.search_vector(vector, limit, allowed)
-                return by_vector, self._store.search_keywords(terms, limit, allowed)
-            (near, _), by_keyword = self._store.find_candidates(
-                vector, terms, limit, nearest=_wanted(limit)
-            )
-            return self._rescored(vector, limit, near), by_keyword
-
-    def vectors(self, chunk_ids: Sequence[int] | Ids) -> Vectors:
-        """See `ports.VectorIndex`."""
-        return self._matrix.vectors(chunk_ids)
-
-    def refresh(self) -> None:
-        """See `ports.SyncedVectorIndex`."""
-        self._matrix.refresh()
-
-    def persist(self) -> None:
-        """See `ports.SyncedVectorIndex`."""
-        self._matrix.persist()
+            held = int(super().state()["points"])
+            worth = held >= self._small and limit > 0 and _wanted(limit) < held
+            if worth and allowed is None and not self._store.database.in_transaction:
+                candidates = self._store.nearest_chunks(vector, _wanted(limit))
+                ids, scores = super().search_vector(vector, len(candidates), candidates)
+                last = scores[ids == candidates[-1:]]
+                if len(ids) >= limit and len(last) and scores[limit - 1] > last[0] + _EQUAL:
+                    return ids[:limit], scores[:limit]
+            return super().search_vector(vector, limit, allowed)
 
     def state(self) -> dict[str, Any]:
-        """See `ports.SyncedVectorIndex`."""
-        version, points, problem = "", None, ""
+        """See `ports.SyncedVectorIndex`; what the server's index holds."""
+        state = {"backend": "neo4j", "available": True, "connected": True, "problem": ""}
         try:
             version, points = self._store.server_state()
         except StoreError as error:
-            problem = str(error)
-        return {
-            "backend": "neo4j",
-            "available": True,
-            "connected": not problem,
-            "version": version,
-            "points": points,
-            "problem": problem,
-        }
-
-    def close(self) -> None:
-        """See `ports.SyncedVectorIndex`; the connection is the store's."""
-
-    def _asks_server(self, limit: int) -> bool:
-        held = int(self._matrix.state()["points"])
-        worth = held >= self._small and limit > 0 and _wanted(limit) < held
-        return worth and not self._store.database.in_transaction
-
-    def _rescored(self, vector: Vector, limit: int, candidates: Ids) -> tuple[Ids, Scores]:
-        """The best of the candidates, by their exact scores."""
-        ids, scores = self._matrix.search_vector(vector, len(candidates), candidates)
-        last = scores[ids == candidates[-1:]]
-        if len(ids) < limit or len(last) == 0 or scores[limit - 1] <= last[0] + _EQUAL:
-            return self._matrix.search_vector(vector, limit)
-        return ids[:limit], scores[:limit]
+            return {**state, "connected": False, "version": "", "points": None} | {
+                "problem": str(error)
+            }
+        return {**state, "version": version, "points": points}
 
 
 def _wanted(limit: int) -> int:

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 from clew.indexing.ner.entity_types import is_person_shaped
-from clew.plugins.papers.bibliography import year_in
+from clew.plugins.papers.bibliography import (
+    MOST_REFERENCES,
+    Paper,
+    Places,
+    Reference,
+    arxiv_in,
+    doi_in,
+    year_in,
+)
 from clew.text import one_line
 from clew.types import CharRange, Document
 
@@ -38,56 +45,44 @@ _MARKS = re.compile(r"[\d*†‡§¶\u2217,]{1,9}(?=\s|$)|\S{1,80}@\S{1,80}")
 _ARXIV_LINE = re.compile(r"arXiv:\S{1,40}[^\n]{0,80}", re.IGNORECASE)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CitedWork:
-    """What an entry of a list of references names."""
-
-    title: str
-    """Empty where none was seen."""
-    year: int | None
-    entry: str
-    place: CharRange = (0, 0)
-    """Range of the entry in the text."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Article:
-    """What an article tells of itself."""
-
-    title: str
-    authors: tuple[str, ...]
-    year: int | None
-    abstract: str
-    front: str
-    """The text that it begins with, identifiers among it."""
-    references: tuple[CitedWork, ...]
-    authors_place: CharRange
-    abstract_place: CharRange
-
-
 def is_article(text: str) -> bool:
     """Whether a text has an abstract near its beginning, and references."""
     return _ABSTRACT.search(text[:_FRONT]) is not None and _REFERENCES.search(text) is not None
 
 
-def article_in(document: Document) -> Article:
-    """The article that a document is; see `is_article`."""
+def paper_in(document: Document) -> tuple[Paper, Places]:
+    """The paper that an article tells of, and the ranges of what it tells; see `is_article`.
+
+    Its year is that of the front matter, else of the arXiv id; when the file was made tells none.
+    """
     text = document.text
     front = text[:_FRONT]
     opening = _ABSTRACT.search(front)
     at, start = opening.span() if opening else (0, 0)
     title, below = _title(document, front[:at])
-    abstract = _abstract(text, start) if opening else ""
-    return Article(
+    after = _AFTER_ABSTRACT.search(text, start, start + _LONGEST_ABSTRACT)
+    end = after.start() if after else start + _LONGEST_ABSTRACT // 2
+    abstract = text[start:end].strip() if opening else ""
+    arxiv = arxiv_in(front)
+    by_number = 2000 + int(arxiv[6:8]) if arxiv[6:8].isdecimal() else None
+    authors = dict.fromkeys(map(one_line, _NAMES.split(_MARKS.sub(" , ", below))))
+    # Persons before the abstract, without the marks of their institutes.
+    named = tuple(filter(is_person_shaped, authors))
+    by_file = str(document.metadata.get("author", "")).split("; ")
+    known = [(one, place) for one, place in _references(text) if one.name][:MOST_REFERENCES]
+    return Paper(
+        key="",
         title=title,
-        authors=tuple(_authors(below)),
-        year=year_in(front[:at]),
+        authors=named or tuple(filter(None, by_file)),
+        year=year_in(front[:at]) or by_number,
         abstract=one_line(abstract),
-        front=front,
-        references=tuple(_references(text)),
-        authors_place=(at - len(below), at),
-        abstract_place=(start, start + len(abstract)),
-    )
+        identifiers=tuple(filter(None, (doi_in(front), arxiv))),
+        references=tuple(one for one, _ in known),
+    ), {
+        "Authors": (at - len(below), at),
+        "Abstract": (start, start + len(abstract)),
+        **{f"ref {number}": place for number, (_, place) in enumerate(known)},
+    }
 
 
 def _title(document: Document, head: str) -> tuple[str, str]:
@@ -102,37 +97,18 @@ def _title(document: Document, head: str) -> tuple[str, str]:
     return known, head
 
 
-def _authors(text: str) -> Iterator[str]:
-    """The names of persons before the abstract, without the marks of their institutes."""
-    seen = set()
-    for part in _NAMES.split(_MARKS.sub(" , ", text)):
-        name = one_line(part)
-        if is_person_shaped(name) and name not in seen:
-            seen.add(name)
-            yield name
+def _references(text: str) -> Iterator[tuple[Reference, CharRange]]:
+    """What the entries of the list of references name, each with its range."""
+    start = next((heading.end() for heading in reversed([*_REFERENCES.finditer(text)])), len(text))
+    borders = [(one.start(), one.end()) for one in _ENTRY.finditer(text, start)]
+    for end, after in [*borders, (len(text), len(text))]:
+        place = (start, min(end, start + _LONGEST_ENTRY))
+        if end > start and text[slice(*place)].strip():
+            yield cited_work(text[slice(*place)]), place
+        start = after
 
 
-def _abstract(text: str, start: int) -> str:
-    end = _AFTER_ABSTRACT.search(text, start, start + _LONGEST_ABSTRACT)
-    return text[start : end.start() if end else start + _LONGEST_ABSTRACT // 2].strip()
-
-
-def _references(text: str) -> Iterator[CitedWork]:
-    headings = list(_REFERENCES.finditer(text))
-    for start, end in _entries(text, headings[-1].end()) if headings else ():
-        if text[start:end].strip():
-            yield replace(cited_work(text[start:end]), place=(start, end))
-
-
-def _entries(text: str, start: int) -> Iterator[tuple[int, int]]:
-    for border in _ENTRY.finditer(text, start):
-        if border.start() > start:
-            yield start, min(border.start(), start + _LONGEST_ENTRY)
-        start = border.end()
-    yield start, min(len(text), start + _LONGEST_ENTRY)
-
-
-def cited_work(entry: str) -> CitedWork:
+def cited_work(entry: str) -> Reference:
     """The work that an entry of a list of references names.
 
     The title is in quotation marks, or behind the year that follows the authors, or the second
@@ -156,4 +132,5 @@ def cited_work(entry: str) -> CitedWork:
     years = _YEARS.findall(entry)
     year = int((dated and (dated["year"] or dated["bare"])) or (years[-1] if years else 0))
     title = title if len(title.split()) > 1 else ""
-    return CitedWork(title=title, year=year or None, entry=entry)
+    identifier = doi_in(entry) or arxiv_in(entry)
+    return Reference(title=title, year=year or None, identifier=identifier)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from html import unescape
-from typing import TYPE_CHECKING, Any
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from clew.text import one_line
 
@@ -61,6 +63,12 @@ class Paper:
     note: str = ""
     more: Mapping[str, str] = field(default_factory=dict)
     """Further fields, for filters."""
+
+
+Places: TypeAlias = Mapping[str, tuple[int, int]]
+"""Ranges in a document's text, of its lines by their first word; `"ref 0"`: first reference."""
+MOST_REFERENCES = 2_000
+"""References of a paper that are kept."""
 
 
 # Names and LaTeX as bibliographies write them.
@@ -355,118 +363,14 @@ def _names(values: object, *paths: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, found)))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Format:
-    """Where a kind of record has what; paths of names, the first that holds something counts."""
-
-    known_by: Sequence[tuple[str, ...]]
-    """Names that all are in a record of this kind, and in no other's."""
-    people: tuple[str, ...]
-    name: tuple[str, ...] = ("name",)
-    """Of a person, whole."""
-    parts: tuple[str, ...] = ()
-    """Of a person's name, where it is not whole."""
-    date: tuple[str, ...]
-    venue: tuple[str, ...]
-    key: tuple[str, ...] = ("id",)
-    kind: tuple[str, ...] = ("type",)
-    title: tuple[str, ...] = ("title",)
-    abstract: tuple[str, ...] = ("abstract",)
-    topics: tuple[str, ...] = ("keywords", "tags")
-    topic: tuple[str, ...] = ("display_name", "tag", "term", "@term", "category", "name")
-    doi: tuple[str, ...] = ("DOI", "doi")
-    arxiv: tuple[str, ...] = ("URL",)
-    catalogue: tuple[str, ...] = ()
-    citations: tuple[str, ...] = ()
-    note: tuple[str, ...] = ("note",)
-    references: str = ""
-    is_latex: bool = False
-    """Whether names and the abstract are LaTeX; titles always may be."""
+_Format = Mapping[str, Any]
+"""A kind of record, as `records.toml` has it."""
 
 
-_FORMATS = (
-    _Format(  # Semantic Scholar
-        known_by=[("paperId", "title")],
-        people=("authors",),
-        date=("publicationDate", "year"),
-        venue=("venue", "journal.name"),
-        key=("paperId",),
-        kind=("publicationTypes",),
-        abstract=("abstract", "tldr.text"),
-        topics=("fieldsOfStudy", "s2FieldsOfStudy"),
-        doi=("externalIds.DOI",),
-        arxiv=("externalIds.ArXiv",),
-        catalogue=("paperId",),
-        citations=("citationCount",),
-        references="references",
-    ),
-    _Format(  # OpenAlex
-        known_by=[("id", "authorships"), ("id", "abstract_inverted_index")],
-        people=("authorships",),
-        name=("author.display_name",),
-        date=("publication_date", "publication_year"),
-        venue=("primary_location.source.display_name", "host_venue.display_name"),
-        title=("display_name", "title"),
-        topics=("topics", "concepts", "keywords"),
-        arxiv=("doi", "primary_location.landing_page_url"),
-        catalogue=("id",),
-        citations=("cited_by_count",),
-        references="referenced_works",
-    ),
-    _Format(  # Zotero
-        known_by=[("itemType", "title")],
-        people=("creators",),
-        parts=("firstName", "lastName"),
-        date=("date",),
-        venue=("publicationTitle", "proceedingsTitle", "conferenceName", "publisher"),
-        key=("citationKey", "citekey", "key", "itemKey"),
-        kind=("itemType",),
-        abstract=("abstractNote",),
-        arxiv=("archiveID", "extra", "url"),
-        note=("extra",),
-    ),
-    _Format(  # arXiv: the data set of all abstracts, and the interface's feed as JSON
-        known_by=[
-            ("title", "abstract", "authors_parsed"),
-            ("title", "abstract", "categories"),
-            ("id", "title", "summary", "published"),
-            ("entry_id", "title", "summary"),
-        ],
-        people=("authors_parsed", "authors", "author"),
-        date=("published", "versions.created", "update_date", "updated"),
-        venue=("journal-ref", "journal_ref", "arxiv_journal_ref", "arxiv:journal_ref.#text"),
-        key=("id", "entry_id"),
-        abstract=("abstract", "summary"),
-        is_latex=True,
-        topics=("categories", "tags", "category"),
-        doi=("doi", "arxiv_doi", "arxiv:doi.#text"),
-        arxiv=("id", "entry_id"),
-        note=("comments", "comment", "arxiv:comment.#text"),
-    ),
-    _Format(  # Mendeley
-        known_by=[("title", "type", "identifiers"), ("title", "type", "source", "authors")],
-        people=("authors",),
-        name=(),
-        parts=("first_name", "last_name"),
-        date=("year",),
-        venue=("source", "publisher"),
-        key=("citation_key", "id"),
-        doi=("identifiers.doi",),
-        arxiv=("identifiers.arxiv",),
-    ),
-    _Format(  # CSL, which Crossref answers with, too
-        known_by=[("type", "title", "issued"), ("id", "type", "title", "author")],
-        people=("author", "editor"),
-        name=("literal",),
-        parts=("given", "dropping-particle", "non-dropping-particle", "family", "suffix"),
-        date=("issued.raw", "issued.literal", "issued"),
-        venue=("container-title", "event-title", "publisher"),
-        key=("id", "citation-key", "DOI"),
-        topics=("keyword", "subject"),
-        citations=("is-referenced-by-count",),
-        references="reference",
-    ),
-)
+@cache
+def _formats() -> list[_Format]:
+    told = tomllib.loads(files(__package__).joinpath("records.toml").read_text("utf-8"))
+    return [{**told["default"], **kind} for kind in told["kind"]]
 
 
 # --- records of a file -----------------------------------------------------------------------
@@ -491,7 +395,7 @@ def _unwrapped(value: object) -> object:
 def _format(record: object) -> _Format | None:
     if not isinstance(record, dict):
         return None
-    fits = (f for f in _FORMATS for names in f.known_by if record.keys() >= set(names))
+    fits = (f for f in _formats() for names in f["known_by"] if record.keys() >= set(names))
     return next(fits, None)
 
 
@@ -501,7 +405,7 @@ def _described(record: object) -> Paper | None:
     if form is None:
         return None
     assert isinstance(record, dict)
-    title = plain(_first(record, *form.title) or next(iter(_names(record.get("title"))), ""))
+    title = plain(_first(record, *form["title"]) or next(iter(_names(record.get("title"))), ""))
     if not title:
         return None
     parts = _at(record, "issued.date-parts")
@@ -509,13 +413,13 @@ def _described(record: object) -> Paper | None:
         numbers = [int(str(n)) for n in parts[0] if str(n).isdecimal() and len(str(n)) < 5]
         date = "-".join(f"{n:02}" for n in numbers)
     else:
-        date = _first(record, *form.date)
-    counts = (_at(record, path) for path in form.citations)
-    arxiv = (arxiv_in(_first(record, path), bare=True) for path in form.arxiv)
-    venue = _first(record, *form.venue) or next(iter(_names(record.get(form.venue[0]))), "")
-    topics = next((found for path in form.topics if (found := record.get(path))), None)
-    doi = doi_in(_first(record, *form.doi))
-    catalogue = _first(record, *form.catalogue).removeprefix(_OPENALEX)
+        date = _first(record, *form["date"])
+    counts = (_at(record, path) for path in form["citations"])
+    arxiv = (arxiv_in(_first(record, path), bare=True) for path in form["arxiv"])
+    venue = _first(record, *form["venue"]) or next(iter(_names(record.get(form["venue"][0]))), "")
+    topics = next((found for path in form["topics"] if (found := record.get(path))), None)
+    doi = doi_in(_first(record, *form["doi"]))
+    catalogue = _first(record, *form["catalogue"]).removeprefix(_OPENALEX)
     # The text of an index from words to their places; empty where there is none.
     index = record.get("abstract_inverted_index")
     places = [
@@ -525,43 +429,45 @@ def _described(record: object) -> Paper | None:
         if isinstance(place, int)
     ]
     abstract = one_line(" ".join(word for _, word in sorted(places))) or _first(
-        record, *form.abstract
+        record, *form["abstract"]
     )
     return Paper(
-        key=_first(record, *form.key).removeprefix(_OPENALEX).rpartition("/abs/")[2],
-        kind=_first(record, *form.kind) or next(iter(_names(_at(record, form.kind[0]))), ""),
+        key=_first(record, *form["key"]).removeprefix(_OPENALEX).rpartition("/abs/")[2],
+        kind=_first(record, *form["kind"]) or next(iter(_names(_at(record, form["kind"][0]))), ""),
         title=title,
         authors=tuple(dict.fromkeys(filter(None, _people(record, form)))),
         year=year_in(date),
         date=date[:10] if date[:4].isdecimal() else date,
         venue=plain(venue),
-        abstract=plain(abstract) if form.is_latex else abstract,
-        topics=_names(topics, *form.topic),
+        abstract=plain(abstract) if form["is_latex"] else abstract,
+        topics=_names(topics, *form["topic"]),
         identifiers=tuple(filter(None, (doi, next(filter(None, arxiv), ""), catalogue))),
         # How often it is cited.
         citations=next((n for n in counts if type(n) is int and 0 <= n < 10**9), None),
         references=tuple(_references(record, form)),
-        note=_first(record, *form.note),
+        note=_first(record, *form["note"]),
     )
 
 
 def _people(record: Record, form: _Format) -> Iterator[str]:
     """The authors: objects, texts, or the parts of arXiv's names in a list, the family first."""
-    given = next(filter(None, map(record.get, form.people)), None)
+    given = next(filter(None, map(record.get, form["people"])), None)
     for one in _names(given) if isinstance(given, str) else _listed(given):
         if isinstance(one, dict):
-            whole = _first(one, *form.name) or " ".join(_text(one.get(name)) for name in form.parts)
+            whole = _first(one, *form["name"]) or " ".join(
+                _text(one.get(name)) for name in form["parts"]
+            )
             name = whole if one.get("creatorType", "author") == "author" else ""
         elif isinstance(one, list):
             name = " ".join(map(str, [*one[1:2], *one[:1], *one[2:3]])) if len(one) > 1 else ""
         else:
             name = _text(one)
-        yield plain(name) if form.is_latex else one_line(name)
+        yield plain(name) if form["is_latex"] else one_line(name)
 
 
 def _references(record: Record, form: _Format) -> Iterator[Reference]:
     """What the paper cites: objects with a title or an identifier, or identifiers alone."""
-    for one in map(_unwrapped, _listed(record.get(form.references))):
+    for one in map(_unwrapped, _listed(record.get(form["references"]))):
         if isinstance(one, dict):
             title = plain(_first(one, "article-title", "title", "volume-title"))
             identifier = doi_in(_first(one, "DOI")) or ("" if title else _first(one, "paperId"))

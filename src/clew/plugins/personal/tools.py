@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from operator import attrgetter
-from pathlib import Path
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from zoneinfo import ZoneInfo
@@ -29,9 +28,9 @@ from clew.plugins.personal.calendar import (
     markdown_tasks,
 )
 from clew.plugins.personal.contacts import name_of
+from clew.plugins.personal.recurrence import Work, series_of
 from clew.text import entity_key, terms
 from clew.times.ranges import KNOWN, Range, ago, read_range, shown
-from clew.times.recurrence import Work, series_of
 from clew.tools.spec import Call, Limits, Result, between, operation, shape
 
 if TYPE_CHECKING:
@@ -74,9 +73,13 @@ def calendar_query(
     work = Work()
     asked = read_range(time_range, now)
     people = known_as(engine, attendee) if attendee else frozenset()
+    # Those that may overlap the range: days are days of UTC here.
+    day = timedelta(days=1)
+    since, until = (asked.start - day).date(), (asked.end + day).date()
+    events = engine.entities.described("event", since, until)
     found = [
         one
-        for one in occurrences(engine, asked, _events(engine, asked), work)
+        for one in occurrences(engine, asked, events, work)
         if (not event_type or _is_of_type(one, event_type))
         and (not attendee or attends(one.document, people))
     ]
@@ -87,13 +90,6 @@ def calendar_query(
         "left_out": len(found) - len(kept),
         "events": list(_shown(engine, kept, now)),
     }
-
-
-def _events(engine: Engine, asked: Range) -> list[DocumentInfo]:
-    """The events that may overlap a range: days are days of UTC here."""
-    day = timedelta(days=1)
-    since, until = (asked.start - day).date(), (asked.end + day).date()
-    return engine.entities.described("event", since, until)
 
 
 def occurrences(
@@ -335,29 +331,22 @@ def contacts_search(
     cards = [
         (_likeness(query, one), one)
         for one in engine.entities.described("person")
-        if not organisation or _is_at(one, organisation)
+        if not organisation
+        or entity_key(organisation) in entity_key(str(one.metadata.get("organisation", "")))
     ]
     cards.sort(key=lambda card: (-card[0], card[1].title))
     found = [one for score, one in cards if score][:limit]
-    people = [_contact(one) for one in found]
+    people = [_card(one.title, one.metadata, one.source) for one in found]
     if not organisation and len(people) < limit:
         known = {entity_key(n) for p in people for n in (p["name"], *p["emails"], *p["nicknames"])}
         people += list(_others(engine, query, known, limit - len(people)))
     return {"count": len(people), "people": list(_with_meetings(engine, people, work))}
 
 
-def _contact(card: DocumentInfo) -> dict[str, Any]:
-    fields = card.metadata
-    return {
-        "name": card.title,
-        "emails": fields.get("emails") or [],
-        "phones": fields.get("phones") or [],
-        "nicknames": fields.get("nicknames") or [],
-        "organisation": fields.get("organisation"),
-        "role": fields.get("role"),
-        "birthday": fields.get("birthday"),
-        "source": card.source,
-    }
+def _card(name: str, fields: Mapping[str, Any], source: str | None) -> dict[str, Any]:
+    lists = {field: fields.get(field) or [] for field in ("emails", "phones", "nicknames")}
+    texts = {field: fields.get(field) for field in ("organisation", "role", "birthday")}
+    return {"name": name, **lists, **texts, "source": source}
 
 
 def _likeness(query: str, card: DocumentInfo) -> int:
@@ -374,11 +363,6 @@ def _likeness(query: str, card: DocumentInfo) -> int:
     return int(any(key in one for one in others))
 
 
-def _is_at(card: DocumentInfo, organisation: str) -> bool:
-    key = entity_key(organisation)
-    return key in entity_key(str(card.metadata.get("organisation", "")))
-
-
 def _others(engine: Engine, query: str, known: set[str], limit: int) -> Iterator[dict[str, Any]]:
     """People whom mail, notes and calendars name, and of whom there is no contact."""
     found: list[Entity] = engine.entities.find(query, 50)
@@ -386,16 +370,9 @@ def _others(engine: Engine, query: str, known: set[str], limit: int) -> Iterator
         names = [alias.name for alias in engine.entities.aliases(entity)]
         if limit and known.isdisjoint(entity_key(name) for name in names):
             limit -= 1
-            yield {
-                "name": entity.name,
-                "emails": [name for name in names if "@" in name],
-                "phones": [],
-                "nicknames": [n for n in names if "@" not in n and n != entity.name],
-                "organisation": None,
-                "role": None,
-                "birthday": None,
-                "source": None,
-            }
+            nicknames = [n for n in names if "@" not in n and n != entity.name]
+            emails = [name for name in names if "@" in name]
+            yield _card(entity.name, {"emails": emails, "nicknames": nicknames}, None)
 
 
 def _with_meetings(
@@ -450,6 +427,13 @@ class Found(NamedTuple):
     task: Task
     document: DocumentInfo
 
+    @property
+    def keys(self) -> set[str]:
+        """Keys of the people of the task, whole and in words."""
+        names = (*self.task.people, *self.task.contexts)
+        keys = {key for name in names for key in (entity_key(name), _context_key(name))}
+        return keys.union(*(key.split() for key in keys))
+
 
 @operation("Tasks", shape(count="integer", tasks="array"))
 def tasks_query(
@@ -463,21 +447,18 @@ def tasks_query(
     """Tasks of todo.txt, calendars and notes, the most urgent first."""
     engine, now = call.engine, call.engine.state.now()
     overdue = (due or "").strip().casefold() == OVERDUE
-    asked = _until_today(now) if overdue else None
-    if due and not overdue:
-        asked = read_range(due, now, also=(OVERDUE,))
+    asked = read_range(due, now, also=(OVERDUE,)) if due and not overdue else None
+    if overdue:
+        asked = Range(datetime(1970, 1, 1, tzinfo=now.tzinfo), read_range("today", now).start)
     wanted = {status} if status else _UNDONE if overdue else tasks.STATUSES
     people = known_as(engine, person) if person else None
     found = [
         one
         for one in all_tasks(engine)
         if one.task.status in wanted
-        and (asked is None or _is_due(one.task, asked.start.date(), asked.end.date()))
+        and (asked is None or _is_due(one.task, asked))
         and (not project or entity_key(project) == entity_key(one.task.project))
-        and (
-            people is None
-            or any(_is_of(who, people) for who in (*one.task.people, *one.task.contexts))
-        )
+        and (people is None or not people.isdisjoint(one.keys))
     ]
     found.sort(key=lambda one: (one.task.due or "9", one.task.priority or "~", one.task.title))
     kept = found[:limit]
@@ -490,22 +471,19 @@ def tasks_query(
     }
 
 
-def _until_today(now: datetime) -> Range:
-    return Range(datetime(1970, 1, 1, tzinfo=now.tzinfo), read_range("today", now).start)
+def _is_due(task: Task, asked: Range) -> bool:
+    due = date.fromisoformat(task.due) if task.due else None
+    return due is not None and asked.start.date() <= due < asked.end.date()
 
 
-def _is_due(task: Task, first: date, after: date) -> bool:
-    return bool(task.due) and first <= date.fromisoformat(task.due) < after
-
-
-def _is_of(who: str, people: frozenset[str]) -> bool:
-    key = entity_key(who.replace(".", " ").replace("_", " "))
-    return key in people or entity_key(who) in people or not people.isdisjoint(key.split())
+def _context_key(name: str) -> str:
+    """The key of whom a context such as `@ada.morn` may name."""
+    return entity_key(name.replace(".", " ").replace("_", " "))
 
 
 def _people_among(engine: Engine, contexts: set[str]) -> set[str]:
     """Those of the contexts that name people whom the store knows."""
-    keys = {name: entity_key(name.replace(".", " ").replace("_", " ")) for name in contexts}
+    keys = {name: _context_key(name) for name in contexts}
     ids = engine.store.resolve(list(keys.values()))
     people = {e.id for e in engine.store.entities(list(ids.values())) if e.entity_type == "person"}
     return {name for name, key in keys.items() if ids.get(key) in people}
@@ -614,14 +592,28 @@ def tasks_update(
     changes = {name: value for name, value in wanted.items() if value is not None}
     if not changes:
         raise InputError("nothing to change was given; give status, due or priority")
-    if changes.get("due"):
-        _check_day(changes["due"])
+    try:
+        if changes.get("due"):
+            datetime.strptime(changes["due"], "%Y-%m-%d")
+    except ValueError as error:
+        raise InputError(
+            f"due {changes['due'][:40]!r} is no day; expected one such as 2024-05-01"
+        ) from error
     if changes.get("priority") and changes["priority"].upper() not in ascii_uppercase:
         raise InputError(f"priority {changes['priority']!r} is no letter; expected A to Z")
     found = find_task(engine, id)
     path = writable_path(found.document.origin or found.document.source, engine.settings)
-    before = _text(path)
-    after = _changed(before, found, changes)
+    try:
+        with open_real(path) as file:
+            before = file.read().decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{str(path)!r} cannot be changed ({error}); change it by hand") from error
+    if found.document.media_type == "text/markdown":
+        after = _changed_line(before, found, lambda line: _in_list(line, changes))
+    elif found.task.line:
+        after = _changed_line(before, found, lambda line: _in_todo_txt(line, changes))
+    else:
+        after = _in_calendar(before, found, changes)
     if after != before:
         replace_file(path, after)
     engine.documents.index([path])
@@ -629,30 +621,7 @@ def tasks_update(
     return {"id": found.id, "title": found.task.title, "changed": changed, "file": str(path)}
 
 
-def _check_day(text: str) -> None:
-    try:
-        datetime.strptime(text, "%Y-%m-%d")
-    except ValueError as error:
-        raise InputError(f"due {text[:40]!r} is no day; expected one such as 2024-05-01") from error
-
-
-def _text(path: Path) -> str:
-    try:
-        with open_real(path) as file:
-            return file.read().decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{str(path)!r} cannot be changed ({error}); change it by hand") from error
-
-
 # --- the new text ------------------------------------------------------------------------
-
-
-def _changed(text: str, found: Found, changes: dict[str, str]) -> str:
-    if found.document.media_type == "text/markdown":
-        return _changed_line(text, found, lambda line: _in_list(line, changes))
-    if found.task.line:
-        return _changed_line(text, found, lambda line: _in_todo_txt(line, changes))
-    return _in_calendar(text, found, changes)
 
 
 def _changed_line(text: str, found: Found, change: Callable[[str], str]) -> str:
@@ -667,8 +636,7 @@ def _in_list(line: str, changes: dict[str, str]) -> str:
     match = ITEM.match(line)
     assert match is not None
     mark = MARKS[changes["status"]] if "status" in changes else match["mark"]
-    words = _worded(match["text"], changes)
-    return f"{match['before']}{mark}] {words}"
+    return f"{match['before']}{mark}] {_worded(match['text'], changes)}"
 
 
 def _in_todo_txt(line: str, changes: dict[str, str]) -> str:

@@ -98,11 +98,30 @@ class QdrantRemote:
         return points
 
     def make(self, embedder: tuple[str, int]) -> NamespacePoints:
-        """See `Remote`; the collection may be there, for other namespaces."""
-        points = self._points(embedder)
+        """See `Remote`; the collection may be there, for other namespaces, or by others by now."""
+        from qdrant_client.http import models
+        from qdrant_client.http.exceptions import UnexpectedResponse
+
+        points, settings = self._points(embedder), self._connection.settings
         if not self._exists(points.key):
+            dense = models.VectorParams(
+                size=embedder[1],
+                # Of unit vectors it is the cosine. Told COSINE, Qdrant would scale them once more,
+                # and they would not come back as they were given.
+                distance=models.Distance.DOT,
+                # Every search is within a namespace: a graph for each, and none over all.
+                hnsw_config=models.HnswConfigDiff(
+                    m=0, payload_m=_HNSW_TIES, on_disk=settings.on_disk
+                ),
+                quantization_config=_quantization() if settings.quantization else None,
+                on_disk=_originals_on_disk(settings),
+            )
             with self._connection.client() as client:
-                _create(client, points.key, embedder[1], self._connection.settings)
+                try:
+                    client.create_collection(points.key, vectors_config={DENSE: dense})
+                except UnexpectedResponse:
+                    if not client.collection_exists(points.key):
+                        raise
         self._adjust(points.key)
         return points
 
@@ -122,33 +141,14 @@ class QdrantRemote:
 
     def _adjust(self, name: str) -> None:
         with self._connection.client() as client:
-            if self._connection.local:  # which knows neither indexes nor quantization
-                _write_without_waiting(cast("QdrantLocal", client), name)
-            else:
+            if not self._connection.local:
                 _adjust(client, name, self._connection.settings)
+            elif files := cast("QdrantLocal", client).collections[name].storage:
+                # Local mode knows neither indexes nor quantization. It writes each point in a
+                # transaction of its own and waits for the disk each time: 10,000 points took
+                # minutes. What a power failure loses is made again from the store.
+                files.storage.execute("PRAGMA synchronous = OFF")
         self._adjusted.add(name)
-
-
-def _create(client: QdrantClient, name: str, dimension: int, settings: QdrantSettings) -> None:
-    """Make a collection; nothing is wrong where another process is faster."""
-    from qdrant_client.http import models
-    from qdrant_client.http.exceptions import UnexpectedResponse
-
-    dense = models.VectorParams(
-        size=dimension,
-        # Of unit vectors it is the cosine. Told COSINE, Qdrant would scale them once more, and they
-        # would not come back as they were given.
-        distance=models.Distance.DOT,
-        # Every search is within a namespace: a graph for each, and none over all.
-        hnsw_config=models.HnswConfigDiff(m=0, payload_m=_HNSW_TIES, on_disk=settings.on_disk),
-        quantization_config=_quantization() if settings.quantization else None,
-        on_disk=_originals_on_disk(settings),
-    )
-    try:
-        client.create_collection(name, vectors_config={DENSE: dense})
-    except UnexpectedResponse:
-        if not client.collection_exists(name):
-            raise
 
 
 def _adjust(client: QdrantClient, name: str, settings: QdrantSettings) -> None:
@@ -177,17 +177,6 @@ def _adjust(client: QdrantClient, name: str, settings: QdrantSettings) -> None:
             on_disk=_originals_on_disk(settings),
         )
         client.update_collection(name, vectors_config={DENSE: change})
-
-
-def _write_without_waiting(local: QdrantLocal, name: str) -> None:
-    """Let the system choose when what is written to a folder goes to the disk.
-
-    The client's local mode writes each point in a transaction of its own, and waits for the disk
-    each time: 10,000 points took minutes. What a power failure loses is made again from the store.
-    """
-    files = local.collections[name].storage
-    if files is not None:
-        files.storage.execute("PRAGMA synchronous = OFF")
 
 
 def _quantization() -> models.ScalarQuantization:
@@ -236,13 +225,35 @@ class QdrantConnection:
     def client(self) -> Iterator[QdrantClient]:
         """The client; errors of what is done with it inside are translated."""
         if self.local:
-            # The client's local mode is not made for several threads at once.
-            with self._lock, _translated_local(self._folder):
-                yield self._opened()
-        else:
-            client = self._opened()
-            with _translated(self.settings):
+            with self._in_folder() as client:
                 yield client
+            return
+        client = self._opened()
+        from qdrant_client.common.client_exceptions import QdrantException
+        from qdrant_client.http.exceptions import ApiException
+
+        try:
+            yield client
+        except (ApiException, QdrantException) as error:
+            raise _translate(error, self.settings) from error
+
+    @contextmanager
+    def _in_folder(self) -> Iterator[QdrantClient]:
+        try:
+            # The client's local mode is not made for several threads at once.
+            with self._lock:
+                yield self._opened()
+        except RuntimeError as error:
+            raise StoreBusyError(
+                f"the local Qdrant in {str(self._folder)!r} is in use by another process, and one"
+                " alone may use it at a time; wait until that has finished, or run a Qdrant server"
+                " and set qdrant.url to its address"
+            ) from error
+        except _LOCAL_FAILURES as error:
+            raise StoreError(
+                f"the local Qdrant in {str(self._folder)!r} failed ({error}); check the folder's"
+                " rights and the free space, or delete it: it is made again from the store"
+            ) from error
 
     def close(self) -> None:
         """Let go of the folder or the server; may be called twice."""
@@ -288,34 +299,6 @@ class QdrantConnection:
 def _place(settings: QdrantSettings) -> str:
     """The server's address as it may be shown: without a login."""
     return re.sub(r"//[^/@]*@", "//", settings.url)
-
-
-@contextmanager
-def _translated_local(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except RuntimeError as error:
-        raise StoreBusyError(
-            f"the local Qdrant in {str(folder)!r} is in use by another process, and one alone may"
-            " use it at a time; wait until that has finished, or run a Qdrant server and set"
-            " qdrant.url to its address"
-        ) from error
-    except _LOCAL_FAILURES as error:
-        raise StoreError(
-            f"the local Qdrant in {str(folder)!r} failed ({error}); check the folder's rights and"
-            " the free space, or delete it: it is made again from the store"
-        ) from error
-
-
-@contextmanager
-def _translated(settings: QdrantSettings) -> Iterator[None]:
-    from qdrant_client.common.client_exceptions import QdrantException
-    from qdrant_client.http.exceptions import ApiException
-
-    try:
-        yield
-    except (ApiException, QdrantException) as error:
-        raise _translate(error, settings) from error
 
 
 def _translate(error: Exception, settings: QdrantSettings) -> StoreError:

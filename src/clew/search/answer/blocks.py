@@ -18,7 +18,7 @@ from clew.text import one_line, question_terms, quoted, terms
 from clew.types import Citation, Context, ContextPart, SearchResult
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from clew.search.channels import Ranking
     from clew.search.session import QuerySession
@@ -65,23 +65,17 @@ def sections_found(
     for hit in hits:
         chunks.setdefault(hit.chunk.section_id, []).append(hit.chunk)
     sections = session.sections(list(chunks))
-    whole = _whole_sections(session, sections)
+    shown: Mapping[int, bool] = {}
+    if session.allowed is not None:
+        ids = dict.fromkeys(section.document_id for section in sections)
+        shown = _sections_shown(session, *ids)
     for section in sections:
         found = chunks[section.id]
-        if section.id in whole:
+        if session.allowed is None or shown.get(section.id, False):
             yield section, found[0], section_block(section, found)
         else:
             for chunk in found:
                 yield section, chunk, passage_block(chunk, headings=section.headings)
-
-
-def _whole_sections(session: QuerySession, sections: Iterable[StoredSection]) -> set[int]:
-    """Ids of the sections whose passages are all allowed."""
-    given = list(sections)
-    if session.allowed is None:
-        return {section.id for section in given}
-    shown = _sections_shown(session, *dict.fromkeys(section.document_id for section in given))
-    return {section.id for section in given if shown.get(section.id, False)}
 
 
 def document_sections(session: QuerySession, *document_ids: str) -> list[StoredSection]:
@@ -253,18 +247,16 @@ def _cut(block: Block, room: int, count_tokens: Callable[[str], int]) -> _Chosen
     best = None
     while low < high:
         middle = (low + high + 1) // 2
-        shown = replace(form, text=f"{_whole_words(form.text[:middle])}…")
+        text = form.text[:middle]
+        # Without the word that it ends in, where words are parted by spaces.
+        end = max(text.rfind(" "), text.rfind("\n"), LEAST // 2)
+        shown = replace(form, text=f"{text[:end].rstrip()}…")
         tokens = count_tokens(_render(block, shown, _MEASURED))
         if tokens <= room:
             low, best = middle, _Chosen(block, shown, tokens, is_cut=True)
         else:
             high = middle - 1
     return best
-
-
-def _whole_words(text: str) -> str:
-    """The text without the word that it ends in, where words are parted by spaces."""
-    return text[: max(text.rfind(" "), text.rfind("\n"), LEAST // 2)].rstrip()
 
 
 def _group_heading(block: Block) -> str:
@@ -303,12 +295,11 @@ def _line(citation: Citation, origin: Provenance | None) -> str:
     )
     parts = [citation.title or citation.source, place]
     if origin is not None:
-        parts += [origin.author] if origin.author else []
-        parts += [origin.date[: len("2019-03-02")]] if origin.date else []
-        parts += [f"version {origin.version}"] if origin.version > 1 else []
-    if citation.title and citation.title != citation.source:
-        parts.append(citation.source)
-    return one_line(f"[{citation.number}] {', '.join(parts)}")
+        version = f"version {origin.version}" if origin.version > 1 else ""
+        parts += [origin.author or "", (origin.date or "")[: len("2019-03-02")], version]
+    parts.append(citation.source if citation.title not in ("", citation.source) else "")
+    shown = ", ".join(filter(None, parts))
+    return one_line(f"[{citation.number}] {shown}")
 
 
 # What a strategy finds: passages, and how they become a context.

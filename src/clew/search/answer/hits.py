@@ -62,7 +62,10 @@ def build_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, ...]
     stored = session.resources.store.chunks(children) if children else ()
     known = {chunk.id: chunk.public_id for chunk in stored}
     view = _GraphView.of(session, found.ranking.ids)
-    records = session.read_records([*ids, *view.passages], view.entity_ids)
+    steps = [step for thread in view.threads.values() for step in thread]
+    ends = {step.entity_id for step in steps}.union(*view.mentioned.values())
+    through = sorted({step.chunk_id for step in steps})
+    records = session.read_records([*ids, *through], sorted(ends))
     passages = [records.passages[id_] for id_ in ids if id_ in records.passages]
     answers = _answers(session, view, passages)
     asked = {seed.entity_id for seed in session.known_seeds}
@@ -172,17 +175,6 @@ class _GraphView:
                 steps.append(_StoredStep(entity_id, int(snapshot.chunk_ids[row]), sentence))
         return cls(mentioned=mentioned, threads=stored)
 
-    @property
-    def passages(self) -> list[int]:
-        """The chunks that the threads lead through."""
-        return sorted({step.chunk_id for thread in self.threads.values() for step in thread})
-
-    @property
-    def entity_ids(self) -> list[int]:
-        """All entities that are shown."""
-        on_threads = {step.entity_id for thread in self.threads.values() for step in thread}
-        return sorted(on_threads.union(*self.mentioned.values()))
-
 
 def _path_step(step: _StoredStep, records: PassageRecords) -> PathStep:
     """The step in words; its sentence is empty where the chunk has been deleted since."""
@@ -227,10 +219,55 @@ def find_threads(
 
     `others` are passages that a thread may also lead through.
     """
-    pool = _Pool(snapshot, distinct(np.concatenate([hits, others])))
-    came_from, reached = _search(pool, seeds)
+    entities, passages = _mentions(snapshot, distinct(np.concatenate([hits, others])))
+    # (entity and passage before) by entity, and the last entity by passage reached
+    came_from: dict[int, tuple[int, int]] = {}
+    reached: dict[int, int] = {}
+    queue = [(0.0, 1, seed, -1, -1) for seed in seeds]
+    heapq.heapify(queue)
+    while queue:
+        length, hops, entity, before, through = heapq.heappop(queue)
+        if entity in came_from:
+            continue
+        came_from[entity] = before, through
+        for passage in passages.get(entity, ()):
+            if passage in reached:
+                continue
+            reached[passage] = entity
+            for other in entities[passage] if hops < MAX_HOPS else ():
+                if other not in came_from:
+                    # 1 and a little more for frequent entities.
+                    step = 1.0 + 1.0 / (1.0 + float(snapshot.entity_idf[other]))
+                    heapq.heappush(queue, (length + step, hops + 1, other, entity, passage))
     said = _Said(snapshot, coverage, np.array(list(reached), dtype=np.int64))
-    return [_thread(said, came_from, reached, int(hit)) for hit in hits]
+    threads = []
+    for passage in hits.tolist():
+        entity, onward = reached.get(passage, -1), -1
+        steps: list[ThreadStep] = []
+        while entity >= 0:
+            steps.append(ThreadStep(entity, said.tying(passage, entity, onward)))
+            onward = entity
+            entity, passage = came_from[entity]
+        threads.append(tuple(reversed(steps)))
+    return threads
+
+
+def _mentions(
+    snapshot: Snapshot, passages: Ints
+) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+    """What each passage mentions that ties it to others, and what mentions each entity."""
+    tied: dict[int, list[int]] = {passage: [] for passage in passages.tolist()}
+    mentioning: dict[int, list[int]] = {}
+    entries, owner = snapshot.passage_entities.entries(passages)
+    found = snapshot.passage_entities.items[entries]
+    often = snapshot.entity_frequency[found]
+    ties = (often <= COMMON * snapshot.store_size) | (often < 10)
+    mentions = passages[owner].tolist(), found.tolist(), ties.tolist()
+    for passage, entity, is_tie in zip(*mentions, strict=True):
+        mentioning.setdefault(entity, []).append(passage)
+        if is_tie:
+            tied[passage].append(entity)
+    return tied, mentioning
 
 
 def thread_by_hop(
@@ -247,72 +284,6 @@ def thread_by_hop(
         entity = to_first[-1].entity
         start = (*to_first[:-1], ThreadStep(entity, said.tying(hop.first, entity, hop.entity)))
     return (*start, ThreadStep(hop.entity, said.tying(hop.second, hop.entity, -1)))
-
-
-class _Pool:
-    """The passages that threads may lead through, and what they mention."""
-
-    def __init__(self, snapshot: Snapshot, passages: Ints) -> None:
-        self.snapshot = snapshot
-        self.entities: dict[int, list[int]] = {passage: [] for passage in passages.tolist()}
-        self.passages: dict[int, list[int]] = {}
-        entries, owner = snapshot.passage_entities.entries(passages)
-        found = snapshot.passage_entities.items[entries]
-        often = snapshot.entity_frequency[found]
-        ties = (often <= COMMON * snapshot.store_size) | (often < 10)
-        mentions = passages[owner].tolist(), found.tolist(), ties.tolist()
-        for passage, entity, is_tie in zip(*mentions, strict=True):
-            self.passages.setdefault(entity, []).append(passage)
-            if is_tie:
-                self.entities[passage].append(entity)
-
-    def length(self, entity: int) -> float:
-        """Length of a step to this entity: 1 and a little more for frequent ones."""
-        return 1.0 + 1.0 / (1.0 + float(self.snapshot.entity_idf[entity]))
-
-
-def _search(
-    pool: _Pool, seeds: Sequence[int]
-) -> tuple[dict[int, tuple[int, int]], dict[int, tuple[float, int]]]:
-    """(entity and passage before) by entity, and (length, last entity) by passage reached."""
-    came_from: dict[int, tuple[int, int]] = {}
-    done: set[int] = set()
-    reached: dict[int, tuple[float, int]] = {}
-    queue = [(0.0, 1, seed, -1, -1) for seed in seeds]
-    heapq.heapify(queue)
-    while queue:
-        length, hops, entity, before, through = heapq.heappop(queue)
-        if entity in done:
-            continue
-        done.add(entity)
-        came_from[entity] = (before, through)
-        for passage in pool.passages.get(entity, ()):
-            if passage in reached:
-                continue
-            reached[passage] = (length, entity)
-            if hops < MAX_HOPS:
-                for other in pool.entities[passage]:
-                    if other not in done:
-                        step = length + pool.length(other)
-                        heapq.heappush(queue, (step, hops + 1, other, entity, passage))
-    return came_from, reached
-
-
-def _thread(
-    said: _Said,
-    came_from: dict[int, tuple[int, int]],
-    reached: dict[int, tuple[float, int]],
-    hit: int,
-) -> tuple[ThreadStep, ...]:
-    if hit not in reached:
-        return ()
-    entity, passage, onward = reached[hit][1], hit, -1
-    steps: list[ThreadStep] = []
-    while entity >= 0:
-        steps.append(ThreadStep(entity, said.tying(passage, entity, onward)))
-        onward = entity
-        entity, passage = came_from[entity]
-    return tuple(reversed(steps))
 
 
 class _Said:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -131,25 +131,17 @@ def by_standing(
     told = _Told.of(session, ids)
     order = told.in_order()
     if order != ids:
-        session.confidences.update(_exchanged(session.confidences, ids, order))
+        # Each passage that rose is as sure as the best that it passed.
+        sure, places = session.confidences, {id_: place for place, id_ in enumerate(ids)}
+        for place, id_ in enumerate(order):
+            passed = [other for other in order[place + 1 :] if places[other] < places[id_]]
+            best = max(passed, key=lambda other: sure.get(other, 0.0), default=id_)
+            if id_ in sure and sure.get(best, 0.0) > sure[id_]:
+                sure[id_], sure[best] = sure[best], sure[id_]
         led = [*order, *(id_ for id_ in found.ranking.ids.tolist() if id_ not in set(order))]
         ranking = Ranking(np.array(led, dtype=np.int64), found.ranking.scores)
         found = replace(found, ranking=ranking)
     return found, told.standings()
-
-
-def _exchanged(
-    confidences: Mapping[int, float], before: Sequence[int], after: Sequence[int]
-) -> dict[int, float]:
-    """Confidences where each passage that rose is as sure as the best that it passed."""
-    places = {id_: place for place, id_ in enumerate(before)}
-    found = dict(confidences)
-    for place, id_ in enumerate(after):
-        passed = [other for other in after[place + 1 :] if places[other] < places[id_]]
-        best = max(passed, key=lambda other: found.get(other, 0.0), default=id_)
-        if id_ in found and found.get(best, 0.0) > found[id_]:
-            found[id_], found[best] = found[best], found[id_]
-    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +159,8 @@ class _Told:
     """Keys of the names of the facts' ends."""
     named: frozenset[int]
     """Entities that the question names."""
-    vectors: Vectors
+    likeness: Vectors
+    """Of each two, -1 to 1."""
     functional: frozenset[str]
     """Meanings of types of which one relation holds at a time."""
     nearness: Sequence[float]
@@ -193,7 +186,7 @@ class _Told:
             relations={fact: list(found.values()) for fact, found in statements.items()},
             names={id_: entity_key(name) for id_, name in store.entity_names(sorted(ends)).items()},
             named=frozenset(seed.entity_id for seed in session.known_seeds),
-            vectors=vectors,
+            likeness=vectors @ vectors.T,
             functional=frozenset(map(meaning_of, session.resources.settings.relations.functional)),
             nearness=(vectors @ session.vector).tolist(),
         )
@@ -220,19 +213,17 @@ class _Told:
     def _before(self, place: int) -> list[int]:
         """Places of the passages that go before one, the newest first."""
         others = [other for other in range(len(self.passages)) if other != place]
-        if self._says_no_more_than_its_name(place):
-            told = [o for o in others if self._owner(o) == self._owner(place) and not self._bare(o)]
+        chunk = self.passages[place].chunk
+        if chunk.is_card and ": " not in chunk.text.removeprefix(chunk.title):
+            # A card without a description says no more than the name, which the question has.
+            told = [
+                o
+                for o in others
+                if self._owner(o) == self._owner(place) and not self.passages[o].chunk.is_card
+            ]
             return told[:1]
         found = [o for o in others if self._holds_instead(o, place) or self._renews(o, place)]
         return sorted(found, key=lambda o: self._begins(o), reverse=self.asked.kind != "before")
-
-    def _bare(self, place: int) -> bool:
-        return self.passages[place].chunk.is_card
-
-    def _says_no_more_than_its_name(self, place: int) -> bool:
-        """Whether it is a card without a description: the question has the name already."""
-        chunk = self.passages[place].chunk
-        return chunk.is_card and ": " not in chunk.text.removeprefix(chunk.title)
 
     def _holds_instead(self, other: int, place: int) -> bool:
         """Whether the other states a relation of one type that holds then, and this one did not."""
@@ -290,24 +281,18 @@ class _Told:
             return min(starts)
         return _NEVER if is_plan and passage.chunk.told_of else told
 
-    @cached_property
-    def _likeness(self) -> Vectors:
-        return np.asarray(self.vectors @ self.vectors.T)
-
     def _is_of_one_thing(self, other: int, place: int) -> bool:
         """Whether two observations of one entity say the same of it, as far as is asked."""
-        if self._bare(place) or self._bare(other) or not self._owner(place):
-            return False
-        if self._owner(other) != self._owner(place):
+        cards = [self.passages[p].chunk.is_card for p in (place, other)]
+        if any(cards) or not self._owner(place) or self._owner(other) != self._owner(place):
             return False
         mine, theirs = self._settled(place), self._settled(other)
         if any(mine[type_] != theirs[type_] for type_ in mine.keys() & theirs.keys()):
             return True
         none, named = self._unsettled(place, other)
         share = self.nearness[other] / max(self.nearness[place], 1e-6)
-        if none or (named and share >= STILL_NEAR):
-            return True
-        if self._likeness[other, place] >= ALIKE and share >= AS_NEAR:
+        alike = self.likeness[other, place] >= ALIKE and share >= AS_NEAR
+        if none or alike or (named and share >= STILL_NEAR):
             return True
         earlier, later = sorted((place, other), key=self._begins)
         changed = _says(self.passages[later].chunk.text, "changed")
@@ -351,18 +336,16 @@ class _Told:
 
     def _renews(self, other: int, place: int) -> bool:
         """Whether another observation says the same of a later time that is asked about."""
-        if not self._is_of_one_thing(other, place) or self._holds_instead(place, other):
+        if self.asked.kind == "course" or not self._is_of_one_thing(other, place):
+            return False
+        if self._holds_instead(place, other):
             return False
         mine, theirs = self._begins(place), self._begins(other)
-        if self.asked.kind == "course":
-            return False
         if self.asked.kind in ("now", "before") and self._is_over(other) != self._is_over(place):
             is_past = self.asked.kind == "before"
             return self._is_over(other) == is_past and (is_past or not self.asked.of_the_past)
-        if self.asked.kind == "before":
-            return theirs < mine
-        if self.asked.kind == "after":
-            return theirs > mine
+        if self.asked.kind in ("before", "after"):
+            return theirs < mine if self.asked.kind == "before" else theirs > mine
         last = self.asked.moment if self.asked.kind == "now" else self.asked.period.end
         if last is not None and (mine >= last) != (theirs >= last):
             return theirs < last
@@ -403,7 +386,7 @@ class _Told:
         return any(
             now._renews(other, place) or now._holds_instead(other, place)
             for other in range(len(self.passages))
-            if other != place and not self._bare(other)
+            if other != place and not self.passages[other].chunk.is_card
         )
 
 
@@ -531,7 +514,7 @@ def stated_by_hand(session: QuerySession, in_part: Mapping[int, str]) -> tuple[s
     if other := _WORDS["beside"].search(session.question):  # "before Oslo" asks for another place
         asked -= set(terms(other["name"]))
     nearness = _nearness(session, found, in_part.values())
-    lines: list[tuple[tuple[bool, int, float, float], str]] = []
+    lines = []
     for one in found:
         line = statement(
             names.get(one.from_entity_id, "?"), one.relation_type, names.get(one.to_entity_id, "?")
@@ -564,6 +547,5 @@ def _nearness(
 
 def stated_block(stated: Sequence[str]) -> list[Block]:
     """One block with these lines; none where there is none."""
-    text = "\n".join(f"- {line}" for line in stated)
-    form = Form(text=text, citations=())
+    form = Form(text="\n".join(f"- {line}" for line in stated), citations=())
     return [Block(kind="subgraph", heading=STATED, forms=(form,))] if stated else []

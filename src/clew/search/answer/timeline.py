@@ -11,7 +11,7 @@ from clew.search.answer.hits import read_relations
 from clew.types import Period, TimelineEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence, Set
+    from collections.abc import Sequence, Set
 
     from clew.graph.snapshot import Snapshot
     from clew.stores.store import Store
@@ -58,7 +58,6 @@ def read_timeline(
         chunk = int(snapshot.sentence_chunk[sentence])
         ordinal = sentence - int(snapshot.sentence_starts[chunk]) - 1
         found.setdefault(int(snapshot.chunk_ids[chunk]), set()).add(ordinal)
-    naming = found
     entries = [
         *_relations(store, entity_id, as_of),
         *(
@@ -73,7 +72,7 @@ def read_timeline(
                 for period, text in _told(
                     chunk,
                     sentences.get(chunk.id, ()),
-                    naming.get(chunk.id, set()),
+                    found.get(chunk.id, set()),
                     times.get(chunk.id, ()),
                     chunk.id in said,
                 )
@@ -82,15 +81,15 @@ def read_timeline(
     ]
     if period is not None:
         entries = [entry for entry in entries if entry.period.overlaps(period)]
-    entries.sort(key=lambda entry: (*_place(entry.period), entry.text, entry.reference))
+    last = datetime.max.replace(tzinfo=UTC)
+    entries.sort(
+        key=lambda entry: (
+            *(entry.period.start or entry.period.end or last, entry.period.start is not None),
+            *(entry.period.end or last, entry.text, entry.reference),
+        )
+    )
     distinct = {(entry.period, entry.text): entry for entry in entries}
     return list(distinct.values())[:limit]
-
-
-def _place(period: Period) -> tuple[datetime, bool, datetime]:
-    moment = period.start or period.end
-    assert moment is not None  # entries without a time were left out
-    return moment, period.start is not None, period.end or datetime.max.replace(tzinfo=UTC)
 
 
 def _relations(store: Store, entity_id: int, as_of: datetime | None) -> list[TimelineEntry]:
@@ -124,8 +123,14 @@ def _told(
     A time that no sentence names in these words was worked out from "last month" and the like: the
     passage tells of it. Without any time, when the passage was said.
     """
-    headers = {n for n, sentence in enumerate(sentences) if _HEADER.match(sentence)}
-    about = set(_sentences_about(naming, sentences)) - headers
+    # All speak of it where the title or a heading names it; else those that name it, and those that
+    # go on from there with a pronoun.
+    about: set[int] = set()
+    for ordinal, sentence in enumerate(sentences):
+        goes_on = ordinal - 1 in about and _GOES_ON.match(sentence)
+        if _TITLE in naming or ordinal in naming or goes_on:
+            about.add(ordinal)
+    about -= {n for n, sentence in enumerate(sentences) if _HEADER.match(sentence)}
     told = []
     for period in times[1:] if dated else times:
         dating = [n for n, s in enumerate(sentences) if period.text and period.text in s]
@@ -134,18 +139,3 @@ def _told(
         elif spoken := " ".join(sentences[ordinal] for ordinal in dating if ordinal in about):
             told.append((period, spoken))
     return told or [(period, chunk.text) for period in times[:1] if dated]
-
-
-def _sentences_about(naming: Set[int], sentences: Sequence[str]) -> Collection[int]:
-    """Ordinals of the sentences that speak of an entity, which is named in those of `naming`.
-
-    All where the title or a heading names it (-1); else those that name it, and those that go on
-    from there with a pronoun.
-    """
-    if _TITLE in naming:
-        return range(len(sentences))
-    about: set[int] = set()
-    for ordinal, sentence in enumerate(sentences):
-        if ordinal in naming or (ordinal - 1 in about and _GOES_ON.match(sentence)):
-            about.add(ordinal)
-    return about

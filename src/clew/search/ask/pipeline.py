@@ -69,7 +69,10 @@ def answer(
     if model is None:
         return _without_model(result, tell, began, [WITHOUT_MODEL])
     if by_reports:
-        said, notes = _by_reports(result, model, settings)
+        try:
+            said, notes = ask_reports(result, model, settings)
+        except ModelError as error:
+            said, notes = (), [str(error)]
         tell(" ".join(statement.marked for statement in said))
     else:
         said, notes = _in_one(result, model, settings, tell)
@@ -84,15 +87,6 @@ def answer(
     if not statements:
         tell(DO_NOT_SAY)
     return _made(result, statements, began, notes=notes, model=model.name)
-
-
-def _by_reports(
-    result: SearchResult, model: LanguageModel, settings: LlmSettings
-) -> tuple[tuple[AnswerStatement, ...], list[str]]:
-    try:
-        return ask_reports(result, model, settings)
-    except ModelError as error:
-        return (), [str(error)]
 
 
 def _in_one(

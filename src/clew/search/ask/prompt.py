@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from clew.settings import LlmSettings, LlmTaskSettings
-    from clew.types import CharRange, ContextPart, SearchResult
+    from clew.types import ContextPart, SearchResult
 
 
 MOST_STATEMENTS = 8
@@ -157,22 +157,18 @@ def check_statement(
     known = set(terms(question))
     for quotation in quotations:
         known.update(terms(passages[quotation.source]))
-    new = [term for word in _telling(text) for term in terms(word) if term not in known]
+    # Words with a digit or, but for the first of the text, with a capital at their start.
+    telling = [
+        word
+        for place, word in enumerate(_WORD.findall(text))
+        if any(map(str.isdigit, word)) or (place and word[0].isupper())
+    ]
+    new = [term for word in telling for term in terms(word) if term not in known]
     return AnswerStatement(
         text=statement_text(text),
         quotations=quotations,
         supported=bool(quotations) and not new,
     )
-
-
-def _telling(text: str) -> list[str]:
-    """Words with a digit or, but for the first of the text, with a capital at their start."""
-    found = _WORD.findall(text)
-    return [
-        word
-        for place, word in enumerate(found)
-        if any(map(str.isdigit, word)) or (place and word[0].isupper())
-    ]
 
 
 # Reading a reply while it is written: what is checked already is told at once.
@@ -244,7 +240,7 @@ class ReplyReader:
             self._tell_up_to(statement_text(whole if closed >= opened else whole[:opened]))
 
     def _end(self, stated: Stated) -> None:
-        quotations: tuple[Quotation, ...] = find_quotations(stated.quotes, self._hits)
+        quotations = find_quotations(stated.quotes, self._hits)
         checked = check_statement(stated.statement, quotations, self._question, self._passages)
         self._whole.append(checked)
         if quotations:
@@ -281,17 +277,13 @@ def with_stated(result: SearchResult) -> SearchResult:
         key=None,
         metadata={},
     )
-    hit = Hit(chunk=chunk, score=0.0, scores={}, source="graph", answer=_answering(result))
+    best, answering = result.answering, None
+    if best is not None:
+        start = sum(len(line) + 1 for line in result.stated[:best])
+        answering = start, start + len(result.stated[best])
+    hit = Hit(chunk=chunk, score=0.0, scores={}, source="graph", answer=answering)
     parts = tuple(p for p in result.context.parts if not p.text.startswith(STATED))
     context = replace(result.context, parts=parts)
     # A statement is not judged as passages are: one that answers is likely as it is.
     least = result.min_confidence if hit.answer is None else 0.0
     return replace(result, hits=(hit, *result.hits), context=context, min_confidence=least)
-
-
-def _answering(result: SearchResult) -> CharRange | None:
-    best = result.answering
-    if best is None:
-        return None
-    start = sum(len(line) + 1 for line in result.stated[:best])
-    return start, start + len(result.stated[best])

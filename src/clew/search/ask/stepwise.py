@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from clew.ports import LanguageModel
     from clew.settings import LlmSettings
-    from clew.types import AnswerStatement, ContextPart, Hit, SearchResult
+    from clew.types import AnswerStatement, Hit, SearchResult
 
 
 MOST_STEPS = 10
@@ -128,9 +128,8 @@ def search_in_steps(
             for part in plan.questions[: steps - 1]:
                 searches.add(_short(part))
         while model is not None and len(searches.asked) < steps:
-            value = model.reply(_missing_request(question, searches.hits(), settings)).value
-            assert isinstance(value, Missing)
-            missing = value
+            missing = model.reply(_missing_request(question, searches.hits(), settings)).value
+            assert isinstance(missing, Missing)
             if missing.enough or not searches.add(_short(missing.question)):
                 break
     except ModelError as error:
@@ -216,14 +215,6 @@ class JoinedReply(BaseModel):
     statements: list[Joined] = Field(max_length=MOST_STATEMENTS)
 
 
-@dataclass(frozen=True, slots=True)
-class _Report:
-    """A report with the passages that it is made of, by their number in the result."""
-
-    part: ContextPart
-    passages: dict[int, Hit]
-
-
 def ask_reports(
     result: SearchResult, model: LanguageModel, settings: LlmSettings
 ) -> tuple[tuple[AnswerStatement, ...], list[str]]:
@@ -231,15 +222,13 @@ def ask_reports(
 
     Raises `ModelError` where no report could be asked.
     """
-    reports = _reports(result)
+    reports = _reports(result, settings)
     if not reports:
         raise ModelError("there is no community report to ask: clew communities makes them")
     found: list[AnswerStatement] = []
     errors: list[ModelError] = []
     with workers(settings.concurrency) as pool:
-        tried = [
-            pool.apply_async(_findings, (result, report, model, settings)) for report in reports
-        ]
+        tried = [pool.apply_async(_findings, (result, *report, model)) for report in reports]
         for one in tried:
             try:
                 found += one.get()
@@ -272,36 +261,32 @@ def _join_request(result: SearchResult, found: Sequence[str]) -> Request:
     )
 
 
-def _reports(result: SearchResult) -> list[_Report]:
+def _reports(result: SearchResult, settings: LlmSettings) -> list[tuple[list[int], Request]]:
+    """The passages that each report is made of, by their number in the result, and its request."""
     found = []
     for part in result.context.parts:
         ids = {id_ for citation in part.citations for id_ in citation.chunk_ids}
         passages = {n: h for n, h in enumerate(result.hits, 1) if h.chunk.public_id in ids}
         if part.kind == "report" and passages:
-            found.append(_Report(part, passages))
+            request = answer_request(result.query, list(passages.values()), settings, [part])
+            found.append((list(passages), request))
     return found[:MOST_REPORTS]
 
 
 def report_requests(result: SearchResult, settings: LlmSettings) -> list[Request]:
     """What an answer takes at most, for an estimate: each report, then joining their findings."""
-    reports = _reports(result)
-    asked = [_request(result, report, settings) for report in reports]
-    return asked + [_join_request(result, [_A_FINDING] * len(reports))] * (len(reports) > 1)
-
-
-def _request(result: SearchResult, report: _Report, settings: LlmSettings) -> Request:
-    hits = list(report.passages.values())
-    return answer_request(result.query, hits, settings, [report.part])
+    asked = [request for _, request in _reports(result, settings)]
+    return asked + [_join_request(result, [_A_FINDING] * len(asked))] * (len(asked) > 1)
 
 
 def _findings(
-    result: SearchResult, report: _Report, model: LanguageModel, settings: LlmSettings
+    result: SearchResult, numbers: Sequence[int], request: Request, model: LanguageModel
 ) -> list[AnswerStatement]:
     """What one report and its passages say to the question; only what quotes a passage."""
-    numbers, hits = list(report.passages), list(report.passages.values())
-    reply = model.reply(_request(result, report, settings))
-    assert isinstance(reply.value, AnswerReply)
-    said = ReplyReader(result.query, hits, lambda _: None).finish(reply.value)
+    reply = model.reply(request).value
+    assert isinstance(reply, AnswerReply)
+    hits = [result.hits[number - 1] for number in numbers]
+    said = ReplyReader(result.query, hits, lambda _: None).finish(reply)
     return [
         replace(
             statement,

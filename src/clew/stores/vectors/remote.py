@@ -142,66 +142,6 @@ _SPARE = 16
 _ROUNDING = 1e-6
 
 
-@dataclass(frozen=True, slots=True)
-class NearestSearch:
-    """Searching one collection."""
-
-    collection: RemoteCollection
-    traits: SearchTraits
-    ids: Ids
-    """(n,) sorted chunks that are known to be in it."""
-
-    def nearest(self, vector: Vector, limit: int, eligible: Ids) -> tuple[Ids, Scores]:
-        """The nearest of the eligible, best first, with their cosines; ties to the smaller id.
-
-        `eligible` are some of `ids`, sorted; there is at least one. Some of the nearest may be
-        missing where they are more than the traits call `few` and the index is approximate.
-        """
-        wanted = len(eligible) if self._is_small else limit
-        if not self.traits.filters:  # it is read on until enough of the eligible are found
-            wanted = wanted * len(self.ids) // len(eligible)
-        if len(eligible) <= (self.traits.few if self.traits.filters else wanted):
-            return self._compared(vector, limit, eligible)
-        ids, scores, whole = self._candidates(vector, limit, eligible, wanted + _SPARE)
-        if not whole:  # the index does not reach every vector
-            return self._compared(vector, limit, eligible)
-        near = np.diff(scores) > -_ROUNDING
-        if near.any():
-            close = np.append(near, False) | np.append(False, near)
-            scores[close] = self._cosines(vector, ids[close])
-        return best_first(ids, scores, limit)
-
-    @property
-    def _is_small(self) -> bool:
-        return len(self.ids) <= self.traits.small
-
-    def _candidates(
-        self, vector: Vector, limit: int, eligible: Ids, wanted: int
-    ) -> tuple[Ids, Scores, bool]:
-        """The `limit` nearest and all as near as the last of them; whether there are enough."""
-        only = eligible if self.traits.filters and len(eligible) < len(self.ids) else None
-        needed = len(eligible) if self._is_small else min(limit, len(eligible))
-        exact = len(eligible) <= _EXACT
-        while True:
-            found, scores = self.collection.nearest(vector, wanted, only, exact=exact)
-            # Another process may have brought, or left, chunks that this one does not know.
-            known = among(eligible, found)
-            ids, eligible_scores = found[known], scores[known]
-            enough = len(ids) >= limit
-            worst = eligible_scores[limit - 1] - _ROUNDING if enough else -np.inf
-            if len(found) < wanted or (enough and scores[-1] < worst):
-                near = eligible_scores >= worst
-                return ids[near], eligible_scores[near], len(ids) >= needed
-            wanted *= 4
-
-    def _compared(self, vector: Vector, limit: int, eligible: Ids) -> tuple[Ids, Scores]:
-        return best_first(eligible, self._cosines(vector, eligible), limit)
-
-    def _cosines(self, vector: Vector, ids: Ids) -> Scores:
-        rows = self.collection.vectors(ids).astype(np.float64)
-        return (rows * vector).sum(axis=1).astype(np.float32)
-
-
 # Bringing a store's embeddings to a remote, keeping up with the store, and asking the remote.
 #
 # Each process remembers which chunks it knows to be there. Where the store has changed since, it
@@ -291,13 +231,34 @@ class SyncedIndex:
     def _search(
         self, synced: _Synced, vector: Vector, limit: int, allowed: Ids | None
     ) -> tuple[Ids, Scores]:
-        eligible = synced.ids if allowed is None else np.intersect1d(synced.ids, allowed)
+        """The nearest of the eligible, best first, with their cosines; ties to the smaller id.
+
+        Some of the nearest may be missing where they are more than the traits call `few` and the
+        index is approximate.
+        """
+        ids, traits = synced.ids, self._remote.traits
+        eligible = ids if allowed is None else np.intersect1d(ids, allowed)
         if synced.collection is None or len(eligible) == 0 or limit <= 0:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
         check_dimension(vector, synced.dimension)
+        few, wanted, needed = traits.few, limit, min(limit, len(eligible))
+        if len(ids) <= traits.small:
+            wanted = needed = len(eligible)
+        if not traits.filters:  # it is read on until enough of the eligible are found
+            few = wanted = wanted * len(ids) // len(eligible)
         with self._remote.reading():
-            search = NearestSearch(synced.collection, self._remote.traits, synced.ids)
-            return search.nearest(vector, limit, eligible)
+            if len(eligible) > few:
+                only = eligible if traits.filters and len(eligible) < len(ids) else None
+                near, scores = _candidates(
+                    synced.collection, vector, limit, eligible, only, wanted + _SPARE
+                )
+                if len(near) >= needed:  # else the index does not reach every vector
+                    close = np.diff(scores) > -_ROUNDING
+                    if close.any():
+                        again = np.append(close, False) | np.append(False, close)
+                        scores[again] = _cosines(synced.collection, vector, near[again])
+                    return best_first(near, scores, limit)
+            return best_first(eligible, _cosines(synced.collection, vector, eligible), limit)
 
     def _rows(self, synced: _Synced, wanted: Ids) -> Vectors:
         known = among(synced.ids, wanted)
@@ -450,3 +411,30 @@ def _held(collection: RemoteCollection, before: _Synced | None) -> Ids:
     ):
         return before.ids
     return collection.chunk_ids()
+
+
+def _candidates(
+    collection: RemoteCollection,
+    vector: Vector,
+    limit: int,
+    eligible: Ids,
+    only: Ids | None,
+    wanted: int,
+) -> tuple[Ids, Scores]:
+    """The `limit` nearest of the eligible that a collection finds, and all as near as the last."""
+    while True:
+        found, scores = collection.nearest(vector, wanted, only, exact=len(eligible) <= _EXACT)
+        # Another process may have brought, or left, chunks that this one does not know.
+        known = among(eligible, found)
+        ids, eligible_scores = found[known], scores[known]
+        enough = len(ids) >= limit
+        worst = eligible_scores[limit - 1] - _ROUNDING if enough else -np.inf
+        if len(found) < wanted or (enough and scores[-1] < worst):
+            near = eligible_scores >= worst
+            return ids[near], eligible_scores[near]
+        wanted *= 4
+
+
+def _cosines(collection: RemoteCollection, vector: Vector, ids: Ids) -> Scores:
+    rows = collection.vectors(ids).astype(np.float64)
+    return (rows * vector).sum(axis=1).astype(np.float32)

@@ -7,7 +7,7 @@ import re
 import tomllib
 from base64 import b64encode
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,10 +25,10 @@ from clew.web.request import render_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from datetime import datetime
 
     from starlette.responses import Response
 
+    from clew.ports import AuditEntry
     from clew.web.request import PageRequest
 
 
@@ -36,27 +36,9 @@ READ = 500
 """Entries of the log that are looked through, the newest."""
 ENDS = ("entity_id", "new_entity_id", "source_id", "target_id", "other_id")
 """What of an entry names an entity."""
-_SAID: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
-    "merge_entities": lambda u: f"Merged: {', '.join(u['names'])} named another entity before.",
-    "split_entity": lambda u: f"Split: {', '.join(u['names'])} became an entity of its own.",
-    "edit_entity": lambda u: f"It was “{u['was']['name']}”, of type {u['was']['entity_type']}.",
-    "refuse_merge": lambda u: f"Kept apart: {' / '.join(u['names'])}.",
-    "delete_relation": lambda u: f"The relation “{u.get('relation_type', '')}” was taken back.",
-    "add_entity_relationship": lambda u: f"The relation “{u['relation_type']}” stated by hand.",
-}
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A change that can be taken back."""
-
-    id: int
-    tool: str
-    moment: datetime
-    text: str
-
-
-def changes(page: PageRequest, entity: int | None = None) -> list[Change]:
+def changes(page: PageRequest, entity: int | None = None) -> list[AuditEntry]:
     """Those that the caller may take back, of one entity or all, the newest first.
 
     Whoever may not read the log sees their own.
@@ -64,7 +46,7 @@ def changes(page: PageRequest, entity: int | None = None) -> list[Change]:
     if not page.may("undo_change"):
         return []
     return [
-        Change(entry.id, entry.tool, entry.recorded_at, _SAID[entry.tool](entry.undo))
+        entry
         for entry in page.engine.maintenance.audit(limit=READ)
         if entry.undo is not None
         and page.may(entry.tool)
@@ -76,10 +58,8 @@ def changes(page: PageRequest, entity: int | None = None) -> list[Change]:
 def undo(page: PageRequest) -> Response:
     """Take a change back, then show what it was about."""
     number = page.id("change")
-    found = page.engine.maintenance.audit(before=number + 1, limit=1)
-    entry = found[0] if found and found[0].id == number else None
-    allowed = {change.id for change in changes(page)}
-    if entry is None or entry.undo is None or number not in allowed:
+    entry = next((change for change in changes(page) if change.id == number), None)
+    if entry is None or entry.undo is None:
         raise NotFoundError(f"change {number} is not there to be taken back; look at the log again")
     page.call("undo_change", entry_id=number)
     # To the page of what the change was about.
@@ -101,58 +81,33 @@ PAIRS = 50
 """Suggestions shown."""
 
 
-def merge(page: PageRequest) -> Response:
-    """Make the entity of the address one with another; from then on that one is shown."""
-    target = page.engine.entities.named(page.sent("target")).id
-    return _put_right(page, "merge_entities", target, source_id=page.id("entity"), target_id=target)
+def sends(
+    tool: str, place: str = "", *, exact: bool = True, ticked: str = "", **fixed: object
+) -> Callable[[PageRequest], Response]:
+    """What a form does: it calls a tool, then shows `place`, or the entity that was changed.
 
+    The tool's arguments are in the address and in the form, by their names; a `target` there is an
+    entity, by its whole name where it has to be `exact`. `ticked` is the argument of boxes to tick.
+    The page of the entity says what was done and offers to undo it.
+    """
 
-def split(page: PageRequest) -> Response:
-    """Take the ticked names out; what they make is shown."""
-    names = [] if page.form is None else [str(v) for v in page.form.getlist("names")]
-    if not names:
-        raise InputError("no name is ticked; go back and tick those that are another's")
-    entity = page.id("entity")
-    return _put_right(page, "split_entity", entity, entity_id=entity, names=names)
+    def run(page: PageRequest) -> Response:
+        given = {**page.arguments(page.form, TOOL_NAMES[tool].parameters), **fixed}
+        entities = page.engine.entities
+        if target := page.sent("target"):
+            given["target_id"] = (entities.named(target) if exact else entities.get(target)).id
+        if ticked and ticked not in given:
+            raise InputError("no name is ticked; go back and tick those that are another's")
+        done = page.call(tool, **given)
+        if place:
+            return RedirectResponse(page.url(place), 303)
+        shown = done.get("new_entity_id") or done.get("entity_id")
+        shown = shown or entities.get(page.sent("entity")).id
+        name, entries = page.scope.caller.name, page.engine.maintenance.audit(limit=20)
+        change = next((e.id for e in entries if (e.tool, e.caller) == (tool, name)), None)
+        return RedirectResponse(page.url(f"entities/{shown}", change=change), 303)
 
-
-def edit(page: PageRequest) -> Response:
-    """Show it under another name, or say what it is."""
-    entity = page.id("entity")
-    given = {name: page.sent(name) for name in ("name", "entity_type") if page.sent(name)}
-    return _put_right(page, "edit_entity", entity, entity_id=entity, **given)
-
-
-def delete_relation(page: PageRequest) -> Response:
-    """Take a relation back, with all that states it."""
-    relation = page.id("relation")
-    return _put_right(page, "delete_relation", _entity(page), relation_id=relation, confirm=True)
-
-
-def state_relation(page: PageRequest) -> Response:
-    """State a relation by hand: a new one, one that texts state, or one that was deleted."""
-    return _put_right(
-        page,
-        "add_entity_relationship",
-        _entity(page),
-        source_id=page.sent("source_id"),
-        target_id=page.engine.entities.get(page.sent("target")).id,
-        relation_type=page.sent("relation_type"),
-    )
-
-
-def _entity(page: PageRequest) -> int:
-    """The entity whose page the form was on."""
-    return page.engine.entities.get(page.sent("entity")).id
-
-
-def _put_right(page: PageRequest, tool: str, entity: int, **arguments: object) -> Response:
-    """Call a tool; then to the entity's page, which says what was done and offers to undo it."""
-    done = page.call(tool, **arguments)
-    name, entries = page.scope.caller.name, page.engine.maintenance.audit(limit=20)
-    change = next((e.id for e in entries if (e.tool, e.caller) == (tool, name)), None)
-    shown = done.get("new_entity_id", entity)
-    return RedirectResponse(page.url(f"entities/{shown}", change=change), 303)
+    return run
 
 
 def suggestions(page: PageRequest) -> Response:
@@ -164,13 +119,6 @@ def suggestions(page: PageRequest) -> Response:
         suggestions=found,
         refused=[change for change in changes(page) if change.tool == "refuse_merge"],
     )
-
-
-def refuse(page: PageRequest) -> Response:
-    """Keep a pair apart."""
-    ids = {name: page.sent(name) for name in ("entity_id", "other_id")}
-    page.call("refuse_merge", **ids)
-    return RedirectResponse(page.url("merges"), 303)
 
 
 # Documents in and out: files dropped, documents deleted, jobs watched.
@@ -204,18 +152,15 @@ def upload(page: PageRequest) -> Response:
     empty = [str(one.filename) for one in sent if not one.size]
     if len(empty) == len(sent):
         raise InputError(f"{', '.join(map(repr, empty))} is empty; choose another file")
-    jobs = [_take_in(page, one) for one in sent if one.size]
+    jobs = []
+    for one in sent:
+        if one.size:
+            name = str(one.filename).replace("\\", "/").rpartition("/")[2]
+            told = {"name": name, "data": b64encode(one.file.read()).decode()}
+            source = f"upload/{name}"
+            job = page.call("ingest_document", [_INGEST_FILE], **told, source=source)
+            jobs.append(job["job_id"])
     return RedirectResponse(page.url("jobs", sent=jobs, empty=empty), 303)
-
-
-def _take_in(page: PageRequest, file: UploadFile) -> str:
-    """The id of the job that reads it."""
-    name = str(file.filename).replace("\\", "/").rpartition("/")[2]
-    data = b64encode(file.file.read()).decode()
-    job = page.call(
-        "ingest_document", [_INGEST_FILE], name=name, data=data, source=f"upload/{name}"
-    )
-    return str(job["job_id"])
 
 
 @operation("Add a file", {})
@@ -232,24 +177,6 @@ _INGEST_FILE = replace(
     TOOL_NAMES["ingest_document"], parameters=_ingest_file.parameters, run=_ingest_file.run
 )
 """`ingest_document` for files, which the form bounds in size."""
-
-
-def cancel(page: PageRequest) -> Response:
-    """Stop a job."""
-    page.call("cancel_job", job_id=page.params["job"])
-    return RedirectResponse(page.url("jobs"), 303)
-
-
-def retry(page: PageRequest) -> Response:
-    """Try again what a job did not do."""
-    page.call("retry_job", job_id=page.params["job"])
-    return RedirectResponse(page.url("jobs"), 303)
-
-
-def delete(page: PageRequest) -> Response:
-    """Delete a document."""
-    page.call("delete_document", document=page.params["document"], confirm=True)
-    return RedirectResponse(page.url("documents"), 303)
 
 
 def add_demo(page: PageRequest) -> Response:
@@ -279,14 +206,9 @@ _USER = re.compile(r"//[^/@]{0,500}@")
 _HIDDEN = re.compile(r"sha256|secret|password|api_key|token(?!s_|izer)")
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A setting."""
-
-    name: str
-    value: str
-    origin: str
-    """`default`, `environment`, the settings file, or `given` by whoever started the server."""
+Shown = dict[str, str]
+"""A setting: `name`, `value` and `origin`, which is `default`, `environment`, the settings file, or
+`given` by whoever started the server."""
 
 
 def settings(page: PageRequest) -> Response:
@@ -298,12 +220,12 @@ def settings(page: PageRequest) -> Response:
     # Who sits at this machine runs the server; an issuer of tokens names anybody so.
     is_local = page.scope.caller.name == Caller().name
     if not is_local or page.engine.settings.serve.oauth.issuer:
-        found = [shown for shown in found if shown.name.partition(".")[0] in _TENANTS]
+        found = [shown for shown in found if shown["name"].partition(".")[0] in _TENANTS]
     groups: dict[str, list[Shown]] = {}
     for shown in found:
-        group = shown.name.rpartition(".")[0] or "store"
+        group = shown["name"].rpartition(".")[0] or "store"
         groups.setdefault(group, []).append(shown)
-    changed = sum(shown.origin != "default" for shown in found)
+    changed = sum(shown["origin"] != "default" for shown in found)
     return render_page(page, "settings.html", groups=groups, changed=changed)
 
 
@@ -316,7 +238,8 @@ def _flat(
         if isinstance(value, BaseModel) and isinstance(default, BaseModel):
             yield from _flat(value, default, said if isinstance(said, dict) else {}, f"{path}.")
         else:
-            yield Shown(path, _value(path, value), _origin(path, value == default, name in file))
+            origin = _origin(path, value == default, name in file)
+            yield {"name": path, "value": _value(path, value), "origin": origin}
 
 
 def _origin(path: str, is_default: bool, in_file: bool) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from starlette.responses import RedirectResponse
 
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
         DocumentInfo,
         Entity,
         Relation,
-        RelationEvidence,
         SearchResult,
     )
     from clew.web.request import PageRequest
@@ -395,7 +394,7 @@ def statistics(page: PageRequest) -> Response:
         growth=growth(engine.documents.list()),
         overview=engine.graph.statistics(8 if page.may("search_entities") else 0),
         model=engine.maintenance.language_model() if page.may("audit") else {},
-        undoable={change.id: change for change in changes(page)},
+        undoable={change.id for change in changes(page)},
         changes=page.engine.maintenance.audit(limit=LISTED_OVERVIEW) if page.may("audit") else [],
     )
 
@@ -433,7 +432,10 @@ LEVELS = 30
 
 def graph(page: PageRequest) -> Response:
     """The picture of the address with its tables, or where to begin."""
-    asked = _asked(page)
+    asked = page.arguments(page.query, PICTURE)
+    for name in ("entities", "alone"):  # a name is as good as an id
+        if name in asked:
+            asked[name] = [page.engine.entities.get(value).id for value in asked[name]]
     given = {parameter.name: asked.get(parameter.name) for parameter in PICTURE}
     if not any(asked.get(name) for name in ("question", "entities", "alone", "community")):
         engine, may_list = page.engine, page.may("list_communities")
@@ -450,7 +452,6 @@ def graph(page: PageRequest) -> Response:
     seen = picture(page.engine, **complete("graph", PICTURE, asked))
     state = page.engine.state
     names = {node["id"]: node["name"] for node in seen["nodes"]}
-    paths, notes = _paths(page)
     return render_page(
         page,
         "graph.html",
@@ -459,9 +460,7 @@ def graph(page: PageRequest) -> Response:
         given=given,
         names=names,
         listed=LISTED_GRAPH,
-        paths=paths,
-        path_ids=name_ids(page.engine, (step.name for path in paths for step in path)),
-        path_notes=notes,
+        **_paths(page),
         ends=(whole_number(page.text("from")), whole_number(page.text("to"))),
         community=_titles(page, [asked["community"]] if "community" in asked else [])[:1],
         communities=_titles(page, seen["communities"][:COMMUNITIES]),
@@ -475,22 +474,6 @@ def graph(page: PageRequest) -> Response:
     )
 
 
-def _asked(page: PageRequest) -> dict[str, Any]:
-    """What the address says of the picture; a name is as good as an id."""
-    found: dict[str, Any] = {}
-    for parameter in PICTURE:
-        values = page.texts(parameter.name)
-        if not values:
-            continue
-        if parameter.name == "communities":
-            found[parameter.name] = values
-        elif parameter.kind == "integers":
-            found[parameter.name] = [page.engine.entities.get(value).id for value in values]
-        else:
-            found[parameter.name] = values if parameter.kind == "strings" else values[-1]
-    return found
-
-
 def _titles(page: PageRequest, communities: Sequence[object]) -> list[tuple[int, str]]:
     """Ids and titles of the communities that there are, in order."""
     if not page.may("list_communities"):
@@ -499,34 +482,23 @@ def _titles(page: PageRequest, communities: Sequence[object]) -> list[tuple[int,
     return [(c.id, c.title) for c in page.engine.state.kept_communities.communities(ids=ids)]
 
 
-class Step(NamedTuple):
-    """An entity of a path, and the tie that leads on from it; None behind the last."""
-
-    name: str
-    tie: RelationEvidence | None = None
-    reversed: bool = False
-    """Whether the tie is stated of the next entity, and of this one as its object."""
-
-
-def steps(start: str, path: Sequence[RelationEvidence]) -> list[Step]:
-    """The entities of a path from its start on, whichever way round each tie is stated."""
-    found, at = [], start
-    for tie in path:
-        found.append(Step(at, tie, tie.head != at))
-        at = tie.tail if tie.head == at else tie.head
-    return [*found, Step(at)]
-
-
-def _paths(page: PageRequest) -> tuple[list[list[Step]], list[str]]:
-    """The paths between the two entities that were picked."""
+def _paths(page: PageRequest) -> dict[str, Any]:
+    """The paths between the two entities that were picked, with their notes."""
     ends = page.text("from"), page.text("to")
+    picked: dict[str, Any] = {"paths": [], "path_notes": [], "path_ids": {}, "start": ""}
     if not all(ends) or ends[0] == ends[1]:
-        return [], []
+        return picked
     page.need("find_paths")
     try:
-        found, notes = page.engine.graph.paths(*ends, max_hops=5, limit=3)
+        paths, notes = page.engine.graph.paths(*ends, max_hops=5, limit=3)
     except NotFoundError as error:
-        return [], [str(error)]
-    start = page.engine.entities.get(ends[0]).name
-    paths = [steps(start, path) for path in found]
-    return paths, list(notes) if paths else [*notes, "no path of at most 5 steps ties the two"]
+        return picked | {"path_notes": [str(error)]}
+    if not paths:
+        return picked | {"path_notes": [*notes, "no path of at most 5 steps ties the two"]}
+    names = (name for path in paths for tie in path for name in (tie.head, tie.tail))
+    return {
+        "paths": paths,
+        "path_notes": notes,
+        "path_ids": name_ids(page.engine, names),
+        "start": page.engine.entities.get(ends[0]).name,
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from clew.web.pages import changing, reading
 from clew.web.request import Page
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 def _form(path: str, run: Callable[[PageRequest], Response], right: str) -> Page:
     return Page(path=path, run=run, right=right, method="POST")
+
+
+def _sends(path: str, tool: str, **how: Any) -> Page:  # noqa: ANN401 - as `changing.sends` takes it
+    return _form(path, changing.sends(tool, **how), tool)
 
 
 PAGES = (
@@ -37,16 +41,16 @@ PAGES = (
     Page(path="/statistics", run=reading.statistics, right="get_graph_statistics"),
     Page(path="/settings", run=changing.settings, right="audit"),
     Page(path="/jobs", run=changing.jobs, right="list_jobs"),
-    _form("/entities/{entity}/merge", changing.merge, "merge_entities"),
-    _form("/entities/{entity}/split", changing.split, "split_entity"),
-    _form("/entities/{entity}/edit", changing.edit, "edit_entity"),
-    _form("/relations", changing.state_relation, "add_entity_relationship"),
-    _form("/relations/{relation}/delete", changing.delete_relation, "delete_relation"),
-    _form("/merges/refuse", changing.refuse, "refuse_merge"),
+    _sends("/entities/{source_id}/merge", "merge_entities"),
+    _sends("/entities/{entity_id}/split", "split_entity", ticked="names"),
+    _sends("/entities/{entity_id}/edit", "edit_entity"),
+    _sends("/relations", "add_entity_relationship", exact=False),
+    _sends("/relations/{relation_id}/delete", "delete_relation", confirm=True),
+    _sends("/merges/refuse", "refuse_merge", place="merges"),
+    _sends("/documents/{document}/delete", "delete_document", place="documents", confirm=True),
+    _sends("/jobs/{job_id}/cancel", "cancel_job", place="jobs"),
+    _sends("/jobs/{job_id}/retry", "retry_job", place="jobs"),
     _form("/changes/{change}/undo", changing.undo, "undo_change"),
     _form("/documents", changing.upload, "ingest_document"),
-    _form("/documents/{document}/delete", changing.delete, "delete_document"),
-    _form("/jobs/{job}/cancel", changing.cancel, "cancel_job"),
-    _form("/jobs/{job}/retry", changing.retry, "retry_job"),
     _form("/demo", changing.add_demo, "ingest_document"),
 )
