@@ -188,7 +188,7 @@ def read_arrays(path: Path) -> Arrays | None:
             for entry in entries:
                 file.seek(entry.offset)
                 arrays[entry.name] = array = np.empty(entry.shape, dtype=entry.dtype)
-                file.readinto(array.reshape(-1).view(np.uint8))  # type: ignore[attr-defined]
+                file.readinto(array.reshape(-1).view(np.uint8).data)
             return arrays
         _log.warning("%s is damaged; what it held is made again from the database", path)
     return None

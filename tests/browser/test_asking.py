@@ -17,7 +17,6 @@ from clew.errors import ModelUnavailableError, StoreUnavailableError
 from clew.mcp.auth import new_token
 from clew.ports import Reply, Request
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
-from clew.web.passages import plain
 from tests.browser.conftest import Site, serving, settings_in
 from tests.browser.payloads import PAYLOADS
 
@@ -51,29 +50,6 @@ def test_a_question_is_followed_to_the_entity_and_back(page: Page, lights: Site)
     assert hits.count() > 0
     page.go_forward()
     expect(page.get_by_role("heading", level=1)).to_have_text("Ilse Marrable")
-
-
-def test_the_answering_sentence_is_marked(page: Page, lights: Site) -> None:
-    page.goto(f"{lights.url}/ui/?q={QUESTION}")
-    for number, hit in enumerate(lights.engine.search(QUESTION).hits, 1):
-        start, end = hit.answer or (0, 0)
-        expected = hit.chunk.text[start - hit.chunk.start : end - hit.chunk.start] if end else ""
-        marked = "".join(page.locator(f"#hit-{number} mark").all_text_contents())
-        assert marked.split() == plain(expected).split()
-
-
-def test_an_answer_is_written_with_its_sources(page: Page, lights: Site) -> None:
-    page.goto(f"{lights.url}/ui/?q={QUESTION}")
-    page.get_by_role("button", name="Answer in sentences").click()
-    expect(page.locator("#answer a").first).to_be_visible()
-    said = lights.engine.ask(QUESTION)
-    shown = page.locator("#answer .passage p").all_text_contents()
-
-    assert len(shown) == len(said.statements)
-    assert shown[0].startswith(said.statements[0].text)
-    page.locator("#answer a").first.click()
-    number = page.url.rpartition("#hit-")[2]
-    expect(page.locator(f"#hit-{number} h2")).to_have_text(said.sources[0].title)
 
 
 def test_a_passage_that_was_not_first_is_compared(page: Page, lights: Site) -> None:

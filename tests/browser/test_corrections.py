@@ -105,15 +105,6 @@ def send(page: Page, file: Path, text: str) -> None:
     page.get_by_role("button", name="Add", exact=True).click()
 
 
-def test_files_are_dropped_and_the_job_watched(page: Page, mills: Site, tmp_path: Path) -> None:
-    page.goto(mills.door("/ui/documents"))
-    send(page, tmp_path / "bell.md", "# The bell\n\nEdda Rowe cast the bell of Port Anselm.\n")
-    expect(page.locator(".status").first).to_have_text("completed", timeout=20_000)
-    expect(page.get_by_role("region", name="Documents")).to_contain_text("upload/bell.md")
-    page.goto(f"{mills.url}/ui/?q=Who cast the bell of Port Anselm?")
-    expect(page.locator(".hit").first).to_contain_text("Edda Rowe")
-
-
 def test_a_file_that_fails_is_sent_again_from_the_page(
     page: Page, mills: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,8 +24,10 @@ import clew
 import clew.indexing.manual_graph
 import clew.stores.backend
 from clew.engine.state import EngineState
-from clew.mcp.server import create_server
+from clew.mcp.engines import Engines
+from clew.mcp.server import ClewServer
 from clew.settings import load_settings
+from clew.tools.toolbox import OPERATIONS
 
 pytestmark = pytest.mark.anyio
 SCRIPT = Path(__file__).with_name("month_of_memory.jsonl")
@@ -222,7 +224,7 @@ def steps(script: Path) -> Iterator[tuple[str, str, list[Any]]]:
 async def assistant_at(store: Path) -> AsyncIterator[Assistant]:
     settings = load_settings(store=store, serve={"profile": "full"})
     with clew.Clew(settings) as engine:
-        async with Client(create_server(engine, settings)) as client:
+        async with Client(ClewServer(Engines(settings, OPERATIONS, engine))) as client:
             yield Assistant(client)
 
 

@@ -126,7 +126,7 @@ def test_without_tokens_only_pages_of_the_server_itself_may_call(open_site: str,
     own = open_site.partition("://")[2]
     others = ["http://localhost:5173", "http://127.0.0.1:1", "http://127.0.0.1", "null"]
     others += [f"https://{own}", f"http://localhost:{own.rpartition(':')[2]}"]
-    with httpx2.Client(base_url=open_site) as http:
+    with httpx2.Client(base_url=open_site, timeout=60) as http:
         for origin in others:
             assert http.post(path, json={}, headers={"Origin": origin}).status_code == 403, origin
         answer = http.post(path, json={}, headers={"Origin": open_site})
@@ -140,7 +140,7 @@ def test_without_tokens_only_pages_of_the_server_itself_may_call(open_site: str,
 def test_without_tokens_only_json_is_taken(open_site: str, kind: str | None) -> None:
     sent = json.dumps({"text": "Jonas Reed built the mill.", "source": "x.md", "query": "x"})
     headers = {} if kind is None else {"Content-Type": kind}
-    with httpx2.Client(base_url=open_site) as http:
+    with httpx2.Client(base_url=open_site, timeout=60) as http:
         for path in ("/ask", "/api/v1/documents", "/api/v1/merges"):
             refused = http.post(path, content=sent.encode(), headers=headers)
             assert refused.status_code == 415

@@ -132,7 +132,7 @@ def stream_of(server: Served, session: str, token: str = ALICE[0]) -> attacks.En
 
 def test_requests_of_a_caller_are_bounded(tmp_path: Path) -> None:
     """Even from many addresses: the token says who it is."""
-    bounds = {"connections_per_caller": 3, "trusted_proxies": ["127.0.0.1"]}
+    bounds: dict[str, Any] = {"connections_per_caller": 3, "trusted_proxies": ["127.0.0.1"]}
     with (
         serving(tmp_path, quota={"sessions": 10}, **bounds) as server,
         ThreadPoolExecutor(max_workers=3) as workers,

@@ -48,56 +48,45 @@ def test_every_operation_is_measured(
 
 
 @pytest.mark.parametrize(
-    ("text", "passage", "holds"),
+    ("path", "text", "passage", "holds"),
     [
-        ("Ian  Murdock", "created by ian\nmurdock in 1993", True),
-        ("Ian Murdock", "created by Ian Jackson", False),
-        ("/version 1\\.[01]\\b/", "Version 1.0 ratified", True),
-        ("/version 1\\.[01]\\b/", "Version 1.01", False),
-        ("", "anything at all", True),
+        ("a/b.txt", "Ian  Murdock", "created by ian\nmurdock in 1993", True),
+        ("a/b.txt", "Ian Murdock", "created by Ian Jackson", False),
+        ("a/b.txt", "/version 1\\.[01]\\b/", "Version 1.0 ratified", True),
+        ("a/b.txt", "/version 1\\.[01]\\b/", "Version 1.01", False),
+        # The records of its file, and no other file.
+        ("a/b.txt#3", "", "anything at all", True),
+        ("ab/b.txt", "", "anything at all", False),
     ],
 )
-def test_a_gold_text_stands_in_the_passage(text: str, passage: str, *, holds: bool) -> None:
-    assert Gold("a/*.txt", text).holds("a/b.txt", passage) is holds
+def test_what_a_gold_passage_holds(path: str, text: str, passage: str, *, holds: bool) -> None:
+    assert Gold("a/*.txt", text).holds(path, passage) is holds
 
 
-def test_a_gold_path_takes_in_the_records_of_its_file_and_no_other_file() -> None:
-    gold = Gold("mail/*.eml", "")
-    assert gold.holds("mail/a.eml#3", "x")
-    assert not gold.holds("mails/a.eml", "x")
-
-
-def test_found_first_and_in_five_are_told_apart_and_all_asks_for_all(tmp_path: Path) -> None:
-    for name, text in {"one": "zebra zebra zebra", "two": "zebra grass", "no": "sea"}.items():
+def test_found_first_in_five_and_marked_are_told_apart(tmp_path: Path) -> None:
+    zoo = "The zebra eats grass. The zebra sleeps at noon."
+    texts = {"one": "lion lion lion", "two": "lion grass", "no": "sea", "zoo": zoo}
+    for name, text in texts.items():
         (tmp_path / f"{name}.txt").write_text(text)
-    first, second, absent = Gold("one.txt", ""), Gold("two.txt", ""), Gold("no.txt", "")
+    first, second, absent = (Gold(f"{name}.txt", "") for name in ("one", "two", "no"))
+    noon = Gold("zoo.txt", "noon")
     questions = [
-        Question("zebra", "name", (second,)),
-        Question("zebra zebra", "both", (first, second), all=True),
-        Question("zebra grass", "not both", (first, absent), all=True),
+        Question("lion", "name", (second,)),
+        Question("lion lion", "both", (first, second), all=True),
+        Question("lion grass", "not both", (first, absent), all=True),
         Question("unicorn", "no answer", ()),
-    ]
-    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as engine:
-        engine.index([tmp_path], include=["*.txt"])
-        table = summarise(ask_all(engine, tmp_path, questions, ["keyword"]))["keyword"]
-    assert table["both"]["five"] == 100
-    assert table["not both"]["five"] == 0
-    assert table["name"]["five"] == 100
-    assert table["all kinds"]["questions"] == 3
-    assert table["no answer"]["nothing"] == 1
-
-
-def test_a_marked_sentence_counts_where_it_holds_what_is_sought(tmp_path: Path) -> None:
-    (tmp_path / "zoo.txt").write_text("The zebra eats grass. The zebra sleeps at noon.")
-    questions = [
-        Question("Who sleeps, the zebra?", "right", (Gold("zoo.txt", "noon"),)),
-        Question("What eats the zebra? Grass?", "wrong", (Gold("zoo.txt", "noon"),)),
-        Question("zebra", "no text", (Gold("zoo.txt", ""),)),
+        Question("Who sleeps, the zebra?", "marked", (noon,)),
+        Question("What eats the zebra? Grass?", "not marked", (noon,)),
     ]
     with clew.open(tmp_path / "store", embedder=HashEmbedder()) as engine:
         engine.index([tmp_path], include=["*.txt"])
         answers = ask_all(engine, tmp_path, questions, ["keyword"])
-    assert [answer.marked for answer in answers] == [True, False, None]
+    assert [answer.marked for answer in answers] == [None, None, None, None, True, False]
+    table = summarise(answers)["keyword"]
+    five = {kind: table[kind]["five"] for kind in ("name", "both", "not both")}
+    assert five == {"name": 100, "both": 100, "not both": 0}
+    assert table["all kinds"]["questions"] == 5
+    assert table["no answer"]["nothing"] == 1
 
 
 def test_relations_without_a_label_are_unlabelled_and_not_right() -> None:

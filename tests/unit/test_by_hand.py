@@ -62,7 +62,7 @@ def test_a_relation_by_hand_ties_its_ends_in_all_that_is_derived(engine: clew.Cl
     engine.add("Anna Morn painted the old bridge of Vell.", source="a")
     engine.add("Piet Oss kept a workshop by the canal.", source="b")
     anna, piet = engine.entities.get("Anna Morn"), engine.entities.get("Piet Oss")
-    assert engine.graph.neighbors("Piet Oss") == []
+    assert engine.graph.relations("Piet Oss") == []
     before = engine.store.generation()
     relation = engine.entities.add_relation(
         piet.id, anna.id, "taught", weight=0.5, context={"by": "me"}
@@ -70,7 +70,7 @@ def test_a_relation_by_hand_ties_its_ends_in_all_that_is_derived(engine: clew.Cl
     assert engine.store.generation() > before
     assert (relation.chunk_id, relation.extractor) == (None, "manual")
     assert (relation.weight, relation.context) == (0.5, {"by": "me"})
-    assert [n.entity.name for n in engine.graph.neighbors("Piet Oss")] == ["Anna Morn"]
+    assert [one.tail for one in engine.graph.relations("Piet Oss")] == ["Anna Morn"]
     paths, _ = engine.graph.paths("Piet Oss", "Anna Morn")
     assert [[step.relation for step in path] for path in paths] == [["taught"]]
 

@@ -384,23 +384,6 @@ def test_hits_and_relations_say_where_they_come_from(engine: clew.Clew) -> None:
     assert stated.extractor == origin.extractor
 
 
-# --- the graph
-
-
-def test_neighbors_follow_relations_and_are_bounded(engine: clew.Clew) -> None:
-    engine.add("Ada Morn was taught by Piet Oss. Piet Oss was taught by Brida Kall.")
-    near = engine.graph.neighbors("Ada Morn", depth=2)
-    assert [(n.entity.name, n.relation, n.depth) for n in near] == [
-        ("Piet Oss", "taught_by", 1),
-        ("Brida Kall", "taught_by", 2),
-    ]
-    assert near[0].evidence == "Ada Morn was taught by Piet Oss."
-    assert len(engine.graph.neighbors("Ada Morn", depth=2, limit=1)) == 1
-    assert engine.graph.relations("Ada Morn")[0].relation == "taught_by"
-    with pytest.raises(InputError, match="depth 4 cannot be; expected 1 to 3"):
-        engine.graph.neighbors("Ada Morn", depth=4)
-
-
 # --- export
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_files import build
 from clew.search import features as keyword_scores
-from clew.search.channels import PRIOR_DEPTH, Ranked, RowValues, best
+from clew.search.channels import RowValues
 from clew.search.features import (
     FEATURES,
     SECOND_FEATURES,
@@ -484,68 +484,8 @@ def test_the_prior_is_the_mean_of_four_rankings(snapshot: Snapshot) -> None:
 
 # --- rankings ----------------------------------------------------------------------------
 
-scores_lists = st.lists(st.integers(-3, 9).map(float), max_size=30)
-
-
-@given(scores_lists, st.integers(1, 12))
-def test_best_sorts_what_is_above_zero(scores: list[float], limit: int) -> None:
-    found = best(np.array(scores, np.float32), limit)
-    order = sorted((i for i, s in enumerate(scores) if s > 0), key=lambda i: (-scores[i], i))
-    assert found.rows.tolist() == order[:limit]
-    assert found.scores.tolist() == [scores[i] for i in order[:limit]]
-
-
-@given(st.lists(st.integers(-3, 9), max_size=2 * PRIOR_DEPTH).map(lambda s: sorted(s)[::-1]))
-def test_spreads_of_a_ranking_keep_its_order(scores: list[int]) -> None:
-    ranking = Ranked(np.arange(len(scores)), np.array(scores, np.float32))
-    rows = np.arange(len(scores) + 3)
-    for spread in (ranking.prior, ranking.fused, ranking.reciprocal):
-        values = spread()[rows]
-        assert np.isfinite(values).all()
-        assert (np.diff(values) <= 0).all()
-        assert values[len(scores) :].tolist() == [0, 0, 0]
-    if scores:
-        assert ranking.prior()[rows][0] == 1
-        assert ranking.reciprocal()[rows][0] == 0.5
-        assert ranking.fused()[rows][0] == pytest.approx(1 / 61)
-
-
-row_values = st.dictionaries(st.integers(0, 9), st.integers(0, 5), max_size=6)
-
-
-@given(st.lists(row_values, min_size=1, max_size=4))
-def test_row_values_add_up_as_whole_columns_do(given: list[dict[int, int]]) -> None:
-    parts = [
-        RowValues(np.array(sorted(one), np.int64), np.array([one[k] for k in sorted(one)], "f4"))
-        for one in given
-    ]
-    expected = [sum(one.get(row, 0) for one in given) for row in range(10)]
-    total = RowValues.total(parts)
-    assert total[np.arange(10)].tolist() == expected
-    assert total.best(3).rows.tolist() == best(np.array(expected, np.float32), 3).rows.tolist()
-    rows = np.concatenate([part.rows for part in parts])
-    highest = RowValues.highest(rows, np.concatenate([part.values for part in parts]))
-    most = [max(one.get(row, 0) for one in given) for row in range(10)]
-    assert highest[np.arange(10)].tolist() == most
-
 
 # --- vectors -----------------------------------------------------------------------------
-
-
-@given(st.lists(st.lists(st.integers(0, 9), max_size=6), max_size=5))
-def test_each_vector_is_asked_for_once(requests: list[list[int]]) -> None:
-    asked: list[int] = []
-    vectors = np.eye(10, dtype=np.float32)
-
-    def vectors_of(rows: Ints) -> Vectors:
-        asked.extend(rows.tolist())
-        return vectors[rows]
-
-    reader = VectorReader(vectors_of)
-    for request in requests:
-        rows = np.array(request, dtype=np.int64)
-        assert np.array_equal(reader.read(rows), vectors[rows])
-    assert sorted(asked) == sorted({row for request in requests for row in request})
 
 
 # --- Coverage against plain sets, and bridges over sentences whose best is known by hand.
@@ -640,14 +580,6 @@ def test_words_of_a_seeds_name_are_left_out_of_the_unnamed_share(
     assert shares == pytest.approx(
         [built / (built + noon), noon / (built + noon), built / (built + noon)]
     )
-
-
-def test_a_question_of_names_alone_leaves_nothing_unnamed(
-    bridge_library: BridgeSearchResources,
-) -> None:
-    _, coverage = _ask(bridge_library, "Skerrow Clock")
-    assert coverage.named_share == pytest.approx(1)
-    assert coverage.unnamed_share(coverage.passages(np.arange(3))).tolist() == [0, 0, 0]
 
 
 # --- bridges -----------------------------------------------------------------------------

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -68,12 +67,8 @@ class Names:
         )
 
 
-def linker(
-    aliases: Sequence[Alias] = (),
-    rules: Mapping[str, str] | None = None,
-    given: LinkSettings = SETTINGS,
-) -> Linker:
-    return Linker(Names(aliases, rules), given)  # type: ignore[arg-type]
+def linker(aliases: Sequence[Alias], rules: Mapping[str, str] | None = None) -> Linker:
+    return Linker(Names(aliases, rules), SETTINGS)  # type: ignore[arg-type]
 
 
 def pairs(links: Iterable[AliasEvidence]) -> list[tuple[str, str]]:
@@ -135,27 +130,32 @@ def test_names_of_different_things_stay_apart(one: str, other: str) -> None:
     assert linker(stored(other)).links(extraction(one)) == ()
 
 
-def test_names_of_one_document_are_tied_to_the_first() -> None:
-    links = linker().links(extraction("Muhammad Ali", "Mohammad Ali", "Muhamad Ali"))
-    assert pairs(links) == [("Mohammad Ali", "Muhammad Ali"), ("Muhamad Ali", "Muhammad Ali")]
+STATED = AliasEvidence(
+    alias="Mohammad Ali", name="Cassius Clay", method="acronym", score=0.9, evidence="s"
+)
 
 
-def test_stated_aliases_come_first_and_are_not_compared() -> None:
-    stated = AliasEvidence(
-        alias="Mohammad Ali", name="Cassius Clay", method="acronym", score=0.9, evidence="s"
-    )
-    known = linker(stored("Muhammad Ali"))
-    assert known.links(extraction("Mohammad Ali", aliases=[stated])) == (stated,)
+@pytest.mark.parametrize(
+    ("known", "found", "links"),
+    [
+        # Names of one document are tied to the first.
+        ([], extraction("Muhammad Ali", "Mohammad Ali", "Muhamad Ali"),
+         [("Mohammad Ali", "Muhammad Ali"), ("Muhamad Ali", "Muhammad Ali")]),
+        # Stated aliases come first and are not compared.
+        (stored("Muhammad Ali"), extraction("Mohammad Ali", aliases=[STATED]),
+         [("Mohammad Ali", "Cassius Clay")]),
+        # What is only alike is no anchor, and code is never linked by likeness.
+        (stored("Mohammad Ali", method="fuzzy"), extraction("Muhammad Ali"), []),
+        (stored("http.parse_responses"), extraction("http.parse_response"), []),
+    ],
+)  # fmt: skip
+def test_what_is_tied(known: list[Alias], found: Extraction, links: list[tuple[str, str]]) -> None:
+    assert pairs(linker(known).links(found)) == links
 
 
 def test_names_ruled_by_hand_are_left_alone() -> None:
     ruled = linker(stored("Muhammad Ali"), {"mohammad ali": "mohammad ali"})
     assert ruled.links(extraction("Mohammad Ali")) == ()
-
-
-def test_fuzzy_aliases_are_no_anchors() -> None:
-    known = linker(stored("Mohammad Ali", method="fuzzy"))
-    assert known.links(extraction("Muhammad Ali")) == ()
 
 
 NAMES = st.sampled_from(
@@ -194,34 +194,14 @@ def test_similarity_is_symmetric_and_a_share(one: str, other: str) -> None:
         assert block_of(a) == block_of(b)
 
 
-def test_code_is_never_linked_by_likeness() -> None:
-    known = [
-        Alias(
-            id=1,
-            key="http parse responses",
-            name="http.parse_responses",
-            entity_id=1,
-            method="exact",
-            score=1.0,
-            evidence="",
-        )
-    ]
-    for entity_type in ("code", "name"):
-        mention = Mention(
-            name="http.parse_response", entity_type=entity_type, sentence=0, start=0, end=9
-        )
-        found = Extraction(chunks=(ChunkExtraction(mentions=(mention,)),))
-        assert linker(known).links(found) == ()
-
-
 # --- Which names mean one thing: acronyms, companies, initials.
 
 
 def test_an_acronym_of_two_letters_holds_in_its_document_only() -> None:
     text = "He was made Gracious Umpire Influencing Decisions Officer (GUIDO) then. GUIDO left."
     assert [a.alias for a in extract(text).aliases] == ["GUIDO"]
-    assert extract("We use Data Engineering (DE) here. DE is new.").aliases == ()
-    assert names("We use Data Engineering (DE) here. DE is new.")[-1] == "Data Engineering"
+    short = "We use Data Engineering (DE) here. DE is new."
+    assert (extract(short).aliases, names(short)[-1]) == ((), "Data Engineering")
 
 
 @pytest.mark.parametrize(
@@ -242,7 +222,7 @@ OPTICS = "They sell Wide Hybrid Optics (WHO) there. The WHO is cheap."
 ALONE = "The WHO is far away."
 
 
-@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 0, 1), (2, 1, 0), (0, 2, 1)])
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 0, 1)])
 @pytest.mark.parametrize("at_once", [True, False])
 def test_an_acronym_of_two_documents_that_differ_holds_in_each_of_them_alone(
     tmp_path: Path, order: tuple[int, ...], at_once: bool
@@ -252,19 +232,16 @@ def test_an_acronym_of_two_documents_that_differ_holds_in_each_of_them_alone(
     with clew.open(tmp_path / "store", embedder=HashEmbedder()) as engine:
         for batch in [documents] if at_once else [[one] for one in documents]:
             engine.add_documents(batch)
+        engine.add_documents([Document(source="3", text=HEALTH)])  # it stays ambiguous
         assert engine.entities.get("WHO").name == "WHO"
         for name in ("World Harp Orchestra", "Wide Hybrid Optics"):
             assert [alias.name for alias in engine.entities.aliases(name)] == [name]
-        again = Document(source="3", text=HEALTH)  # once it is ambiguous, it stays so
-        engine.add_documents([again])
-        assert engine.entities.get("WHO").name == "WHO"
 
 
 def test_an_acronym_that_two_documents_agree_on_holds_in_others(tmp_path: Path) -> None:
     texts = (HEALTH, HEALTH.replace("Orchestra", "Orchestras"), ALONE)
     with clew.open(tmp_path / "store", embedder=HashEmbedder()) as engine:
-        for i, text in enumerate(texts):
-            engine.add_documents([Document(source=str(i), text=text)])
+        engine.add_documents(Document(source=str(i), text=text) for i, text in enumerate(texts))
         assert engine.entities.get("WHO").name == "World Harp Orchestra"
 
 
@@ -361,24 +338,20 @@ def test_what_is_told_of_one_is_not_told_of_the_other(tmp_path: Path) -> None:
     with clew.open(tmp_path, embedder=HashEmbedder(dimension=8)) as engine:
         toolbox = Toolbox(engine, OPERATIONS, profile="memory")
 
-        def call(tool: str, **arguments: object) -> dict[str, Any]:
-            outcome = toolbox.call(tool, arguments)
-            assert not outcome.is_error, outcome.text
-            return dict(outcome.content)
+        def opened(name: str) -> list[tuple[str, list[str]]]:
+            found = toolbox.call("open_nodes", {"names": [name]}).content["entities"]
+            return [(one["name"], one["observations"]) for one in found]
 
+        entities = [
+            {"name": name, "entityType": "thing", "observations": [f"Number {i}."]}
+            for i, name in enumerate(given_names)
+        ]
+        made = toolbox.call("create_entities", {"entities": entities}).content
+        assert made == {"entities": entities, "success": True}
         for i, name in enumerate(given_names):
-            entity = {"name": name, "entityType": "thing", "observations": [f"Number {i}."]}
-            made = call("create_entities", entities=[entity])
-            assert made == {"entities": [entity], "success": True}
-        for i, name in enumerate(given_names):
-            (node,) = call("open_nodes", names=[name])["entities"]
-            assert (node["name"], node["observations"]) == (name, [f"Number {i}."])
-        call("delete_entities", entityNames=["C#"])
-        assert call("open_nodes", names=["C#"])["entities"] == []
-        assert len(call("open_nodes", names=["C", "C++"])["entities"]) == 2
-        missing = call("delete_entities", entityNames=["C"])
-        assert missing == {"message": "Entities deleted successfully", "success": True}
-        assert len(call("open_nodes", names=["C++"])["entities"]) == 1
+            assert opened(name) == [(name, [f"Number {i}."])]
+        toolbox.call("delete_entities", {"entityNames": ["C#", "C"]})
+        assert list(map(len, map(opened, ("C#", "C", "C++")))) == [0, 0, 1]
         assert engine.maintenance.check().problems == ()
 
 

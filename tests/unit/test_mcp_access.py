@@ -501,7 +501,12 @@ async def inference_everything(client: Client, names: dict[str, tuple[str, ...]]
         yield got.model_dump_json()
     template = ResourceTemplateReference(uri="clew://documents/{document}{?offset}")
     explain = PromptReference(name="explain_path")
-    completed = {"document": template, "collection": template, "source": explain, "target": explain}
+    completed: dict[str, PromptReference | ResourceTemplateReference] = {
+        "document": template,
+        "collection": template,
+        "source": explain,
+        "target": explain,
+    }
     for name, ref in completed.items():
         for begun in ("", "e", "b", "Edda", "secret", "bel"):
             found = await client.complete(ref, {"name": name, "value": begun})

@@ -26,7 +26,8 @@ from mcp_types import (
 )
 
 from clew.engine import Engine
-from clew.mcp.server import ClewServer, create_server
+from clew.mcp.engines import Engines
+from clew.mcp.server import ClewServer
 from clew.tools import toolbox as registry
 from clew.types import NewEntity
 from tests.unit.mcp_tools import TOOLS, engine_in, settings_for
@@ -46,7 +47,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 @pytest.fixture
 def server(engine: Engine, tmp_path: Path) -> ClewServer:
-    return create_server(engine, settings_for(tmp_path), tools=TOOLS)
+    return ClewServer(Engines(settings_for(tmp_path), TOOLS, engine))
 
 
 async def said(client: Client, name: str, /, **arguments: Any) -> str:  # noqa: ANN401
@@ -140,7 +141,7 @@ async def test_a_call_that_nobody_waits_for_is_told_so(
 async def test_a_call_that_takes_too_long_is_given_up(
     engine: Engine, tmp_path: Path, revision: str
 ) -> None:
-    server = create_server(engine, settings_for(tmp_path), tools=TOOLS, seconds=0.3)
+    server = ClewServer(Engines(settings_for(tmp_path), TOOLS, engine), seconds=0.3)
     async with Client(server, mode=revision) as client:
         assert "longer than the 0.3 seconds" in await said(client, "wait")
 
@@ -156,7 +157,9 @@ class User:
         self.answer = ElicitResult.model_validate({"action": action, "content": content})
         self.asked: list[str] = []
 
-    async def __call__(self, _: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+    async def __call__(
+        self, context: ClientRequestContext, params: ElicitRequestParams
+    ) -> ElicitResult:
         self.asked.append(params.message)
         return self.answer
 
@@ -198,7 +201,9 @@ async def test_every_tool_that_destroys_asks_whoever_can_be_asked(
     assert set(DESTROYING) == {tool.name for tool in offered if tool.destructive}
     ((one, _),) = engine.entities.memory.add_entities([NewEntity(name="Edda")], [["Sings."]])
     engine.entities.add_relation(one, one, "knows")
-    server = create_server(engine, settings_for(tmp_path, profile="full"))
+    server = ClewServer(
+        Engines(settings_for(tmp_path, profile="full"), registry.OPERATIONS, engine)
+    )
     user, before = User("decline"), engine.maintenance.stats()
     async with Client(server, mode=revision, elicitation_callback=user) as client:
         for name, arguments in DESTROYING.items():
@@ -258,7 +263,8 @@ async def test_long_documents_and_lists_are_read_in_parts(
         engine.add(f"{text}End.", source=f"note-{number}")
     parts: list[str] = []
     names: list[str] = []
-    uri, cursor = "clew://documents/note-3", ""
+    uri = "clew://documents/note-3"
+    cursor: str | None = ""
     async with Client(server) as client:
         while uri:
             part = await read(client, uri)

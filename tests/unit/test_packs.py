@@ -19,6 +19,7 @@ from clew.errors import InputError, UnreadableError
 from clew.indexing.reading.formats.common import RawFile, ReadResult
 from clew.library import Clew
 from clew.mcp.engines import Engines
+from clew.packs import available
 from clew.plugins.constitution.pack import PACK
 from clew.plugins.constitution.reading import constitution_structure
 from clew.plugins.personal.tools import TOOLS as PERSONAL
@@ -426,5 +427,6 @@ def test_a_pack_of_a_folder_goes_by_the_name_that_it_declares(tmp_path: Path) ->
     (tmp_path / "packs" / "mine").rename(tmp_path / "packs" / "clocks v2.1")
     with opened(tmp_path, "mine") as store:
         assert store.packs.enabled() == ["mine"]
-        assert "mine" in store.packs.available()
-        assert "clocks v2.1" not in store.packs.available()
+        there = available(store.settings.packs.folders)
+        assert "mine" in there
+        assert "clocks v2.1" not in there

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from itertools import combinations, pairwise, permutations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -511,7 +511,7 @@ def test_an_empty_store_has_none(tmp_path_factory: pytest.TempPathFactory) -> No
     ],
 )
 def test_bounds_that_cannot_be(
-    engine: Engine, question: str, given: dict[str, int], said: str
+    engine: Engine, question: str, given: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(InputError, match=said):
         engine.graph.subgraph(question, **given)

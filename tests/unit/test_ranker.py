@@ -15,7 +15,6 @@ from clew.search.ranker import (
     JUDGED_FEATURES,
     NAMED_ENOUGH,
     TEXT,
-    Forest,
     Ranker,
     judged,
     load_ranker,
@@ -80,22 +79,30 @@ def some_ranker() -> Ranker:
     )
 
 
-def same(one: Forest, other: Forest) -> bool:
-    names = ("features", "thresholds", "kept", "values")
-    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)
-
-
 def test_a_ranker_comes_back_from_its_file(tmp_path: Path) -> None:
     saved = some_ranker()
 
     save_ranker(saved, tmp_path / "ranker.npz")
     loaded = load_ranker(tmp_path / "ranker.npz")
 
-    assert same(loaded.first, saved.first)
-    assert same(loaded.second, saved.second)
-    assert same(loaded.confidence, saved.confidence)
-    assert np.array_equal(loaded.calibration, saved.calibration)
+    matrix = random_matrix(30)
+    for name in ("first", "second", "confidence"):
+        found, expected = (getattr(one, name).scores(matrix) for one in (loaded, saved))
+        assert found.tolist() == expected.tolist()
+    assert loaded.calibration.tolist() == saved.calibration.tolist()
     assert loaded.trained_on == saved.trained_on
+
+
+@pytest.mark.parametrize("cut", [None, 0, 10, 2000])
+def test_a_missing_or_damaged_file_is_an_error_that_says_what_to_do(
+    tmp_path: Path, cut: int | None
+) -> None:
+    file = tmp_path / "ranker.npz"
+    if cut is not None:
+        save_ranker(some_ranker(), file)
+        file.write_bytes(file.read_bytes()[:cut])
+    with pytest.raises(ModelError, match=r"cannot read the ranker .*npz.* install clew again"):
+        load_ranker(file)
 
 
 @pytest.mark.parametrize(
@@ -117,23 +124,6 @@ def test_other_features_are_an_error(
 
     with pytest.raises(ModelError, match=complaint):
         load_ranker(tmp_path / "ranker.npz")
-
-
-def test_a_missing_file_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(
-        ModelError, match=r"cannot read the ranker .*none\.npz.* install clew again"
-    ):
-        load_ranker(tmp_path / "none.npz")
-
-
-def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:
-    save_ranker(some_ranker(), tmp_path / "ranker.npz")
-    whole = (tmp_path / "ranker.npz").read_bytes()
-    for cut in (0, 10, len(whole) // 2):
-        (tmp_path / "ranker.npz").write_bytes(whole[:cut])
-
-        with pytest.raises(ModelError, match="cannot read the ranker"):
-            load_ranker(tmp_path / "ranker.npz")
 
 
 # --- questions without names
@@ -162,13 +152,6 @@ def test_text_has_its_say_where_there_are_no_names() -> None:
     tempered = temper(np.zeros(40, np.float32), matrix)
 
     assert np.argsort(tempered).tolist() == list(range(40))
-
-
-@pytest.mark.parametrize("rows", [0, 1])
-def test_few_candidates_need_no_deviation(rows: int) -> None:
-    scores = np.ones(rows, np.float32)
-
-    assert temper(scores, evidence_matrix(0.0)[:rows]).tolist() == [0.0] * rows
 
 
 # --- confidence
@@ -212,10 +195,3 @@ def test_the_shipped_ranker_fits_the_features() -> None:
     scores, found = shipped().judge(matrix)
     assert scores.tolist() == shipped().rank_second(matrix).tolist()
     assert ((found >= 0) & (found <= 1)).all()
-
-
-def test_the_shipped_ranker_says_what_it_was_trained_on() -> None:
-    digests = shipped().trained_on
-
-    assert digests
-    assert all(len(digest) == 64 and int(digest, 16) >= 0 for digest in digests)

@@ -417,7 +417,6 @@ def sources(store: clew.Clew) -> list[str]:
 def test_a_longer_mailbox_adds_what_is_new_and_drops_what_is_gone(
     store: clew.Clew, embedder: CountingEmbedder, mailbox: Path
 ) -> None:
-    assert sources(store) == ["2@x.org", "3@x.org"]
     embedded = len(embedder.embedded)
     mailbox.write_text(FIRST + SECOND + THIRD)
     grown = store.index([mailbox])
@@ -450,7 +449,7 @@ def test_hits_show_who_wrote_and_when_and_filters_ask_for_it(
 def test_people_of_mail_are_entities_with_their_addresses(store: clew.Clew, mailbox: Path) -> None:
     ada = store.entities.get("ada@x.org")
     assert (ada.name, ada.entity_type) == ("Ada Ray", "person")
-    stated = {(one.entity.name, one.relation) for one in store.graph.neighbors("Ada Ray")}
+    stated = {(one.tail, one.relation) for one in store.graph.relations("Ada Ray")}
     assert {("Lens", "sent"), ("Carla Ruiz", "wrote_to")} <= stated
     # Made again from the store, the message states the same.
     found = store.tools.call("extract_entity_relationships", {"entity_id": ada.id})

@@ -84,7 +84,6 @@ def candidates(text: str, title: str = "") -> list[Fact]:
         ("There Ann Lee's brother Bob Lee sang.", ("Bob Lee", "brother_of", "Ann Lee")),
         ("It came from the Zorblax project then.", ("Zorblax", "is_a", "project")),
         ("Run the bin/zorblax.sh --purge command.", ("--purge", "option_of", "bin/zorblax.sh")),
-        ("The `qux` module provides the `zorb` function.", ("qux", "provides", "zorb")),
         ("Remove the `zorb` target of `debian/rules`.", ("zorb", "part_of", "debian/rules")),
         ("Here `zorb` conflicts with `qux`.", ("zorb", "conflicts_with", "qux")),
         ('Then Ann Lee\'s novel "The Gone" won.', ("The Gone", "authored_by", "Ann Lee")),

@@ -7,8 +7,8 @@ import math
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,9 +21,8 @@ from hypothesis import strategies as st
 
 from clew.errors import ClewError
 from clew.graph.extended_snapshot import ExtendedSnapshot
-from clew.graph.snapshot import Adjacency, Snapshot, find_sorted, narrow
+from clew.graph.snapshot import Adjacency, Snapshot, narrow
 from clew.graph.snapshot_files import build
-from clew.graph.snapshot_files import build as build_snapshot
 from clew.ports import PassageRow
 from clew.stores import state as moved_mentions
 from clew.stores.extractions import Enrichments
@@ -45,117 +44,49 @@ if TYPE_CHECKING:
 WORDS = ("clock", "tower", "bell", "river", "of", "the", "Ада", "時計")
 
 
-def snapshot_build(shelf: Shelf, previous: Snapshot | None = None) -> Snapshot:
-    return build_snapshot(cast("Store", shelf), previous)
+Chunk = tuple[int, str, list[str], list[tuple[int, int, int]]]
+"""Document, context, sentences, mentions."""
 
 
 @dataclass
 class Shelf:
-    """A store in memory: chunk by id, as (document, context, sentences, mentions)."""
+    """What a snapshot is made of, in memory; chunks have the ids 1, 2, …."""
 
-    chunks: dict[int, tuple[int, str, list[str], list[tuple[int, int, int]]]] = field(
-        default_factory=dict
-    )
-    commits: int = 0
-    hands: int = 0
-    dropped: dict[int, int] | None = field(default_factory=dict)
-    """When each was, by chunk; None where nobody noted it."""
-    noted: dict[int, list[int]] = field(default_factory=dict)
-    """Chunks whose mentions changed, by the version that this made; others are not known."""
-    reads: int = 0
-    """Of all ids."""
-    wholes: int = 0
-    """Of all mentions."""
-
-    def add(
-        self, document: int, context: str, said: list[str], mentions: list[tuple[int, int, int]]
-    ) -> None:
-        self.commits += 1
-        self.chunks[self.commits] = (document, context, said, mentions)
-
-    def drop(self, chunk_id: int) -> None:
-        if self.dropped is not None:
-            self.dropped[chunk_id] = self.commits
-        self.commits += 1
-        del self.chunks[chunk_id]
-
-    def move(self, found: dict[int, list[tuple[int, int, int]]], *, noted: bool = True) -> None:
-        """Give chunks other mentions."""
-        self.commits += 1
-        self.hands += 1
-        for chunk_id, mentions in found.items():
-            document, context, said, _ = self.chunks[chunk_id]
-            self.chunks[chunk_id] = (document, context, said, mentions)
-        if noted:
-            self.noted[self.hands] = list(found)
-
-    def reading(self) -> AbstractContextManager[None]:
-        return nullcontext()
+    chunks: list[Chunk]
 
     def generation(self) -> int:
-        return self.commits
+        return 1
 
     def mentions_version(self) -> int:
-        return self.hands
+        return 1
 
-    def chunk_ids(self) -> Ids:
-        self.reads += 1
-        return np.array(sorted(self.chunks), dtype=np.int64)
-
-    def deleted_since(self, generation: int) -> Ids | None:
-        if self.dropped is None:
-            return None
-        found = [one for one, at in self.dropped.items() if at >= generation]
-        return np.array(sorted(found), dtype=np.int64)
-
-    def moved_since(self, mentions_version: int) -> Ids | None:
-        missed = range(mentions_version + 1, self.hands + 1)
-        if not all(version in self.noted for version in missed):
-            return None
-        ids = {one for version in missed for one in self.noted[version]}
-        return np.array(sorted(ids), dtype=np.int64)
-
-    def mentions_of(self, chunk_ids: Ids) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-        rows = self._mentions(0)
-        return rows[np.isin(rows[:, 0], chunk_ids)]
-
-    def chunk_count(self) -> int:
-        return len(self.chunks)
-
-    def passages(self, after: int = 0) -> Iterator[PassageRow]:
-        for chunk_id in sorted(self.chunks):
-            document, context, said, _ = self.chunks[chunk_id]
+    def passages(self, after: int) -> Iterator[PassageRow]:
+        for number, (document, context, said, _) in enumerate(self.chunks, start=after + 1):
             starts = np.cumsum([0, *(len(s) + 1 for s in said)]).tolist()
-            if chunk_id > after:
-                yield PassageRow(
-                    chunk_id=chunk_id,
-                    document_id=f"{document:016x}",
-                    ordinal=0,
-                    text=" ".join(said),
-                    context=context,
-                    sentences=tuple((a, a + len(s)) for a, s in zip(starts, said, strict=False)),
-                )
+            yield PassageRow(
+                chunk_id=number,
+                document_id=f"{document:016x}",
+                ordinal=0,
+                text=" ".join(said),
+                context=context,
+                sentences=tuple((a, a + len(s)) for a, s in zip(starts, said, strict=False)),
+            )
 
-    def mention_rows(self, after: int = 0) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-        self.wholes += after == 0
-        return self._mentions(after)
-
-    def _mentions(self, after: int) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+    def mention_rows(self, after: int) -> Ids:
         rows = sorted(
-            (chunk_id, *mention)
-            for chunk_id, (_, _, _, mentions) in self.chunks.items()
-            for mention in set(mentions)
-            if chunk_id > after
+            (number, *mention)
+            for number, (_, _, _, mentions) in enumerate(self.chunks, start=after + 1)
+            for mention in mentions
         )
-        return np.array(rows, dtype=np.int64).reshape(-1, 4)
+        return np.array(rows, dtype=np.int64)
+
+
+def snapshot_of(chunks: list[Chunk]) -> Snapshot:
+    return build(cast("Store", Shelf(chunks)))
 
 
 def _texts(longest: int) -> st.SearchStrategy[str]:
     return st.lists(st.sampled_from(WORDS), max_size=longest).map(" ".join)
-
-
-Chunk = tuple[int, str, list[str], list[tuple[int, int, int]]]
-"""Document, context, sentences, mentions."""
 
 
 @st.composite
@@ -218,112 +149,16 @@ def _seen(snapshot: Snapshot, chunk_ids: Ids) -> dict[str, object]:
             sorted(snapshot.entity_ids[snapshot.sentence_entities.row(i)].tolist()) for i in numbers
         ],
         "passages": [passage(row) for row in rows.tolist()],
-        "terms": [term(word) for word in (*terms(" ".join(WORDS)), "absent")],
+        "terms": [term(word) for word in (*terms(" ".join(NAMES)), "came", "absent")],
         "entities": {i: entity(row) for i, row in snapshot.entity_rows(range(1, 8)).items()},
     }
-
-
-def _moved(
-    shelf: Shelf, entity: int, other: int, kept: int
-) -> dict[int, list[tuple[int, int, int]]]:
-    """Mentions of an entity as those of another (0: none), in every chunk or every second one."""
-    found = {}
-    for chunk_id, (_, _, _, mentions) in shelf.chunks.items():
-        if chunk_id % kept == 0 and any(e == entity for _, e, _ in mentions):
-            moved = [(s, other if e == entity else e, n) for s, e, n in mentions]
-            each = {(s, e): (s, e, n) for s, e, n in moved if e}  # of one sentence and entity
-            found[chunk_id] = list(each.values())
-    return found
-
-
-@given(
-    st.lists(chunks(), max_size=6),
-    st.lists(
-        st.tuples(
-            st.lists(chunks(), max_size=3),
-            st.sets(st.integers(1, 20)),
-            st.lists(
-                st.tuples(st.integers(1, 7), st.integers(0, 7), st.integers(1, 2), st.booleans()),
-                max_size=3,
-            ),
-            st.booleans(),
-        ),
-        max_size=3,
-    ),
-    st.booleans(),
-)
-def test_extending_equals_building_anew(
-    early: list[Chunk],
-    rounds: list[tuple[list[Chunk], set[int], list[tuple[int, int, int, bool]], bool]],
-    noted: bool,
-) -> None:
-    """After adding, deleting, and merging, splitting or pruning entities, noted or not."""
-    shelf = Shelf(dropped={} if noted else None)
-    for chunk in early:
-        shelf.add(*chunk)
-    extended = snapshot_build(shelf)
-    for late, dropped, moves, moved_first in rounds:
-        for chunk in () if moved_first else late:
-            shelf.add(*chunk)
-        for entity, other, kept, is_noted in moves:
-            shelf.move(_moved(shelf, entity, other, kept), noted=is_noted)
-        for chunk in late if moved_first else ():
-            shelf.add(*chunk)
-        for chunk_id in dropped & set(shelf.chunks):
-            shelf.drop(chunk_id)
-        extended, anew = snapshot_build(shelf, extended), snapshot_build(shelf)
-        assert columns_of(extended.whole) == columns_of(anew)
-        assert _seen(extended, shelf.chunk_ids()) == _seen(anew, shelf.chunk_ids())
-        assert snapshot_build(shelf, extended) is extended
-        assert (extended.generation, extended.mentions_version) == (
-            anew.generation,
-            anew.mentions_version,
-        )
-
-
-def test_what_changed_is_all_that_is_read_and_made() -> None:
-    shelf = Shelf()
-    for number in range(30):
-        shelf.add(number, "Clock", ["A bell."], [(0, 1 + number % 6, 1)])
-    before = snapshot_build(shelf)
-    shelf.add(40, "Tower", ["A river."], [(0, 7, 1)])
-    extended = snapshot_build(shelf, before)
-    assert isinstance(extended, ExtendedSnapshot)
-    assert extended.base is before
-    assert extended.added.size == 1
-    for number in range(41, 80):
-        shelf.add(number, "Tower", ["A river."], [(0, 7, 1)])
-    assert not isinstance(snapshot_build(shelf, extended), ExtendedSnapshot), (
-        "large changes are merged"
-    )
-
-
-def test_a_deletion_that_is_noted_reads_no_ids_and_one_that_is_not_reads_them() -> None:
-    shelf = Shelf()
-    for number in range(30):
-        shelf.add(number, "Clock", ["A bell."], [(0, 1 + number % 6, 1)])
-    before = snapshot_build(shelf)
-    for late in (4, 17, 30):
-        shelf.drop(late)
-        before = snapshot_build(shelf, before)
-    assert shelf.reads == 0
-    assert before.known(np.array([3, 4, 17, 30])).tolist() == [True, False, False, False]
-
-    shelf.drop(5)
-    del shelf.chunks[6]  # by a program that notes nothing
-    after = snapshot_build(shelf, before)
-    assert shelf.reads == 1
-    assert after.known(np.array([3, 4, 5, 6])).tolist() == [True, False, False, False]
 
 
 @given(st.lists(chunks(), max_size=6))
 def test_postings_count_what_the_texts_say(
     given_chunks: list[Chunk],
 ) -> None:
-    shelf = Shelf()
-    for chunk in given_chunks:
-        shelf.add(*chunk)
-    snapshot = snapshot_build(shelf)
+    snapshot = snapshot_of(given_chunks)
     texts = [text for _, context, said, _ in given_chunks for text in (context, *said)]
     counts = [Counter(terms(text)) for text in texts]
     for term in {term for count in counts for term in count}:
@@ -360,10 +195,7 @@ def test_postings_count_what_the_texts_say(
 def test_edges_weigh_mentions_and_what_a_passage_is_about(
     given_chunks: list[Chunk],
 ) -> None:
-    shelf = Shelf()
-    for chunk in given_chunks:
-        shelf.add(*chunk)
-    snapshot = snapshot_build(shelf)
+    snapshot = snapshot_of(given_chunks)
     edges = {}
     for place, (_, _, _, mentions) in enumerate(given_chunks):
         for entity in {m[1] for m in mentions}:
@@ -382,34 +214,6 @@ def test_edges_weigh_mentions_and_what_a_passage_is_about(
     for (passage, entity), weight in edges.items():
         idf = math.log1p(len(given_chunks) / held[entity])
         assert math.isclose(found[passage, entity], weight * idf**2)
-
-
-def test_mentions_that_changed_hands_are_read_alone_where_they_are_noted() -> None:
-    shelf = Shelf()
-    for number in range(30):
-        shelf.add(number, "", ["A bell."], [(0, 1 + number % 6, 1)])
-    before = snapshot_build(shelf)
-    shelf.move({5: [(0, 9, 1)], 7: [], 9: [(0, 9, 2), (-1, 1, 1)]})
-    extended = snapshot_build(shelf, before)
-    assert isinstance(extended, ExtendedSnapshot)
-    assert extended.base is before
-    assert shelf.wholes == 1, "when it was built first"
-    assert _seen(extended, shelf.chunk_ids()) == _seen(snapshot_build(shelf), shelf.chunk_ids())
-
-    shelf.move({5: [(0, 2, 1)]}, noted=False)
-    wholes = shelf.wholes
-    assert not isinstance(snapshot_build(shelf, extended), ExtendedSnapshot)
-    assert shelf.wholes == wholes + 1
-
-
-@given(st.sets(st.integers(-9, 9)), st.lists(st.integers(-9, 9)))
-def test_find_sorted_says_where_and_whether(values: set[int], wanted: list[int]) -> None:
-    ordered = np.array(sorted(values), dtype=np.int64)
-    places, found = find_sorted(ordered, np.array(wanted, dtype=np.int64))
-    assert found.tolist() == [w in values for w in wanted]
-    assert [int(ordered[p]) for p, hit in zip(places, found, strict=True) if hit] == [
-        w for w in wanted if w in values
-    ]
 
 
 def test_pairs_of_narrow_numbers_do_not_overflow() -> None:
@@ -530,7 +334,7 @@ def columns_of(snapshot: Snapshot) -> dict[str, object]:
     return found
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(st.lists(STEPS, min_size=1, max_size=12), st.integers(1, 3))
 def test_after_any_changes_a_snapshot_that_was_extended_is_one_made_anew(
     steps: list[Step], at_once: int
@@ -551,6 +355,8 @@ def test_after_any_changes_a_snapshot_that_was_extended_is_one_made_anew(
             )
             extended, anew = build(store, extended), build(store)
             assert columns_of(extended.whole) == columns_of(anew)
+            assert _seen(extended, store.chunk_ids()) == _seen(anew, store.chunk_ids())
+            assert build(store, extended) is extended
             before, version = after, store.mentions_version()
 
 
@@ -620,16 +426,46 @@ def test_damaged_notes_are_none(tmp_path: Path, value: str) -> None:
         assert len(json.loads(noted)) == 1
 
 
-def test_vectors_read_no_ids_after_a_merge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[SqliteStore]:
+    """Grows by one each time that all ids of a store are read."""
+    found, read = list[SqliteStore](), SqliteStore.chunk_ids
+
+    def counted(store: SqliteStore) -> Ids:
+        found.append(store)
+        return read(store)
+
+    monkeypatch.setattr(SqliteStore, "chunk_ids", counted)
+    return found
+
+
+def test_what_changed_is_all_that_is_read_and_made(
+    tmp_path: Path, reads: list[SqliteStore]
+) -> None:
+    with opened(tmp_path) as store:
+        for number in range(30):
+            store.save(make_entry(f"old-{number}", "Anna.", names=["Anna"]))
+        store.save(make_entry("apart", "Vienna.", names=["Vienna"]))
+        for number in (4, 5):  # before the first that is noted, nothing was
+            before = build(store)
+            store.delete([make_entry(f"old-{number}", "").document.id])
+        reads.clear()
+        moving(store, 1)
+        store.save(make_entry("new", "Danube.", names=["Danube"]))
+        extended = build(store, before)
+        assert isinstance(extended, ExtendedSnapshot)
+        assert (extended.base, extended.added.size, reads) == (before, 1, [])
+        for number in range(40):
+            store.save(make_entry(f"late-{number}", "Anna."))
+        assert not isinstance(build(store, extended), ExtendedSnapshot), "much is made anew"
+
+
+def test_vectors_read_no_ids_after_a_merge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reads: list[SqliteStore]
+) -> None:
     with opened(tmp_path) as store:
         store.save(make_entry("a", "Anna.", "Vienna.", names=["Anna", "Vienna"]))
-        matrix, reads, read = VectorMatrix(store, tmp_path), list[int](), store.chunk_ids
-
-        def counted() -> Ids:
-            reads.append(1)
-            return read()
-
-        monkeypatch.setattr(store, "chunk_ids", counted)
+        ids, matrix = store.chunk_ids(), VectorMatrix(store, tmp_path)
         for _ in range(3):  # what it had before its first look it has to read
             moving(store, 1)
             matrix.refresh()
@@ -637,7 +473,7 @@ def test_vectors_read_no_ids_after_a_merge(tmp_path: Path, monkeypatch: pytest.M
         moving(store, 1)
         matrix.refresh()
         assert len(reads) == first
-        assert matrix.vectors(read()).shape == (2, EMBEDDER[1])
+        assert matrix.vectors(ids).shape == (2, EMBEDDER[1])
         monkeypatch.setattr(moved_mentions, "MOST", 0)
         moving(store, 1)
         matrix.refresh()

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -281,11 +281,6 @@ def test_an_empty_store_answers_with_nothing_and_says_so(empty: clew.Clew, strat
     assert any("the store is empty" in note for note in result.notes)
 
 
-def test_an_unknown_strategy_is_refused(engine: clew.Clew) -> None:
-    with pytest.raises(InputError, match="unknown strategy 'magic'; expected one of vector, key"):
-        engine.search(QUESTION, strategy="magic")
-
-
 # --- filters
 
 FILTERS: dict[str, tuple[dict[str, Any], Any]] = {
@@ -344,28 +339,25 @@ def test_nothing_that_a_filter_forbids_turns_up_anywhere(
     assert set(MARK.findall(said(result))) & forbidden(engine, name) == set()
 
 
-def test_without_a_filter_whole_sections_reports_and_paths_are_there(engine: clew.Clew) -> None:
-    texts = {s: engine.search(QUESTION, strategy=s, limit=2).context.text for s in STRATEGIES}
-    assert len(set(MARK.findall(texts["vector"]))) > 2 * PIECES, "two sections whole"
-    assert "Report: " in texts["global"]
-    assert "Report: " in texts["drift"]
-    assert "Path of " in texts["multi_hop"]
-    assert "Around the question's entities" in texts["local"]
-    assert "Outline of " in texts["hierarchical"]
-    assert "Topics\n" in texts["topic"]
+SHOWN = {
+    "global": "Report: ",
+    "drift": "Report: ",
+    "multi_hop": "Path of ",
+    "local": "Around the question's entities",
+    "hierarchical": "Outline of ",
+    "topic": "Topics\n",
+}
+"""What a strategy makes, by how it begins."""
 
 
-def test_with_a_filter_they_say_what_it_lets_through(engine: clew.Clew) -> None:
-    arguments, _ = FILTERS["colour"]
-    texts = {
-        s: engine.search(QUESTION, strategy=s, limit=2, **arguments).context.text
-        for s in STRATEGIES
-    }
-    assert "Report: " in texts["global"]
-    assert "Path of " in texts["multi_hop"]
-    assert " → " in texts["local"]
-    assert "Outline of " in texts["hierarchical"]
-    assert "Topics\n" in texts["topic"]
+@pytest.mark.parametrize("filters", [{}, FILTERS["colour"][0]], ids=["all", "red"])
+def test_what_a_strategy_makes_is_there_with_a_filter_and_without(
+    engine: clew.Clew, filters: dict[str, Any]
+) -> None:
+    texts = {s: engine.search(QUESTION, strategy=s, limit=2, **filters) for s in SHOWN}
+    assert [s for s, begins in SHOWN.items() if begins not in texts[s].context.text] == []
+    sections = engine.search(QUESTION, strategy="vector", limit=2, **filters).context.text
+    assert (len(set(MARK.findall(sections))) > 2 * PIECES) == (not filters), "two sections whole"
 
 
 def test_a_filter_that_nothing_meets_finds_nothing(engine: clew.Clew) -> None:
@@ -412,14 +404,20 @@ def test_an_option_is_taken_by_its_strategies_alone(
     assert strategy in str(refused.value)
 
 
-def test_a_share_of_words_needs_the_fusion_that_has_one(options_engine: Clew) -> None:
-    with pytest.raises(InputError, match="alpha has no effect on the fusion rrf; it is for weigh"):
-        options_engine.search("Who built the mill?", strategy="hybrid", alpha=0.4)
-
-
-def test_an_unknown_fusion_is_refused_with_those_that_there_are(options_engine: Clew) -> None:
-    with pytest.raises(InputError, match="unknown fusion 'foo'; expected rrf or weighted"):
-        options_engine.search("Who built the mill?", strategy="hybrid", fusion=cast("Any", "foo"))
+@pytest.mark.parametrize(
+    ("given", "refusal"),
+    [
+        ({"strategy": "magic"}, "unknown strategy 'magic'; expected one of vector, keyword, hybr"),
+        ({"fusion": "foo"}, "unknown fusion 'foo'; expected rrf or weighted"),
+        ({"alpha": 0.4}, "alpha has no effect on the fusion rrf; it is for weigh"),
+        ({"rag_type": "grpah", "strategy": None}, "'grpah'; expected one of traditional, contextu"),
+    ],
+)
+def test_what_is_unknown_is_refused_with_what_there_is(
+    options_engine: Clew, given: dict[str, Any], refusal: str
+) -> None:
+    with pytest.raises(InputError, match=refusal):
+        options_engine.search("Who built the mill?", **{"strategy": "hybrid", **given})
 
 
 def test_the_router_says_what_had_no_effect(options_engine: Clew) -> None:

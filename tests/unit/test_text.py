@@ -406,9 +406,9 @@ def test_what_stays_a_hit_of_its_own(engine: clew.Clew, texts: list[str]) -> Non
 
 PACKAGE = Path(clew.__file__).parent
 EXPRESSIONS = {"patterns.toml", "around.toml", "questions.toml", "standing.toml"}
-EXAMPLES = {"own_examples.toml", "relation_types.toml", "years.toml"}
+EXAMPLES = {"own_examples.toml", "records.toml", "relation_types.toml", "years.toml"}
 OTHERS = {file for file in PACKAGE.rglob("*.toml") if file.name in EXPRESSIONS | EXAMPLES}
-"""Examples of questions; units ("MW" and "mw" are not the same); regular expressions."""
+"""Examples of questions; names in records; units ("MW" and "mw" differ); regular expressions."""
 FILES = sorted(set(PACKAGE.rglob("*.toml")) - OTHERS)
 """Lists of words that are looked up in small letters."""
 

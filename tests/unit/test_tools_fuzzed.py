@@ -22,7 +22,8 @@ from mcp.client.client import Client
 from mcp_types import TextContent
 
 import clew
-from clew.mcp.server import create_server
+from clew.mcp.engines import Engines
+from clew.mcp.server import ClewServer
 from clew.settings import load_settings
 from clew.stores.sqlite.journal import SqliteJobs
 from clew.testing.fakes import HashEmbedder
@@ -220,7 +221,7 @@ async def test_a_server_answers_whatever_it_is_given(
         calls.append((tool, data.draw(arguments_of(tool, fuzzed.known))))
 
     draw()
-    async with Client(create_server(fuzzed.engine, chosen)) as client:
+    async with Client(ClewServer(Engines(chosen, OPERATIONS, fuzzed.engine))) as client:
         for tool, arguments in calls:
             result = await client.call_tool(tool.name, sendable(arguments))
             content = result.content[0]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from html import unescape
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -432,7 +432,8 @@ def test_a_path_leads_from_its_start_to_its_end_whichever_way_ties_are_stated(
     for number, ahead in enumerate(forward):
         head, tail = names[number : number + 2] if ahead else names[number : number + 2][::-1]
         path.append(RelationEvidence(head=head, relation="knows", tail=tail, evidence=""))
-    shown = environment().get_template("macros.html").module.path(None, path, "N0", {})
+    macros: Any = environment().get_template("macros.html").module
+    shown = macros.path(None, path, "N0", {})
 
     assert re.findall("N[0-9]", shown) == names
     assert ["→" in arrow for arrow in re.findall("[←→]", shown)] == forward

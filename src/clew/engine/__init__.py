@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self, Unpack
 from clew.engine.documents import Documents
 from clew.engine.enriching import Enriching
 from clew.engine.entities import Entities
-from clew.engine.graph import NEIGHBOR_DEPTH, Graph, Neighbor
+from clew.engine.graph import Graph
 from clew.engine.maintenance import Maintenance, Packs
 from clew.engine.search import Ask, Search, SearchOptions
 from clew.engine.state import EngineState, Models
@@ -15,7 +15,7 @@ from clew.engine.state import EngineState, Models
 if TYPE_CHECKING:
     from clew.settings import Settings
 
-__all__ = ["NEIGHBOR_DEPTH", "Engine", "EngineState", "Neighbor", "SearchOptions"]
+__all__ = ["Engine", "EngineState", "SearchOptions"]
 
 
 class Engine:

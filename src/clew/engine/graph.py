@@ -1,4 +1,4 @@
-"""The graph: relations, neighbours, paths, time, communities, figures.
+"""The graph: relations, paths, time, communities, figures.
 
 What only one of these needs is imported inside its function.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ from clew.engine.entities import Entities
 from clew.engine.state import EngineState
 from clew.errors import InputError, NotFoundError, check_several
 from clew.graph.entity_confidence import EntityEvidence, stated_entities
-from clew.search.answer.hits import read_relations, stating_sentences
+from clew.search.answer.hits import read_relations
 from clew.search.options import Moment, Options, read_last, read_period
 from clew.text import counted
 from clew.types import (
@@ -36,28 +35,8 @@ if TYPE_CHECKING:
     from clew.search.around import QuestionSubgraph
     from clew.stores.store import Store
 
-NEIGHBOR_DEPTH = 3
-"""Steps from an entity to its neighbours, at most."""
-
-
 AT_A_TIME = 500
 """Relations or entities that are read or taken back in one go."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Neighbor:
-    """An entity that a relation leads to."""
-
-    entity: Entity
-    relation: str
-    weight: float
-    """0 to 1."""
-    depth: int
-    """Steps from where the question began, from 1."""
-    evidence: str
-    """The sentence that says so; empty where there is none."""
-    valid_from: datetime | None = None
-    valid_until: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -187,40 +166,6 @@ class Graph:
                 )
         with self._state.writing:
             return store.restore_names({pruned[name.casefold()] for name in names})
-
-    def neighbors(self, name: str | Entity, *, depth: int = 1, limit: int = 50) -> list[Neighbor]:
-        """Entities that relations lead to, nearest and heaviest first, each once.
-
-        Raises `InputError` for a depth outside 1 to 3.
-        """
-        from clew.search.around import related
-
-        if not 1 <= depth <= NEIGHBOR_DEPTH:
-            raise InputError(f"depth {depth!r} cannot be; expected 1 to {NEIGHBOR_DEPTH}")
-        found, _ = related(
-            self._state.store,
-            self._entities.resolve(name).id,
-            depth=depth,
-            limit=limit,
-            each_type=False,
-            moment=self._state.now(),
-        )
-        sentences = stating_sentences(self._state.store, [one.relation for one in found])
-        entities = self._state.store.entities([one.entity_id for one in found])
-        ends = {entity.id: entity for entity in self._state.entity_ranks.applied(entities)}
-        return [
-            Neighbor(
-                entity=ends[one.entity_id],
-                relation=one.relation.relation_type,
-                weight=one.relation.weight,
-                depth=one.depth,
-                evidence=sentences[one.relation.id],
-                valid_from=one.relation.valid_from,
-                valid_until=one.relation.valid_until,
-            )
-            for one in found
-            if one.entity_id in ends
-        ]
 
     def paths(
         self,

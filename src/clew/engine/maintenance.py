@@ -531,12 +531,6 @@ class Packs:
     def __init__(self, state: EngineState) -> None:
         self._state = state
 
-    def available(self) -> list[str]:
-        """Names of all packs that can be enabled, sorted."""
-        from clew.packs import available
-
-        return available(self._state.settings.packs.folders)
-
     def enabled(self) -> list[str]:
         """Names of those that are enabled, in the order in which they were."""
         return list(self._state.store.packs())

@@ -127,7 +127,7 @@ class Search:
         kind = rag_type if rag_type and strategy is None else ""
         given = {"strategy": strategy, "limit": limit, "max_tokens": max_tokens, **options}
         checked = Options(
-            where=read_where(where),
+            where=() if where == () else read_where(where),
             since=read_start("since", since, now),
             until=read_end("until", until, now),
             as_of=read_last("as_of", as_of, now),

@@ -220,17 +220,6 @@ class Cluster:
     """Id of the untouched community that it is; 0 where it is clustered again."""
 
 
-def find_clusters(nodes: Nodes) -> list[Cluster]:
-    """The hierarchy of communities, each after the one that holds it.
-
-    Not what is below communities that stay.
-    """
-    found: list[Cluster] = []
-    if nodes.graph.size:
-        _divide(nodes, 0, -1, found)
-    return found
-
-
 def _divide(part: Nodes, level: int, parent: int, found: list[Cluster]) -> None:
     """Add the communities that a part consists of, and all below them.
 
@@ -392,31 +381,45 @@ def _around(state: _EdgeState, previous: Partition, kept: Marks) -> tuple[Nodes,
 def _assemble(
     state: _EdgeState, nodes: Nodes, entities: Adjacency, before: Partition, *, moved: int
 ) -> Partition:
-    """The new hierarchy with its ids; communities that stay come with all that is below them."""
-    found = find_clusters(nodes)
+    """The new hierarchy with its ids; communities that stay come with all that is below them.
+
+    Those of the same members as before keep their ids.
+    """
+    found: list[Cluster] = []
+    if nodes.graph.size:
+        _divide(nodes, 0, -1, found)
     members = [
         np.sort(state.entity_ids[entities.items[entities.entries(cluster.nodes)[0]]])
         for cluster in found
     ]
-    ids, next_id = _ids(found, members, before)
+    starts = np.searchsorted(before.members[:, 0], before.ids)
+    sets = np.split(before.members[:, 1], starts[1:])
+    known = {s.tobytes(): i for s, i in zip(sets, before.ids.tolist(), strict=False)}
+    named, next_id = list[int](), before.next_id
+    for cluster, held in zip(found, members, strict=True):
+        same = cluster.kept or known.get(held.tobytes(), 0)
+        named.append(same or next_id)
+        next_id += not same
+    ids = _integers(named)
     levels = _integers(cluster.level for cluster in found)
     parents = _integers(ids[c.parent] if c.parent >= 0 else 0 for c in found)
     stay = _integers(cluster.kept for cluster in found) > 0
     below, rise = _below(before, ids[stay], levels[stay])
-    held = np.column_stack(
+    pairs = np.column_stack(
         [
             np.repeat(ids, _integers(len(m) for m in members)),
             np.concatenate([state.entity_ids[:0], *members]),
         ]
     )
-    held = np.concatenate([held, before.members[np.isin(before.members[:, 0], before.ids[below])]])
+    stayed = before.members[np.isin(before.members[:, 0], before.ids[below])]
+    pairs = np.concatenate([pairs, stayed])
     ids = np.concatenate([ids, before.ids[below]])
     order = np.argsort(ids)
     return Partition(
         ids=ids[order],
         levels=np.concatenate([levels, before.levels[below] - rise])[order],
         parents=np.concatenate([parents, before.parents[below]])[order],
-        members=held[np.lexsort((held[:, 1], held[:, 0]))],
+        members=pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))],
         entity_ids=state.entity_ids,
         neighbourhoods=state.neighbourhoods,
         strengths=state.strengths,
@@ -427,19 +430,6 @@ def _assemble(
 
 def _integers(values: Iterable[int]) -> Ints:
     return np.fromiter(values, dtype=np.int64)
-
-
-def _ids(found: list[Cluster], members: list[Ids], before: Partition) -> tuple[Ids, int]:
-    """Ids of the communities found, those of the same members as before the same; the next one."""
-    starts = np.searchsorted(before.members[:, 0], before.ids)
-    sets = np.split(before.members[:, 1], starts[1:])
-    known = {s.tobytes(): i for s, i in zip(sets, before.ids.tolist(), strict=False)}
-    ids, next_id = [], before.next_id
-    for cluster, held in zip(found, members, strict=True):
-        same = cluster.kept or known.get(held.tobytes(), 0)
-        ids.append(same or next_id)
-        next_id += not same
-    return _integers(ids), next_id
 
 
 def _below(before: Partition, ids: Ids, levels: Ints) -> tuple[Ints, Ints]:

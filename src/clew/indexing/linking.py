@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rapidfuzz.distance import OSA, JaroWinkler
 
-from clew.indexing.ner.cased_ner import find_fences, is_code_line
+from clew.indexing.ner.cased_ner import find_fences
 from clew.indexing.ner.code_names import is_telling
 from clew.indexing.ner.entity_types import FIRST_NAMES, NameSpan, is_ordinary, is_person_shaped
 from clew.indexing.ner.known_terms import KnownTerms, Words, may_be_term, phrases, stands_apart
@@ -373,7 +373,7 @@ class _Terms:
 def _sentences(text: str, found: ChunkExtraction) -> Iterator[tuple[int, int, int]]:
     fences = find_fences(text)
     for ordinal, (start, end) in enumerate(found.sentences):
-        if not is_code_line(text, start) and not any(a <= start < b for a, b in fences):
+        if not any(a <= start < b for a, b in fences):
             yield start, end, ordinal
 
 

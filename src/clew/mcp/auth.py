@@ -68,7 +68,7 @@ class Access:
 
     def _static(self, token: str) -> TokenSettings | None:
         """Compared with every hash, so that the time taken says nothing."""
-        given = token_hash(token)
+        given = text_digest(token)
         found = [t for t in self._tokens.values() if hmac.compare_digest(given, t.sha256)]
         return found[0] if found else None
 
@@ -235,14 +235,12 @@ def _scopes(claims: dict[str, Any]) -> list[str]:
 
 
 def new_token() -> tuple[str, str]:
-    """A token for a new caller, and its SHA-256 for the settings."""
+    """A token for a new caller, and its SHA-256 for the settings.
+
+    The token is random and long: nothing slower than that is needed.
+    """
     token = f"clew_{secrets.token_urlsafe(32)}"
-    return token, token_hash(token)
-
-
-def token_hash(token: str) -> str:
-    """SHA-256 in hex. The token is random and long: nothing slower than that is needed."""
-    return text_digest(token)
+    return token, text_digest(token)
 
 
 def token_settings(name: str, digest: str, namespace: str) -> str:

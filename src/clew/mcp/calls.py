@@ -153,7 +153,7 @@ class RequestScope:
 
     async def in_thread(self, function: Callable[[], T]) -> T:
         """The result of what blocks, in one of the namespace's threads."""
-        return await self.engines.threads.run(self.namespace, function)
+        return await self.engines.in_thread(self.namespace, function)
 
 
 @dataclass(slots=True)

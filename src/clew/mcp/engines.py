@@ -28,10 +28,14 @@ if TYPE_CHECKING:
     from clew.tools.toolbox import Toolbox
 
 
+T = TypeVar("T")
+
 OPEN = 32
 """Engines that stay open while nobody uses them."""
 BUSY = 256
 """Engines that are in use or run jobs, at most."""
+AT_ONCE = 4
+"""Threads of one namespace; further calls of it wait, and those of others do not."""
 CALLS = 64
 """Calls of one namespace at a time, those among them that nobody waits for any more."""
 PATIENCE = 5.0
@@ -72,8 +76,7 @@ class Engines:
         """Those of the profile that is served."""
         self.with_packs = settings.serve.profile == "full"
         """Whether the tools of packs are served, too."""
-        self.threads = Threads()
-        """Those that calls run in."""
+        self._limiters: WeakValueDictionary[str, anyio.CapacityLimiter] = WeakValueDictionary()
         self._first = first
         self._limit = limit
         self._models: dict[str, Any] = {}
@@ -99,6 +102,16 @@ class Engines:
                 opened.in_use -= 1
                 self._lock.notify_all()
                 self._close_idle()
+
+    async def in_thread(self, namespace: str, function: Callable[[], T]) -> T:
+        """The result of what blocks; where the wait is cancelled, its thread is left to end.
+
+        To be used in one event loop.
+        """
+        limiter = self._limiters.get(namespace) or anyio.CapacityLimiter(AT_ONCE)
+        self._limiters[namespace] = limiter
+        with request():
+            return await anyio.to_thread.run_sync(function, abandon_on_cancel=True, limiter=limiter)
 
     def offered(self, namespace: str, caller: Caller) -> list[Tool]:
         """The tools that a caller may use in a namespace, those of its packs among them."""
@@ -270,26 +283,3 @@ class Engines:
         thread = threading.Thread(target=close, name="clew-close")
         thread.start()
         return thread
-
-
-# Worker threads, a share for each namespace.
-
-
-T = TypeVar("T")
-
-AT_ONCE = 4
-"""Threads of one namespace; further calls of it wait, and those of others do not."""
-
-
-class Threads:
-    """Runs what blocks; to be used in one event loop."""
-
-    def __init__(self) -> None:
-        self._limiters: WeakValueDictionary[str, anyio.CapacityLimiter] = WeakValueDictionary()
-
-    async def run(self, namespace: str, function: Callable[[], T]) -> T:
-        """The result of a function; where the wait is cancelled, its thread is left to end."""
-        limiter = self._limiters.get(namespace) or anyio.CapacityLimiter(AT_ONCE)
-        self._limiters[namespace] = limiter
-        with request():
-            return await anyio.to_thread.run_sync(function, abandon_on_cancel=True, limiter=limiter)

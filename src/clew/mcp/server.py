@@ -35,7 +35,7 @@ from clew.tools.spec import mcp_definition
 from clew.tools.toolbox import may_call
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
     from mcp.server.mcpserver import Context
@@ -50,9 +50,7 @@ if TYPE_CHECKING:
     )
     from pydantic import AnyUrl
 
-    from clew.engine import Engine
     from clew.mcp.auth import Access
-    from clew.settings import Settings
     from clew.tools.spec import Tool
 
     Request = ServerRequestContext[Any, Any]
@@ -71,39 +69,16 @@ INSTRUCTIONS = (
 )
 
 
-def create_server(
-    engine: Engine | Engines,
-    settings: Settings,
-    *,
-    tools: Sequence[Tool] | None = None,
-    access: Access | None = None,
-    seconds: float | None = None,
-) -> ClewServer:
-    """A server over one engine, which stays the caller's to close, or over a pool of them.
-
-    Args:
-        engine: What is served.
-        settings: Of the server; an engine's own do not count here.
-        tools: In place of those of the registry.
-        access: Who may call over HTTP; None where nobody is asked for a token.
-        seconds: How long a request may take, waiting for the user aside; None: for ever.
-    """
-    if isinstance(engine, Engines):
-        return ClewServer(engine, access=access, seconds=seconds)
-    if tools is None:
-        from clew.tools.toolbox import OPERATIONS
-
-        tools = OPERATIONS
-    return ClewServer(Engines(settings, tools, engine), access=access, seconds=seconds)
-
-
 class ClewServer(MCPServer[None]):
     """Delegates to the table of tools and to the engine, in worker threads.
 
     Tools, resources and prompts that are registered in the SDK's own way are served, too.
     """
 
-    def __init__(self, engines: Engines, *, access: Access | None, seconds: float | None) -> None:
+    def __init__(
+        self, engines: Engines, *, access: Access | None = None, seconds: float | None = None
+    ) -> None:
+        """`seconds` is how long a request may take, waiting for the user aside; None: for ever."""
         self._engines = engines
         self.access = access
         """Who may call over HTTP; None where nobody is asked for a token."""

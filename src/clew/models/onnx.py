@@ -117,7 +117,7 @@ class OnnxEmbedder(OnnxModel):
         super().__init__(
             settings.model, EMBEDDING, settings.cache, settings.threads, settings.providers
         )
-        self._count_part = cached(_KNOWN_WORDS)(self._count_whole)
+        self._count_whole = cached(_KNOWN_WORDS)(self._count)
         self._count_word = cached(_KNOWN_WORDS)(self._count_parts)
 
     def __reduce__(self) -> tuple[type[OnnxEmbedder], tuple[EmbedSettings]]:
@@ -178,16 +178,16 @@ class OnnxEmbedder(OnnxModel):
         tokenizers may, and count the whole text.
         """
         if not self._counts_words:
-            return self._count_whole(text)
+            return self._count(text)
         return sum(map(self._count_word, text.split()))
 
-    def _count_whole(self, text: str) -> int:
+    def _count(self, text: str) -> int:
         return len(self._encode([text])[0])
 
     def _count_parts(self, word: str) -> int:
         """Of an ASCII word the tokens of its parts, which recur beside other marks."""
         is_plain = word.isascii() and word.isprintable()
-        return sum(map(self._count_part, _PART.findall(word) if is_plain else [word]))
+        return sum(map(self._count_whole, _PART.findall(word) if is_plain else [word]))
 
     @cached_property
     def _counts_words(self) -> bool:

@@ -258,14 +258,13 @@ def related(
     depth: int = 1,
     min_weight: float = 0.0,
     limit: int = 50,
-    each_type: bool = True,
     moment: datetime,
 ) -> tuple[list[Related], tuple[str, ...]]:
     """Where relations lead from an entity, and notes.
 
     The nearest first, then those that hold at the moment, then the heaviest. Each neighbour comes
-    by the first relation in this order that says so: once a relation type and direction, or once
-    where not `each_type`. Only relations that are asked for are followed further.
+    by the first relation in this order that says so, once a relation type and direction. Only
+    relations that are asked for are followed further.
     """
     seen, frontier = {entity_id}, [entity_id]
     found: list[Related] = []
@@ -280,7 +279,10 @@ def related(
             if relation.weight >= min_weight and relation_type in (None, relation.relation_type)
         )
         ends = _ends(wanted, frozenset(frontier), seen, direction, step)
-        reached = list(_once(ends, each_type=each_type))
+        once: dict[tuple[int, str, bool], Related] = {}
+        for one in ends:
+            once.setdefault((one.entity_id, one.relation.relation_type, one.outbound), one)
+        reached = list(once.values())
         found.extend(reached)
         frontier = list(dict.fromkeys(one.entity_id for one in reached))
         seen.update(frontier)
@@ -303,16 +305,6 @@ def _ends(
             yield Related(entity_id=tail, relation=relation, outbound=True, depth=depth)
         if direction != "outbound" and tail in frontier and head not in seen:
             yield Related(entity_id=head, relation=relation, outbound=False, depth=depth)
-
-
-def _once(found: Iterable[Related], *, each_type: bool) -> Iterable[Related]:
-    seen: set[tuple[int, str, bool]] = set()
-    for one in found:
-        said = (one.relation.relation_type, one.outbound) if each_type else ("", True)
-        key = (one.entity_id, *said)
-        if key not in seen:
-            seen.add(key)
-            yield one
 
 
 def co_occurring(

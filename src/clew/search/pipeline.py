@@ -153,7 +153,7 @@ def _rank(session: QuerySession, name: str, found: RetrievalResult) -> Retrieval
         "reranked": options.rerank and session.resources.reranker is not None,
         "filtered": by_setting if options.model_filter is None else options.model_filter,
         "by_usage": bool(settings.usage.weight),
-        "boosted": settings.boost.any,
+        "boosted": bool(settings.boost.fields or settings.boost.importance),
     }
     if any(steps.values()):
         from clew.search import rerank

@@ -297,7 +297,8 @@ def find_second_hop(
     fewer = held[others] < held[best] - less
     fitting = others[np.flatnonzero(fewer & ((said >= OPEN_WORDS) | (near >= OPEN_MEANING)))]
     ties = _ties(evidence, snapshot, first) if len(fitting) else {}
-    led_to = {p for entity in ties for p in snapshot.entity_passages.row(entity).tolist()} - {first}
+    entries, _ = snapshot.entity_passages.entries(np.array(list(ties), dtype=np.int64))
+    led_to = {*snapshot.entity_passages.items[entries].tolist()} - {first}
     for place in fitting.tolist():
         second = int(evidence.rows[place])
         shared = [e for e in snapshot.passage_entities.row(second).tolist() if e in ties]
@@ -316,11 +317,13 @@ def _ties(evidence: Evidence, snapshot: Snapshot, passage: int) -> dict[int, tup
     coverage = evidence.coverage
     sentences, _ = sentences_by_owner(snapshot, np.array([passage]))
     shares = coverage.share(coverage.with_context(sentences))
-    seeds = {seed.row for seed in evidence.analysis.seeds}
+    entries, owner = snapshot.sentence_entities.entries(sentences)
+    entities = snapshot.sentence_entities.items[entries]
+    often = snapshot.entity_frequency[entities]
+    tied = (shares[owner] >= COVERED) & (often > 1) & (often <= FEW)
+    tied &= ~np.isin(entities, [seed.row for seed in evidence.analysis.seeds])
     ties: dict[int, tuple[float, int]] = {}
-    for share, sentence in zip(shares.tolist(), sentences.tolist(), strict=True):
-        for entity in snapshot.sentence_entities.row(sentence).tolist():
-            rare = 1 < snapshot.entity_frequency[entity] <= FEW
-            if share >= COVERED and rare and entity not in seeds:
-                ties[entity] = max(ties.get(entity, (0.0, -1)), (share, sentence))
+    values = (entities[tied], shares[owner[tied]], sentences[owner[tied]])
+    for entity, share, sentence in zip(*(one.tolist() for one in values), strict=True):
+        ties[entity] = max(ties.get(entity, (0.0, -1)), (share, sentence))
     return ties

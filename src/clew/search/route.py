@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, get_args
 
 from clew.errors import ModelError
 from clew.ports import ask
@@ -27,10 +27,13 @@ from clew.search.question import (
 from clew.text import entity_key, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from clew.ports import LanguageModel
     from clew.search.question import AskedTime
+
+    Sees: TypeAlias = Callable[[str, "Features"], str]
+    """A question and its features to what is seen of it; empty for nothing."""
 
 
 NAVIGATIONAL_ALPHA = 0.8
@@ -42,6 +45,7 @@ TOPIC_TERMS = 2
 SHOWN_CHARACTERS = 80
 """Characters of a question or an answer that a reason or a note repeats."""
 
+ALL_FORMS = get_args(Form)
 _OPEN_FORMS = ("how", "imperative", "keywords")
 """Forms that may ask for a history; others only speak of one: "Who wrote the history of …"."""
 _CLAUSE = re.compile(r"[,;:?!]")
@@ -70,6 +74,11 @@ class Features:
         known = (name for name in self.entities if not name.islower())
         opens = opens_question
         return (*(name for name in known if not opens(name)), *self.names)
+
+    @property
+    def evolution(self) -> bool:
+        """Whether it asks how something came to be."""
+        return self.asked is not None and self.asked.evolution
 
     @property
     def period(self) -> str:
@@ -114,40 +123,15 @@ class Route:
     """The kind of question: the name of the rule that decided."""
 
 
-RULES: Mapping[str, tuple[str, str]] = {
-    "exact words": ("keyword", "words to be found as they are written"),
-    "likeness": ("vector", "texts like another"),
-    "overview": ("global", "the whole is asked for"),
-    "look-up": ("hybrid", "a string to look up, not a question"),
-    "whole text": ("parent_child", "a whole stretch of text"),
-    "section": ("parent_child", "a section that the question names"),
-    "subject": ("local", "one thing to be told about"),
-    "breadth and detail": ("drift", "words of breadth with particulars"),
-    "breadth": ("global", "words of breadth"),
-    "outline": ("hierarchical", "words of structure"),
-    "documents on": ("topic", "documents on a topic"),
-    "news": ("weighted", "what is new counts, and what is near"),
-    "period": ("temporal", "dated passages and a period"),
-    "newest": ("temporal", "what holds now"),
-    "course of time": ("temporal", "the course of events"),
-    "connection": ("multi_hop", "words of connection"),
-}
-"""Strategy and reason by the kind of question; `_signs` tells, in this order, what each sees.
-
-Where none sees anything: `graph`.
-"""
-
-
 def route(question: str, features: Features, preferred: Mapping[str, str] | None = None) -> Route:
     """The strategy of the first rule that sees something; `graph` where none does.
 
     `preferred` strategies, by kind of question, go before those of the rules.
     """
     preferred = preferred or {}
-    for kind, seen in _signs(question, features):
-        if seen and kind in RULES:
-            strategy, reason = RULES[kind]
-            return Route(preferred.get(kind, strategy), f"{reason}: {seen}", kind=kind)
+    for kind, rule in RULES.items():
+        if seen := rule.sees(question, features):
+            return Route(preferred.get(kind, rule.strategy), f"{rule.reason}: {seen}", kind=kind)
     if features.entities:
         reason = f"a question of fact that names {', '.join(features.entities)}"
     elif features.names:
@@ -159,76 +143,131 @@ def route(question: str, features: Features, preferred: Mapping[str, str] | None
 
 def alpha_for(question: str, features: Features) -> float:
     """Share of keywords in a weighted fusion: 0.8 for what is looked up, 0.3 for what is asked."""
-    signs = dict(_signs(question, features))
-    return NAVIGATIONAL_ALPHA if signs["look-up"] or signs["exact words"] else EXPLORATORY_ALPHA
+    looked_up = any(RULES[kind].sees(question, features) for kind in ("look-up", "exact words"))
+    return NAVIGATIONAL_ALPHA if looked_up else EXPLORATORY_ALPHA
 
 
-def _signs(question: str, features: Features) -> Iterator[tuple[str, str]]:
-    """What each rule sees in a question, as the reason names it; empty where that is nothing."""
-    asked, form, whole = features.asked, features.form, _quoted(question.strip())
+# --- the rules: what each sees in a question, as the reason names it; nothing is empty ---------
 
-    def said(pattern: str) -> str:
+
+def said(pattern: str, *forms: Form) -> Sees:
+    """Sees words of a pattern of `WORDING`; with forms, in a question of one of these."""
+
+    def sees(question: str, features: Features) -> str:
         found = WORDING[pattern].search(question)
-        return _quoted(found.group()) if found else ""
+        return _quoted(found.group()) if found and features.form in (forms or ALL_FORMS) else ""
 
-    yield "exact words", said("exact")
-    yield "likeness", said("likeness") if form in ("imperative", "keywords") else ""
-    yield "overview", whole if wishes_overview(question) else ""
-    evolution = asked is not None and asked.evolution
-    of_time = evolution or (features.dated and WORDING["newest_of"].match(question))
-    yield "look-up", whole if is_look_up(question) and not of_time else ""
-    long_text = form in ("what", "how", "imperative", "keywords")
-    yield "whole text", said("whole_text") if long_text else ""
-    yield "section", whole if section_name(question) else ""
-    yield "subject", _subject(question, features)
+    return sees
+
+
+def whole(test: Callable[[str], object]) -> Sees:
+    """Sees the whole question, where it passes the test."""
+    return lambda question, _: _quoted(question.strip()) if test(question) else ""
+
+
+def looked_up(question: str, features: Features) -> str:
+    """A few words, unless they ask for a time."""
+    of_time = features.evolution or (features.dated and WORDING["newest_of"].match(question))
+    return _quoted(question.strip()) if is_look_up(question) and not of_time else ""
+
+
+def breadth_and_detail(question: str, _: Features) -> str:
+    """Words of breadth, and of particulars behind them."""
     broad = WORDING["breadth"].search(question)
     narrow = WORDING["detail"].search(question, broad.end()) if broad else None
-    both = [_quoted(found.group()) for found in (broad, narrow) if found]
-    yield "breadth and detail", " and ".join(both) if narrow else ""
-    # Of something with a name only that thing is asked for ("main themes of X"); a year is none.
+    return " and ".join(_quoted(one.group()) for one in (broad, narrow) if one) if narrow else ""
+
+
+def breadth(question: str, features: Features) -> str:
+    """Words of breadth. Of what has a name only that is asked for; a year is none."""
     named = any(any(map(str.isalpha, name)) for name in features.named)
-    yield "breadth", both[0] if broad and not named else ""
-    yield "outline", said("structure")
-    # A topic is a word or two: what takes more words to say is a question of fact.
+    return "" if named else said("breadth")(question, features)
+
+
+def documents_on(question: str, _: Features) -> str:
+    """A topic, which is a word or two: what takes more to say is a question of fact."""
     topic = WORDING["documents_on"].search(question)
-    is_topic = topic is not None and len(terms(question[topic.end() :])) <= TOPIC_TERMS
-    on = question[topic.start() :] if topic and is_topic else ""
-    yield "documents on", _quoted(on.rstrip(" .?!")) if on else ""
-    yield "news", said("news")
-    yield "period", _quoted(features.period) if features.dated and features.period else ""
-    newest = features.dated and asked is not None and asked.newest
-    yield "newest", "the newest of dated passages" if newest else ""
-    # A course of events is asked for, whatever the passages' dates.
-    course = said("course")
+    if topic is None or len(terms(question[topic.end() :])) > TOPIC_TERMS:
+        return ""
+    return _quoted(question[topic.start() :].rstrip(" .?!"))
+
+
+def course_of_time(question: str, features: Features) -> str:
+    """A course of events, whatever the passages' dates."""
     events = WORDING["events"].match(question)
-    if not course and evolution and form in _OPEN_FORMS:
-        course = "how something came to be"
-    elif not course and events and features.period:
-        course = f"{_quoted(events.group())} and {_quoted(features.period)}"
-    yield "course of time", course
-    tie = said("connection") or (said("comparison") if len(features.named) > 1 else "")
+    if course := said("course")(question, features):
+        return course
+    if features.evolution and features.form in _OPEN_FORMS:
+        return "how something came to be"
+    period = _quoted(features.period) if features.period else ""
+    return f"{_quoted(events.group())} and {period}" if events and period else ""
+
+
+def connection(question: str, features: Features) -> str:
+    """What ties two things, and which they are."""
+    compared = said("comparison")(question, features) if len(features.named) > 1 else ""
+    tie = said("connection")(question, features) or compared
     known, names = features.entities, features.entities + features.names
     if tie and len(known) > 1:
-        tie += f" and {len(known)} entities of the graph ({', '.join(known)})"
-    elif tie and len(names) > 1:
-        tie += f" and the names {', '.join(names)}"
-    yield "connection", tie
+        return f"{tie} and {len(known)} entities of the graph ({', '.join(known)})"
+    return f"{tie} and the names {', '.join(names)}" if tie and len(names) > 1 else tie
 
 
-def _subject(question: str, features: Features) -> str:
+def subject(question: str, features: Features) -> str:
     """The one subject of a question."""
     anything = WORDING["about_anything"].match(question)
     asked = anything or WORDING["about_name"].match(question)
     if not asked:
         return ""
-    subject = question[asked.end() :].strip(" \t\n.?!")
-    subject = _INDEFINITE.sub("", subject.removesuffix("please").rstrip(" ,"))
-    if not subject or _CLAUSE.search(subject) or WORDING["whole"].search(subject):
+    name = question[asked.end() :].strip(" \t\n.?!")
+    name = _INDEFINITE.sub("", name.removesuffix("please").rstrip(" ,"))
+    if not name or _CLAUSE.search(name) or WORDING["whole"].search(name):
         return ""
-    key = entity_key(subject)
-    if any(key == entity_key(name) for name in features.entities + features.names):
-        return subject
-    return subject if anything and count_words(subject) <= SUBJECT_WORDS else ""
+    is_known = entity_key(name) in map(entity_key, features.entities + features.names)
+    return name if is_known or (anything and count_words(name) <= SUBJECT_WORDS) else ""
+
+
+def period(_: str, features: Features) -> str:
+    """A period, where passages have dates."""
+    return _quoted(features.period) if features.dated and features.period else ""
+
+
+def newest(_: str, features: Features) -> str:
+    """That what holds now is asked for, where passages have dates."""
+    asks = features.dated and features.asked is not None and features.asked.newest
+    return "the newest of dated passages" if asks else ""
+
+
+class Rule(NamedTuple):
+    """A line of the table."""
+
+    strategy: str
+    reason: str
+    sees: Sees
+
+
+RULES: Mapping[str, Rule] = {
+    "exact words": Rule("keyword", "words to be found as they are written", said("exact")),
+    "likeness": Rule("vector", "texts like another", said("likeness", "imperative", "keywords")),
+    "overview": Rule("global", "the whole is asked for", whole(wishes_overview)),
+    "look-up": Rule("hybrid", "a string to look up, not a question", looked_up),
+    "whole text": Rule(
+        *("parent_child", "a whole stretch of text"),
+        said("whole_text", "what", "how", "imperative", "keywords"),
+    ),
+    "section": Rule("parent_child", "a section that the question names", whole(section_name)),
+    "subject": Rule("local", "one thing to be told about", subject),
+    "breadth and detail": Rule("drift", "words of breadth with particulars", breadth_and_detail),
+    "breadth": Rule("global", "words of breadth", breadth),
+    "outline": Rule("hierarchical", "words of structure", said("structure")),
+    "documents on": Rule("topic", "documents on a topic", documents_on),
+    "news": Rule("weighted", "what is new counts, and what is near", said("news")),
+    "period": Rule("temporal", "dated passages and a period", period),
+    "newest": Rule("temporal", "what holds now", newest),
+    "course of time": Rule("temporal", "the course of events", course_of_time),
+    "connection": Rule("multi_hop", "words of connection", connection),
+}
+"""By the kind of question: the first that sees something decides. Where none does: `graph`."""
 
 
 def _quoted(text: str) -> str:

@@ -539,11 +539,6 @@ class BoostSettings(SettingsGroup):
             raise ValueError(f"the shares must be 0 or more and 1 together at most, not {shares}")
         return self
 
-    @property
-    def any(self) -> bool:
-        """Whether anything is preferred."""
-        return bool(self.fields) or self.importance > 0
-
 
 class UsageSettings(SettingsGroup):
     """Preferring passages that were found useful before."""

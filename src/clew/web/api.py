@@ -21,12 +21,11 @@ from clew.web.request import PageRequest
 from clew.web.sessions import FORM_TOKEN, SESSION, is_nobody
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from clew.mcp.server import ClewServer
     from clew.settings import ServeSettings
     from clew.tools.spec import Parameter
-    from clew.web.graph_view import View
     from clew.web.sessions import Sessions
 
     Answer = Callable[[PageRequest, Mapping[str, Any]], Response]
@@ -174,7 +173,26 @@ def description() -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in ENDPOINTS:
         paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint)
-    paths["/ask"] = {"post": _asking()}
+    ask_ = TOOL_NAMES["ask"]
+    paths["/ask"] = {
+        "post": {
+            "operationId": "post_ask",
+            "summary": ask_.title,
+            "description": f"{ask_.description} As text/event-stream: `piece`s, then `answer`.",
+            "parameters": [NAMESPACE],
+            "requestBody": _body(list(ask_.parameters)),
+            "responses": {
+                "200": {
+                    "description": "The answer.",
+                    "content": {
+                        "application/json": {"schema": ask_.result},
+                        "text/event-stream": {"schema": {"type": "string"}},
+                    },
+                },
+                "default": PROBLEM,
+            },
+        }
+    }
     return {
         "openapi": "3.1.0",
         "info": {"title": "Clew", "version": __version__},
@@ -210,27 +228,6 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
     return described
 
 
-def _asking() -> dict[str, Any]:
-    tool = TOOL_NAMES["ask"]
-    return {
-        "operationId": "post_ask",
-        "summary": tool.title,
-        "description": f"{tool.description} As text/event-stream: `piece`s, then `answer`.",
-        "parameters": [NAMESPACE],
-        "requestBody": _body(list(tool.parameters)),
-        "responses": {
-            "200": {
-                "description": "The answer.",
-                "content": {
-                    "application/json": {"schema": tool.result},
-                    "text/event-stream": {"schema": {"type": "string"}},
-                },
-            },
-            "default": PROBLEM,
-        },
-    }
-
-
 def _body(parameters: list[Parameter]) -> dict[str, Any]:
     return {"required": True, "content": {"application/json": {"schema": input_schema(parameters)}}}
 
@@ -257,35 +254,31 @@ def export(kind: str, asked: PageRequest, given: Mapping[str, Any]) -> Response:
     asked.need("view_graph")
     seen = picture(asked.engine, **complete("graph", PICTURE, given))
     if kind == "graphml":
-        text = "".join(_graphml(seen))
+        nodes = [
+            (
+                f"e{node['id']}",
+                {
+                    "name": node["name"],
+                    "entity_type": node["type"],
+                    "salience_score": node["importance"],
+                },
+            )
+            for node in seen["nodes"]
+        ]
+        edges = [
+            (
+                *(f"t{number}", f"e{tie['source']}", f"e{tie['target']}"),
+                {
+                    "relation_type": tie["relation"],
+                    "weight": tie["weight"],
+                    "confidence": tie["confidence"],
+                },
+            )
+            for number, tie in enumerate(seen["edges"])
+        ]
+        text = "".join(graphml(nodes, edges))
     else:
         told = {name: seen[name] for name in ("nodes", "edges", "total", "notes")}
         text = json.dumps(told, ensure_ascii=False)
     name = f'attachment; filename="graph.{kind}"'
     return Response(text, media_type=EXPORTS[kind], headers={"Content-Disposition": name})
-
-
-def _graphml(seen: View) -> Iterator[str]:
-    nodes = (
-        (
-            f"e{node['id']}",
-            {
-                "name": node["name"],
-                "entity_type": node["type"],
-                "salience_score": node["importance"],
-            },
-        )
-        for node in seen["nodes"]
-    )
-    edges = (
-        (
-            *(f"t{number}", f"e{tie['source']}", f"e{tie['target']}"),
-            {
-                "relation_type": tie["relation"],
-                "weight": tie["weight"],
-                "confidence": tie["confidence"],
-            },
-        )
-        for number, tie in enumerate(seen["edges"])
-    )
-    return graphml(nodes, edges)

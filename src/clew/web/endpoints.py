@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 from clew.tools.documents import jobs_of, status_of
@@ -82,25 +81,15 @@ EXPLORER_TOOLS: tuple[Tool, ...] = (*OPERATIONS, *further_tools(), view_graph, l
 TOOL_NAMES: Mapping[str, Tool] = {tool.name: tool for tool in EXPLORER_TOOLS}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Endpoint:
-    """An address of the API, and the tool that answers there."""
+    """An address of the API, below the prefix with parameters in braces, and what answers there."""
 
-    method: str
-    path: str
-    """Below the prefix; parameters of the tool in braces."""
-    tool: Tool
-    status: int
-
-    @property
-    def fixed(self) -> Mapping[str, object]:
+    def __init__(self, tool: Tool) -> None:
+        self.tool = tool
+        self.method, self.path, *status = tool.http.split()
+        self.status = int(status[0]) if status else 200
+        self.fixed: Mapping[str, object] = {"confirm": True} if tool.confirm else {}
         """Arguments that the address itself says: whoever sends DELETE means it."""
-        return {"confirm": True} if self.tool.confirm else {}
 
 
-def _endpoint(tool: Tool) -> Endpoint:
-    method, path, *status = tool.http.split()
-    return Endpoint(method=method, path=path, tool=tool, status=int(status[0]) if status else 200)
-
-
-ENDPOINTS = tuple(_endpoint(tool) for tool in EXPLORER_TOOLS if tool.http)
+ENDPOINTS = tuple(Endpoint(tool) for tool in EXPLORER_TOOLS if tool.http)

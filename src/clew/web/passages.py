@@ -181,18 +181,14 @@ def find_names(text: str, names: Mapping[str, int]) -> list[Mark]:
         start = text.find(name)
         while start >= 0:
             end = start + len(name)
-            if not any(taken[start:end]) and _is_whole(text, start, end):
+            # No word goes on at either end.
+            edges = (text[max(0, at - 1) : at + 1] for at in (start, end))
+            whole = not any(len(edge) > 1 and edge.isalnum() for edge in edges)
+            if whole and not any(taken[start:end]):
                 found.append(Mark(start, end, names[name]))
                 taken[start:end] = b"\x01" * len(name)
             start = text.find(name, end)
     return found
-
-
-def _is_whole(text: str, start: int, end: int) -> bool:
-    """Whether no word goes on at either end."""
-    before = start > 0 and text[start - 1].isalnum() and text[start].isalnum()
-    after = end < len(text) and text[end - 1].isalnum() and text[end].isalnum()
-    return not before and not after
 
 
 # What differs between two texts, line by line, and word by word within these.
@@ -315,7 +311,7 @@ def compare_passages(
     sides = [_values(session, evidence, chunk) for chunk in (first, other)]
     names = {**BY_ITSELF, **BY_TIES}
     first_side, other_side = sides
-    features = [
+    features: list[dict[str, Any]] = [
         {"name": text, "first": first_side.get(name), "other": other_side.get(name)}
         for name, text in names.items()
     ]

@@ -257,7 +257,7 @@ def render(template: str, /, *, status_code: int = 200, **values: object) -> HTM
     return HTMLResponse(made, status_code)
 
 
-def render_page(asked: PageRequest, template: str, /, **values: object) -> HTMLResponse:
+def render_page(asked: PageRequest, template: str, /, **values: Any) -> HTMLResponse:  # noqa: ANN401
     """A page for whoever asked for it."""
     return render(template, page=asked, url=asked.url, may=asked.may, **values)
 

@@ -14,7 +14,7 @@ from mcp.server.auth.middleware.auth_context import get_access_token
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 
-from clew.mcp.auth import token_hash
+from clew.text import text_digest
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -58,12 +58,12 @@ class Sessions:
     def invite(self, bearer: str) -> str:
         """A key for an address, good for one login with a token."""
         key = secrets.token_urlsafe(32)
-        self._keys[token_hash(key)] = _Session(bearer, self._clock() + KEY_SECONDS)
+        self._keys[text_digest(key)] = _Session(bearer, self._clock() + KEY_SECONDS)
         return key
 
     def redeem(self, key: str) -> str | None:
         """The id of a session for a key, which is good no more; None for any other."""
-        invited = self._keys.pop(token_hash(key), None)
+        invited = self._keys.pop(text_digest(key), None)
         if invited is None or self._clock() >= invited.ends:
             return None
         return self.open(invited.bearer)
@@ -72,7 +72,7 @@ class Sessions:
         """The id of a new session of the token's owner."""
         session_id = secrets.token_urlsafe(32)
         now = self._clock()
-        self._sessions[token_hash(session_id)] = _Session(
+        self._sessions[text_digest(session_id)] = _Session(
             bearer, now + self._seconds, now + self._idle_seconds
         )
         if len(self._sessions) > KNOWN:
@@ -81,20 +81,20 @@ class Sessions:
 
     def bearer(self, session_id: str) -> str | None:
         """The token that a session stands for, used by this; None where it is over or was never."""
-        session, now = self._sessions.get(token_hash(session_id)), self._clock()
+        session, now = self._sessions.get(text_digest(session_id)), self._clock()
         if session is None:
             return None
         if now >= min(session.ends, session.idle_ends):
             self.end(session_id)
             return None
-        self._sessions[token_hash(session_id)] = replace(
+        self._sessions[text_digest(session_id)] = replace(
             session, idle_ends=now + self._idle_seconds
         )
         return session.bearer
 
     def end(self, session_id: str) -> None:
         """Log out."""
-        self._sessions.pop(token_hash(session_id), None)
+        self._sessions.pop(text_digest(session_id), None)
 
     def form_token(self, session_id: str) -> str:
         """What a form of this session must carry, so that no other site can send it."""

@@ -424,11 +424,6 @@ def find_fences(text: str) -> list[tuple[int, int]]:
     return [(a, b) for a, b in zip_longest(marks[::2], marks[1::2], fillvalue=len(text))]
 
 
-def is_code_line(text: str, start: int) -> bool:
-    """Whether a sentence begins with the prompt of a shell or an interpreter."""
-    return _RE["prompt"].match(text, start) is not None
-
-
 def is_in_identifier(text: str, start: int, left: int, right: int) -> bool:
     """Whether a capitalised word is part of an address, a path, a variable or an option."""
     before, after = text[left - 1 : left] if left > start else "", text[right : right + 1]

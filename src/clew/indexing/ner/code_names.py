@@ -38,10 +38,6 @@ HOSTS = word_list(
     "com org net edu gov mil int info biz io dev ai de fr es it uk eu ch at nl be se no dk fi pl"
     " cz ru us ca au jp cn kr in br za nz ie pt gr hu il tr"
 )
-_LONGEST_GLUED = 26
-"""Letters of an identifier's part in small letters, at most; longer ones are words run together."""
-_LONGEST_HEAD = 9
-"""Letters of a part that may be made of words: `filename`, `whitespace`."""
 
 
 def find_ticked(text: str, start: int, end: int) -> Iterator[NameSpan]:
@@ -119,7 +115,7 @@ def _is_code(name: str, *, is_call: bool) -> bool:
         return bool(
             _RE["dunder"].fullmatch(name) or (_RE["snake"].fullmatch(name) and name[-1] != "_")
         )
-    return _RE["camel"].fullmatch(name) is not None and not _is_glued(name)
+    return _RE["camel"].fullmatch(name) is not None
 
 
 def _is_path(name: str) -> bool:
@@ -160,23 +156,13 @@ def _is_dotted(name: str) -> bool:
     first, second = parts[0], parts[1]
     if second[0].isupper() and is_ordinary(first) and is_ordinary(second):
         return False  # two sentences without a blank between them
-    return not (first[0].isupper() and second[0].isupper()) and not any(map(_is_glued, parts))
+    return not (first[0].isupper() and second[0].isupper())
 
 
 def _is_host(name: str) -> bool:
     first, _, last = name.rpartition(".")
     return name.startswith("www.") or (
         last in HOSTS and (last not in ENDINGS or "." in first) and name.islower()
-    )
-
-
-def _is_glued(name: str) -> bool:
-    """Whether words ran together, as they do in what some PDF files give for text."""
-    head = _RE["small"].match(name)
-    assert head is not None
-    small = head.group()
-    return len(small) > _LONGEST_GLUED or (
-        len(small) > _LONGEST_HEAD and not is_ordinary(small) and is_compound(small)
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import accumulate, groupby, repeat
 
-from clew.indexing.ner.cased_ner import find_fences, find_names, is_code_line, is_one_name
+from clew.indexing.ner.cased_ner import find_fences, find_names, is_one_name
 from clew.indexing.ner.code_names import extract_code, find_code_names, find_ticked
 from clew.indexing.ner.coreference import (
     Coreference,
@@ -289,7 +289,7 @@ class CandidateFinder:
         fences = find_fences(text)
         return [
             SentenceSpans(start, end, ())
-            if is_code_line(text, start) or any(a <= start < b for a, b in fences)
+            if any(a <= start < b for a, b in fences)
             else self._sentence(text, start, end, written)
             for start, end in sentences(text, self.language)
         ]

@@ -103,7 +103,12 @@ def fetch(url: str, settings: AccessSettings) -> Fetched:
                     kind = (
                         response.headers.get("content-type", "").partition(";")[0].strip().lower()
                     )
-                    return Fetched(url=url, data=bytes(data), name=_name(response.url, kind))
+                    # A name whose ending says what was sent: what the server says, else the URL.
+                    path = PurePosixPath(unquote(response.url.path))
+                    is_told = kind in _VAGUE or media_type_of(path.suffix.lower()) == kind
+                    named = f"{path.stem or 'index'}{suffix_of(kind) or path.suffix}"
+                    name = path.name if is_told else named
+                    return Fetched(url=url, data=bytes(data), name=name)
                 request = response.next_request
     raise UnreadableError(url, f"more than {MAX_REDIRECTS} redirects")
 
@@ -193,14 +198,6 @@ def _check_address(url: str, address: Address, settings: AccessSettings) -> None
             f"url {url!r} leads to {str(address)!r}, which is no public address; give a public one,"
             " or set access.allow_private_addresses"
         )
-
-
-def _name(url: httpx2.URL, kind: str) -> str:
-    """A file name whose ending says what was sent: what the server says, else what the URL does."""
-    path = PurePosixPath(unquote(url.path))
-    if kind in _VAGUE or media_type_of(path.suffix.lower()) == kind:
-        return path.name
-    return f"{path.stem or 'index'}{suffix_of(kind) or path.suffix}"
 
 
 @contextmanager

@@ -37,7 +37,6 @@ from clew.indexing.relations.sentences import (
     is_attribute,
     is_person,
     is_whole,
-    without_kind,
     without_role,
 )
 from clew.text import entity_key
@@ -261,7 +260,7 @@ def _of_neighbours(
     """What the words between two neighbours say."""
     object_at = -1  # where the last object of an active verb begins
     for left, right in pairwise(told):
-        gap = gap_between(text, without_kind(text, left, right.start), right.start, dates)
+        gap = gap_between(text, left.end, right.start, dates)
         if not 3 < len(gap) <= LONGEST_GAP or gap[0] not in _AFTER_A_NAME:
             continue
         is_object = left.start == object_at and _RE["verb_first"].match(gap)

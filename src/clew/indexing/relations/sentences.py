@@ -136,16 +136,6 @@ def without_role(name: NameSpan) -> NameSpan:
     return NameSpan(start, name.end, rest, type_of_name(rest)) if start > name.start else name
 
 
-def without_kind(text: str, name: NameSpan, end: int) -> int:
-    """Where a name ends with the noun that says its kind: "the `asyncio` module | provides"."""
-    said = _RE["kind_after"].match(text, name.end, end)
-    if said is None or said["noun"] not in CODE_KINDS:
-        return name.end
-    return (
-        said.end() if _RE["article"].search(text, max(0, name.start - 8), name.start) else name.end
-    )
-
-
 def is_attribute(name: str) -> bool:
     """Whether it is no name by itself: "German", "French-Canadian", "Hamburg-based", "CEO"."""
     parts = name.casefold().split("-")

@@ -128,20 +128,19 @@ def _blocks(text: str) -> Iterator[list[_Line]]:
     """Runs of lines; one begins after a blank line, and at a definition with what leads it in."""
     block: list[_Line] = []
     for line in _lines(text):
-        lead = 0 if line.after_blank else _lead_in(block) if line.defines else len(block)
+        lead = 0 if line.after_blank else len(block)
+        if line.defines and not line.after_blank:
+            # Decorators or comments of the definition to come are its own.
+            decorated = block and block[0].text.startswith("@")
+            if not decorated or any(one.defines for one in block):
+                above = takewhile(lambda one: _LEAD_IN.match(one.text), reversed(block))
+                lead = sum(1 for _ in above)
         if lead < len(block):
             yield block[: len(block) - lead]
             block = block[len(block) - lead :]
         block.append(line)
     if block:
         yield block
-
-
-def _lead_in(block: list[_Line]) -> int:
-    """How many of the block's last lines are decorators or comments of a definition to come."""
-    if block and block[0].text.startswith("@") and not any(line.defines for line in block):
-        return len(block)
-    return sum(1 for _ in takewhile(lambda line: _LEAD_IN.match(line.text), reversed(block)))
 
 
 def _lines(text: str) -> Iterator[_Line]:
@@ -304,20 +303,15 @@ def as_prose(document: Document, chunks: Sequence[Chunk]) -> tuple[Document, Seq
     """
     text = masked(document.text) if document.media_type == MEDIA_TYPE else document.text
     if not is_code(document.media_type):
-        text = "".join(_masked(text, code_ranges(text, document.media_type)))
+        shown, at = [], 0
+        for start, end in code_ranges(text, document.media_type):
+            shown += [text[at:start], _VISIBLE.sub(_SIGN, text[max(at, start) : end])]
+            at = max(at, end)
+        text = "".join([*shown, text[at:]])
     if text == document.text:
         return document, chunks
-    shown = [replace(chunk, text=text[chunk.start : chunk.end]) for chunk in chunks]
-    return replace(document, text=text), shown
-
-
-def _masked(text: str, ranges: Sequence[tuple[int, int]]) -> Iterator[str]:
-    at = 0
-    for start, end in ranges:
-        yield text[at:start]
-        yield _VISIBLE.sub(_SIGN, text[max(at, start) : end])
-        at = max(at, end)
-    yield text[at:]
+    parts = [replace(chunk, text=text[chunk.start : chunk.end]) for chunk in chunks]
+    return replace(document, text=text), parts
 
 
 def code_ranges(text: str, media_type: str) -> list[tuple[int, int]]:
@@ -328,19 +322,13 @@ def code_ranges(text: str, media_type: str) -> list[tuple[int, int]]:
     lines = [match.span() for match in _LINE.finditer(text)]
     found = [*_literal_blocks(text, lines)] if media_type == _RST else fences(text)
     kept = {heading.start for heading in headings(text, media_type)}
-    for start, end in _blocks_prose(text, lines):
-        if start not in kept and _is_no_prose(text[start:end]):
+    # Lines that follow each other without a blank one between them.
+    for is_blank, block in groupby(lines, key=lambda line: text[line[0] : line[1]].isspace()):
+        (start, end), *rest = block
+        end = rest[-1][1] if rest else end
+        if not is_blank and start not in kept and _is_no_prose(text[start:end]):
             found.append((start, end))
     return sorted(found)
-
-
-def _blocks_prose(text: str, lines: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Ranges of lines that follow each other without a blank one between them."""
-    for blank, group in groupby(lines, key=lambda line: text[line[0] : line[1]].isspace()):
-        if blank:
-            continue
-        (start, end), *rest = group
-        yield start, rest[-1][1] if rest else end
 
 
 def _is_no_prose(block: str) -> bool:

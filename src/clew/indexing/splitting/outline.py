@@ -210,7 +210,18 @@ def dated_sections(document: Document) -> list[DatedSection]:
     for match in _TRAILER.finditer(text) if " -- " in text else ():
         sections.append(DatedSection(start, find_date(match["date"])))
         start = match.end()
-    for found in (sections, _by_headings(document), _by_lines(document)):
+    is_plain = document.media_type == "text/plain"
+    lines = (
+        line for line in _ENTRY.finditer(text if is_plain else "") if _HAS_YEAR.search(line[0])
+    )
+    by_lines = [
+        DatedSection(line.start(), date)
+        for line in lines
+        if (_AT_START.match(line[0]) or _AT_END.search(line[0]))
+        and not is_of_something_else(line[0])
+        and (date := find_date(line[0]))
+    ]
+    for found in (sections, _by_headings(document), by_lines):
         if len({section.date for section in found if section.date}) >= _FEWEST:
             return found
     return []
@@ -230,19 +241,6 @@ def _by_headings(document: Document) -> list[DatedSection]:
         elif level is not None and heading.level <= level:
             sections.append(DatedSection(heading.start, None))
     return sections
-
-
-def _by_lines(document: Document) -> list[DatedSection]:
-    if document.media_type != "text/plain":
-        return []
-    lines = (match for match in _ENTRY.finditer(document.text) if _HAS_YEAR.search(match.group()))
-    return [
-        DatedSection(line.start(), date)
-        for line in lines
-        if (_AT_START.match(line.group()) or _AT_END.search(line.group()))
-        and not is_of_something_else(line.group())
-        and (date := find_date(line.group()))
-    ]
 
 
 def date_within(sections: list[DatedSection], start: int, end: int) -> PartialDate | None:

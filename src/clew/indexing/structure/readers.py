@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.hookspecs import listed
+from clew.indexing.splitting.code import is_code
 from clew.indexing.structure.code import code_structure
 from clew.indexing.structure.document import (
     described,
@@ -43,7 +44,8 @@ def structure_of(
     document: Document, further: Sequence[Callable[[Document], Structure]] = ()
 ) -> Structure:
     """What all kinds of structure state, those of `further` readers and of plugins among them."""
-    found = [read(document) for read in (*further, *listed("structures"), *READERS)]
+    own = [read for read in READERS if read is not code_structure or is_code(document.media_type)]
+    found = [read(document) for read in (*further, *listed("structures"), *own)]
     return Structure(
         entities=tuple(e for one in found for e in one.entities),
         statements=tuple(s for one in found for s in one.statements),

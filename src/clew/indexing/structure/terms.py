@@ -29,6 +29,7 @@ _RE = read_patterns("clew.indexing.structure", "patterns.toml")["terms"]
 
 
 _RST = "text/x-rst"
+_DEFINITIONS = ("definition", "labelled", "alone", "row", "option", "listed")
 
 
 @structure(prose=False, most=2_000)
@@ -36,14 +37,14 @@ def definitions(document: Document) -> Iterator[Statement]:
     """`defined_in` the document, and `is_a` where the definition says what the term is."""
     if document.media_type.startswith("text/x-") and document.media_type != _RST:
         return
-    for match in _defined(document):
+    forms = [*_DEFINITIONS, *(["term"] if document.media_type == _RST else [])]
+    for match in (match for form in forms for match in _RE[form].finditer(document.text)):
         said = match.groupdict()
         term = next(filter(None, map(said.get, ("term", "bold", "code", "item"))), "")
         term = term.replace("_/", "/").strip(" `*_:")
         is_common = term.casefold() in GENERIC or snake_case(term) in FIELD_NAMES
+        is_common = is_common or (said.get("item") and is_ordinary(term))
         if is_common or not is_name(term) or len(term.split()) > 4:
-            continue
-        if said.get("item") and is_ordinary(term):
             continue
         start, end = match.span()
         kind = CODE if said.get("code") or said.get("item") else CONCEPT
@@ -64,19 +65,6 @@ def definitions(document: Document) -> Iterator[Statement]:
                 start=start,
                 end=end,
             )
-
-
-def _defined(document: Document) -> Iterator[re.Match[str]]:
-    patterns = (
-        _RE["definition"],
-        _RE["labelled"],
-        _RE["alone"],
-        _RE["row"],
-        _RE["option"],
-        _RE["listed"],
-    )
-    for pattern in (*patterns, *((_RE["term"],) if document.media_type == _RST else ())):
-        yield from pattern.finditer(document.text)
 
 
 @structure(prose=False, most=500)
@@ -205,16 +193,15 @@ def _parts(one: _Marked, modules: Collection[str]) -> Iterator[Statement]:
 def _whole_of(name: str, modules: Collection[str]) -> str:
     """What a dotted name is a part of: a class, by its capitals, or a module; empty if unclear."""
     said = _RE["member"].fullmatch(name) or _RE["qualified"].fullmatch(name)
-    if said is None or _is_file_ending(said["part"]) or not _HOSTS.isdisjoint(name.split(".")):
+    if said is None or not _HOSTS.isdisjoint(name.split(".")):
+        return ""
+    part = said["part"]
+    if part in _ENDINGS or media_type_of(f".{part}") != _UNKNOWN_TYPE:
         return ""
     whole = said["whole"]
     first = whole.partition(".")[0]
     is_held = said.re is _RE["member"] or (first in modules and first not in _INSTANCES)
     return whole if is_held else ""
-
-
-def _is_file_ending(part: str) -> bool:
-    return part in _ENDINGS or media_type_of(f".{part}") != _UNKNOWN_TYPE
 
 
 def _marked(text: str) -> Iterator[_Marked]:
@@ -239,18 +226,16 @@ def _kind_before(text: str, one: _Marked) -> str:
 def _kinds_after(text: str, listed: list[_Marked]) -> Iterator[tuple[_Marked, str]]:
     """What "the `x` and `y` modules" says of each."""
     said = _RE["noun_after"].match(text, listed[-1].end)
-    if said is None or said["next"] in _COMPOUND or not _has_article(text, listed[0].start):
+    start = listed[0].start
+    before = _RE["before_name"].search(text, max(0, start - 26), start)
+    article = before["last"].strip().casefold() if before else ""
+    if said is None or said["next"] in _COMPOUND or article not in ("the", "this", "new"):
         return
     # Many of one name are its instances: "the `Node` elements".
     noun = said["noun"] if len(listed) == 1 else _PLURALS.get(said["noun"])
     if noun in _AFTER:
         for one in listed:
             yield one, noun
-
-
-def _has_article(text: str, position: int) -> bool:
-    before = _RE["before_name"].search(text, max(0, position - 26), position)
-    return bool(before and before["last"].strip().casefold() in ("the", "this", "new"))
 
 
 def _statement(one: _Marked, relation: str, tail: str, tail_type: str) -> Statement:

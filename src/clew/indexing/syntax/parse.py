@@ -106,8 +106,13 @@ class _Reader:
     ) -> None:
         self._data = data
         self._language = language
-        self._matches = sorted(matches, key=_first_byte)
-        self._characters = None if data.isascii() else _character_offsets(data)
+        # In order of the text, each by the first byte of what it captures.
+        self._matches = sorted(
+            matches, key=lambda found: min(n.start_byte for nodes in found.values() for n in nodes)
+        )
+        firsts = (np.frombuffer(data, dtype=np.uint8) & 0xC0) != 0x80
+        # (len(data) + 1,) the characters before each byte.
+        self._characters = None if data.isascii() else np.concatenate([[0], np.cumsum(firsts)])
 
     def syntax(self) -> Syntax:
         """All that the matches say."""
@@ -177,7 +182,9 @@ class _Reader:
         owner = [self._text(n) for n in captures.get("owner", ())[:1]]
         if "prototype" in captures and self._text(captures["prototype"][0]) != "prototype":
             owner = []
-        path = [*owner, *_plain(self._text(name)).split("::")]
+        # Without white space and type parameters.
+        plain = "".join(self._text(name).partition("<")[0].split())[:200]
+        path = [*owner, *plain.split("::")]
         name_start, name_end = self._range(name)
         return Definition(
             kind=kind,  # type: ignore[arg-type]
@@ -246,21 +253,6 @@ def _qualified(found: Iterable[Definition]) -> list[Definition]:
         open_ones.append(one)
         qualified.append(one)
     return qualified
-
-
-def _first_byte(captures: Mapping[str, list[Node]]) -> int:
-    return min(node.start_byte for nodes in captures.values() for node in nodes)
-
-
-def _plain(name: str) -> str:
-    """A name without white space and type parameters."""
-    return "".join(name.partition("<")[0].split())[:200]
-
-
-def _character_offsets(data: bytes) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """(len(data) + 1,) the characters before each byte."""
-    firsts = (np.frombuffer(data, dtype=np.uint8) & 0xC0) != 0x80
-    return np.concatenate([[0], np.cumsum(firsts)])
 
 
 # What a source file is made of.

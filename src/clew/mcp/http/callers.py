@@ -150,7 +150,12 @@ class CallerLimits:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        caller, callers = caller_of(scope), self._callers
+        # Whoever the verified token names; without one, the address.
+        user, client, callers = scope.get("user"), scope.get("client"), self._callers
+        token = user.access_token if isinstance(user, AuthenticatedUser) else None
+        caller: object = client[0] if client else None
+        if token is not None:
+            caller = principal_components(token)
         if wait := callers.rate.early(caller):
             often = f"more than {callers.rate.per_minute} requests a minute"
             refused = _refused(f"{often}; wait {wait:.0f} seconds", wait)
@@ -165,16 +170,16 @@ class CallerLimits:
             return
         callers.requests[caller] += 1
         try:
-            await self._in_session(scope, receive, send)
+            await self._in_session(token, scope, receive, send)
         finally:
             callers.requests[caller] -= 1
             if not callers.requests[caller]:
                 del callers.requests[caller]
 
-    async def _in_session(self, scope: Scope, receive: Receive, send: Send) -> None:
-        callers, user = self._callers, scope.get("user")
-        token = user.access_token if isinstance(user, AuthenticatedUser) else None
-        namespace, session = self._namespace(Request(scope)), None
+    async def _in_session(
+        self, token: AccessToken | None, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        callers, namespace, session = self._callers, self._namespace(Request(scope)), None
         if namespace is not None:
             session = callers.sessions.get(Headers(scope=scope).get(SESSION))
         if namespace is not None and self._opens(scope):
@@ -295,12 +300,3 @@ class Rate:
         if len(self._full_at) > KNOWN:
             self._full_at.pop(next(iter(self._full_at)))
         return max(early, 1.0) if early > 1e-9 else 0.0
-
-
-def caller_of(scope: Scope) -> object:
-    """Whoever the verified token names; without one, the address."""
-    user = scope.get("user")
-    if isinstance(user, AuthenticatedUser):
-        return principal_components(user.access_token)
-    client = scope.get("client")
-    return client[0] if client else None

@@ -22,7 +22,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from clew.errors import SettingsError
 from clew.mcp.engines import Engines
-from clew.mcp.server import create_server
+from clew.mcp.server import ClewServer
 from clew.settings import SETTINGS_FILE
 from clew.tools.toolbox import OPERATIONS
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
 
-    from clew.mcp.server import ClewServer
     from clew.settings import ServeSettings, Settings
 
     Extend = Callable[[Starlette, ClewServer, ServeSettings], None]
@@ -55,7 +54,7 @@ def serve_stdio(settings: Settings) -> None:
     _log_to_stderr()
     engines = Engines(settings, OPERATIONS)
     try:
-        anyio.run(_serve_stdio, create_server(engines, settings), engines)
+        anyio.run(_serve_stdio, ClewServer(engines), engines)
     finally:
         engines.close()
 
@@ -149,7 +148,7 @@ def http_server(
             " 127.0.0.1, or set tokens and leave --insecure out"
         )
     access = None if insecure else Access(serve, file)
-    return create_server(engines, engines.settings, access=access, seconds=serve.request_seconds)
+    return ClewServer(engines, access=access, seconds=serve.request_seconds)
 
 
 def http_app(server: ClewServer, serve: ServeSettings, extend: Extend | None = None) -> Starlette:
@@ -179,8 +178,9 @@ def http_app(server: ClewServer, serve: ServeSettings, extend: Extend | None = N
         )
     app.user_middleware.insert(0, origin_check(serve))
     # The innermost: it has to know who calls.
-    limits = {"callers": server.callers, "namespace": server.requests.namespace_of, "path": PATH}
-    app.user_middleware.append(Middleware(CallerLimits, **limits))
+    namespace = server.requests.namespace_of
+    limits = Middleware(CallerLimits, callers=server.callers, namespace=namespace, path=PATH)
+    app.user_middleware.append(limits)
     if extend is not None:
         extend(app, server, serve)
     return app

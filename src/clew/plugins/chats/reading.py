@@ -29,6 +29,7 @@ from clew.indexing.reading.formats.common import (
     check_limit,
     clean_text,
     decode,
+    joined,
     json_safe,
 )
 from clew.indexing.structure.enter import structure
@@ -83,32 +84,30 @@ def read_result(raw: RawFile, found: Sequence[Conversation]) -> ReadResult:
 
 
 def _document(raw: RawFile, conversation: Conversation) -> Document:
-    parts: list[str] = []
-    pieces: list[Piece] = []
-    at = 0
     turns = [turn for turn in conversation.turns if turn.text.strip()]
-    for number, turn in enumerate(turns, 1):
-        text = clean_text(turn.text).strip()
-        parts.append(f"{turn.speaker}: {text}" if turn.speaker else text)
-        end = at + len(parts[-1])
+    told = [clean_text(turn.text).strip() for turn in turns]
+    parts = [f"{t.speaker}: {s}" if t.speaker else s for t, s in zip(turns, told, strict=True)]
+    text, starts = joined(parts, _BETWEEN)
+    pieces: list[Piece] = []
+    for number, (turn, part, start) in enumerate(zip(turns, parts, starts, strict=True), 1):
         if turn.speaker:
             said_at = {"created_at": turn.time.isoformat()} if turn.time is not None else {}
             known = {"speaker": turn.speaker, **said_at, **turn.metadata}
-            pieces.append(Piece(start=at, end=end, key=str(number), metadata=known))
-        at = end + len(_BETWEEN)
+            end = start + len(part)
+            pieces.append(Piece(start=start, end=end, key=str(number), metadata=known))
     key = one_line(clean_text(conversation.key))[:200]
-    title, text = one_line(clean_text(conversation.title)), _BETWEEN.join(parts)
+    title = one_line(clean_text(conversation.title))
     speakers = list(dict.fromkeys(turn.speaker for turn in turns if turn.speaker))
     named = {"participants": speakers[:PEOPLE_SHOWN]} if speakers else {}
     metadata = json_safe({"app": conversation.app, **named, **conversation.metadata})
     times = [turn.time for turn in turns if turn.time is not None]
-    told = [text, title, json_safe([(p.key, p.metadata) for p in pieces]), metadata]
+    digested = [text, title, json_safe([(p.key, p.metadata) for p in pieces]), metadata]
     return Document(
         source=raw.record(key) if key else raw.source,
         origin=raw.source if key else "",
         text=text,
         title=title,
-        sha256=text_digest(repr(told)) if key else "",
+        sha256=text_digest(repr(digested)) if key else "",
         media_type=MEDIA_TYPE,
         created_at=min(times, default=None),
         date_source="message" if times else "",
@@ -275,21 +274,11 @@ def git_log(text: str, name: str) -> list[Conversation]:
         turn = Turn(
             speaker=_ADDRESS.sub("", fields.get("Author", "")).strip(),
             text=f"{words}\n\ncommit {commit['id'][:_SHORT]}",
-            time=_git_time(fields.get("AuthorDate") or fields.get("Date") or ""),
+            time=to_time(fields.get("AuthorDate") or fields.get("Date")),
             metadata={"commit": commit["id"]},
         )
         turns.append(turn)
     return [Conversation(app="git", title=f"Git log: {PurePosixPath(name).stem}", turns=turns)]
-
-
-def _git_time(value: str) -> datetime | None:
-    """Git's own form of a date, and ISO's; None for others, and where no zone is told."""
-    for form in ("%a %b %d %H:%M:%S %Y %z", ""):
-        with suppress(ValueError):
-            stated = value.strip()
-            found = datetime.strptime(stated, form) if form else datetime.fromisoformat(stated)
-            return found.astimezone(UTC) if found.tzinfo else None
-    return None
 
 
 # A day of a channel of Slack, as its export writes it.
@@ -488,19 +477,22 @@ def read_json_export(raw: RawFile) -> ReadResult | None:
     Raises `UnreadableError` for the lists of people and channels of an unpacked Slack export: they
     name what the messages hold, and alone they are identifiers.
     """
-    name = PurePosixPath(raw.source).name
+    name, folder = PurePosixPath(raw.source).name, raw.path and raw.path.parent
     if name not in _SLACK_LISTS and not _MARKS_OF_JSON.search(raw.data):
         return None
     try:
         value = json.loads(decode(raw))
     except ValueError:  # malformed, as the core's own reader says
         return None
-    if _is_slack_list(raw, value):
-        raise raw.unreadable("a list of a Slack export, which its messages are read with")
+    # Files of these names may be anybody's: what stands in them and beside them decides.
+    if name in _SLACK_LISTS and isinstance(value, list) and folder is not None:
+        beside = all((folder / other).is_file() for other in ("channels.json", "users.json"))
+        if beside and all(map(_is_of_slack_list, value[:_LOOKED_AT_JSON_EXPORTS])):
+            raise raw.unreadable("a list of a Slack export, which its messages are read with")
     users = None
     # What `users.json` says, which lies above the folders of the channels, with their list.
     # Nothing outside of the file's folder is read but what shows itself as the same export.
-    export = raw.path.parent.parent if raw.path is not None else None
+    export = folder.parent if folder is not None else None
     is_slacks = isinstance(value, list) and value and is_slack(value[:_LOOKED_AT_JSON_EXPORTS])
     if is_slacks and export is not None and (export / "channels.json").is_file():
         with (
@@ -523,19 +515,11 @@ def read_text_export(raw: RawFile) -> ReadResult | None:
     return None
 
 
-def _is_slack_list(raw: RawFile, value: object) -> bool:
-    """Whether a file is `users.json`, `channels.json` or such of an unpacked Slack export."""
-    if raw.path is None or raw.path.name not in _SLACK_LISTS or not isinstance(value, list):
-        return False
-    # Files of these names may be anybody's: what stands in them and beside them decides.
-    if not all((raw.path.parent / name).is_file() for name in ("channels.json", "users.json")):
-        return False
-    return all(
-        isinstance(item, dict)
-        and isinstance(item.get("id"), str)
-        and (isinstance(item.get("members"), list) or isinstance(item.get("profile"), dict))
-        for item in value[:_LOOKED_AT_JSON_EXPORTS]
-    )
+def _is_of_slack_list(item: object) -> bool:
+    """Whether an item is a person or a channel of a Slack export."""
+    known = _map(item)
+    has_list = isinstance(known.get("members"), list) or isinstance(known.get("profile"), dict)
+    return isinstance(known.get("id"), str) and has_list
 
 
 def conversations(value: object, name: str, users: object = None) -> list[Conversation] | None:

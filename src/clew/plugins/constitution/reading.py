@@ -17,6 +17,7 @@ from clew.indexing.reading.formats.common import (
     check_limit,
     clean_text,
     decode,
+    joined,
     json_safe,
     record,
 )
@@ -146,15 +147,15 @@ def node_document(raw: RawFile, node: Node) -> Document:
     links = [f"- {one.relation}: {one_line(one.target)} [{one.share:.2f}]" for one in node.links]
     body = "\n".join([*lines[:40], *(["", _HEADING_NODE, *links] if links else [])])
     parts = [clean_text(part) for part in [*clauses[:-1], f"{clauses[-1]}\n{body}".strip()]]
-    text, pieces = "\n".join(parts) or node.name, []
-    at = 0
-    for number, part in enumerate(parts, 1):
-        pieces.append(Piece(start=at, end=at + len(part), key=f"clause {number}"))
-        at += len(part) + 1
+    text, starts = joined(parts, "\n")
+    pieces = [
+        Piece(start=start, end=start + len(part), key=f"clause {number}")
+        for number, (part, start) in enumerate(zip(parts, starts, strict=True), 1)
+    ]
     known = record(
         raw,
         f"{node.kind}:{entity_key(node.title) or node.line}",
-        text,
+        text or node.name,
         title=node.title,
         media_type=MEDIA_TYPE,
         entity_type=node.kind,
@@ -343,7 +344,12 @@ def _element(heading: Heading) -> Node:
         match = _FIELD.fullmatch(line.strip())
         name = match["name"].strip().lower().replace(" ", "_") if match else ""
         if match and name in RELATION_NAMES:
-            links += _links(RELATION_NAMES[name], match["value"], number)
+            targets = map(_TARGET.fullmatch, map(str.strip, match["value"].split(";")))
+            relation = RELATION_NAMES[name]
+            links += [
+                Link(relation, one_line(one["name"]), float(one["share"] or 0.95), number)
+                for one in filter(None, targets)
+            ]
         elif match and not match["item"] and name not in TEXTS:
             fields[name] = number_or_text(match["value"].strip())
         elif line.strip():
@@ -356,13 +362,6 @@ def _element(heading: Heading) -> Node:
         fields=fields,
         links=tuple(links),
     )
-
-
-def _links(relation: str, targets: str, line: int) -> Iterator[Link]:
-    for part in targets.split(";"):
-        if target := _TARGET.fullmatch(part.strip()):
-            share = float(target["share"]) if target["share"] else 0.95
-            yield Link(relation, one_line(target["name"]), share, line)
 
 
 def read_csv(raw: RawFile) -> ReadResult | None:

@@ -315,7 +315,9 @@ def check(engine: Engine, text: str) -> dict[str, Any]:
     with an element that it touches and does not deny.
     """
     said = [text[start:end] for start, end in sentences(text)][:_MOST_SENTENCES]
-    chunks = _chunks(engine)
+    # The passages of the principles and goals that hold now.
+    infos = [*current(engine, "principle"), *current(engine, "goal")]
+    chunks = [chunk for info in infos for chunk in engine.documents.chunks(info.source)]
     if not said or not chunks:
         note = "the text is empty" if not said else "the store holds no principles and goals"
         return {"touches": [], "conflicts": [], "notes": [note]}
@@ -333,12 +335,6 @@ def check(engine: Engine, text: str) -> dict[str, Any]:
             touched[chunk.title] = _touched(elements, chunk, sentence, score)
     order = sorted(touched.values(), key=lambda one: -one["score"])[:_MOST]
     return {"touches": order, "conflicts": _conflicts(elements, order), "notes": []}
-
-
-def _chunks(engine: Engine) -> list[StoredChunk]:
-    """The passages of the principles and goals that hold now."""
-    infos = [*current(engine, "principle"), *current(engine, "goal")]
-    return [chunk for info in infos for chunk in engine.documents.chunks(info.source)]
 
 
 def _named(sentence: str, name: str) -> float:

@@ -20,7 +20,14 @@ from typing import Any
 
 from clew.errors import UnreadableError
 from clew.indexing.ner.entity_types import is_person_shaped
-from clew.indexing.reading.formats.common import Person, RawFile, ReadResult, flat, from_flat
+from clew.indexing.reading.formats.common import (
+    Person,
+    RawFile,
+    ReadResult,
+    flat,
+    from_flat,
+    joined,
+)
 from clew.indexing.structure.enter import structure
 from clew.plugins.mail.parts import (
     MEDIA_TYPE,
@@ -244,36 +251,32 @@ def _blocks(
                     is_searched = passage.kind == "forward" or not is_known
                     said = {"quoted": True, "author": [passage.author or SOMEONE, by]}
                     yield _Block(passage.text, is_searched, said)
-        elif depth < _DEEPEST:
-            yield from _attached_message(raw, part.message, by, depth)
-
-
-def _attached_message(raw: RawFile, message: Message, by: str, depth: int) -> Iterator[_Block]:
-    """A message that is attached, as one that is quoted."""
-    fields = fields_of(message)
-    metadata = _metadata(fields)
-    own = {"quoted": True, "author": [metadata.get("author", SOMEONE), by]}
-    if "date" in metadata:
-        own["date"] = metadata["date"]
-    opening = "\n".join(filter(None, (_opening(metadata), text_field(fields.get("subject", "")))))
-    parts, _ = read_parts(raw, message)
-    yield _Block(f"Attached message:\n{opening}", True, own)
-    for block in _blocks(raw, parts, by, False, depth + 1):
-        yield _Block(block.text, block.is_searched, {**own, **block.metadata})
+        elif depth < _DEEPEST:  # a message that is attached, as one that is quoted
+            fields = fields_of(part.message)
+            metadata = _metadata(fields)
+            own = {"quoted": True, "author": [metadata.get("author", SOMEONE), by]}
+            if "date" in metadata:
+                own["date"] = metadata["date"]
+            opening = (_opening(metadata), text_field(fields.get("subject", "")))
+            inner, _ = read_parts(raw, part.message)
+            yield _Block("\n".join(["Attached message:", *filter(None, opening)]), True, own)
+            for block in _blocks(raw, inner, by, False, depth + 1):
+                yield _Block(block.text, block.is_searched, {**own, **block.metadata})
 
 
 def _joined(blocks: Sequence[_Block]) -> tuple[str, tuple[Piece, ...]]:
     """The text of all blocks, and its pieces; none where all of it is the sender's own."""
-    parts, pieces, at = [], [], 0
-    runs = groupby(blocks, key=lambda block: (block.is_searched, block.metadata))
-    for number, ((is_searched, metadata), run) in enumerate(runs, 1):
-        text = "\n\n".join(block.text for block in run).strip("\n")
-        if is_searched and text.strip():
-            pieces.append(Piece(start=at, end=at + len(text), key=str(number), metadata=metadata))
-        parts.append(text)
-        at += len(text) + 2
-    whole = all(block.is_own for block in blocks)
-    return "\n\n".join(parts), () if whole else tuple(pieces)
+    grouped = groupby(blocks, key=lambda block: (block.is_searched, block.metadata))
+    runs = [(kind, "\n\n".join(b.text for b in run).strip("\n")) for kind, run in grouped]
+    text, starts = joined([part for _, part in runs], "\n\n")
+    pieces = tuple(
+        Piece(start=start, end=start + len(part), key=str(number), metadata=metadata)
+        for number, (((is_searched, metadata), part), start) in enumerate(
+            zip(runs, starts, strict=True), 1
+        )
+        if is_searched and part.strip()
+    )
+    return text, () if all(block.is_own for block in blocks) else pieces
 
 
 # Mail known by its content: mailboxes without an ending, the files of a Maildir.

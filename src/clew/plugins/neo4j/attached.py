@@ -74,7 +74,19 @@ class AttachedGraph:
         notes: list[str] = []
         found = spans(question)
         channels, parameters = self._channels(question, found, notes)
-        query = self._query(channels, strategy, max_hops, notes)
+        patterns = make_patterns(self._mapping, self._names, channels["vectors"])
+        asked = {name: index is not None for name, index in channels.items()}
+        if strategy == "hybrid":
+            query = hybrid_query(patterns, vectors=asked["vectors"], words=asked["words"])
+        elif patterns.mention_types:
+            if strategy == "multi_hop" and not patterns.relations:
+                notes.append("the mapping names no relations between entities; none were followed")
+            query = graph_query(patterns, hops=max_hops if strategy == "multi_hop" else 0, **asked)
+        else:
+            raise InputError(
+                f"strategy {strategy!r} needs entities: add [entities] and [mentions] to the"
+                " mapping, or ask with the strategy 'hybrid'"
+            )
         rows = self._database.rows(query, rrf_k=RRF_K, **LIMITS, **parameters)
         ranked = rank_rows(rows)
         seeds = tuple(str(name) for name in ranked[0][0]["seeds"]) if ranked else ()
@@ -90,26 +102,6 @@ class AttachedGraph:
             seeds=seeds,
             notes=tuple(notes),
         )
-
-    def _query(
-        self,
-        channels: Mapping[str, IndexInfo | None],
-        strategy: str,
-        max_hops: int,
-        notes: list[str],
-    ) -> str:
-        patterns = make_patterns(self._mapping, self._names, channels["vectors"])
-        asked = {name: index is not None for name, index in channels.items()}
-        if strategy == "hybrid":
-            return hybrid_query(patterns, vectors=asked["vectors"], words=asked["words"])
-        if not patterns.mention_types:
-            raise InputError(
-                f"strategy {strategy!r} needs entities: add [entities] and [mentions] to the"
-                " mapping, or ask with the strategy 'hybrid'"
-            )
-        if strategy == "multi_hop" and not patterns.relations:
-            notes.append("the mapping names no relations between entities; none were followed")
-        return graph_query(patterns, hops=max_hops if strategy == "multi_hop" else 0, **asked)
 
     def _channels(
         self, question: str, found: Sequence[Mapping[str, Any]], notes: list[str]

@@ -196,24 +196,18 @@ _FLOATS = ("weight", "confidence", "score")
 
 def insertions(rows: Rows) -> Iterator[dict[str, Any]]:
     """Parameters `rows` and `next_ids` of `INSERT`, a bounded number of rows at a time."""
-    part: dict[Table, list[dict[str, Any]]] = {}
-    nothing: dict[Table, list[dict[str, Any]]] = {table: [] for table in PATTERNS}
-    free, first = AT_ONCE, True
     next_ids = {
         name: max(row["id"] for row in rows[table]) + 1
         for table, name in COUNTERS.items()
         if rows.get(table)
     }
-    for table in PATTERNS:
-        left = rows.get(table, ())
-        while left:
-            part[table], left = [to_properties(table, row) for row in left[:free]], left[free:]
-            free -= len(part[table])
-            if not free:
-                yield {"rows": {**nothing, **part}, "next_ids": next_ids}
-                part, free, first = {}, AT_ONCE, False
-    if part or first:  # without rows there is still something to count
-        yield {"rows": {**nothing, **part}, "next_ids": next_ids}
+    every = [(table, row) for table in PATTERNS for row in rows.get(table, ())]
+    # Without rows there is still something to count.
+    for first in range(0, max(len(every), 1), AT_ONCE):
+        part: dict[Table, list[dict[str, Any]]] = {table: [] for table in PATTERNS}
+        for table, row in every[first : first + AT_ONCE]:
+            part[table].append(to_properties(table, row))
+        yield {"rows": part, "next_ids": next_ids}
 
 
 # --- properties and rows -----------------------------------------------------------------

@@ -22,7 +22,7 @@ from clew.text import one_line, terms
 if TYPE_CHECKING:
     from clew.plugins.neo4j.attached import GraphAnswer
     from clew.plugins.neo4j.connection import Neo4jDatabase
-    from clew.plugins.neo4j.mapping import GraphMapping, GraphSchema, PropertyInfo
+    from clew.plugins.neo4j.mapping import GraphMapping, PropertyInfo
     from clew.settings import Settings
 
 
@@ -131,8 +131,31 @@ def schema(common: Common) -> None:
         ("label", "nodes", "properties"),
         [(label.name, label.count, _properties(label.properties)) for label in found.labels],
     )
-    if not common.json:
-        _print_types(found)
+    if common.json:
+        return
+    types = [
+        (
+            type_.name,
+            type_.count,
+            ", ".join(f"{start} to {end}" for start, end in type_.ends),
+            _properties(type_.properties),
+        )
+        for type_ in found.types
+    ]
+    print_below(("type", "relationships", "between", "properties"), types)
+    indexes = [
+        (
+            index.name,
+            index.kind if index.online else f"{index.kind}, not online",
+            ", ".join(index.labels),
+            ", ".join(index.properties),
+            "" if index.dimension is None else index.dimension,
+            index.similarity,
+        )
+        for index in found.indexes
+    ]
+    columns = ("index", "kind", "labels", "properties", "dimensions", "similarity")
+    print_below(columns, indexes)
 
 
 def cypher(
@@ -238,33 +261,6 @@ def _print_answer(page: Page, answer: GraphAnswer) -> None:
                 way += [(one_line(step.entity), ENTITY), (arrow, "")]
             page.print([*way, (f"[{number}]", "bold")], behind=INDENT)
         page.print([])
-
-
-def _print_types(schema: GraphSchema) -> None:
-    """Print tables of relationship types and of indexes."""
-    types = [
-        (
-            type_.name,
-            type_.count,
-            ", ".join(f"{start} to {end}" for start, end in type_.ends),
-            _properties(type_.properties),
-        )
-        for type_ in schema.types
-    ]
-    print_below(("type", "relationships", "between", "properties"), types)
-    indexes = [
-        (
-            index.name,
-            index.kind if index.online else f"{index.kind}, not online",
-            ", ".join(index.labels),
-            ", ".join(index.properties),
-            "" if index.dimension is None else index.dimension,
-            index.similarity,
-        )
-        for index in schema.indexes
-    ]
-    columns = ("index", "kind", "labels", "properties", "dimensions", "similarity")
-    print_below(columns, indexes)
 
 
 def _properties(properties: Iterable[PropertyInfo]) -> str:

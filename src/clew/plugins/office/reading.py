@@ -12,6 +12,7 @@ from clew.indexing.reading.formats.common import (
     RawFile,
     ReadResult,
     clean_text,
+    joined,
     stated_property_title,
 )
 from clew.indexing.reading.formats.media_types import media_type_of
@@ -111,7 +112,5 @@ def _pages(markdown: str) -> tuple[str, tuple[int, ...]]:
     if not _SLIDE.match(markdown.lstrip()):
         return markdown, ()
     slides = [slide.strip() for slide in _SLIDE.split(markdown)[1:]]
-    starts = [0]
-    for slide in slides[:-1]:
-        starts.append(starts[-1] + len(slide) + len(_SLIDE_BREAK))
-    return _SLIDE_BREAK.join(slides), tuple(starts)
+    text, starts = joined(slides, _SLIDE_BREAK)
+    return text, tuple(starts)

@@ -22,7 +22,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
-from typing import Any
 
 from clew.indexing.ner.entity_types import is_ordinary
 from clew.indexing.reading.formats.common import (
@@ -89,23 +88,26 @@ def paper_document(raw: RawFile, paper: Paper, number: int) -> Document:
         title=one_line(clean_text(paper.title)),
         media_type=MEDIA_TYPE,
         entity_type=PAPER,
-        fields=_fields(paper),
+        fields={
+            **paper.more,
+            "key": paper.key,
+            "type": paper.kind,
+            "year": paper.year,
+            "venue": paper.venue,
+            "citations": paper.citations,
+            "cited_years": " ".join(str(r.year or 0) for r in paper.references[:_MOST_YEARS]),
+            **_told(paper),
+        },
         date=to_date(paper.date) or to_date(str(paper.year or "")),
     )
     return replace(known, pieces=tuple(pieces))
 
 
-def _fields(paper: Paper) -> dict[str, Any]:
+def _told(paper: Paper) -> dict[str, str]:
+    """What the metadata of each kind of document say of its paper."""
     return {
-        **paper.more,
-        "key": paper.key,
-        "type": paper.kind,
         "author": "; ".join(paper.authors),
-        "year": paper.year,
-        "venue": paper.venue,
-        "citations": paper.citations,
         "doi": next((i for i in paper.identifiers if i.startswith("10.")), ""),
-        "cited_years": " ".join(str(r.year or 0) for r in paper.references[:_MOST_YEARS]),
         "arxiv": next((i[6:] for i in paper.identifiers if i.startswith("arXiv:")), ""),
     }
 
@@ -190,13 +192,7 @@ def described(document: Document) -> Document:
     if not is_article(document.text):
         return document
     paper, _ = paper_in(document)
-    known = {
-        "entity_type": PAPER,
-        "author": "; ".join(paper.authors),
-        "year": paper.year,
-        "doi": next((i for i in paper.identifiers if i.startswith("10.")), ""),
-        "arxiv": next((i[6:] for i in paper.identifiers if i.startswith("arXiv:")), ""),
-    }
+    known = {"entity_type": PAPER, "year": paper.year, **_told(paper)}
     found = {**document.metadata, **{name: value for name, value in known.items() if value}}
     date = to_date(str(paper.year)) if paper.year else None
     return replace(
@@ -395,19 +391,15 @@ def short_name(title: str) -> str:
 
 
 def _aliases(paper: Paper) -> Iterator[AliasEvidence]:
-    names = [(name, "its identifier") for name in paper.identifiers]
-    names += [(name, "what its title says before the colon") for name in [short_name(paper.title)]]
-    for name, why in names:
-        if entity_key(name) and entity_key(name) != entity_key(paper.title):
-            yield AliasEvidence(
-                alias=name, name=paper.title, method="exact", score=0.95, evidence=why
-            )
+    short = short_name(paper.title)
+    named = [(name, paper.title, 0.95, "its identifier") for name in paper.identifiers]
+    named.append((short, paper.title, 0.95, "what its title says before the colon"))
     for one in paper.references:
         name = short_name(one.title) or (one.identifier if one.title else "")
-        if name:
-            yield AliasEvidence(
-                alias=name, name=one.title, method="exact", score=0.9, evidence=f"“{one.title}”"
-            )
+        named.append((name, one.title, 0.9, f"“{one.title}”"))
+    for alias, title, score, why in named:
+        if entity_key(alias) and entity_key(alias) != entity_key(title):
+            yield AliasEvidence(alias=alias, name=title, method="exact", score=score, evidence=why)
 
 
 def _statements(paper: Paper, places: Places) -> Iterator[Statement]:

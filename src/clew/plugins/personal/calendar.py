@@ -102,8 +102,12 @@ def _event(raw: RawFile, component: Component, changes: Changes) -> Document:
     uid = fields["uid"] or f"{title}/{as_text(start)}"
     every = ""
     if "rrule" in fields:
-        rules = map(rule_parts, fields["rrule"].split())
-        every = f", {' and '.join(map(_repeats, rules))}"
+        said = []
+        for rule in map(rule_parts, fields["rrule"].split()):
+            unit, interval = _FREQUENCIES.get(rule["FREQ"]), rule.get("INTERVAL", "1")
+            often = f"every {unit}" if interval == "1" else f"every {interval} {unit}s"
+            said.append(often if unit else "repeated")
+        every = f", {' and '.join(said)}"
     told = {
         "When: ": f"{_said(start, end)}{every}",
         "at ": fields["place"],
@@ -137,12 +141,6 @@ def _said(start: date, end: date) -> str:
         return day if last <= start else f"{day} to {last:%A} {last.day} {last:%B} {last.year}"
     until = f" to {end:%H:%M}" if end > start else ""
     return f"{day}, {start:%H:%M}{until}"
-
-
-def _repeats(rule: Mapping[str, str]) -> str:
-    unit, interval = _FREQUENCIES.get(rule["FREQ"]), rule.get("INTERVAL", "1")
-    every = f"every {unit}" if interval == "1" else f"every {interval} {unit}s"
-    return every if unit else "repeated"
 
 
 # Series of an iCalendar file: their rules, and what other components of the file change in them.
@@ -236,8 +234,12 @@ def when(component: Component, start: date, end: date, changes: Changes) -> dict
 def _times_of(component: Component, start: date, end: date, moved: list[str]) -> dict[str, Any]:
     timed = isinstance(start, datetime)
     zone = _zone(start) if isinstance(start, datetime) else ""
-    fields: dict[str, Any] = {"start": as_text(start), "end": as_text(end), "all_day": not timed}
-    fields["zone"] = zone
+    fields: dict[str, Any] = {
+        "start": as_text(start),
+        "end": as_text(end),
+        "all_day": not timed,
+        "zone": zone,
+    }
     here = ZoneInfo(zone or "UTC")
     local, local_end = (_wall(moment, here) for moment in (start, end))
     days = [(local_end + timedelta(days=1)).date().isoformat()]

@@ -38,7 +38,13 @@ _MOST = 20
 
 def read_contacts(raw: RawFile) -> ReadResult:
     """The contacts of a `.vcf` file."""
-    found = [_modern(block) for block in blocks(decode(raw), ("VCARD",))]
+    found = []
+    for card in blocks(decode(raw), ("VCARD",)):
+        lines = card.text.split("\r\n")
+        if any(line.strip().upper() == "VERSION:2.1" for line in lines):
+            # As later versions write it.
+            card = card._replace(text="\r\n".join(map(_modern_line, _joined(lines))))
+        found.append(card)
     if not found:
         raise raw.unreadable("line 1: no vCard (BEGIN:VCARD is missing)")
     read = read_blocks(raw, found, lambda component: _contact(raw, component))
@@ -46,14 +52,6 @@ def read_contacts(raw: RawFile) -> ReadResult:
 
 
 # --- version 2.1 -------------------------------------------------------------------------
-
-
-def _modern(card: Block) -> Block:
-    """A card of version 2.1 as later versions write it."""
-    lines = card.text.split("\r\n")
-    if not any(line.strip().upper() == "VERSION:2.1" for line in lines):
-        return card
-    return card._replace(text="\r\n".join(map(_modern_line, _joined(lines))))
 
 
 def _joined(lines: list[str]) -> Iterator[str]:
@@ -108,7 +106,10 @@ def _with_given_names(cards: Sequence[Document]) -> Iterator[Document]:
 def _contact(raw: RawFile, card: Component) -> Document:
     emails = [one.lower().removeprefix("mailto:") for one in _values(card, "EMAIL")]
     organisation = next(_values(card, "ORG"), "").split(";")[0].strip()
-    name = next(_values(card, "FN"), "") or _assembled(next(_values(card, "N"), "")) or organisation
+    # A name from its parts: `Lopez;Maria;;Dr.;` is Dr. Maria Lopez.
+    family, given, more, before, after = [*next(_values(card, "N"), "").split(";"), *[""] * 5][:5]
+    parts = filter(None, map(str.strip, (before, given, more, family, after)))
+    name = next(_values(card, "FN"), "") or " ".join(parts) or organisation
     if not name:
         raise ValueError("names nobody (FN and N are missing)")
     # ISO 8601; "--02-29" where the year is not said.
@@ -123,19 +124,17 @@ def _contact(raw: RawFile, card: Component) -> Document:
         or None,
         "address": ", ".join(p for p in next(_values(card, "ADR"), "").split(";") if p.strip()),
     }
-    said = [name]
-    for label, key in (
-        ("nickname", "nicknames"),
-        ("organisation", "organisation"),
-        ("role", "role"),
-        ("e-mail", "emails"),
-        ("telephone", "phones"),
-        ("birthday", "birthday"),
-        ("address", "address"),
-    ):
-        value = fields[key]
-        if value:
-            said.append(f"{label}: {', '.join(value) if isinstance(value, list) else value}")
+    labels = {
+        "nickname": fields["nicknames"],
+        "organisation": fields["organisation"],
+        "role": fields["role"],
+        "e-mail": fields["emails"],
+        "telephone": fields["phones"],
+        "birthday": fields["birthday"],
+        "address": fields["address"],
+    }
+    told = {k: ", ".join(v) if isinstance(v, list) else v for k, v in labels.items() if v}
+    said = [name, *(f"{label}: {value}" for label, value in told.items())]
     note = next(_values(card, "NOTE"), "")
     uid = next(_values(card, "UID"), "") or text_digest("\n".join([name, *emails]))[:12]
     return record(
@@ -159,12 +158,6 @@ def _values(card: Component, name: str) -> Iterator[str]:
 
 
 _ESCAPED = re.compile(r"\\([,;\\nN])")
-
-
-def _assembled(name: str) -> str:
-    """A name from its parts: `Lopez;Maria;;Dr.;` is Dr. Maria Lopez."""
-    family, given, more, before, after = [*name.split(";"), *[""] * 5][:5]
-    return " ".join(part.strip() for part in (before, given, more, family, after) if part.strip())
 
 
 # The components of an iCalendar or vCard file, each parsed alone, so that a bad one is one.

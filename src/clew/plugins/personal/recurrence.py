@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from calendar import isleap
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
@@ -173,34 +173,25 @@ def _counting() -> Any:  # noqa: ANN401 - imported late
 
     base: Any = rrule._iterinfo
 
-    class Days(base):  # type: ignore[misc]
-        def _look_at(self, days: int, year: int, month: int) -> None:
+    def counted(name: str, days: int) -> Callable[[Any, int, int, int], object]:
+        inner = getattr(base, name)
+
+        def dayset(self: Any, year: int, month: int, day: int) -> object:  # noqa: ANN401
             last, work = self.rrule.bounds
-            if (year, month) > (last.year, last.month):
+            if (year, month if days < 366 else 1) > (last.year, last.month):
                 raise _BehindError
             work.spend(days)
+            return inner(self, year, month, day)
 
-        def ydayset(self, year: int, month: int, day: int) -> object:
-            self._look_at(366, year, 1)
-            return super().ydayset(year, month, day)
+        return dayset
 
-        def mdayset(self, year: int, month: int, day: int) -> object:
-            self._look_at(31, year, month)
-            return super().mdayset(year, month, day)
-
-        def wdayset(self, year: int, month: int, day: int) -> object:
-            self._look_at(7, year, month)
-            return super().wdayset(year, month, day)
-
-        def ddayset(self, year: int, month: int, day: int) -> object:
-            self._look_at(1, year, month)
-            return super().ddayset(year, month, day)
-
+    steps = {"ydayset": 366, "mdayset": 31, "wdayset": 7, "ddayset": 1}
+    looking = type("Days", (base,), {name: counted(name, days) for name, days in steps.items()})
     iterate = rrule.rrule._iter  # type: ignore[attr-defined]
 
     class Counting(rrule.rrule):
         bounds: tuple[datetime, Work]
-        _iter = FunctionType(iterate.__code__, {**vars(rrule), "_iterinfo": Days}, "_iter")
+        _iter = FunctionType(iterate.__code__, {**vars(rrule), "_iterinfo": looking}, "_iter")
 
     return Counting
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from operator import attrgetter
-from pathlib import Path
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from zoneinfo import ZoneInfo
@@ -428,6 +427,13 @@ class Found(NamedTuple):
     task: Task
     document: DocumentInfo
 
+    @property
+    def keys(self) -> set[str]:
+        """Keys of the people of the task, whole and in words."""
+        names = (*self.task.people, *self.task.contexts)
+        keys = {key for name in names for key in (entity_key(name), _context_key(name))}
+        return keys.union(*(key.split() for key in keys))
+
 
 @operation("Tasks", shape(count="integer", tasks="array"))
 def tasks_query(
@@ -452,7 +458,7 @@ def tasks_query(
         if one.task.status in wanted
         and (asked is None or _is_due(one.task, asked))
         and (not project or entity_key(project) == entity_key(one.task.project))
-        and (people is None or not people.isdisjoint(_keys_of(one.task)))
+        and (people is None or not people.isdisjoint(one.keys))
     ]
     found.sort(key=lambda one: (one.task.due or "9", one.task.priority or "~", one.task.title))
     kept = found[:limit]
@@ -473,13 +479,6 @@ def _is_due(task: Task, asked: Range) -> bool:
 def _context_key(name: str) -> str:
     """The key of whom a context such as `@ada.morn` may name."""
     return entity_key(name.replace(".", " ").replace("_", " "))
-
-
-def _keys_of(task: Task) -> Iterator[str]:
-    """Keys of the people of a task, whole and in words."""
-    for who in (*task.people, *task.contexts):
-        key = _context_key(who)
-        yield from (key, entity_key(who), *key.split())
 
 
 def _people_among(engine: Engine, contexts: set[str]) -> set[str]:
@@ -604,7 +603,11 @@ def tasks_update(
         raise InputError(f"priority {changes['priority']!r} is no letter; expected A to Z")
     found = find_task(engine, id)
     path = writable_path(found.document.origin or found.document.source, engine.settings)
-    before = _text(path)
+    try:
+        with open_real(path) as file:
+            before = file.read().decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{str(path)!r} cannot be changed ({error}); change it by hand") from error
     if found.document.media_type == "text/markdown":
         after = _changed_line(before, found, lambda line: _in_list(line, changes))
     elif found.task.line:
@@ -616,14 +619,6 @@ def tasks_update(
     engine.documents.index([path])
     changed = sorted(changes)
     return {"id": found.id, "title": found.task.title, "changed": changed, "file": str(path)}
-
-
-def _text(path: Path) -> str:
-    try:
-        with open_real(path) as file:
-            return file.read().decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{str(path)!r} cannot be changed ({error}); change it by hand") from error
 
 
 # --- the new text ------------------------------------------------------------------------

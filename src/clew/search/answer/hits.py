@@ -157,13 +157,14 @@ class _GraphView:
             to_first = threads.get(hop.first, ())
             threads[hop.second] = thread_by_hop(snapshot, evidence.coverage, hop, to_first)
         # The question's entities first, then the rarest.
-        mentioned: dict[int, list[int]] = {}
-        for hit in hits.tolist():
-            rows = snapshot.passage_entities.row(hit)
-            rarity = dict(zip(rows.tolist(), snapshot.entity_idf[rows].tolist(), strict=True))
-            best = sorted(rarity, key=lambda row: (row not in seeds, -rarity[row], row))
-            ids = snapshot.entity_ids[best[:SHOWN_ENTITIES]].tolist()
-            mentioned[int(snapshot.chunk_ids[hit])] = ids
+        entries, owner = snapshot.passage_entities.entries(hits)
+        rows = snapshot.passage_entities.items[entries]
+        best = np.lexsort((rows, -snapshot.entity_idf[rows], ~np.isin(rows, seeds), owner))
+        mentioned: dict[int, list[int]] = {id_: [] for id_ in snapshot.chunk_ids[hits].tolist()}
+        of_hits, ids = snapshot.chunk_ids[hits[owner[best]]], snapshot.entity_ids[rows[best]]
+        for of_hit, entity_id in zip(of_hits.tolist(), ids.tolist(), strict=True):
+            if len(mentioned[of_hit]) < SHOWN_ENTITIES:
+                mentioned[of_hit].append(entity_id)
         stored: dict[int, list[_StoredStep]] = {}
         for hit, thread in threads.items():
             steps = stored.setdefault(int(snapshot.chunk_ids[hit]), [])

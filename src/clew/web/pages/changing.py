@@ -152,18 +152,15 @@ def upload(page: PageRequest) -> Response:
     empty = [str(one.filename) for one in sent if not one.size]
     if len(empty) == len(sent):
         raise InputError(f"{', '.join(map(repr, empty))} is empty; choose another file")
-    jobs = [_take_in(page, one) for one in sent if one.size]
+    jobs = []
+    for one in sent:
+        if one.size:
+            name = str(one.filename).replace("\\", "/").rpartition("/")[2]
+            told = {"name": name, "data": b64encode(one.file.read()).decode()}
+            source = f"upload/{name}"
+            job = page.call("ingest_document", [_INGEST_FILE], **told, source=source)
+            jobs.append(job["job_id"])
     return RedirectResponse(page.url("jobs", sent=jobs, empty=empty), 303)
-
-
-def _take_in(page: PageRequest, file: UploadFile) -> str:
-    """The id of the job that reads it."""
-    name = str(file.filename).replace("\\", "/").rpartition("/")[2]
-    data = b64encode(file.file.read()).decode()
-    job = page.call(
-        "ingest_document", [_INGEST_FILE], name=name, data=data, source=f"upload/{name}"
-    )
-    return str(job["job_id"])
 
 
 @operation("Add a file", {})

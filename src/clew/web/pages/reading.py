@@ -432,7 +432,10 @@ LEVELS = 30
 
 def graph(page: PageRequest) -> Response:
     """The picture of the address with its tables, or where to begin."""
-    asked = _asked(page)
+    asked = page.arguments(page.query, PICTURE)
+    for name in ("entities", "alone"):  # a name is as good as an id
+        if name in asked:
+            asked[name] = [page.engine.entities.get(value).id for value in asked[name]]
     given = {parameter.name: asked.get(parameter.name) for parameter in PICTURE}
     if not any(asked.get(name) for name in ("question", "entities", "alone", "community")):
         engine, may_list = page.engine, page.may("list_communities")
@@ -469,15 +472,6 @@ def graph(page: PageRequest) -> Response:
             len(seen["nodes"]), len(seen["edges"])
         ),
     )
-
-
-def _asked(page: PageRequest) -> dict[str, Any]:
-    """What the address says of the picture; a name is as good as an id."""
-    found = page.arguments(page.query, PICTURE)
-    for name in ("entities", "alone"):
-        if name in found:
-            found[name] = [page.engine.entities.get(value).id for value in found[name]]
-    return found
 
 
 def _titles(page: PageRequest, communities: Sequence[object]) -> list[tuple[int, str]]:

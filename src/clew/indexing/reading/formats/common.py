@@ -15,8 +15,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from io import BytesIO
+from itertools import accumulate
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import yaml
 
@@ -315,29 +316,21 @@ _BETWEEN_NAMES = re.compile(r"[,;]\s+|\n\s*")
 Fields = dict[str, Any]
 
 
-def marked_fields(text: str, position: int = 0) -> Fields:
-    """The field list (`:Name: value`) that begins at the position."""
-    return _fields(text, position, _MARKED)
+_FORMS = {"marked": (_MARKED, 1), "bare": (_BARE, 2), "bold": (_BOLD, 1)}
+"""`:Name: value`, `Name: value` and `**Name:** value`, and the fewest that are a list of fields."""
 
 
-def bare_fields(text: str, position: int = 0) -> Fields:
-    """The lines `Name: value` that begin at the position; none where no name is a telling one.
+def fields_at(text: str, position: int, form: Literal["marked", "bare", "bold"]) -> Fields:
+    """The list of fields that begins behind the blanks at the position.
 
-    They end with an empty line; indented lines go on with the value above them.
+    Bare and bold ones are none where no name is a telling one. They end with an empty line;
+    indented lines go on with the value above them.
     """
-    found = _fields(text, position, _BARE)
-    return found if len(found) > 1 and _TELLING.intersection(found) else {}
-
-
-def bold_fields(text: str, position: int = 0) -> Fields:
-    """The lines `**Name:** value` that begin at the position; none where no name is telling."""
-    found = _fields(text, position, _BOLD)
-    return found if _TELLING.intersection(found) else {}
-
-
-def _fields(text: str, position: int, form: re.Pattern[str]) -> Fields:
+    pattern, fewest = _FORMS[form]
     found: Fields = {}
-    while len(found) < _MOST and (field := form.match(text, position)):
+    rest = text[position:]
+    position += len(rest) - len(rest.lstrip())
+    while len(found) < _MOST and (field := pattern.match(text, position)):
         lines = [field["value"] or ""]
         position = field.end()
         while more := _CONTINUED.match(text, position):
@@ -350,7 +343,8 @@ def _fields(text: str, position: int, form: re.Pattern[str]) -> Fields:
             names = list(filter(None, (one_line(one).strip(" ,;") for one in people)))
             value = names if len(names) > 1 else "".join(names)
         found.setdefault(name, value)
-    return found
+    is_told = form == "marked" or _TELLING.intersection(found)
+    return found if is_told and len(found) >= fewest else {}
 
 
 # Front matter: the block of YAML (`---`) or TOML (`+++`) before a Markdown text.
@@ -475,6 +469,15 @@ def record(
         date_precision=stated.precision if stated else "",
         metadata=metadata,
     )
+
+
+# Parts in one text.
+
+
+def joined(parts: Sequence[str], gap: str) -> tuple[str, list[int]]:
+    """The parts with a gap between them, and where each begins."""
+    starts = accumulate((len(part) + len(gap) for part in parts), initial=0)
+    return gap.join(parts), list(starts)[: len(parts)]
 
 
 # Tables as Markdown.

@@ -77,7 +77,8 @@ def html_document(text: str, source: str) -> Document:
     # The declaration tells nothing here, and makes bs4 warn that this is no XML parser.
     soup = BeautifulSoup(_XML_DECLARATION.sub("<?", text), "lxml")
     nodes = list(soup.descendants)
-    dropped = _invisible(nodes) | boilerplate(nodes, source.rsplit("/", 1)[-1])
+    invisible = {id(node) for node in nodes if isinstance(node, Tag) and is_invisible(node)}
+    dropped = invisible | boilerplate(nodes, source.rsplit("/", 1)[-1])
     text = clean_text(_Writer(_layouts(nodes), dropped).write(soup))
     return _page_properties(soup).document(source, text, "text/html")
 
@@ -309,8 +310,10 @@ def boilerplate(nodes: Sequence[PageElement], file_name: str = "") -> set[int]:
     within: set[int] = set()  # the page's main part
     for node in nodes:
         parent = node.parent
-        if isinstance(node, Tag) and parent and (id(parent) in within or _is_main(parent)):
-            within.add(id(node))
+        if isinstance(node, Tag) and parent:
+            is_main = parent.name in ("main", "article") or parent.get("role") == "main"
+            if is_main or id(parent) in within:
+                within.add(id(node))
     found: set[int] = set()
     held: defaultdict[int, _Held] = defaultdict(Counter)
     for node in reversed(nodes):
@@ -354,10 +357,6 @@ def _is_menu(held: _Held, most: int) -> bool:
 
 def _is_linked(held: _Held) -> bool:
     return 2 * held["linked"] >= held["text"]
-
-
-def _invisible(nodes: Sequence[PageElement]) -> set[int]:
-    return {id(node) for node in nodes if isinstance(node, Tag) and is_invisible(node)}
 
 
 def is_invisible(tag: Tag) -> bool:
@@ -405,10 +404,6 @@ def _words(tag: Tag, *, by_id: bool) -> frozenset[str]:
     if by_id and _PLAIN_ID.fullmatch(identity):
         names = f"{names} {identity}"
     return frozenset(word.lower() for word in _WORD.findall(names[:_LONGEST_NAMES]))
-
-
-def _is_main(tag: Tag) -> bool:
-    return tag.name in ("main", "article") or tag.get("role") == "main"
 
 
 # The title of a web page: its own, without the name that all pages of a site share.

@@ -6,15 +6,14 @@ import html
 import re
 from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
+from typing import Any
 
 from clew.indexing.markdown import MEDIA_TYPE, with_tags
 from clew.indexing.reading.formats.common import (
     RawFile,
     ReadResult,
-    bare_fields,
-    bold_fields,
     decode,
-    marked_fields,
+    fields_at,
     properties,
     split_front_matter,
 )
@@ -33,7 +32,6 @@ _RST_TITLE = re.compile(
 _RST_MARKUP = re.compile(r"(?m)^\.\. [a-z][a-z0-9-]{1,40}::(?: |$)|:[a-z]{1,20}:`[^`\n]{1,200}`")
 _MARKDOWN_HEADING = re.compile(r"\s{0,9}#{1,2} \S")
 _MARKDOWN_MARKUP = re.compile(r"(?m)^```|\]\((?:https?:|[\w./#-]{1,200}\))")
-_BLANK = re.compile(r"\s*+")
 _BEGINNING = 4000
 """Characters in which a text's first heading stands, below which its fields may."""
 
@@ -50,13 +48,14 @@ def read_text(raw: RawFile) -> ReadResult:
     text = decode(raw)
     if text.startswith("{\\rtf"):
         raise raw.unreadable("unsupported format (RTF)")
-    if media_type == "text/plain" and (of_markup := _marked_up(text)):
-        return ReadResult(documents=(of_markup(text, raw.source),))
-    text = mended(text) if media_type == "text/plain" else text
-    values = bare_fields(text, _after_blanks(text, 0)) if media_type == "text/plain" else {}
-    return ReadResult(
-        documents=(properties(values).document(raw.source, text, media_type, title=title),)
-    )
+    values: dict[str, Any] = {}
+    if media_type == "text/plain":
+        if of_markup := _marked_up(text):
+            return ReadResult(documents=(of_markup(text, raw.source),))
+        text = mended(text)
+        values = fields_at(text, 0, "bare")
+    document = properties(values).document(raw.source, text, media_type, title=title)
+    return ReadResult(documents=(document,))
 
 
 def _marked_up(text: str) -> Callable[[str, str], Document] | None:
@@ -86,8 +85,8 @@ def markdown_document(text: str, source: str) -> Document:
     """The text without its front matter, which becomes title, times and metadata."""
     values, body = split_front_matter(text)
     found = headings(body[:_BEGINNING], MEDIA_TYPE)
-    top = _after_blanks(body, found[0].end if found else 0)
-    fields = bold_fields(body, top) or bare_fields(body, top)
+    top = found[0].end if found else 0
+    fields = fields_at(body, top, "bold") or fields_at(body, top, "bare")
     # The first heading of the first level outside code, without its markup.
     levels = (one_line(h.title) for h in headings(body, MEDIA_TYPE) if h.level == 1)
     title = next(levels, "")
@@ -98,21 +97,15 @@ def markdown_document(text: str, source: str) -> Document:
 def rst_document(text: str, source: str) -> Document:
     """The text with its title and the fields below it as metadata."""
     heading = _RST_TITLE.match(text)
-    top = _after_blanks(text, 0)
-    values = bare_fields(text, top) or marked_fields(text, top)
+    values = fields_at(text, 0, "bare") or fields_at(text, 0, "marked")
     if not values and heading:
-        values = marked_fields(text, _after_blanks(text, heading.end()))
+        values = fields_at(text, heading.end(), "marked")
     # A rule of four signs below a longer line is a transition, not an underline.
     title = heading["title"].rstrip(" \t") if heading else ""
     if heading is None or len(heading["under"]) < len(title):
         title = ""
     title = one_line(title.replace("`", "").replace("*", ""))
     return properties(values).document(source, text, "text/x-rst", title=title)
-
-
-def _after_blanks(text: str, position: int) -> int:
-    blank = _BLANK.match(text, position)
-    return blank.end() if blank else position
 
 
 # Perl's documentation (POD), which becomes Markdown: headings, items and formatting codes.

@@ -373,11 +373,13 @@ def _read_database(path: Path) -> MemoryRecords:
             found.skip(place, "a relation without a type")
             continue
         head, tail = (str(row[column[end]]) for end in ("from", "to"))
+        weight = next((row[name] for name in _WEIGHTS if name in row), None)
+        is_share = isinstance(weight, (int, float)) and math.isfinite(weight) and 0 <= weight <= 1
         relation = MemoryRelation(
             head=names.get(head, head),
             tail=names.get(tail, tail),
             relation_type=kind,
-            weight=_weight_of(row),
+            weight=float(weight) if is_share else 1.0,  # type: ignore[arg-type]
             is_causal=any(row.get(name) in (1, True, "1", "true") for name in _CAUSAL),
             context=_kept(row, _RELATION_KEPT),
             place=place,
@@ -432,10 +434,3 @@ def _listed(text: str) -> list[str]:
         if isinstance(value, list):
             return [item for item in value if isinstance(item, str)]
     return [line for line in text.splitlines() if line.strip()]
-
-
-def _weight_of(row: _Row) -> float:
-    """A weight from 0 to 1; 1 where there is none that can be one."""
-    value = next((row[name] for name in _WEIGHTS if name in row), None)
-    is_share = isinstance(value, (int, float)) and math.isfinite(value) and 0 <= value <= 1
-    return float(value) if is_share else 1.0  # type: ignore[arg-type]

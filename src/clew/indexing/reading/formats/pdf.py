@@ -71,8 +71,14 @@ def read_pdf(raw: RawFile) -> ReadResult:
     texts = [joined_lines(page) for page in without_running_lines(texts)]
     if not any(texts):
         raise raw.unreadable("malformed PDF" if skipped else "no text (scanned?)")
-    text, page_starts = _join_pages(texts)
-    document = known.document(raw.source, text, "application/pdf", page_starts=page_starts)
+    # Where each page starts; an empty page starts where the last one ends.
+    starts: list[int] = []
+    length = 0
+    for page in texts:
+        starts.append(length + len(_PAGE_BREAK) if page and length else length)
+        length = starts[-1] + len(page)
+    text = _PAGE_BREAK.join(filter(None, texts))
+    document = known.document(raw.source, text, "application/pdf", page_starts=tuple(starts))
     return ReadResult(documents=(document,), skipped=tuple(skipped))
 
 
@@ -91,16 +97,6 @@ def _page_texts(raw: RawFile, reader: PdfReader) -> tuple[list[str], list[Skippe
             texts.append("")
             skipped.append(Skipped(source=f"{raw.source}#page={number}", reason="malformed page"))
     return texts, skipped
-
-
-def _join_pages(texts: Sequence[str]) -> tuple[str, tuple[int, ...]]:
-    """One text, and where each page starts in it; an empty page starts where the last one ends."""
-    starts: list[int] = []
-    length = 0
-    for text in texts:
-        starts.append(length + len(_PAGE_BREAK) if text and length else length)
-        length = starts[-1] + len(text)
-    return _PAGE_BREAK.join(filter(None, texts)), tuple(starts)
 
 
 def _information(reader: PdfReader) -> Properties:

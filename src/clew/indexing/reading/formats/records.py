@@ -18,6 +18,7 @@ from clew.indexing.reading.formats.common import (
     ReadResult,
     check_limit,
     decode,
+    joined,
     json_safe,
     properties,
 )
@@ -75,7 +76,9 @@ def _read_records(raw: RawFile, records: Iterator[tuple[int, Any]]) -> ReadResul
     documents: dict[str, Document] = {}
     skipped: list[Skipped] = []
     for number, record in records:
-        source = raw.record(_key(record, number))
+        given = (record.get(name) for name in _ID_NAMES) if isinstance(record, dict) else ()
+        keys = (one_line(str(json_safe(one))) for one in given if type(one) in (str, int))
+        source = raw.record(next(filter(None, keys), str(number)))
         document = _document(record, source, "text/plain", origin=raw.source)
         if not document.text.strip():
             skipped.append(Skipped(source=source, reason="empty"))
@@ -84,15 +87,6 @@ def _read_records(raw: RawFile, records: Iterator[tuple[int, Any]]) -> ReadResul
         else:
             documents[source] = document
     return ReadResult(documents=tuple(documents.values()), skipped=tuple(skipped))
-
-
-def _key(record: object, number: int) -> str:
-    if isinstance(record, dict):
-        for name in _ID_NAMES:
-            key = record.get(name)
-            if isinstance(key, (str, int)) and not isinstance(key, bool) and str(key).strip():
-                return one_line(str(json_safe(key)))
-    return str(number)
 
 
 def _text_name(record: Mapping[str, Any]) -> str | None:
@@ -126,40 +120,27 @@ def _document(value: object, source: str, media_type: str, origin: str = "") -> 
 
 def readable_lines(value: object, indent: str = "") -> Iterator[str]:
     """A JSON value as lines of `key: value`, nested ones indented, empty ones left out."""
+    deeper = (indent + "  ")[: 2 * DEEPEST]
     if isinstance(value, dict):
         for name, item in value.items():
-            yield from _labelled_lines(name, item, indent)
+            # Plain values that fit a line stand in it.
+            items = item if isinstance(item, list) else [item]
+            plain = [_scalar(one) for one in items if not isinstance(one, (dict, list))]
+            is_short = item is not items or sum(len(one) + 2 for one in plain) <= _SHORT_LIST
+            if len(plain) == len(items) and is_short:
+                if text := ", ".join(plain):
+                    yield f"{indent}{name}: {text}".replace("\n", f"\n{indent}  ")
+            elif lines := list(readable_lines(item, deeper)):
+                yield f"{indent}{name}:"
+                yield from lines
     elif isinstance(value, list):
         for item in value:
-            first, *rest = list(readable_lines(item, _deeper(indent))) or [""]
+            first, *rest = list(readable_lines(item, deeper)) or [""]
             if first:
                 yield f"{indent}- {first.lstrip()}"
             yield from rest
     elif value is not None and value != "":
         yield indent + _scalar(value).replace("\n", f"\n{indent}")
-
-
-def _labelled_lines(name: str, value: object, indent: str) -> Iterator[str]:
-    if isinstance(value, (dict, list)) and not _is_short_list(value):
-        lines = list(readable_lines(value, _deeper(indent)))
-        if lines:
-            yield f"{indent}{name}:"
-            yield from lines
-        return
-    text = ", ".join(map(_scalar, value)) if isinstance(value, list) else _scalar(value)
-    if text:
-        yield f"{indent}{name}: {text}".replace("\n", f"\n{indent}  ")
-
-
-def _deeper(indent: str) -> str:
-    return (indent + "  ")[: 2 * DEEPEST]
-
-
-def _is_short_list(value: object) -> bool:
-    """Whether a list of plain values fits a line."""
-    if not isinstance(value, list) or any(isinstance(item, (dict, list)) for item in value):
-        return False
-    return sum(len(_scalar(item)) + 2 for item in value) <= _SHORT_LIST
 
 
 def _scalar(value: object) -> str:
@@ -192,19 +173,16 @@ def read_table(raw: RawFile) -> ReadResult:
     """
     names, rows = _parse(raw)
     keys = _keys(names, rows)
-    parts: list[str] = []
+    parts = ["\n".join(f"{name}: {value}" for name, value in row.items()) for row in rows]
+    text, starts = joined(parts, _SEPARATOR)
     pieces: list[Piece] = []
-    position = 0
-    for key, row in zip(keys, rows, strict=True):
-        part = "\n".join(f"{name}: {value}" for name, value in row.items())
+    for key, row, part, start in zip(keys, rows, parts, starts, strict=True):
         columns = islice(row.items(), _MOST_COLUMNS)
         metadata = {name: _number_or_text(value[:LONGEST_VALUE]) for name, value in columns}
-        pieces.append(Piece(start=position, end=position + len(part), key=key, metadata=metadata))
-        parts.append(part)
-        position += len(part) + len(_SEPARATOR)
+        pieces.append(Piece(start=start, end=start + len(part), key=key, metadata=metadata))
     document = Document(
         source=raw.source,
-        text=_SEPARATOR.join(parts) or ", ".join(names),
+        text=text or ", ".join(names),
         media_type=media_type_of(raw.suffix),
         metadata={"columns": names},
         pieces=tuple(pieces),

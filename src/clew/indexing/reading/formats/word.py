@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from io import BytesIO
-from typing import IO, TYPE_CHECKING
+from typing import IO
 from xml.parsers import expat
 
 import docx
@@ -29,10 +29,6 @@ from clew.indexing.reading.formats.common import (
 )
 from clew.indexing.reading.formats.media_types import media_type_of
 from clew.text import one_line
-
-if TYPE_CHECKING:
-    pass
-
 
 OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """First bytes of the container that Office used before ZIP."""
@@ -102,18 +98,13 @@ class _Count:
         elif kind == "c":
             cell = _CELL.fullmatch(attributes.get("r", ""))
             self._row = int(cell[2]) if cell else self._row
-            self._column = _column(cell[1]) if cell else self._column + 1
+            # The letters of a column count in 26s: A is 1, AA is 27.
+            letters = cell[1] if cell else ""
+            number = sum((ord(x) - 64) * 26**i for i, x in enumerate(reversed(letters)))
+            self._column = number or self._column + 1
             self._rows = max(self._rows, self._row)
             self._columns = max(self._columns, self._column)
             check_limit(raw.limits, "cells", self._rows * self._columns, raw.source)
-
-
-def _column(letters: str) -> int:
-    """The number of a column: A is 1, AA is 27."""
-    number = 0
-    for letter in letters:
-        number = 26 * number + ord(letter) - ord("A") + 1
-    return number
 
 
 # What DOCX, EPUB, PPTX and XLSX say of themselves: the properties in their archives.
