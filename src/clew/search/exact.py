@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from clew.search.question import MAX_WORDS
 from clew.text import STOP_WORDS, fold, name_key, one_line, question_terms, split_file_name, terms
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from clew.types import Ids, NamedDocument
 
 
-MAX_WORDS = 400
-"""Words of a question that are looked at."""
 LONGEST_NAME = 4
 """Words of an identifier, its number among them, at most."""
 LONGEST_TITLE = 8
