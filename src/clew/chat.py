@@ -218,7 +218,12 @@ class Conversation:
     ) -> str:
         """The answer; messages of the turn and calls of tools are added as they come."""
         for round_ in range(self._max_rounds + 2):
-            reply = self._reply(model, turn, tell)
+            request = self._fitting(model, self._request(turn), len(turn))
+            reply: str | Reply = ""
+            for reply in model.stream(request):
+                if isinstance(reply, str):
+                    tell(reply)
+            assert isinstance(reply, Reply)
             turn.append(Message(role="assistant", text=reply.text, calls=reply.calls))
             if not reply.calls:
                 return reply.text
@@ -233,17 +238,6 @@ class Conversation:
                 for call, answer in zip(reply.calls, answers, strict=True)
             ]
         raise ModelError(f"{model.name} calls tools and does not answer")
-
-    def _reply(
-        self, model: LanguageModelClient, turn: Sequence[Message], tell: Callable[[str], None]
-    ) -> Reply:
-        request = self._request(turn)
-        reply: str | Reply = ""
-        for reply in model.stream(self._fitting(model, request, len(turn))):
-            if isinstance(reply, str):
-                tell(reply)
-        assert isinstance(reply, Reply)
-        return reply
 
     def _request(self, turn: Sequence[Message]) -> Request:
         return Request(

@@ -7,6 +7,7 @@ import time
 import tomllib
 from collections.abc import Iterator
 from importlib.resources import files
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -448,6 +449,8 @@ def corrected(engine: clew.Clew, question: str) -> str:
                 "Albrecht Zweinstein",  # near nothing
                 "",
                 "テレグラフ 時計台",
+                # a long text is pasted
+                " ".join(["telegaf", *map("".join, product("bdfgk", "aeiou", "lmnr", ["tone"]))]),
                 # endless words are none
                 "telegaf" * 1500,
                 "x" * 10_000,

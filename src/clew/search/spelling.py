@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from clew.search.session import QuerySession
 
 
+MOST_WORDS = 100
+"""Words that may be slips in a question that is read twice. What is longer was pasted: one word
+decides little there, and a second reading takes as long as the first."""
 MOST_READ = 8
 """Words of a question that are read otherwise, at most."""
 MOST_BESIDE = 8
@@ -57,7 +60,8 @@ def read_as_spelt(session: QuerySession) -> QuerySession:
         # Words that might be slips, and where each begins.
         unquoted = _QUOTED.sub(lambda match: " " * len(match.group()), session.question)
         places = [(match.start(), match.group()) for match in _WORD.finditer(unquoted)]
-        meant = _meant(session, list(dict.fromkeys(word for _, word in places)))
+        words = list(dict.fromkeys(word for _, word in places))
+        meant = _meant(session, words) if len(words) <= MOST_WORDS else {}
     if not meant:
         return session
     question = session.question

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from clew.ports import LanguageModel
     from clew.settings import Settings
     from clew.stores.backend import Progress
-    from clew.types import Answer, AnswerMode, Metadata
+    from clew.types import AnswerMode, Metadata
 
 
 Row = dict[str, Any]
@@ -191,6 +191,12 @@ def _row(
     paths = [(min(len(hit.path), FARTHEST), at) for hit, at in zip(hits, passages, strict=True)]
     right, model = gold_of(dataset, question.id), engine.state.language_model
     gold = right_answers(question.metadata)
+    cited = {
+        dataset.passage_of(chunk.source, chunk.key)
+        for source in (answer.sources if answer.statements else ())
+        for chunk in engine.store.document_chunks(source.id.rpartition("#")[0])
+        if chunk.public_id == source.id
+    }
     text = " ".join(statement.text for statement in answer.statements)
     missed = answer.notes and answer.answered and not answer.model
     row: Row = {
@@ -208,7 +214,9 @@ def _row(
         "cached_calls": answer.cached_calls,
         "statements": len(answer.statements),
         "unsupported": sum(not statement.supported for statement in answer.statements),
-        **_citations(engine, dataset, answer, right),
+        # Shares of the passages cited that are judged to answer, and of those that are cited.
+        "citation_precision": len(cited & right) / len(cited) if cited else None,
+        "citation_recall": len(cited & right) / len(right),
         # Hits that answer are counted by the hops to them, `0` without any.
         "precision": len(right.intersection(p for p in passages if p)) / k,
         "hops": dict(Counter(str(hops) for hops, at in paths if at in right)),
@@ -221,21 +229,6 @@ def _row(
         if judged and model is not None:
             row["judged"] = judge(model, question.text, gold, answer.text)
     return row
-
-
-def _citations(engine: Engine, dataset: BeirDataset, answer: Answer, right: set[str]) -> Row:
-    """Share of the passages cited that are judged to answer, and of those that are cited."""
-    cited = set()
-    for source in answer.sources if answer.statements else ():
-        document = source.id.rpartition("#")[0]
-        for chunk in engine.store.document_chunks(document):
-            if chunk.public_id == source.id:
-                cited.add(dataset.passage_of(chunk.source, chunk.key))
-    shared = len(cited & right)
-    return {
-        "citation_precision": shared / len(cited) if cited else None,
-        "citation_recall": shared / len(right),
-    }
 
 
 def _answer_measures(rows: Sequence[Row], model: str | None) -> dict[str, Any]:

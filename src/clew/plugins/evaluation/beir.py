@@ -94,7 +94,15 @@ def load_beir(folder: Path, *, split: str = "test") -> BeirDataset:
     where no question is left that has gold.
     """
     folder = folder.resolve()
-    qrels_file = _find_qrels(folder, split)
+    if not is_beir(folder):
+        raise InputError(
+            f"{str(folder)!r} is not a BEIR folder; expected {CORPUS}, {QUERIES} and "
+            "qrels/<split>.tsv in it"
+        )
+    qrels_file = folder / "qrels" / f"{split}.tsv"
+    if not qrels_file.is_file():
+        found = ", ".join(sorted(path.stem for path in qrels_file.parent.glob("*.tsv")))
+        raise InputError(f"no split {split!r} in {str(qrels_file.parent)!r}; splits found: {found}")
     passages, questions = _read_records(folder / CORPUS), _read_records(folder / QUERIES)
     judged = _read_qrels(qrels_file)
     qrels = {
@@ -126,19 +134,6 @@ def is_beir(folder: Path) -> bool:
     """Whether the folder has the three parts of a BEIR data set."""
     files = (folder / CORPUS).is_file() and (folder / QUERIES).is_file()
     return files and any((folder / "qrels").glob("*.tsv"))
-
-
-def _find_qrels(folder: Path, split: str) -> Path:
-    if not is_beir(folder):
-        raise InputError(
-            f"{str(folder)!r} is not a BEIR folder; expected {CORPUS}, {QUERIES} and "
-            "qrels/<split>.tsv in it"
-        )
-    file = folder / "qrels" / f"{split}.tsv"
-    if not file.is_file():
-        found = ", ".join(sorted(path.stem for path in file.parent.glob("*.tsv")))
-        raise InputError(f"no split {split!r} in {str(file.parent)!r}; splits found: {found}")
-    return file
 
 
 # --- the three files ---------------------------------------------------------------------

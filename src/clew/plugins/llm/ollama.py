@@ -128,8 +128,18 @@ class Ollama:
             input_tokens=count_of(event, "prompt_eval_count"),
             output_tokens=count_of(event, "eval_count"),
         )
-        self._check_prompt(request, usage, body["options"]["num_ctx"])
-        longest = max(body["options"]["num_ctx"], self._loaded.get(parameters.model, 0))
+        read, least, context = (
+            usage.input_tokens,
+            fewest_tokens(request),
+            body["options"]["num_ctx"],
+        )
+        if 0 < read < least or read >= context:
+            raise ReplyError(
+                f"{self.name} read {read:,} tokens of a prompt of {least:,} at least (context"
+                f" {context:,}): it cut the prompt",
+                "truncated",
+            )
+        longest = max(context, self._loaded.get(parameters.model, 0))
         self._loaded[parameters.model] = longest
         yield Reply(
             text="".join(text),
@@ -189,16 +199,6 @@ class Ollama:
             known = [length for length in lengths if isinstance(length, int) and length > 0]
             self._lengths[model] = min(known, default=self._settings.context_tokens)
         return self._lengths[model]
-
-    def _check_prompt(self, request: Request, usage: Usage, context: int) -> None:
-        """Raise `ReplyError` where Ollama read less than it was sent."""
-        read, sent = usage.input_tokens, fewest_tokens(request)
-        if 0 < read < sent or read >= context:
-            raise ReplyError(
-                f"{self.name} read {read:,} tokens of a prompt of {sent:,} at least (context"
-                f" {context:,}): it cut the prompt",
-                "truncated",
-            )
 
     # --- the wire
 

@@ -155,6 +155,16 @@ def graph_upsert(
         for one in relations
     ]
     report = call.engine.entities.agent_extractions.record(passage_ids, made, found)
+    store = call.engine.store
+    ends = [(one["source"], one["target"]) for one in relations]
+    keys = list(map(entity_key, {*(one.name for one in made), *chain.from_iterable(ends)}))
+    known = store.resolve(keys)
+    heads = sorted({known[entity_key(head)] for head, _ in ends if entity_key(head) in known})
+    stated = {one.fact: one.id for one in store.relations(heads, _RELATIONS)}
+    wanted = (
+        (known.get(entity_key(head)), snake_case(one["relation_type"]), known.get(entity_key(tail)))
+        for one, (head, tail) in zip(relations, ends, strict=True)
+    )
     return {
         "passages": report.passages,
         "entities": report.entities,
@@ -164,26 +174,10 @@ def graph_upsert(
             {"item": one.item, "reason": one.reason} for one in report.rejected[:_SHOWN_REJECTED]
         ],
         "rejected_count": len(report.rejected),
-        **_ids(call, [one.name for one in made], relations),
-        "remaining": call.engine.store.count_unread(),
-    }
-
-
-def _ids(call: Call, names: Sequence[str], relations: Sequence[_Relation]) -> Result:
-    """Ids of the entities and relations given, in their order; null for what was not taken."""
-    store = call.engine.store
-    ends = [(one["source"], one["target"]) for one in relations]
-    keys = list(map(entity_key, {*names, *chain.from_iterable(ends)}))
-    known = store.resolve(keys)
-    heads = sorted({known[entity_key(head)] for head, _ in ends if entity_key(head) in known})
-    stated = {one.fact: one.id for one in store.relations(heads, _RELATIONS)}
-    wanted = (
-        (known.get(entity_key(head)), snake_case(one["relation_type"]), known.get(entity_key(tail)))
-        for one, (head, tail) in zip(relations, ends, strict=True)
-    )
-    return {
-        "entity_ids": [known.get(entity_key(name)) for name in names],
+        # In the order given; null for what was not taken.
+        "entity_ids": [known.get(entity_key(one.name)) for one in made],
         "relation_ids": [stated.get(fact) for fact in wanted],  # type: ignore[arg-type]
+        "remaining": store.count_unread(),
     }
 
 

@@ -14,7 +14,7 @@ from clew.search.question import compared_sides, find_names
 from clew.text import question_language, question_terms, sentence_terms, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from clew.search.session import QuerySession
     from clew.types import CharRange, Hit, PassageRecord, StoredChunk
@@ -55,7 +55,12 @@ def answering_sentences(
         for passage in passages
     }
     named = {term for name in names for term in question_terms(name, languages)}
-    weights = _rarity(asked, [words for of_one in held.values() for words in of_one], named)
+    everything = [words for of_one in held.values() for words in of_one]
+    frequency = Counter(word for words in everything for word in words)
+    rarity = {word: math.log((len(everything) + 1) / (frequency[word] + 0.5)) for word in asked}
+    counted = {w: max(rare, 0.01) * (_NAMED if w in named else 1) for w, rare in rarity.items()}
+    total = math.fsum(counted.values()) or 1.0
+    weights = {word: weight / total for word, weight in counted.items()}
     found: dict[int, CharRange] = {}
     for passage in passages:
         id_ = passage.chunk.id
@@ -67,21 +72,6 @@ def answering_sentences(
         if best is not None:
             found[id_] = passage.sentence_ranges[best]
     return found
-
-
-def _rarity(
-    asked: Iterable[str], sentences: Sequence[frozenset[str]], named: Container[str]
-) -> dict[str, float]:
-    """Weight of each term; together 1."""
-    frequency = Counter(word for words in sentences for word in words)
-    count = len(sentences) + 1
-    weights = {word: math.log(count / (frequency[word] + 0.5)) for word in asked}
-    positive = {
-        word: max(weight, 0.01) * (_NAMED if word in named else 1)
-        for word, weight in weights.items()
-    }
-    total = math.fsum(positive.values()) or 1.0
-    return {word: weight / total for word, weight in positive.items()}
 
 
 def _best(passage: PassageRecord, values: Sequence[float]) -> int | None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from clew.search.channels import Ranking
     from clew.search.session import QuerySession
-    from clew.types import Hit, PartKind, Provenance, StoredChunk, StoredSection
+    from clew.types import Hit, PartKind, StoredChunk, StoredSection
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -280,26 +280,20 @@ def format_citations(result: SearchResult) -> str:
     origins = {
         hit.chunk.public_id: hit.provenance for hit in result.hits if hit.provenance is not None
     }
-    lines = (
-        _line(citation, next((origins[i] for i in citation.chunk_ids if i in origins), None))
-        for citation in result.context.citations
-    )
+    lines = []
+    for citation in result.context.citations:
+        pages = "" if citation.page is None else f"page {citation.page}"
+        parts = [
+            citation.title or citation.source,
+            pages or f"characters {citation.start}–{citation.end}",
+        ]
+        origin = next((origins[i] for i in citation.chunk_ids if i in origins), None)
+        if origin is not None:
+            version = f"version {origin.version}" if origin.version > 1 else ""
+            parts += [origin.author or "", (origin.date or "")[: len("2019-03-02")], version]
+        parts.append(citation.source if citation.title not in ("", citation.source) else "")
+        lines.append(one_line(f"[{citation.number}] {', '.join(filter(None, parts))}"))
     return "\n".join(dict.fromkeys(lines))
-
-
-def _line(citation: Citation, origin: Provenance | None) -> str:
-    place = (
-        f"characters {citation.start}–{citation.end}"
-        if citation.page is None
-        else f"page {citation.page}"
-    )
-    parts = [citation.title or citation.source, place]
-    if origin is not None:
-        version = f"version {origin.version}" if origin.version > 1 else ""
-        parts += [origin.author or "", (origin.date or "")[: len("2019-03-02")], version]
-    parts.append(citation.source if citation.title not in ("", citation.source) else "")
-    shown = ", ".join(filter(None, parts))
-    return one_line(f"[{citation.number}] {shown}")
 
 
 # What a strategy finds: passages, and how they become a context.
@@ -388,11 +382,20 @@ def _fused_context(
     parts: list[ContextPart] = []
     tokens = number = 0
     for name, part in offered:
-        shown = _renumbered(part, number + bool(part.citations), name)
-        cost = count_tokens(shown.text) + BREAK_TOKENS
+        # Under another number, its heading with where it is from: the first line that is no
+        # heading of a group, as no quoted line begins.
+        own = number + bool(part.citations)
+        old = f"[{part.citations[0].number}] " if part.citations else ""
+        new = f"[{own}] " if part.citations else ""
+        lines = part.text.split("\n")
+        at = next(n for n, line in enumerate(lines) if line and not line.startswith("## "))
+        lines[at] = f"{new}{name}: {lines[at].removeprefix(old)}"
+        text = "\n".join(lines)
+        cost = count_tokens(text) + BREAK_TOKENS
         if tokens + cost <= max_tokens:
-            number += bool(part.citations)
-            parts.append(replace(shown, tokens=cost))
+            number = own
+            citations = tuple(replace(citation, number=own) for citation in part.citations)
+            parts.append(replace(part, text=text, tokens=cost, citations=citations))
             tokens += cost
     first = next(iter(results.values())).context
     left_out = sum(result.context.left_out for result in results.values())
@@ -404,20 +407,6 @@ def _fused_context(
         tokenizer=first.tokenizer,
         parts=tuple(parts),
     )
-
-
-def _renumbered(part: ContextPart, number: int, namespace: str) -> ContextPart:
-    """A part under another number, its heading with where it is from.
-
-    The line of the heading is the first that is no heading of a group: no quoted line begins so.
-    """
-    old = f"[{part.citations[0].number}] " if part.citations else ""
-    new = f"[{number}] " if part.citations else ""
-    lines = part.text.split("\n")
-    at = next(n for n, line in enumerate(lines) if line and not line.startswith("## "))
-    lines[at] = f"{new}{namespace}: {lines[at].removeprefix(old)}"
-    citations = tuple(replace(citation, number=number) for citation in part.citations)
-    return replace(part, text="\n".join(lines), citations=citations)
 
 
 def answering_line(result: SearchResult) -> int | None:

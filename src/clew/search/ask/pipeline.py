@@ -188,18 +188,15 @@ def _of_parts(result: SearchResult) -> Iterator[AnswerStatement]:
         ids = {id_ for citation in part.citations for id_ in citation.chunk_ids}
         cited = {n: h.chunk for n, h in enumerate(result.hits, 1) if h.chunk.public_id in ids}
         for line in _told_by(part):
-            found = tuple(q for n, chunk in cited.items() for q in _quoted_in(line, n, chunk))
+            # The sentences of its passages that stand in the line.
+            found = tuple(
+                Quotation(source=n, text=said, start=chunk.start + start, end=chunk.start + end)
+                for n, chunk in cited.items()
+                for start, end in sentences(chunk.text)
+                if not (said := chunk.text[start:end]).startswith("#") and find_words(said, line)
+            )
             text = statement_text(shorten(line, SAID, placeholder=" …"))
             yield AnswerStatement(text=text, quotations=found, supported=True)
-
-
-def _quoted_in(line: str, number: int, chunk: StoredChunk) -> Iterator[Quotation]:
-    """The sentences of a passage that stand in a line."""
-    for start, end in sentences(chunk.text):
-        text = chunk.text[start:end]
-        if not text.startswith("#") and find_words(text, line):
-            place = chunk.start + start, chunk.start + end
-            yield Quotation(source=number, text=text, start=place[0], end=place[1])
 
 
 def _told_by(part: ContextPart) -> list[str]:
@@ -232,7 +229,21 @@ def _made(
         answered=bool(statements),
         statements=statements,
         sources=tuple(
-            _source(n, result.hits[n - 1], cited.get(n), in_words=not model) for n in shown
+            # On the page of what is first quoted of it.
+            AnswerSource(
+                number=n,
+                id=hit.chunk.public_id if hit.chunk.document_id else "",
+                title=hit.chunk.title or hit.chunk.source,
+                source=hit.chunk.source,
+                page=hit.chunk.page_at(cited[n].start) if n in cited else hit.chunk.page,
+                start=hit.chunk.start,
+                end=hit.chunk.end,
+                path=hit.path,
+                confidence=hit.confidence,
+                namespace=hit.namespace,
+                text="" if model else _around(hit.chunk, cited.get(n)),
+            )
+            for n, hit in ((n, result.hits[n - 1]) for n in shown)
         ),
         model=model,
         strategy=result.strategy,
@@ -242,24 +253,6 @@ def _made(
             "model": 1000 * (time.perf_counter() - began),
         },
         notes=(*notes, *result.notes),
-    )
-
-
-def _source(number: int, hit: Hit, quotation: Quotation | None, *, in_words: bool) -> AnswerSource:
-    """The passage, on the page of what is first quoted of it; with its words, where asked for."""
-    chunk = hit.chunk
-    return AnswerSource(
-        number=number,
-        id=chunk.public_id if chunk.document_id else "",
-        title=chunk.title or chunk.source,
-        source=chunk.source,
-        page=chunk.page_at(quotation.start) if quotation else chunk.page,
-        start=chunk.start,
-        end=chunk.end,
-        path=hit.path,
-        confidence=hit.confidence,
-        namespace=hit.namespace,
-        text=_around(chunk, quotation) if in_words else "",
     )
 
 
