@@ -23,13 +23,14 @@ from numpy.typing import NDArray
 from clew.plugins.evaluation.beir import load_beir
 from clew.search.channels import Ranking
 from clew.search.ranker import ALL_FEATURES, temper
-from clew.search.rerank import DEPTH_SET_FILTER as DEPTH
 from clew.search.rerank import WEIGHT, fuse
 from training.groups import Group, Passage
 from training.prepare import prepare
 from training.regime import judged_out_of_fold, second_matrices
 from training.sources import Source, cap
 
+DEPTH = 30
+"""Candidates that the model sees."""
 SHARES = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0)
 WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0)
 LEARNED_FROM = (0.7, 0.8, 0.9, 1.0)

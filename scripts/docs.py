@@ -220,7 +220,8 @@ def plain_values(group: SettingsGroup) -> dict[str, Any]:
 
 def is_plain(value: object) -> bool:
     """Whether JSON holds the value as it is, tuples as lists."""
-    values = value if isinstance(value, tuple) else [value]
+    values = tuple(value.values()) if isinstance(value, dict) else value
+    values = values if isinstance(values, tuple) else [values]
     return all(one is None or isinstance(one, (str, int, float)) for one in values)
 
 

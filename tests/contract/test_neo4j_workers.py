@@ -214,9 +214,9 @@ def test_readers_see_what_came_later_with_lower_ids(stores: list[Neo4jStore]) ->
     with early.beside_others(1), late.beside_others(2):
         late.save(lives(1, "Ulla Tor", "Basel"))
         before, generation = build(reader), reader.generation()
-        assert reader.matching_documents(letters) == []
+        assert reader.documents(where=letters) == []
         early.save(letter)
-        assert reader.matching_documents(letters) == [letter.document.id]
+        assert [one.id for one in reader.documents(where=letters)] == [letter.document.id]
         assert reader.generation() > generation
         after = build(reader, before)
     assert len(before.chunk_ids) == 1

@@ -49,28 +49,24 @@ class OnSqlite:
         store.close()
 
 
-class TestDocuments(OnSqlite, DocumentStoreSuite):
-    pass
-
-
-class TestFilters(OnSqlite, FilterSuite):
-    pass
-
-
-class TestLineage(OnSqlite, LineageSuite):
-    pass
-
-
-class TestNames(OnSqlite, NamesSuite):
-    pass
-
-
-class TestRecords(OnSqlite, PassageRecordsSuite):
-    pass
-
-
-class TestKeywords(OnSqlite, KeywordIndexSuite):
-    pass
+# A class of tests for each suite that asks for nothing but a store.
+for _suite in (
+    DocumentStoreSuite,
+    FilterSuite,
+    LineageSuite,
+    NamesSuite,
+    PassageRecordsSuite,
+    KeywordIndexSuite,
+    GraphStoreSuite,
+    ManualGraphSuite,
+    ExtractionLogSuite,
+    SnapshotSourceSuite,
+    NeighbourhoodSourceSuite,
+    TimeIndexSuite,
+    UsageLogSuite,
+    RelationTimesSuite,
+):
+    globals()[f"Test{_suite.__name__}"] = type(_suite.__name__, (OnSqlite, _suite), {})
 
 
 class Indexed(SqliteStore):
@@ -98,38 +94,6 @@ class TestKeywordsBeside(KeywordIndexSuite):
         store.keyword_index = DerivedKeywords(store, tmp_path, least=0, few=request.param)
         yield store
         store.close()
-
-
-class TestGraph(OnSqlite, GraphStoreSuite):
-    pass
-
-
-class TestWriting(OnSqlite, ManualGraphSuite):
-    pass
-
-
-class TestReadings(OnSqlite, ExtractionLogSuite):
-    pass
-
-
-class TestSnapshot(OnSqlite, SnapshotSourceSuite):
-    pass
-
-
-class TestNeighbourhood(OnSqlite, NeighbourhoodSourceSuite):
-    pass
-
-
-class TestTimes(OnSqlite, TimeIndexSuite):
-    pass
-
-
-class TestUsage(OnSqlite, UsageLogSuite):
-    pass
-
-
-class TestRelationTimes(OnSqlite, RelationTimesSuite):
-    pass
 
 
 class TestVectors(OnSqlite, VectorIndexSuite):

@@ -196,25 +196,17 @@ def test_several_processes_share_the_work_and_one_is_killed(tmp_path: Path, root
 
 REINDEX_MOMENTS = 4
 SPLIT = {"chunk_tokens": 20, "section_tokens": 40}
-# `how` is `reindex`, or the id of a job, whose lease is one of a moment.
 REINDEX_WORK = """
 import sys, clew
-from clew.jobs.runner import make_runner
 from clew.testing.fakes import HashEmbedder
 
-root, how = sys.argv[1:]
+root = sys.argv[1]
 
 split = {"chunk_tokens": 20, "section_tokens": 40}
 settings = clew.load_settings(store=f"{root}/store", access={"roots": [root]}, split=split)
 with clew.open(settings=settings, embedder=HashEmbedder(64)) as engine:
     print("ready", flush=True)
-    if how == "reindex":
-        engine.maintenance.reindex(progress=lambda *step: print(*step, flush=True))
-    else:
-        runner = make_runner(engine, lease_seconds=0.5)
-        runner.start()
-        while not (job := runner.wait(how, 0.05)).ended:
-            print(f"reindex {job.completed}", flush=True)
+    engine.maintenance.reindex(progress=lambda *step: print(*step, flush=True))
 """
 
 
@@ -259,7 +251,7 @@ def test_killed_at_every_stage_then_completed(reindex_root: Path) -> None:
     last = DOCUMENTS - 1
     stages = ["reindex 0", "reindex 20", "reindex 45", "switch 0", "switch 30", f"switch {last}"]
     for stage in stages:
-        with start(REINDEX_WORK, reindex_root, "reindex") as process:
+        with start(REINDEX_WORK, reindex_root) as process:
             said = read_until(process, f"{stage} ")
             process.send_signal(signal.SIGKILL)
         # What was ready is ready: no document is made again.
@@ -267,7 +259,7 @@ def test_killed_at_every_stage_then_completed(reindex_root: Path) -> None:
         ready = max([ready, *(int(s.split()[1]) for s in said if s.startswith("reindex"))])
         assert not check_whole(reindex_root, old, new)
     assert ready == DOCUMENTS
-    with start(REINDEX_WORK, reindex_root, "reindex") as process:
+    with start(REINDEX_WORK, reindex_root) as process:
         assert process.wait() == 0
     assert check_whole(reindex_root, old, new)
     assert not (reindex_root / "store" / "default" / ".reindex").exists()
@@ -275,7 +267,7 @@ def test_killed_at_every_stage_then_completed(reindex_root: Path) -> None:
 
 def test_killed_while_the_content_is_replaced(reindex_root: Path) -> None:
     old, new = contents(reindex_root), contents(reindex_root, "fresh")
-    with start(REINDEX_WORK, reindex_root, "reindex") as process:
+    with start(REINDEX_WORK, reindex_root) as process:
         read_until(process, "switch 0 ")
         process.send_signal(signal.SIGKILL)
     store, ready = reindex_root / "store", reindex_root / "ready"
@@ -284,7 +276,7 @@ def test_killed_while_the_content_is_replaced(reindex_root: Path) -> None:
     for attempt in range(REINDEX_MOMENTS):
         shutil.rmtree(store)
         shutil.copytree(ready, store)
-        with start(REINDEX_WORK, reindex_root, "reindex") as process:
+        with start(REINDEX_WORK, reindex_root) as process:
             read_until(process, f"switch {DOCUMENTS - 1} ")
             started = time.perf_counter()
             if attempt:  # the first one shows how long it takes
@@ -297,27 +289,10 @@ def test_killed_while_the_content_is_replaced(reindex_root: Path) -> None:
         switched = check_whole(reindex_root, old, new)
         assert switched or attempt
         # Whatever was left is gone on with, or removed.
-        with start(REINDEX_WORK, reindex_root, "reindex") as process:
+        with start(REINDEX_WORK, reindex_root) as process:
             assert process.wait() == 0
         assert check_whole(reindex_root, old, new)
         assert not (store / "default" / ".reindex").exists()
-
-
-def test_a_job_is_gone_on_with_by_the_next_process(reindex_root: Path) -> None:
-    old, new = contents(reindex_root), contents(reindex_root, "fresh")
-    with reindex_opened(reindex_root, "store") as engine:
-        job = SqliteJobs(engine.state.journal).submit("reindex", {}, description="")[0].id
-    for stage in ("reindex 16", "reindex 32"):
-        with start(REINDEX_WORK, reindex_root, job) as process:
-            read_until(process, stage)
-            process.send_signal(signal.SIGKILL)
-        check_whole(reindex_root, old, new)
-    with start(REINDEX_WORK, reindex_root, job) as process:
-        assert process.wait() == 0
-    assert check_whole(reindex_root, old, new)
-    with reindex_opened(reindex_root, "store", **SPLIT) as engine:
-        ended = make_runner(engine).job(job)
-        assert (ended.status, ended.completed, ended.total) == ("completed", DOCUMENTS, DOCUMENTS)
 
 
 # --- Several real processes on one store: nothing is lost, and a killed one leaves it sound.

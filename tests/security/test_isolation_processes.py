@@ -181,26 +181,6 @@ def test_the_command_names_the_limit_and_spends_the_time_once(tmp_path: Path) ->
     assert [report["seconds"] < 2 for report in reports] == [False, True, False]
 
 
-def test_a_search_starts_no_worker(tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_text(GOOD)
-    with clew_command("index", tmp_path / "a.md", "--store", tmp_path / "store") as process:
-        process.communicate(timeout=PATIENCE)
-    code = (
-        "import sys, subprocess, atexit\n"
-        "started = []\n"
-        "sys.addaudithook(lambda event, _: event == 'subprocess.Popen' and started.append(event))\n"
-        "atexit.register(lambda: print('started', len(started), 'clew.indexing' in sys.modules))\n"
-        "from clew.cli import main\n"
-        "main()\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, "search", "Who taught Ada Morn?", "--store",
-         str(tmp_path / "store")],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert done.stdout.endswith("started 0 False\n")
-
-
 # --- a server
 
 

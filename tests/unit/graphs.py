@@ -9,6 +9,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from clew.graph.entity_graph import EntityGraph, edge_parts, merge_parts
+from clew.graph.snapshot import Snapshot, read_columns
+from clew.ports import PassageRow
 
 if TYPE_CHECKING:
     from clew.graph.partition import WeightedGraph
@@ -29,6 +31,23 @@ def graph_of(size: int, edges: Sequence[Edge]) -> EntityGraph:
         sentences=np.full(count, -1),
     )
     return merge_parts(np.arange(1, size + 1), parts, generation=1)
+
+
+def snapshot_with(sentences: list[int], mentions: list[tuple[int, int, int, int]]) -> Snapshot:
+    """Of chunks with so many sentences of a letter each, and (chunk, sentence, entity, count)."""
+    rows = [
+        PassageRow(
+            chunk_id=number,
+            document_id=f"{number:016x}",
+            ordinal=0,
+            text="x" * count,
+            context="",
+            sentences=tuple((i, i + 1) for i in range(count)),
+        )
+        for number, count in enumerate(sentences, 1)
+    ]
+    columns = read_columns(rows, np.array(mentions, dtype=np.int64).reshape(-1, 4))
+    return Snapshot(columns, generation=3, mentions_version=0)
 
 
 def edges_of(graph: EntityGraph) -> list[tuple[int, int]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta, timezone
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -65,21 +64,18 @@ Text: of the standard.
 
 def test_the_header_of_a_standard_becomes_title_date_and_fields(tmp_path: Path) -> None:
     document = read(tmp_path / "pep-0008.rst", STANDARD)
-    assert document.title == "Style Guide for Code"
+    assert (document.title, document.text) == ("Style Guide for Code", STANDARD)
     assert dated(document) == ("2001-07-05", "metadata")
-    assert document.metadata["author"] == ["Guido van Rossum", "Barry Warsaw"]
-    assert document.metadata["status"] == "Active"
-    assert "text" not in document.metadata
-    assert document.text == STANDARD
+    fields = {name: document.metadata.get(name) for name in ("author", "status", "text")}
+    authors = ["Guido van Rossum", "Barry Warsaw"]
+    assert fields == {"author": authors, "status": "Active", "text": None}
 
 
-def test_fields_of_a_field_list_may_be_empty_and_go_on(tmp_path: Path) -> None:
+def test_fields_of_a_field_list_go_on_and_a_dialogue_has_none(tmp_path: Path) -> None:
     text = "Title\n=====\n\n:Author: Ann\n:Empty:\n:Abstract: One\n   two.\n:Date: 2020\n\nText.\n"
-    document = read(tmp_path / "a.rst", text)
-    assert document.metadata["abstract"] == "One two."
-    assert document.date_precision == "year"
+    assert read(tmp_path / "a.rst", text).metadata["abstract"] == "One two."
     talk = read(tmp_path / "talk.txt", "Ann: Hello, Bob.\nBob: Hello, Ann.\n\nThey left.\n")
-    assert (talk.title, talk.metadata) == ("talk", {}), "a dialogue has no fields"
+    assert (talk.title, talk.metadata) == ("talk", {})
 
 
 HEADED = "# Notes of 2 March 2018\n\nText.\n"
@@ -206,20 +202,31 @@ def test_a_page_is_not_called_by_its_sites_name(
     assert page_title(title, headings) == expected
 
 
-def test_files_of_one_name_are_told_apart_by_their_folders() -> None:
-    assert title_from_path("/src/openssl/LICENSE") == "LICENSE (openssl)"
-    assert title_from_path("/src/openssl/my_notes.txt") == "my notes"
-    assert title_from_path("README") == "README"
+@pytest.mark.parametrize(
+    ("path", "title"),
+    [
+        ("/src/openssl/LICENSE", "LICENSE (openssl)"),
+        ("/src/openssl/my_notes.txt", "my notes"),
+        ("README", "README"),
+    ],
+)
+def test_files_of_one_name_are_told_apart_by_their_folders(path: str, title: str) -> None:
+    assert title_from_path(path) == title
 
 
-def test_a_text_in_hand_is_dated_by_its_title_and_its_name() -> None:
-    assert dated(document_from_text("Text.", title="Notes of 2 March 2019")) == (
-        "2019-03-02",
-        "title",
-    )
-    assert dated(document_from_text("Text.", source="journal/2019-03-02")) == ("2019-03-02", "path")
-    assert dated(document_from_text("Text.")) == ("", "")
-    assert dated(document_from_text(CHARTER)) == ("2011-05-03", "text")
+@pytest.mark.parametrize(
+    ("text", "given", "expected"),
+    [
+        ("Text.", {"title": "Notes of 2 March 2019"}, ("2019-03-02", "title")),
+        ("Text.", {"source": "journal/2019-03-02"}, ("2019-03-02", "path")),
+        ("Text.", {}, ("", "")),
+        (CHARTER, {}, ("2011-05-03", "text")),
+    ],
+)
+def test_a_text_in_hand_is_dated_by_its_title_and_its_name(
+    text: str, given: dict[str, str], expected: tuple[str, str]
+) -> None:
+    assert dated(document_from_text(text, **given)) == expected  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -333,29 +340,25 @@ def written(day: date) -> str:
     return f"{day.day} {MONTHS[day.month - 1]} {day.year}"
 
 
-def word_file(path: Path, *paragraphs: str, created: datetime) -> None:
-    file = docx.Document()
-    file.core_properties.author = "Ann Lee"
-    file.core_properties.created = created
-    for paragraph in paragraphs:
-        file.add_paragraph(paragraph)
-    held = BytesIO()
-    file.save(held)
-    path.write_bytes(held.getvalue())
-
-
-def test_the_properties_of_a_file_come_last(tmp_path: Path) -> None:
-    template = datetime(2013, 12, 23, 23, 15)
-    for name, first, expected in (
+@pytest.mark.parametrize(
+    ("name", "first", "expected"),
+    [
         ("letter.docx", "Lund, 8 January 2026", ("2026-01-08", "text")),
         ("2024-03-05 notes.docx", "Some notes.", ("2024-03-05", "path")),
         ("plain.docx", "Some notes.", ("2013-12-23T23:15:00+00:00", "properties")),
-    ):
-        path = tmp_path / name
-        word_file(path, first, "Dear Ann, thank you.", created=template)
-        (document,) = read_file(path, ReadSettings()).documents
-        assert document.date is not None
-        assert (document.date.iso, document.date_source) == expected
+    ],
+)
+def test_the_properties_of_a_file_come_last(
+    tmp_path: Path, name: str, first: str, expected: tuple[str, str]
+) -> None:
+    file = docx.Document()
+    file.core_properties.author = "Ann Lee"
+    file.core_properties.created = datetime(2013, 12, 23, 23, 15)
+    for paragraph in (first, "Dear Ann, thank you."):
+        file.add_paragraph(paragraph)
+    file.save(str(tmp_path / name))
+    (document,) = read_file(tmp_path / name, SETTINGS).documents
+    assert dated(document) == expected
 
 
 # --- entries -----------------------------------------------------------------------------
@@ -402,8 +405,7 @@ def test_entries_are_dated_by_themselves_and_the_whole_by_none(
 def test_what_is_stated_above_the_entries_dates_the_whole() -> None:
     text = "# Changes\n\nLast updated: 2024-04-01\n\n## 1 - 2024-03-05\n\nA.\n\n## 0 - 2023-11-02\n"
     document = document_from_text(text, media_type="text/markdown")
-    assert document.date is not None
-    assert document.date.iso == "2024-04-01"
+    assert dated(document)[0] == "2024-04-01"
     assert len(dated_sections(document)) == 2
 
 
@@ -420,23 +422,13 @@ def test_texts_without_dated_entries(text: str) -> None:
     assert dated_sections(document_read(text)) == []
 
 
-def test_a_passage_of_several_entries_has_the_date_that_they_share() -> None:
+def test_a_day_starts_where_its_entry_does_and_a_passage_has_what_its_entries_share() -> None:
     text = "".join(f"# Day {n}, {n} March 2024\n\nRain.\n\n" for n in (4, 5, 6))
     document = document_from_text(text, media_type="text/markdown")
-    settings = SplitSettings(strategy="fixed")
-    (chunk,) = split(document, settings, HashEmbedder()).chunks
+    starts = [section.date.start for section in dated_sections(document) if section.date]
+    assert starts == [datetime(2024, 3, n, tzinfo=UTC) for n in (4, 5, 6)]
+    (chunk,) = split(document, SplitSettings(strategy="fixed"), HashEmbedder()).chunks
     assert chunk.metadata == {"date": "2024-03"}
-
-
-def test_a_day_starts_where_its_entry_does() -> None:
-    first = date(2024, 3, 4)
-    text = "# Journal\n\n" + "".join(
-        f"## {written(first + timedelta(days=n))}\n\nRain on day {n}.\n\n" for n in range(3)
-    )
-    sections = dated_sections(document_from_text(text, media_type="text/markdown"))
-    assert [section.date.start for section in sections if section.date] == [
-        datetime(2024, 3, 4 + n, tzinfo=UTC) for n in range(3)
-    ]
 
 
 # --- A number is not a date: what of a text is a date, against labels and against generated
@@ -730,13 +722,15 @@ def test_a_relative_date_goes_by_when_the_text_was_written(
     assert [mention.name for mention in dates(text, **given)] == names
 
 
-def test_only_the_range_given_is_read() -> None:
-    text = "yesterday, today"
-    assert [span.name for span in find_relative_dates(text, 11, len(text), WRITTEN)] == [
-        "8 May 2023",
-        "2023",
-    ]
-
-
-def test_years_that_have_no_name_are_left_out() -> None:
-    assert list(find_relative_dates("today", 0, 5, datetime(900, 1, 1, tzinfo=UTC))) == []
+@pytest.mark.parametrize(
+    ("text", "start", "written", "names"),
+    [
+        # Only the range given is read, and years that have no name are left out.
+        ("yesterday, today", 11, WRITTEN, ["8 May 2023", "2023"]),
+        ("today", 0, datetime(900, 1, 1, tzinfo=UTC), []),
+    ],
+)
+def test_a_range_of_a_text_is_read(
+    text: str, start: int, written: datetime, names: list[str]
+) -> None:
+    assert [s.name for s in find_relative_dates(text, start, len(text), written)] == names

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -252,13 +252,14 @@ def test_namespaces_never_meet(tmp_path: Path, embedder: CountingEmbedder) -> No
         b.add("Brida Kall cast a bell.", source="other")
         found = b.search("Ada Morn")
         assert ([hit.chunk.source for hit in found.hits], found.entities) == (["other"], ())
-        for call, given in (
+        asked: list[tuple[Callable[[Any], object], str | list[str]]] = [
             (b.documents.text, name),
             (b.documents.get, name),
             (b.entities.get, "Ada Morn"),
             (b.entities.aliases, "Ada Morn"),
             (b.delete, ["note"]),
-        ):
+        ]
+        for call, given in asked:
             with pytest.raises(NotFoundError):
                 call(given)
         assert not any("Ada Morn" in piece for piece in b.maintenance.export("jsonl"))

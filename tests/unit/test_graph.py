@@ -35,7 +35,7 @@ from clew.graph.entity_graph import (
     tiers,
 )
 from clew.graph.partition import leiden, weighted
-from clew.graph.snapshot import Snapshot, read_columns
+from clew.graph.snapshot import Snapshot
 from clew.graph.statistics import (
     EXACT,
     GraphOverview,
@@ -45,12 +45,12 @@ from clew.graph.statistics import (
     cut_vertices,
     overview,
 )
-from clew.ports import PassageRow, RelationRows
+from clew.ports import RelationRows
 from clew.search.walk import local_graph, walk
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder
-from tests.unit.graphs import edges_of, graph_of, graphs
+from tests.unit.graphs import edges_of, graph_of, graphs, snapshot_with
 
 # --- What is said of a graph, against linear algebra and against trying everything.
 
@@ -214,23 +214,6 @@ def _snapshot(size: int, mentions: Mentions) -> Snapshot:
     """Of chunks of one sentence each."""
     flat = sorted({(c + 1, 0 if n else -1, e, max(n, 1)) for c, e, n in mentions})
     return snapshot_with([1] * size, flat)
-
-
-def snapshot_with(sentences: list[int], mentions: list[tuple[int, int, int, int]]) -> Snapshot:
-    """Of chunks with so many sentences of a letter each, and (chunk, sentence, entity, count)."""
-    rows = [
-        PassageRow(
-            chunk_id=number,
-            document_id=f"{number:016x}",
-            ordinal=0,
-            text="x" * count,
-            context="",
-            sentences=tuple((i, i + 1) for i in range(count)),
-        )
-        for number, count in enumerate(sentences, 1)
-    ]
-    columns = read_columns(rows, np.array(mentions, dtype=np.int64).reshape(-1, 4))
-    return Snapshot(columns, generation=3, mentions_version=0)
 
 
 def _dense(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -53,12 +53,13 @@ def test_nothing_is_acknowledged_that_is_not_in_the_file_at_the_path(
         engine.add("Ada Morn repairs clocks.", source="one")
         engine.maintenance.backup(tmp_path / "own.db")
         file = file_of(engine)
-        {
+        ways: dict[str, Callable[[], object]] = {
             "another store": lambda: put_in_place(tmp_path / "other.db", file),
             "a backup": lambda: put_in_place(tmp_path / "own.db", file),
             "removed": file.unlink,
             "moved away": lambda: file.rename(tmp_path / "away.db"),
-        }[kind]()
+        }
+        ways[kind]()
         with pytest.raises(StoreError, match="replaced or removed"):
             engine.add("Brida Kall sails.", source="two")
         with pytest.raises(StoreError, match="replaced or removed"):

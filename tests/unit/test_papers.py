@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from clew.indexing.reading.formats.common import RawFile, ReadResult
 from clew.plugins.papers.articles import cited_work
-from clew.plugins.papers.bibliography import papers_in, read_bibtex, read_ris
+from clew.plugins.papers.bibliography import Reference, papers_in, read_bibtex, read_ris
 from clew.plugins.papers.reading import described, paper_of, read_bib, read_json, read_lines
 from clew.settings import ReadSettings
 from clew.types import Document
@@ -389,8 +389,30 @@ CSL = {
 FORMATS: list[dict[str, Any]] = [SCHOLAR, OPENALEX, ARXIV, FEED, ZOTERO, MENDELEY, CSL]
 
 
-@pytest.mark.parametrize("record", FORMATS)
-def test_each_format_gives_the_same_paper(record: dict[str, Any]) -> None:
+BESIDE: list[dict[str, object]] = [
+    {
+        "identifiers": ("10.18653/v1/n19-1423", "arXiv:1810.04805", "abc"),
+        "references": (Reference(title="Earlier", year=2017), Reference(identifier="y")),
+        "citations": 5,
+    },
+    {
+        "references": (Reference(identifier="W2"),),
+        "citations": 5,
+        "abstract": "we show we",
+    },
+    {"abstract": "We show.", "topics": ("hep-ph", "cs.CL")},
+    {"identifiers": ("arXiv:1706.03762",)},
+    {"key": "morn2019"},
+    {"identifiers": ("10.1000/m", "arXiv:1706.03762")},
+    {"date": "2019-11", "topics": ("deep learning", "graphs")},
+]
+"""What each of them tells, too."""
+
+
+@pytest.mark.parametrize(("record", "beside"), [*zip(FORMATS, BESIDE, strict=True)])
+def test_each_format_gives_the_same_paper(
+    record: dict[str, Any], beside: dict[str, object]
+) -> None:
     (paper,) = papers_in([record]) or [None]
 
     assert paper is not None
@@ -400,20 +422,7 @@ def test_each_format_gives_the_same_paper(record: dict[str, Any]) -> None:
         2019,
         "NAACL",
     )
-
-
-def test_what_single_formats_tell_beside() -> None:
-    scholar, openalex, arxiv, feed, _, mendeley, csl = [p for p in papers_in(FORMATS) or [] if p]
-
-    assert scholar.identifiers == ("10.18653/v1/n19-1423", "arXiv:1810.04805", "abc")
-    assert [(one.name, one.year) for one in scholar.references] == [("Earlier", 2017), ("y", None)]
-    assert (scholar.citations, openalex.citations) == (5, 5)
-    assert openalex.abstract == "we show we"
-    assert [one.identifier for one in openalex.references] == ["W2"]
-    assert (arxiv.abstract, arxiv.topics) == ("We show.", ("hep-ph", "cs.CL"))
-    assert feed.identifiers == ("arXiv:1706.03762",)
-    assert mendeley.identifiers == ("10.1000/m", "arXiv:1706.03762")
-    assert (csl.date, csl.topics) == ("2019-11", ("deep learning", "graphs"))
+    assert {name: getattr(paper, name) for name in beside} == beside
 
 
 def raw(text: str) -> RawFile:

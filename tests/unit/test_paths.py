@@ -30,9 +30,8 @@ from clew.graph.paths import (
     shortest_path,
     strongest_path,
 )
-from clew.graph.snapshot import Snapshot, read_columns
+from clew.graph.snapshot import Snapshot
 from clew.graph.subgraph import Subgraph, Tree, prize_collecting_tree, steiner_tree, subgraph_around
-from clew.ports import PassageRow
 from clew.search.answer.hits import ThreadStep, find_threads
 from clew.search.around import QuestionSubgraph
 from clew.search.question import Analysis
@@ -40,7 +39,7 @@ from clew.search.walk import Coverage
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder
-from tests.unit.graphs import edges_of, graph_of, graphs
+from tests.unit.graphs import edges_of, graph_of, graphs, snapshot_with
 
 if TYPE_CHECKING:
     from clew.graph.snapshot import Ints
@@ -381,26 +380,14 @@ def test_text_fits_any_budget(rivers: NamedGraph, max_tokens: int, per_letter: b
 
 
 def _snapshot(mentions: dict[int, list[list[int]]]) -> Snapshot:
-    """`mentions`: by chunk id, the entity ids of each sentence (each sentence is one word)."""
-    rows = [
-        PassageRow(
-            chunk_id=chunk_id,
-            document_id=f"{chunk_id:016x}",
-            ordinal=0,
-            text="x " * len(sentences),
-            context="",
-            sentences=tuple((2 * i, 2 * i + 1) for i in range(len(sentences))),
-        )
-        for chunk_id, sentences in mentions.items()
-    ]
+    """`mentions`: by chunk id, from 1, the entity ids of each sentence."""
     flat = [
         (chunk_id, place, entity, 1)
         for chunk_id, sentences in mentions.items()
         for place, entities in enumerate(sentences)
         for entity in entities
     ]
-    columns = read_columns(rows, np.array(flat, dtype=np.int64))
-    return Snapshot(columns, generation=1, mentions_version=0)
+    return snapshot_with([len(sentences) for sentences in mentions.values()], flat)
 
 
 def _threads(snapshot: Snapshot, seeds: list[int], hits: Ints) -> list[tuple[ThreadStep, ...]]:

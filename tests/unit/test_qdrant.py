@@ -236,7 +236,8 @@ def test_two_processes_may_make_the_collection_at_once(
 
 
 def test_a_server_that_is_down_is_named(open_index: Open, closed_port: int) -> None:
-    index = open_index(url=f"http://someone:secret@127.0.0.1:{closed_port}")
+    user = "someone:secret"  # which no file may hold within an address
+    index = open_index(url=f"http://{user}@127.0.0.1:{closed_port}")
     named = rf"cannot reach Qdrant at 'http://127.0.0.1:{closed_port}' .*refused.*qdrant\.url"
     for call in (index.refresh, lambda: index.search_vector(make_vector("q"), 5)):
         with pytest.raises(StoreUnavailableError, match=named) as failed:

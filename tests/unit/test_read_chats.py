@@ -242,33 +242,30 @@ def test_chatgpt_shows_the_branch_that_was_shown(tmp_path: Path) -> None:
         "t": node("t", "c", "assistant", "search()", recipient="browser"),
         "d": node("d", "t", "user", "Thanks."),
     }
-    talk = {"title": "Lenses", "conversation_id": "k1", "mapping": mapping, "current_node": "d"}
     circle = {"x": node("x", "y", "user", "Round"), "y": node("y", "x", "assistant", "and round")}
-    first, second = read(
-        tmp_path / "conversations.json", [talk, {"title": "Loop", "id": "k2", "mapping": circle}]
-    ).documents
-    assert first.source == f"{tmp_path / 'conversations.json'}#k1"
-    assert first.origin == str(tmp_path / "conversations.json")
-    assert first.title == "Lenses"
-    assert [text for *_, text in turns(first)] == [
-        "User: What is a lens?",
-        "ChatGPT: Bent glass.",
-        "User: Thanks.",
+    exported = [
+        {"title": "Lenses", "conversation_id": "k1", "mapping": mapping, "current_node": "d"},
+        {"title": "Loop", "id": "k2", "mapping": circle},
     ]
-    assert first.created_at == datetime(2020, 1, 2, 10, 0, 0, 500_000, tzinfo=UTC)
-    assert [text for *_, text in turns(second)] == ["User: Round", "ChatGPT: and round"]
+    found = read(tmp_path / "conversations.json", exported).documents
+    assert [(one.source, one.title) for one in found] == [
+        (f"{tmp_path / 'conversations.json'}#k1", "Lenses"),
+        (f"{tmp_path / 'conversations.json'}#k2", "Loop"),
+    ]
+    assert [[text for *_, text in turns(one)] for one in found] == [
+        ["User: What is a lens?", "ChatGPT: Bent glass.", "User: Thanks."],
+        ["User: Round", "ChatGPT: and round"],
+    ]
+    assert found[0].created_at == datetime(2020, 1, 2, 10, 0, 0, 500_000, tzinfo=UTC)
 
 
 def test_claude_conversations(tmp_path: Path) -> None:
-    talk = {
-        "uuid": "u1",
-        "name": "Towers",
-        "chat_messages": [
-            {"sender": "human", "text": "", "content": [{"type": "text", "text": "How high?"}],
-             "created_at": "2020-01-02T10:00:00Z", "attachments": [{"file_name": "plan.pdf"}]},
-            {"sender": "assistant", "text": "Forty metres.", "created_at": "2020-01-02T10:01:00Z"},
-        ],
-    }  # fmt: skip
+    messages = [
+        {"sender": "human", "text": "", "content": [{"type": "text", "text": "How high?"}],
+         "created_at": "2020-01-02T10:00:00Z", "attachments": [{"file_name": "plan.pdf"}]},
+        {"sender": "assistant", "text": "Forty metres.", "created_at": "2020-01-02T10:01:00Z"},
+    ]  # fmt: skip
+    talk = {"uuid": "u1", "name": "Towers", "chat_messages": messages}
     document = read_one(tmp_path / "conversations.json", [talk])
     assert (document.title, document.source) == ("Towers", f"{document.origin}#u1")
     assert turns(document) == [
@@ -303,10 +300,10 @@ ODD: dict[str, object] = {
 }
 
 
-@pytest.mark.parametrize("app", ODD)
-def test_odd_exports_say_nothing_and_fail_in_no_odd_way(tmp_path: Path, app: str) -> None:
+@pytest.mark.parametrize("export", ODD.values(), ids=ODD)
+def test_odd_exports_say_nothing_and_fail_in_no_odd_way(tmp_path: Path, export: object) -> None:
     with pytest.raises(UnreadableError, match="empty"):
-        read(tmp_path / "a.json", ODD[app])
+        read(tmp_path / "a.json", export)
 
 
 def test_a_chat_with_too_many_turns_is_refused(tmp_path: Path) -> None:

@@ -33,7 +33,6 @@ from clew.stores.sqlite.store import SqliteStore
 from clew.stores.statements.documents import CHUNKS_WITHIN, DESCRIBED, LANGUAGES, NAMED_CHUNKS
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder
-from clew.text import terms
 from clew.types import Document, IndexedDocument, Period
 
 # --- sqlite store
@@ -327,73 +326,37 @@ def test_what_is_stored_comes_back_equal(
         store.close()
 
 
-def test_bm25_is_the_formula(store: SqliteStore) -> None:
-    rng = np.random.default_rng(7)
-    vocabulary = [f"w{i}" for i in range(30)]
-    texts = [" ".join(rng.choice(vocabulary, rng.integers(1, 30))) for _ in range(60)]
-    save_all(store, [make_entry(f"{i:02}", text) for i, text in enumerate(texts)])
-    store.delete([make_entry("07", "").document.id])
-    held = [terms(text) for i, text in enumerate(texts) if i != 7]
-    query = ["w1", "w5", "w17"]
-    ids, scores = store.search_keywords(query, 100)
-    expected = {
-        chunk_id: score
-        for chunk_id, words in zip(store.chunk_ids().tolist(), held, strict=True)
-        if (score := _bm25(query, words, held)) > 0
-    }
-    assert dict(zip(ids.tolist(), scores.tolist(), strict=True)) == pytest.approx(
-        expected, rel=1e-5
-    )
-    assert ids.tolist() == sorted(expected, key=lambda i: (-expected[i], i))
-
-
-def _bm25(query: list[str], words: list[str], held: list[list[str]]) -> float:
-    """Robertson and Zaragoza (2009), with k1 = 1.2 and b = 0.75."""
-    mean, score = sum(map(len, held)) / len(held), 0.0
-    for term in query:
-        holders, count = sum(term in other for other in held), words.count(term)
-        idf = max(math.log((len(held) - holders + 0.5) / (holders + 0.5)), 1e-6)
-        score += idf * count * 2.2 / (count + 1.2 * (0.25 + 0.75 * len(words) / mean))
-    return score
-
-
 # --- sqlite times
 
 
 def test_a_fraction_of_a_second_counts_whole(store: SqliteStore) -> None:
-    said = datetime(1969, 12, 31, 23, 59, 58, 700_000, tzinfo=UTC)
-    store.save(make_entry("a", "Text.", created_at=said))
-    (chunk,) = store.chunk_ids().tolist()
-    assert store.published_at([chunk]) == {chunk: said.replace(microsecond=0)}
-    (origin,) = store.provenance([chunk]).values()
-    assert origin.written_at == said
-    second = timedelta(seconds=1)
-    whole = Period(start=said.replace(microsecond=0), end=said.replace(microsecond=0) + second)
-    assert store.chunk_times([chunk]) == {chunk: (replace(whole, text="1969-12-31"),)}
-    assert whole.start is not None
-    assert whole.end is not None
-    for start, end, found in [
-        (whole.end - second / 1000, None, 1),
-        (None, whole.start + second / 1000, 1),
-        (whole.end, None, 0),
-        (None, whole.start, 0),
+    start, second = datetime(1969, 12, 31, 23, 59, 58, tzinfo=UTC), timedelta(seconds=1)
+    store.save(make_entry("a", "Text.", created_at=start + 0.7 * second))
+    assert store.published_at([1]) == {1: start}
+    assert store.chunk_times([1]) == {
+        1: (Period(start=start, end=start + second, text="1969-12-31"),)
+    }
+    for since, until, found in [
+        (start + 0.999 * second, None, [1]),
+        (None, start + 0.001 * second, [1]),
+        (start + second, None, []),
+        (None, start, []),
     ]:
-        assert len(store.chunks_within(Period(start=start, end=end))) == found
+        assert store.chunks_within(Period(start=since, end=until)).tolist() == found
 
 
 def test_periods_without_an_end_or_a_start_come_back_so(store: SqliteStore) -> None:
     store.save(make_entry("a", "Text."))
-    with closing(sqlite3.connect(store.folder / "clew.db")) as connection:
-        rows = [(1, 0, -(2**63), 0, "before 1970"), (1, 0, 0, 2**63 - 1, "since 1970")]
-        connection.executemany("INSERT INTO chunk_times VALUES (?, ?, ?, ?, ?)", rows)
-        connection.commit()
+    rows = [(1, 0, -(2**63), 0, "before 1970"), (1, 0, 0, 2**63 - 1, "since 1970")]
+    for row in rows:
+        store.database.change("INSERT INTO chunk_times VALUES (?, ?, ?, ?, ?)", row)
     epoch = datetime(1970, 1, 1, tzinfo=UTC)
     before = Period(start=None, end=epoch, text="before 1970")
     since = Period(start=epoch, end=None, text="since 1970")
     assert store.chunk_times([1]) == {1: (before, since)}
     for year in (1, 1969, 1970, 9999):
-        day = Period(start=datetime(year, 3, 1, tzinfo=UTC), end=datetime(year, 3, 2, tzinfo=UTC))
-        assert store.chunks_within(day).tolist() == [1]
+        day = datetime(year, 3, 1, tzinfo=UTC)
+        assert store.chunks_within(Period(start=day, end=day + timedelta(days=1))).tolist() == [1]
 
 
 # --- Ends of functional relations: the same in whatever order documents come, go and are
@@ -428,16 +391,6 @@ def _entry(number: int, fact: Stated, kind: str = "lives_in") -> IndexedDocument
         valid_from=_year(since),
         valid_until=_year(until),
     )
-
-
-def _shown(store: SqliteStore) -> dict[str, int | None]:
-    """The year in which each document's relation ends."""
-    found: dict[str, int | None] = {}
-    for document in store.documents():
-        (chunk,) = store.document_chunks(document.id)
-        (relation,) = store.chunk_relations([chunk.id])
-        found[document.source] = relation.valid_until.year if relation.valid_until else None
-    return found
 
 
 @settings(max_examples=25)
@@ -490,33 +443,30 @@ def _earliest(fact: RelationRow, others: Iterable[RelationRow]) -> str | None:
     return min([*found, *([fact.stated_until] if fact.stated_until else [])], default=None)
 
 
+def _shown(store: SqliteStore) -> list[int | None]:
+    """The year in which each document's relation ends."""
+    relations = store.chunk_relations(store.chunk_ids().tolist())
+    return [relation.valid_until.year if relation.valid_until else None for relation in relations]
+
+
 def test_what_is_functional_is_remembered_and_may_be_declared_anew(store: SqliteStore) -> None:
     store.declare_functional(["lives_in"])
     store.save(_entry(0, ("Anna", "Paris", 2000, None)))
     store.save(_entry(1, ("Anna", "Rome", 2004, None)))
     store.save(_entry(2, ("Anna", "Acme", 2001, None), "works_at"))
     store.save(_entry(3, ("Anna", "Zeta", 2003, 2009), "works_at"))
-    assert _shown(store) == {"0": 2004, "1": None, "2": None, "3": 2009}
+    assert _shown(store) == [2004, None, None, 2009]
     generation = store.generation()
-    same = SqliteStore(store.folder, functional=["lives_in"])
-    silent = SqliteStore(store.folder)
-    assert store.generation() == generation
-    silent.save(_entry(4, ("Anna", "Oslo", 2006, None)))
-    assert _shown(store) == {"0": 2004, "1": 2006, "2": None, "3": 2009, "4": None}
-    other = SqliteStore(store.folder, functional=["works_at"])
-    assert store.generation() > generation + 1
+    with closing(SqliteStore(store.folder, functional=["lives_in"])) as same:
+        assert same.generation() == generation
+    with closing(SqliteStore(store.folder)) as silent:
+        silent.save(_entry(4, ("Anna", "Oslo", 2006, None)))
+    assert _shown(store) == [2004, 2006, None, 2009, None]
+    with closing(SqliteStore(store.folder, functional=["works_at"])) as other:
+        assert other.generation() > generation + 1
     # The first store goes on by what was declared last: the rows never contradict each other.
     store.save(_entry(5, ("Anna", "Nova", 2008, None), "works_at"))
-    assert _shown(store) == {
-        "0": None,
-        "1": None,
-        "2": 2003,
-        "3": 2008,
-        "4": None,
-        "5": None,
-    }
-    for opened in (same, silent, other):
-        opened.close()
+    assert _shown(store) == [None, None, 2003, 2008, None, None]
 
 
 # --- Several documents are saved in one transaction, and what is refused takes none with it.

@@ -171,7 +171,7 @@ def shown(text: str) -> str:
 )
 def test_links_and_what_is_shown_of_them(text: str, targets: Sequence[str], words: str) -> None:
     found = list(links(text))
-    assert [link.target for link in found] == targets
+    assert [link.name for link in found] == targets
     assert shown(text).replace(" ", "") == words.replace(" ", "")
 
 

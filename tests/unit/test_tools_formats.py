@@ -152,7 +152,7 @@ def by_mcp(definition: dict[str, Any]) -> dict[str, Any]:
     return mcp_types.Tool.model_validate(definition).model_dump(by_alias=True, exclude_unset=True)
 
 
-VENDORS: dict[Format, tuple[Callable[[dict[str, Any]], object], object]] = {
+VENDORS: dict[Format, tuple[Callable[[dict[str, Any]], object], Any]] = {
     "openai": (partial(by_agents, strict=False), ChatCompletionFunctionToolParam),
     "openai-strict": (partial(by_agents, strict=True), ChatCompletionFunctionToolParam),
     "openai-responses": (by_responses, FunctionToolParam),

@@ -81,25 +81,6 @@ def test_a_file_is_mapped_by_the_next_matrix_and_extended_from_the_store(
     assert np.array_equal(again.vectors(wanted), held[np.searchsorted(ids, wanted)])
 
 
-def test_a_file_is_written_unasked_once_it_is_worth_it(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_WORTH_CHUNKS", 20)
-    matrix = VectorMatrix(store, store.folder)
-    matrix.refresh()
-    assert files(store) == []  # all of it is base
-    add(store, 30, 50)
-    matrix.refresh()
-    assert files(store) == []
-    add(store, 50, 51)
-    matrix.refresh()
-    assert files(store) == [newest(store).name]
-    drop(store, *range(21))
-    matrix.refresh()
-    assert files(store) == [newest(store).name]
-    assert found(store, matrix, make_vector("q"))
-
-
 @pytest.mark.parametrize("content", [b"", b"garbage", b"x" * 12 + b"clewarr1", None])
 def test_a_file_that_cannot_be_read_is_made_again(
     store: SqliteStore, content: bytes | None

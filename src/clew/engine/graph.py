@@ -361,17 +361,13 @@ def _weak_relations(store: Store, ids: Ids) -> Iterator[PrunedRelation]:
     for _, statements in groupby(sorted(found, key=fact), key=fact):
         same, shown = zip(*statements, strict=True)
         documents = {one.provenance.document for one in shown if one.provenance}
+        surest = max(relation.confidence for relation in same)
+        ended = " and a later fact ended it" if any(one.valid_until for one in same) else ""
+        count = counted(len(documents), "document")
         yield PrunedRelation(
             relation=shown[0],
             weight=same[0].weight,
             ids=tuple(relation.id for relation in same),
-            reason=_reason(same, len(documents)),
+            reason=f"weight {same[0].weight:.2f}: {count}, at best {surest:.2f} sure, states it"
+            f"{ended}",
         )
-
-
-def _reason(statements: Sequence[Relation], documents: int) -> str:
-    surest = max(relation.confidence for relation in statements)
-    ended = " and a later fact ended it" if any(r.valid_until for r in statements) else ""
-    weight = max(relation.weight for relation in statements)
-    count = counted(documents, "document")
-    return f"weight {weight:.2f}: {count}, at best {surest:.2f} sure, states it{ended}"

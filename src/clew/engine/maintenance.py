@@ -191,7 +191,7 @@ def copy_store(
     """
     started = time.monotonic()
     say = progress or (lambda step, done, total: None)
-    with source.reading():
+    with source.backend.reading():
         tables, written, resumed = _Copying(source, target, say).run(anew=anew)
     return CopyReport(
         source=source.place,
@@ -237,7 +237,7 @@ class _Copying:
 
     def _generation(self) -> int:
         """The target's, which copying leaves alone: whoever else writes changes it."""
-        return self.target.header().generation
+        return self.target.generation()
 
     # --- may it be written to
 
@@ -263,7 +263,8 @@ class _Copying:
         """The tables of a target that is whole; it has to be the same."""
         tables: tuple[TableCopy, ...] = ()
         alike = self.target.header().embedder == header.embedder and all(
-            self.source.count_rows(table) == self.target.count_rows(table) for table in SHAPES
+            self.source.backend.count_rows(table) == self.target.backend.count_rows(table)
+            for table in SHAPES
         )
         if alike:
             tables, differing = self._compare()
@@ -352,13 +353,13 @@ def digest(store: StoreCopy, table: Table, advance: Callable[[int], None]) -> Ta
 def _pages(source: StoreCopy, table: Table, after: Key | None) -> Iterator[list[Row]]:
     """The rows of a table after a key, in batches."""
     limit = _ROWS_WITH_VECTORS if table == "chunks" else _ROWS
-    while rows := source.read_rows(table, after, limit):
+    while rows := source.backend.read_rows(table, after, limit):
         yield rows
         after = SHAPES[table].key_of(rows[-1])
 
 
 def _count(store: StoreCopy) -> int:
-    return sum(store.count_rows(table) for table in SHAPES)
+    return sum(store.backend.count_rows(table) for table in SHAPES)
 
 
 # Indexing again what was made with other settings or another model.

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from clew.indexing.splitting.outline import fences
@@ -38,26 +37,17 @@ _MOST_TAGS = 200
 _SEPARATOR = re.compile(r"[,\s]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A link from one document to another; the range is that of the whole link in the text."""
+class Marked(NamedTuple):
+    """A link to another document, or an inline tag."""
 
     start: int
-    end: int
-    target: str
-    """Name of the other document: the title that a file of that name has by itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tag:
-    """An inline tag; the range takes in its `#`."""
-
-    start: int
+    """Character range in the text: of the whole link, or of the tag with its `#`."""
     end: int
     name: str
+    """The tag's; of a link the other document's: the title that a file of that name has."""
 
 
-def links(text: str) -> Iterator[Link]:
+def links(text: str) -> Iterator[Marked]:
     """Links to other documents, embedded ones among them; not to addresses, images or itself."""
     for match in _marks(text):
         if match["wiki"]:
@@ -69,14 +59,14 @@ def links(text: str) -> Iterator[Link]:
         else:
             continue
         if target:
-            yield Link(*match.span(), target)
+            yield Marked(*match.span(), target)
 
 
-def inline_tags(text: str) -> Iterator[Tag]:
+def inline_tags(text: str) -> Iterator[Marked]:
     """`#tags` outside of code; a number alone is none."""
     for match in _marks(text):
         if match["tag"]:
-            yield Tag(*match.span(), match["tag"].rstrip("/-"))
+            yield Marked(*match.span(), match["tag"].rstrip("/-"))
 
 
 def masked(text: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import reduce
-from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from clew.graph.snapshot import distinct, find_sorted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -306,16 +305,16 @@ class EarlierPassage(NamedTuple):
 
 def read_earlier(store: Store, options: Options) -> dict[int, EarlierPassage]:
     """By id: the passages replaced since that stood at the moment asked for, within the filters."""
-    found = _standing(store, options)
-    return {passage.id: passage for passage in islice(found, MOST)}
-
-
-def _standing(store: Store, options: Options) -> Iterator[EarlierPassage]:
+    found: dict[int, EarlierPassage] = {}
     if options.as_of is None:
-        return
+        return found
     period = options.period
     for version in store.earlier_at(options.as_of, options.where):
         vectors = [None] * len(version.passages) if version.vectors is None else version.vectors
         for record, terms, vector in zip(version.passages, version.terms, vectors, strict=True):
+            if len(found) == MOST:
+                return found
             if period is None or any(period.overlaps(time) for time in record.times):
-                yield EarlierPassage(record, Counter(terms.split()), vector)
+                passage = EarlierPassage(record, Counter(terms.split()), vector)
+                found[passage.id] = passage
+    return found

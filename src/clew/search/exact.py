@@ -75,18 +75,13 @@ def exact_names(question: str) -> list[ExactName]:
     title = [question] if len(question.split()) <= LONGEST_TITLE else []
     whole = [ExactName(text, name_key(text), "") for text in (*title, *quoted_phrases(question))]
     words = [word.strip(_EDGES) for word in question.split()[:MAX_WORDS]]
+    files = ((word, *split_file_name(word)) for word in words if "." in word)
+    of_files = [ExactName(word, name_key(stem), ending) for word, stem, ending in files if ending]
     found: dict[tuple[str, str], ExactName] = {}
-    for name in (*whole, *_file_names(words), *_identifiers(words)):
+    for name in (*whole, *of_files, *_identifiers(words)):
         if name.key:
             found.setdefault((name.key, name.ending), name)
     return list(found.values())
-
-
-def _file_names(words: Sequence[str]) -> Iterator[ExactName]:
-    for word in (word for word in words if "." in word):
-        stem, ending = split_file_name(word)
-        if ending:
-            yield ExactName(word, name_key(stem), ending)
 
 
 def _identifiers(words: Sequence[str]) -> Iterator[ExactName]:
@@ -120,9 +115,10 @@ def _named(session: QuerySession, places: dict[int, int]) -> Iterator[int]:
     names = exact_names(session.question)
     store, keys = session.resources.store, [name.key for name in names]
     documents = store.named_documents(keys) if keys else ()
+    asked = question_terms(session.question) if documents else []
     for name in names if documents else ():
         said = set(terms(name.text))
-        others = [term for term in question_terms(session.question) if term not in said]
+        others = [term for term in asked if term not in said]
         bearing = []
         for document in documents:
             held = np.array(document.chunk_ids, dtype=np.int64)

@@ -179,8 +179,6 @@ def _bridges(session: QuerySession, chunk_ids: Ids) -> Mapping[int, tuple[str, .
 # leaves the ranking as it is.
 
 
-DEPTH_SET_FILTER = 30
-"""Candidates that the model sees."""
 _SHOWN = 1200
 """Characters of a candidate that the model sees."""
 _INSTRUCTIONS = f"""\

@@ -510,7 +510,10 @@ class RecentlyUsed(Generic[Key, Value]):
         """Keep a value."""
         if not self._size:
             return
-        weight = _weight((key, value))
+        try:
+            weight = len(pickle.dumps((key, value), pickle.HIGHEST_PROTOCOL))
+        except (TypeError, AttributeError, pickle.PicklingError):
+            weight = 1_000_000  # as if it were large
         with self._lock:
             _, before = self._values.pop(key, (None, 0))
             self._left += before
@@ -529,14 +532,6 @@ class RecentlyUsed(Generic[Key, Value]):
             known = make()
             self.put(key, known)
         return known
-
-
-def _weight(value: object) -> int:
-    """Bytes, about; what cannot be pickled counts as a megabyte."""
-    try:
-        return len(pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
-    except (TypeError, AttributeError, pickle.PicklingError):
-        return 1_000_000
 
 
 # The graph, relations and entities under the filters of a question.

@@ -57,7 +57,19 @@ def hybrid(session: QuerySession) -> RetrievalResult:
 
 def graph(session: QuerySession) -> RetrievalResult:
     """The passages that the question's entities lead to, ranked on all the evidence."""
-    return _follow(session)
+    if not session.snapshot.size:
+        return RetrievalResult(ranking=_fuse(session))
+    ranking = session.rank(session.gather()).then(_fuse(session))
+    best = []
+    for side in compared_sides(session.question):
+        from clew.search.around import defining
+
+        # What is best for the whole question may all speak of one side.
+        part = session.for_question(side)
+        ranked = part.rank(part.gather())
+        best.append(ranked.led_by(defining(part, ranked)).ids[:FROM_EACH_SIDE])
+        session.trust(part)
+    return RetrievalResult(ranking=ranking.led_by(in_turn(best)))
 
 
 def parent_child(session: QuerySession) -> RetrievalResult:
@@ -81,7 +93,7 @@ def topic(session: QuerySession) -> RetrievalResult:
     found = by_topics(session)
     if session.options.strategy != AUTO:
         return found
-    ids = _follow(session).ranking.ids
+    ids = graph(session).ranking.ids
     sure = np.array([session.confidences.get(id_, 0.0) for id_ in ids.tolist()])
     return replace(found, ranking=found.ranking.led_by(ids[sure >= LEAST_LIKELY]))
 
@@ -93,7 +105,7 @@ def multi_hop(session: QuerySession) -> RetrievalResult:
     """
     from clew.search.around import paths_between
 
-    found = _follow(session)
+    found = graph(session)
     paths, stating = paths_between(session)
     limit = session.options.limit
     ranking = found.ranking.with_among(stating, max(limit - len(stating), -(-limit // 3)))
@@ -222,19 +234,3 @@ def _fuse(session: QuerySession) -> Ranking:
     if session.options.fusion == "weighted":
         return weighted_fusion(by_keyword, by_vector, session.alpha)
     return reciprocal_rank_fusion([by_vector, by_keyword])
-
-
-def _follow(session: QuerySession) -> RetrievalResult:
-    if not session.snapshot.size:
-        return RetrievalResult(ranking=_fuse(session))
-    ranking = session.rank(session.gather()).then(_fuse(session))
-    best = []
-    for side in compared_sides(session.question):
-        from clew.search.around import defining
-
-        # What is best for the whole question may all speak of one side.
-        part = session.for_question(side)
-        ranked = part.rank(part.gather())
-        best.append(ranked.led_by(defining(part, ranked)).ids[:FROM_EACH_SIDE])
-        session.trust(part)
-    return RetrievalResult(ranking=ranking.led_by(in_turn(best)))

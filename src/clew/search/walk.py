@@ -191,7 +191,8 @@ def personalized_pagerank(
     by_seeds, by_bridges, by_prior = (visits[:, :3] * amounts).T
     asked = by_seeds + PRIOR_SHARE * by_prior
     values = (asked + BRIDGE_SHARE * by_bridges, by_seeds, by_bridges, asked, visits[:, 3])
-    return PageRankScores(passages, *(_relative(value) for value in values))
+    relative = ((value / (value.max(initial=0.0) or 1.0)).astype(np.float32) for value in values)
+    return PageRankScores(passages, *relative)
 
 
 def _best_of(passages: Ints, best: Ints) -> Ints:
@@ -209,11 +210,6 @@ def _restart(local: Ints, entities: Ints, weights: Floats) -> NDArray[np.float64
     places, known = find_sorted(local, entities)
     restart[places[known]] = weights[known]
     return restart
-
-
-def _relative(values: NDArray[np.float64]) -> Floats:
-    highest = values.max(initial=0.0)
-    return (values / (highest or 1.0)).astype(np.float32)
 
 
 # From the question's entities to the next ones, through the sentences that tie them together.

@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import asdict
 from typing import Any
 
 from clew.derived_files import derived_files, remove_files
 from clew.errors import StoreCorruptError, StoreError
-from clew.stores.backend import Backend, Header, Key, Mark, Place, Table, pairs, writing
+from clew.stores.backend import Header, Mark, Place, Table, pairs, writing
 from clew.stores.backend import WholeRow as Row
 from clew.stores.entities import PrunedNames
 from clew.stores.state import (
@@ -24,7 +23,6 @@ from clew.stores.state import (
     NEXT_IDS,
     RESERVE_IDS,
     NextIds,
-    StoreState,
     remember,
     remember_embedder,
 )
@@ -35,63 +33,39 @@ NOT_BEGUN = ""
 _ENDS: Mapping[Table, Sequence[str]] = {"mentions": ("",), "relations": ("from_", "to_")}
 
 
-class StoreCopy:
+class StoreCopy(PrunedNames):
     """A store that is copied, or copied into; one under construction cannot be opened otherwise."""
-
-    def __init__(self, backend: Backend) -> None:
-        """The back end is closed with it."""
-        self.backend = backend
-        self._state = StoreState(backend)
 
     @property
     def place(self) -> Place:
         """Where it is; the same place has the same text in every process."""
         return self.backend.place
 
-    def reading(self) -> AbstractContextManager[None]:
-        """Reads of this thread inside it see one state of the store, whoever writes meanwhile."""
-        return self.backend.reading()
-
-    def close(self) -> None:
-        """Let go of files and connections; may be called twice."""
-        self.backend.close()
-
     # --- reading
 
     def mark(self) -> Mark | None:
         """How far a copy into this store has come; None for a store that is whole."""
-        return mark_from_text(self._state.state().copying)
+        return mark_from_text(self.state().copying)
 
     @property
     def begun(self) -> bool:
         """False for a target that was made, and into which nothing was copied yet."""
-        return self._state.state().copying != NOT_BEGUN
+        return self.state().copying != NOT_BEGUN
 
     def header(self) -> Header:
         """What the store remembers of itself."""
-        state = self._state.state()
+        state = self.state()
         ((built, _),) = self.backend.rows(BUILT)
         return Header(
             embedder=state.vectors,
             functional=tuple(state.functional),
             packs=tuple(state.packs),
-            pruned=PrunedNames(self.backend).pruned_names(),
+            pruned=self.pruned_names(),
             generation=state.generation,
             mentions_version=state.mentions_version,
             communities=-1 if built is None else int(built),
             next_ids=NextIds(*self.backend.rows(NEXT_IDS)[0])._asdict(),
         )
-
-    def count_rows(self, table: Table) -> int:
-        """Rows of a table."""
-        return self.backend.count_rows(table)
-
-    def read_rows(self, table: Table, after: Key | None, limit: int) -> list[Row]:
-        """At most `limit` rows with a key above `after` (None: from the first), by key.
-
-        Empty after the last one. How texts are ordered is the back end's, and always the same.
-        """
-        return self.backend.read_rows(table, after, limit)
 
     # --- writing
 
@@ -104,7 +78,7 @@ class StoreCopy:
         """
 
         def work() -> None:
-            if self._state.generation() != mark.held:
+            if self.generation() != mark.held:
                 raise StoreError(
                     f"something else has just written to the store {self.place}; copy to another"
                     " place, or to another name there with --to-namespace"
@@ -153,12 +127,11 @@ class StoreCopy:
     @writing
     def _finish(self, mark: Mark, header: Header) -> None:
         self._check_mark(mark)
-        here = self._state.state()
-        generation = 1 + max(here.generation, header.generation)
+        generation = 1 + max(self.generation(), header.generation)
         remember(
             self.backend,
             generation=generation,
-            epoch=1 + max(here.mentions_version, header.mentions_version),
+            epoch=1 + max(self.mentions_version(), header.mentions_version),
             functional=json.dumps(list(header.functional)),
             packs=json.dumps(list(header.packs)),
             pruned=json.dumps(dict(header.pruned)),

@@ -20,7 +20,7 @@ from clew.stores.statements.documents import LONG
 from clew.stores.statements.snapshot import CHUNK_IDS
 from clew.text import cached
 from clew.times import date_of, in_utc, read_period
-from clew.types import Ids, Metadata, PartialDate, Period, partial_date
+from clew.types import Ids, Mention, Metadata, PartialDate, Period, partial_date
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
@@ -37,17 +37,6 @@ class TimeRow(NamedTuple):
     text: str
 
 
-class DateMention(NamedTuple):
-    """A date as a sentence of a chunk names it."""
-
-    sentence: int
-    start: int
-    end: int
-    name: str
-    times: int
-    """Occurrences within the sentence."""
-
-
 def stated_date(metadata: Metadata, created_at: datetime | None) -> PartialDate | None:
     """The date of a document that came without its precision, which its metadata may tell."""
     stated, kept = date_of(metadata), partial_date(created_at)
@@ -57,7 +46,7 @@ def stated_date(metadata: Metadata, created_at: datetime | None) -> PartialDate 
 # --- making rows -------------------------------------------------------------------------
 
 
-def time_rows(said: PartialDate | None, dates: Sequence[DateMention]) -> list[TimeRow]:
+def time_rows(said: PartialDate | None, dates: Sequence[Mention]) -> list[TimeRow]:
     """The times of one chunk: when it was said, if that is known, and those that it speaks of."""
     rows: dict[tuple[int, int, int], TimeRow] = {}
     if said is not None:
@@ -78,13 +67,13 @@ def _named_bounds(name: str) -> tuple[int, int] | None:
     return None if period is None else bounds(period)
 
 
-def _names_apart(dates: Sequence[DateMention]) -> Iterator[str]:
+def _names_apart(dates: Sequence[Mention]) -> Iterator[str]:
     """Names of the dates, without those said as a part of another alone: the year of a day."""
     for date in dates:
         alike = (other for other in dates if other.sentence == date.sentence)
         wholes = [o for o in alike if o.name != date.name and date.name in o.name]
         nested = any(w.start <= date.start and date.end <= w.end for w in wholes)
-        if not (nested and date.times <= sum(w.times for w in wholes)):
+        if not (nested and date.count <= sum(w.count for w in wholes)):
             yield date.name
 
 
@@ -103,19 +92,9 @@ def bounds(period: Period) -> tuple[int, int]:
     return start, end
 
 
-def earliest_short(start: int) -> int:
-    """When a period that is not long may have begun at the earliest, if it holds at `start`."""
-    return max(start - LONG, _OPEN_START)
-
-
 def moment_of(second: int) -> datetime | None:
     """The moment at which a second begins; None for an open side."""
     return None if second in (_OPEN_START, _OPEN_END) else _EPOCH + second * _SECOND
-
-
-def period_of(start: int, end: int, text: str) -> Period:
-    """The period of a row."""
-    return Period(start=moment_of(start), end=moment_of(end), text=text)
 
 
 # --- in a store --------------------------------------------------------------------------
@@ -131,7 +110,8 @@ class ChunkDates(StoreState):
     def chunks_within(self, period: Period) -> Ids:
         """Ids (sorted) of the chunks of which any time overlaps the period."""
         start, end = bounds(period)
-        values = {"start": start, "end": end, "earliest": earliest_short(start)}
+        # When a period that is not long may have begun at the earliest.
+        values = {"start": start, "end": end, "earliest": max(start - LONG, _OPEN_START)}
         return np.unique(self._ids(statements.CHUNKS_WITHIN, **values))
 
     def chunks_as_of(self, moment: datetime) -> Ids:
@@ -205,5 +185,6 @@ def periods_by_chunk(rows: Found) -> dict[int, tuple[Period, ...]]:
     """The rows of CHUNK_DATES as periods: when each chunk was said, then what it speaks of."""
     found: dict[int, list[Period]] = {}
     for chunk_id, _, start, end, text in sorted(rows, key=lambda r: (r[0], -r[1], r[2], r[3])):
-        found.setdefault(chunk_id, []).append(period_of(start, end, text))
+        period = Period(start=moment_of(start), end=moment_of(end), text=text)
+        found.setdefault(chunk_id, []).append(period)
     return {chunk_id: tuple(periods) for chunk_id, periods in found.items()}

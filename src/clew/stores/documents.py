@@ -27,7 +27,7 @@ from clew.stores.backend import (
     to_time,
     writing,
 )
-from clew.stores.dates import DateMention, stated_date, time_rows
+from clew.stores.dates import stated_date, time_rows
 from clew.stores.entities import delete_orphans
 from clew.stores.passages import (
     KEEP_VERSIONS,
@@ -45,14 +45,11 @@ from clew.stores.relations import (
     History,
     RelationRow,
     count_by_entity,
+    derive_again,
     document_rows,
     facts_of,
-    heads_around,
     keys_stated,
     read_evidence,
-    recompute_valid_until,
-    recompute_weights,
-    recompute_weights_around,
     weigh,
 )
 from clew.stores.state import (
@@ -158,15 +155,13 @@ class Documents(Passages, EarlierVersions):
         """Documents by id, by origin, by metadata, or all; ordered by source."""
         with self.backend.consistent():
             if where:
-                matching = self.matching_documents(where)
+                meets = predicate(where)
+                matching = [i for i, of in self.document_values().items() if meets(of.of())]
                 ids = matching if ids is None else [i for i in ids if i in set(matching)]
-            if ids is not None:
-                wanted = list(dict.fromkeys(ids))
-                (rows,) = self.backend.gather(statements.DOCUMENTS_BY_ID, ids=wanted)
-            elif origin is not None:
-                (rows,) = self.backend.gather(statements.DOCUMENTS_BY_ORIGIN, origin=origin)
-            else:
-                (rows,) = self.backend.gather(statements.DOCUMENTS)
+            everywhere = statements.DOCUMENTS if origin is None else statements.DOCUMENTS_BY_ORIGIN
+            statement = everywhere if ids is None else statements.DOCUMENTS_BY_ID
+            wanted = list(dict.fromkeys(ids or ()))
+            (rows,) = self.backend.gather(statement, ids=wanted, origin=origin)
         found = (_document_info(row) for row in rows)
         return sorted((d for d in found if origin in (None, d.origin)), key=attrgetter("source"))
 
@@ -181,11 +176,6 @@ class Documents(Passages, EarlierVersions):
         return sorted(map(_document_info, rows), key=attrgetter("source"))
 
     # --- filters
-
-    def matching_documents(self, where: Sequence[Filter]) -> list[str]:
-        """Ids of the documents that meet every filter."""
-        meets = predicate(where)
-        return [id_ for id_, of in self.document_values().items() if meets(of.of())]
 
     def matching_chunks(self, where: Sequence[Filter]) -> Ids:
         """Ids (sorted) of the chunks whose metadata meets every filter, as `clew.filters` decides.
@@ -277,10 +267,8 @@ class Documents(Passages, EarlierVersions):
 
         `sources` are those documents' own, or what they were read from.
         """
-        if sources is None:
-            (rows,) = self.backend.gather(statements.DIGESTS)
-        else:
-            (rows,) = self.backend.gather(statements.DIGESTS_OF, keys=list(sources))
+        statement = statements.DIGESTS if sources is None else statements.DIGESTS_OF
+        (rows,) = self.backend.gather(statement, keys=list(sources or ()))
         return {
             source: (origin, sha256, fingerprint, read_from or "")
             for source, origin, sha256, fingerprint, read_from in rows
@@ -455,10 +443,8 @@ def _derive(
     """Derive again what follows from what was written and forgotten."""
     delete_orphans(backend, former.touched | moved)
     heads = {row.from_entity_id for row in relations if row.relation_type in functional}
-    heads |= former.heads | heads_around(backend, moved, functional)
-    changed = recompute_valid_until(backend, heads, functional)
-    recompute_weights(backend, (former.facts - facts_of(relations)) | changed)
-    recompute_weights_around(backend, moved)
+    gone = former.facts - facts_of(relations)
+    derive_again(backend, functional, heads=heads | former.heads, facts=gone, moved=moved)
 
 
 def _check_vectors(
@@ -595,8 +581,8 @@ def delete_documents(backend: Backend, document_ids: Sequence[str]) -> int:
         backend.execute(DELETE_REPLIES_ABOUT, ids=ids)
         delete_orphans(backend, [row[0] for row in touched])
         heads = {head for head, _, kind, *_ in stated if kind in functional}
-        changed = recompute_valid_until(backend, heads, functional)
-        recompute_weights(backend, changed | {(row[0], row[2], row[6]) for row in stated})
+        facts = {(row[0], row[2], row[6]) for row in stated}
+        derive_again(backend, functional, heads=heads, facts=facts)
         backend.execute(COUNT_CHANGE, changes=1, moves=0)
     return len(known)
 
@@ -661,11 +647,7 @@ def prepare(entry: IndexedDocument, dimension: int) -> PreparedDocument:
         times=[
             time_rows(
                 date_of(chunk.metadata, date),
-                [
-                    DateMention(m.sentence, m.start, m.end, m.name, m.count)
-                    for m in extraction.mentions
-                    if m.entity_type == "date"
-                ],
+                [m for m in extraction.mentions if m.entity_type == "date"],
             )
             for chunk, extraction in zip(split.chunks, found, strict=True)
         ],

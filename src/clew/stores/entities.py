@@ -11,12 +11,7 @@ import numpy as np
 
 from clew.errors import InputError, NotFoundError, StoreCorruptError
 from clew.stores.backend import Backend, distinct, limited, pairs, read_described, writing
-from clew.stores.relations import (
-    heads_around,
-    recompute_valid_until,
-    recompute_weights,
-    recompute_weights_around,
-)
+from clew.stores.relations import derive_again, heads_around
 from clew.stores.state import (
     COUNT_CHANGE,
     NEXT_IDS,
@@ -107,10 +102,8 @@ class Entities(StoreState):
 
     def aliases(self, *, entity_id: int | None = None, after: int = 0) -> list[Alias]:
         """Aliases of one entity, or all with an id above `after`; ordered by id."""
-        if entity_id is None:
-            rows = self.backend.rows(statements.ALIASES, after=after)
-        else:
-            rows = self.backend.rows(statements.ALIASES_OF, after=after, id=int(entity_id))
+        statement = statements.ALIASES if entity_id is None else statements.ALIASES_OF
+        rows = self.backend.rows(statement, after=after, id=int(entity_id or 0))
         return [
             Alias(id=i, key=k, name=name, entity_id=e, method=method, score=score, evidence=why)
             for i, k, name, e, method, score, why in rows
@@ -218,8 +211,7 @@ class PrunedNames(StoreState):
         chunks = chunks_naming(self.backend, entities=ids)
         self.backend.execute(statements.FORGET_MENTIONS, ids=ids)
         delete_orphans(self.backend, ids)
-        changed = recompute_valid_until(self.backend, heads - set(ids), functional)
-        recompute_weights(self.backend, changed)
+        derive_again(self.backend, functional, heads=heads - set(ids))
         self._remember_pruned({**self.pruned_names(), **{key: name for key, name, _ in names}})
         count_move(self.backend, chunks)
         return len({row[2] for row in names})
@@ -545,7 +537,4 @@ def write_rules(backend: Backend, rules: Mapping[str, str]) -> None:
 
 
 def _recompute_around(backend: Backend, entity_ids: Sequence[int]) -> None:
-    functional = State(backend.rows(STATE)).functional
-    heads = heads_around(backend, entity_ids, functional)
-    recompute_weights(backend, recompute_valid_until(backend, heads, functional))
-    recompute_weights_around(backend, entity_ids)
+    derive_again(backend, State(backend.rows(STATE)).functional, moved=entity_ids)

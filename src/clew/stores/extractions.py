@@ -23,11 +23,8 @@ from clew.stores.relations import (
     FactKey,
     RelationRow,
     belief,
+    derive_again,
     facts_of,
-    heads_around,
-    recompute_valid_until,
-    recompute_weights,
-    recompute_weights_around,
     text_row,
     update_relations,
 )
@@ -110,8 +107,7 @@ class Extractions(StoreState):
         if rows:
             self.backend.insert({"relations": [row._asdict() for row in rows]}, changes=1)
             heads = {head for head, _, _ in facts}
-            changed = recompute_valid_until(self.backend, heads, State(state).functional)
-            recompute_weights(self.backend, changed | facts)
+            derive_again(self.backend, State(state).functional, heads=heads, facts=facts)
         return facts, len(rows)
 
     @writing
@@ -295,10 +291,8 @@ def recompute_around(
     backend: Backend, rows: Sequence[RelationRow], moved: Set[int], functional: Sequence[str]
 ) -> None:
     """Derive ends and weights again: of relations that changed, and where names moved."""
-    heads = {row.from_entity_id for row in rows} | heads_around(backend, moved, functional)
-    changed = recompute_valid_until(backend, heads, functional)
-    recompute_weights(backend, changed | facts_of(rows))
-    recompute_weights_around(backend, moved)
+    heads = {row.from_entity_id for row in rows}
+    derive_again(backend, functional, heads=heads, facts=facts_of(rows), moved=moved)
 
 
 # What a language model made of passages: added, remembered, taken back.

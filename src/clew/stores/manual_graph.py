@@ -10,7 +10,7 @@ or renamed.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from clew.errors import InputError
@@ -34,10 +34,9 @@ from clew.stores.relations import (
     FactKey,
     RelationRow,
     Relations,
+    derive_again,
     heads_around,
     read_facts,
-    recompute_valid_until,
-    recompute_weights,
     update_relations,
 )
 from clew.stores.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State, count_moved_aliases
@@ -170,11 +169,9 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
         self, *, ids: Sequence[int] | None = None, after: int = 0, limit: int = -1
     ) -> list[int]:
         """Ids (sorted) above `after` of the entities made by hand, among those given or of all."""
-        values = {"after": after, "limit": limited(limit)}
-        if ids is None:
-            rows = self.backend.rows(statements.MADE_BY_HAND, **values)
-        else:
-            rows = self.backend.rows(statements.MADE_BY_HAND_AMONG, ids=distinct(ids), **values)
+        statement = statements.MADE_BY_HAND if ids is None else statements.MADE_BY_HAND_AMONG
+        values = {"ids": distinct(ids or ()), "after": after, "limit": limited(limit)}
+        rows = self.backend.rows(statement, **values)
         return [row[0] for row in rows]
 
     def observations(self, entity_ids: Sequence[int]) -> dict[int, list[Observation]]:
@@ -226,7 +223,7 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
         self.backend.insert({"relations": new}, changes=1)
         changed = [row for row in after.values() if row != before.get(row.id, row)]
         update_relations(self.backend, changed)
-        self._recompute_ends(heads, functional)
+        derive_again(self.backend, functional, heads=heads)
         found = self.relations_by_id([relation_id for relation_id, _ in written])
         return [(relation, new) for relation, (_, new) in zip(found, written, strict=True)]
 
@@ -244,7 +241,7 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
             heads = heads_around(self.backend, ends, functional)
             self.backend.delete("relations", [row[0] for row in manual])
             delete_orphans(self.backend, ends)
-            self._recompute_ends(heads, functional)
+            derive_again(self.backend, functional, heads=heads)
             self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
         return len(manual)
 
@@ -279,9 +276,9 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
         changed = [row for row in rows if bool(row[4]) != bool(moment)]
         if changed:
             self.backend.execute(statement, ids=ids, **moment)
-            heads: Collection[int] = {row[1] for row in changed}
-            self._recompute_ends(heads, State(state).functional)
-            recompute_weights(self.backend, {(row[1], row[5], row[2]) for row in changed})
+            heads = {row[1] for row in changed}
+            facts = {(row[1], row[5], row[2]) for row in changed}
+            derive_again(self.backend, State(state).functional, heads=heads, facts=facts)
             self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
         return len(changed)
 
@@ -304,11 +301,6 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
         self.delete_relations([row[0] for row in living])
         self.retract([row[0] for row in living if row[3]])
         return len(living)
-
-    def _recompute_ends(self, heads: Collection[int], functional: Sequence[str]) -> None:
-        """Derive the ends of functional relations, and the weights of those that they change."""
-        changed = recompute_valid_until(self.backend, heads, functional)
-        recompute_weights(self.backend, changed)
 
 
 def _named_key(name: str) -> str:

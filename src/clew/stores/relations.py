@@ -373,6 +373,26 @@ def recompute_valid_until(
     return _write_ends(backend, read_facts(backend, functional, heads))
 
 
+def derive_again(
+    backend: Backend,
+    functional: Sequence[str],
+    *,
+    heads: Collection[int] = (),
+    facts: Collection[FactKey] = (),
+    moved: Collection[int] = (),
+) -> None:
+    """Derive what follows from a change, inside `write`.
+
+    The ends of functional relations from `heads`; the weights of these and of `facts`; and all of
+    entities of which names have `moved`.
+    """
+    every = {*heads, *heads_around(backend, moved, functional)}
+    recompute_weights(backend, {*recompute_valid_until(backend, every, functional), *facts})
+    if moved:
+        around = backend.rows(statements.RELATIONS_AROUND, ids=list(moved))
+        recompute_weights(backend, {(head, kind, tail) for head, kind, tail in around})
+
+
 def recompute_all(backend: Backend, functional: Sequence[str]) -> None:
     """Derive every relation's end; call inside `write`."""
     backend.execute(statements.FORGET_ENDS)
@@ -397,10 +417,8 @@ def read_facts(
     """The functional facts of some entities or of all, as they were known at a moment."""
     if not functional or (heads is not None and not heads):
         return []
-    if heads is None:
-        rows = backend.rows(statements.ALL_FACTS, types=functional, known=known)
-    else:
-        rows = backend.rows(statements.FACTS_FROM, types=functional, known=known, ids=list(heads))
+    statement = statements.ALL_FACTS if heads is None else statements.FACTS_FROM
+    rows = backend.rows(statement, types=functional, known=known, ids=list(heads or ()))
     return [RelationRow(*row) for row in rows]
 
 
@@ -479,13 +497,6 @@ def read_evidence(backend: Backend, facts: Collection[FactKey]) -> list[Relation
         return []
     rows = backend.rows(statements.EVIDENCE, facts=[list(fact) for fact in sorted(set(facts))])
     return [RelationRow(*row) for row in rows]
-
-
-def recompute_weights_around(backend: Backend, entity_ids: Collection[int]) -> None:
-    """The same for all facts of some entities, whose names moved."""
-    if entity_ids:
-        rows = backend.rows(statements.RELATIONS_AROUND, ids=list(entity_ids))
-        recompute_weights(backend, {(head, kind, tail) for head, kind, tail in rows})
 
 
 # --- of a document that is being saved ---------------------------------------------------

@@ -81,7 +81,7 @@ class PageRequest:
         for parameter in parameters:
             values = [] if given is None else given.getlist(parameter.name)
             texts = [value.strip() for value in values if isinstance(value, str) and value.strip()]
-            if texts:
+            if texts and parameter.name not in self.params:
                 many = parameter.kind in ("strings", "integers")
                 found[parameter.name] = texts if many else texts[-1]
         return found

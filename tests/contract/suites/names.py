@@ -50,8 +50,8 @@ class NamesSuite(StoreSuite):
         links = [make_link(*pair) for pair in (("A", "B"), ("B", "A"), ("C", "Gone"), ("D", "D"))]
         _add(store, "a", "A", "B", "C", "D", links=links)
         assert _groups(store) == [["b", "a"], ["c"], ["d"]]
-        nameless = {"names": ["?!", "…"], "relations": [("?!", "is", "…")]}
-        store.save(make_entry("a", "?! and …", **nameless))
+        told = [("?!", "is", "…")]
+        store.save(make_entry("a", "?! and …", names=["?!", "…"], relations=told))
         assert store.aliases() == [], "names without letters are no entities"
 
     def test_a_late_link_moves_a_lone_name_alone(self, store: Store) -> None:

@@ -113,20 +113,14 @@ class RelationTimesSuite(StoreSuite):
         assert entity_of(store, "A. Ray") == entity_of(store, "Anna")
         assert _ends(store, "a", "b") == [2015, None]
 
-    def test_what_is_retracted_ends_nothing_and_is_shown_no_more(self, store: Store) -> None:
+    def test_what_is_retracted_is_counted_once_and_ends_nothing(self, store: Store) -> None:
         _state(store, "a", "Anna", "Paris", 2010)
         _state(store, "b", "Anna", "Rome", 2015)
         (wrong,) = store.chunk_relations(chunk_ids_of(store, "b"))
         generation = store.generation()
-        assert store.retract([wrong.id, wrong.id, 999_999]) == 1
-        assert store.generation() > generation
-        assert store.retract([wrong.id]) == store.retract([]) == 0
-        assert store.generation() == generation + 1
+        counts = [store.retract(ids) for ids in ([wrong.id, wrong.id, 999_999], [wrong.id], [])]
+        assert (counts, store.generation()) == ([1, 0, 0], generation + 1)
         assert _ends(store, "a") == [None]
-        assert store.chunk_relations(chunk_ids_of(store, "b")) == []
-        assert [r.chunk_id for r in store.relations([entity_of(store, "Anna").id])] == (
-            chunk_ids_of(store, "a")
-        )
 
     def test_what_is_retracted_stays_so_while_the_document_states_it(self, store: Store) -> None:
         _state(store, "a", "Anna", "Rome", 2015)

@@ -360,9 +360,9 @@ def _stated(
     text: str, start: int, end: int, spans: tuple[NameSpan, ...], title: str
 ) -> Iterator[AliasEvidence]:
     """Aliases that a sentence states: "Nirvana, formerly known as Skid Row", "X (born Y …"."""
+    names = [s for s in spans if not s.nested and s.entity_type != "date"]
     for match in _RE["stated"].finditer(text, start, end):
         left, right = match.span()
-        names = [s for s in spans if not s.nested and s.entity_type != "date"]
         alias = next((s for s in names if right <= s.start <= right + 4), None)
         near = [s for s in names if _RE["between_aliases"].fullmatch(text, s.end, left)]
         is_subject = _RE["of_subject"].fullmatch(text, start, left)

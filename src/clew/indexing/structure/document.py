@@ -215,11 +215,11 @@ def markdown_links(document: Document) -> Iterator[Statement | AliasEvidence]:
     for name, said in evidence.items():
         yield AliasEvidence(alias=name, name=title, method="exact", score=1.0, evidence=said)
     for link in links(document.text):
-        if entity_key(link.target) not in {entity_key(stem), *_NO_NAMES}:
+        if entity_key(link.name) not in {entity_key(stem), *_NO_NAMES}:
             yield Statement(
                 head=title,
                 relation_type="links_to",
-                tail=link.target,
+                tail=link.name,
                 start=link.start,
                 end=link.end,
             )

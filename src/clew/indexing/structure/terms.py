@@ -43,7 +43,7 @@ def definitions(document: Document) -> Iterator[Statement]:
         term = next(filter(None, map(said.get, ("term", "bold", "code", "item"))), "")
         term = term.replace("_/", "/").strip(" `*_:")
         is_common = term.casefold() in GENERIC or snake_case(term) in FIELD_NAMES
-        is_common = is_common or (said.get("item") and is_ordinary(term))
+        is_common = is_common or (bool(said.get("item")) and is_ordinary(term))
         if is_common or not is_name(term) or len(term.split()) > 4:
             continue
         start, end = match.span()

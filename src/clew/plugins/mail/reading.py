@@ -257,9 +257,9 @@ def _blocks(
             own = {"quoted": True, "author": [metadata.get("author", SOMEONE), by]}
             if "date" in metadata:
                 own["date"] = metadata["date"]
-            opening = (_opening(metadata), text_field(fields.get("subject", "")))
+            head = (_opening(metadata), text_field(fields.get("subject", "")))
             inner, _ = read_parts(raw, part.message)
-            yield _Block("\n".join(["Attached message:", *filter(None, opening)]), True, own)
+            yield _Block("\n".join(["Attached message:", *filter(None, head)]), True, own)
             for block in _blocks(raw, inner, by, False, depth + 1):
                 yield _Block(block.text, block.is_searched, {**own, **block.metadata})
 

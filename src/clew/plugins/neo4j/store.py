@@ -32,12 +32,7 @@ from clew.stores.copy import NOT_BEGUN
 from clew.stores.documents import NeedsLockError, PreparedDocument, write_document
 from clew.stores.entities import delete_orphans
 from clew.stores.passages import KEEP_VERSIONS
-from clew.stores.relations import (
-    heads_around,
-    recompute_valid_until,
-    recompute_weights,
-    recompute_weights_around,
-)
+from clew.stores.relations import derive_again
 from clew.stores.snapshot import id_ranges
 from clew.stores.state import COUNT_CHANGE, STATE, State
 from clew.stores.statements.documents import DocumentValues
@@ -261,10 +256,7 @@ class Neo4jStore(Store):
                 functional = State(self.backend.rows(STATE)).functional
                 moved = resolve_names(self.backend, names, links).moved
                 delete_orphans(self.backend, moved)
-                heads = heads_around(self.backend, moved, functional)
-                ended = recompute_valid_until(self.backend, heads, functional)
-                recompute_weights(self.backend, ended)
-                recompute_weights_around(self.backend, moved)
+                derive_again(self.backend, functional, moved=moved)
             self.database.rows(_SETTLE, ids=list(unsettled.documents))
             # Ids of two workers do not come in the order of their commits: all is to be read again.
             self.backend.execute(COUNT_CHANGE, changes=1, moves=1)

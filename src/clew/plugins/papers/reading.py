@@ -30,6 +30,7 @@ from clew.indexing.reading.formats.common import (
     check_limit,
     clean_text,
     decode,
+    json_lines,
     record,
 )
 from clew.plugins.papers.articles import is_article, paper_in
@@ -239,16 +240,8 @@ def read_json(raw: RawFile) -> ReadResult | None:
 
 def read_lines(raw: RawFile) -> ReadResult | None:
     """The same with a record a line."""
-    numbers: list[int] = []
-    values: list[object] = []
-    for number, line in enumerate(decode(raw).split("\n"), 1):
-        if line.strip():
-            numbers.append(number)
-            try:
-                values.append(json.loads(line))
-            except (ValueError, RecursionError):
-                values.append(None)
-    return _records(raw, papers_in(values), numbers, "line")
+    found = dict(json_lines(decode(raw)))
+    return _records(raw, papers_in(list(found.values())), found, "line")
 
 
 def _records(

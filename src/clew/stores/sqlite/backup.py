@@ -313,14 +313,13 @@ class Staging:
         parts = _Parts(entry.document, entry.split, entry.extraction)
         vectors = np.ascontiguousarray(entry.vectors, dtype="<f4").tobytes()
         row = (entry.document.id, written_at, _adapter().dump_json(parts).decode(), vectors)
-        with self._database.write(durable=False) as connection:  # it can be made again
-            connection.execute("INSERT OR REPLACE INTO staged VALUES (?, ?, ?, ?)", row)
+        sql = "INSERT OR REPLACE INTO staged VALUES (?, ?, ?, ?)"
+        self._database.change(sql, row, durable=False)  # it can be made again
 
     def get(self, document_id: str) -> IndexedDocument:
         """A document that is ready, but for its links."""
-        with self._database.read() as connection:
-            sql = "SELECT parts, vectors FROM staged WHERE id = ?"
-            parts, vectors = connection.execute(sql, (document_id,)).fetchone()
+        sql = "SELECT parts, vectors FROM staged WHERE id = ?"
+        ((parts, vectors),) = self._database.rows(sql, (document_id,))
         made = _adapter().validate_json(parts)
         return IndexedDocument(
             document=made.document,
@@ -333,8 +332,7 @@ class Staging:
     def missing(self, wanted: Mapping[str, str]) -> list[str]:
         """Those of the documents (when each was written, by id) that are not ready, in order."""
         sql = "SELECT id, written_at FROM staged WHERE id IN (SELECT value FROM json_each(?))"
-        with self._database.read() as connection:
-            ready = dict(connection.execute(sql, (id_list(wanted),)))
+        ready = dict(self._database.rows(sql, (id_list(wanted),)))
         return [id_ for id_, written_at in wanted.items() if ready.get(id_) != written_at]
 
     @contextmanager
@@ -383,8 +381,7 @@ def open_staging(
             make_file(folder / target.file_name)
         database = Database(folder / target.file_name, busy_seconds)
         try:
-            with database.write() as connection:
-                connection.execute(_STAGED)
+            database.change(_STAGED)
             yield Staging(folder, database, target)
         finally:
             database.close()

@@ -14,7 +14,7 @@ import threading
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -105,6 +105,18 @@ class Database:
             self._begin_writing(connection, durable)
             with self._kept(connection):
                 yield connection
+
+    def rows(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
+        """The rows of one question, in a transaction of its own or the one under way."""
+        with self.read() as connection:
+            return connection.execute(sql, values).fetchall()
+
+    def change(
+        self, sql: str, values: Sequence[Any] | Mapping[str, Any] = (), *, durable: bool = True
+    ) -> int:
+        """Make one change, in a transaction of its own; how many rows it changed."""
+        with self.write(durable=durable) as connection:
+            return connection.execute(sql, values).rowcount
 
     @contextmanager
     def batch(self) -> Iterator[None]:
@@ -247,7 +259,7 @@ class Database:
         )
         try:
             self._patiently(connection, *_SETTINGS, *(() if self.read_only else _FOR_WRITING))
-            define_checksum(connection)
+            connection.create_function("crc32", 1, checksum, deterministic=True)
             self._prepare(connection)
         except BaseException:
             connection.close()
@@ -309,12 +321,8 @@ def _replaced(path: Path) -> StoreError:
     )
 
 
-def define_checksum(connection: sqlite3.Connection) -> None:
-    """Give SQL the function `crc32(blob)`; NULL for anything but a blob."""
-    connection.create_function("crc32", 1, _checksum, deterministic=True)
-
-
-def _checksum(value: object) -> int | None:
+def checksum(value: object) -> int | None:
+    """What SQL calls `crc32(blob)`; NULL for anything but a blob."""
     return zlib.crc32(value) if isinstance(value, bytes) else None
 
 

@@ -114,18 +114,17 @@ class SqliteJobs:
 
     def job(self, job_id: str) -> Job | None:
         """A job by id."""
-        with self._database.read() as connection:
-            return find_job(connection, job_id)
+        rows = self._database.rows(f"{JOB} WHERE id = ?", (job_id,))
+        return job_of_row(rows[0]) if rows else None
 
     def jobs(self, *, before: str | None = None, limit: int = 50) -> list[Job]:
         """Jobs, the newest first; those older than the job `before`."""
         below = "(SELECT number FROM jobs WHERE id = ?)"
-        with self._database.read() as connection:
-            rows = connection.execute(
-                f"{JOB} WHERE ? IS NULL OR number < {below} ORDER BY number DESC LIMIT ?",
-                (before, before, limit),
-            )
-            return [job_of_row(row) for row in rows]
+        rows = self._database.rows(
+            f"{JOB} WHERE ? IS NULL OR number < {below} ORDER BY number DESC LIMIT ?",
+            (before, before, limit),
+        )
+        return [job_of_row(row) for row in rows]
 
     def items(
         self,
@@ -136,40 +135,29 @@ class SqliteJobs:
         limit: int = 100,
     ) -> list[JobItem]:
         """A job's documents with an ordinal above `after`, by ordinal."""
-        with self._database.read() as connection:
-            rows = connection.execute(
-                "SELECT ordinal, name, status, error FROM job_items WHERE job_id = :id"
-                " AND ordinal > :after AND (:status IS NULL OR status = :status)"
-                " ORDER BY ordinal LIMIT :limit",
-                {"id": job_id, "after": after, "status": status, "limit": limit},
-            )
-            return [
-                JobItem(ordinal=ordinal, name=name, status=state, error=error)
-                for ordinal, name, state, error in rows
-            ]
+        rows = self._database.rows(
+            "SELECT ordinal, name, status, error FROM job_items WHERE job_id = :id"
+            " AND ordinal > :after AND (:status IS NULL OR status = :status)"
+            " ORDER BY ordinal LIMIT :limit",
+            {"id": job_id, "after": after, "status": status, "limit": limit},
+        )
+        return [
+            JobItem(ordinal=ordinal, name=name, status=state, error=error)
+            for ordinal, name, state, error in rows
+        ]
 
     def cancel(self, job_id: str) -> bool:
         """Cancel a job that has not ended; whether there was one. Its runner soon stops."""
-        with self._database.write() as connection:
-            return changed(
-                connection,
-                _ENDED,
-                "id = :id AND status IN ('queued', 'running')",
-                id=job_id,
-                status="cancelled",
-                kept=_KEPT,
-            )
+        where = "id = :id AND status IN ('queued', 'running')"
+        return self._changed(_ENDED, where, id=job_id, status="cancelled", kept=_KEPT)
 
     def forget(self, before: datetime) -> int:
         """Drop jobs that ended before that moment; how many."""
         finished = "status IN ('completed', 'failed', 'cancelled') AND updated_at < ?"
         at = (to_text(before.astimezone(UTC)),)
-        with self._database.read() as connection:
-            old = connection.execute(f"SELECT count(*) FROM jobs WHERE {finished}", at)
-            if not old.fetchone()[0]:
-                return 0
-        with self._database.write() as connection:
-            return connection.execute(f"DELETE FROM jobs WHERE {finished}", at).rowcount
+        if not self._database.rows(f"SELECT 1 FROM jobs WHERE {finished} LIMIT 1", at):
+            return 0
+        return self._database.change(f"DELETE FROM jobs WHERE {finished}", at)
 
     # --- running them
 
@@ -180,9 +168,8 @@ class SqliteJobs:
         """
         find = f"SELECT id FROM jobs WHERE {_CLAIMABLE} ORDER BY number LIMIT 1"
         # Looking needs no lock; most of the time there is nothing to do.
-        with self._database.read() as connection:
-            if connection.execute(find, _present(lease_seconds)).fetchone() is None:
-                return None
+        if not self._database.rows(find, _present(lease_seconds)):
+            return None
         with self._database.write(durable=False) as connection:
             row = connection.execute(find, _present(lease_seconds)).fetchone()
             if row is None:
@@ -192,12 +179,9 @@ class SqliteJobs:
 
     def extend(self, job_id: str, owner: str, lease_seconds: float) -> bool:
         """Let the lease last for so many seconds from now."""
-        with self._database.write(durable=False) as connection:
-            cursor = connection.execute(
-                f"UPDATE jobs SET lease_until = :until WHERE {_OURS}",
-                {"id": job_id, "owner": owner, "until": time.time() + lease_seconds},
-            )
-            return cursor.rowcount > 0
+        values = {"id": job_id, "owner": owner, "until": time.time() + lease_seconds}
+        sql = f"UPDATE jobs SET lease_until = :until WHERE {_OURS}"
+        return self._database.change(sql, values, durable=False) > 0
 
     def plan(self, job_id: str, owner: str, names: Sequence[str]) -> bool:
         """Say which documents the job has, once."""
@@ -213,11 +197,8 @@ class SqliteJobs:
 
     def advance(self, job_id: str, owner: str, completed: int) -> bool:
         """Show how many documents are done, before they are settled."""
-        with self._database.write(durable=False) as connection:
-            return changed(
-                connection, "completed = :completed", _OURS, id=job_id, owner=owner,
-                completed=completed,
-            )  # fmt: skip
+        values = {"id": job_id, "owner": owner, "completed": completed}
+        return self._changed("completed = :completed", _OURS, durable=False, **values)
 
     def settle(self, job_id: str, owner: str, errors: Mapping[int, str | None]) -> bool:
         """Documents by ordinal that are done (None) or failed, and why; even of a cancelled job."""
@@ -247,29 +228,25 @@ class SqliteJobs:
         """
         # Who stops of its own accord has not failed.
         attempts = "attempts" if error and counted else "0"
-        with self._database.write() as connection:
-            return changed(
-                connection,
-                f"status = 'queued', owner = '', error = :error, attempts = {attempts}",
-                _OURS,
-                id=job_id,
-                owner=owner,
-                error=error,
-            )
+        values = f"status = 'queued', owner = '', error = :error, attempts = {attempts}"
+        return self._changed(values, _OURS, id=job_id, owner=owner, error=error)
 
     def finish(self, job_id: str, owner: str, *, error: str = "") -> bool:
         """End the job: completed, or failed with an error."""
-        with self._database.write() as connection:
-            return changed(
-                connection,
-                f"{_ENDED}, error = :error",
-                _OURS,
-                id=job_id,
-                owner=owner,
-                error=error,
-                status="failed" if error else "completed",
-                kept=_KEPT,
-            )
+        return self._changed(
+            f"{_ENDED}, error = :error",
+            _OURS,
+            id=job_id,
+            owner=owner,
+            error=error,
+            status="failed" if error else "completed",
+            kept=_KEPT,
+        )
+
+    def _changed(self, values: str, where: str, *, durable: bool = True, **bound: object) -> bool:
+        """`changed` in a transaction of its own."""
+        with self._database.write(durable=durable) as connection:
+            return changed(connection, values, where, **bound)
 
 
 def _present(lease_seconds: float) -> dict[str, float]:
@@ -312,15 +289,7 @@ def changed(connection: sqlite3.Connection, values: str, where: str, **bound: ob
 
 def read_job(connection: sqlite3.Connection, job_id: str) -> Job:
     """A job that there is."""
-    found = find_job(connection, job_id)
-    assert found is not None
-    return found
-
-
-def find_job(connection: sqlite3.Connection, job_id: str) -> Job | None:
-    """A job by id."""
-    row = connection.execute(f"{JOB} WHERE id = ?", (job_id,)).fetchone()
-    return job_of_row(row) if row else None
+    return job_of_row(connection.execute(f"{JOB} WHERE id = ?", (job_id,)).fetchone())
 
 
 def job_of_row(row: Sequence[Any]) -> Job:
@@ -352,38 +321,32 @@ class SqliteAudit:
     def keep_undo(self, entry: int, undo: Mapping[str, Any] | None) -> None:
         """Say what takes the change of an entry back, or that nothing does any more."""
         kept = None if undo is None else json.dumps(undo, ensure_ascii=False)
-        with self._database.write() as connection:
-            connection.execute(
-                "UPDATE audit SET undo = :kept"
-                " WHERE id = :entry AND (undo IS NULL OR :kept IS NULL)",
-                {"kept": kept, "entry": entry},
-            )
+        sql = "UPDATE audit SET undo = :kept WHERE id = :entry AND (undo IS NULL OR :kept IS NULL)"
+        self._database.change(sql, {"kept": kept, "entry": entry})
 
     def settle(self, entry: int, outcome: AuditOutcome) -> None:
         """Say what became of the call of an entry; until then it is unknown."""
-        with self._database.write() as connection:
-            connection.execute("UPDATE audit SET outcome = ? WHERE id = ?", (outcome, entry))
+        self._database.change("UPDATE audit SET outcome = ? WHERE id = ?", (outcome, entry))
 
     def entries(self, *, before: int | None = None, limit: int = 100) -> list[AuditEntry]:
         """Entries, the newest first; those with an id below `before`."""
-        with self._database.read() as connection:
-            rows = connection.execute(
-                "SELECT id, recorded_at, caller, tool, subjects, undo, outcome FROM audit"
-                " WHERE ? IS NULL OR id < ? ORDER BY id DESC LIMIT ?",
-                (before, before, limit),
+        rows = self._database.rows(
+            "SELECT id, recorded_at, caller, tool, subjects, undo, outcome FROM audit"
+            " WHERE ? IS NULL OR id < ? ORDER BY id DESC LIMIT ?",
+            (before, before, limit),
+        )
+        return [
+            AuditEntry(
+                id=entry,
+                recorded_at=datetime.fromisoformat(moment),
+                caller=caller,
+                tool=tool,
+                subjects=json.loads(subjects),
+                undo=None if undo is None else json.loads(undo),
+                outcome=outcome,
             )
-            return [
-                AuditEntry(
-                    id=entry,
-                    recorded_at=datetime.fromisoformat(moment),
-                    caller=caller,
-                    tool=tool,
-                    subjects=json.loads(subjects),
-                    undo=None if undo is None else json.loads(undo),
-                    outcome=outcome,
-                )
-                for entry, moment, caller, tool, subjects, undo, outcome in rows
-            ]
+            for entry, moment, caller, tool, subjects, undo, outcome in rows
+        ]
 
     def forget(self, before: datetime) -> int:
         """Drop entries of before that moment; how many.
@@ -391,21 +354,17 @@ class SqliteAudit:
         Where it lies days back, the entries of as many days stay, whatever the clock says now.
         """
         days = (datetime.now(UTC) - before.astimezone(UTC)).days
-        with self._database.read() as connection:
-            # A clock that is ahead makes all entries old, but not the days on which there are any.
-            recorded = connection.execute(
-                "SELECT DISTINCT substr(recorded_at, 1, 10) FROM audit ORDER BY 1 DESC LIMIT ?",
-                (max(days, 1),),
-            ).fetchall()
-            moment = to_text(before.astimezone(UTC)) or ""
-            if days > 0:
-                moment = min(moment, recorded[-1][0]) if len(recorded) == days else ""
-            old = "SELECT 1 FROM audit WHERE recorded_at < ? LIMIT 1"
-            if connection.execute(old, (moment,)).fetchone() is None:
-                return 0
-        with self._database.write() as connection:
-            sql = "DELETE FROM audit WHERE recorded_at < ?"
-            return connection.execute(sql, (moment,)).rowcount
+        # A clock that is ahead makes all entries old, but not the days on which there are any.
+        recorded = self._database.rows(
+            "SELECT DISTINCT substr(recorded_at, 1, 10) FROM audit ORDER BY 1 DESC LIMIT ?",
+            (max(days, 1),),
+        )
+        moment = to_text(before.astimezone(UTC)) or ""
+        if days > 0:
+            moment = min(moment, recorded[-1][0]) if len(recorded) == days else ""
+        if not self._database.rows("SELECT 1 FROM audit WHERE recorded_at < ? LIMIT 1", (moment,)):
+            return 0
+        return self._database.change("DELETE FROM audit WHERE recorded_at < ?", (moment,))
 
 
 NO_WAY_BACK = "UPDATE {table} SET undo = 'null'"
@@ -424,19 +383,14 @@ class SqliteRefusals:
 
     def reason(self, source: str, state: str) -> str | None:
         """Why a document was refused in this very state (of itself and the limits); else None."""
-        with self._database.read() as connection:
-            row = connection.execute(
-                "SELECT reason FROM refusals WHERE source = ? AND state = ?", (source, state)
-            ).fetchone()
-        return None if row is None else str(row[0])
+        sql = "SELECT reason FROM refusals WHERE source = ? AND state = ?"
+        rows = self._database.rows(sql, (source, state))
+        return str(rows[0][0]) if rows else None
 
     def refuse(self, source: str, state: str, reason: str) -> None:
         """Remember a refusal, in place of any earlier one of that source."""
-        with self._database.write() as connection:
-            connection.execute(
-                "INSERT OR REPLACE INTO refusals VALUES (?, ?, ?, ?)",
-                (source, state, reason, now()),
-            )
+        row = (source, state, reason, now())
+        self._database.change("INSERT OR REPLACE INTO refusals VALUES (?, ?, ?, ?)", row)
 
 
 # Conversations with a language model, in the file of the journal.
@@ -466,36 +420,27 @@ class SqliteConversations:
 
     def messages(self, conversation: str) -> list[Message]:
         """All messages of a conversation, the earliest first; none where there is none such."""
-        with self._database.read() as connection:
-            rows = connection.execute(
-                "SELECT message FROM conversation_messages WHERE conversation = ?"
-                " ORDER BY position",
-                (conversation,),
-            )
-            return [_message(text) for (text,) in rows]
+        sql = "SELECT message FROM conversation_messages WHERE conversation = ? ORDER BY position"
+        return [_message(text) for (text,) in self._database.rows(sql, (conversation,))]
 
     def conversations(self) -> list[ConversationInfo]:
         """All conversations, the latest first."""
-        with self._database.read() as connection:
-            rows = connection.execute(
-                "SELECT m.conversation, m.message, m.at, (SELECT count(*) FROM"
-                " conversation_messages WHERE conversation = m.conversation)"
-                " FROM conversation_messages AS m WHERE m.position = 0 ORDER BY m.at DESC, 1"
+        rows = self._database.rows(
+            "SELECT m.conversation, m.message, m.at, (SELECT count(*) FROM"
+            " conversation_messages WHERE conversation = m.conversation)"
+            " FROM conversation_messages AS m WHERE m.position = 0 ORDER BY m.at DESC, 1"
+        )
+        return [
+            ConversationInfo(
+                id=id_, title=_message(first).text[:_TITLE], began_at=at, messages=count
             )
-            return [
-                ConversationInfo(
-                    id=id_, title=_message(first).text[:_TITLE], began_at=at, messages=count
-                )
-                for id_, first, at, count in rows
-            ]
+            for id_, first, at, count in rows
+        ]
 
     def forget(self, conversation: str) -> bool:
         """Forget a conversation; whether there was one."""
-        with self._database.write() as connection:
-            done = connection.execute(
-                "DELETE FROM conversation_messages WHERE conversation = ?", (conversation,)
-            )
-            return done.rowcount > 0
+        sql = "DELETE FROM conversation_messages WHERE conversation = ?"
+        return self._database.change(sql, (conversation,)) > 0
 
 
 def _message(text: str) -> Message:

@@ -81,9 +81,8 @@ class SqliteStore(Store):
 
     def identity(self) -> str:
         """What tells this store from every other one, for good; its backups carry it."""
-        with self.database.read() as connection:
-            row = connection.execute("SELECT value FROM meta WHERE name = 'store_id'").fetchone()
-        return str(row[0])
+        ((found,),) = self.database.rows("SELECT value FROM meta WHERE name = 'store_id'")
+        return str(found)
 
     def check(self, repair: bool = False, progress: Progress | None = None) -> CheckReport:
         """Verify every invariant; with `repair`, mend whatever can be derived from the texts.
@@ -119,8 +118,7 @@ class SqliteStore(Store):
             sql = f"""
                 SELECT rowid, -bm25(keywords) AS score FROM keywords
                 WHERE keywords MATCH ? {among} ORDER BY score DESC, rowid LIMIT ?"""
-            with self.database.read() as connection:
-                rows = connection.execute(sql, [*values, limit]).fetchall()
+            rows = self.database.rows(sql, [*values, limit])
         return (
             np.array([row[0] for row in rows], dtype=np.int64),
             np.array([row[1] for row in rows], dtype=np.float32),
@@ -323,10 +321,9 @@ class SqliteCheck(StoreCheck[SqliteBackend]):
 
 def _integrity(database: Database) -> Iterator[str]:
     """SQLite's own pages, indexes and constraints are sound."""
-    with database.read() as connection:
-        for (message,) in connection.execute("PRAGMA integrity_check"):
-            if message != "ok":
-                yield message
+    for (message,) in database.rows("PRAGMA integrity_check"):
+        if message != "ok":
+            yield message
 
 
 def _unreadable(database: Database, *, titles: bool) -> Iterator[str]:
@@ -389,11 +386,9 @@ def _references(database: Database) -> Iterator[str]:
 
 def _strange_keywords(database: Database) -> Iterator[str]:
     """The keyword index holds nothing but chunks."""
-    with database.read() as connection:
-        for (chunk_id,) in connection.execute(
-            "SELECT rowid FROM keywords WHERE rowid NOT IN (SELECT id FROM chunks)"
-        ):
-            yield f"the keyword index holds chunk {chunk_id}, which does not exist"
+    strange = "SELECT rowid FROM keywords WHERE rowid NOT IN (SELECT id FROM chunks)"
+    for (chunk_id,) in database.rows(strange):
+        yield f"the keyword index holds chunk {chunk_id}, which does not exist"
 
 
 def _keyword_index(connection: sqlite3.Connection) -> Iterator[str]:

@@ -223,7 +223,8 @@ class VectorMatrix:
     def _write(self, state: MatrixRows) -> MatrixRows:
         """Write the living rows to a file of their own and map it."""
         living = np.flatnonzero(state.alive)
-        coded = is_coded((len(living), state.base.shape[1]), self._coded_from)
+        least, width = self._coded_from, state.base.shape[1]
+        coded = least is not None and len(living) >= least and width % _WIDTH == 0
         whole = state.file is not None and len(living) == len(state.base) == len(state.ids)
         if len(living) == 0 or (whole and (state.codes is not None or not coded)):
             return state
@@ -231,7 +232,7 @@ class VectorMatrix:
         blocks = [living[start : start + _BLOCK] for start in range(0, len(living), _BLOCK)]
         arrays: dict[str, Any] = {"ids": state.ids[living], "vectors": map(state.rows, blocks)}
         if coded:
-            arrays["codes"] = make_codes(map(state.rows, blocks), state.base.shape[1])
+            arrays["codes"] = make_codes(map(state.rows, blocks), width)
         path = write_arrays(self._folder, self._kind, state.generation, arrays)
         return self._mapped(path, state.generation) or state
 
@@ -407,11 +408,6 @@ def best_first(ids: Ids, scores: Scores, limit: int) -> tuple[Ids, Scores]:
 _BITS = 4
 _WIDTH = 8
 """Rows have codes that have a multiple of so many numbers."""
-
-
-def is_coded(shape: tuple[int, int], rows: int | None) -> bool:
-    """Whether a matrix of that shape has codes, which are kept from so many `rows`."""
-    return rows is not None and shape[0] >= rows and shape[1] % _WIDTH == 0
 
 
 def make_codes(blocks: Iterable[Vectors], dimension: int) -> NDArray[np.uint8]:

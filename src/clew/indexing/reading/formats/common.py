@@ -471,6 +471,23 @@ def record(
     )
 
 
+# JSON, a value a line.
+
+
+MALFORMED = object()
+"""Stands for a line that is no JSON."""
+
+
+def json_lines(text: str) -> Iterator[tuple[int, Any]]:
+    """The values with the numbers of their lines, which end at a line feed alone."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                yield number, json.loads(line)
+            except (ValueError, RecursionError):
+                yield number, MALFORMED
+
+
 # Parts in one text.
 
 

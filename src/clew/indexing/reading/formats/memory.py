@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.errors import InputError, UnreadableError
-from clew.indexing.reading.formats.common import json_safe
+from clew.indexing.reading.formats.common import MALFORMED, json_lines, json_safe
 from clew.text import entity_key
 from clew.types import CARD, OBSERVATION, Metadata, Skipped, in_utc
 
@@ -108,17 +108,11 @@ def read_memory(path: Path) -> MemoryRecords:
 def _read_lines(path: Path) -> MemoryRecords:
     found = MemoryRecords()
     exported = _Exported(found)
-    # Nothing but a line feed ends a line: JSON's strings may hold what else `splitlines` ends at.
-    for number, line in enumerate(path.read_text("utf-8-sig").split("\n"), 1):
-        if not line.strip():
-            continue
+    for number, record in json_lines(path.read_text("utf-8-sig")):
         place = f"{path.name}#{number}"
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):  # a JSONDecodeError is a ValueError
+        if record is MALFORMED:
             found.skip(place, "malformed JSON")
-            continue
-        if isinstance(record, dict) and "kind" in record and "type" not in record:
+        elif isinstance(record, dict) and "kind" in record and "type" not in record:
             exported.add(record, place)
         elif reason := _add_record(found, record, place):
             found.skip(place, reason)

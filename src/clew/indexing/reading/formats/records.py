@@ -14,11 +14,13 @@ from typing import Any
 from clew.indexing.reading.formats.common import (
     DEEPEST,
     LONGEST_VALUE,
+    MALFORMED,
     RawFile,
     ReadResult,
     check_limit,
     decode,
     joined,
+    json_lines,
     json_safe,
     properties,
 )
@@ -58,13 +60,11 @@ def _read_lines(raw: RawFile, text: str) -> ReadResult:
     bad: list[Skipped] = []
 
     def records() -> Iterator[tuple[int, object]]:
-        for number, line in enumerate(text.split("\n"), 1):
-            if not line.strip():
-                continue
-            try:
-                yield number, json.loads(line)
-            except (ValueError, RecursionError):
+        for number, value in json_lines(text):
+            if value is MALFORMED:
                 bad.append(Skipped(source=raw.record(number), reason="malformed JSON"))
+            else:
+                yield number, value
 
     result = _read_records(raw, records())
     if not result.documents and not result.skipped:
