@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -644,7 +645,7 @@ def test_each_statement_ends_with_the_passage_that_says_it(description_folder: P
         assert [report.requests for report in store.enrich(*KINDS)] == [0] * 4
 
 
-SHORT = {"context_tokens": 1024, "summarise": {"max_output_tokens": 256}}
+SHORT: dict[str, Any] = {"context_tokens": 1024, "summarise": {"max_output_tokens": 256}}
 """Of a model that reads a few passages at a time."""
 
 
