@@ -105,7 +105,7 @@ def start(place: Place, folder: Path, letters: Path, number: int) -> subprocess.
 def state_of(engine: Clew) -> tuple[object, set[str]]:
     """What the store holds, and the letters that say what the guild is called."""
     assert isinstance(engine.store, Neo4jStore)
-    found = engine.search(QUESTION, strategy="graph", limit=5)
+    found = engine.search(QUESTION, strategy="graph", limit=3)
     return content(engine.store), {Path(hit.chunk.source).stem for hit in found.hits}
 
 
