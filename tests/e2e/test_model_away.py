@@ -308,9 +308,10 @@ def test_it_is_loaded_once(
 
     assert done.returncode == 0, done.stderr
     loading = [not body["messages"] for body in ollama.asked]
-    assert sum(loading) == 1
+    # A conversation asks at once: its first request may be what loads the model.
+    assert sum(loading) == 1 or (command[0] == "chat" and not any(loading))
     assert len(loading) >= 2
-    assert loading[0] or command[0] == "chat", "which asks at once"
+    assert loading[0] or command[0] == "chat"
     (_, length), *more = ollama.loads
     assert more == []
     assert length <= int(context)
