@@ -221,9 +221,14 @@ def _contents(
     found = []
     for entity, chunk, passage in zip(entities, chunks, passages.tolist(), strict=True):
         said = sentences.get(chunk, ())
-        naming = _naming(snapshot, rows[entity.id], passage) if chunk else 0
+        if chunk:
+            # From the first sentence that names it; from the start where the passage is about it.
+            first, last = snapshot.sentence_starts[passage], snapshot.sentence_starts[passage + 1]
+            naming = snapshot.entity_sentences.row(rows[entity.id])
+            named = naming[(naming > first) & (naming < last)]
+            said = said[int(named[0] - first - 1) if len(named) else 0 :]
         written = entity.description.sourced if entity.description and described else ""
-        found.append(entity.content or written or _telling(said[naming:], entity.name))
+        found.append(entity.content or written or _telling(said, entity.name))
     return found
 
 
@@ -231,11 +236,3 @@ def _telling(sentences: Sequence[str], name: str) -> str:
     """The first that says more than the name: no heading, no line without letters and digits."""
     said = (sentence for sentence in sentences if any(map(str.isalnum, sentence)))
     return next((s for s in said if s.strip("#*=-~^_ \n").casefold() != name.casefold()), "")
-
-
-def _naming(snapshot: Snapshot, entity: int, passage: int) -> int:
-    """The first sentence of a passage that names an entity; 0 where the passage is about it."""
-    first, last = snapshot.sentence_starts[passage], snapshot.sentence_starts[passage + 1]
-    rows = snapshot.entity_sentences.row(entity)
-    ordinals = rows[(rows > first) & (rows < last)] - first - 1
-    return int(ordinals[0]) if len(ordinals) else 0
