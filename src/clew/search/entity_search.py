@@ -80,7 +80,13 @@ def search_entities(
         graph, [s.entity_id for s in find_seeds(question, snapshot, resources.store)]
     )
     allowed = None if period is None else resources.store.chunks_within(period)
-    near = _near_passages(resources, question, vector, allowed)
+    # The nearest passages first, and cosines; without a vector, by words, 1, ½, ⅓, … for cosines.
+    if vector is not None:
+        near = resources.vectors.search_vector(vector, REACH, allowed)
+    else:
+        words = list(dict.fromkeys(terms(question)))[:MAX_TERMS]
+        found, _ = resources.store.search_keywords(words, REACH, allowed)
+        near = found, (1 / (1 + np.arange(len(found)))).astype(np.float32)
     ids, nearness = _candidates(snapshot, graph, near[0][:PASSAGES], seeds, depth)
     if node_types:
         known = resources.store.entities(ids.tolist())
@@ -116,17 +122,6 @@ def search_entities(
         )
         for entity, content, place in zip(entities, contents, chosen, strict=True)
     ]
-
-
-def _near_passages(
-    resources: SearchResources, question: str, vector: Vector | None, allowed: Ids | None
-) -> tuple[Ids, Scores]:
-    """Chunk ids, nearest first, and cosines; without a vector, by words, 1, ½, ⅓, … for cosines."""
-    if vector is not None:
-        return resources.vectors.search_vector(vector, REACH, allowed)
-    words = list(dict.fromkeys(terms(question)))[:MAX_TERMS]
-    ids, _ = resources.store.search_keywords(words, REACH, allowed)
-    return ids, (1 / (1 + np.arange(len(ids)))).astype(np.float32)
 
 
 def _candidates(
