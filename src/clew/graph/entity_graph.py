@@ -123,7 +123,13 @@ def build_entity_graph(
     mentioned = snapshot.entity_ids
     named = distinct(np.concatenate([mentioned, rows.heads, rows.tails]))
     entity_ids = named if left_out is None else named[~np.isin(named, left_out)]
-    sentences = _rows_of_sentences(snapshot, entity_ids)
+    # By row of sentences: the entities mentioned, as rows of `entity_ids`; none of a crowd.
+    mentions = snapshot.sentence_entities
+    sentence = np.repeat(np.arange(snapshot.sentences), np.diff(mentions.starts))
+    entity, there = find_sorted(entity_ids, snapshot.entity_ids[mentions.items])
+    counts = np.bincount(sentence[there], minlength=snapshot.sentences)
+    kept = there & (counts <= CROWD)[sentence]
+    sentences = Adjacency.from_pairs(sentence[kept], entity[kept], snapshot.sentences)
     rarity = np.zeros(len(entity_ids), dtype=np.float32)
     places, known = find_sorted(mentioned, entity_ids)
     rarity[known] = snapshot.entity_rarity[places[known]]
@@ -172,16 +178,6 @@ def merge_parts(entity_ids: Ids, parts: NDArray[np.void], *, generation: int) ->
         chunks=chunks[best],
         sentences=parts["sentences"][best],
     )
-
-
-def _rows_of_sentences(snapshot: Snapshot, entity_ids: Ids) -> Adjacency:
-    """By row of sentences: the entities mentioned, as rows of `entity_ids`; none of a crowd."""
-    mentions = snapshot.sentence_entities
-    sentence = np.repeat(np.arange(snapshot.sentences), np.diff(mentions.starts))
-    entity, known = find_sorted(entity_ids, snapshot.entity_ids[mentions.items])
-    counts = np.bincount(sentence[known], minlength=snapshot.sentences)
-    kept = known & (counts <= CROWD)[sentence]
-    return Adjacency.from_pairs(sentence[kept], entity[kept], snapshot.sentences)
 
 
 def _of_relations(rows: RelationRows, entity_ids: Ids) -> NDArray[np.void]:

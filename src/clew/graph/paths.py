@@ -340,19 +340,15 @@ def strongest_path(
         costs[neighbours[on]] = reached[on]
         levels.append((neighbours[on], level[owner[on]], edges[on]))
         if end in neighbours[on]:
-            best = _traced(levels, end)
+            # The path by which the last of the levels reached the end.
+            entities, by = [end], list[int]()
+            for heads, parents, over in reversed(levels):
+                at = int(np.flatnonzero(heads == entities[-1])[0])
+                entities.append(int(parents[at]))
+                by.append(int(over[at]))
+            best = Path(tuple(reversed(entities)), tuple(reversed(by)))
         level = neighbours[on][neighbours[on] != end]
     return Paths(paths=(best,), limits_hit=meter.limits_hit)
-
-
-def _traced(levels: Sequence[tuple[Ints, Ints, Ints]], end: int) -> Path:
-    """The path by which the last of the levels reached the end."""
-    entities, edges = [end], []
-    for level, parents, by in reversed(levels):
-        at = int(np.flatnonzero(level == entities[-1])[0])
-        entities.append(int(parents[at]))
-        edges.append(int(by[at]))
-    return Path(tuple(reversed(entities)), tuple(reversed(edges)))
 
 
 def neighbourhood(

@@ -592,19 +592,14 @@ class Neighbourhood:
         self._columns = self._columns.append(new).by_chunk_id()
         self._counted = np.concatenate([self._counted, found.entity_counts])
         counts = StoreCounts(found.chunks, self._terms, self._counted)
-        columns = _in_runs(self._columns)
+        # Another number for each run of chunks whose ids follow each other: rows that follow each
+        # other are neighbours in a snapshot; here, chunks between them may lack.
+        ids, documents = self._columns.chunk_ids, self._columns.documents
+        apart = (ids - np.arange(len(ids))).astype(np.uint64) * _APART
+        numbers = (documents.astype(np.uint64) ^ apart).astype(np.int64)
+        columns = replace(self._columns, documents=numbers)
         self.snapshot = Snapshot(columns, generation=0, mentions_version=0, counts=counts)
         return self.snapshot
-
-
-def _in_runs(columns: Columns) -> Columns:
-    """The columns with another number for each run of chunks whose ids follow each other.
-
-    Rows that follow each other are neighbours in a snapshot; here, chunks between them may lack.
-    """
-    apart = (columns.chunk_ids - np.arange(len(columns.chunk_ids))).astype(np.uint64)
-    numbers = columns.documents.astype(np.uint64) ^ (apart * _APART)
-    return replace(columns, documents=numbers.astype(np.int64))
 
 
 def _no_rows() -> Ints:

@@ -27,11 +27,11 @@ from clew.text import entity_key
 from clew.types import RelationEvidence, current_first
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
     from clew.graph.entity_graph import EntityGraph, EntityRanks
-    from clew.graph.paths import Neighbourhood, Path
+    from clew.graph.paths import Path
     from clew.search.options import Options
     from clew.search.session import SearchResources
     from clew.stores.store import Store
@@ -100,7 +100,15 @@ def search_neighbourhood(session: QuerySession, nearest: Nearest) -> RetrievalRe
     if not nearest.relevance:
         session.note("no entity is near the question; passages were found by meaning alone")
         return RetrievalResult(ranking=session.channels.by_vector())
-    relevance = _spread(session, nearest)
+    # Their neighbours count, too, half as much at each hop.
+    graph = filtered_graph(session)
+    rows = entity_rows(graph, list(nearest.relevance))
+    hops = min(session.options.max_hops, 3)
+    reached = neighbourhood(graph, rows, hops=hops, limit=MAX_ENTITIES)
+    session.note(*reached.limits_hit)
+    relevance = dict(nearest.relevance)
+    for row, hop in zip(reached.entities, reached.hops, strict=True):
+        relevance.setdefault(int(graph.entity_ids[row]), 0.5**hop)
     block = _neighbourhood_block(session, relevance)
     ranking = _passages(session, relevance)
     return RetrievalResult(
@@ -134,19 +142,6 @@ def defining(session: QuerySession, ranking: Ranking) -> Ids:
         if rows.any():
             return ranking.ids[rows][:DEFINING]
     return np.zeros(0, np.int64)
-
-
-def _spread(session: QuerySession, nearest: Nearest) -> dict[int, float]:
-    """Relevance by entity id of the nearest and their neighbours, halved at each hop."""
-    graph = filtered_graph(session)
-    rows = entity_rows(graph, list(nearest.relevance))
-    hops = min(session.options.max_hops, 3)
-    reached = neighbourhood(graph, rows, hops=hops, limit=MAX_ENTITIES)
-    session.note(*reached.limits_hit)
-    relevance = dict(nearest.relevance)
-    for row, hop in zip(reached.entities, reached.hops, strict=True):
-        relevance.setdefault(int(graph.entity_ids[row]), 0.5**hop)
-    return relevance
 
 
 def _passages(session: QuerySession, relevance: Mapping[int, float]) -> Ranking:
@@ -273,15 +268,20 @@ def related(
         relations = current_first(store.relations(frontier, RELATIONS_NEIGHBORS), moment)
         if len(relations) == RELATIONS_NEIGHBORS:
             notes = (f"only the {RELATIONS_NEIGHBORS} heaviest relations a step were looked at",)
-        wanted = (
-            relation
-            for relation in relations
-            if relation.weight >= min_weight and relation_type in (None, relation.relation_type)
-        )
-        ends = _ends(wanted, frozenset(frontier), seen, direction, step)
+        edge = frozenset(frontier)
         once: dict[tuple[int, str, bool], Related] = {}
-        for one in ends:
-            once.setdefault((one.entity_id, one.relation.relation_type, one.outbound), one)
+        for relation in relations:
+            kind = relation.relation_type
+            if relation.weight < min_weight or relation_type not in (None, kind):
+                continue
+            # Its ends that were not seen before, as they lie from the edge.
+            head, tail = relation.from_entity_id, relation.to_entity_id
+            if direction != "inbound" and head in edge and tail not in seen:
+                one = Related(entity_id=tail, relation=relation, outbound=True, depth=step)
+                once.setdefault((tail, kind, True), one)
+            if direction != "outbound" and tail in edge and head not in seen:
+                one = Related(entity_id=head, relation=relation, outbound=False, depth=step)
+                once.setdefault((head, kind, False), one)
         reached = list(once.values())
         found.extend(reached)
         frontier = list(dict.fromkeys(one.entity_id for one in reached))
@@ -289,22 +289,6 @@ def related(
         if len(found) >= limit or not frontier:
             break
     return found[:limit], notes
-
-
-def _ends(
-    relations: Iterable[Relation],
-    frontier: Set[int],
-    seen: Set[int],
-    direction: Direction,
-    depth: int,
-) -> Iterable[Related]:
-    """The ends of relations that were not seen before, as they lie from the edge."""
-    for relation in relations:
-        head, tail = relation.from_entity_id, relation.to_entity_id
-        if direction != "inbound" and head in frontier and tail not in seen:
-            yield Related(entity_id=tail, relation=relation, outbound=True, depth=depth)
-        if direction != "outbound" and tail in frontier and head not in seen:
-            yield Related(entity_id=head, relation=relation, outbound=False, depth=depth)
 
 
 def co_occurring(
@@ -346,19 +330,19 @@ def near(
     if not rows:
         return [], False
     found = neighbourhood(graph, rows, depth, limit)
-    return _named(store, graph, found, moment), bool(found.limits_hit)
-
-
-def _named(store: Store, graph: EntityGraph, found: Neighbourhood, moment: datetime) -> list[Near]:
     ids: list[int] = graph.entity_ids[list(found.entities)].tolist()
     before: list[int] = graph.entity_ids[list(found.parents)].tolist()
     names = store.entity_names(ids)
-    stated = _between(store, {*ids, *before}, moment)
-    near = []
+    # The relation that ties a pair: one that holds, if there is any, the heaviest.
+    among = store.relations(sorted({*ids, *before}), RELATIONS_NEIGHBORS, among=True)
+    stated: dict[frozenset[int], Relation] = {}
+    for one in current_first(among, moment):
+        stated.setdefault(frozenset((one.from_entity_id, one.to_entity_id)), one)
+    reached = []
     for id_, parent, hops, edge in zip(ids, before, found.hops, found.edges, strict=True):
         relation = stated.get(frozenset((id_, parent))) if graph.relations[edge] else None
         strength = float(graph.strengths[edge])
-        near.append(
+        reached.append(
             Near(
                 entity_id=id_,
                 name=names.get(id_, "?"),
@@ -368,15 +352,8 @@ def _named(store: Store, graph: EntityGraph, found: Neighbourhood, moment: datet
                 standing=relation.standing(moment) if relation else None,
             )
         )
-    return sorted(near, key=lambda one: (one.depth, not one.holds))
-
-
-def _between(store: Store, ids: Set[int], moment: datetime) -> Mapping[frozenset[int], Relation]:
-    """The relation that ties each pair of these: one that holds, if there is any, the heaviest."""
-    found: dict[frozenset[int], Relation] = {}
-    for one in current_first(store.relations(sorted(ids), RELATIONS_NEIGHBORS, among=True), moment):
-        found.setdefault(frozenset((one.from_entity_id, one.to_entity_id)), one)
-    return found
+    reached.sort(key=lambda one: (one.depth, not one.holds))
+    return reached, bool(found.limits_hit)
 
 
 # The paths between entities, each tie with the sentence that says so.

@@ -80,7 +80,13 @@ def search_entities(
         graph, [s.entity_id for s in find_seeds(question, snapshot, resources.store)]
     )
     allowed = None if period is None else resources.store.chunks_within(period)
-    near = _near_passages(resources, question, vector, allowed)
+    # The nearest passages first, and cosines; without a vector, by words, 1, ½, ⅓, … for cosines.
+    if vector is not None:
+        near = resources.vectors.search_vector(vector, REACH, allowed)
+    else:
+        words = list(dict.fromkeys(terms(question)))[:MAX_TERMS]
+        found, _ = resources.store.search_keywords(words, REACH, allowed)
+        near = found, (1 / (1 + np.arange(len(found)))).astype(np.float32)
     ids, nearness = _candidates(snapshot, graph, near[0][:PASSAGES], seeds, depth)
     if node_types:
         known = resources.store.entities(ids.tolist())
@@ -116,17 +122,6 @@ def search_entities(
         )
         for entity, content, place in zip(entities, contents, chosen, strict=True)
     ]
-
-
-def _near_passages(
-    resources: SearchResources, question: str, vector: Vector | None, allowed: Ids | None
-) -> tuple[Ids, Scores]:
-    """Chunk ids, nearest first, and cosines; without a vector, by words, 1, ½, ⅓, … for cosines."""
-    if vector is not None:
-        return resources.vectors.search_vector(vector, REACH, allowed)
-    words = list(dict.fromkeys(terms(question)))[:MAX_TERMS]
-    ids, _ = resources.store.search_keywords(words, REACH, allowed)
-    return ids, (1 / (1 + np.arange(len(ids)))).astype(np.float32)
 
 
 def _candidates(
@@ -221,9 +216,14 @@ def _contents(
     found = []
     for entity, chunk, passage in zip(entities, chunks, passages.tolist(), strict=True):
         said = sentences.get(chunk, ())
-        naming = _naming(snapshot, rows[entity.id], passage) if chunk else 0
+        if chunk:
+            # From the first sentence that names it; from the start where the passage is about it.
+            first, last = snapshot.sentence_starts[passage], snapshot.sentence_starts[passage + 1]
+            naming = snapshot.entity_sentences.row(rows[entity.id])
+            named = naming[(naming > first) & (naming < last)]
+            said = said[int(named[0] - first - 1) if len(named) else 0 :]
         written = entity.description.sourced if entity.description and described else ""
-        found.append(entity.content or written or _telling(said[naming:], entity.name))
+        found.append(entity.content or written or _telling(said, entity.name))
     return found
 
 
@@ -231,11 +231,3 @@ def _telling(sentences: Sequence[str], name: str) -> str:
     """The first that says more than the name: no heading, no line without letters and digits."""
     said = (sentence for sentence in sentences if any(map(str.isalnum, sentence)))
     return next((s for s in said if s.strip("#*=-~^_ \n").casefold() != name.casefold()), "")
-
-
-def _naming(snapshot: Snapshot, entity: int, passage: int) -> int:
-    """The first sentence of a passage that names an entity; 0 where the passage is about it."""
-    first, last = snapshot.sentence_starts[passage], snapshot.sentence_starts[passage + 1]
-    rows = snapshot.entity_sentences.row(entity)
-    ordinals = rows[(rows > first) & (rows < last)] - first - 1
-    return int(ordinals[0]) if len(ordinals) else 0

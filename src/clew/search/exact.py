@@ -124,20 +124,13 @@ def _named(session: QuerySession, places: dict[int, int]) -> Iterator[int]:
             allowed: list[int] = held[session.allows(held)].tolist()
             if allowed and name.names(document):
                 bearing.append((document, allowed))
-        for _, ids in _meant(bearing, others, places)[:MAX_LEADING]:
+        # Of documents with one name those whose path has most of the question's other words.
+        shared = [len(set(others) & set(terms(document.source))) for document, _ in bearing]
+        most = max(shared, default=0)
+        meant = [ids for (_, ids), count in zip(bearing, shared, strict=True) if count == most]
+        meant.sort(key=lambda ids: min(places.get(id_, len(places)) for id_ in ids))
+        for ids in meant[:MAX_LEADING]:
             yield _best(session, ids, others, places)
-
-
-def _meant(
-    bearing: Sequence[tuple[NamedDocument, list[int]]],
-    others: Sequence[str],
-    places: dict[int, int],
-) -> list[tuple[NamedDocument, list[int]]]:
-    """Of documents with one name those whose path has most of the question's other words."""
-    shared = [len(set(others) & set(terms(document.source))) for document, _ in bearing]
-    most = max(shared, default=0)
-    meant = [one for one, count in zip(bearing, shared, strict=True) if count == most]
-    return sorted(meant, key=lambda one: min(places.get(id_, len(places)) for id_ in one[1]))
 
 
 def _best(

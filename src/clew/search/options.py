@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, TypeAlias
@@ -187,8 +188,9 @@ def _period(name: str, given: Moment, now: datetime) -> Period:
 
     if isinstance(given, date):
         return _day(given)
-    if day := _iso_day(given):
-        return _day(day)
+    if len(given) == len("2019-05-08"):
+        with suppress(ValueError):  # a day of any year of the calendar
+            return _day(date.fromisoformat(given))
     month = _MONTH.fullmatch(given)
     read = read_period(f"{given}-01" if month else given)
     if month and read is not None and read.start is not None:
@@ -202,14 +204,6 @@ def _period(name: str, given: Moment, now: datetime) -> Period:
         f"{name} {given!r} is no time; expected a date such as 2019, 2019-05 or 2019-05-08, a time"
         " such as 2019-05-08T12:00, or words such as 'last week'"
     )
-
-
-def _iso_day(text: str) -> date | None:
-    """A day written as 2019-05-08, of any year of the calendar."""
-    try:
-        return date.fromisoformat(text) if len(text) == len("2019-05-08") else None
-    except ValueError:
-        return None
 
 
 def _day(day: date) -> Period:

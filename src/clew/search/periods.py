@@ -158,22 +158,21 @@ def _answering(session: QuerySession, inside: QuerySession, found: Ranking, with
     """
     if asks_of_period(session):
         dated = dated_first(session, within.ids)
-        return _documents_in_turn(session, dated) if asks_what_happened(session) else dated
+        if not asks_what_happened(session):
+            return dated
+        # The first of each document, then the second: no table tells alone what happened.
+        chunks = session.resources.store.chunks(dated.tolist())
+        known = {chunk.id: chunk.document_id for chunk in chunks}
+        of_document: dict[str, list[int]] = {}
+        for id_ in dated.tolist():
+            of_document.setdefault(known.get(id_, ""), []).append(id_)
+        return in_turn([np.array(own, dtype=np.int64) for own in of_document.values()])
     if max(session.confidences.values(), default=1) < LIKELY:
         return within.ids
     best = float(found.scores.max(initial=0.0)) or 1.0
     enough = set(found.ids[found.scores >= ANSWERS * best].tolist())
     alike = _alike(session, inside, within.ids)
     return within.ids[alike | np.isin(within.ids, list(enough))]
-
-
-def _documents_in_turn(session: QuerySession, ids: Ids) -> Ids:
-    """The first of each document, then the second: no table tells alone what happened."""
-    known = {chunk.id: chunk.document_id for chunk in session.resources.store.chunks(ids.tolist())}
-    of_document: dict[str, list[int]] = {}
-    for id_ in ids.tolist():
-        of_document.setdefault(known.get(id_, ""), []).append(id_)
-    return in_turn([np.array(own, dtype=np.int64) for own in of_document.values()])
 
 
 def _alike(session: QuerySession, inside: QuerySession, ids: Ids) -> NDArray[np.bool_]:
@@ -236,26 +235,23 @@ def by_time(session: QuerySession, hits: Sequence[Hit]) -> list[Block]:
     in_order = sorted(hits, key=_place)
     stated = stated_order(session, in_order, labels)
     if not session.options.context_passages:
-        # A line for each passage: its period, and the sentence that answers.
-        lines = [f"- {labels[hit.chunk.id]}: {_said(hit)} ({trail(hit.chunk)})" for hit in in_order]
+        # A line for each passage: its period, and the sentence that answers, else how it begins. A
+        # sentence of one word and numbers ("Year: 2017") tells no more than the period beside it.
+        lines = []
+        for hit in in_order:
+            chunk = hit.chunk
+            start, end = hit.answer or (chunk.start, chunk.end)
+            said = one_line(chunk.text[start - chunk.start : end - chunk.start])
+            if sum(map(str.isalpha, terms(said))) < 2:
+                said = one_line(chunk.text)
+            said = textwrap.shorten(said, SAID, placeholder=" …")
+            lines.append(f"- {labels[chunk.id]}: {said} ({trail(chunk)})")
         form = Form(text="\n".join(lines), citations=cite_chunks([hit.chunk for hit in in_order]))
         return [Block(kind="timeline", heading="In order of time", forms=(form,)), *stated]
     return stated + [
         replace(passage_block(hit.chunk), group=labels[hit.chunk.id], place=_place(hit))
         for hit in hits
     ]
-
-
-def _said(hit: Hit) -> str:
-    """The answering sentence, else how the passage begins; on one line.
-
-    A sentence of one word and numbers ("Year: 2017") tells no more than the period beside it.
-    """
-    start, end = hit.answer or (hit.chunk.start, hit.chunk.end)
-    said = one_line(hit.chunk.text[start - hit.chunk.start : end - hit.chunk.start])
-    if sum(map(str.isalpha, terms(said))) < 2:
-        said = one_line(hit.chunk.text)
-    return textwrap.shorten(said, SAID, placeholder=" …")
 
 
 def _place(hit: Hit) -> float:
@@ -378,7 +374,8 @@ def with_earlier(session: QuerySession, found: RetrievalResult, strategy: str) -
         session.note("versions that another embedding model has seen were found by words alone")
     channels = [strategy] if strategy in ONE_CHANNEL else [*ONE_CHANNEL]
     own = {name: _rank(session, name) for name in channels}
-    held = {name: _held(session, name) for name in channels}
+    of_store = {"vector": session.channels.by_vector, "keyword": session.channels.by_keyword}
+    held = {name: of_store[name]() for name in channels}
     merged = []
     for one, other in zip(held.values(), own.values(), strict=True):
         ids = np.concatenate([one.ids, other.ids])
@@ -397,12 +394,6 @@ def with_earlier(session: QuerySession, found: RetrievalResult, strategy: str) -
             ids.insert(place, id_)
     ranking = Ranking(np.array(ids, dtype=np.int64), np.array(places, dtype=np.float32))
     return replace(found, ranking=ranking, scores={**found.scores, **scores})
-
-
-def _held(session: QuerySession, channel: str) -> Ranking:
-    """What the channel found among the texts that the store holds."""
-    channels = session.channels
-    return channels.by_vector() if channel == "vector" else channels.by_keyword()
 
 
 # --- the two channels

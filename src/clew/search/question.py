@@ -138,27 +138,22 @@ def find_seeds(
             continue
         taken.update(range(span.start, span.end))
         found.setdefault(row, span)
-    return tuple(
-        _seed(snapshot, row, span, known[span.key], languages) for row, span in found.items()
-    )
+    seeds = []
+    for row, span in found.items():
+        idf, trust = float(snapshot.entity_idf[row]), 1.0
+        words = snapshot.term_rows(question_terms(span.key, languages))
+        if len(words):
+            idf = min(idf, float(snapshot.term_idf[words].sum()))
+            if not span.named:
+                holding = float(snapshot.term_frequency[words].min())
+                trust = min(float(snapshot.entity_frequency[row]) / holding, 1.0)
+        seeds.append(Seed(known[span.key], span.key, row, idf, idf * trust))
+    return tuple(seeds)
 
 
 def candidate_keys(question: str) -> list[str]:
     """The keys of every sequence of words that may be a name."""
     return list(dict.fromkeys(span.key for span in _candidate_names(question)))
-
-
-def _seed(
-    snapshot: Snapshot, row: int, span: _Span, entity_id: int, languages: frozenset[str]
-) -> Seed:
-    idf, trust = float(snapshot.entity_idf[row]), 1.0
-    words = snapshot.term_rows(question_terms(span.key, languages))
-    if len(words):
-        idf = min(idf, float(snapshot.term_idf[words].sum()))
-        if not span.named:
-            holding = float(snapshot.term_frequency[words].min())
-            trust = min(float(snapshot.entity_frequency[row]) / holding, 1.0)
-    return Seed(entity_id, span.key, row, idf, idf * trust)
 
 
 class _Span(NamedTuple):
@@ -187,7 +182,12 @@ def _candidate_names(question: str) -> Iterator[_Span]:
     """Every sequence of words that may be a name."""
     found = list(_runs_of_words(_POSSESSIVE.sub(" ", question)))
     for run, likeliest in zip(found, entity_keys([run.key for run in found]), strict=True):
-        for key in _keys(likeliest):
+        keys = [likeliest]
+        # A sign that tells names apart ("C++") is never left out; what may as well end the
+        # sentence or stress the words ("Yahoo!") is tried without, too.
+        if _SIGN.search(likeliest):
+            keys += entity_keys([_SOFT_END.sub("", likeliest), _SOFT_SIGNS.sub(" ", likeliest)])
+        for key in dict.fromkeys(keys):
             if len(key) < 2:
                 continue
             yield run._replace(key=key)
@@ -218,18 +218,6 @@ def _runs_of_words(question: str) -> Iterator[_Span]:
         parts = _HUMP.sub(" ", tokens[start]) if tokens[start].isascii() else ""
         if " " in parts:
             yield _Span(start, start + 1, parts, True)
-
-
-def _keys(key: str) -> Sequence[str]:
-    """The key of words as they are written, and others that they may mean.
-
-    A sign that tells names apart ("C++") is never left out; what may as well end the sentence or
-    stress the words ("Yahoo!") is tried without, too.
-    """
-    if not _SIGN.search(key):
-        return [key]
-    without = entity_keys([_SOFT_END.sub("", key), _SOFT_SIGNS.sub(" ", key)])
-    return list(dict.fromkeys([key, *without]))
 
 
 def _tokens(question: str) -> list[_Token]:

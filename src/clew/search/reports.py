@@ -200,20 +200,15 @@ def _cosines(vectors: Vectors, vector: Vector) -> Scores:
 def _topic_block(session: QuerySession, topics: Sequence[Topic], tied: Ids) -> Block:
     """Each topic with the passages on it."""
     passages = Counter(tied[:, 0].tolist())
-    lines = [
-        f"- {_shown_topic(topic, whole=session.allowed is None)}: {passages[topic.id]} passages"
-        for topic in topics
-        if passages[topic.id]
-    ]
+    lines = []
+    for topic in topics:
+        shown = topic.phrase
+        if session.allowed is None:  # else nothing that is made of all its passages
+            said = f". {topic.description.sourced}" if topic.description else ""
+            shown = f"{topic.name} ({topic.theme}){said}"
+        if passages[topic.id]:
+            lines.append(f"- {shown}: {passages[topic.id]} passages")
     return Block(kind="topic", heading="Topics", forms=(Form(text="\n".join(lines), citations=()),))
-
-
-def _shown_topic(topic: Topic, *, whole: bool) -> str:
-    """Its phrase; where no passage is forbidden also what is made of all of them."""
-    if not whole:
-        return topic.phrase
-    said = f" {topic.description.sourced}" if topic.description else ""
-    return f"{topic.name} ({topic.theme}).{said}" if said else f"{topic.name} ({topic.theme})"
 
 
 # DRIFT search: community reports first, then local search around their entities.

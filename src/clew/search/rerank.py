@@ -312,7 +312,12 @@ def boosted(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
     best = found.ranking.top(DEPTH_BOOST)
     known = {chunk.id: chunk for chunk in session.resources.store.chunks(best.ids.tolist())}
     chunks = [known.get(id_) for id_ in best.ids.tolist()]
-    parts = {name: _logarithmic(chunks, name) for name in settings.fields}
+    parts: dict[str, Values] = {}
+    for name in settings.fields:
+        given = [chunk.metadata.get(name) if chunk else None for chunk in chunks]
+        numbers = [n if isinstance(n, (int, float)) and n > 0 else 0.0 for n in given]
+        logs: Values = np.log1p(np.array(numbers))
+        parts[name] = logs / (logs.max(initial=0.0) or 1.0)
     if settings.importance:
         parts[IMPORTANCE] = _importance(session, chunks)
     weights = {**settings.fields, IMPORTANCE: settings.importance}
@@ -323,14 +328,6 @@ def boosted(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
     ids = best.ids.tolist()
     shown = {name: dict(zip(ids, part.tolist(), strict=True)) for name, part in parts.items()}
     return replace(found, ranking=ranking, scores={**found.scores, **shown})
-
-
-def _logarithmic(chunks: Sequence[StoredChunk | None], name: str) -> Values:
-    """(n,) 0 to 1."""
-    given = [chunk.metadata.get(name) if chunk else None for chunk in chunks]
-    numbers = np.array([n if isinstance(n, (int, float)) and n > 0 else 0.0 for n in given])
-    logs: Values = np.log1p(numbers)
-    return logs / (logs.max(initial=0.0) or 1.0)
 
 
 def _importance(session: QuerySession, chunks: Sequence[StoredChunk | None]) -> Values:

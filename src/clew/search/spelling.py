@@ -180,23 +180,23 @@ def nearest(word: str, vocabulary: Vocabulary, held: _HeldWords, beside: Ints) -
     from rapidfuzz.distance import OSA
     from rapidfuzz.process import extract
 
-    heard, most = sound(word), 2 if len(word) >= TWO_EDITS else 1
+    snapshot, heard, most = held.snapshot, sound(word), 2 if len(word) >= TWO_EDITS else 1
     choices = [layer.by_sound.get(heard[:1], {}) for layer in vocabulary.layers]
     near = partial(extract, heard, scorer=OSA.distance, score_cutoff=most, limit=None)
     found = sorted(chain.from_iterable(map(near, choices)), key=itemgetter(1))
     for _, group in groupby(found, key=itemgetter(1)):
-        rows = {str(other): held.rows(other) for _, _, other in group}
-        fits = {o: _fit(int(r[0]), beside, held.snapshot) for o, r in rows.items() if len(r)}
+        # Weight of the other words that share a sentence with each, and how common it is.
+        fits: dict[str, tuple[float, int]] = {}
+        for _, _, other in group:
+            rows = held.rows(other)
+            if len(rows):
+                own = snapshot.postings.row(int(rows[0]))
+                shared = [r for r in beside if find_sorted(snapshot.postings.row(r), own)[1].any()]
+                weight = float(snapshot.term_idf[shared].sum())
+                fits[str(other)] = weight, int(snapshot.term_frequency[rows[0]])
         if fits:
             return max(fits, key=lambda other: (fits[other], other))
     return ""
-
-
-def _fit(row: int, beside: Ints, snapshot: Snapshot) -> tuple[float, int]:
-    """Weight of the other words that share a sentence with a term, and its frequency."""
-    own = snapshot.postings.row(row)
-    shared = [at for at in beside if find_sorted(snapshot.postings.row(at), own)[1].any()]
-    return float(snapshot.term_idf[shared].sum()), int(snapshot.term_frequency[row])
 
 
 def _as_written(word: str, near: str) -> str:

@@ -169,7 +169,13 @@ def personalized_pagerank(
     if allowed is not None:
         there, owner = there[allowed[there]], owner[allowed[there]]
     of_each = np.split(there, np.flatnonzero(np.diff(owner)) + 1)
-    near.extend(_best_of(passages, best) for passages in of_each)
+    for held in of_each:
+        if len(held) > ENTITY_PASSAGES:  # of each entity the best, then the first
+            leading = best[find_sorted(held, best)[1]][:ENTITY_PASSAGES]
+            first = held[:ENTITY_PASSAGES]
+            others = first[~np.isin(first, leading)]
+            held = np.concatenate([leading, others])[:ENTITY_PASSAGES]
+        near.append(held)
     passages = distinct(np.concatenate(near))
     graph = local_graph(snapshot, passages)
     # Both on one scale: 1 for a trusted seed, or a perfect bridge, of one passage.
@@ -193,16 +199,6 @@ def personalized_pagerank(
     values = (asked + BRIDGE_SHARE * by_bridges, by_seeds, by_bridges, asked, visits[:, 3])
     relative = ((value / (value.max(initial=0.0) or 1.0)).astype(np.float32) for value in values)
     return PageRankScores(passages, *relative)
-
-
-def _best_of(passages: Ints, best: Ints) -> Ints:
-    """At most `ENTITY_PASSAGES` of some passages (sorted): the best, then the first."""
-    if len(passages) <= ENTITY_PASSAGES:
-        return passages
-    best = best[find_sorted(passages, best)[1]][:ENTITY_PASSAGES]
-    first = passages[:ENTITY_PASSAGES]
-    others = first[~np.isin(first, best)]
-    return np.concatenate([best, others])[:ENTITY_PASSAGES]
 
 
 def _restart(local: Ints, entities: Ints, weights: Floats) -> NDArray[np.float64]:

@@ -72,15 +72,6 @@ def keys_asked(names: Iterable[str], links: Iterable[AliasEvidence]) -> list[str
     return list(dict.fromkeys([*names, *(entity_key(link.name) for link in links)]))
 
 
-def _ambiguous(links: Sequence[AliasEvidence]) -> set[str]:
-    """Keys of the acronyms that the links introduce for several things."""
-    said: dict[str, set[tuple[str, ...]]] = {}
-    for link in links:
-        if link.method == "acronym":
-            said.setdefault(entity_key(link.alias), set()).add(tuple(terms(link.name)))
-    return {key for key, meanings in said.items() if len(meanings) > 1}
-
-
 class NamePlan:
     """An alias and an entity for each key, and what is to be written for it.
 
@@ -108,7 +99,12 @@ class NamePlan:
         self._names, self._rules = names, pairs(around)
         self._targets = set(self._rules.values())
         self._links = {entity_key(link.alias): link for link in reversed(links)}
-        self._ambiguous = _ambiguous(links)
+        # Keys of the acronyms that the links introduce for several things.
+        said: dict[str, set[tuple[str, ...]]] = {}
+        for link in links:
+            if link.method == "acronym":
+                said.setdefault(entity_key(link.alias), set()).add(tuple(terms(link.name)))
+        self._ambiguous = {key for key, meanings in said.items() if len(meanings) > 1}
         self._known = {row[0]: KnownAlias(*row[1:]) for row in known}
         self._stored = {a.entity_id: a.entity_type for a in self._known.values()}
         self._types = dict(self._stored)

@@ -305,18 +305,15 @@ def sections(backend: Backend) -> Iterator[str]:
     for documents in _documents(backend):
         found = _by_document(backend.gather(SECTIONS, ids=list(documents))[0])
         for document_id, (source, characters) in documents.items():
-            yield from _broken_sections(source, characters, found[document_id])
-
-
-def _broken_sections(source: str, characters: int, rows: list[Sequence[Any]]) -> Iterator[str]:
-    at = 0
-    for number, (_, start, end, text) in enumerate(rows):
-        if start != at or len(text) != end - start:
-            yield f"section {number} of {source!r} does not go on at {at} or not to its end"
-            return
-        at = end
-    if at != characters:
-        yield f"the sections of {source!r} end at {at} of {characters} characters"
+            at = 0
+            for number, (_, start, end, text) in enumerate(found[document_id]):
+                if start != at or len(text) != end - start:
+                    yield f"section {number} of {source!r} does not go on at {at} or not to its end"
+                    break
+                at = end
+            else:
+                if at != characters:
+                    yield f"the sections of {source!r} end at {at} of {characters} characters"
 
 
 def chunks(backend: Backend) -> Iterator[str]:

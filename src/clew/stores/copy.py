@@ -186,15 +186,12 @@ def refuse_unfinished(text: str | None, target: Place) -> None:
         )
     mark = mark_from_text(text)
     if mark is not None:
+        source = mark.source
+        named = ["--namespace", source.namespace] if source.namespace != "default" else []
+        if target.namespace != source.namespace:
+            named += ["--to-namespace", target.namespace]
+        command = ["clew", "copy", "--from", source.store, "--to", target.store, *named]
         raise StoreError(
-            f"the store {target} is an unfinished copy of {mark.source}; finish it with"
-            f" `{_copy_command(mark.source, target)}`"
+            f"the store {target} is an unfinished copy of {source}; finish it with"
+            f" `{shlex.join(command)}`"
         )
-
-
-def _copy_command(source: Place, target: Place) -> str:
-    """The command line that copies one store to another."""
-    named = ["--namespace", source.namespace] if source.namespace != "default" else []
-    if target.namespace != source.namespace:
-        named += ["--to-namespace", target.namespace]
-    return shlex.join(["clew", "copy", "--from", source.store, "--to", target.store, *named])

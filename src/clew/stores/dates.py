@@ -6,7 +6,7 @@ counts whole. An open side is the least or the greatest integer of 64 bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import NamedTuple
@@ -54,10 +54,15 @@ def time_rows(said: PartialDate | None, dates: Sequence[Mention]) -> list[TimeRo
         end = start + 1 if said.precision == "time" else seconds(said.end)
         row = TimeRow(1, start, end, said.iso[: len("2019-03-02")])
         rows[row[:3]] = row
-    for name in _names_apart(dates):
-        named = _named_bounds(name)
+    for date in dates:
+        alike = (other for other in dates if other.sentence == date.sentence)
+        wholes = [o for o in alike if o.name != date.name and date.name in o.name]
+        nested = any(w.start <= date.start and date.end <= w.end for w in wholes)
+        if nested and date.count <= sum(w.count for w in wholes):
+            continue  # said as a part of another alone: the year of a day
+        named = _named_bounds(date.name)
         if named is not None:
-            rows.setdefault((0, *named), TimeRow(0, *named, name))
+            rows.setdefault((0, *named), TimeRow(0, *named, date.name))
     return list(rows.values())
 
 
@@ -65,16 +70,6 @@ def time_rows(said: PartialDate | None, dates: Sequence[Mention]) -> list[TimeRo
 def _named_bounds(name: str) -> tuple[int, int] | None:
     period = read_period(name)
     return None if period is None else bounds(period)
-
-
-def _names_apart(dates: Sequence[Mention]) -> Iterator[str]:
-    """Names of the dates, without those said as a part of another alone: the year of a day."""
-    for date in dates:
-        alike = (other for other in dates if other.sentence == date.sentence)
-        wholes = [o for o in alike if o.name != date.name and date.name in o.name]
-        nested = any(w.start <= date.start and date.end <= w.end for w in wholes)
-        if not (nested and date.count <= sum(w.count for w in wholes)):
-            yield date.name
 
 
 # --- seconds and moments -----------------------------------------------------------------

@@ -86,7 +86,6 @@ from clew.types import (
     IndexedDocument,
     Metadata,
     NamedDocument,
-    PartialDate,
     StoredChunk,
     StoredSection,
     Vectors,
@@ -310,16 +309,12 @@ def _document_info(row: Sequence[Any]) -> DocumentInfo:
         values[name] = values[name] or ""
     for name in ("created_at", "updated_at", "indexed_at"):
         values[name] = to_time(values[name])
-    summary, metadata = read_described(values["summary"])[1], _metadata(values["metadata"])
-    return DocumentInfo(**values | {"metadata": metadata, "summary": summary})
-
-
-def _metadata(text: str) -> Any:  # noqa: ANN401 - JSON
-    """Metadata; where they are damaged, what there is of them, so that the document can be seen."""
+    summary = read_described(values["summary"])[1]
     try:
-        return json.loads(text)
-    except ValueError:
-        return {"damaged": text}
+        metadata = json.loads(values["metadata"])
+    except ValueError:  # what there is of it, so that the document can be seen
+        metadata = {"damaged": values["metadata"]}
+    return DocumentInfo(**values | {"metadata": metadata, "summary": summary})
 
 
 # Writing and deleting documents: one transaction each, and nothing is left without a source.
@@ -430,21 +425,12 @@ def write_document(
     }
     backend.insert(rows, changes=1, weights=weights)
     plan.write_and_count(backend)
-    _derive(backend, relations, plan.moved, former, state.functional)
-
-
-def _derive(
-    backend: Backend,
-    relations: Sequence[RelationRow],
-    moved: Set[int],
-    former: _Former,
-    functional: Sequence[str],
-) -> None:
-    """Derive again what follows from what was written and forgotten."""
-    delete_orphans(backend, former.touched | moved)
+    # Derive again what follows from what was written and forgotten.
+    delete_orphans(backend, former.touched | plan.moved)
+    functional = state.functional
     heads = {row.from_entity_id for row in relations if row.relation_type in functional}
     gone = former.facts - facts_of(relations)
-    derive_again(backend, functional, heads=heads | former.heads, facts=gone, moved=moved)
+    derive_again(backend, functional, heads=heads | former.heads, facts=gone, moved=plan.moved)
 
 
 def _check_vectors(
@@ -626,7 +612,25 @@ def prepare(entry: IndexedDocument, dimension: int) -> PreparedDocument:
         date = stated_date(document.metadata, document.created_at)
     prepared = PreparedDocument(
         entry=entry,
-        document=_document_row(entry, date),
+        document={
+            "id": document.id,
+            "source": document.source,
+            "origin": document.origin or document.source,
+            "read_from": document.read_from,
+            "title": document.title,
+            **name_keys(document.title, document.source),
+            "sha256": document.sha256,
+            "media_type": document.media_type,
+            "language": document.language,
+            "created_at": to_text(date.start if date else None),
+            "date_source": (document.date_source or "metadata") if date else "",
+            "date_precision": date.precision if date else "",
+            "updated_at": to_text(document.updated_at),
+            "characters": len(document.text),
+            "recipe": entry.pipeline_fingerprint,
+            "metadata": _metadata_json(document.source, document.metadata),
+            **description_keys(document.metadata),
+        },
         sections=[
             {
                 "document_id": document.id,
@@ -684,29 +688,6 @@ def _check_counts(entry: IndexedDocument, dimension: int) -> None:
             f"extraction of {source!r} has {len(entry.extraction.chunks)} chunks; expected {chunks}"
             " (one a chunk of its split) or none"
         )
-
-
-def _document_row(entry: IndexedDocument, date: PartialDate | None) -> DocumentRow:
-    document = entry.document
-    return {
-        "id": document.id,
-        "source": document.source,
-        "origin": document.origin or document.source,
-        "read_from": document.read_from,
-        "title": document.title,
-        **name_keys(document.title, document.source),
-        "sha256": document.sha256,
-        "media_type": document.media_type,
-        "language": document.language,
-        "created_at": to_text(date.start if date else None),
-        "date_source": (document.date_source or "metadata") if date else "",
-        "date_precision": date.precision if date else "",
-        "updated_at": to_text(document.updated_at),
-        "characters": len(document.text),
-        "recipe": entry.pipeline_fingerprint,
-        "metadata": _metadata_json(document.source, document.metadata),
-        **description_keys(document.metadata),
-    }
 
 
 def _chunk_row(

@@ -351,8 +351,25 @@ class Enrichments:
         written = write_readings(self.backend, readings, described, links, MODEL)
         log = self._read(readings)
         for chunk_id in readings:
-            made = log.setdefault(chunk_id, {})
-            made["extract"] = _made(chunk_id, written, made.get("extract", {}))
+            before = log.setdefault(chunk_id, {}).get("extract", {})
+            # What was added to the chunk, that of an earlier reading among it.
+            mentions = [
+                [m["sentence"], m["alias_id"]]
+                for m in written.mentions
+                if m["chunk_id"] == chunk_id
+            ]
+            others = {
+                str(row.id): {name: getattr(written.held[row.id], name) for name in _BEFORE}
+                for row in written.changed
+                if row.chunk_id == chunk_id and written.held[row.id].extractor != MODEL
+            }
+            new = [row.id for row in written.new if row.chunk_id == chunk_id]
+            log[chunk_id]["extract"] = {
+                "reason": "",
+                "mentions": [*before.get("mentions", []), *mentions],
+                "relations": [*before.get("relations", []), *new],
+                "changed": {**others, **before.get("changed", {})},
+            }
         self._write(log)
         finish_readings(self.backend, written)
         return len(written.new)
@@ -449,23 +466,3 @@ class Enrichments:
         if gone:
             self.backend.execute(statements.FORGET_ENRICHED, ids=gone)
         self.backend.execute_many(statements.SET_ENRICHED, kept)
-
-
-def _made(chunk_id: int, written: Written, before: Mapping[str, Any]) -> dict[str, Any]:
-    """What was added to a chunk, that of an earlier reading among it."""
-    mentions = [
-        [m["sentence"], m["alias_id"]] for m in written.mentions if m["chunk_id"] == chunk_id
-    ]
-    changed = [written.held[row.id] for row in written.changed if row.chunk_id == chunk_id]
-    others = {
-        str(row.id): {name: getattr(row, name) for name in _BEFORE}
-        for row in changed
-        if row.extractor != MODEL
-    }
-    new = [row.id for row in written.new if row.chunk_id == chunk_id]
-    return {
-        "reason": "",
-        "mentions": [*before.get("mentions", []), *mentions],
-        "relations": [*before.get("relations", []), *new],
-        "changed": {**others, **before.get("changed", {})},
-    }

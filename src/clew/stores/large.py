@@ -14,7 +14,6 @@ from tantivy import (
     Index,
     Occur,
     Query,
-    Schema,
     SchemaBuilder,
     TextAnalyzerBuilder,
     Tokenizer,
@@ -105,7 +104,11 @@ def write_terms(
         if folder.exists():
             shutil.rmtree(folder)
         make_folder(folder)
-    index = Index(_schema(), path=str(folder))
+    schema = SchemaBuilder()
+    # An unsigned field makes tantivy's Python binding panic.
+    schema.add_integer_field("chunk", indexed=True, fast=True)
+    schema.add_text_field("terms", tokenizer_name=_TOKENIZER, index_option="position")
+    index = Index(schema.build(), path=str(folder))
     index.register_tokenizer(_TOKENIZER, TextAnalyzerBuilder(Tokenizer.whitespace()).build())
     writer = index.writer(heap_size=_MEMORY, num_threads=1)
     for chunk_id in gone.tolist():
@@ -126,11 +129,3 @@ def content_of(folder: Path, known: Files) -> Files:
     names = [path.name for path in folder.iterdir() if path.suffix != ".lock"]
     old = {name for name in names if name in known and not name.endswith(".json")}
     return {name: known[name] if name in old else checksum(folder / name) for name in names}
-
-
-def _schema() -> Schema:
-    builder = SchemaBuilder()
-    # An unsigned field makes tantivy's Python binding panic.
-    builder.add_integer_field("chunk", indexed=True, fast=True)
-    builder.add_text_field("terms", tokenizer_name=_TOKENIZER, index_option="position")
-    return builder.build()

@@ -79,7 +79,12 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
 
         Raises `InputError` for a name without letters or digits.
         """
-        keys = [_named_key(entity.name) for entity in entities]
+        keys = [entity_key(entity.name) for entity in entities]
+        if "" in keys:
+            raise InputError(
+                f"an entity cannot be named {entities[keys.index('')].name!r}; expected a name with"
+                " letters or digits"
+            )
         freed = self._free_guesses(keys)
         names: dict[str, Named] = {}
         for key, entity in zip(keys, entities, strict=True):
@@ -301,16 +306,6 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
         self.delete_relations([row[0] for row in living])
         self.retract([row[0] for row in living if row[3]])
         return len(living)
-
-
-def _named_key(name: str) -> str:
-    """The key of a name that an entity is given; raises `InputError` where it has none."""
-    key = entity_key(name)
-    if not key:
-        raise InputError(
-            f"an entity cannot be named {name!r}; expected a name with letters or digits"
-        )
-    return key
 
 
 # What is written by hand, by what a store holds already.

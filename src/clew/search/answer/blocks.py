@@ -185,29 +185,24 @@ def assemble(
     """
     chosen, tokens = _choose(blocks, max_tokens, count_tokens)
     chosen.sort(key=lambda part: part.block.place)
-    parts = tuple(_parts(chosen))
+    parts, groups, number = [], {""}, 0
+    for block, form, used, _ in chosen:
+        number += bool(form.citations)
+        text = _render(block, form, number)
+        if block.group not in groups:  # the first part of a group stands under its heading
+            groups.add(block.group)
+            text = f"{_group_heading(block)}\n\n{text}"
+        citations = tuple(replace(citation, number=number) for citation in form.citations)
+        parts.append(ContextPart(kind=block.kind, text=text, tokens=used, citations=citations))
     return Context(
         text="\n\n".join(part.text for part in parts),
         citations=tuple(citation for part in parts for citation in part.citations),
         tokens=tokens,
         left_out=len(blocks) - len(chosen),
         tokenizer=tokenizer,
-        parts=parts,
+        parts=tuple(parts),
         is_cut=any(part.is_cut for part in chosen),
     )
-
-
-def _parts(chosen: Sequence[_Chosen]) -> Iterator[ContextPart]:
-    """What was chosen, numbered; the first part of a group stands under the group's heading."""
-    groups, number = {""}, 0
-    for block, form, tokens, _ in chosen:
-        number += bool(form.citations)
-        text = _render(block, form, number)
-        if block.group not in groups:
-            groups.add(block.group)
-            text = f"{_group_heading(block)}\n\n{text}"
-        citations = tuple(replace(citation, number=number) for citation in form.citations)
-        yield ContextPart(kind=block.kind, text=text, tokens=tokens, citations=citations)
 
 
 def _choose(

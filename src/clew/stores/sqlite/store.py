@@ -292,7 +292,20 @@ class SqliteCheck(StoreCheck[SqliteBackend]):
         Of titles that cannot be read stays what can be.
         """
         with self.backend.database.read() as connection:
-            _mend_references(connection)
+            connection.execute("PRAGMA defer_foreign_keys = ON")  # to the end of the transaction
+            connection.execute(
+                "INSERT INTO entities (id, name, key, entity_type)"
+                " SELECT entity_id, name, key, 'name' FROM aliases"
+                " WHERE entity_id NOT IN (SELECT id FROM entities) GROUP BY entity_id"
+            )
+            # A chunk of a known document is text, and is left alone even without its section.
+            references = [r for r in list_references(connection) if r[:2] != _SECTION_OF_CHUNK]
+            deleted = 1
+            while deleted:  # what is deleted may have been a parent itself
+                deleted = sum(
+                    connection.execute(f"DELETE FROM {r.table} WHERE {r.is_missing}").rowcount
+                    for r in references
+                )
             titles = connection.execute("SELECT id, CAST(title AS BLOB) FROM documents").fetchall()
             connection.executemany(
                 "UPDATE documents SET title = ? WHERE id = ? AND CAST(title AS BLOB) <> ?",
@@ -399,20 +412,3 @@ def _keyword_index(connection: sqlite3.Connection) -> Iterator[str]:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_CORRUPT:
             raise
         yield f"the inverted index of the keywords is damaged ({error})"
-
-
-def _mend_references(connection: sqlite3.Connection) -> None:
-    connection.execute("PRAGMA defer_foreign_keys = ON")  # to the end of the transaction
-    connection.execute(
-        "INSERT INTO entities (id, name, key, entity_type)"
-        " SELECT entity_id, name, key, 'name' FROM aliases"
-        " WHERE entity_id NOT IN (SELECT id FROM entities) GROUP BY entity_id"
-    )
-    # A chunk of a known document is text, and is left alone even without its section.
-    references = [r for r in list_references(connection) if r[:2] != _SECTION_OF_CHUNK]
-    deleted = 1
-    while deleted:  # what is deleted may have been a parent itself
-        deleted = sum(
-            connection.execute(f"DELETE FROM {r.table} WHERE {r.is_missing}").rowcount
-            for r in references
-        )

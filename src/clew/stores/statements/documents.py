@@ -66,25 +66,19 @@ def field_value(asked: tuple[str | None, ...]) -> str | list[str] | None:
     if name == "path":
         return stored["origin"] or None
     if name == "type":
-        return _types(stored["media_type"] or "", stored["origin"] or "")
+        # Whatever a user calls it: `text/x-python`, `x-python`, `python`, `.py` and `py`.
+        media_type = stored["media_type"] or ""
+        kind = media_type.rpartition("/")[2]
+        ending = PurePosixPath(stored["origin"] or "").suffix.lower()
+        return [media_type, kind, kind.removeprefix("x-"), ending, ending.removeprefix(".")]
     if name == "language":
         return stored["language"] or UNKNOWN_LANGUAGE
     if name in ("date", "created_at") and stored["created_at"]:
-        return _stated(stored["created_at"], stored["date_precision"]) or None
+        known: Mapping[str, DatePrecision] = {"year": "year", "month": "month", "day": "day"}
+        precision = known.get(stored["date_precision"] or "", "time")
+        date = partial_date(datetime.fromisoformat(stored["created_at"]), precision)
+        return (date.iso or None) if date else None
     return stored.get(name or "") or None
-
-
-def _types(media_type: str, path: str) -> list[str]:
-    """Whatever a user calls it: `text/x-python`, `x-python`, `python`, `.py` and `py`."""
-    kind = media_type.rpartition("/")[2]
-    ending = PurePosixPath(path).suffix.lower()
-    return [media_type, kind, kind.removeprefix("x-"), ending, ending.removeprefix(".")]
-
-
-def _stated(created_at: str, precision: str | None) -> str:
-    known: Mapping[str, DatePrecision] = {"year": "year", "month": "month", "day": "day"}
-    date = partial_date(datetime.fromisoformat(created_at), known.get(precision or "", "time"))
-    return date.iso if date else ""
 
 
 def unknown_fields(where: Sequence[Filter], names: Iterable[str]) -> list[str]:
