@@ -6,6 +6,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from errno import EINVAL
 from io import BufferedReader
@@ -243,16 +244,12 @@ def _read_ignores(folder: str, file: Path) -> tuple[_Ignores, ...]:
             lines = opened.read().decode("utf-8-sig", "replace").splitlines()
     except OSError:
         return ()
-    return (_Ignores(folder, pathspec.GitIgnoreSpec.from_lines(filter(_is_rule, lines))),)
-
-
-def _is_rule(line: str) -> bool:
-    """Git passes over malformed rules; pathspec would not."""
-    try:
-        pathspec.GitIgnoreSpec.from_lines([line])
-    except ValueError:
-        return False
-    return True
+    rules = []
+    for line in lines:
+        with suppress(ValueError):  # git passes over malformed rules; pathspec would not
+            pathspec.GitIgnoreSpec.from_lines([line])
+            rules.append(line)
+    return (_Ignores(folder, pathspec.GitIgnoreSpec.from_lines(rules)),)
 
 
 def _ignores_above(folder: Path) -> tuple[_Ignores, ...]:

@@ -43,7 +43,7 @@ from clew.indexing.reading.formats.markup import (
 from clew.indexing.reading.formats.media_types import media_type_of
 from clew.indexing.reading.formats.records import read_json, read_jsonl, read_table
 from clew.indexing.splitting.code import is_code
-from clew.indexing.splitting.outline import DatedSection, dated_sections, headings
+from clew.indexing.splitting.outline import dated_sections, headings
 from clew.settings import LimitSettings, ReadSettings
 from clew.text import one_line, text_digest
 from clew.times import day_order, is_of_something_else, opening_date, path_date, title_date, to_date
@@ -309,7 +309,12 @@ def _stated(document: Document, path: str) -> Iterator[tuple[DateSource, Partial
     opening = document.text[: entries[0].start] if entries else document.text
     first = islice(headings(opening[:_BEGINNING], document.media_type), 1)
     titles = [heading.title for heading in first]
-    if document.title not in _titles(document, entries):
+    # The titles of the entries: the first may be that of the document.
+    starts = {entry.start for entry in entries}
+    found = headings(document.text[:_BEGINNING], document.media_type) if entries else []
+    of_entries = {heading.title for heading in found if heading.start in starts}
+    of_entries |= {document.text[at:].partition("\n")[0].strip() for at in sorted(starts)[:3]}
+    if document.title not in of_entries:
         titles.insert(0, document.title)
     for title in titles:
         if date := title_date(title, day_first=day_first):
@@ -319,13 +324,3 @@ def _stated(document: Document, path: str) -> Iterator[tuple[DateSource, Partial
         yield "path", date
     if prose and (date := opening_date(opening, day_first=day_first)):
         yield "text", date
-
-
-def _titles(document: Document, entries: Sequence[DatedSection]) -> set[str]:
-    """The titles of the entries: the first may be that of the document."""
-    if not entries:
-        return set()
-    starts = {entry.start for entry in entries}
-    found = headings(document.text[:_BEGINNING], document.media_type)
-    lines = (document.text[start:].partition("\n")[0].strip() for start in sorted(starts)[:3])
-    return {*(heading.title for heading in found if heading.start in starts), *lines}

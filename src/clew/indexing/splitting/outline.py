@@ -102,8 +102,15 @@ def headings(text: str, media_type: str) -> list[Heading]:
     Setext underlines count in any text (`=` above `-`). In reStructuredText every adornment
     does, and levels follow the order in which adornments first appear.
     """
-    atx = [] if media_type in _RESTRUCTURED else _atx(text)
-    found = atx + _underlined(text, media_type)
+    found = []
+    marked = media_type not in _RESTRUCTURED and "#" in text
+    for match in _ATX.finditer(text) if marked else ():
+        # Without the marks that may close it; the `#` of a word stays.
+        whole, level = match["title"].rstrip(), len(match["marks"])
+        title = whole.rstrip("#")
+        title = _plain(title.rstrip() if title[-1:] in {"", " ", "\t"} else whole)
+        found.append(Heading(start=match.start(), end=match.end(), level=level, title=title))
+    found += _underlined(text, media_type)
     if not found:
         return []
     fenced = [] if media_type in _RESTRUCTURED else fences(text)
@@ -130,17 +137,6 @@ def outline(found: Iterable[Heading]) -> Outline:
             starts.append(heading.start)
             trails.append(trail)
     return Outline(tuple(starts), tuple(trails))
-
-
-def _atx(text: str) -> list[Heading]:
-    found = []
-    for match in _ATX.finditer(text) if "#" in text else ():
-        # Without the marks that may close it; the `#` of a word stays.
-        whole, level = match["title"].rstrip(), len(match["marks"])
-        title = whole.rstrip("#")
-        title = _plain(title.rstrip() if title[-1:] in {"", " ", "\t"} else whole)
-        found.append(Heading(start=match.start(), end=match.end(), level=level, title=title))
-    return found
 
 
 def _underlined(text: str, media_type: str) -> list[Heading]:
@@ -325,7 +321,13 @@ def prose_units(
     """
     found: list[Unit] = []
     for left, right, whole in _blocks(text, start, end):
-        parts = [stripped(text, left, right)] if whole else _sentences(text, left, right, language)
+        parts = [stripped(text, left, right)] if whole else []
+        for a, b in () if whole else sentences(text[left:right], language):
+            # The number of a list's item together with its first sentence.
+            if parts and _LIST_NUMBER.fullmatch(text, *parts[-1]):
+                parts[-1] = (parts[-1][0], left + b)
+            else:
+                parts.append((left + a, left + b))
         for a, b in parts:
             strength = (
                 Break.PARAGRAPH
@@ -341,17 +343,6 @@ def stripped(text: str, start: int, end: int) -> tuple[int, int]:
     part = text[start:end]
     left = start + len(part) - len(part.lstrip())
     return left, max(left, start + len(part.rstrip()))
-
-
-def _sentences(text: str, start: int, end: int, language: str) -> list[tuple[int, int]]:
-    """Sentences, the number of a list's item together with its first one."""
-    found: list[tuple[int, int]] = []
-    for a, b in sentences(text[start:end], language):
-        if found and _LIST_NUMBER.fullmatch(text, *found[-1]):
-            found[-1] = (found[-1][0], start + b)
-        else:
-            found.append((start + a, start + b))
-    return found
 
 
 def divide(

@@ -562,7 +562,14 @@ def fitted_context(
         return SEPARATOR.join(parts), needed
     while len(parts) > 2 and tokens(SEPARATOR.join(parts)) > room:
         del parts[1]
-    return _first_words(SEPARATOR.join(parts), tokens, room), room
+    # As many words as there is room for; of a single one, as much of it.
+    context = SEPARATOR.join(parts)[: room * CHARACTERS_A_TOKEN]
+    lengths = range(1, len(context) + 1)
+    cut = bisect_right(lengths, room, key=lambda length: tokens(context[:length]))
+    kept = context[:cut]
+    if cut < len(context) and " " in kept and not context[cut].isspace():
+        kept = kept.rsplit(" ", 1)[0]
+    return kept.rstrip(" ›"), room
 
 
 def _parts_contextualise(document: Document, headings: Sequence[str]) -> list[str]:
@@ -574,14 +581,3 @@ def _parts_contextualise(document: Document, headings: Sequence[str]) -> list[st
         if label and not repeated:
             parts.append(label)
     return parts
-
-
-def _first_words(context: str, tokens: Callable[[str], int], room: int) -> str:
-    """As many words of a context as there is room for; of a single one, as much of it."""
-    context = context[: room * CHARACTERS_A_TOKEN]
-    lengths = range(1, len(context) + 1)
-    cut = bisect_right(lengths, room, key=lambda length: tokens(context[:length]))
-    kept = context[:cut]
-    if cut < len(context) and " " in kept and not context[cut].isspace():
-        kept = kept.rsplit(" ", 1)[0]
-    return kept.rstrip(" ›")

@@ -47,13 +47,14 @@ def syntax_of(document: Document) -> Syntax | None:
 # Splitting, names and relations ask in turn for the same document.
 @lru_cache(maxsize=1)
 def _read(text: str, language: str) -> Syntax | None:
+    from tree_sitter import QueryCursor
+
     data = text.encode("utf-8", "replace")
     tree = _parse(data, language) if len(data) <= LONGEST else None
-    if tree is None:
+    if tree is None or _is_hopeless(tree.root_node):
         return None
-    matches = _matches(tree, language)
-    if matches is None:
-        return None
+    cursor = QueryCursor(grammar(language).query, match_limit=256)
+    matches = [captures for _, captures in cursor.matches(tree.root_node)]
     found = _Reader(data, language, matches).syntax()
     return None if tree.root_node.has_error and not found.definitions else found
 
@@ -76,15 +77,6 @@ def _parse(data: bytes, language: str) -> Tree | None:
         return Parser(grammar(language).language).parse(read, progress_callback=is_over)
     except ValueError:  # ended before its end
         return None
-
-
-def _matches(tree: Tree, language: str) -> Sequence[Mapping[str, list[Node]]] | None:
-    from tree_sitter import QueryCursor
-
-    if _is_hopeless(tree.root_node):
-        return None
-    cursor = QueryCursor(grammar(language).query, match_limit=256)
-    return [captures for _, captures in cursor.matches(tree.root_node)]
 
 
 def _is_hopeless(root: Node) -> bool:

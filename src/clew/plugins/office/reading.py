@@ -19,7 +19,7 @@ from clew.indexing.reading.formats.media_types import media_type_of
 from clew.indexing.reading.formats.word import OLE_MAGIC, check_archive, package_properties
 
 if TYPE_CHECKING:
-    from markitdown import DocumentConverter, MarkItDown, StreamInfo
+    from markitdown import MarkItDown, StreamInfo
 
 
 _SLIDE = re.compile(r"<!-- Slide number: \d+ -->\n")
@@ -50,7 +50,12 @@ def read_office(raw: RawFile) -> ReadResult:
     except MarkItDownException as error:
         raise raw.unreadable(f"malformed {raw.suffix} file") from error
     markdown, title = result.markdown, result.title or ""
-    text, page_starts = _pages(clean_text(markdown))
+    text, page_starts = clean_text(markdown), tuple[int, ...]()
+    if _SLIDE.match(text.lstrip()):
+        # Without the marks between slides, and with the offset of each slide.
+        slides = [slide.strip() for slide in _SLIDE.split(text)[1:]]
+        text, starts = joined(slides, _SLIDE_BREAK)
+        page_starts = tuple(starts)
     known = Properties() if raw.suffix in _OLE_SUFFIXES else package_properties(raw)
     document = known.document(
         raw.source,
@@ -65,25 +70,11 @@ def read_office(raw: RawFile) -> ReadResult:
 @lru_cache(maxsize=1)
 def _converter() -> MarkItDown:
     """A markitdown that knows these formats alone: no fallback to text, no audio, no network."""
-    from markitdown import MarkItDown, converters
-
-    converter = MarkItDown(enable_builtins=False, enable_plugins=False)
-    for kind in (
-        converters.PptxConverter,
-        converters.XlsxConverter,
-        converters.XlsConverter,
-        converters.OutlookMsgConverter,
-        _book_converter(),
-    ):
-        converter.register_converter(kind())
-    return converter
-
-
-def _book_converter() -> type[DocumentConverter]:
-    """Of books, each of whose parts is read once, however often its order names it."""
-    from markitdown import DocumentConverterResult, converters
+    from markitdown import DocumentConverterResult, MarkItDown, converters
 
     class Part(converters.HtmlConverter):
+        """Of books, each of whose parts is read once, however often its order names it."""
+
         def __init__(self) -> None:
             super().__init__()
             self._seen: set[str] = set()
@@ -104,13 +95,13 @@ def _book_converter() -> type[DocumentConverter]:
             book._html_converter = Part()
             return book.convert(file_stream, stream_info, **options)
 
-    return Book
-
-
-def _pages(markdown: str) -> tuple[str, tuple[int, ...]]:
-    """The text without the marks between slides, and the offset of each slide."""
-    if not _SLIDE.match(markdown.lstrip()):
-        return markdown, ()
-    slides = [slide.strip() for slide in _SLIDE.split(markdown)[1:]]
-    text, starts = joined(slides, _SLIDE_BREAK)
-    return text, tuple(starts)
+    converter = MarkItDown(enable_builtins=False, enable_plugins=False)
+    for kind in (
+        converters.PptxConverter,
+        converters.XlsxConverter,
+        converters.XlsConverter,
+        converters.OutlookMsgConverter,
+        Book,
+    ):
+        converter.register_converter(kind())
+    return converter

@@ -108,8 +108,14 @@ def _event(raw: RawFile, component: Component, changes: Changes) -> Document:
             often = f"every {unit}" if interval == "1" else f"every {interval} {unit}s"
             said.append(often if unit else "repeated")
         every = f", {' and '.join(said)}"
+    # Such as "Friday 1 March 2024, 09:00 to 10:00", in the time of its own place.
+    said_when = f"{start:%A} {start.day} {start:%B} {start.year}"
+    if isinstance(start, datetime):
+        said_when += f", {start:%H:%M}" + (f" to {end:%H:%M}" if end > start else "")
+    elif (last := end - timedelta(days=1)) > start:
+        said_when += f" to {last:%A} {last.day} {last:%B} {last.year}"
     told = {
-        "When: ": f"{_said(start, end)}{every}",
+        "When: ": f"{said_when}{every}",
         "at ": fields["place"],
         "organised by ": ", ".join(map(name_of, organiser)),
         "with ": ", ".join(map(name_of, people)),
@@ -128,19 +134,6 @@ def _event(raw: RawFile, component: Component, changes: Changes) -> Document:
         fields=fields,
         date=as_text(start),
     )
-
-
-# --- as words ----------------------------------------------------------------------------
-
-
-def _said(start: date, end: date) -> str:
-    """Such as "Friday 1 March 2024, 09:00 to 10:00", in the time of its own place."""
-    day = f"{start:%A} {start.day} {start:%B} {start.year}"
-    if not isinstance(start, datetime):
-        last = end - timedelta(days=1)
-        return day if last <= start else f"{day} to {last:%A} {last.day} {last:%B} {last.year}"
-    until = f" to {end:%H:%M}" if end > start else ""
-    return f"{day}, {start:%H:%M}{until}"
 
 
 # Series of an iCalendar file: their rules, and what other components of the file change in them.
@@ -241,7 +234,11 @@ def _times_of(component: Component, start: date, end: date, moved: list[str]) ->
         "zone": zone,
     }
     here = ZoneInfo(zone or "UTC")
-    local, local_end = (_wall(moment, here) for moment in (start, end))
+    midnight = datetime.min.time()
+    moments = (
+        m if isinstance(m, datetime) else datetime.combine(m, midnight) for m in (start, end)
+    )
+    local, local_end = (m.astimezone(here).replace(tzinfo=None) if m.tzinfo else m for m in moments)
     days = [(local_end + timedelta(days=1)).date().isoformat()]
     rules = [one.to_ical().decode() for one in all_of(component, "RRULE")]
     for stated in rules:
@@ -304,12 +301,6 @@ def _alike(own: tzinfo, year: int) -> str:
         if all(moment.replace(tzinfo=zone).utcoffset() == offset for moment, offset in pairs):
             return name
     return "UTC"
-
-
-def _wall(moment: date, zone: ZoneInfo) -> datetime:
-    if not isinstance(moment, datetime):
-        return datetime.combine(moment, datetime.min.time())
-    return moment.astimezone(zone).replace(tzinfo=None) if moment.tzinfo else moment
 
 
 def as_text(moment: date) -> str:

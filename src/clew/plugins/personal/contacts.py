@@ -48,7 +48,17 @@ def read_contacts(raw: RawFile) -> ReadResult:
     if not found:
         raise raw.unreadable("line 1: no vCard (BEGIN:VCARD is missing)")
     read = read_blocks(raw, found, lambda component: _contact(raw, component))
-    return replace(read, documents=tuple(_with_given_names(read.documents)))
+    # With the given name as `known_as`, where no other contact of the file has it.
+    given = Counter(entity_key(one.title.split()[0]) for one in read.documents)
+    named: list[Document] = []
+    for one in read.documents:
+        first, *rest = one.title.split()
+        alone = rest and given[entity_key(first)] == 1 and first[:1].isupper() and "." not in first
+        if alone and one.metadata[TYPE] == "person":
+            digest = text_digest(f"{one.sha256} {first}")
+            one = replace(one, metadata={**one.metadata, "known_as": first}, sha256=digest)
+        named.append(one)
+    return replace(read, documents=tuple(named))
 
 
 # --- version 2.1 -------------------------------------------------------------------------
@@ -88,19 +98,6 @@ def _modern_line(line: str) -> str:
 
 
 # --- all versions ------------------------------------------------------------------------
-
-
-def _with_given_names(cards: Sequence[Document]) -> Iterator[Document]:
-    """Contacts with the given name as `known_as`, where no other contact of the file has it."""
-    given = Counter(entity_key(card.title.split()[0]) for card in cards)
-    for card in cards:
-        first, *rest = card.title.split()
-        alone = rest and given[entity_key(first)] == 1 and first[:1].isupper() and "." not in first
-        if alone and card.metadata[TYPE] == "person":
-            digest = text_digest(f"{card.sha256} {first}")
-            yield replace(card, metadata={**card.metadata, "known_as": first}, sha256=digest)
-        else:
-            yield card
 
 
 def _contact(raw: RawFile, card: Component) -> Document:

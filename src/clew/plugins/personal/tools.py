@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from operator import attrgetter
@@ -35,7 +35,7 @@ from clew.tools.spec import Call, Limits, Result, between, operation, shape
 
 if TYPE_CHECKING:
     from clew.engine import Engine
-    from clew.types import DocumentInfo, Entity
+    from clew.types import DocumentInfo
 
 
 # `calendar_query`: what happens within a range, with its people, place and notes.
@@ -84,11 +84,44 @@ def calendar_query(
         and (not attendee or attends(one.document, people))
     ]
     kept = found[:MOST]
+    documents = {one.document.id: one.document for one in kept}
+    entities = _entities(engine, documents)
+    notes = _notes(engine, documents.values())
+    contacts: dict[str, dict[str, Any]] = {}  # by the keys of their names and addresses
+    for card in engine.entities.described("person"):
+        emails = card.metadata.get("emails") or []
+        organisation = card.metadata.get("organisation")
+        told = {"name": card.title, "emails": emails, "organisation": organisation}
+        contacts.update({entity_key(name): told for name in [card.title, *emails]})
+    shown_events = []
+    for one in kept:
+        comers = people_of(one.document)
+        shown_events.append(
+            {
+                "id": one.document.id,
+                "title": one.document.title,
+                "start": moment(one.start, one.all_day),
+                "end": moment(one.end, one.all_day),
+                "place": one.document.metadata.get("place"),
+                "attendees": [
+                    {"name": p.name or None, "address": p.address or None} for p in comers
+                ],
+                "entities": entities[one.document.id],
+                "contacts": [
+                    contacts[key]
+                    for key in dict.fromkeys(entity_key(p.address or p.name) for p in comers)
+                    if key in contacts
+                ],
+                "notes": notes[one.document.title],
+                "time_ago": ago(one.start, now),
+                "source": one.document.source,
+            }
+        )
     return {
         "time_range": {"asked": time_range, **shown(asked, now)},
         "event_count": len(found),
         "left_out": len(found) - len(kept),
-        "events": list(_shown(engine, kept, now)),
+        "events": shown_events,
     }
 
 
@@ -160,32 +193,6 @@ def _is_of_type(one: Occurrence, event_type: str) -> bool:
 # --- as a result -------------------------------------------------------------------------
 
 
-def _shown(engine: Engine, found: Sequence[Occurrence], now: datetime) -> Iterator[dict[str, Any]]:
-    documents = {one.document.id: one.document for one in found}
-    entities = _entities(engine, documents)
-    notes = _notes(engine, documents.values())
-    contacts = _contacts(engine)
-    for one in found:
-        people = people_of(one.document)
-        yield {
-            "id": one.document.id,
-            "title": one.document.title,
-            "start": moment(one.start, one.all_day),
-            "end": moment(one.end, one.all_day),
-            "place": one.document.metadata.get("place"),
-            "attendees": [{"name": p.name or None, "address": p.address or None} for p in people],
-            "entities": entities[one.document.id],
-            "contacts": [
-                contacts[key]
-                for key in dict.fromkeys(entity_key(p.address or p.name) for p in people)
-                if key in contacts
-            ],
-            "notes": notes[one.document.title],
-            "time_ago": ago(one.start, now),
-            "source": one.document.source,
-        }
-
-
 def moment(time: datetime, all_day: bool) -> str:
     """A day, or a time with its zone's offset."""
     return time.date().isoformat() if all_day else time.isoformat()
@@ -224,20 +231,6 @@ def _notes(
     return found
 
 
-def _contacts(engine: Engine) -> Mapping[str, dict[str, Any]]:
-    """Contacts by the keys of their names and addresses."""
-    found = {}
-    for one in engine.entities.described("person"):
-        emails = one.metadata.get("emails") or []
-        card = {
-            "name": one.title,
-            "emails": emails,
-            "organisation": one.metadata.get("organisation"),
-        }
-        found.update({entity_key(name): card for name in [one.title, *emails]})
-    return found
-
-
 # `graph_search_nodes`: entities with their type, properties and neighbours.
 
 
@@ -265,7 +258,14 @@ def graph_search_nodes(
     wanted = node_types or ["Entity"]
     kinds = [] if "Entity" in wanted else [NODE_TYPES[name] for name in wanted]
     hits, notes = engine.entities.search(query, limit=limit, node_types=kinds)
-    properties = _properties(engine, {hit.entity.entity_type for hit in hits})
+    # What documents say of the entities that they describe, by type and key.
+    types = engine.state.packs.entity_types
+    properties: dict[tuple[str, str], dict[str, Any]] = {}
+    for kind in {hit.entity.entity_type for hit in hits} & types.keys():
+        names = {field.name for field in types[kind].fields}
+        for one in engine.entities.described(kind):
+            known = {name: value for name, value in one.metadata.items() if name in names}
+            properties[kind, entity_key(one.title)] = {**known, "source": one.source}
     nodes = []
     for hit in hits:
         entity = hit.entity
@@ -292,18 +292,6 @@ def graph_search_nodes(
             }
         )
     return {"query": query, "count": len(nodes), "nodes": nodes, "notes": list(notes)}
-
-
-def _properties(engine: Engine, kinds: set[str]) -> dict[tuple[str, str], dict[str, Any]]:
-    """What documents say of the entities that they describe, by type and key."""
-    types = engine.state.packs.entity_types
-    found: dict[tuple[str, str], dict[str, Any]] = {}
-    for kind in kinds & types.keys():
-        names = {field.name for field in types[kind].fields}
-        for one in engine.entities.described(kind):
-            known = {name: v for name, v in one.metadata.items() if name in names}
-            found[kind, entity_key(one.title)] = {**known, "source": one.source}
-    return found
 
 
 # `contacts_search`: people with their addresses, organisations and meetings.
@@ -338,8 +326,16 @@ def contacts_search(
     found = [one for score, one in cards if score][:limit]
     people = [_card(one.title, one.metadata, one.source) for one in found]
     if not organisation and len(people) < limit:
+        # Whom mail, notes and calendars name, and of whom there is no contact.
         known = {entity_key(n) for p in people for n in (p["name"], *p["emails"], *p["nicknames"])}
-        people += list(_others(engine, query, known, limit - len(people)))
+        for entity in engine.entities.find(query, 50):
+            if entity.entity_type != "person" or len(people) >= limit:
+                continue
+            names = [alias.name for alias in engine.entities.aliases(entity)]
+            if known.isdisjoint(map(entity_key, names)):
+                nicknames = [n for n in names if "@" not in n and n != entity.name]
+                emails = [name for name in names if "@" in name]
+                people.append(_card(entity.name, {"emails": emails, "nicknames": nicknames}, None))
     return {"count": len(people), "people": list(_with_meetings(engine, people, work))}
 
 
@@ -361,18 +357,6 @@ def _likeness(query: str, card: DocumentInfo) -> int:
         return 2
     others = [*keys, entity_key(str(fields.get("organisation", "")))]
     return int(any(key in one for one in others))
-
-
-def _others(engine: Engine, query: str, known: set[str], limit: int) -> Iterator[dict[str, Any]]:
-    """People whom mail, notes and calendars name, and of whom there is no contact."""
-    found: list[Entity] = engine.entities.find(query, 50)
-    for entity in (one for one in found if one.entity_type == "person"):
-        names = [alias.name for alias in engine.entities.aliases(entity)]
-        if limit and known.isdisjoint(entity_key(name) for name in names):
-            limit -= 1
-            nicknames = [n for n in names if "@" not in n and n != entity.name]
-            emails = [name for name in names if "@" in name]
-            yield _card(entity.name, {"emails": emails, "nicknames": nicknames}, None)
 
 
 def _with_meetings(
@@ -456,54 +440,48 @@ def tasks_query(
         one
         for one in all_tasks(engine)
         if one.task.status in wanted
-        and (asked is None or _is_due(one.task, asked))
+        and (
+            asked is None
+            or (
+                one.task.due
+                and asked.start.date() <= date.fromisoformat(one.task.due) < asked.end.date()
+            )
+        )
         and (not project or entity_key(project) == entity_key(one.task.project))
         and (people is None or not people.isdisjoint(one.keys))
     ]
     found.sort(key=lambda one: (one.task.due or "9", one.task.priority or "~", one.task.title))
     kept = found[:limit]
-    known = _people_among(engine, {name for one in kept for name in one.task.contexts})
+    # Those of the contexts that name people whom the store knows.
+    keys = {name: _context_key(name) for one in kept for name in one.task.contexts}
+    ids = engine.store.resolve(list(keys.values()))
+    persons = {e.id for e in engine.store.entities(list(ids.values())) if e.entity_type == "person"}
+    known = {name for name, key in keys.items() if ids.get(key) in persons}
     return {
         "count": len(found),
         "left_out": len(found) - len(kept),
         "due": {"asked": due, **shown(asked, now)} if asked else None,
-        "tasks": [_shown_todo(one, known) for one in kept],
+        "tasks": [
+            {
+                "id": one.id,
+                "title": one.task.title,
+                "status": one.task.status,
+                "due": one.task.due or None,
+                "priority": one.task.priority or None,
+                "project": one.task.project or None,
+                "people": [*one.task.people, *(n for n in one.task.contexts if n in known)],
+                "contexts": [name for name in one.task.contexts if name not in known],
+                "document": one.document.title,
+                "source": one.document.source,
+            }
+            for one in kept
+        ],
     }
-
-
-def _is_due(task: Task, asked: Range) -> bool:
-    due = date.fromisoformat(task.due) if task.due else None
-    return due is not None and asked.start.date() <= due < asked.end.date()
 
 
 def _context_key(name: str) -> str:
     """The key of whom a context such as `@ada.morn` may name."""
     return entity_key(name.replace(".", " ").replace("_", " "))
-
-
-def _people_among(engine: Engine, contexts: set[str]) -> set[str]:
-    """Those of the contexts that name people whom the store knows."""
-    keys = {name: _context_key(name) for name in contexts}
-    ids = engine.store.resolve(list(keys.values()))
-    people = {e.id for e in engine.store.entities(list(ids.values())) if e.entity_type == "person"}
-    return {name for name, key in keys.items() if ids.get(key) in people}
-
-
-def _shown_todo(one: Found, known: set[str]) -> dict[str, Any]:
-    task = one.task
-    contexts = [name for name in task.contexts if name not in known]
-    return {
-        "id": one.id,
-        "title": task.title,
-        "status": task.status,
-        "due": task.due or None,
-        "priority": task.priority or None,
-        "project": task.project or None,
-        "people": [*task.people, *(name for name in task.contexts if name in known)],
-        "contexts": contexts,
-        "document": one.document.title,
-        "source": one.document.source,
-    }
 
 
 def all_tasks(engine: Engine) -> Iterator[Found]:
@@ -561,6 +539,7 @@ _DUE = re.compile(r" ?(?:\bdue:|@due\(|📅 ?|\(due )\d{4}-\d{2}-\d{2}\)?")
 _PRIORITY = re.compile(r"^\([A-Z]\) ")
 _DONE = re.compile(r"^x (?:\d{4}-\d{2}-\d{2} ){0,2}")
 _OF_STATUS = {OPEN: "NEEDS-ACTION", DOING: "IN-PROCESS", DONE: "COMPLETED", CANCELLED: "CANCELLED"}
+_GONE = "{source!r} says that task no more; index it again, then ask"
 _PROPERTY = r"^{name}[;:][^\r\n]*(?:\r?\n[ \t][^\r\n]*)*\r?\n"
 
 
@@ -608,12 +587,8 @@ def tasks_update(
             before = file.read().decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{str(path)!r} cannot be changed ({error}); change it by hand") from error
-    if found.document.media_type == "text/markdown":
-        after = _changed_line(before, found, lambda line: _in_list(line, changes))
-    elif found.task.line:
-        after = _changed_line(before, found, lambda line: _in_todo_txt(line, changes))
-    else:
-        after = _in_calendar(before, found, changes)
+    is_line = found.document.media_type == "text/markdown" or found.task.line
+    after = (_in_line if is_line else _in_calendar)(before, found, changes)
     if after != before:
         replace_file(path, after)
     engine.documents.index([path])
@@ -624,30 +599,28 @@ def tasks_update(
 # --- the new text ------------------------------------------------------------------------
 
 
-def _changed_line(text: str, found: Found, change: Callable[[str], str]) -> str:
+def _in_line(text: str, found: Found, changes: dict[str, str]) -> str:
     """The text with the one line changed that says the task; of several alike, the first."""
-    for match in re.finditer(r"[^\r\n]+", text):
-        if match[0].strip() == found.task.line.strip():
-            return text[: match.start()] + change(match[0]) + text[match.end() :]
-    raise InputError(f"{found.document.source!r} says that task no more; index it again, then ask")
-
-
-def _in_list(line: str, changes: dict[str, str]) -> str:
-    match = ITEM.match(line)
-    assert match is not None
-    mark = MARKS[changes["status"]] if "status" in changes else match["mark"]
-    return f"{match['before']}{mark}] {_worded(match['text'], changes)}"
-
-
-def _in_todo_txt(line: str, changes: dict[str, str]) -> str:
-    status = changes.get("status")
-    if status in (DOING, CANCELLED):
+    lines = re.finditer(r"[^\r\n]+", text)
+    match = next((one for one in lines if one[0].strip() == found.task.line.strip()), None)
+    if match is None:
+        raise InputError(_GONE.format(source=found.document.source))
+    line, status = match[0], changes.get("status")
+    if found.document.media_type == "text/markdown":
+        item = ITEM.match(line)
+        assert item is not None
+        mark = MARKS[status] if status else item["mark"]
+        line = f"{item['before']}{mark}] {_worded(item['text'], changes)}"
+    elif status in (DOING, CANCELLED):
         raise InputError(f"todo.txt knows no status {status!r}; expected {OPEN} or {DONE}")
-    done = _DONE.match(line)
-    if status is None and done:
-        return done[0] + _worded(line[done.end() :], changes)
-    words = _worded(line[done.end() :] if done else line, changes)
-    return f"x {datetime.now(UTC).date().isoformat()} {words}" if status == DONE else words
+    else:
+        done = _DONE.match(line)
+        words = _worded(line[done.end() :] if done else line, changes)
+        opening = done[0] if done and status is None else ""
+        if status == DONE:
+            opening = f"x {datetime.now(UTC).date().isoformat()} "
+        line = opening + words
+    return text[: match.start()] + line + text[match.end() :]
 
 
 def _worded(words: str, changes: dict[str, str]) -> str:
@@ -662,17 +635,6 @@ def _worded(words: str, changes: dict[str, str]) -> str:
 
 def _in_calendar(text: str, found: Found, changes: dict[str, str]) -> str:
     """The text with the properties of one VTODO set."""
-    uid = found.document.source.rpartition("#todo/")[2]
-    for match in re.finditer(r"^BEGIN:VTODO\r?\n", text, re.MULTILINE):
-        end = text.find("END:VTODO", match.end())
-        block = text[match.end() : end]
-        if end >= 0 and re.search(rf"^UID:{re.escape(uid)}\r?$", block, re.MULTILINE):
-            return text[: match.end()] + _with_properties(block, changes) + text[end:]
-    raise InputError(f"{found.document.source!r} says that task no more; index it again, then ask")
-
-
-def _with_properties(block: str, changes: dict[str, str]) -> str:
-    line_end = "\r\n" if "\r\n" in block else "\n"
     values: dict[str, str] = {}
     if "status" in changes:
         values["STATUS"] = _OF_STATUS[changes["status"]]
@@ -683,11 +645,19 @@ def _with_properties(block: str, changes: dict[str, str]) -> str:
     if "priority" in changes:
         letter = changes["priority"].upper()
         values["PRIORITY"] = str(min(ord(letter) - ord("A") + 1, 9)) if letter else ""
-    for name, value in values.items():
-        block = re.sub(_PROPERTY.format(name=name), "", block, flags=re.MULTILINE)
-        stated = f"{name};VALUE=DATE:{value}" if name == "DUE" else f"{name}:{value}"
-        block += f"{stated}{line_end}" if value else ""
-    return block
+    uid = found.document.source.rpartition("#todo/")[2]
+    for match in re.finditer(r"^BEGIN:VTODO\r?\n", text, re.MULTILINE):
+        end = text.find("END:VTODO", match.end())
+        block = text[match.end() : end]
+        if end < 0 or not re.search(rf"^UID:{re.escape(uid)}\r?$", block, re.MULTILINE):
+            continue
+        line_end = "\r\n" if "\r\n" in block else "\n"
+        for name, value in values.items():
+            block = re.sub(_PROPERTY.format(name=name), "", block, flags=re.MULTILINE)
+            stated = f"{name};VALUE=DATE:{value}" if name == "DUE" else f"{name}:{value}"
+            block += f"{stated}{line_end}" if value else ""
+        return text[: match.end()] + block + text[end:]
+    raise InputError(_GONE.format(source=found.document.source))
 
 
 TOOLS = (graph_search_nodes, calendar_query, contacts_search, tasks_query, tasks_update)

@@ -17,7 +17,6 @@ from bs4.element import CData, NavigableString, PageElement, Tag
 
 from clew.indexing.reading.formats.common import (
     DEEPEST,
-    Properties,
     RawFile,
     ReadResult,
     clean_text,
@@ -80,10 +79,6 @@ def html_document(text: str, source: str) -> Document:
     invisible = {id(node) for node in nodes if isinstance(node, Tag) and is_invisible(node)}
     dropped = invisible | boilerplate(nodes, source.rsplit("/", 1)[-1])
     text = clean_text(_Writer(_layouts(nodes), dropped).write(soup))
-    return _page_properties(soup).document(source, text, "text/html")
-
-
-def _page_properties(soup: BeautifulSoup) -> Properties:
     values: dict[str, Any] = {}
     for meta in soup.find_all("meta"):
         given = str(meta.get("name") or meta.get("property") or "").lower()
@@ -97,7 +92,8 @@ def _page_properties(soup: BeautifulSoup) -> Properties:
     shown = [
         one_line(found.get_text()).rstrip(_ANCHOR_SIGNS) for found in soup.find_all("h1", limit=2)
     ]
-    return properties({**values, "title": page_title(heading, list(filter(None, shown)))})
+    known = properties({**values, "title": page_title(heading, list(filter(None, shown)))})
+    return known.document(source, text, "text/html")
 
 
 def _layouts(nodes: Sequence[PageElement]) -> set[int]:

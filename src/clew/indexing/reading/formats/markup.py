@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -50,25 +50,17 @@ def read_text(raw: RawFile) -> ReadResult:
         raise raw.unreadable("unsupported format (RTF)")
     values: dict[str, Any] = {}
     if media_type == "text/plain":
-        if of_markup := _marked_up(text):
-            return ReadResult(documents=(of_markup(text, raw.source),))
+        # Some are marked up all the same: Sphinx publishes its sources as `.rst.txt`, sites publish
+        # `llms.txt`, and a README may have no ending. A heading alone does not tell: a comment
+        # looks like one.
+        if _RST_MARKUP.search(text) and headings(text[:_BEGINNING], "text/x-rst"):
+            return ReadResult(documents=(rst_document(text, raw.source),))
+        if _MARKDOWN_HEADING.match(text) and _MARKDOWN_MARKUP.search(text):
+            return ReadResult(documents=(markdown_document(text, raw.source),))
         text = mended(text)
         values = fields_at(text, 0, "bare")
     document = properties(values).document(raw.source, text, media_type, title=title)
     return ReadResult(documents=(document,))
-
-
-def _marked_up(text: str) -> Callable[[str, str], Document] | None:
-    """What reads a plain file that is marked up all the same.
-
-    Sphinx publishes its sources as `.rst.txt`, sites publish `llms.txt`, and a README may have no
-    ending. A heading alone does not tell: a comment looks like one.
-    """
-    if _RST_MARKUP.search(text) and next(iter(headings(text[:_BEGINNING], "text/x-rst")), None):
-        return rst_document
-    if _MARKDOWN_HEADING.match(text) and _MARKDOWN_MARKUP.search(text):
-        return markdown_document
-    return None
 
 
 def read_markdown(raw: RawFile) -> ReadResult:

@@ -194,7 +194,13 @@ def joined_lines(page: str) -> str:
     and before an item of a list; never before a small letter.
     """
     lines = [line.strip() for line in page.split("\n")]
-    width = _full_width([line for line in lines if line])
+    visible = [line for line in lines if line]
+    lengths = sorted(map(len, visible))
+    small = sum(line[0].islower() for line in visible)
+    words = sorted(len(line.split()) for line in visible)
+    # The length that full lines have; 0 where most lines are broken in the middle of things.
+    is_broken = 2 * small > len(visible) and words[len(words) // 2] <= _FEW_WORDS
+    width = 0.0 if is_broken or not visible else _FULL * lengths[len(lengths) * 9 // 10]
     parts: list[str] = []
     before = ""
     for line in lines:
@@ -209,16 +215,6 @@ def joined_lines(page: str) -> str:
             parts.append(_gap(before, line, width) + line if parts else line)
         before = line
     return "".join(parts)
-
-
-def _full_width(lines: Sequence[str]) -> float:
-    """The length that full lines have; 0 where most lines are broken in the middle of things."""
-    lengths = sorted(map(len, lines))
-    small = sum(line[0].islower() for line in lines)
-    words = sorted(len(line.split()) for line in lines)
-    if not lines or (2 * small > len(lines) and words[len(words) // 2] <= _FEW_WORDS):
-        return 0.0
-    return _FULL * lengths[len(lengths) * 9 // 10]
 
 
 def _gap(before: str, after: str, width: float) -> str:

@@ -136,8 +136,16 @@ def package_properties(raw: RawFile) -> Properties:
     """
     values: dict[str, list[str]] = {}
     try:
-        for name, value in _elements(raw.data):
-            values.setdefault(name, []).append(value)
+        with zipfile.ZipFile(BytesIO(raw.data)) as archive:
+            part = _CORE
+            if _CONTAINER in archive.namelist():
+                paths = (one.get("full-path") for one in _parsed(archive, _CONTAINER).iter())
+                part = next(filter(None, paths), part)
+            for element in _parsed(archive, part).iter():
+                name = _NAMES.get(str(element.tag).rpartition("}")[2])
+                text = one_line(clean_text(element.text or ""))
+                if name and text:
+                    values.setdefault(name, []).append(text)
     except (SyntaxError, KeyError, *_FAULTS):
         return Properties()
     if TEMPLATE_AUTHORS.intersection(values.get("author", ())):
@@ -151,20 +159,6 @@ def package_properties(raw: RawFile) -> Properties:
     found = properties({**known, "title": title} if title else known)
     # The date of a book is the publisher's, that of an office document its program's.
     return found if "date" in values else replace(found, date_source="properties")
-
-
-def _elements(data: bytes) -> Iterator[tuple[str, str]]:
-    """(name, text) of each property, in order."""
-    with zipfile.ZipFile(BytesIO(data)) as archive:
-        part = _CORE
-        if _CONTAINER in archive.namelist():
-            paths = (element.get("full-path") for element in _parsed(archive, _CONTAINER).iter())
-            part = next(filter(None, paths), part)
-        for element in _parsed(archive, part).iter():
-            name = _NAMES.get(str(element.tag).rpartition("}")[2])
-            text = one_line(clean_text(element.text or ""))
-            if name and text:
-                yield name, text
 
 
 def _parsed(archive: zipfile.ZipFile, name: str) -> etree._Element:
