@@ -509,7 +509,9 @@ def to_text(filter_: Filter) -> str:
             return " or ".join(_bracketed(part, (Or,)) for part in parts)
         case Not(part):
             return f"not {_bracketed(part, (And, Or))}"
-    name = _written_name(filter_.name)
+    name = f"meta.{filter_.name}" if filter_.name.startswith("meta.") else filter_.name
+    is_plain = _PLAIN_NAME.fullmatch(name) and name.lower() not in _NOT_IN_NAME
+    name = name if is_plain else _written(name)
     match filter_.value:
         case None:
             return f"{name} {filter_.operator}"
@@ -520,12 +522,6 @@ def to_text(filter_: Filter) -> str:
 
 def _bracketed(part: Filter, kinds: tuple[type, ...]) -> str:
     return f"({to_text(part)})" if isinstance(part, kinds) else to_text(part)
-
-
-def _written_name(name: str) -> str:
-    name = f"meta.{name}" if name.startswith("meta.") else name
-    is_plain = _PLAIN_NAME.fullmatch(name) and name.lower() not in _NOT_IN_NAME
-    return name if is_plain else _written(name)
 
 
 def _written(value: Scalar) -> str:

@@ -189,14 +189,13 @@ def _fold_typography(text: str) -> str:
         c if unicodedata.category(c) == "No" else unicodedata.normalize("NFKD", c.casefold())
         for c in shown
     ).casefold()
-    kept = "".join(c for c in folded if not _is_accent(c))
+    kept = ""
+    for c in folded:
+        # A mark that stands on a letter, and is no part of it as vowels of Hindi and Thai are.
+        place = unicodedata.combining(c)
+        if not (place >= 200 or 10 <= place <= 36 or "\ufe00" <= c <= "\ufe0f"):
+            kept += c
     return unicodedata.normalize("NFC", kept.translate(_ONE_SIGN))
-
-
-def _is_accent(character: str) -> bool:
-    """Whether a mark stands on a letter, and is no part of it as vowels of Hindi and Thai are."""
-    place = unicodedata.combining(character)
-    return place >= 200 or 10 <= place <= 36 or "\ufe00" <= character <= "\ufe0f"
 
 
 @cache
@@ -328,15 +327,13 @@ def _readings(text: str, languages: Sequence[str]) -> Iterator[list[tuple[str, .
     """The terms of each word of a question, read as English and in each language it may be in."""
     found = _accented_words(text)
     own = spoken(found, STOP_WORDS, languages)
-    read_as = languages if own is None else [own]
+    read_as, stop_words = languages, frozenset[str]()
+    if own is not None:
+        known = language_words(own)
+        read_as, stop_words = [own], known.stop_words if known else STOP_WORDS
     for word in found:
-        if own is None or not _is_stop_word(own, word):
+        if word not in stop_words:
             yield [_word_terms(fold(word)), *(_terms_in((language, word)) for language in read_as)]
-
-
-def _is_stop_word(language: str, word: str) -> bool:
-    known = language_words(language)
-    return word in (known.stop_words if known else STOP_WORDS)
 
 
 def _accented_words(text: str) -> list[str]:
@@ -355,7 +352,10 @@ def _word_terms(word: str) -> tuple[str, ...]:
         return ()
     if _UNSPACED_RUN.match(word):
         return tuple(word[i : i + 2] for i in range(len(word) - 1)) or (word,)
-    return (_stem(word.removesuffix("'s").removesuffix("’s").replace("'", "").replace("’", "")),)
+    word = word.removesuffix("'s").removesuffix("’s").replace("'", "").replace("’", "")
+    code = ord(word[0])
+    algorithm = next((name for name, letters in _STEMMERS.items() if code in letters), "english")
+    return (_stemmer(algorithm).stemWord(word),)
 
 
 @cached(16)
@@ -378,12 +378,6 @@ _STEMMERS = {
     "arabic": range(0x600, 0x780),
 }
 """Letters of scripts with a stemmer of their own; Latin and all others have that of English."""
-
-
-def _stem(word: str) -> str:
-    code = ord(word[0])
-    algorithm = next((name for name, letters in _STEMMERS.items() if code in letters), "english")
-    return _stemmer(algorithm).stemWord(word)
 
 
 @cache
@@ -591,7 +585,9 @@ _RIGHTS = re.compile(
 
 def shingles(text: str) -> Set[Shingle]:
     """Runs of three words, without notices of copyright; none of a short text."""
-    found = _words(_RIGHTS.sub(" ", text))
+    found: list[str] = []
+    for word in words(_RIGHTS.sub(" ", text)):
+        found.extend([word] if word < _SPACED else word)
     if len(found) < _LEAST:
         return frozenset()
     return frozenset(zip(found, found[1:], found[2:], strict=False))
@@ -603,13 +599,6 @@ def says_as_much(shown: Set[Shingle], other: Set[Shingle]) -> bool:
     if not other or len(missing) > (1 - _SAME) * len(other):
         return False
     return not any(word[0].isdigit() for shingle in missing for word in shingle)
-
-
-def _words(text: str) -> list[str]:
-    found: list[str] = []
-    for word in words(text):
-        found.extend([word] if word < _SPACED else word)
-    return found
 
 
 # What names are looked up by: the block of names that are spelled alike, and the words of a term.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from datetime import date, datetime
 from functools import cached_property
@@ -45,7 +45,7 @@ from clew.wiring import (
 
 if TYPE_CHECKING:
     from clew.graph.entity_graph import EntityGraph, EntityRanks
-    from clew.hookspecs import EntityType, FieldKind
+    from clew.hookspecs import FieldKind
     from clew.indexing.pipeline import IndexingPipeline
     from clew.indexing.processes import Runner
     from clew.models.llm.client import LanguageModelClient
@@ -353,7 +353,18 @@ class EngineState:
             }
             is_own = store.embedder() == (self.embedder.name, self.embedder.dimension)
             embed = self.embedder.embed_documents if is_own else None
-            store.publish(labels, list(_properties(store, types)), embed)
+            # Key, type, document and properties of the entities that documents describe.
+            described: list[tuple[str, str, str, dict[str, Any]]] = []
+            for document in store.documents():
+                kind = types.get(str(document.metadata.get("entity_type", "")))
+                if kind is not None:
+                    values = {
+                        field.name: _value(field.kind, document.metadata.get(field.name))
+                        for field in kind.fields
+                    }
+                    key = entity_key(document.title)
+                    described.append((key, kind.name, document.id, values))
+            store.publish(labels, described, embed)
         generation = store.generation()
         if settings.vectors != "store" or is_outdated(folder, VECTORS, generation):
             self.vector_index.persist()
@@ -452,20 +463,6 @@ class EngineState:
     def now(self) -> datetime:
         """This moment, in the zone of the settings."""
         return datetime.now(ZoneInfo(self.settings.search.time_zone))
-
-
-def _properties(
-    store: Store, types: Mapping[str, EntityType]
-) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
-    """Key, type, document and properties of the entities that documents describe."""
-    for document in store.documents():
-        kind = types.get(str(document.metadata.get("entity_type", "")))
-        if kind is not None:
-            values = {
-                field.name: _value(field.kind, document.metadata.get(field.name))
-                for field in kind.fields
-            }
-            yield entity_key(document.title), kind.name, document.id, values
 
 
 def _value(kind: FieldKind, value: object) -> object:

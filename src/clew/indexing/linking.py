@@ -69,7 +69,13 @@ class Linker:
         """The document's own aliases, then its new names that are spelled like a known one."""
         stated = [a for a in extraction.aliases if entity_key(a.alias) != entity_key(a.name)]
         taken = {entity_key(a.alias) for a in stated}
-        names = {key: name for key, name in _names(extraction).items() if key not in taken}
+        # The first name of each key, what the document is about before what it mentions.
+        names: dict[str, str] = {}
+        mentioned = ((m.name, m.entity_type) for chunk in extraction.chunks for m in chunk.mentions)
+        for name, entity_type in chain(extraction.about, mentioned):
+            key = entity_key(name)
+            if entity_type not in _SPELLED_EXACTLY and key not in taken:
+                names.setdefault(key, name)
         return (*stated, *self._near(names, stored=False))
 
     def late_links(self, names: Mapping[str, str]) -> Iterator[AliasEvidence]:
@@ -115,16 +121,6 @@ def _nearest(
     scored = [(-similarity(key, other, threshold), other, name) for other, name in others]
     score, _, name = min(scored, default=(0.0, "", ""))
     return (-score, name) if score else None
-
-
-def _names(extraction: Extraction) -> dict[str, str]:
-    """First name by key, what the document is about before what it mentions."""
-    names: dict[str, str] = {}
-    mentioned = ((m.name, m.entity_type) for chunk in extraction.chunks for m in chunk.mentions)
-    for name, entity_type in chain(extraction.about, mentioned):
-        if entity_type not in _SPELLED_EXACTLY:
-            names.setdefault(entity_key(name), name)
-    return names
 
 
 # Whether two keys are spellings of one name: "muhammad ali" and "mohammad ali".
@@ -180,8 +176,14 @@ def most_alike(name: str, names: Iterable[str], limit: int) -> list[str]:
 def _same_words(words: list[str], others: list[str]) -> bool:
     if len(words) != len(others):
         return False
-    if len(words) == 1 and words[0][0] <= "z" and not _alike_alone(words[0], others[0]):
-        return False
+    if len(words) == 1 and words[0][0] <= "z":
+        # No others speak for it: "Minister" and "Minster" are not one.
+        word, other = words[0], others[0]
+        if skeleton(word) != skeleton(other) or OSA.distance(word, other) > 1:
+            return False
+        shorter = min(len(word), len(other))
+        if shorter < SHORTEST_SINGLE or (shorter < LONG_WORD and _sound(word) != _sound(other)):
+            return False
     return all(a == b or _alike(a, b) for a, b in zip(words, others, strict=True))
 
 
@@ -199,14 +201,6 @@ def _alike(word: str, other: str) -> bool:
     if skeleton(word) == skeleton(other):
         return OSA.distance(word, other) <= (2 if shorter >= LONG_WORD - 1 else 1)
     return shorter >= LONG_WORD and OSA.distance(word, other) == 1
-
-
-def _alike_alone(word: str, other: str) -> bool:
-    """Whether words that no others speak for are close enough: "Minister" and "Minster" are not."""
-    if skeleton(word) != skeleton(other) or OSA.distance(word, other) > 1:
-        return False
-    shorter = min(len(word), len(other))
-    return shorter >= LONG_WORD or (shorter >= SHORTEST_SINGLE and _sound(word) == _sound(other))
 
 
 def _sound(word: str) -> str:
@@ -239,10 +233,15 @@ class StoreTerms:
         """The extraction with a mention of each term that it lacks, in sentences of prose."""
         if is_code(document.media_type):
             return extraction
-        prose = [
-            _Prose(chunk.text, list(_sentences(chunk.text, found)), found, owner_of(document))
-            for chunk, found in zip(chunks, extraction.chunks, strict=True)
-        ]
+        prose = list[_Prose]()
+        for chunk, found in zip(chunks, extraction.chunks, strict=True):
+            fences = find_fences(chunk.text)
+            outside = [
+                (start, end, ordinal)
+                for ordinal, (start, end) in enumerate(found.sentences)
+                if not any(a <= start < b for a, b in fences)
+            ]
+            prose.append(_Prose(chunk.text, outside, found, owner_of(document)))
         # The terms whose words stand in some texts.
         asked = dict.fromkeys(
             phrase
@@ -368,13 +367,6 @@ class _Terms:
                 fact = ordinal, entity_key(one.head), one.relation_type, entity_key(one.tail)
                 if fact not in known and not terms.isdisjoint((one.head, one.tail)):
                     yield one
-
-
-def _sentences(text: str, found: ChunkExtraction) -> Iterator[tuple[int, int, int]]:
-    fences = find_fences(text)
-    for ordinal, (start, end) in enumerate(found.sentences):
-        if not any(a <= start < b for a, b in fences):
-            yield start, end, ordinal
 
 
 def _is_term(known: KnownName) -> bool:
@@ -514,20 +506,16 @@ def _of_companies(names: Sequence[KnownName]) -> Iterator[_Pair]:
     """A company with its form and without: "Acme" beside "Acme Corporation"."""
     by_key = {entity_key(known.name): known for known in names}
     for key, known in by_key.items():
-        base = _without_form(key)
-        if base in by_key:
-            reason = f"the same name without {known.name.rpartition(' ')[2]}"
-            yield _Pair(by_key[base], known, 0.7, reason)
-
-
-def _without_form(key: str) -> str:
-    """The key without the legal form at its end, one with dots too ("dekker b v"); "" without."""
-    words = key.split()
-    lone = sum(1 for _ in takewhile(lambda word: len(word) == 1, reversed(words)))
-    for size in (1, lone):
-        if 0 < size < len(words) and "".join(words[-size:]) in LEGAL_FORMS:
-            return " ".join(words[:-size])
-    return ""
+        # The legal form may be one with dots, too: "dekker b v".
+        words = key.split()
+        lone = sum(1 for _ in takewhile(lambda word: len(word) == 1, reversed(words)))
+        for size in (1, lone):
+            if 0 < size < len(words) and "".join(words[-size:]) in LEGAL_FORMS:
+                base = by_key.get(" ".join(words[:-size]))
+                if base is not None:
+                    reason = f"the same name without {known.name.rpartition(' ')[2]}"
+                    yield _Pair(base, known, 0.7, reason)
+                break
 
 
 def _of_acronyms(names: Sequence[KnownName]) -> Iterator[_Pair]:

@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from clew.word_lists import read_word_lists, word_list
 
@@ -83,7 +83,10 @@ def recognise(text: str, english: frozenset[str]) -> str:
     if letters < _LEAST_LETTERS and dense < _LEAST_LETTERS // 3:
         return ""
     is_spaced = dense < letters // 3
-    return (is_spaced and _by_function_words(words, english)) or _by_model(sample)
+    if is_spaced and (told := _by_function_words(words, english)):
+        return told
+    code, probability = _identifier().classify(sample)
+    return language_code(code) if probability >= _SURE and code != _NO_LANGUAGE else ""
 
 
 def _by_function_words(words: list[str], english: frozenset[str]) -> str:
@@ -96,11 +99,6 @@ def _by_function_words(words: list[str], english: frozenset[str]) -> str:
         return best
     explained = len(own) > len(second) and all(set(own).issuperset(o) for o in found.values())
     return best if explained else ""
-
-
-def _by_model(sample: str) -> str:
-    code, probability = _identifier().classify(sample)
-    return language_code(code) if probability >= _SURE and code != _NO_LANGUAGE else ""
 
 
 _NO_LANGUAGE = "zxx"
@@ -165,29 +163,27 @@ def listed_languages() -> Iterable[str]:
 
 @cache
 def _languages() -> Mapping[str, LanguageWords]:
-    lists = read_word_lists("clew.languages", "words.toml")
-    return {code: _read(values) for code, values in lists.items()}
-
-
-def _read(values: Mapping[str, Any]) -> LanguageWords:
-    elided = "|".join(values.get("elisions", "").split())
-    stop_words = word_list(values["stop_words"].casefold())
-    return LanguageWords(
-        stemmer=values["stemmer"],
-        script=script_of(next(iter(stop_words))),
-        stop_words=stop_words,
-        fillers=word_list(values.get("fillers", "")),
-        abbreviations=word_list(values["abbreviations"]),
-        elision=re.compile(rf"(?:{elided})['’]") if elided else None,
-        ordinals=values.get("ordinals", False),
-        nouns=NounSigns(
-            articles=word_list(values["articles"]),
-            adjectives=tuple(values["adjective_endings"].split()),
-            endings=tuple(values["noun_endings"].split()),
+    found: dict[str, LanguageWords] = {}
+    for code, values in read_word_lists("clew.languages", "words.toml").items():
+        elided = "|".join(values.get("elisions", "").split())
+        stop_words = word_list(values["stop_words"].casefold())
+        found[code] = LanguageWords(
+            stemmer=values["stemmer"],
+            script=script_of(next(iter(stop_words))),
+            stop_words=stop_words,
+            fillers=word_list(values.get("fillers", "")),
+            abbreviations=word_list(values["abbreviations"]),
+            elision=re.compile(rf"(?:{elided})['’]") if elided else None,
+            ordinals=values.get("ordinals", False),
+            nouns=NounSigns(
+                articles=word_list(values["articles"]),
+                adjectives=tuple(values["adjective_endings"].split()),
+                endings=tuple(values["noun_endings"].split()),
+            )
+            if "articles" in values
+            else None,
         )
-        if "articles" in values
-        else None,
-    )
+    return found
 
 
 def script_of(word: str) -> str:

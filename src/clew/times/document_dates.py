@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from clew.times.names import MONTH, day_comes_first, find_names
 from clew.times.ranges import find_yearless
-from clew.types import DatePrecision, Metadata, PartialDate, Period, in_utc
+from clew.types import DatePrecision, Metadata, PartialDate, in_utc
 from clew.word_lists import read_word_lists
 
 _LONGEST = 300
@@ -48,7 +48,15 @@ def find_date(text: str, *, day_first: bool | None = None) -> PartialDate | None
     A year alone is mostly what a text is about.
     """
     text = text[:_LONGEST]
-    found = [date for _, _, period in find_names(text) if (date := _unit(period))]
+    found: list[PartialDate] = []
+    for _, _, period in find_names(text):
+        assert period.start is not None
+        assert period.end is not None
+        month = PartialDate(period.start, "month")
+        if period.end - period.start == timedelta(days=1):
+            found.append(PartialDate(period.start, "day"))
+        elif period.start.day == 1 and month.end == period.end:
+            found.append(month)
     written = (match.group().replace("_", "-") for match in _NUMERIC.finditer(text))
     found += filter(None, (to_date(words, day_first=day_first) for words in written))
     return _only(date for date in found if date.precision == "day") or (
@@ -61,16 +69,6 @@ def find_date(text: str, *, day_first: bool | None = None) -> PartialDate | None
 def _only(dates: Iterable[PartialDate]) -> PartialDate | None:
     distinct = set(dates)
     return distinct.pop() if len(distinct) == 1 else None
-
-
-def _unit(period: Period) -> PartialDate | None:
-    """A day or a month as a date; None for any other period."""
-    assert period.start is not None
-    assert period.end is not None
-    if period.end - period.start == timedelta(days=1):
-        return PartialDate(period.start, "day")
-    month = PartialDate(period.start, "month")
-    return month if period.start.day == 1 and month.end == period.end else None
 
 
 def path_date(path: str) -> PartialDate | None:
@@ -325,18 +323,13 @@ def _leading_date(words: str, start: int, day_first: bool | None) -> tuple[Parti
         day = find_date(match["a"] or match["b"] + match["year"])
         return (PartialDate(day.start.replace(day=1), "month") if day else None), match.end()
     if match := _NUMERIC_OPENING.match(words, start):
-        return _numeric_date(match, day_first), match.end()
+        date, year = to_date(match.group(), day_first=day_first), match["year"]
+        if date is None and year:  # nobody knows which number is the month
+            date = to_date(int(year) + (1900 if len(year) == 2 else 0))
+        return date, match.end()
     named = [(end, at) for at, end, _ in find_names(words[start:]) if at == 0]
     end = start + max(named)[0] if named else start
     return find_date(words[start:end]), end
-
-
-def _numeric_date(match: re.Match[str], day_first: bool | None) -> PartialDate | None:
-    """A date in numbers; its year where nobody knows which of them is the month."""
-    date = to_date(match.group(), day_first=day_first)
-    if date is None and (year := match["year"]):
-        return to_date(int(year) + (1900 if len(year) == 2 else 0))
-    return date
 
 
 # When a text was written, from what its metadata says.

@@ -122,10 +122,6 @@ def _quarter(match: re.Match[str]) -> Days:
     return months_from(int(match["year"]), 3 * quarter + 1, 3)
 
 
-def _season(match: re.Match[str]) -> Days:
-    return months_from(int(match["year"]), SEASONS[match["season"].casefold()], 3)
-
-
 def _century(match: re.Match[str]) -> Days:
     """The 19th century, as mostly meant: 1800 up to and with 1899."""
     first = 100 * (int(match["number"]) - 1)
@@ -189,7 +185,10 @@ def _forms() -> tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Days]], .
             ),
             _digits,
         ),
-        (_form(rf"(?:the )?(?P<season>{'|'.join(SEASONS)})(?: of)? {_YEAR}"), _season),
+        (
+            _form(rf"(?:the )?(?P<season>{'|'.join(SEASONS)})(?: of)? {_YEAR}"),
+            lambda m: months_from(int(m["year"]), SEASONS[m["season"].casefold()], 3),
+        ),
         (_form(rf"Q(?P<number>[1-4]),?(?: of)? ?{_YEAR}"), _quarter),
         (_form(rf"{_YEAR}[ -]?Q(?P<number>[1-4])"), _quarter),
         (
@@ -388,19 +387,16 @@ def find_relative(
     today, "next Friday" the first after it; "two weeks ago" is a week, "two days ago" a day.
     """
     end = len(text) if end is None else end
-    if not _may_say(text[start:end].lower()):
+    # A quick look that spares most texts the rest.
+    small = text[start:end].lower()
+    if not any(word in small for word in _SAY_DAY) and not (
+        any(word in small for word in _POINT) and any(word in small for word in _SAY_UNIT)
+    ):
         return
     for match in _relative().finditer(text, start, end):
         found = _found(match, now, _days)
         if found is not None:
             yield found
-
-
-def _may_say(text: str) -> bool:
-    """Whether a text in small letters might name a time: a quick look that spares most the rest."""
-    if any(word in text for word in _SAY_DAY):
-        return True
-    return any(word in text for word in _POINT) and any(word in text for word in _SAY_UNIT)
 
 
 def find_recent(text: str, now: datetime) -> Iterator[FoundPeriod]:

@@ -54,16 +54,7 @@ def find_periods(text: str, now: datetime) -> list[FoundPeriod]:
     aware time in the zone in which days begin ("yesterday", "last May", "three weeks ago", "the
     past two months", "in 3 days", "recently"), their periods in UTC, too.
     """
-    found = [*_dates(text), *find_relative(text, now), *find_recent(text, now)]
-    found.sort(key=lambda f: (f.start - f.end, f.relative, f.start))
-    kept: list[FoundPeriod] = []
-    for one in found:
-        if not any(one.start < other.end and other.start < one.end for other in kept):
-            kept.append(one)
-    return sorted(kept, key=lambda f: f.start)
-
-
-def _dates(text: str) -> Iterator[FoundPeriod]:
+    found = [*find_relative(text, now), *find_recent(text, now)]
     no_years = {
         year.start
         for year in years(text)
@@ -75,7 +66,13 @@ def _dates(text: str) -> Iterator[FoundPeriod]:
     }
     for start, end, period in find_names(text):
         if not (YEAR.fullmatch(text, start, end) and start in no_years):
-            yield FoundPeriod(start, end, period, relative=False)
+            found.append(FoundPeriod(start, end, period, relative=False))
+    found.sort(key=lambda f: (f.start - f.end, f.relative, f.start))
+    kept: list[FoundPeriod] = []
+    for one in found:
+        if not any(one.start < other.end and other.start < one.end for other in kept):
+            kept.append(one)
+    return sorted(kept, key=lambda f: f.start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,13 +145,15 @@ def find_ranges(text: str, now: datetime, newest: datetime | None = None) -> Ite
     for group in _groups(text, now):
         periods = list(_periods(group, (newest or now).date()))
         if periods:
+            joins = (_JOINED.fullmatch(text, a.end, b.start) for a, b in pairwise(group))
+            are_years = all(_YEARS.fullmatch(text, one.start, one.end) for one in group)
             yield FoundRange(
                 start=group[0].start,
                 end=group[-1].end,
                 period=reduce(hull, periods),
                 dates=len(group),
                 has_year=any(isinstance(one, FoundPeriod) for one in group),
-                is_sure=_is_sure(text, group),
+                is_sure=not are_years or any(join and join["to"] for join in joins),
             )
 
 
@@ -203,12 +202,6 @@ def _periods(group: Sequence[_Date], today: date) -> Iterator[Period]:
             near = one.latest if one.start <= (dated or last).start else one.following
             if placed := near(year.start.date()):
                 yield placed
-
-
-def _is_sure(text: str, group: Sequence[_Date]) -> bool:
-    joins = (_JOINED.fullmatch(text, one.end, other.start) for one, other in pairwise(group))
-    are_years = all(_YEARS.fullmatch(text, one.start, one.end) for one in group)
-    return not are_years or any(join and join["to"] for join in joins)
 
 
 # Ranges of time as assistants name them, by the calendar and in the user's zone.

@@ -64,13 +64,15 @@ def _alternatives(words: str) -> str:
 _LISTS = read_word_lists("clew.indexing.relations", "phrases.toml")
 
 
-def _known(pattern: str, relation_type: str, *, inverse: bool = False) -> _Known:
-    words = pattern.replace("\n", "")
-    phrase = Phrase(relation_type, 0.8, inverse, relation_type == "causes")
-    return _Known(re.compile(rf"(?:, )?{_LEAD}(?:{words})"), phrase)
-
-
-_KNOWN = tuple(_known(**known) for known in _LISTS["known"])
+_KNOWN = tuple(
+    _Known(
+        re.compile(rf"(?:, )?{_LEAD}(?:{''.join(one['pattern'].splitlines())})"),
+        Phrase(
+            one["relation_type"], 0.8, one.get("inverse", False), one["relation_type"] == "causes"
+        ),
+    )
+    for one in _LISTS["known"]
+)
 _PARTICIPLES = _alternatives(_LISTS["participles"])
 _PAST = _alternatives(_LISTS["past"])
 _PRESENT = _alternatives(_LISTS["present"])
@@ -191,9 +193,16 @@ def is_denied(words: str) -> bool:
 def _phrase(gap: str) -> str:
     """The gap in small letters, without the words that belong to the name after it."""
     words = with_offices(_RE["space"].sub(" ", gap.casefold()).strip())
-    while (shorter := _shortened(words)) != words:
-        words = shorter
-    return words
+    while True:
+        rest, _, last = words.rpartition(" ")
+        place = _IN_A_PLACE.search(words)
+        before = words[: place.start()] if place else words
+        if last in _DROPPED_BEFORE_TAIL:
+            words = rest
+        elif place and before.rpartition(" ")[2] in _DETERMINERS and " in " in words:
+            words = before
+        else:
+            return words
 
 
 def with_offices(words: str) -> str:
@@ -204,16 +213,6 @@ def with_offices(words: str) -> str:
 def is_office(noun: str) -> bool:
     """Whether the noun says what somebody or something is to another: "founder of X"."""
     return noun in RELATIONAL or noun in OFFICES
-
-
-def _shortened(words: str) -> str:
-    rest, _, last = words.rpartition(" ")
-    if last in _DROPPED_BEFORE_TAIL:
-        return rest
-    place = _IN_A_PLACE.search(words)
-    if place and words[: place.start()].rpartition(" ")[2] in _DETERMINERS and " in " in words:
-        return words[: place.start()]
-    return words
 
 
 def _verb_phrase(words: str) -> Phrase | None:

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from clew.indexing.syntax.parse import (
-    Definition,
     Reference,
     Syntax,
     imported_script,
@@ -90,7 +89,14 @@ def entities_of(document: Document, syntax: Syntax) -> Entities:
     places = [i for i, one in enumerate(syntax.definitions) if not one.is_local]
     for place in sorted(places, key=lambda i: syntax.definitions[i].path[-1].startswith("_")):
         one = syntax.definitions[place]
-        name = separator.join((*_prefix(document.text, one, syntax, module), *one.path))
+        # Its path behind the module, but for what C knows in all files by its bare name.
+        is_qualified = syntax.language not in _ONE_NAMESPACE
+        if not is_qualified:
+            before = document.text[max(one.start, one.name_start - 200) : one.name_start]
+            is_plain = one.kind == "function" and len(one.path) == 1
+            is_alone = is_plain and _RE["file_alone"].search(before) is not None
+            is_qualified = is_alone or one.path == ("main",)
+        name = separator.join((module, *one.path) if module and is_qualified else one.path)
         key = entity_key(name)
         if one.kind == "scope" or not key or len(name) > _MOST_NAMES or key in taken:
             continue
@@ -98,15 +104,6 @@ def entities_of(document: Document, syntax: Syntax) -> Entities:
         names[place] = name
         by_path[one.path] = place
     return Entities(module, dict(sorted(names.items())), by_path)
-
-
-def _prefix(text: str, one: Definition, syntax: Syntax, module: str) -> Sequence[str]:
-    """What qualifies a path: the module, but for what C knows in all files by its bare name."""
-    if syntax.language not in _ONE_NAMESPACE:
-        return [module] if module else []
-    before = text[max(one.start, one.name_start - 200) : one.name_start]
-    is_alone = one.kind == "function" and len(one.path) == 1 and _RE["file_alone"].search(before)
-    return [module] if is_alone or one.path == ("main",) else []
 
 
 class _Stated:
@@ -292,7 +289,14 @@ def imports_of(text: str, language: str, source: str, module: str) -> Iterator[I
     elif language in SCRIPTS:
         yield from _script(text, source)
     elif language == "java":
-        yield from _java(text)
+        name = text.removeprefix("import").strip(" ;\n\t")
+        is_static = name.startswith("static ")
+        name = "".join(name.removeprefix("static ").split())
+        if name.endswith(".*"):
+            yield Import(name[:-2])
+        elif name:
+            whole = name.rpartition(".")[0] if is_static else name
+            yield Import(whole, name.rpartition(".")[2], name, not is_static)
     elif language == "go":
         yield from _go(text)
     elif language == "rust":
@@ -334,13 +338,6 @@ def _relative(module: str, dots: int, is_package: bool) -> str | None:
     return ".".join(parts[: len(parts) - up]) if up < len(parts) else None
 
 
-def _renamed(part: str) -> tuple[str, str]:
-    words = part.split()
-    if len(words) == 3 and words[1] == "as":
-        return words[0], words[2]
-    return (words[0], words[0]) if len(words) == 1 else ("", "")
-
-
 def _script(text: str, source: str) -> Iterator[Import]:
     quoted = _RE["quoted"].findall(text)
     if not quoted:
@@ -360,20 +357,10 @@ def _script(text: str, source: str) -> Iterator[Import]:
     elif _RE["name"].fullmatch(default):
         yield Import(module, default, module, True)
     for part in inside.partition("}")[0].split(",") if brace else ():
-        name, local = _renamed(part.replace(":", " as ").removeprefix("type "))
-        if name and _RE["name"].fullmatch(local):
-            yield Import(module, local, f"{module}.{name}")
-
-
-def _java(text: str) -> Iterator[Import]:
-    name = text.removeprefix("import").strip(" ;\n\t")
-    is_static = name.startswith("static ")
-    name = "".join(name.removeprefix("static ").split())
-    if name.endswith(".*"):
-        yield Import(name[:-2])
-    elif name:
-        whole = name.rpartition(".")[0] if is_static else name
-        yield Import(whole, name.rpartition(".")[2], name, not is_static)
+        words = part.replace(":", " as ").removeprefix("type ").split()
+        is_renamed = len(words) == 3 and words[1] == "as"
+        if (is_renamed or len(words) == 1) and _RE["name"].fullmatch(words[-1]):
+            yield Import(module, words[-1], f"{module}.{words[0]}")
 
 
 def _go(text: str) -> Iterator[Import]:

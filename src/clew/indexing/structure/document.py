@@ -91,22 +91,18 @@ def fields(document: Document) -> Iterator[Statement]:
         for value in _values(given, tail_type) if relation_type else ():
             tail = f"{series.upper()} {value}" if series and value.isdecimal() else value
             if is_name(tail):
-                start, end = _place(document.text, name, tail)
+                # Where the text has the field's line, if it has it.
+                text, start = document.text, document.text.find(tail)
+                line = text[text.rfind("\n", 0, start) + 1 : start] if start >= 0 else ""
+                is_there = name.casefold() in line.casefold()
                 yield Statement(
                     head=document.title,
                     relation_type=relation_type,
                     tail=tail,
                     tail_type=tail_type,
-                    start=start,
-                    end=end,
+                    start=start if is_there else 0,
+                    end=start + len(tail) if is_there else 0,
                 )
-
-
-def _place(text: str, name: str, value: str) -> tuple[int, int]:
-    """Where the text has the field's line; empty where the field is not in the text."""
-    start = text.find(value)
-    line = text[text.rfind("\n", 0, start) + 1 : start] if start >= 0 else ""
-    return (start, start + len(value)) if name.casefold() in line.casefold() else (0, 0)
 
 
 def _values(given: object, tail_type: str) -> list[str]:

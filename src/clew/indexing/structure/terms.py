@@ -8,7 +8,7 @@ the first cell of a table, and an entry of a list of options.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from clew.indexing.ner.entity_types import is_ordinary
@@ -146,7 +146,13 @@ def code_names(document: Document) -> Iterator[Statement]:
 
 def _marked_names(text: str) -> Iterator[Statement]:
     marked = list(_marked(text))
-    modules = frozenset(_modules(text, marked))
+    # First parts of dotted names: what the text imports, marks alone, or has deep parts of.
+    imported = {match["name"].partition(".")[0] for match in _RE["imported"].finditer(text)}
+    modules = imported.union(
+        one.name.partition(".")[0]
+        for one in marked
+        if one.role in _WITH_PARTS or one.name.count(".") != 1
+    )
     for match in _RE["directive"].finditer(text):
         # A class in small letters is one of a style sheet.
         is_style = match["role"] == "class" and match["name"].islower() and "." not in match["name"]
@@ -169,16 +175,6 @@ def _marked_names(text: str) -> Iterator[Statement]:
             yield _statement(one, IS_A, kind, CONCEPT)
         for each, kind in _kinds_after(text, listed):
             yield _statement(each, IS_A, kind, CONCEPT)
-
-
-def _modules(text: str, marked: Iterable[_Marked]) -> Iterator[str]:
-    """First parts of dotted names: what the text imports, marks alone, or has deep parts of."""
-    for match in _RE["imported"].finditer(text):
-        yield match["name"].partition(".")[0]
-    for one in marked:
-        first, _, rest = one.name.partition(".")
-        if not rest or one.role in _WITH_PARTS or "." in rest:
-            yield first
 
 
 def _parts(one: _Marked, modules: Collection[str]) -> Iterator[Statement]:
