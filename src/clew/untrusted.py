@@ -25,19 +25,13 @@ def untrusted_block(text: str, **attributes: str | int) -> str:
 
     `attributes` are written into the opening delimiter, such as `number=1`.
     """
-    shown = "".join(f' {name}="{_attribute(value)}"' for name, value in attributes.items())
+    shown = ""
+    for name, value in attributes.items():
+        kept = " ".join(escaped(str(value)).split()).replace('"', "'")
+        shown += f' {name}="{kept.replace("<", "&#60;").replace(">", "&#62;")}"'
     return f"<document{shown}>\n{escaped(text)}\n</document>"
 
 
 def escaped(text: str) -> str:
     """The text without what could pass for a delimiter, which is written as its code, or unseen."""
-    return _MARKS.sub(_code, _UNSEEN.sub(" ", text))
-
-
-def _attribute(value: str | int) -> str:
-    kept = " ".join(escaped(str(value)).split())
-    return kept.replace('"', "'").replace("<", "&#60;").replace(">", "&#62;")
-
-
-def _code(match: re.Match[str]) -> str:
-    return f"&#{ord(match.group())};"
+    return _MARKS.sub(lambda mark: f"&#{ord(mark.group())};", _UNSEEN.sub(" ", text))

@@ -101,19 +101,17 @@ def _check_exists(settings: Settings) -> None:
         not settings.on_server and folder.is_dir() and any(folder.iterdir())
     ):
         return
-    place = settings.store if settings.on_server else folder
+    place: object = settings.store
+    others = ""
+    if not settings.on_server:
+        place = folder
+        # The namespaces that there are; a folder that is not there holds none.
+        found = sorted(place.parent.name for place in settings.stores_folder.glob("*/clew.db"))
+        others = f" (namespaces there: {', '.join(found[:10])})" if found else ""
     raise NotFoundError(
-        f"there is no store {str(place)!r}{_others(settings)}; make one with clew index PATH, or"
+        f"there is no store {str(place)!r}{others}; make one with clew index PATH, or"
         " name the one that you mean with --store and --namespace"
     )
-
-
-def _others(settings: Settings) -> str:
-    """The namespaces that there are, where the one asked for is none of them."""
-    if settings.on_server or not settings.stores_folder.is_dir():
-        return ""
-    found = sorted(place.parent.name for place in settings.stores_folder.glob("*/clew.db"))
-    return f" (namespaces there: {', '.join(found[:10])})" if found else ""
 
 
 def silence_driver() -> None:

@@ -64,7 +64,9 @@ def takes(operation: Tool, *left_out: str) -> Callable[[Callable[..., None]], Ca
             for parameter in taken:
                 value = given.pop(parameter.name)
                 if value not in (None, []):
-                    given[parameter.name] = _READ.get(parameter.kind, _as_is)(value)
+                    # Numbers with commas are read as an array of JSON.
+                    is_list = parameter.kind == "integers"
+                    given[parameter.name] = f"[{value}]" if is_list else value
             if WORDS in given:
                 given[WORDS] = read_question(given[WORDS])
             function(common, **given)
@@ -101,14 +103,6 @@ def show(common: Common, content: Mapping[str, Any]) -> None:
     from clew.cli.render import print_content
 
     print_content(content)
-
-
-def _as_is(value: object) -> object:
-    return value
-
-
-_READ: Mapping[str, Callable[[Any], object]] = {"integers": "[{}]".format}
-"""How what a shell gives is read, where not as it is: numbers with commas as an array of JSON."""
 
 
 def _argument(parameter: Parameter) -> Argument:

@@ -133,17 +133,12 @@ def command(function: Callable[Concatenate[Common, P], None]) -> Callable[..., N
         given = Common(**{name: kwargs.pop(name) for name in COMMON_OPTIONS})  # type: ignore[arg-type]
         common = given.over(invocation.obj or Common())
         if common.verbose:
-            _log_to_stderr()
+            form = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+            logging.basicConfig(stream=sys.stderr, format=form)
+            logging.getLogger("clew").setLevel(logging.DEBUG)
         with reported_errors():
             function(common, *args, **kwargs)
 
-    signature = _command_signature(function)
-    vars(run)["__signature__"] = signature
-    run.__annotations__ = {p.name: p.annotation for p in signature.parameters.values()}
-    return run
-
-
-def _command_signature(function: Callable[..., None]) -> inspect.Signature:
     own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
     keyword = inspect.Parameter.KEYWORD_ONLY
     shared = [
@@ -151,11 +146,7 @@ def _command_signature(function: Callable[..., None]) -> inspect.Signature:
         for name, (annotation, default) in COMMON_OPTIONS.items()
     ]
     invocation = inspect.Parameter("invocation", keyword, annotation=typer.Context)
-    return inspect.Signature(
-        [invocation, *(p.replace(kind=keyword) for p in own), *shared], return_annotation=None
-    )
-
-
-def _log_to_stderr() -> None:
-    logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("clew").setLevel(logging.DEBUG)
+    taken = [invocation, *(p.replace(kind=keyword) for p in own), *shared]
+    vars(run)["__signature__"] = inspect.Signature(taken, return_annotation=None)
+    run.__annotations__ = {p.name: p.annotation for p in taken}
+    return run

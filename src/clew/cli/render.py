@@ -23,13 +23,10 @@ from clew.cli.safe_stream import printable
 from clew.search.around import TOGETHER
 from clew.text import counted, one_line, question_terms, quoted, terms
 from clew.types import (
-    ContextPart,
     Hit,
     PathStep,
     Provenance,
-    RelationEvidence,
     SearchResult,
-    TemporalInfo,
 )
 
 MATCH = "bold yellow"
@@ -49,24 +46,21 @@ def print_route(page: Page, result: SearchResult) -> None:
     """Print the strategy, why it was chosen, the time that was understood, and where time went."""
     page.print([(f"strategy {result.strategy}: {one_line(result.reason)}", "bold")])
     if result.temporal is not None:
-        page.print([(_time_line(result.temporal), FAINT)])
-        for period, ids in result.temporal.timeline:
+        info = result.temporal
+        phrase = f" (“{one_line(info.phrase)}”)" if info.phrase else ""
+        parts = [
+            f"{date_range(info.since, info.until)}{phrase}",
+            "" if info.as_of is None else f"as of {moment(info.as_of)}",
+            "the course of events" if info.evolution else "",
+            # What was done with the period; `as_of` restricts what is asked whatever was.
+            "" if info.applied == "none" else info.applied,
+        ]
+        page.print([(f"time: {', '.join(part for part in parts if part)}", FAINT)])
+        for period, ids in info.timeline:
             page.print([(f"  {period}: {len(ids)} passage{'s' if len(ids) > 1 else ''}", FAINT)])
     spent = " · ".join(f"{name} {value:.1f} ms" for name, value in result.timings_ms.items())
     page.print([(spent, FAINT)])
     page.print([])
-
-
-def _time_line(info: TemporalInfo) -> str:
-    phrase = f" (“{one_line(info.phrase)}”)" if info.phrase else ""
-    parts = [
-        f"{date_range(info.since, info.until)}{phrase}",
-        "" if info.as_of is None else f"as of {moment(info.as_of)}",
-        "the course of events" if info.evolution else "",
-        # What was done with the period; `as_of` restricts what is asked whatever was.
-        "" if info.applied == "none" else info.applied,
-    ]
-    return f"time: {', '.join(part for part in parts if part)}"
 
 
 def print_parts(page: Page, result: SearchResult) -> None:
@@ -80,13 +74,9 @@ def print_parts(page: Page, result: SearchResult) -> None:
         for line in lines[:SHOWN_LINES]:
             page.print([(one_line(line.removeprefix("> ")), "")], behind=INDENT)
         page.print([])
-    if len(made) > SHOWN_PARTS or any(_is_long(part) for part in made):
+    if len(made) > SHOWN_PARTS or any(p.text.count("\n") > SHOWN_LINES for p in made):
         page.print([("All of it: --context", FAINT)])
         page.print([])
-
-
-def _is_long(part: ContextPart) -> bool:
-    return part.text.count("\n") > SHOWN_LINES
 
 
 def print_passages(
@@ -124,16 +114,11 @@ def citation(number: int, hit: Hit) -> Pieces:
     title = f"{hit.namespace}: {title}" if hit.namespace else title
     place = f"{chunk.remark}, {place}" if chunk.remark else place
     place = place if title == source else f"{place}, {source}"
-    return [(f"[{number}] {title}", "bold"), (_said_by(hit), ""), (f", {place}", FAINT)]
-
-
-def _said_by(hit: Hit) -> str:
-    """Who wrote or said a passage, and on which day."""
-    origin = hit.provenance
-    if origin is None or not origin.author:
-        return ""
-    day = f", {origin.date[:10]}" if origin.date else ""
-    return f", {one_line(origin.author)}{day}"
+    origin, said_by = hit.provenance, ""
+    if origin is not None and origin.author:
+        day = f", {origin.date[:10]}" if origin.date else ""
+        said_by = f", {one_line(origin.author)}{day}"
+    return [(f"[{number}] {title}", "bold"), (said_by, ""), (f", {place}", FAINT)]
 
 
 def scores(hit: Hit) -> Pieces:
@@ -160,17 +145,13 @@ def trail(hit: Hit) -> Iterator[Pieces]:
     if hit.provenance is not None:
         yield [(_origin(hit.provenance), FAINT)]
     for relation in hit.relations:
-        yield _relation(relation)
-
-
-def _relation(relation: RelationEvidence) -> Pieces:
-    held = date_range(relation.valid_from, relation.valid_until)
-    ends = f"{one_line(relation.head)} — {relation.relation} → {one_line(relation.tail)}"
-    line = [(f"{ends}, {held}" if held else ends, "")]
-    if relation.provenance is not None:
-        found_by = relation.provenance
-        line.append((f" ({found_by.extractor}, {found_by.confidence:.2f})", FAINT))
-    return line
+        held = date_range(relation.valid_from, relation.valid_until)
+        ends = f"{one_line(relation.head)} — {relation.relation} → {one_line(relation.tail)}"
+        line = [(f"{ends}, {held}" if held else ends, "")]
+        if relation.provenance is not None:
+            found_by = relation.provenance
+            line.append((f" ({found_by.extractor}, {found_by.confidence:.2f})", FAINT))
+        yield line
 
 
 def _origin(origin: Provenance) -> str:
@@ -228,16 +209,12 @@ def matches(text: str, asked: frozenset[str], language: str = "") -> Iterator[tu
     for word in _WORD.finditer(text):
         found = terms(word.group(), language)
         if len(found) > 1:
-            yield from _matching_pairs(word, asked)
+            # Scripts without spaces are searched by pairs of characters, and so marked by them.
+            for start in range(word.start(), word.end() - 1):
+                if not asked.isdisjoint(terms(text[start : start + 2])):
+                    yield start, start + 2
         elif not asked.isdisjoint(found):
             yield word.span()
-
-
-def _matching_pairs(word: re.Match[str], asked: frozenset[str]) -> Iterator[tuple[int, int]]:
-    """Scripts without spaces are searched by pairs of characters, and so marked by them."""
-    for start in range(word.start(), word.end() - 1):
-        if not asked.isdisjoint(terms(word.string[start : start + 2])):
-            yield start, start + 2
 
 
 # Date ranges as a reader writes them: `1860 to 1884`, `since May 2023`, `8 May 2023`.

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from clew.text import STEERING
-
-if TYPE_CHECKING:
-    import re
 
 
 def printable(text: str) -> str:
     r"""The text with what steers a terminal as `\x1b` and the like; line ends become line feeds."""
-    return STEERING.sub(_code, text.replace("\r\n", "\n"))
-
-
-def _code(match: re.Match[str]) -> str:
-    return match.group().encode("unicode-escape").decode("ascii")
+    return STEERING.sub(
+        lambda found: found.group().encode("unicode-escape").decode("ascii"),
+        text.replace("\r\n", "\n"),
+    )
 
 
 class SafeStream(io.TextIOBase):

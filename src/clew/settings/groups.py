@@ -45,7 +45,16 @@ class SettingsGroup(BaseModel):
         if not isinstance(values, Mapping):
             return values
         defaults = {name: field.default for name, field in cls.model_fields.items()}
-        return {name: _beside(defaults.get(name), value) for name, value in values.items()}
+        whole = dict(values)
+        for name, given in values.items():
+            default = defaults.get(name)
+            if isinstance(default, SettingsGroup) and default.model_fields_set:
+                if isinstance(given, SettingsGroup):
+                    given = given.model_dump(exclude_unset=True)
+                if isinstance(given, Mapping):
+                    given = merged(default.model_dump(exclude_unset=True), given)
+                whole[name] = given
+        return whole
 
     @model_validator(mode="after")
     def _keep_secrets(self) -> Self:
@@ -53,15 +62,6 @@ class SettingsGroup(BaseModel):
             if isinstance(value := getattr(self, name), SecretStr):
                 keep_secret(value.get_secret_value())
         return self
-
-
-def _beside(default: object, given: object) -> object:
-    if not isinstance(default, SettingsGroup) or not default.model_fields_set:
-        return given
-    held = default.model_dump(exclude_unset=True)
-    if isinstance(given, SettingsGroup):
-        given = given.model_dump(exclude_unset=True)
-    return merged(held, given) if isinstance(given, Mapping) else given
 
 
 def merged(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
@@ -768,19 +768,14 @@ def store_place(value: object) -> object:
             "an address must not hold a password, since addresses are logged; set neo4j.user and"
             " CLEW_NEO4J__PASSWORD"
         )
-    if not _is_address(value):
+    try:
+        parts = urlsplit(value)
+        can_be_read = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        can_be_read = False
+    if not (can_be_read and value.isprintable() and " " not in value):
         raise ValueError(f"expected an address such as {schemes[0]}://localhost:7687")
     return value
-
-
-def _is_address(text: str) -> bool:
-    """Whether a host and, if any, a port can be read from a text without spaces or controls."""
-    try:
-        parts = urlsplit(text)
-        known = bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-    return known and text.isprintable() and " " not in text
 
 
 class LargeSettings(SettingsGroup):

@@ -36,10 +36,20 @@ def light_settings(*, store: str | None, namespace: str | None) -> Settings:
         return load_settings(store=store, namespace=namespace)
 
     arguments = {"store": store, "namespace": namespace}
-    values = _variables() | {name: given for name, given in arguments.items() if given is not None}
+    # The variables of the environment that may name settings, by the setting's name.
+    values = {
+        name[len(PREFIX) :].lower(): value
+        for name, value in os.environ.items()
+        if name.upper().startswith(PREFIX)
+    } | {name: given for name, given in arguments.items() if given is not None}
     if Path(SETTINGS_FILE).exists() or not _usual(values):
         return whole()
-    read: dict[str, Any] = _defaults() | values
+
+    def frozen(found: dict[str, Any]) -> dict[str, Any]:
+        """Lists are tuples, as in the settings proper."""
+        return {n: tuple(v) if isinstance(v, list) else v for n, v in found.items()}
+
+    read: dict[str, Any] = json.loads(DEFAULTS.read_bytes(), object_hook=frozen) | values
     for name, value in read.items():
         if isinstance(value, dict):
             read[name] = _Light(value, partial(_group, whole, name))
@@ -48,22 +58,6 @@ def light_settings(*, store: str | None, namespace: str | None) -> Settings:
 
 def _group(whole: Callable[[], Settings], name: str) -> object:
     return getattr(whole(), name)
-
-
-def _defaults() -> dict[str, Any]:
-    """Lists are tuples, as in the settings proper."""
-
-    def frozen(found: dict[str, Any]) -> dict[str, Any]:
-        return {n: tuple(v) if isinstance(v, list) else v for n, v in found.items()}
-
-    read: dict[str, Any] = json.loads(DEFAULTS.read_bytes(), object_hook=frozen)
-    return read
-
-
-def _variables() -> dict[str, str]:
-    """The variables of the environment that may name settings, by the setting's name."""
-    given = os.environ.items()
-    return {k[len(PREFIX) :].lower(): v for k, v in given if k.upper().startswith(PREFIX)}
 
 
 def _usual(values: Mapping[str, str]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, get_origin
 
@@ -97,7 +97,17 @@ def load_settings(**given: object) -> Settings:
             merged(merged(_from_file(Path(SETTINGS_FILE)), _from_environment()), arguments)
         )
     except ValidationError as error:
-        raise SettingsError("; ".join(_explain(item) for item in error.errors())) from error
+        said = []
+        for item in error.errors():
+            name = ".".join(str(part) for part in item["loc"]) or "settings"
+            # Somebody may have written a token where its hash belongs, or a password into an
+            # address.
+            secret = {"tokens", "password", "api_key", "token"}.intersection(item["loc"])
+            hidden = secret or "@" in str(item["input"])
+            shown = "(not shown)" if hidden else repr(item["input"])
+            why = item["msg"].removeprefix("Value error, ")
+            said.append(f"setting {name} = {shown}: {why}")
+        raise SettingsError("; ".join(said)) from error
 
 
 def _from_file(path: Path) -> dict[str, Any]:
@@ -121,20 +131,16 @@ def _from_environment() -> dict[str, Any]:
     """The values of the variables that name settings, in groups as the settings are."""
     values: dict[str, Any] = {}
     # What names a whole group comes before what names a setting in it.
-    for name, text in sorted(_variables()):
-        parts = name.split("__")
+    for variable, text in sorted((name.lower(), text) for name, text in os.environ.items()):
+        if not variable.startswith(PREFIX.lower()):
+            continue
+        parts = variable[len(PREFIX) :].split("__")
         if parts[0] in Settings.model_fields:
             value = _read_value(parts, text)
             for part in reversed(parts):
                 value = {part: value}
             values = merged(values, value)
     return values
-
-
-def _variables() -> Iterator[tuple[str, str]]:
-    for name, value in os.environ.items():
-        if name.upper().startswith(PREFIX):
-            yield name[len(PREFIX) :].lower(), value
 
 
 def _read_value(parts: Sequence[str], text: str) -> Any:  # noqa: ANN401 - any value
@@ -156,13 +162,3 @@ def _read_value(parts: Sequence[str], text: str) -> Any:  # noqa: ANN401 - any v
 
 def _is_group(kind: object) -> bool:
     return isinstance(kind, type) and issubclass(kind, BaseModel)
-
-
-def _explain(item: object) -> str:
-    assert isinstance(item, dict)
-    name = ".".join(str(part) for part in item["loc"]) or "settings"
-    # Somebody may have written a token where its hash belongs, or a password into an address.
-    secret = {"tokens", "password", "api_key", "token"}.intersection(item["loc"])
-    hidden = secret or "@" in str(item["input"])
-    given = "(not shown)" if hidden else repr(item["input"])
-    return f"setting {name} = {given}: {str(item['msg']).removeprefix('Value error, ')}"

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Set
 
     from clew.engine import Engine
-    from clew.graph.entity_graph import EntityGraph
     from clew.search.around import CoOccurrence
     from clew.search.entity_search import EntityHit
     from clew.types import Entity, Provenance, Relation
@@ -603,7 +602,7 @@ def build_local_graph(
         }
         for entity in entities
     ]
-    edges = _edges(engine, known) + _shared_edges(engine.state.entity_graph, known)
+    edges = _edges(engine, known)
     left_out = {"nodes": len(nodes), "edges": len(edges), "unknown_ids": len(ids) - len(nodes)}
     graph: Result = {"nodes": [], "edges": [], "node_count": len(nodes), "edge_count": len(edges)}
     around: Result = {"graph": graph, "left_out": left_out}
@@ -617,7 +616,12 @@ def build_local_graph(
 
 
 def _edges(engine: Engine, known: Set[int]) -> list[Result]:
-    """An edge a fact, as its first statement has it, with the documents that state it."""
+    """An edge a fact, as its first statement has it, with the documents that state it.
+
+    Then an edge for each pair that a sentence names together and no relation ties.
+    """
+    from clew.search.around import co_occurring
+
     now = engine.state.now()
     relations = current_first(
         engine.store.relations(sorted(known), LOCAL_RELATIONS, among=True), now
@@ -640,14 +644,7 @@ def _edges(engine: Engine, known: Set[int]) -> list[Result]:
                 **first.standing(now).to_dict(),
             }
         )
-    return edges
-
-
-def _shared_edges(graph: EntityGraph, known: Set[int]) -> list[Result]:
-    """Pairs of the entities that a sentence names together and no relation ties, as edges."""
-    from clew.search.around import co_occurring
-
-    return [
+    edges += [
         {
             "id": None,
             "from_entity_id": one.entity_id,
@@ -656,6 +653,7 @@ def _shared_edges(graph: EntityGraph, known: Set[int]) -> list[Result]:
             "source_count": 0,
             "sources": [],
         }
-        for one in co_occurring(graph, sorted(known))
+        for one in co_occurring(engine.state.entity_graph, sorted(known))
         if one.other_id in known and one.entity_id < one.other_id
     ]
+    return edges

@@ -220,11 +220,15 @@ def operation(
     """
 
     def declare(function: Callable[..., Result]) -> Tool:
+        hints = get_type_hints(function, include_extras=True)
+        _, *declared = inspect.signature(function).parameters.values()
         return Tool(
             name=function.__name__,
             title=title,
             description=" ".join((function.__doc__ or "").split()),
-            parameters=_parameters(function),
+            parameters=tuple(
+                _parameter(one.name, hints.get(one.name), one.default) for one in declared
+            ),
             result=result,
             run=lambda call, arguments: function(call, **arguments),
             scope=rights,
@@ -256,12 +260,6 @@ _TEXT_LENGTH, _MOST_CHARACTERS = 1000, 100_000
 """Characters of a string that an operation declares, and of any other, where nothing is said."""
 
 
-def _parameters(function: Callable[..., Result]) -> tuple[Parameter, ...]:
-    hints = get_type_hints(function, include_extras=True)
-    _, *declared = inspect.signature(function).parameters.values()
-    return tuple(_parameter(one.name, hints.get(one.name), one.default) for one in declared)
-
-
 def _parameter(name: str, hint: object, given: object = _REQUIRED) -> Parameter:
     """What `Annotated[type, description, limits]` says of a parameter, or of a field.
 
@@ -289,28 +287,24 @@ def _parameter(name: str, hint: object, given: object = _REQUIRED) -> Parameter:
         )
     limits = next((one for one in said if isinstance(one, Limits)), Limits())
     default = limits.default if given is _REQUIRED else given
+    # What it is for, its range unless that is said, and its default.
+    what = next((one for one in said if isinstance(one, str)), "")
+    if limits.maximum is not None and not what.endswith("."):
+        what = f"{what}{', ' if what else ''}{limits.minimum} to {limits.maximum}."
+    if default not in (None, "", ()):
+        shown = str(default).lower() if isinstance(default, bool) else default
+        what = f"{what} Default {shown}."
     return replace(
         limits,
         name=name,
         kind=kind,
-        description=_description(
-            next((s for s in said if isinstance(s, str)), ""), limits, default
-        ),
+        description=what,
         required=given is _REQUIRED and default is None,
         default=default,
         fields=fields,
         choices=get_args(item) if get_origin(item) is Literal else limits.choices,
         max_length=limits.max_length or (_TEXT_LENGTH if kind in ("string", "name") else 0),
     )
-
-
-def _description(what: str, limits: Parameter, default: object) -> str:
-    """What a parameter is for, its range unless that is said, and its default."""
-    if limits.maximum is not None and not what.endswith("."):
-        what = f"{what}{', ' if what else ''}{limits.minimum} to {limits.maximum}."
-    if default in (None, "", ()):
-        return what
-    return f"{what} Default {str(default).lower() if isinstance(default, bool) else default}."
 
 
 # Parameters that several operations have.
@@ -630,22 +624,20 @@ def strict_schema(parameters: Iterable[Parameter]) -> Schema:
 
 
 def _strict(schema: Schema) -> Schema:
-    properties = {name: _strict_property(told) for name, told in schema["properties"].items()}
+    properties = {}
+    for name, told in schema["properties"].items():
+        kept = {key: value for key, value in told.items() if key != "default"}
+        if "object" in told["type"]:
+            optional = isinstance(told["type"], list)
+            kept["type"] = ["string", "null"] if optional else "string"
+            kept["description"] += _JSON_NOTE
+        items = told.get("items")
+        if items is not None and items["type"] == "object":
+            kept["items"] = _strict(items)
+        properties[name] = kept
     return {
         "type": "object",
         "properties": properties,
         "required": list(properties),
         "additionalProperties": False,
     }
-
-
-def _strict_property(told: Schema) -> Schema:
-    kept = {key: value for key, value in told.items() if key != "default"}
-    if "object" in told["type"]:
-        optional = isinstance(told["type"], list)
-        kept["type"] = ["string", "null"] if optional else "string"
-        kept["description"] += _JSON_NOTE
-    items = told.get("items")
-    if items is not None and items["type"] == "object":
-        kept["items"] = _strict(items)
-    return kept

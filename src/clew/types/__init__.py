@@ -851,6 +851,7 @@ class SearchResult:
 
     def to_dict(self) -> dict[str, Any]:
         """The shape that `--json` prints and the tools answer with."""
+        info = self.temporal
         return {
             "query": self.query,
             "strategy": self.strategy,
@@ -859,25 +860,21 @@ class SearchResult:
             "confidence": self.confidence,
             "results": [_hit_dict(hit) for hit in self.hits],
             "graph_entities": list(self.entities),
-            "temporal_info": _temporal_dict(self.temporal),
+            "temporal_info": None
+            if info is None
+            else {
+                "phrase": info.phrase,
+                "since": _iso(info.since),
+                "until": _iso(info.until),
+                "as_of": _iso(info.as_of),
+                "evolution": info.evolution,
+                "applied": info.applied,
+                "timeline": [{"period": at, "ids": list(ids)} for at, ids in info.timeline],
+            },
             "context": context_dict(self.context),
             "timings_ms": dict(self.timings_ms),
             "notes": list(self.notes),
         }
-
-
-def _temporal_dict(info: TemporalInfo | None) -> dict[str, Any] | None:
-    if info is None:
-        return None
-    return {
-        "phrase": info.phrase,
-        "since": _iso(info.since),
-        "until": _iso(info.until),
-        "as_of": _iso(info.as_of),
-        "evolution": info.evolution,
-        "applied": info.applied,
-        "timeline": [{"period": period, "ids": list(ids)} for period, ids in info.timeline],
-    }
 
 
 def _iso(time: datetime | None) -> str | None:
@@ -920,6 +917,12 @@ def _hit_dict(hit: Hit) -> dict[str, Any]:
         named |= {"version": chunk.version, "replaced_at": _iso(chunk.replaced_at)}
     if chunk.standing is not None:
         named |= chunk.standing.to_dict()
+    answer: dict[str, Any] | None = None
+    if hit.answer is not None:
+        # The answering sentence, its range in the document; cut to the passage.
+        start, end = hit.answer
+        text = chunk.text[max(0, start - chunk.start) : max(0, end - chunk.start)]
+        answer = {"text": text, "char_start": start, "char_end": end}
     return {
         "id": chunk.public_id,
         "text": chunk.text,
@@ -945,23 +948,10 @@ def _hit_dict(hit: Hit) -> dict[str, Any]:
             "path": _path_lines(hit.path),
         },
         "matched": list(hit.matched),
-        "answer": _answer_dict(hit),
+        "answer": answer,
         "times": [{"start": _iso(t.start), "end": _iso(t.end), "text": t.text} for t in hit.times],
         "provenance": provenance_dict(hit.provenance),
         "also_in": [{"id": same.public_id, **_place_dict(same)} for same in hit.also_in],
-    }
-
-
-def _answer_dict(hit: Hit) -> dict[str, Any] | None:
-    """The answering sentence, its range in the document; cut to the passage."""
-    if hit.answer is None:
-        return None
-    start, end = hit.answer
-    first = hit.chunk.start
-    return {
-        "text": hit.chunk.text[max(0, start - first) : max(0, end - first)],
-        "char_start": start,
-        "char_end": end,
     }
 
 
