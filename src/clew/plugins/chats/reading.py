@@ -178,26 +178,26 @@ def _chatgpt_turn(message: Mapping[str, Any]) -> Turn | None:
 
 def claude(record: Mapping[str, Any], number: int) -> Conversation:
     """A conversation with its messages in order."""
+    turns: list[Turn] = []
+    for message in _maps(record["chat_messages"]):
+        parts = (part.get("text") for part in _maps(message.get("content")))
+        texts = [text for text in parts if isinstance(text, str)]
+        if not any(text.strip() for text in texts) and isinstance(message.get("text"), str):
+            texts = [message["text"]]
+        for name in ("attachments", "files"):
+            attached = (item.get("file_name") for item in _maps(message.get(name)))
+            texts += [f"[{file}]" for file in attached if isinstance(file, str)]
+        turn = Turn(
+            speaker=USER if message.get("sender") in ("human", "user") else "Claude",
+            text="\n\n".join(texts),
+            time=to_time(message.get("created_at")),
+        )
+        turns.append(turn)
     return Conversation(
         app="claude",
         key=str(record.get("uuid") or number),
         title=_text(record.get("name")),
-        turns=[_claude_turn(message) for message in _maps(record["chat_messages"])],
-    )
-
-
-def _claude_turn(message: Mapping[str, Any]) -> Turn:
-    parts = (part.get("text") for part in _maps(message.get("content")))
-    texts = [text for text in parts if isinstance(text, str)]
-    if not any(text.strip() for text in texts) and isinstance(message.get("text"), str):
-        texts = [message["text"]]
-    for name in ("attachments", "files"):
-        files = (item.get("file_name") for item in _maps(message.get(name)))
-        texts += [f"[{file}]" for file in files if isinstance(file, str)]
-    return Turn(
-        speaker=USER if message.get("sender") in ("human", "user") else "Claude",
-        text="\n\n".join(texts),
-        time=to_time(message.get("created_at")),
+        turns=turns,
     )
 
 
@@ -487,7 +487,14 @@ def read_json_export(raw: RawFile) -> ReadResult | None:
     # Files of these names may be anybody's: what stands in them and beside them decides.
     if name in _SLACK_LISTS and isinstance(value, list) and folder is not None:
         beside = all((folder / other).is_file() for other in ("channels.json", "users.json"))
-        if beside and all(map(_is_of_slack_list, value[:_LOOKED_AT_JSON_EXPORTS])):
+        # People and channels have an id, and members or a profile.
+        are_listed = all(
+            isinstance(item, dict)
+            and isinstance(item.get("id"), str)
+            and (isinstance(item.get("members"), list) or isinstance(item.get("profile"), dict))
+            for item in value[:_LOOKED_AT_JSON_EXPORTS]
+        )
+        if beside and are_listed:
             raise raw.unreadable("a list of a Slack export, which its messages are read with")
     users = None
     # What `users.json` says, which lies above the folders of the channels, with their list.
@@ -513,13 +520,6 @@ def read_text_export(raw: RawFile) -> ReadResult | None:
         if is_one(text):
             return read_result(raw, conversation(text, raw.source))
     return None
-
-
-def _is_of_slack_list(item: object) -> bool:
-    """Whether an item is a person or a channel of a Slack export."""
-    known = _map(item)
-    has_list = isinstance(known.get("members"), list) or isinstance(known.get("profile"), dict)
-    return isinstance(known.get("id"), str) and has_list
 
 
 def conversations(value: object, name: str, users: object = None) -> list[Conversation] | None:

@@ -464,7 +464,26 @@ def _read_mapping(raw: RawFile, text: str) -> ReadResult | None:
     found = Found(raw)
     for name, kind in PLURALS.items():
         _elements(found, kind, value.get(name), 0)
-    _relations(found, value.get("relations"))
+    # `relations`: each with `from`, `relation` or `kind`, and `to`.
+    by_name = {node.name.casefold(): at for at, node in enumerate(found.nodes)}
+    related = value.get("relations")
+    for item in related if isinstance(related, list) else []:
+        if not isinstance(item, dict):
+            continue
+        line = item.get(LINE, 0)
+        given = item.get("kind") or item.get("relation") or ""
+        at = by_name.get(one_line(str(item.get("from", ""))).casefold())
+        if at is None or not item.get("to"):
+            reason = (
+                f"the relation from {item.get('from')!r} to {item.get('to')!r}"
+                " leads from or to nothing; expected names of elements"
+            )
+            found.wrong.append((line, reason))
+            continue
+        links = tuple(links_in(given, {"to": item["to"], **item}, line))
+        links = links or (Link(str(given), str(item["to"]), 0.5, line),)
+        node = found.nodes[at]
+        found.nodes[at] = replace(node, links=(*node.links, *links))
     return found.result()
 
 
@@ -505,30 +524,6 @@ def _element_reading(
         found.add(one)
 
 
-def _relations(found: Found, items: object) -> None:
-    """`relations`: each with `from`, `relation` or `kind`, and `to`."""
-    by_name = {node.name.casefold(): at for at, node in enumerate(found.nodes)}
-    for item in items if isinstance(items, list) else []:
-        if not isinstance(item, dict):
-            continue
-        line = item.get(LINE, 0)
-        kind = item.get("kind") or item.get("relation") or ""
-        at = by_name.get(one_line(str(item.get("from", ""))).casefold())
-        if at is None or not item.get("to"):
-            found.wrong.append(
-                (
-                    line,
-                    f"the relation from {item.get('from')!r} to {item.get('to')!r}"
-                    " leads from or to nothing; expected names of elements",
-                )
-            )
-            continue
-        links = tuple(links_in(kind, {"to": item["to"], **item}, line))
-        links = links or (Link(str(kind), str(item["to"]), 0.5, line),)
-        node = found.nodes[at]
-        found.nodes[at] = replace(node, links=(*node.links, *links))
-
-
 # What the elements of a constitution state of each other.
 
 
@@ -546,29 +541,28 @@ def constitution_structure(document: Document) -> Structure:
     kind = str(document.metadata.get("entity_type", ""))
     if document.media_type != MEDIA_TYPE or kind not in KINDS or not entity_key(document.title):
         return Structure()
+    until = to_date(document.metadata.get("until"))
+    statements = [
+        Statement(
+            head=document.title,
+            head_type=kind,
+            relation_type=relation,
+            tail=link.target,
+            tail_type=_TAILS.get(relation, "name"),
+            start=start,
+            end=end,
+            confidence=link.share,
+            valid_from=document.created_at,
+            valid_until=until.start if until else None,
+        )
+        for link, start, end in links_of(document)
+        # A relation of a kind is one of `relates_to`, too.
+        for relation in (link.relation, *(["relates_to"] if link.relation in RELATED else []))
+    ]
     return Structure(
-        statements=tuple(_statements(document, kind)),
+        statements=tuple(statements),
         entities=(DeclaredEntity(name=document.title, entity_type=kind),),
     )
-
-
-def _statements(document: Document, kind: str) -> Iterator[Statement]:
-    until = to_date(document.metadata.get("until"))
-    for link, start, end in links_of(document):
-        # A relation of a kind is one of `relates_to`, too.
-        for relation in (link.relation, *(["relates_to"] if link.relation in RELATED else [])):
-            yield Statement(
-                head=document.title,
-                head_type=kind,
-                relation_type=relation,
-                tail=link.target,
-                tail_type=_TAILS.get(relation, "name"),
-                start=start,
-                end=end,
-                confidence=link.share,
-                valid_from=document.created_at,
-                valid_until=until.start if until else None,
-            )
 
 
 # Relations that lead from an element back to one that it hangs on.

@@ -409,20 +409,20 @@ def coverage(engine: Engine) -> dict[str, Any]:
     layers: list[dict[str, Any]] = []
     for layer in LAYERS:
         infos = current(engine, layer)
-        never = [one.title for one in infos if not _referenced(elements, one)]
+        never = []
+        for info in infos:
+            entity_id = elements.resolve(info.title)
+            is_referenced = entity_id is not None and any(
+                (one.relation_type == "references" and one.to_entity_id == entity_id)
+                or (one.relation_type == "discussed_in" and one.from_entity_id == entity_id)
+                for one in elements.relations(entity_id)
+            )
+            if not is_referenced:
+                never.append(info.title)
         layers.append({"layer": layer, "elements": len(infos), "never": never})
     total = sum(one["elements"] for one in layers)
     missing = sum(len(one["never"]) for one in layers)
     return {"layers": layers, "coverage": round(1 - missing / total, 4) if total else 0.0}
-
-
-def _referenced(elements: Elements, info: DocumentInfo) -> bool:
-    entity_id = elements.resolve(info.title)
-    return entity_id is not None and any(
-        (one.relation_type == "references" and one.to_entity_id == entity_id)
-        or (one.relation_type == "discussed_in" and one.from_entity_id == entity_id)
-        for one in elements.relations(entity_id)
-    )
 
 
 # What an assistant may ask of a constitution.

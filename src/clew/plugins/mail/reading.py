@@ -345,8 +345,11 @@ def mail_structure(document: Document) -> Iterator[Statement | AliasEvidence]:
         told = [(one.name or one.address, _type(one)) for one in recipients if one != sender]
         sent = [("sent", title, "name")]
         sent += [("wrote_to", *one) for one in told if len(recipients) <= _MOST_RECIPIENTS]
+        opening = document.text.partition("\n\n")[0]
         for relation, tail, tail_type in sent:
-            start, end = _header_line(document.text, tail)
+            # The line of the opening that names somebody; its first line else.
+            at = max(opening.find(tail), 0)
+            start, end = opening.rfind("\n", 0, at) + 1, opening.find("\n", at)
             yield Statement(
                 head=sender.name or sender.address,
                 head_type=_type(sender),
@@ -354,7 +357,7 @@ def mail_structure(document: Document) -> Iterator[Statement | AliasEvidence]:
                 tail=tail,
                 tail_type=tail_type,
                 start=start,
-                end=end,
+                end=end if end >= 0 else len(opening),
                 valid_from=document.created_at,
             )
     # The subject that a message answers is its own without the mark of an answer.
@@ -374,15 +377,6 @@ def mail_structure(document: Document) -> Iterator[Statement | AliasEvidence]:
                 score=_ALIAS_SCORE,
                 evidence=f'"{person.name}" <{person.address}>',
             )
-
-
-def _header_line(text: str, name: str) -> tuple[int, int]:
-    """The range of the line of the opening that names somebody; that of its first line else."""
-    opening = text.partition("\n\n")[0]
-    at = max(opening.find(name), 0)
-    start = opening.rfind("\n", 0, at) + 1
-    end = opening.find("\n", at)
-    return start, end if end >= 0 else len(opening)
 
 
 def _type(person: Person) -> str:

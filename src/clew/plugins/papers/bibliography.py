@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from clew.text import one_line
 
 if TYPE_CHECKING:
-    from bibtexparser.model import Block
     from pylatexenc.latex2text import LatexNodes2Text
 
 
@@ -239,23 +238,18 @@ def _parse(text: str) -> tuple[dict[str, _Entry], list[Failed]]:
         found = block.ignore_error_block if is_sound else block  # type: ignore[attr-defined]
         if isinstance(found, ParsingFailedBlock):
             match = _ENTRY.match(block.raw or "")
-            failed.append(Failed(line, match["key"] if match else "", _reason(found)))
+            if isinstance(found, DuplicateBlockKeyBlock):
+                first = (found.previous_block.start_line or 0) + 1
+                reason = f"the entry of line {first} has the same key"
+            else:
+                said = one_line(getattr(found.error, "abort_reason", "") or str(found.error))
+                reason = said[0].lower() + said[1:]
+            failed.append(Failed(line, match["key"] if match else "", reason))
         elif isinstance(found, Entry):
             fields = {f.key.lower(): _value(f.value, strings) for f in reversed(found.fields)}
             entry = _Entry(found.key, found.entry_type.lower(), line, fields)
             entries[entry.key.lower() or f"\n{line}"] = entry
     return entries, failed
-
-
-def _reason(block: Block) -> str:
-    from bibtexparser.model import DuplicateBlockKeyBlock
-
-    if isinstance(block, DuplicateBlockKeyBlock):
-        line = (block.previous_block.start_line or 0) + 1
-        return f"the entry of line {line} has the same key"
-    error = block.error  # type: ignore[attr-defined]
-    reason = one_line(getattr(error, "abort_reason", "") or str(error))
-    return reason[0].lower() + reason[1:]
 
 
 def _value(value: str, strings: Mapping[str, str]) -> str:

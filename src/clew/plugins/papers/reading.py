@@ -147,7 +147,15 @@ def paper_of(document: Document) -> tuple[Paper, Places]:
             values[name], places[name] = value, (at, at + len(line))
         at += len(line) + 1
     years = str(document.metadata.get("cited_years", "")).split()
-    references = list(_references(tail, len(document.text) - len(tail), years, places))
+    references: list[Reference] = []
+    at = len(document.text) - len(tail)
+    for number, line in enumerate(tail.split("\n") if tail else ()):
+        if match := _REFERENCE.fullmatch(line):
+            places[f"ref {number}"] = (at, at + len(line))
+            cited = int(years[number]) if number < len(years) else 0
+            id_ = match["id"] or ""
+            references.append(Reference(title=match["title"], year=cited or None, identifier=id_))
+        at += len(line) + 1
     year = values.get("Year", "")
     return Paper(
         key=str(document.metadata.get("key", "")),
@@ -158,18 +166,6 @@ def paper_of(document: Document) -> tuple[Paper, Places]:
         references=tuple(references),
         **{f: tuple(values[n].split("; ")) for n, f in _LISTED.items() if n in values},  # type: ignore[arg-type]
     ), places
-
-
-def _references(
-    text: str, at: int, years: Sequence[str], places: dict[str, tuple[int, int]]
-) -> Iterator[Reference]:
-    for number, line in enumerate(text.split("\n") if text else ()):
-        match = _REFERENCE.fullmatch(line)
-        if match:
-            places[f"ref {number}"] = (at, at + len(line))
-            year = int(years[number]) if number < len(years) else 0
-            yield Reference(title=match["title"], year=year or None, identifier=match["id"] or "")
-        at += len(line) + 1
 
 
 # Papers as PDF.
