@@ -362,8 +362,7 @@ class EngineState:
                         field.name: _value(field.kind, document.metadata.get(field.name))
                         for field in kind.fields
                     }
-                    key = entity_key(document.title)
-                    described.append((key, kind.name, document.id, values))
+                    described.append((entity_key(document.title), kind.name, document.id, values))
             store.publish(labels, described, embed)
         generation = store.generation()
         if settings.vectors != "store" or is_outdated(folder, VECTORS, generation):
