@@ -117,14 +117,17 @@ def find_names(text: str, start: int, end: int) -> list[NameSpan]:
         opens = opens_line(text, start, left)
         # The name of a field, or of who speaks.
         label = opens and _RE["label"].match(text, position)
-        for span in _read_span(text, left, position, opens):
-            # The signs beside a name make it another one: "FAVOR+", "C++", ".NET".
-            if _RE["dot_before"].search(text, max(span.start - 2, 0), span.start):
-                span = span._replace(start=span.start - 1, name=f".{span.name}")
-            if sign := _RE["signs"].match(text, span.end, end):
-                span = span._replace(end=sign.end(), name=span.name + sign[0])
-            found.append(span._replace(initial=True) if label or left < heading else span)
+        read = [_with_sign(text, s, end) for s in _read_span(text, left, position, opens)]
+        found += [s._replace(initial=True) for s in read] if label or left < heading else read
     return found
+
+
+def _with_sign(text: str, span: NameSpan, end: int) -> NameSpan:
+    """The name with the signs beside it that make it another one: "FAVOR+", "C++", ".NET"."""
+    if _RE["dot_before"].search(text, max(span.start - 2, 0), span.start):
+        span = span._replace(start=span.start - 1, name=f".{span.name}")
+    sign = _RE["signs"].match(text, span.end, end)
+    return span._replace(end=sign.end(), name=span.name + sign[0]) if sign else span
 
 
 def is_one_name(text: str) -> bool:
@@ -194,13 +197,7 @@ def _several(tokens: Sequence[Token]) -> Sequence[NameSpan]:
     ):
         return ()
     if VERSION.fullmatch(tokens[-1][1]):
-        product = tokens[:-1]
-        small = {token.casefold() for _, token in product}
-        if small & (COMMON_WORDS | SECTION_WORDS) and all(map(is_ordinary, small)):
-            # Ordinary words have no version.
-            return [span._replace(initial=True) for span in _several(product)]
-        whole = _span(tokens)._replace(entity_type="product")
-        return [whole, _span(product, nested=True)._replace(entity_type="product")]
+        return _versioned(tokens[:-1], tokens)
     words = [token for _, token in tokens]
     of = words.index("of", 2) if "of" in words[2:-1] else 0
     # "Ann Lee | of the Manuscript Division"
@@ -215,6 +212,15 @@ def _several(tokens: Sequence[Token]) -> Sequence[NameSpan]:
         if len(part) > 1 or is_name:
             found.append(_span(part, nested=True))
     return found
+
+
+def _versioned(product: Sequence[Token], tokens: Sequence[Token]) -> Sequence[NameSpan]:
+    """A product with its version, and the product; ordinary words have no version."""
+    lower = {token.casefold() for _, token in product}
+    if lower & (COMMON_WORDS | SECTION_WORDS) and all(is_ordinary(token) for token in lower):
+        return [span._replace(initial=True) for span in _several(product)]
+    version = _span(tokens)._replace(entity_type="product")
+    return [version, _span(product, nested=True)._replace(entity_type="product")]
 
 
 def _parts(tokens: Sequence[Token], kind: str) -> Iterator[Sequence[Token]]:

@@ -183,27 +183,11 @@ def extract_code(document: Document, chunks: Sequence[Chunk]) -> Extraction:
     module = module_name(document)
     about = ((module, CODE),) if entity_key(module) else ()
     if syntax is None:
-        # What lines define, in a language without a grammar.
-        lines = [
-            [
-                NameSpan(*match.span("name"), match["name"], CODE)
-                for match in _RE["defined"].finditer(chunk.text)
-            ]
-            for chunk in chunks
-        ]
-        return Extraction(chunks=tuple(map(_read_chunk, chunks, lines)), about=about)
+        found = [_read_chunk(chunk, _defined(chunk.text)) for chunk in chunks]
+        return Extraction(chunks=tuple(found), about=about)
     entities = entities_of(document, syntax)
     aliases = tuple(_aliases(syntax, entities))
-    # Each definition with its qualified name and, so that questions know them, its short ones.
-    short: dict[str, list[str]] = {}
-    for alias in aliases:
-        short.setdefault(alias.name, []).append(alias.alias)
-    spans: list[NameSpan] = []
-    for place, name in entities.names.items():
-        one = syntax.definitions[place]
-        for said in (name, *short.get(name, ())):
-            spans.append(NameSpan(one.name_start, one.name_end, said, CODE))
-    spans.sort()
+    spans = sorted(_definitions(syntax, entities, aliases))
     starts = [span.start for span in spans]
     placed = [
         [
@@ -239,6 +223,25 @@ def _read_chunk(chunk: Chunk, spans: Iterable[NameSpan]) -> ChunkExtraction:
             )
     mentions = sorted(found.values(), key=lambda mention: mention.sentence)
     return ChunkExtraction(sentences=tuple(ranges), mentions=tuple(mentions))
+
+
+def _defined(text: str) -> Iterator[NameSpan]:
+    """What lines define, in a language without a grammar."""
+    for match in _RE["defined"].finditer(text):
+        yield NameSpan(*match.span("name"), match["name"], CODE)
+
+
+def _definitions(
+    syntax: Syntax, entities: Entities, aliases: Sequence[AliasEvidence]
+) -> Iterator[NameSpan]:
+    """Each with its qualified name and, so that questions know them, its short ones."""
+    short: dict[str, list[str]] = {}
+    for alias in aliases:
+        short.setdefault(alias.name, []).append(alias.alias)
+    for place, name in entities.names.items():
+        one = syntax.definitions[place]
+        for said in (name, *short.get(name, ())):
+            yield NameSpan(one.name_start, one.name_end, said, CODE)
 
 
 def _aliases(syntax: Syntax, entities: Entities) -> Iterator[AliasEvidence]:
@@ -291,9 +294,7 @@ def technical_words(text: str) -> frozenset[str]:
     often = Counter(part for run in hyphened for part in _telling(run))
     sure |= {name for name in _RE["kind_said"].findall(text) if is_telling(name)}
     found = sure | {part for part, count in often.items() if count >= _LEAST_TOKENS}
-    words = _RE["small_word"].findall(text, 0, _SAMPLE) if found else []
-    is_english = sum(map(is_ordinary, words)) >= _LEAST_ORDINARY * len(words)
-    if not found or not is_english:
+    if not found or not _is_english(text):
         return frozenset()
     return frozenset(found) | {run for run in hyphened if not found.isdisjoint(run.split("-"))}
 
@@ -316,3 +317,8 @@ def is_telling(part: str) -> bool:
         and not is_compound(part)
         and not is_ordinary(_RE["prefix"].sub("", part))
     )
+
+
+def _is_english(text: str) -> bool:
+    words = _RE["small_word"].findall(text, 0, _SAMPLE)
+    return sum(map(is_ordinary, words)) >= _LEAST_ORDINARY * len(words)

@@ -107,13 +107,8 @@ def find_descriptions(
 ) -> Iterator[Description]:
     """What the sentence `text[start:end]` says that its names are."""
     for name in names:
-        # "The engineer Corwin Hale", "a company called X", "the dpkg command".
-        kinds = _kinds(name)
-        for row in _OF_ONE:
-            if _fits(kinds, row.left) and (nouns := _around(text, start, end, row, name, name)):
-                noun = NameSpan(name.end, name.end, nouns["noun"], CONCEPT)
-                yield name, IS_A, noun, 0.75
-                break
+        if noun := _noun_beside(text, start, end, name):
+            yield name, IS_A, NameSpan(name.end, name.end, noun, CONCEPT), 0.75
     first = names[0]
     if text[start : first.start].casefold().strip(' "“‘*_') in ("", "the") and (
         concept := concept_of(text[:end], first.end, is_person(first))
@@ -138,6 +133,15 @@ def concept_of(text: str, position: int = 0, is_person: bool = False) -> str | N
     modifier = others[-1] if others else ""
     is_compound = _RE["modifier"].fullmatch(modifier) and modifier not in _NO_NOUNS
     return f"{modifier} {noun}" if is_compound else noun
+
+
+def _noun_beside(text: str, start: int, end: int, name: NameSpan) -> str | None:
+    """The noun of "the engineer Corwin Hale", "a company called X", "the dpkg command"."""
+    kinds = _kinds(name)
+    for row in _OF_ONE:
+        if _fits(kinds, row.left) and (nouns := _around(text, start, end, row, name, name)):
+            return nouns["noun"]
+    return None
 
 
 def said_of_two(
