@@ -149,17 +149,17 @@ def _rank(session: QuerySession, name: str, found: RetrievalResult) -> Retrieval
     """
     options, settings = session.options, session.resources.settings
     by_setting = options.rerank and settings.llm.filter
-    steps = {
-        "reranked": options.rerank and session.resources.reranker is not None,
-        "filtered": by_setting if options.model_filter is None else options.model_filter,
-        "by_usage": bool(settings.usage.weight),
-        "boosted": bool(settings.boost.fields or settings.boost.importance),
-    }
-    if any(steps.values()):
-        from clew.search import rerank
+    wanted = (
+        options.rerank and session.resources.reranker is not None,
+        by_setting if options.model_filter is None else options.model_filter,
+        bool(settings.usage.weight),
+        bool(settings.boost.fields or settings.boost.importance),
+    )
+    if any(wanted):
+        from clew.search.rerank import boosted, by_usage, filtered, reranked
 
-        for step, wanted in steps.items():
-            found = getattr(rerank, step)(session, found) if wanted else found
+        for step, is_wanted in zip((reranked, filtered, by_usage, boosted), wanted, strict=True):
+            found = step(session, found) if is_wanted else found
     finds = find_strategy(name).finds
     if finds == "exact":
         found = exact_first(session, found)
