@@ -107,7 +107,8 @@ def test_plugins_answer(gds_address: str) -> None:
     ranked = answer(
         port,
         "MATCH (start:Line {i: 0}) CALL gds.pageRank.stream('line', {sourceNodes: [start]})"
-        " YIELD nodeId, score WITH score ORDER BY nodeId RETURN collect(score)",
+        " YIELD nodeId, score WITH score, gds.util.asNode(nodeId).i AS i ORDER BY i"
+        " RETURN collect(score)",
     )
     answer(port, "CALL gds.graph.drop('line') YIELD graphName RETURN graphName")
     answer(port, "MATCH (n:Line) DETACH DELETE n RETURN count(*)")
