@@ -45,13 +45,12 @@ from benchmarks.real.labels import (
 )
 from benchmarks.real.questions import Question, read_questions
 from clew.indexing.processes import Prepared, with_language
-from clew.indexing.splitting.code import as_prose
-from clew.indexing.splitting.split import split
+from clew.indexing.splitting.split import as_prose, split
 from clew.indexing.structure import readers
 from clew.indexing.structure.enter import add_structure
 from clew.indexing.structure.readers import structure_of
 from clew.text import entity_key
-from clew.types import Document, Extraction, Split
+from clew.types import Document, Extraction, Split, Structure
 from clew.wiring import make_extractor
 from scripts.budget import statements
 
@@ -62,7 +61,10 @@ OPENING = 1
 """Chunks that are read of every document, since they say what it is about."""
 AROUND = 0
 """Chunks that are read on either side of one that a label or a question is about."""
-PARTS = tuple(f"clew.indexing.{part}" for part in ("ner", "relations", "structure", "syntax"))
+PARTS = tuple(
+    f"clew.{part}"
+    for part in ("indexing.ner", "indexing.relations", "indexing.structure", "plugins.code")
+)
 EXTRACTOR = make_extractor()
 NEVER = re.compile(r"(?!)")
 NOTHING: dict[str, Callable[..., Any]] = {
@@ -79,6 +81,7 @@ NOTHING: dict[str, Callable[..., Any]] = {
     "third": lambda _, __, third, *___, **____: third,
     "lists": lambda _, __, found: [list(one) for one in found],
     "nones": lambda _, told, *__: (None for _ in told),
+    "structure": lambda *_, **__: Structure(),
 }
 """What stands in the place of a function, by what `rent.toml` calls it; `never`: of a pattern."""
 
@@ -90,7 +93,7 @@ class Group(NamedTuple):
     part: str
     what: str
     off: dict[str, str]
-    """By `module:name` below `clew.indexing`."""
+    """By `module:name` below `clew`."""
 
 
 Read = tuple[str, Document, Split, Extraction]
@@ -147,7 +150,7 @@ def read_groups() -> list[Group]:
         for name, row in rows.items()
     ]
     for read in readers.READERS:
-        at = f"{read.__module__.removeprefix('clew.indexing.')}:{read.__name__}"
+        at = f"{read.__module__.removeprefix('clew.')}:{read.__name__}"
         what = (read.__doc__ or "").partition("\n")[0]
         groups.append(Group(read.__name__, "structure", what, {at: "reader"}))
     return groups
@@ -262,7 +265,7 @@ def _judged(found: Found) -> Row:
 def leave_out(at: str, what: str) -> None:
     """Put what finds nothing in the place of a function or a pattern, wherever it is imported."""
     module, _, name = at.partition(":")
-    holder = import_module(f"clew.indexing.{module}")
+    holder = import_module(f"clew.{module}")
     owner, _, attribute = name.rpartition(".")
     if owner:
         setattr(getattr(holder, owner), attribute, NOTHING[what])
@@ -285,7 +288,7 @@ def leave_out(at: str, what: str) -> None:
 
 def cost(group: Group, definitions: dict[str, ast.AST], uses: dict[str, set[str]]) -> int:
     """Statements of the definitions that nothing but the group reaches."""
-    own = {f"clew.indexing.{at}" for at in group.off}
+    own = {f"clew.{at}" for at in group.off}
     inner = {name for name in definitions if name not in own}
     roots = {name for name in inner if name in uses[""]}
     reached, left = set[str](), list(roots)
@@ -319,7 +322,7 @@ def definitions_and_uses() -> tuple[dict[str, ast.AST], dict[str, set[str]]]:
             if isinstance(node, ast.ImportFrom)
             for alias in node.names
         }
-        inside = module.startswith(PARTS)
+        inside = module.startswith(PARTS) and not module.endswith("__init__")  # hooks are asked
         own = {name: f"{module}:{name}" for node in tree.body for name in _defined(node)}
         for node in tree.body:
             told = {
@@ -327,6 +330,8 @@ def definitions_and_uses() -> tuple[dict[str, ast.AST], dict[str, set[str]]]:
                 for one in ast.walk(node)
                 if isinstance(one, ast.Name) and one.id in {**names, **own}
             }
+            # A plugin names by their places what the core calls.
+            told |= {str(one.value) for one in ast.walk(node) if isinstance(one, ast.Constant)}
             defined = [own[name] for name in _defined(node)] if inside else []
             for one in defined:
                 definitions[one] = node

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 import pluggy
 
 if TYPE_CHECKING:
-    from clew.types import Document, Structure
+    from clew.types import Chunk, Document, Extraction, Structure
 
 GROUP = "clew.plugins"
 """The package of the plugins that ship, and the group of entry points of all others."""
@@ -132,6 +132,28 @@ class Pack:
     """JSON Lines of `question` and `gold`: titles, or ends of sources, of which one answers it."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DocumentKind:
+    """Documents that are no prose, such as source code.
+
+    The plugin says where they are cut and what they name. What the core reads in prose it does not
+    look for in them: a language, dates in the text, terms of the store, relations of sentences.
+    """
+
+    name: str
+    """Lower case; a setting `split.strategy` of that name cuts any document so."""
+    has: Callable[[str], bool]
+    """Whether documents of a media type are of this kind; the first kind that says so has them."""
+    endings: Mapping[str, str] = field(default_factory=dict)
+    """Media types of files by ending (".py"), where the core knows none."""
+    cut: Callable[[Document, Callable[[str], int], int], Any] | str
+    """Gives the `clew.indexing.splitting.outline.Cut` of a document; it gets what counts the tokens
+    of a text, and the most tokens of a unit. Where the document has pieces, they are its units."""
+    names: Callable[[Document, Sequence[Chunk]], Extraction] | str
+    """What its passages name: one `ChunkExtraction` each, in order. It runs in the worker process,
+    as `cut` does."""
+
+
 class StoreKind(Protocol):
     """How stores on one kind of server are reached, of which `settings.store` is the address."""
 
@@ -174,6 +196,10 @@ class Hooks(Protocol):
         They are asked before the core's. One for "text/plain" tells its files by their content, and
         gives None for all others.
         """
+
+    @_hookspec
+    def kinds(self) -> Sequence[DocumentKind | str]:
+        """Kinds of documents that are no prose: where they are cut, and what they name."""
 
     @_hookspec
     def structures(self) -> Sequence[Callable[[Document], Structure] | str]:
@@ -270,6 +296,11 @@ def named(hook: str) -> Mapping[str, Sequence[Any]]:
         for name, one in given.items():
             found.setdefault(name, []).append(one)
     return found
+
+
+def kind_of(media_type: str) -> DocumentKind | None:
+    """The kind that documents of a media type are of; None for prose."""
+    return next((kind for kind in listed("kinds") if kind.has(media_type)), None)
 
 
 def there(given: Any) -> Any:  # noqa: ANN401 - whatever a hook gives

@@ -79,7 +79,8 @@ def test_an_installed_package_reads_relates_and_is_called(
     unknown = python("-m", "clew", "call", "ferries_at", '{"port": "Tarn Quay"}')
 
     assert (plain["added"], plain["skipped"]) == (1, [])
-    assert read["added"] == 2  # installing it is reason to read the file again
+    # Installing it is reason to read the file again, and each of its lines is a passage.
+    assert (read["added"], read["chunks"]) == (2, 7)
     assert [one["reason"] for one in read["skipped"]] == ["line 10: Wreck calls at no port"]
     assert output(called)["ferries"] == [
         {"name": "Heron", "captain": "Ben Rook"},

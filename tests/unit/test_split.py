@@ -15,10 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.indexing.splitting.code import code_outline, is_code
 from clew.indexing.splitting.outline import Break, Unit, headings, outline, tables
 from clew.indexing.splitting.split import context_of, pack, split
 from clew.models.onnx import OnnxEmbedder
+from clew.plugins.code import is_code
+from clew.plugins.code.splitting import code_outline
 from clew.settings import EmbedSettings, SplitSettings, SplitStrategy
 from clew.types import Chunk, Document, Piece, Split
 
@@ -444,8 +445,7 @@ def test_small_functions_are_chunks_of_their_own() -> None:
     ],
 )
 def test_what_is_a_definition(line: str, defines: bool) -> None:
-    trail = code_outline(f"first = 1\n\n{line}\n    body\n").trails[-1]
-    assert bool(trail) == defines
+    assert bool(code_outline(f"first = 1\n\n{line}\n    body\n").trails[-1]) == defines
 
 
 @pytest.mark.parametrize(
@@ -470,9 +470,8 @@ def test_media_types_of_code(media_type: str, expected: bool) -> None:
 
 @pytest.mark.parametrize("text", ["class A:\n" * 5000, "def f(:\n  )))\n" * 500, "x = '" * 3000])
 def test_hostile_code_keeps_every_visible_character(text: str) -> None:
-    chunks = chunks_of(text, "text/x-python", tokens=200)
-    kept = "".join("".join(chunk.text.split()) for chunk in chunks)
-    assert kept == "".join(text.split())
+    parts = (chunk.text.split() for chunk in chunks_of(text, "text/x-python", tokens=200))
+    assert "".join(map("".join, parts)) == "".join(text.split())
 
 
 # --- split outline

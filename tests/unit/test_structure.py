@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from clew.indexing.structure.code import code_structure
 from clew.indexing.structure.enter import add_structure
 from clew.indexing.structure.readers import structure_of
-from clew.indexing.syntax.parse import syntax_of
+from clew.plugins.code.parse import syntax_of
+from clew.plugins.code.structure import code_structure
 from clew.types import (
     AliasEvidence,
     Chunk,

@@ -17,8 +17,7 @@ from clew.cli.render import print_passages
 from clew.indexing.markdown import links, masked
 from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.indexing.reading.formats.markup import markdown_document
-from clew.indexing.splitting.code import as_prose, code_ranges
-from clew.indexing.splitting.split import split
+from clew.indexing.splitting.split import as_prose, code_ranges, split
 from clew.indexing.structure.document import markdown_links
 from clew.settings import SplitSettings
 from clew.testing.fakes import HashEmbedder

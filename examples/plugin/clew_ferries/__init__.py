@@ -17,6 +17,12 @@ def readers() -> Mapping[str, str]:
 
 
 @hookimpl
+def kinds() -> Sequence[str]:
+    """Documents that are no prose: where they are cut into passages, and what these name."""
+    return ["clew_ferries.reading:FERRIES"]
+
+
+@hookimpl
 def structures() -> Sequence[str]:
     """What documents state beside what their sentences say."""
     return ["clew_ferries.reading:ferry_structure"]

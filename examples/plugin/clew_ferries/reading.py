@@ -1,11 +1,22 @@
-"""Files of ferries: how they are read, and what they state."""
+"""Files of ferries: how they are read, where they are cut, and what they state."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from clew.hookspecs import DocumentKind
 from clew.indexing.reading.formats.common import RawFile, ReadResult, decode, record
-from clew.types import DeclaredEntity, Document, Skipped, Statement, Structure
+from clew.indexing.splitting.outline import Break, Cut, Outline, Unit, Weigh, divide
+from clew.types import (
+    Chunk,
+    ChunkExtraction,
+    DeclaredEntity,
+    Document,
+    Extraction,
+    Skipped,
+    Statement,
+    Structure,
+)
 
 MEDIA_TYPE = "text/x-ferries"
 
@@ -35,6 +46,26 @@ def read_ferries(raw: RawFile) -> ReadResult:
             skipped.append(Skipped(source=raw.record(name), reason=reason))
         line += block.count("\n") + 2
     return ReadResult(documents=tuple(documents), skipped=tuple(skipped))
+
+
+def cut_ferry(document: Document, weigh: Weigh, limit: int) -> Cut:
+    """Each line is a passage; one that is too long is cut between its words."""
+    units: list[Unit] = []
+    start = 0
+    for line in document.text.splitlines(keepends=True):
+        end = start + len(line.rstrip())
+        units += divide(document.text, start, end, weigh, limit, Break.LINE)
+        start += len(line)
+    return Cut(Outline((0,), ((),)), units, always=Break.LINE)
+
+
+def ferry_names(document: Document, chunks: Sequence[Chunk]) -> Extraction:
+    """None: all that a ferry names is in its fields, which `ferry_structure` reads."""
+    whole = (ChunkExtraction(sentences=((0, len(chunk.text)),)) for chunk in chunks)
+    return Extraction(chunks=tuple(whole))
+
+
+FERRIES = DocumentKind(name="ferries", has=MEDIA_TYPE.__eq__, cut=cut_ferry, names=ferry_names)
 
 
 def ferry_structure(document: Document) -> Structure:

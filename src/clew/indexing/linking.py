@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rapidfuzz.distance import OSA, JaroWinkler
 
+from clew.hookspecs import kind_of
 from clew.indexing.ner.cased_ner import find_fences
 from clew.indexing.ner.code_names import is_telling
 from clew.indexing.ner.entity_types import FIRST_NAMES, NameSpan, is_ordinary, is_person_shaped
 from clew.indexing.ner.known_terms import KnownTerms, Words, may_be_term, phrases, stands_apart
 from clew.indexing.ner.pattern_extractor import owner_of
 from clew.indexing.relations.patterns import Owner, find_owned_relations, find_relations
-from clew.indexing.splitting.code import is_code
 from clew.text import (
     ENDINGS_OF_ONE_SOUND,
     LEGAL_FORMS,
@@ -231,7 +231,7 @@ class StoreTerms:
         self, document: Document, chunks: Sequence[Chunk], extraction: Extraction
     ) -> Extraction:
         """The extraction with a mention of each term that it lacks, in sentences of prose."""
-        if is_code(document.media_type):
+        if kind_of(document.media_type):
             return extraction
         prose = list[_Prose]()
         for chunk, found in zip(chunks, extraction.chunks, strict=True):

@@ -36,10 +36,10 @@ from clew.errors import (
     UnreadableError,
     WorkerError,
 )
+from clew.hookspecs import kind_of
 from clew.indexing.inputs import Extension, NoExtension
 from clew.indexing.reading.formats.common import check_limit, over_limit
-from clew.indexing.splitting.code import as_prose, is_code
-from clew.indexing.splitting.split import Tokens, split
+from clew.indexing.splitting.split import Tokens, as_prose, split
 from clew.indexing.structure.enter import add_structure
 from clew.indexing.structure.readers import structure_of
 from clew.languages import language_code
@@ -58,8 +58,8 @@ _STATED = ("language", "lang", "dc:language", "content-language")
 
 
 def with_language(document: Document) -> Document:
-    """The document with its language; source code has none, and a text too short for it none."""
-    if document.language or is_code(document.media_type):
+    """The document with its language; none for what is no prose and for what is too short."""
+    if document.language or kind_of(document.media_type):
         return document
     named = {name.casefold(): value for name, value in document.metadata.items()}
     stated = (language_code(named.get(name)) for name in _STATED)

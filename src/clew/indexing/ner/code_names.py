@@ -7,16 +7,11 @@ within a word tell.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 
 from clew.indexing.ner.cased_ner import is_compound
-from clew.indexing.ner.entity_types import NameSpan, is_ordinary
-from clew.indexing.structure.code import CODE, Entities, entities_of, module_name
-from clew.indexing.syntax.parse import Syntax, syntax_of
-from clew.text import entity_key, sentences
-from clew.types import AliasEvidence, Chunk, ChunkExtraction, Document, Extraction, Mention
+from clew.indexing.ner.entity_types import CODE, NameSpan, is_ordinary
 from clew.word_lists import read_patterns, read_word_lists, word_list
 
 _RE = read_patterns("clew.indexing.ner", "patterns.toml")["code_names"]
@@ -164,106 +159,6 @@ def _is_host(name: str) -> bool:
     return name.startswith("www.") or (
         last in HOSTS and (last not in ENDINGS or "." in first) and name.islower()
     )
-
-
-# Names in source code.
-#
-# They are those of what it defines; what it imports, extends and calls comes with the relations
-# (`clew.indexing.structure.code`).
-
-
-_CLASS = 5
-"""Letters of a class's name that stands for it alone, at least."""
-_SCORE = 0.9
-
-
-def extract_code(document: Document, chunks: Sequence[Chunk]) -> Extraction:
-    """The definitions of a source file with their short names."""
-    syntax = syntax_of(document)
-    module = module_name(document)
-    about = ((module, CODE),) if entity_key(module) else ()
-    if syntax is None:
-        found = [_read_chunk(chunk, _defined(chunk.text)) for chunk in chunks]
-        return Extraction(chunks=tuple(found), about=about)
-    entities = entities_of(document, syntax)
-    aliases = tuple(_aliases(syntax, entities))
-    spans = sorted(_definitions(syntax, entities, aliases))
-    starts = [span.start for span in spans]
-    placed = [
-        [
-            s._replace(start=s.start - chunk.start, end=s.end - chunk.start)
-            for s in spans[bisect_left(starts, chunk.start) : bisect_left(starts, chunk.end)]
-            if s.end <= chunk.end
-        ]
-        for chunk in chunks
-    ]
-    return Extraction(
-        chunks=tuple(_read_chunk(c, found) for c, found in zip(chunks, placed, strict=True)),
-        about=about,
-        aliases=aliases,
-    )
-
-
-def _read_chunk(chunk: Chunk, spans: Iterable[NameSpan]) -> ChunkExtraction:
-    ranges = sentences(chunk.text)
-    starts = [start for start, _ in ranges]
-    found: dict[tuple[int, str], Mention] = {}
-    for span in spans:
-        ordinal = max(0, bisect_left(starts, span.start + 1) - 1)
-        if ranges and span.end <= ranges[ordinal][1]:
-            found.setdefault(
-                (ordinal, entity_key(span.name)),
-                Mention(
-                    name=span.name,
-                    entity_type=span.entity_type,
-                    sentence=ordinal,
-                    start=span.start,
-                    end=span.end,
-                ),
-            )
-    mentions = sorted(found.values(), key=lambda mention: mention.sentence)
-    return ChunkExtraction(sentences=tuple(ranges), mentions=tuple(mentions))
-
-
-def _defined(text: str) -> Iterator[NameSpan]:
-    """What lines define, in a language without a grammar."""
-    for match in _RE["defined"].finditer(text):
-        yield NameSpan(*match.span("name"), match["name"], CODE)
-
-
-def _definitions(
-    syntax: Syntax, entities: Entities, aliases: Sequence[AliasEvidence]
-) -> Iterator[NameSpan]:
-    """Each with its qualified name and, so that questions know them, its short ones."""
-    short: dict[str, list[str]] = {}
-    for alias in aliases:
-        short.setdefault(alias.name, []).append(alias.alias)
-    for place, name in entities.names.items():
-        one = syntax.definitions[place]
-        for said in (name, *short.get(name, ())):
-            yield NameSpan(one.name_start, one.name_end, said, CODE)
-
-
-def _aliases(syntax: Syntax, entities: Entities) -> Iterator[AliasEvidence]:
-    """Names within the file, and single ones where one definition has them.
-
-    A plain word ("get", "Use", "Html") is the name of too much to stand for one thing, but for a
-    class of the module itself with a longer name ("Client", "Response").
-    """
-    once = Counter(syntax.definitions[place].path[-1] for place in entities.names)
-    for place, name in entities.names.items():
-        one = syntax.definitions[place]
-        path, last = one.path, one.path[-1]
-        said = [".".join(path)] if len(path) > 1 else []
-        is_class = one.kind == "class" and len(path) == 1 and last[:1].isupper()
-        if once[last] == 1 and (_RE["compound"].search(last) or (is_class and len(last) >= _CLASS)):
-            said.append(last)
-        for alias in said:
-            if entity_key(alias) and entity_key(alias) != entity_key(name):
-                evidence = f"{alias} is defined in {entities.module}"
-                yield AliasEvidence(
-                    alias=alias, name=name, method="exact", score=_SCORE, evidence=evidence
-                )
 
 
 # Words that addresses, paths and identifiers of a document are made of: `pytest`, `dpkg`.

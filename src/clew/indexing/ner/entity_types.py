@@ -13,6 +13,9 @@ from clew.word_lists import english_words, read_patterns, read_word_lists, word_
 
 _RE = read_patterns("clew.indexing.ner", "patterns.toml")["entity_types"]
 
+CODE = "code"
+"""The type of files, identifiers, options and whatever else code is made of."""
+
 # Words that tell names from ordinary text, and what names name: from `words/*.toml`.
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from clew.indexing.ner.cased_ner import UPPER
 from clew.indexing.ner.code_names import technical_words
 from clew.indexing.ner.entity_types import (
+    CODE,
     COMMON_WORDS,
     CONNECTORS,
     STARTERS,
@@ -23,7 +24,6 @@ from clew.indexing.ner.entity_types import (
     is_ordinary,
     type_of_name,
 )
-from clew.indexing.structure.code import CODE
 from clew.text import LONGEST_TERM, entity_key, fold, singular, term_words
 from clew.types import Chunk, Document
 from clew.word_lists import read_patterns

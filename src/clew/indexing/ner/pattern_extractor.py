@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import accumulate, groupby, repeat
 
+from clew.hookspecs import kind_of, there
 from clew.indexing.ner.cased_ner import find_fences, find_names, is_one_name
-from clew.indexing.ner.code_names import extract_code, find_code_names, find_ticked
+from clew.indexing.ner.code_names import find_code_names, find_ticked
 from clew.indexing.ner.coreference import (
     Coreference,
     find_definitions,
@@ -45,7 +46,6 @@ from clew.indexing.relations.patterns import (
 )
 from clew.indexing.relations.phrases import find_dates, find_relative_dates
 from clew.indexing.relations.sentences import Antecedent, TopicSentence, find_topics
-from clew.indexing.splitting.code import is_code
 from clew.text import STOP_WORDS, entity_key, sentences
 from clew.times import date_of
 from clew.types import (
@@ -74,8 +74,9 @@ class PatternExtractor:
 
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
         """One `ChunkExtraction` a chunk, in order; the same text gives the same result."""
-        if is_code(document.media_type):
-            return extract_code(document, chunks)
+        if kind := kind_of(document.media_type):
+            of_kind: Extraction = there(kind.names)(document, chunks)
+            return of_kind
         texts = [chunk.text for chunk in chunks]
         about = about_names(document.title)
         finder = CandidateFinder.of(document)

@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from clew.errors import UnreadableError
-from clew.hookspecs import Reader, there
+from clew.hookspecs import Reader, kind_of, there
 from clew.indexing.markdown import title_from_name
 from clew.indexing.reading.files import open_real
 from clew.indexing.reading.formats.common import SUFFIX as GZIPPED
@@ -42,7 +42,6 @@ from clew.indexing.reading.formats.markup import (
 )
 from clew.indexing.reading.formats.media_types import media_type_of
 from clew.indexing.reading.formats.records import read_json, read_jsonl, read_table
-from clew.indexing.splitting.code import is_code
 from clew.indexing.splitting.outline import dated_sections, headings
 from clew.settings import LimitSettings, ReadSettings
 from clew.text import one_line, text_digest
@@ -303,7 +302,7 @@ def _stated(document: Document, path: str) -> Iterator[tuple[DateSource, Partial
     for value in filter(None, map(named.get, _DATE_FIELDS)):
         if date := to_date(value, day_first=day_first):
             yield "metadata", date
-    prose = not is_code(document.media_type) and document.media_type not in _TABLES
+    prose = not kind_of(document.media_type) and document.media_type not in _TABLES
     # The entries of a change log or a journal have their dates, and the whole has none of them.
     entries = dated_sections(document) if prose else []
     opening = document.text[: entries[0].start] if entries else document.text

@@ -60,6 +60,17 @@ class Outline:
         return list(self.trails[first : max(bisect_left(self.starts, end), first + 1)])
 
 
+class Cut(NamedTuple):
+    """Where a document that is no prose may be cut."""
+
+    outline: Outline
+    """What each part of it lies in, as under headings."""
+    units: Iterable[Unit]
+    """In order; asked for only where the document is not one passage."""
+    always: Break | None = None
+    """A border of this strength ends a passage however short it is; None: what fits is one."""
+
+
 def common_trail(trails: Sequence[Trail]) -> Trail:
     """The headings that all of the trails (at least one) begin with."""
     first, last = min(trails), max(trails)

@@ -6,17 +6,18 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise
+from itertools import accumulate, groupby, pairwise
 from typing import Protocol
 
 import numpy as np
 
 from clew.errors import InputError
+from clew.hookspecs import kind_of, listed, there
 from clew.indexing.markdown import MEDIA_TYPE, masked
-from clew.indexing.splitting.code import is_code, source_outline, source_units
 from clew.indexing.splitting.outline import (
     CHARACTERS_A_TOKEN,
     Break,
+    Cut,
     Outline,
     Trail,
     Unit,
@@ -24,6 +25,7 @@ from clew.indexing.splitting.outline import (
     date_within,
     dated_sections,
     divide,
+    fences,
     headings,
     mark,
     meter,
@@ -32,7 +34,6 @@ from clew.indexing.splitting.outline import (
     stripped,
     word_units,
 )
-from clew.indexing.syntax.parse import syntax_of
 from clew.settings import SplitSettings
 from clew.types import Chunk, Document, Metadata, Section, Split, Vectors
 
@@ -78,12 +79,10 @@ def split(document: Document, settings: SplitSettings, tokens: Tokens) -> Split:
     Entries of a change log, a journal or minutes that have dates of their own are apart, and their
     chunks carry the date (`date` in their metadata).
 
-    Source code is split by the strategy `code` where `recursive` is asked: functions and classes
-    are the chunks where its language has a grammar, else lines that look like definitions begin
-    them. A document with pieces
-    has them as its chunks, with their keys and metadata, whatever the strategy; one that is too
-    long is divided, and all its parts carry its key and metadata. Text between pieces belongs to
-    sections only.
+    Where `recursive` is asked, a document that is no prose, such as source code, is cut as its kind
+    says; the strategy `code` cuts any document so. A document with pieces has them as its chunks,
+    with their keys and metadata, whatever the strategy; one that is too long is divided, and all
+    its parts carry its key and metadata. Text between pieces belongs to sections only.
 
     A run without spaces that is over the limit is cut between two characters. Raises `InputError`
     where pieces overlap, are out of order or out of range, or do not fit the text.
@@ -109,16 +108,18 @@ class _Splitter:
         self._context_room = self._room // _CONTEXT_SHARE
         # Whatever its context, a unit of this size has room in a chunk.
         self._unit_limit = max(1, min(settings.chunk_tokens, self._room - self._context_room))
-        self._is_code = settings.strategy == "code" or (
-            settings.strategy == "recursive" and is_code(document.media_type)
+        kind = (
+            kind_of(document.media_type)
+            if settings.strategy == "recursive"
+            else next((one for one in listed("kinds") if one.name == settings.strategy), None)
         )
-        self._syntax = syntax_of(document) if self._is_code and not document.pieces else None
-        has_headings = not self._is_code and not document.pieces
+        self._cut: Cut | None = (
+            there(kind.cut)(document, self._weigh, self._unit_limit) if kind else None
+        )
+        has_headings = not self._cut and not document.pieces
         self._headings = headings(self._text, document.media_type) if has_headings else []
-        self._dated = [] if self._is_code else dated_sections(document)
-        self._outline = (
-            source_outline(self._text, self._syntax) if self._is_code else outline(self._headings)
-        )
+        self._dated = [] if self._cut else dated_sections(document)
+        self._outline = self._cut.outline if self._cut else outline(self._headings)
         self._contexts: dict[Trail, tuple[str, int]] = {}
 
     def split(self) -> Split:
@@ -128,7 +129,7 @@ class _Splitter:
             return whole
         units = self._units()
         settings = self._settings
-        structured = None if self._is_code or settings.strategy == "fixed" else self._outline
+        structured = None if self._cut or settings.strategy == "fixed" else self._outline
         # Under half a chunk says too little by itself.
         groups = (
             _groups(units, structured, settings.section_tokens, settings.chunk_tokens // 2)
@@ -158,8 +159,8 @@ class _Splitter:
         """The document as one chunk, where it fits."""
         pages = self._document.page_starts if self._settings.strategy == "page" else ()
         limit = min(self._settings.chunk_tokens, self._room)
-        if self._syntax and len(self._outline.trails) > 1:
-            return None  # each definition is a chunk
+        if self._cut and self._cut.always:
+            return None  # each definition of source code, say, is a chunk
         if self._dated and self._settings.strategy != "fixed":
             return None  # and each entry of a journal
         if self._document.pieces or len(pages) > 1 or len(self._text) > limit * CHARACTERS_A_TOKEN:
@@ -189,8 +190,8 @@ class _Splitter:
                     units = [replace(first, strength=Break.PIECE), *rest]
                 found += units
             return found
-        if self._is_code:
-            return self._at_pages(source_units(text, self._syntax, self._weigh, limit))
+        if self._cut:
+            return self._at_pages(list(self._cut.units))
         if self._settings.strategy == "fixed":
             groups = word_units(text, 0, len(text), self._weigh, limit)
             return [replace(unit, strength=Break.WORD) for unit in groups]
@@ -249,10 +250,8 @@ class _Splitter:
         def fits(first: Unit, last: Unit) -> bool:
             return self._weigh(self._text[first.start : last.end]) <= limit
 
-        always = _ALWAYS.get(self._settings.strategy)
-        if self._document.pieces or self._syntax:
-            always = Break.PIECE if self._document.pieces else Break.HEADING
-        elif self._dated and always is None:
+        always = self._cut.always if self._cut else _ALWAYS.get(self._settings.strategy)
+        if self._document.pieces or (self._dated and always is None):
             always = Break.PIECE
         overlap = self._settings.overlap
         for a, b in pack(units, limit, fits=fits, overlap=overlap, always=always):
@@ -273,7 +272,7 @@ class _Splitter:
         own: Metadata = {"date": date.iso} if date else {}
         if context is None:
             # Code says best where it begins; prose may reach over several small headings.
-            trail = self._outline.trail(start, start + 1 if self._is_code else end)
+            trail = self._outline.trail(start, start + 1 if self._cut else end)
             context = self._context(trail)[0]
         return Chunk(
             ordinal=ordinal,
@@ -581,3 +580,89 @@ def _parts_contextualise(document: Document, headings: Sequence[str]) -> list[st
         if label and not repeated:
             parts.append(label)
     return parts
+
+
+# What of a document is prose: names and relations are read from nothing else.
+#
+# Code blocks, drawings of characters and leader lines keep their place in chunks and can be found;
+# for extraction a sign that is part of no word stands for each of their characters, so that every
+# offset stays.
+
+
+_SIGN = "\u2591"
+_VISIBLE = re.compile(r"\S")
+_RST = "text/x-rst"
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_DIRECTIVES = (".. code::", ".. code-block::", ".. sourcecode::", ".. parsed-literal::")
+_SESSION = (">>> ", "$ ")
+_DRAWN = re.compile(r"[\u2500-\u259f]|[-=]{2}>|<[-=]{2}|[+|][-=]{3}|[-=]{3}[+|]|\.{4}|\. \. \. \. ")
+_DRAWN_SHARE = 0.4
+"""Of the visible characters of a drawn line neither letters nor digits, at least."""
+_SHORTEST = 5
+"""Visible characters of a line that is drawn, at least."""
+
+
+def as_prose(document: Document, chunks: Sequence[Chunk]) -> tuple[Document, Sequence[Chunk]]:
+    """The document and its chunks as readers see them, with signs in place of what is no prose.
+
+    What is no prose keeps its own: its kind reads its names.
+    """
+    text = masked(document.text) if document.media_type == MEDIA_TYPE else document.text
+    if not kind_of(document.media_type):
+        shown, at = [], 0
+        for start, end in code_ranges(text, document.media_type):
+            shown += [text[at:start], _VISIBLE.sub(_SIGN, text[max(at, start) : end])]
+            at = max(at, end)
+        text = "".join([*shown, text[at:]])
+    if text == document.text:
+        return document, chunks
+    parts = [replace(chunk, text=text[chunk.start : chunk.end]) for chunk in chunks]
+    return replace(document, text=text), parts
+
+
+def code_ranges(text: str, media_type: str) -> list[tuple[int, int]]:
+    """Ranges of code blocks, sessions and drawings, in order; some may overlap.
+
+    Tables drawn with bars are none, nor are headings with their underlines.
+    """
+    lines = [match.span() for match in _LINE.finditer(text)]
+    found = [*_literal_blocks(text, lines)] if media_type == _RST else fences(text)
+    kept = {heading.start for heading in headings(text, media_type)}
+    # Lines that follow each other without a blank one between them.
+    for is_blank, block in groupby(lines, key=lambda line: text[line[0] : line[1]].isspace()):
+        (start, end), *rest = block
+        end = rest[-1][1] if rest else end
+        if not is_blank and start not in kept and _is_no_prose(text[start:end]):
+            found.append((start, end))
+    return sorted(found)
+
+
+def _is_no_prose(block: str) -> bool:
+    lines = block.strip().split("\n")
+    if lines[0].startswith(_SESSION):
+        return True
+    if all(line.lstrip().startswith(("|", "+")) for line in lines) and not any(
+        sign in line for line in lines for sign in ("->", "<-", "+ ")
+    ):
+        return False
+    drawn = 0
+    for line in lines:
+        visible = "".join(line.split())
+        if len(visible) >= _SHORTEST and _DRAWN.search(line):
+            drawn += sum(not c.isalnum() for c in visible) >= _DRAWN_SHARE * len(visible)
+    return drawn >= 2 and 2 * drawn >= len(lines)
+
+
+def _literal_blocks(text: str, lines: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """What is indented below a paragraph that ends with `::`, or below a directive of code."""
+    above: int | None = None
+    for start, end in lines:
+        line = text[start:end].rstrip()
+        indent = len(line) - len(line.lstrip())
+        if above is not None and line:
+            if indent > above:
+                yield start, end
+                continue
+            above = None
+        if line.endswith("::") or line.lstrip().startswith(_DIRECTIVES):
+            above = indent

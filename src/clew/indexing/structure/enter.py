@@ -9,8 +9,8 @@ from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, TypeAlias
 
+from clew.hookspecs import kind_of
 from clew.indexing.relations.descriptions import CONCEPT, IS_A
-from clew.indexing.splitting.code import is_code
 from clew.text import entity_key
 from clew.types import (
     AliasEvidence,
@@ -36,15 +36,15 @@ def structure(
     """Make a reader of structure of a function that gives what it sees, which may say things twice.
 
     It is asked for documents of the media type `of` alone, if one is given; not for those without
-    a title (`titled`) and for source code (`prose`). The first `most` different things count, and
-    nothing is stated of itself.
+    a title (`titled`) and those that are no prose, such as source code (`prose`). The first `most`
+    different things count, and nothing is stated of itself.
     """
 
     def reader(read: Callable[[Document], Iterable[Stated]]) -> Callable[[Document], Structure]:
         @wraps(read)
         def read_structure(document: Document) -> Structure:
             kind = document.media_type
-            is_for = of in ("", kind) and not (prose and is_code(kind))
+            is_for = of in ("", kind) and not (prose and kind_of(kind))
             is_for = is_for and (not titled or bool(entity_key(document.title)))
             statements: dict[tuple[str, ...], Statement] = {}
             aliases: dict[AliasEvidence, None] = {}

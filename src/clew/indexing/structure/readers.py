@@ -10,8 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.hookspecs import listed
-from clew.indexing.splitting.code import is_code
-from clew.indexing.structure.code import code_structure
 from clew.indexing.structure.document import (
     described,
     fields,
@@ -35,7 +33,6 @@ READERS: tuple[Callable[[Document], Structure], ...] = (
     described,
     code_names,
     markdown_links,
-    code_structure,
 )
 """Each gives what it sees in a document, nothing for documents that are none of its kind."""
 
@@ -44,8 +41,7 @@ def structure_of(
     document: Document, further: Sequence[Callable[[Document], Structure]] = ()
 ) -> Structure:
     """What all kinds of structure state, those of `further` readers and of plugins among them."""
-    own = [read for read in READERS if read is not code_structure or is_code(document.media_type)]
-    found = [read(document) for read in (*further, *listed("structures"), *own)]
+    found = [read(document) for read in (*further, *listed("structures"), *READERS)]
     return Structure(
         entities=tuple(e for one in found for e in one.entities),
         statements=tuple(s for one in found for s in one.statements),

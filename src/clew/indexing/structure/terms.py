@@ -11,10 +11,9 @@ import re
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from clew.indexing.ner.entity_types import is_ordinary
-from clew.indexing.reading.formats.media_types import media_type_of
+from clew.indexing.ner.entity_types import CODE, is_ordinary
+from clew.indexing.reading.formats.media_types import UNKNOWN, media_type_of
 from clew.indexing.relations.descriptions import CONCEPT, IS_A, concept_of
-from clew.indexing.structure.code import CODE
 from clew.indexing.structure.document import FIELD_NAMES, GENERIC, is_name, snake_case
 from clew.indexing.structure.enter import structure
 from clew.text import entity_key
@@ -117,7 +116,6 @@ _COMPOUND = _AFTER | word_list(
     " documentation source code loader manager handler support path"
 )
 """Nouns behind a noun that make another thing of it: "the `foo` module loader"."""
-_UNKNOWN_TYPE = media_type_of("")
 _ENDINGS = word_list("txt log conf cfg ini bak orig odt png svg jpg gif exe dll tar zip gz deb rpm")
 """Endings of files, beside those that are read."""
 PLACEHOLDERS = word_list(
@@ -192,7 +190,7 @@ def _whole_of(name: str, modules: Collection[str]) -> str:
     if said is None or not _HOSTS.isdisjoint(name.split(".")):
         return ""
     part = said["part"]
-    if part in _ENDINGS or media_type_of(f".{part}") != _UNKNOWN_TYPE:
+    if part in _ENDINGS or media_type_of(f".{part}") != UNKNOWN:
         return ""
     whole = said["whole"]
     first = whole.partition(".")[0]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 from typing import Any
 
 from clew.indexing.markdown import MEDIA_TYPE, with_tags
@@ -17,7 +16,7 @@ from clew.indexing.reading.formats.common import (
     properties,
     split_front_matter,
 )
-from clew.indexing.reading.formats.media_types import is_source_code, media_type_of
+from clew.indexing.reading.formats.media_types import UNKNOWN, media_type_of
 from clew.indexing.reading.formats.pdf import mended
 from clew.indexing.splitting.outline import headings
 from clew.text import one_line
@@ -37,19 +36,13 @@ _BEGINNING = 4000
 
 
 def read_text(raw: RawFile) -> ReadResult:
-    """A file of source code as it is, one of plain text as its words."""
+    """A file of plain text as its words, one of any other kind as it is."""
     media_type = media_type_of(raw.suffix)
-    # A file's name with its folder's: `httpx/_client.py`, since many files share a name.
-    title = (
-        "/".join(part for part in PurePosixPath(raw.source).parts[-2:] if part != "/")
-        if is_source_code(raw.source)
-        else ""
-    )
     text = decode(raw)
     if text.startswith("{\\rtf"):
         raise raw.unreadable("unsupported format (RTF)")
     values: dict[str, Any] = {}
-    if media_type == "text/plain":
+    if media_type == UNKNOWN:
         # Some are marked up all the same: Sphinx publishes its sources as `.rst.txt`, sites publish
         # `llms.txt`, and a README may have no ending. A heading alone does not tell: a comment
         # looks like one.
@@ -59,7 +52,7 @@ def read_text(raw: RawFile) -> ReadResult:
             return ReadResult(documents=(markdown_document(text, raw.source),))
         text = mended(text)
         values = fields_at(text, 0, "bare")
-    document = properties(values).document(raw.source, text, media_type, title=title)
+    document = properties(values).document(raw.source, text, media_type)
     return ReadResult(documents=(document,))
 
 

@@ -1,4 +1,4 @@
-"""What source code states: what defines, imports, extends, implements and calls what.
+"""What source code names and states: what defines, imports, extends, implements and calls what.
 
 Names are those by which other files know a thing (`httpx._client.Client.get`), so that classes of
 one name in two packages stay two entities. What a name means is looked up within the file and its
@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from clew.indexing.syntax.parse import (
+from clew.indexing.ner.entity_types import CODE, NameSpan
+from clew.plugins.code.parse import (
     Reference,
     Syntax,
     imported_script,
@@ -21,19 +24,21 @@ from clew.indexing.syntax.parse import (
     separator_of,
     syntax_of,
 )
-from clew.text import entity_key
-from clew.types import Statement, Structure
+from clew.text import entity_key, sentences
+from clew.types import (
+    AliasEvidence,
+    Chunk,
+    ChunkExtraction,
+    Document,
+    Extraction,
+    Mention,
+    Statement,
+    Structure,
+)
 from clew.word_lists import read_patterns
 
-if TYPE_CHECKING:
-    from clew.types import Document
+_RE = read_patterns("clew.plugins.code", "patterns.toml")["structure"]
 
-
-_RE = read_patterns("clew.indexing.structure", "patterns.toml")["code"]
-
-
-CODE = "code"
-"""The type of all entities of code."""
 _OWN = frozenset({"self", "this", "cls", "Self"})
 _SEES_OWN_CLASS = frozenset({"java", "cpp"})
 """Languages whose methods call each other by their bare names."""
@@ -61,12 +66,6 @@ def code_structure(document: Document) -> Structure:
     if syntax is None:
         return Structure()
     return Structure(statements=tuple(_Stated(document, syntax).statements()))
-
-
-def module_name(document: Document) -> str:
-    """What a source file is called as a module; empty where that is not known."""
-    syntax = syntax_of(document)
-    return module_of(document.source, syntax) if syntax else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,3 +409,98 @@ def _leaves(tree: str) -> Iterator[tuple[str, str]]:
         elif not set(path) & {"{", "}"}:
             path = path.removesuffix("::self")
             yield path, renamed or path.rpartition("::")[2]
+
+
+# Names in source code are those of what it defines; what it imports, extends and calls comes with
+# the relations.
+
+
+_CLASS = 5
+"""Letters of a class's name that stands for it alone, at least."""
+_SCORE = 0.9
+
+
+def extract_code(document: Document, chunks: Sequence[Chunk]) -> Extraction:
+    """The definitions of a source file with their short names."""
+    syntax = syntax_of(document)
+    if syntax is None:
+        return Extraction(chunks=tuple(_read_chunk(one, _defined(one.text)) for one in chunks))
+    entities = entities_of(document, syntax)
+    aliases = tuple(_aliases(syntax, entities))
+    spans = sorted(_definitions(syntax, entities, aliases))
+    starts = [span.start for span in spans]
+    placed = [
+        [
+            s._replace(start=s.start - chunk.start, end=s.end - chunk.start)
+            for s in spans[bisect_left(starts, chunk.start) : bisect_left(starts, chunk.end)]
+            if s.end <= chunk.end
+        ]
+        for chunk in chunks
+    ]
+    return Extraction(
+        chunks=tuple(_read_chunk(c, found) for c, found in zip(chunks, placed, strict=True)),
+        about=((entities.module, CODE),) if entity_key(entities.module) else (),
+        aliases=aliases,
+    )
+
+
+def _read_chunk(chunk: Chunk, spans: Iterable[NameSpan]) -> ChunkExtraction:
+    ranges = sentences(chunk.text)
+    starts = [start for start, _ in ranges]
+    found: dict[tuple[int, str], Mention] = {}
+    for span in spans:
+        ordinal = max(0, bisect_left(starts, span.start + 1) - 1)
+        if ranges and span.end <= ranges[ordinal][1]:
+            found.setdefault(
+                (ordinal, entity_key(span.name)),
+                Mention(
+                    name=span.name,
+                    entity_type=span.entity_type,
+                    sentence=ordinal,
+                    start=span.start,
+                    end=span.end,
+                ),
+            )
+    mentions = sorted(found.values(), key=lambda mention: mention.sentence)
+    return ChunkExtraction(sentences=tuple(ranges), mentions=tuple(mentions))
+
+
+def _defined(text: str) -> Iterator[NameSpan]:
+    """What lines define, in a language without a grammar."""
+    for match in _RE["defined"].finditer(text):
+        yield NameSpan(*match.span("name"), match["name"], CODE)
+
+
+def _definitions(
+    syntax: Syntax, entities: Entities, aliases: Sequence[AliasEvidence]
+) -> Iterator[NameSpan]:
+    """Each with its qualified name and, so that questions know them, its short ones."""
+    short: dict[str, list[str]] = {}
+    for alias in aliases:
+        short.setdefault(alias.name, []).append(alias.alias)
+    for place, name in entities.names.items():
+        one = syntax.definitions[place]
+        for said in (name, *short.get(name, ())):
+            yield NameSpan(one.name_start, one.name_end, said, CODE)
+
+
+def _aliases(syntax: Syntax, entities: Entities) -> Iterator[AliasEvidence]:
+    """Names within the file, and single ones where one definition has them.
+
+    A plain word ("get", "Use", "Html") is the name of too much to stand for one thing, but for a
+    class of the module itself with a longer name ("Client", "Response").
+    """
+    once = Counter(syntax.definitions[place].path[-1] for place in entities.names)
+    for place, name in entities.names.items():
+        one = syntax.definitions[place]
+        path, last = one.path, one.path[-1]
+        said = [".".join(path)] if len(path) > 1 else []
+        is_class = one.kind == "class" and len(path) == 1 and last[:1].isupper()
+        if once[last] == 1 and (_RE["compound"].search(last) or (is_class and len(last) >= _CLASS)):
+            said.append(last)
+        for alias in said:
+            if entity_key(alias) and entity_key(alias) != entity_key(name):
+                evidence = f"{alias} is defined in {entities.module}"
+                yield AliasEvidence(
+                    alias=alias, name=name, method="exact", score=_SCORE, evidence=evidence
+                )

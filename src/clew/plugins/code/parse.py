@@ -306,8 +306,7 @@ class Syntax:
 # | `self` | how a method names its own object |
 # | `extends`, `implements` | a base of the class around it |
 # | `call` (`object`) | what is called |
-# | `import`, `package` | statements that are read by language (`clew.indexing.structure.code`)
-# |
+# | `import`, `package` | statements that are read by language (`clew.plugins.code.structure`) |
 # | `wrap`, `lead` | what belongs to the definition within it, or after it |
 # | `comment` | comments and docstrings |
 
@@ -351,7 +350,7 @@ def grammar(name: str) -> Grammar:
     family = "typescript" if name == "tsx" else name
     module = import_module(f"tree_sitter_{family}")
     language = Language(getattr(module, _VARIANTS.get(name, "language"))())
-    queries = files("clew.indexing.syntax").joinpath("queries")
+    queries = files("clew.plugins.code").joinpath("queries")
     names = [_SHARED[family], family] if family in _SHARED else [family]
     text = "".join(queries.joinpath(f"{name}.scm").read_text("utf-8") for name in names)
     return Grammar(language, Query(language, text))

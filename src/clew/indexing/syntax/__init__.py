@@ -1,1 +1,0 @@
-"""Source code read by the grammars of its languages (tree-sitter), within limits."""
