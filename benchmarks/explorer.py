@@ -103,7 +103,7 @@ def serve(folder: Path) -> None:
 
     from clew.mcp.engines import Engines
     from clew.mcp.http.serve import http_config, http_server
-    from clew.tools.toolbox import OPERATIONS
+    from clew.operations.toolbox import OPERATIONS
     from clew.web.app import mount
 
     engine = store(folder)

@@ -24,10 +24,10 @@ from typer.main import get_command
 from clew import __version__
 from clew.cli.app import EXIT_STATUSES, app
 from clew.cli.options import COMMON_OPTIONS
+from clew.operations.spec import Parameter, Tool
+from clew.operations.toolbox import MEMORY_TOOLS, OPERATIONS, TOOLS
 from clew.settings import Settings
 from clew.settings.groups import SettingsGroup
-from clew.tools.spec import Parameter, Tool
-from clew.tools.toolbox import MEMORY_TOOLS, OPERATIONS, TOOLS
 
 ROOT = Path(__file__).resolve().parent.parent
 GENERATED = "<!-- Written by scripts/docs.py; change the code, not this page. -->"

@@ -36,7 +36,7 @@ VALUES = frozenset(
 PORTS = VALUES | {"ports"}
 STEPS = PORTS | {"indexing", "search", "graph", "models", "stores"}
 ENGINE = STEPS | {"wiring", "engine", "packs"}
-LIBRARY = ENGINE | {"jobs", "tools", "chat", "library", "clew"}
+LIBRARY = ENGINE | {"jobs", "operations", "chat", "library", "clew"}
 
 # What each part may import, itself aside. A part is a module or folder directly under `clew`;
 # "clew" is the package's own `__init__`.
@@ -56,11 +56,11 @@ ALLOWED: dict[str, frozenset[str]] = {
     "wiring": STEPS | {"packs"},
     "engine": STEPS | {"wiring", "packs"},
     "jobs": ENGINE,
-    "tools": ENGINE | {"jobs"},
+    "operations": ENGINE | {"jobs"},
     # A model that calls the tools.
-    "chat": ENGINE | {"tools"},
+    "chat": ENGINE | {"operations"},
     # `clew.open`: the engine, the tools that call it, and a model that calls these.
-    "library": ENGINE | {"tools", "chat"},
+    "library": ENGINE | {"operations", "chat"},
     "clew": PORTS | {"engine", "library"},
     "mcp": LIBRARY,
     # The explorer is served by the same server, with the same rights.

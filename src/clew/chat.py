@@ -20,13 +20,13 @@ from clew.errors import (
 )
 from clew.indexing.validation import AgentRelation
 from clew.models.llm.budget import most_tokens, most_tokens_of_passages, prompt_text
+from clew.operations.budget import shortened
+from clew.operations.document_queries import as_told
+from clew.operations.spec import Caller, input_schema, load_json
+from clew.operations.toolbox import MEMORY_TOOLS, TOOLS, may_call
 from clew.ports import Message, Reply, Request, ToolDefinition
 from clew.stores.backend import check_characters
 from clew.text import find_words
-from clew.tools.budget import shortened
-from clew.tools.document_queries import as_told
-from clew.tools.spec import Caller, input_schema, load_json
-from clew.tools.toolbox import MEMORY_TOOLS, TOOLS, may_call
 from clew.types import NewEntity, Usage, random_id
 from clew.untrusted import NOTICE, untrusted_block
 
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from clew.engine import Engine
     from clew.models.llm.budget import Estimate
     from clew.models.llm.client import LanguageModelClient
+    from clew.operations.spec import Tool
+    from clew.operations.toolbox import Toolbox
     from clew.ports import LanguageModel, ToolCall
     from clew.stores.sqlite.journal import SqliteConversations
-    from clew.tools.spec import Tool
-    from clew.tools.toolbox import Toolbox
 
 
 MOST_ROUNDS = 50

@@ -122,8 +122,8 @@ class Pack:
     """What documents state by their structure, as `clew.indexing.structure.readers.READERS`:
     pure functions of the stored document."""
     tools: Callable[[], Sequence[object]] = tuple
-    """Gives `clew.tools.spec.Tool`s; what they need is imported inside. They are offered in the
-    profile `full` while the pack is enabled."""
+    """Gives `clew.operations.spec.Tool`s; what they need is imported inside. They are offered in
+    the profile `full` while the pack is enabled."""
     strategies: Mapping[str, str] = field(default_factory=dict)
     """Strategy by kind of question (a rule of `clew.search.route`, or `fact`)."""
     prompts: Mapping[str, str] = field(default_factory=dict)
@@ -215,7 +215,7 @@ class Hooks(Protocol):
 
     @_hookspec
     def tools(self) -> Sequence[object]:
-        """Tools of every store, as `clew.tools.spec.Tool`, or places of them."""
+        """Tools of every store, as `clew.operations.spec.Tool`, or places of them."""
 
     @_hookspec
     def packs(self) -> Mapping[str, Pack | str]:

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.chat import Conversation, Permit
+    from clew.operations.toolbox import Toolbox
     from clew.stores.sqlite.journal import SqliteConversations
-    from clew.tools.toolbox import Toolbox
 
 
 class Clew(Engine):
@@ -21,7 +21,7 @@ class Clew(Engine):
     @cached_property
     def tools(self) -> Toolbox:
         """Everything that an assistant may call, by name: `tools.call("search", {"query": …})`."""
-        from clew.tools.toolbox import make_toolbox  # takes longer than opening a store
+        from clew.operations.toolbox import make_toolbox  # takes longer than opening a store
 
         return make_toolbox(self)
 

@@ -373,7 +373,7 @@ class AuditEntry:
     subjects: Mapping[str, Any]
     """Ids and names that it was about; never texts."""
     undo: Mapping[str, Any] | None = None
-    """What takes it back (`clew.tools.undoing`); None for what cannot be, or was."""
+    """What takes it back (`clew.operations.spec.Undo`); None for what cannot be, or was."""
     outcome: AuditOutcome = "unknown"
 
 

@@ -13,10 +13,10 @@ import pytest
 
 import clew.plugins.personal
 from clew import Clew
+from clew.operations.spec import Caller
 from clew.plugins.neo4j.schema import entity_index, entity_label
 from clew.settings import Settings
 from clew.testing.fakes import HashEmbedder
-from clew.tools.spec import Caller
 from tests.contract.pack_stores import open_with, pack_settings
 
 if TYPE_CHECKING:

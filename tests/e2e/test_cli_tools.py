@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from clew.cli.commands.install import ClientFile, client_file
 from clew.errors import InputError
 from clew.indexing.reading.files import permitted_path
+from clew.operations.spec import FORMATS, Format, definitions
+from clew.operations.toolbox import OPERATIONS
 from clew.settings import load_settings
-from clew.tools.spec import FORMATS, Format, definitions
-from clew.tools.toolbox import OPERATIONS
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Library, Run

@@ -15,6 +15,7 @@ import clew
 from clew.errors import InputError, StoreError
 from clew.library import Clew
 from clew.models.llm.client import LanguageModelClient
+from clew.operations.spec import Caller
 from clew.plugins.neo4j.connection import Neo4jDatabase
 from clew.plugins.neo4j.cypher import (
     NEAREST,
@@ -31,7 +32,6 @@ from clew.plugins.neo4j.mapping import GraphSchema, TypeInfo
 from clew.ports import Reply, Request
 from clew.settings import LlmSettings, Neo4jSettings, Settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
-from clew.tools.spec import Caller
 from tests.contract.neo4j_stores import new_place
 from tests.e2e.attached_graph import Town, make_world, town
 from tests.e2e.film_graph import ENDS, GOLDS

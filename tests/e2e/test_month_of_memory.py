@@ -26,8 +26,8 @@ import clew.stores.backend
 from clew.engine.state import EngineState
 from clew.mcp.engines import Engines
 from clew.mcp.server import ClewServer
+from clew.operations.toolbox import OPERATIONS
 from clew.settings import load_settings
-from clew.tools.toolbox import OPERATIONS
 
 pytestmark = pytest.mark.anyio
 SCRIPT = Path(__file__).with_name("month_of_memory.jsonl")

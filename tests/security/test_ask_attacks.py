@@ -16,9 +16,9 @@ from mcp.shared.exceptions import MCPError
 
 import clew
 from clew.mcp.engines import Engines
+from clew.operations.toolbox import OPERATIONS
 from clew.ports import Reply, Request
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
-from clew.tools.toolbox import OPERATIONS
 from tests.unit.mcp_tools import settings_for
 from tests.unit.test_ask import BUILT, QUESTION, said
 from tests.unit.test_mcp_access import ALICE, BOB, TOKENS, Served, served

@@ -21,9 +21,9 @@ from clew.indexing.reading.files import find_files, list_real, open_real, permit
 from clew.indexing.reading.reader import file_digest, read_file
 from clew.jobs.runner import Ingestion, JobRunner, make_runner
 from clew.mcp.http.serve import served_settings
+from clew.operations.toolbox import make_toolbox
 from clew.settings import ReadSettings, Settings, load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.tools.toolbox import make_toolbox
 from tests.e2e.conftest import run_clew
 from tests.e2e.test_mcp_http import let_in, serving
 

@@ -20,7 +20,7 @@ from clew.mcp.auth import COMPLETED, PROMPTED, TELLING
 from clew.mcp.engines import Engines
 from clew.mcp.http.serve import http_app, http_server
 from clew.mcp.resources import FIXED, TEMPLATES, prompts
-from clew.tools.toolbox import OPERATIONS as REGISTRY
+from clew.operations.toolbox import OPERATIONS as REGISTRY
 from tests.e2e.conftest import run_clew
 from tests.e2e.test_mcp_http import serving
 from tests.unit.mcp_tools import TOOLS, engine_in, settings_for, token_of

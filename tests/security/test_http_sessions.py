@@ -20,8 +20,8 @@ from clew.mcp.auth import new_token
 from clew.mcp.calls import RequestScope
 from clew.mcp.engines import Engines
 from clew.mcp.http import callers
+from clew.operations.spec import Arguments, Call, Result, Tool
 from clew.settings import load_settings
-from clew.tools.spec import Arguments, Call, Result, Tool
 from tests.security import http_attacks as attacks
 from tests.unit.mcp_tools import TOOLS, engine_in, tool
 from tests.unit.test_mcp_access import ALICE, BOB, NEW, OLD, TOKENS, Served, served

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from clew.mcp.engines import Engines
-from clew.tools.toolbox import OPERATIONS as REGISTRY
+from clew.operations.toolbox import OPERATIONS as REGISTRY
 from tests.security import http_attacks as attacks
 from tests.unit.mcp_tools import engine_in, settings_for
 from tests.unit.test_mcp_access import ALICE, TOKENS, Served, served

@@ -12,10 +12,10 @@ from starlette.testclient import TestClient
 from clew import Clew
 from clew.mcp.auth import new_token
 from clew.mcp.http.serve import served_settings
+from clew.operations.spec import Caller
+from clew.operations.toolbox import make_toolbox
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.tools.spec import Caller
-from clew.tools.toolbox import make_toolbox
 from clew.web.endpoints import EXPLORER_TOOLS, TOOL_NAMES
 from clew.web.pages.table import PAGES
 from clew.web.request import PREFIX

@@ -15,11 +15,11 @@ import pytest
 
 from clew.engine import Engine
 from clew.jobs.runner import Ingestion, make_runner
+from clew.operations.spec import Tool
+from clew.operations.toolbox import OPERATIONS, Toolbox, make_toolbox
 from clew.settings import load_settings
 from clew.stores.sqlite.journal import SqliteAudit
 from clew.testing.fakes import HashEmbedder
-from clew.tools.spec import Tool
-from clew.tools.toolbox import OPERATIONS, Toolbox, make_toolbox
 
 WRITING = [tool for tool in OPERATIONS if tool.scope == "write"]
 ANY: dict[str, object] = {

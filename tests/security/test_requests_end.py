@@ -17,11 +17,11 @@ import pytest
 import clew
 from clew import Clew
 from clew.mcp.engines import Engines
+from clew.operations.spec import CORE, Arguments, Call, Result, Tool
+from clew.operations.toolbox import OPERATIONS as REGISTRY
 from clew.request_end import RequestEndedError, go_on, request
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.tools.spec import CORE, Arguments, Call, Result, Tool
-from clew.tools.toolbox import OPERATIONS as REGISTRY
 from clew.web.app import mount
 from tests.unit.mcp_tools import engine_in, settings_for
 from tests.unit.test_mcp_access import ALICE, NEW, OLD, TOKENS, Served, served

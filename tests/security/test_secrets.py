@@ -19,9 +19,9 @@ import clew
 from clew import errors
 from clew.errors import ClewError, ModelError, keep_secret, redacted, redacted_pieces
 from clew.mcp.engines import Engines
+from clew.operations.toolbox import OPERATIONS as REGISTRY
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.tools.toolbox import OPERATIONS as REGISTRY
 from tests.e2e.conftest import run_clew
 from tests.unit.test_mcp_access import ALICE, TOKENS, served
 from tests.unit.test_mcp_engines import STREAM

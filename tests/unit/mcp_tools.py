@@ -18,11 +18,11 @@ from clew import Clew
 from clew.errors import InputError
 from clew.mcp.engines import Engines
 from clew.mcp.http.serve import http_app, http_config, http_server
+from clew.operations.spec import CORE, Arguments, Call, Parameter, Result, Run, Tool
+from clew.operations.toolbox import OPERATIONS
 from clew.request_end import finishing, has_ended
 from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.tools.spec import CORE, Arguments, Call, Parameter, Result, Run, Tool
-from clew.tools.toolbox import OPERATIONS
 from clew.types import Right
 from clew.web.app import mount
 

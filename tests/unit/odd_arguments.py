@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
 
-from clew.tools.spec import Parameter, Tool
+from clew.operations.spec import Parameter, Tool
 
 Values: TypeAlias = st.SearchStrategy[Any]
 

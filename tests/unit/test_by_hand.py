@@ -21,9 +21,9 @@ from clew import Clew
 from clew.errors import ClewError, InputError, NotFoundError
 from clew.indexing.linking import suggest_merges
 from clew.indexing.manual_graph import check_type, snake_case, written_relation
+from clew.operations.spec import Caller
 from clew.search.strategies import STRATEGIES
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
-from clew.tools.spec import Caller
 from clew.types import Document, KnownName, NewEntity
 
 # --- Writing by hand as a user of the library meets it.

@@ -24,11 +24,11 @@ from clew.errors import InputError, NotFoundError
 from clew.graph.entity_confidence import Evidence
 from clew.indexing import pipeline as incremental
 from clew.jobs.runner import make_runner
+from clew.operations.spec import FULL, Parameter, Tool
+from clew.operations.toolbox import OPERATIONS, Toolbox, audit_to
 from clew.stores.sqlite.journal import SqliteAudit
 from clew.testing.fakes import HashEmbedder
 from clew.text import entity_key
-from clew.tools.spec import FULL, Parameter, Tool
-from clew.tools.toolbox import OPERATIONS, Toolbox, audit_to
 from clew.types import Document, NewEntity, file_source, record_source, source_path
 
 # --- What destroys names exactly what it destroys: by each way, the one that was named goes.

@@ -15,11 +15,11 @@ import pytest
 import clew
 from clew.errors import InputError, NotFoundError, UnreadableError
 from clew.mcp.engines import Engines
+from clew.operations.spec import Caller
+from clew.operations.toolbox import OPERATIONS
 from clew.search.strategies import STRATEGIES
 from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.tools.spec import Caller
-from clew.tools.toolbox import OPERATIONS
 from clew.types import Document
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.indexing.processes import with_language
 from clew.indexing.reading.reader import document_from_text
 from clew.languages import language_code, language_words
+from clew.operations.toolbox import OPERATIONS, Toolbox
 from clew.search.spelling import MOST_READ, _is_known, _likelihood, read_as_spelt
 from clew.search.strategies import STRATEGIES
 from clew.testing.fakes import HashEmbedder
@@ -33,7 +34,6 @@ from clew.text import (
     terms,
     text_language,
 )
-from clew.tools.toolbox import OPERATIONS, Toolbox
 from clew.types import Chunk, Document
 from tests.unit.asked import add, new_session
 

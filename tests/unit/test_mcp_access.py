@@ -30,8 +30,8 @@ from clew.mcp.auth import new_token
 from clew.mcp.engines import Engines
 from clew.mcp.http.callers import Rate
 from clew.mcp.http.serve import http_server, origin_check
+from clew.operations.toolbox import OPERATIONS as INFERENCE_TOOLS
 from clew.settings import ServeSettings, Settings, load_settings
-from clew.tools.toolbox import OPERATIONS as INFERENCE_TOOLS
 from clew.types import document_id
 from tests.unit.mcp_tools import TOOLS, address_of, engine_in, settings_for, token_of
 

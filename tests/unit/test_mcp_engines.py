@@ -23,11 +23,11 @@ from clew.jobs import runner as kinds
 from clew.jobs.runner import Ingestion
 from clew.mcp import engines as pool
 from clew.mcp.engines import Engines
+from clew.operations.toolbox import OPERATIONS
 from clew.ports import Reply, Request
 from clew.search.strategies import STRATEGIES
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
-from clew.tools.toolbox import OPERATIONS
 from tests.unit.mcp_tools import TOOLS, engine_in, settings_for
 from tests.unit.test_ask import BUILT, QUESTION, said
 from tests.unit.test_mcp_access import ALICE, BOB, CAROL, TOKENS, served

@@ -28,7 +28,7 @@ from mcp_types import (
 from clew.engine import Engine
 from clew.mcp.engines import Engines
 from clew.mcp.server import ClewServer
-from clew.tools import toolbox as registry
+from clew.operations import toolbox as registry
 from clew.types import NewEntity
 from tests.unit.mcp_tools import TOOLS, engine_in, settings_for
 

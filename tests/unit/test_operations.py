@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import clew
 from clew.errors import InputError
-from clew.testing.fakes import HashEmbedder
-from clew.tools.spec import (
+from clew.operations.spec import (
     Call,
     Caller,
     Limits,
@@ -23,6 +22,7 @@ from clew.tools.spec import (
     operation,
     shape,
 )
+from clew.testing.fakes import HashEmbedder
 
 
 class Stop(TypedDict):

@@ -19,6 +19,8 @@ from clew.errors import InputError, UnreadableError
 from clew.indexing.reading.formats.common import RawFile, ReadResult
 from clew.library import Clew
 from clew.mcp.engines import Engines
+from clew.operations.spec import Caller
+from clew.operations.toolbox import OPERATIONS
 from clew.packs import available
 from clew.plugins.constitution.pack import PACK
 from clew.plugins.constitution.reading import constitution_structure
@@ -26,8 +28,6 @@ from clew.plugins.personal.tools import TOOLS as PERSONAL
 from clew.ports import Reply, Request
 from clew.settings import LimitSettings, ReadSettings, load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.tools.spec import Caller
-from clew.tools.toolbox import OPERATIONS
 from tests.unit.files import write
 from tests.unit.mcp_tools import engine_in, settings_for
 

@@ -16,10 +16,10 @@ from typer.core import TyperGroup
 
 from clew.cli.app import app
 from clew.errors import InputError
+from clew.operations.toolbox import OPERATIONS
 from clew.ports import Embedder
 from clew.search.options import Options
 from clew.testing.fakes import HashEmbedder
-from clew.tools.toolbox import OPERATIONS
 from clew.types import Period
 
 # --- options

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 import clew
 import clew.indexing.manual_graph
+from clew.operations.toolbox import OPERATIONS, Toolbox
 from clew.settings import EmbedSettings
 from clew.testing.fakes import HashEmbedder
-from clew.tools.toolbox import OPERATIONS, Toolbox
 from clew.types import NewEntity, Relation, state_at
 from clew.types.relation_types import with_synonyms
 

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 import clew
 from clew.engine import Engine
 from clew.jobs.runner import JobRunner, make_runner
+from clew.operations.budget import fitting_length, tokens_of, truncate
+from clew.operations.spec import Caller
+from clew.operations.toolbox import OPERATIONS, Toolbox, audit_to, subjects
 from clew.stores.sqlite.journal import SqliteAudit
 from clew.testing.fakes import HashEmbedder
-from clew.tools.budget import fitting_length, tokens_of, truncate
-from clew.tools.spec import Caller
-from clew.tools.toolbox import OPERATIONS, Toolbox, audit_to, subjects
 
 MILL = "Jonas Reed built the mill at Harrow Ford. Jonas Reed learned his trade in Tarn Abbey."
 

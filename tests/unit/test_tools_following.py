@@ -13,9 +13,9 @@ import pytest
 
 import clew
 from clew import Clew
+from clew.operations.toolbox import OPERATIONS, Toolbox
 from clew.search.ranker import Ranker
 from clew.testing.fakes import HashEmbedder
-from clew.tools.toolbox import OPERATIONS, Toolbox
 
 TEXTS = {
     "Harrow Ford": "The mill at Harrow Ford was built by Jonas Reed. Jonas Reed feared the Lorne.",

@@ -28,10 +28,7 @@ from pydantic import TypeAdapter
 import clew
 from clew import Clew
 from clew.errors import InputError
-from clew.packs import available, load
-from clew.settings import load_settings
-from clew.testing.fakes import HashEmbedder
-from clew.tools.spec import (
+from clew.operations.spec import (
     FORMATS,
     Format,
     Parameter,
@@ -41,7 +38,10 @@ from clew.tools.spec import (
     input_schema,
     strict_schema,
 )
-from clew.tools.toolbox import MEMORY_TOOLS, OPERATIONS, TOOLS
+from clew.operations.toolbox import MEMORY_TOOLS, OPERATIONS, TOOLS
+from clew.packs import available, load
+from clew.settings import load_settings
+from clew.testing.fakes import HashEmbedder
 from tests.unit.qdrant_server import stand_in
 
 # --- Each format through its vendor's own library: names, descriptions, types and choices

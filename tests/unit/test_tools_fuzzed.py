@@ -24,11 +24,11 @@ from mcp_types import TextContent
 import clew
 from clew.mcp.engines import Engines
 from clew.mcp.server import ClewServer
+from clew.operations.spec import Caller, Tool
+from clew.operations.toolbox import OPERATIONS, Outcome, Toolbox, make_toolbox
 from clew.settings import load_settings
 from clew.stores.sqlite.journal import SqliteJobs
 from clew.testing.fakes import HashEmbedder
-from clew.tools.spec import Caller, Tool
-from clew.tools.toolbox import OPERATIONS, Outcome, Toolbox, make_toolbox
 from clew.types import ToolProfile
 from tests.unit.odd_arguments import arguments_of
 

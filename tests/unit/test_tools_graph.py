@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 import clew
 from clew import Clew
 from clew.indexing.ner.pattern_extractor import PatternExtractor
+from clew.operations.spec import Progress
+from clew.operations.toolbox import Outcome
 from clew.request_end import request
 from clew.testing.fakes import HashEmbedder
-from clew.tools.spec import Progress
-from clew.tools.toolbox import Outcome
 from clew.types import Chunk, ChunkExtraction, Document, Extraction
 
 if TYPE_CHECKING:

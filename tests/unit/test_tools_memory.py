@@ -15,12 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import clew
+from clew.operations.spec import input_schema
+from clew.operations.toolbox import OPERATIONS, Outcome, Toolbox
 from clew.plugins.llm.reading import graph_upsert
 from clew.request_end import request
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.tools.spec import input_schema
-from clew.tools.toolbox import OPERATIONS, Outcome, Toolbox
 
 if TYPE_CHECKING:
     from clew.types import Vectors

@@ -23,9 +23,9 @@ from clew.errors import InputError
 from clew.jobs.runner import make_runner
 from clew.mcp.auth import new_token
 from clew.mcp.http.serve import served_settings
+from clew.operations.spec import complete
 from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.tools.spec import complete
 from clew.types import RelationEvidence
 from clew.web.app import owner
 from clew.web.endpoints import PICTURE, PREFIX

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from clew.tools.spec import Call, Limits, Result, operation, shape
+from clew.operations.spec import Call, Limits, Result, operation, shape
 
 
 @operation("Ferries at a port", shape(ferries="array"))

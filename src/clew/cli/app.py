@@ -93,7 +93,7 @@ class _Commands(Mapping[str, Any]):
         else:
             from clew.cli.operations import made_from
 
-            run = made_from(resolve_name(f"clew.tools.{self._places[name]}"))
+            run = made_from(resolve_name(f"clew.operations.{self._places[name]}"))
         alone = typer.Typer(rich_markup_mode=None, add_completion=False)
         alone.command(name)(command(run))
         return get_command(alone)

@@ -15,11 +15,11 @@ from clew.cli.options import read_question
 from clew.cli.output import write_json
 from clew.cli.progress import steps
 from clew.errors import InputError
-from clew.tools.spec import Caller, Parameter, Tool
+from clew.operations.spec import Caller, Parameter, Tool
 
 if TYPE_CHECKING:
     from clew import Clew
-    from clew.tools.toolbox import Toolbox
+    from clew.operations.toolbox import Toolbox
 
 
 ENTITY_IDS = frozenset({"entity_id", "other_id", "source_id", "target_id"})

@@ -19,9 +19,9 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
 from clew.errors import NotFoundError, SettingsError
+from clew.operations.spec import Caller
 from clew.settings import NAMESPACE, TokenSettings, load_settings
 from clew.text import text_digest
-from clew.tools.spec import Caller
 from clew.types import Right
 
 if TYPE_CHECKING:

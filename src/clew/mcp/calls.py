@@ -27,8 +27,8 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from clew.errors import ClewError, InputError
 from clew.mcp.auth import anonymous, chosen_namespace
+from clew.operations.spec import Progress
 from clew.request_end import has_ended
-from clew.tools.spec import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
     from clew.mcp.auth import Access
     from clew.mcp.engines import Engines, Opened
-    from clew.tools.spec import Caller, Tool
-    from clew.tools.toolbox import Outcome
+    from clew.operations.spec import Caller, Tool
+    from clew.operations.toolbox import Outcome
 
 
 REPORT_SECONDS = 0.1
@@ -65,7 +65,7 @@ class SessionProgress(Progress):
         self._reported = 0.0
 
     def report(self, done: float, total: float | None, message: str) -> None:
-        """See `clew.tools.spec.Progress`; what comes too soon after the last is left out."""
+        """See `clew.operations.spec.Progress`; what comes too soon after the last is left out."""
         now = time.monotonic()
         if has_ended() or (now - self._reported < REPORT_SECONDS and done != total):
             return

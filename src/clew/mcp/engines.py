@@ -13,8 +13,8 @@ import anyio.to_thread
 
 from clew.derived_files import derived_files, remove_files
 from clew.errors import NotFoundError, StoreBusyError, StoreError
+from clew.operations.toolbox import may_call
 from clew.request_end import finishing, request
-from clew.tools.toolbox import may_call
 from clew.wiring import make_embedder, make_language_provider, make_reranker, store_exists
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from clew.engine import Engine
     from clew.engine.search import Search
     from clew.jobs.runner import JobRunner
+    from clew.operations.spec import Caller, Tool
+    from clew.operations.toolbox import Toolbox
     from clew.settings import Settings
-    from clew.tools.spec import Caller, Tool
-    from clew.tools.toolbox import Toolbox
 
 
 T = TypeVar("T")
@@ -201,7 +201,7 @@ class Engines:
 
     def _open(self, namespace: str) -> Opened:
         from clew.jobs.runner import make_runner
-        from clew.tools.toolbox import make_toolbox
+        from clew.operations.toolbox import make_toolbox
 
         engine = self._first
         if engine is None or engine.settings.namespace != namespace:

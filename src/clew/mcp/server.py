@@ -31,8 +31,8 @@ from clew.mcp.calls import RequestContext, RequestContexts
 from clew.mcp.engines import Engines
 from clew.mcp.http.callers import Callers
 from clew.mcp.resources import JSON, MOST_NAMES, Subscriptions, listened, look, prompts
-from clew.tools.spec import mcp_definition
-from clew.tools.toolbox import may_call
+from clew.operations.spec import mcp_definition
+from clew.operations.toolbox import may_call
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from pydantic import AnyUrl
 
     from clew.mcp.auth import Access
-    from clew.tools.spec import Tool
+    from clew.operations.spec import Tool
 
     Request = ServerRequestContext[Any, Any]
 

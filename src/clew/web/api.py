@@ -14,7 +14,7 @@ from starlette.routing import Route
 from clew import __version__
 from clew.graph.export import graphml
 from clew.mcp.http.requests import answered, ask, failure, read_object
-from clew.tools.spec import complete, input_schema, parameter_schema
+from clew.operations.spec import complete, input_schema, parameter_schema
 from clew.web.endpoints import ENDPOINTS, PICTURE, PREFIX, TOOL_NAMES, Endpoint
 from clew.web.graph_view import picture
 from clew.web.request import PageRequest
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from clew.mcp.server import ClewServer
+    from clew.operations.spec import Parameter
     from clew.settings import ServeSettings
-    from clew.tools.spec import Parameter
     from clew.web.sessions import Sessions
 
     Answer = Callable[[PageRequest, Mapping[str, Any]], Response]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
-from clew.tools.documents import jobs_of, status_of
-from clew.tools.spec import Call, Limits, Result, Tool, between, operation, shape
-from clew.tools.toolbox import OPERATIONS, further_tools
+from clew.operations.documents import jobs_of, status_of
+from clew.operations.spec import Call, Limits, Result, Tool, between, operation, shape
+from clew.operations.toolbox import OPERATIONS, further_tools
 from clew.web.graph_view import MOST, SHOWN, picture
 
 # A part of the graph as JSON; and the jobs.

@@ -19,8 +19,8 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from clew.errors import ClewError, InputError, NotFoundError
 from clew.mcp.http.requests import ForbiddenError, bounded
+from clew.operations.toolbox import make_toolbox, may_call
 from clew.text import whole_number
-from clew.tools.toolbox import make_toolbox, may_call
 from clew.web.endpoints import EXPLORER_TOOLS, TOOL_NAMES
 from clew.web.passages import plain
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from clew.engine import Engine
     from clew.mcp.calls import RequestScope
     from clew.mcp.engines import Opened
-    from clew.tools.spec import Parameter, Result, Tool
+    from clew.operations.spec import Parameter, Result, Tool
 
 
 PREFIX = "/ui"

@@ -24,8 +24,8 @@ from clew.cli.output import print_table, shown_source, stdout_page, write_json, 
 from clew.cli.progress import reporting
 from clew.cli.searching import run_search
 from clew.errors import NoLanguageModelError, NotFoundError
+from clew.operations import document_queries
 from clew.text import counted
-from clew.tools import document_queries
 
 if TYPE_CHECKING:
     from clew.chat import Conversation

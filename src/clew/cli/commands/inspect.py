@@ -32,9 +32,9 @@ from clew.cli.progress import reporting, steps
 from clew.cli.safe_stream import printable
 from clew.derived_files import is_private
 from clew.errors import StoreCorruptError
+from clew.operations.document_queries import list_documents
+from clew.operations.graph_queries import relevant_subgraph
 from clew.text import counted, one_line
-from clew.tools.document_queries import list_documents
-from clew.tools.graph_queries import relevant_subgraph
 from clew.types import CheckReport, Problem
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ from clew.cli.operations import call_tool
 from clew.cli.output import write_json
 from clew.cli.progress import steps
 from clew.errors import InputError
-from clew.tools.spec import Format, Tool
-from clew.tools.toolbox import OPERATIONS
+from clew.operations.spec import Format, Tool
+from clew.operations.toolbox import OPERATIONS
 from clew.types import ToolProfile
 
 if TYPE_CHECKING:
-    from clew.tools.toolbox import Toolbox
+    from clew.operations.toolbox import Toolbox
 
 
 def tools(
@@ -39,8 +39,8 @@ def tools(
     With `--profile full`, those of the store's packs among them.
     """
     import clew
-    from clew.tools.spec import definitions
-    from clew.tools.toolbox import further_tools
+    from clew.operations.spec import definitions
+    from clew.operations.toolbox import further_tools
     from clew.wiring import store_exists
 
     chosen: list[Tool] = [tool for tool in OPERATIONS if profile in tool.profiles]
@@ -66,7 +66,7 @@ def call(
     ] = "{}",
 ) -> None:
     """Run one of the tools by hand and print its result as JSON."""
-    from clew.tools.spec import load_json
+    from clew.operations.spec import load_json
 
     text = sys.stdin.read() if arguments == "-" else arguments
     quoted = repr(text if len(text) <= _QUOTED else f"{text[: _QUOTED - 1]}…")

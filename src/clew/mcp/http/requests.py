@@ -31,9 +31,9 @@ from clew.errors import (
     StoreBusyError,
     StoreUnavailableError,
 )
+from clew.operations.spec import Progress, complete, load_json
+from clew.operations.toolbox import OPERATIONS, Toolbox, may_call
 from clew.request_end import go_on
-from clew.tools.spec import Progress, complete, load_json
-from clew.tools.toolbox import OPERATIONS, Toolbox, may_call
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from clew.mcp.server import ClewServer
+    from clew.operations.toolbox import Outcome
     from clew.settings import ServeSettings
-    from clew.tools.toolbox import Outcome
 
 
 logger = logging.getLogger("clew")
@@ -186,7 +186,7 @@ class Told(Progress):
         self._events = events
 
     def tell(self, piece: str) -> None:
-        """See `clew.tools.spec.Progress`; raises `RequestEndedError` where nobody waits."""
+        """See `clew.operations.spec.Progress`; raises `RequestEndedError` where nobody waits."""
         go_on()
         anyio.from_thread.run_sync(self._events.send_nowait, event("piece", {"text": piece}))
 

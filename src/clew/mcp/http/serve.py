@@ -23,8 +23,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from clew.errors import SettingsError
 from clew.mcp.engines import Engines
 from clew.mcp.server import ClewServer
+from clew.operations.toolbox import OPERATIONS
 from clew.settings import SETTINGS_FILE
-from clew.tools.toolbox import OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

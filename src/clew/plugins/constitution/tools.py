@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from clew.graph.export import fitting
+from clew.operations.spec import Call, Limits, Result, between, operation, shape
 from clew.plugins.constitution.reading import (
     BETWEEN,
     FIELDS,
@@ -20,7 +21,6 @@ from clew.plugins.constitution.reading import (
     own_words,
 )
 from clew.text import entity_key, one_line, sentences, terms
-from clew.tools.spec import Call, Limits, Result, between, operation, shape
 from clew.types import provenance_dict
 
 if TYPE_CHECKING:

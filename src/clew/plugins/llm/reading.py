@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from clew.errors import InputError, NotFoundError
 from clew.indexing.manual_graph import CAUSAL, LONGEST_NAME, snake_case, written_relation
-from clew.text import entity_key
-from clew.tools.budget import fitting, fitting_length, read_cursor, tokens_of
-from clew.tools.spec import (
+from clew.operations.budget import fitting, fitting_length, read_cursor, tokens_of
+from clew.operations.spec import (
     Call,
     Cursor,
     Limits,
@@ -21,6 +20,7 @@ from clew.tools.spec import (
     operation,
     shape,
 )
+from clew.text import entity_key
 from clew.types import NewEntity
 
 if TYPE_CHECKING:

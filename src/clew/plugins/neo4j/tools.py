@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from clew.tools.graph_queries import fitted
-from clew.tools.spec import Call, Limits, MaxTokens, Result, between, operation, shape
+from clew.operations.graph_queries import fitted
+from clew.operations.spec import Call, Limits, MaxTokens, Result, between, operation, shape
 
 
 @operation(

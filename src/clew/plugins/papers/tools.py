@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from heapq import nlargest
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from clew.operations.spec import Call, Result, Where, between, operation, shape
 from clew.plugins.papers.reading import PAPER
 from clew.text import entity_key
-from clew.tools.spec import Call, Result, Where, between, operation, shape
 
 if TYPE_CHECKING:
     from clew.engine import Engine

@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 from clew.errors import InputError, NotFoundError
 from clew.indexing.reading.files import open_real, replace_file, writable_path
 from clew.indexing.reading.formats.common import TYPE, Person, from_flat
+from clew.operations.spec import Call, Limits, Result, between, operation, shape
 from clew.plugins.personal import calendar as tasks
 from clew.plugins.personal.calendar import (
     CANCELLED,
@@ -31,7 +32,6 @@ from clew.plugins.personal.contacts import name_of
 from clew.plugins.personal.recurrence import Work, series_of
 from clew.text import entity_key, terms
 from clew.times.ranges import KNOWN, Range, ago, read_range, shown
-from clew.tools.spec import Call, Limits, Result, between, operation, shape
 
 if TYPE_CHECKING:
     from clew.engine import Engine

@@ -17,9 +17,9 @@ from starlette.datastructures import UploadFile
 from starlette.responses import RedirectResponse
 
 from clew.errors import InputError, NotFoundError
+from clew.operations.documents import submit
+from clew.operations.spec import Call, Caller, Limits, Result, operation
 from clew.settings import SETTINGS_FILE, Settings
-from clew.tools.documents import submit
-from clew.tools.spec import Call, Caller, Limits, Result, operation
 from clew.web.endpoints import TOOL_NAMES
 from clew.web.request import render_page
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import RedirectResponse
 
 from clew.errors import NotFoundError
+from clew.operations.spec import complete
 from clew.search.answer.hits import read_relations
 from clew.search.strategies import known_strategies
 from clew.text import whole_number
-from clew.tools.spec import complete
 from clew.types import current_first
 from clew.web.endpoints import PICTURE
 from clew.web.graph_view import picture

@@ -6,9 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-from clew.search.options import RAG_TYPES
-from clew.text import one_line, question_terms, sentences, terms, whole_number
-from clew.tools.budget import (
+from clew.operations.budget import (
     fitting,
     fitting_length,
     no_room,
@@ -18,7 +16,7 @@ from clew.tools.budget import (
     tokens_of,
     truncate,
 )
-from clew.tools.spec import (
+from clew.operations.spec import (
     CORE,
     Call,
     Cursor,
@@ -32,6 +30,8 @@ from clew.tools.spec import (
     operation,
     shape,
 )
+from clew.search.options import RAG_TYPES
+from clew.text import one_line, question_terms, sentences, terms, whole_number
 from clew.types import AnswerMode
 
 if TYPE_CHECKING:

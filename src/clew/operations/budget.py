@@ -10,7 +10,7 @@ from clew.errors import InputError, NotFoundError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from clew.tools.spec import Call, Result
+    from clew.operations.spec import Call, Result
 
 
 _FARTHEST = 1_000_000

@@ -10,11 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from clew.errors import InputError, NotFoundError
 from clew.indexing.manual_graph import CAUSAL
-from clew.request_end import has_ended
-from clew.stores.sqlite.journal import SqliteAudit
-from clew.text import counted
-from clew.tools.graph_queries import RELATION_TYPES, known_entity
-from clew.tools.spec import (
+from clew.operations.graph_queries import RELATION_TYPES, known_entity
+from clew.operations.spec import (
     CORE,
     PEOPLE,
     Arguments,
@@ -27,6 +24,9 @@ from clew.tools.spec import (
     operation,
     shape,
 )
+from clew.request_end import has_ended
+from clew.stores.sqlite.journal import SqliteAudit
+from clew.text import counted
 from clew.types import NewRelation
 
 if TYPE_CHECKING:

@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 from clew.derived_files import make_folder
 from clew.errors import ClewError, InputError, NotFoundError, StoreError
 from clew.indexing.reading.files import existing_path, roots_of
-from clew.settings import NAMESPACE
-from clew.text import counted
-from clew.tools.budget import fitting, no_room, read_cursor, shortened
-from clew.tools.document_queries import Document, next_page
-from clew.tools.spec import (
+from clew.operations.budget import fitting, no_room, read_cursor, shortened
+from clew.operations.document_queries import Document, next_page
+from clew.operations.spec import (
     CORE,
     FULL,
     PEOPLE,
@@ -30,6 +28,8 @@ from clew.tools.spec import (
     operation,
     shape,
 )
+from clew.settings import NAMESPACE
+from clew.text import counted
 from clew.types import check_given, document_id, file_source
 from clew.wiring import make_store, store_exists
 

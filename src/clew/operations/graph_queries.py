@@ -8,9 +8,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from clew.errors import InputError, NotFoundError
-from clew.text import entity_key, whole_number
-from clew.tools.budget import fitting, no_room, read_cursor, shortened
-from clew.tools.spec import (
+from clew.operations.budget import fitting, no_room, read_cursor, shortened
+from clew.operations.spec import (
     CORE,
     PEOPLE,
     Call,
@@ -25,6 +24,7 @@ from clew.tools.spec import (
     operation,
     shape,
 )
+from clew.text import entity_key, whole_number
 from clew.types import current_first
 
 if TYPE_CHECKING:

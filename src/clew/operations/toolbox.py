@@ -10,25 +10,25 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import ClewError, InputError
-from clew.request_end import finishing
-from clew.tools import (
+from clew.operations import (
     document_queries,
     documents,
     graph_changes,
     graph_queries,
     memory,
 )
-from clew.tools.budget import shortened
-from clew.tools.spec import Call, Caller, Progress, as_object, complete
+from clew.operations.budget import shortened
+from clew.operations.spec import Call, Caller, Progress, as_object, complete
+from clew.request_end import finishing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from clew.engine import Engine
     from clew.jobs.runner import JobRunner
+    from clew.operations.spec import Arguments, Format, Result, Tool
     from clew.ports import AuditOutcome
     from clew.stores.sqlite.journal import SqliteAudit
-    from clew.tools.spec import Arguments, Format, Result, Tool
     from clew.types import ToolProfile
 
     Settle = Callable[[AuditOutcome, Result | None], None]
@@ -95,8 +95,8 @@ class Toolbox:
         return [tool for tool in self._tools.values() if may_call(caller, tool)]
 
     def definitions(self, format: Format, *, profile: ToolProfile = "core") -> list[dict[str, Any]]:
-        """The tools of a profile as a vendor's client takes them; see `clew.tools.spec`."""
-        from clew.tools.spec import definitions
+        """The tools of a profile as a vendor's client takes them; see `clew.operations.spec`."""
+        from clew.operations.spec import definitions
 
         return definitions((t for t in self._tools.values() if profile in t.profiles), format)
 
@@ -260,7 +260,7 @@ def further_tools(engine: Engine | None = None) -> list[Tool]:
     Raises `InputError` for what is no tool, and for a name that another tool has.
     """
     from clew.hookspecs import listed
-    from clew.tools.spec import Tool
+    from clew.operations.spec import Tool
 
     found: dict[str, Tool] = {}
     packs = engine.state.packs.packs if engine else ()

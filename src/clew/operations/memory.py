@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, TypedDict
 from clew.errors import InputError, NotFoundError
 from clew.indexing.manual_graph import WORDING, cleaned, snake_case, written_relation
 from clew.indexing.reading.formats.common import clean_text
-from clew.text import fold, terms
-from clew.tools.budget import fitting_length, no_room, shortened, tokens_of
-from clew.tools.spec import (
+from clew.operations.budget import fitting_length, no_room, shortened, tokens_of
+from clew.operations.spec import (
     MEMORY,
     Call,
     Cursor,
@@ -22,6 +21,7 @@ from clew.tools.spec import (
     operation,
     shape,
 )
+from clew.text import fold, terms
 from clew.types import NewEntity
 
 if TYPE_CHECKING:

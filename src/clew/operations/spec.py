@@ -336,7 +336,7 @@ _ITEMS = {"strings": "string", "integers": "integer", "objects": "object"}
 def input_schema(parameters: Sequence[Parameter]) -> Schema:
     """Schema of a tool's arguments: flat, without `anyOf` and `$ref`; null means the default.
 
-    That nothing else may be given, `clew.tools.spec` says to whoever tries; here it would cost
+    That nothing else may be given, `clew.operations.spec` says to whoever tries; here it would cost
     every model its room.
     """
     required = [p.name for p in parameters if p.required]
