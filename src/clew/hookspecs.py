@@ -219,6 +219,13 @@ class Hooks(Protocol):
         """
 
     @_hookspec
+    def parts(self) -> Mapping[str, Callable[[Any], Any] | str]:
+        """By name, functions of a `Clew` that give what it has under that name.
+
+        Each is called when that is first asked for; the engine's own names go before.
+        """
+
+    @_hookspec
     def commands(self) -> Mapping[str, str]:
         """By name, places of functions that become commands, as those in `clew.cli.commands`."""
 

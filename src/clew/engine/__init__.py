@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from clew.engine.documents import Documents
 from clew.engine.enriching import Enriching
@@ -13,17 +13,22 @@ from clew.engine.search import Ask, Search, SearchOptions
 from clew.engine.state import EngineState, Models
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from clew.settings import Settings
 
 __all__ = ["Engine", "EngineState", "SearchOptions"]
 
 
 class Engine:
-    """One namespace's store and what can be done with it, by part.
+    """One namespace's store and what can be done with it, by part; plugins give further parts.
 
     The verbs of every day are the engine's own, too. Threads may share an engine. Use it as a
     context manager, or call `close`.
     """
+
+    chat: Callable[..., Any]
+    """Begins a conversation with the language model."""
 
     def __init__(self, settings: Settings, **models: Unpack[Models]) -> None:
         self.state = EngineState(settings, **models)
@@ -46,6 +51,16 @@ class Engine:
         self.ask_by_cypher = self.asking.by_cypher
         self.enriching = Enriching(self.state)
         self.enrich = self.enriching.enrich
+
+    if not TYPE_CHECKING:  # a checker would take every name for one
+
+        def __getattr__(self, name: str) -> object:
+            """What a plugin gives an engine by that name."""
+            from clew.hookspecs import named, there  # the engine's own parts need no plugin
+
+            if name not in named("parts"):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return vars(self).setdefault(name, there(named("parts")[name][0])(self))
 
     def __enter__(self) -> Self:
         """The engine itself."""

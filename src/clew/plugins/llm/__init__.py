@@ -36,3 +36,15 @@ def enrichments() -> Mapping[str, str]:
 def tools() -> Sequence[str]:
     """See `Hooks`."""
     return [f"clew.plugins.llm.reading:{name}" for name in ("extraction_next", "graph_upsert")]
+
+
+@hookimpl
+def parts() -> Mapping[str, str]:
+    """See `Hooks`."""
+    return {"chat": "clew.plugins.llm.chat:chat"}
+
+
+@hookimpl
+def commands() -> Mapping[str, str]:
+    """See `Hooks`."""
+    return {"chat": "clew.plugins.llm.commands:chat"}

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic import BaseModel, Field
@@ -34,10 +35,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from clew.engine import Engine
+    from clew.library import Clew
     from clew.models.llm.budget import Estimate
     from clew.models.llm.client import LanguageModelClient
     from clew.ports import LanguageModel, ToolCall
-    from clew.stores.sqlite.journal import SqliteConversations
     from clew.tools.spec import Tool
     from clew.tools.toolbox import Toolbox
 
@@ -93,21 +94,37 @@ class Conversation:
 
     def __init__(
         self,
-        engine: Engine,
-        toolbox: Toolbox,
-        log: SqliteConversations,
+        engine: Clew,
         *,
-        conversation: str | None,
-        tools: Sequence[str],
-        allow: Sequence[str],
-        permit: Permit | None,
-        max_rounds: int,
-        max_tokens_spent: int | None,
-        max_cost: float | None,
-        remember: bool,
+        conversation: str | None = None,
+        tools: Sequence[str] = (),
+        allow: Sequence[str] = (),
+        permit: Permit | None = None,
+        max_rounds: int = 8,
+        max_tokens_spent: int | None = None,
+        max_cost: float | None = None,
+        remember: bool = False,
     ) -> None:
-        """See `clew.library.Clew.chat`; without a model, the documents' own sentences answer."""
+        """With the language model, which reads the store by Clew's own tools.
+
+        Without a model, the documents' own sentences answer.
+
+        Args:
+            engine: Of the store.
+            conversation: Id of one that goes on; None: a new one.
+            tools: Names of the tools that it may call; none: those of `core` that only read.
+            allow: Further tools, which change something.
+            permit: Asked before each call of these, with its arguments; None: they are allowed.
+            max_rounds: Replies with calls of tools in one turn, 1 to 50.
+            max_tokens_spent: Tokens of the whole conversation; None: those of the settings.
+            max_cost: US dollars, where prices are known; None: those of the settings.
+            remember: Keep the facts that the user states, with their sentences.
+
+        Raises `NotFoundError` for an unknown conversation, `InputError` for an unknown tool, for
+        one that changes something without being allowed, and for rounds that cannot be.
+        """
         check_several(tools=tools, allow=allow)
+        log = engine.conversations
         if not 1 <= max_rounds <= MOST_ROUNDS:
             raise InputError(f"max_rounds {max_rounds!r} cannot be; expected 1 to {MOST_ROUNDS}")
         if conversation is not None and not log.messages(conversation):
@@ -119,7 +136,7 @@ class Conversation:
         self._max_rounds, self._remembers = max_rounds, remember
         # Four characters a token: an answer takes at most a quarter of the context.
         self._tools = ChatTools(
-            toolbox,
+            engine.tools,
             choose_tools((*TOOLS, *MEMORY_TOOLS), tools, allow),
             permit or (lambda tool, arguments: True),
             llm.context_tokens,
@@ -275,6 +292,11 @@ class Conversation:
         """The sentences that `ask` finds; its notes say that there is no model, or why."""
         found = self._engine.ask(text, tell=tell)
         return ChatTurn(text=found.text, model=found.model, usage=found.usage, notes=found.notes)
+
+
+def chat(engine: Clew) -> Callable[..., Conversation]:
+    """What begins a conversation with an engine."""
+    return partial(Conversation, engine)
 
 
 # What a user says in a conversation, kept as facts: each with its sentence, and dated.
