@@ -212,13 +212,6 @@ class Hooks(Protocol):
         """By the value of `llm.provider`, a function of these settings that gives the model."""
 
     @_hookspec
-    def enrichments(self) -> Mapping[str, Callable[..., Any] | str]:
-        """By kind ("extract"), what a language model adds to a store.
-
-        Each is a subclass of `clew.engine.enriching.EnrichmentTask`.
-        """
-
-    @_hookspec
     def parts(self) -> Mapping[str, Callable[[Any], Any] | str]:
         """By name, functions of a `Clew` that give what it has under that name.
 

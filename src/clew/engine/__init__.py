@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from clew.engine.documents import Documents
-from clew.engine.enriching import Enriching
 from clew.engine.entities import Entities
 from clew.engine.graph import Graph
 from clew.engine.maintenance import Maintenance, Packs
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from clew.settings import Settings
+    from clew.types import EnrichmentReport
 
 __all__ = ["Engine", "EngineState", "SearchOptions"]
 
@@ -29,6 +29,10 @@ class Engine:
 
     chat: Callable[..., Any]
     """Begins a conversation with the language model."""
+    enriching: Any
+    """What the model added, what is left to add and what it would take, and taking it back."""
+    enrich: Callable[..., list[EnrichmentReport]]
+    """Has the language model add to the store, as `enriching` tells."""
 
     def __init__(self, settings: Settings, **models: Unpack[Models]) -> None:
         self.state = EngineState(settings, **models)
@@ -49,8 +53,6 @@ class Engine:
         self.asking = Ask(self.state, self.searching)
         self.ask = self.asking.ask
         self.ask_by_cypher = self.asking.by_cypher
-        self.enriching = Enriching(self.state)
-        self.enrich = self.enriching.enrich
 
     if not TYPE_CHECKING:  # a checker would take every name for one
 

@@ -1,10 +1,9 @@
-"""`clew search`, `ask` and `enrich`: what asks a store, and what a language model adds."""
+"""`clew search` and `ask`: what asks a store."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -19,14 +18,12 @@ from clew.cli.options import (
     comma_separated,
 )
 from clew.cli.output import (
-    print_table,
     shown_source,
     stdout_page,
     write_json,
     write_line,
     write_piece,
 )
-from clew.cli.progress import reporting
 from clew.cli.searching import run_search
 from clew.errors import NoLanguageModelError
 from clew.text import counted
@@ -34,7 +31,7 @@ from clew.tools import document_queries
 
 if TYPE_CHECKING:
     from clew.models.llm.budget import Estimate
-    from clew.types import Answer, EnrichmentReport
+    from clew.types import Answer
 
 
 @takes(document_queries.query_documents, "rag_type")
@@ -268,138 +265,3 @@ def try_model(common: Common) -> None:
     )
     if not all(trial.ok for trial in found):
         raise typer.Exit(INCOMPLETE)
-
-
-Kind: TypeAlias = Literal[
-    "context", "extract", "documents", "entities", "topics", "reports", "links"
-]
-"""What a model can add."""
-
-
-def enrich(
-    common: Common,
-    extract: Annotated[
-        bool, typer.Option("--extract", help="Names and facts, each with words of its passage.")
-    ] = False,
-    context: Annotated[
-        bool, typer.Option("--context", help="Words that situate each passage in its document.")
-    ] = False,
-    documents: Annotated[
-        bool, typer.Option("--documents", help="Summaries of documents, each statement quoted.")
-    ] = False,
-    entities: Annotated[
-        bool, typer.Option("--entities", help="Descriptions of entities, each statement quoted.")
-    ] = False,
-    topics: Annotated[
-        bool, typer.Option("--topics", help="Names of topics and themes, and what is said of them.")
-    ] = False,
-    reports: Annotated[
-        bool, typer.Option("--reports", help="Reports on communities, each statement quoted.")
-    ] = False,
-    links: Annotated[
-        bool, typer.Option("--links", help="Whether entities that may be one are one, and why.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what it would take; ask nothing.")
-    ] = False,
-    retry: Annotated[
-        bool, typer.Option("--retry", help="Ask again where the model failed before.")
-    ] = False,
-    gleaning: Annotated[
-        bool | None,
-        typer.Option(
-            "--gleaning/--no-gleaning",
-            help="With --extract: ask a second time for what was missed; else llm.gleaning.",
-            show_default=False,
-        ),
-    ] = None,
-    undo: Annotated[
-        Kind | None,
-        typer.Option(metavar="KIND", help="Take back what the model added.", show_default=False),
-    ] = None,
-    max_tokens_spent: MaxTokensSpentOption = None,
-    max_cost: MaxCostOption = None,
-) -> None:
-    """Let the language model add to what is stored; without one, all stays as it is.
-
-    What is done is kept: cut short, it goes on where it was.
-    """
-    wanted: dict[Kind, bool] = {
-        "context": context,
-        "extract": extract,
-        "documents": documents,
-        "entities": entities,
-        "topics": topics,
-        "reports": reports,
-        "links": links,
-    }
-    chosen = [kind for kind, is_wanted in wanted.items() if is_wanted]
-    if undo is not None and (chosen or dry_run or retry):
-        raise typer.BadParameter("--undo stands alone: clew enrich --undo extract")
-    if undo is None and not chosen:
-        options = ", ".join(f"--{kind}" for kind in wanted)
-        raise typer.BadParameter(f"say what to add: {options}")
-    if gleaning is not None and not extract:
-        raise typer.BadParameter("--gleaning is a second round of --extract")
-    with common.open() as engine, reporting(bars=not common.json) as progress:
-        if undo is not None:
-            count = engine.enriching.undo(undo, progress=progress)
-            line = f"{undo}: taken back in {count:,} {_ENRICHED[undo]}"
-            common.tell({"undone": undo, "count": count}, line)
-            return
-        if dry_run:
-            found = engine.enriching.estimate(*chosen, retry=retry, gleaning=gleaning)
-            lines = [f"{kind}: {estimated(one)}" for kind, one in found.items()]
-            common.tell(found, "\n".join(lines))
-            if not common.json:
-                note("Nothing was asked.")
-            return
-        done = engine.enrich(
-            *chosen,
-            retry=retry,
-            gleaning=gleaning,
-            max_tokens=max_tokens_spent,
-            max_cost=max_cost,
-            progress=progress,
-        )
-    if common.json:
-        write_json({"reports": done})
-    else:
-        for report in done:
-            _print_report(report)
-    if any(report.failed or report.stopped for report in done):
-        raise typer.Exit(INCOMPLETE)
-
-
-_ENRICHED: Mapping[str, str] = {
-    "context": "passages",
-    "extract": "passages",
-    "documents": "documents and parts of them",
-    "entities": "entities",
-    "topics": "topics and themes",
-    "reports": "communities",
-    "links": "pairs of entities",
-}
-"""What each kind of enrichment is of."""
-
-
-def _print_report(report: EnrichmentReport) -> None:
-    dropped = sum(report.dropped.values())
-    found = f", {report.facts:,} facts ({report.new_relations:,} new), {dropped:,} dropped"
-    found = found if report.kind == "extract" else ""
-    of = _ENRICHED[report.kind]
-    write_line(f"{report.kind}: {report.done:,} {of}{found}, {len(report.failed):,} failed")
-    for reason, count in sorted(report.dropped.items(), key=lambda item: -item[1]):
-        write_line(f"  {count:,} dropped: {reason}")
-    print_table(("failed", "reason"), [(item.source, item.reason) for item in report.failed])
-    usage = report.usage
-    cost = "" if report.cost is None else f", ${report.cost:.4f}"
-    note(
-        f"{report.requests:,} calls, {report.cached:,} from kept replies;"
-        f" {usage.input_tokens:,} tokens read, {usage.output_tokens:,} written{cost},"
-        f" {report.seconds:.1f} s"
-    )
-    if report.stopped:
-        note(f"Stopped: {report.stopped}")
-    if report.next_step:
-        note(f"Next: {report.next_step}")
