@@ -212,6 +212,14 @@ class Hooks(Protocol):
         """By the value of `llm.provider`, a function of these settings that gives the model."""
 
     @_hookspec
+    def model_clients(self) -> Sequence[Callable[..., Any] | str]:
+        """What an engine asks in place of a bare model; the first one given is taken.
+
+        Functions of a `LanguageModel`, the settings `llm`, and a `clew.stores.state.Replies` or
+        None, that give a `clew.ports.ModelClient`.
+        """
+
+    @_hookspec
     def parts(self) -> Mapping[str, Callable[[Any], Any] | str]:
         """By name, functions of a `Clew` that give what it has under that name.
 

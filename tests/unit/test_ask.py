@@ -165,8 +165,7 @@ def test_an_answer_is_kept_and_counted_until_a_document_goes(library: Path) -> N
     model = ScriptedLanguageModel([said(("built the great clock", "It was Ada."))] * 2)
     with opened(library, model) as store:
         first, again = store.ask(QUESTION), store.ask(QUESTION)
-        client = store.state.language_model
-        assert client is not None
+        client: Any = store.state.language_model
         assert client.budget.spent.usage == first.usage
         assert (again.usage.total, again.calls, again.cached_calls) == (0, 0, 1)
         store.delete([store.documents.list()[0].source])

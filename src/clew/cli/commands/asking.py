@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -30,7 +30,7 @@ from clew.text import counted
 from clew.tools import document_queries
 
 if TYPE_CHECKING:
-    from clew.models.llm.budget import Estimate
+    from clew.ports import Estimate
     from clew.types import Answer
 
 
@@ -246,17 +246,17 @@ def _print_spent(found: Answer) -> None:
 
 def try_model(common: Common) -> None:
     """`clew check --llm`: exit status 1 where the model fails at a task."""
-    import clew
-    from clew.models.llm.check import trials
-    from clew.models.llm.client import LanguageModelClient, make_provider
+    from clew.settings import load_settings
+    from clew.wiring import make_language_model, make_language_provider
 
-    settings = clew.load_settings(store=common.store, namespace=common.namespace).llm
-    if not settings.provider:
-        raise NoLanguageModelError
-    with closing(make_provider(settings)) as provider:
-        found = list(trials(LanguageModelClient(provider, settings)))
+    settings = load_settings(store=common.store, namespace=common.namespace)
+    with ExitStack() as closing:
+        provider = make_language_provider(settings, closing.callback)
+        if provider is None:
+            raise NoLanguageModelError
+        found = list(make_language_model(settings, provider).trials())
     common.table(
-        {"context_tokens": settings.context_tokens, "trials": found},
+        {"context_tokens": settings.llm.context_tokens, "trials": found},
         ("task", "model", "", "seconds", "tokens/s", "found"),
         [
             (t.what, t.model, "ok" if t.ok else "FAILED", t.seconds, t.tokens_per_second, t.found)

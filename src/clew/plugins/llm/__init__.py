@@ -22,6 +22,12 @@ def language_models() -> Mapping[str, str]:
 
 
 @hookimpl
+def model_clients() -> Sequence[str]:
+    """See `Hooks`."""
+    return ["clew.plugins.llm.client:LanguageModelClient"]
+
+
+@hookimpl
 def tools() -> Sequence[str]:
     """See `Hooks`."""
     return [f"clew.plugins.llm.reading:{name}" for name in ("extraction_next", "graph_upsert")]

@@ -20,7 +20,8 @@ from clew.errors import (
     check_several,
 )
 from clew.indexing.validation import AgentRelation
-from clew.models.llm.budget import most_tokens, most_tokens_of_passages, prompt_text
+from clew.plugins.llm.budget import Rehearsal, most_tokens, prompt_text
+from clew.plugins.llm.client import LanguageModelClient
 from clew.ports import Message, Reply, Request, ToolDefinition
 from clew.stores.backend import check_characters
 from clew.text import find_words
@@ -36,9 +37,7 @@ if TYPE_CHECKING:
 
     from clew.engine import Engine
     from clew.library import Clew
-    from clew.models.llm.budget import Estimate
-    from clew.models.llm.client import LanguageModelClient
-    from clew.ports import LanguageModel, ToolCall
+    from clew.ports import Estimate, LanguageModel, ToolCall
     from clew.tools.spec import Tool
     from clew.tools.toolbox import Toolbox
 
@@ -130,6 +129,7 @@ class Conversation:
         if conversation is not None and not log.messages(conversation):
             raise NotFoundError(f"no conversation {conversation!r}; `clew chat --list` names all")
         llm, own = engine.settings.llm, engine.state.language_model
+        assert own is None or isinstance(own, LanguageModelClient)
         # Replies hold texts of documents that nobody could name: they are not kept.
         model = None if own is None else own.limited(max_tokens_spent, max_cost, keep=False)
         self._engine, self._model, self._log = engine, model, log
@@ -154,9 +154,8 @@ class Conversation:
         Where that fails, the first turn says so.
         """
         if self._model is not None:
-            settings = self._engine.settings
-            found = most_tokens_of_passages(settings.search.limit, settings.split.chunk_tokens)
-            self._model.warm(most_tokens(self._request([])) + found)
+            settings, beside = self._engine.settings, most_tokens(self._request([]))
+            self._model.warm(settings.search.limit, settings.split.chunk_tokens, beside)
 
     def say(self, text: str, tell: Callable[[str], None] | None = None) -> ChatTurn:
         """What the model answers to the user; `tell` is called with each piece of it.
@@ -203,8 +202,6 @@ class Conversation:
         Each further look-up sends all that was said once more. Raises `InputError` as `say` does,
         and `NoLanguageModelError`.
         """
-        from clew.models.llm.budget import Rehearsal
-
         self._check(text)
         if self._model is None:
             raise NoLanguageModelError
@@ -218,7 +215,7 @@ class Conversation:
         sent = (self._fitting(self._model, self._request(m), len(m)) for m in ([said], turn))
         asked = [*search.asked, *sent]
         asked += [remember_request(text, "")] if self._remembers else []
-        return self._engine.asking.estimated(self._model, asked)
+        return self._model.estimate(asked)
 
     def _check(self, text: str) -> None:
         if not text.strip():

@@ -24,7 +24,8 @@ from clew.errors import (
     check_several,
 )
 from clew.hookspecs import there
-from clew.models.llm.budget import Budget, estimate
+from clew.plugins.llm.budget import Budget, estimate
+from clew.plugins.llm.client import LanguageModelClient
 from clew.ports import Described, Enriched, Enrichment, Request
 from clew.ports import Task as LlmTask
 from clew.stores.backend import Progress
@@ -32,15 +33,13 @@ from clew.stores.communities import Descriptions
 from clew.stores.extractions import Enrichments
 from clew.stores.state import Replies
 from clew.types import EnrichmentReport, Skipped
-from clew.wiring import make_language_model
 from clew.workers import workers
 
 if TYPE_CHECKING:
     from multiprocessing.pool import AsyncResult
 
     from clew.engine import Engine
-    from clew.models.llm.budget import Estimate
-    from clew.models.llm.client import LanguageModelClient
+    from clew.ports import Estimate
     from clew.settings import LlmSettings
 
 PASSAGES: tuple[Enriched, ...] = get_args(Enriched)
@@ -380,8 +379,8 @@ class Enriching:
         state = self._state
         if state.language_provider is None:
             raise NoLanguageModelError
-        model = make_language_model(state.settings, state.language_provider, state.store)
-        llm = state.settings.llm
+        llm, kept = state.settings.llm, Replies(state.store.backend)
+        model = LanguageModelClient(state.language_provider, llm, kept)
         model.budget = Budget(
             llm.max_tokens_spent if max_tokens is None else max_tokens,
             llm.max_cost if max_cost is None else max_cost,

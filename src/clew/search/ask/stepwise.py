@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from clew.types import AnswerStatement, Hit, SearchResult
 
 
-MOST_STEPS = 10
-"""Searches of one question, at most."""
-ONE_SEARCH = "searched once: what else to search for takes a language model (setting llm.provider)"
 _LONGEST = 500
 """Characters of a question that a model makes."""
 _PLAN = f"""\
@@ -109,7 +106,7 @@ class Searches:
 def search_in_steps(
     question: str,
     search: Callable[[str], SearchResult],
-    model: LanguageModel | None,
+    model: LanguageModel,
     settings: LlmSettings,
     steps: int,
 ) -> tuple[SearchResult, tuple[str, ...]]:
@@ -119,15 +116,13 @@ def search_in_steps(
     """
     searches = Searches(search)
     searches.add(question)
-    if model is None and steps > 1:
-        searches.notes.append(ONE_SEARCH)
     try:
-        if model is not None and steps > 1:
+        if steps > 1:
             plan = model.reply(_plan_request(question)).value
             assert isinstance(plan, Plan)
             for part in plan.questions[: steps - 1]:
                 searches.add(_short(part))
-        while model is not None and len(searches.asked) < steps:
+        while len(searches.asked) < steps:
             missing = model.reply(_missing_request(question, searches.hits(), settings)).value
             assert isinstance(missing, Missing)
             if missing.enough or not searches.add(_short(missing.question)):
