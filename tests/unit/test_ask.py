@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 import clew
 from clew.errors import InputError, ModelError, ModelUnavailableError, NotFoundError, SettingsError
+from clew.plugins.llm.prompt import AnswerReply, ReplyReader
 from clew.ports import LanguageModel, Request
-from clew.search.ask.pipeline import PASSAGES_ALONE, answer
-from clew.search.ask.prompt import AnswerReply, ReplyReader
+from clew.search.answer.quoted import PASSAGES_ALONE, quoted_answer
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.text import find_words
@@ -196,7 +196,7 @@ def test_without_a_model_only_passages_that_answer_are_quoted(
             replace(hit, confidence=confidence, answer=(hit.chunk.start, hit.chunk.end))
             for hit, confidence in zip(found.hits, confidences, strict=True)
         )
-        given = answer(replace(found, hits=hits), None, store.settings.llm, lambda _: None)
+        given = quoted_answer(replace(found, hits=hits), lambda _: None, 0.0, [])
     assert [source.number for source in given.sources] == sources
     assert given.answered == bool(given.statements) == answered
     assert (PASSAGES_ALONE in given.notes) == (not answered)

@@ -262,6 +262,7 @@ class Search:
 
 STEPS, MOST_STEPS = 4, 10
 """Searches of one question where `mode` is `stepwise`: where nothing is said, and at most."""
+WITHOUT_MODEL = "no language model is configured: this is quoted from the documents"
 ONE_SEARCH = "searched once: what else to search for takes a language model (setting llm.provider)"
 _OVERVIEW_PASSAGES = 60
 """Passages behind the reports of one answer, at most."""
@@ -303,7 +304,7 @@ class Ask:
         the sources are the nearest passages.
         Raises what `search` raises, and `InputError` for a mode or steps that cannot be.
         """
-        from clew.search.ask.pipeline import answer
+        from clew.search.answer.quoted import quoted_answer, with_stated
 
         steps, search = self._checked(question, mode, steps, options)
         model, tell = model or self._state.language_model, tell or (lambda piece: None)
@@ -314,7 +315,8 @@ class Ask:
         found, asked = search(question), (question,) * (mode == "stepwise")
         if asked and steps > 1:
             found = replace(found, notes=tuple(dict.fromkeys((ONE_SEARCH, *found.notes))))
-        made = answer(found, None, self._state.settings.llm, tell, by_reports=mode == "global")
+        began, found = time.perf_counter(), found if mode == "global" else with_stated(found)
+        made = quoted_answer(found, tell, began, [WITHOUT_MODEL] * found.reached)
         return replace(made, mode=mode, questions=asked)
 
     def warm(self, limit: int | None = None) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, get_args
 from weakref import WeakValueDictionary
 
@@ -26,6 +27,7 @@ from clew.errors import (
     redacted,
     redacted_pieces,
 )
+from clew.plugins.llm.answering import answer, report_requests, search_in_steps, step_requests
 from clew.plugins.llm.budget import (
     PER_CHARACTER,
     Budget,
@@ -35,6 +37,7 @@ from clew.plugins.llm.budget import (
     most_tokens_of_passages,
     prompt_text,
 )
+from clew.plugins.llm.prompt import REPLY_TOKENS, answer_request
 from clew.ports import (
     Estimate,
     LanguageModel,
@@ -50,9 +53,6 @@ from clew.ports import (
     ask,
     total,
 )
-from clew.search.ask.pipeline import answer
-from clew.search.ask.prompt import REPLY_TOKENS, answer_request
-from clew.search.ask.stepwise import report_requests, search_in_steps, step_requests
 from clew.text import encodable, one_line
 from clew.types import Usage
 from clew.untrusted import NOTICE, escaped, untrusted_block
@@ -223,10 +223,7 @@ class LanguageModelClient:
         steps: int,
     ) -> Answer:
         """See `ModelClient`."""
-
-        def searched(asked: str) -> SearchResult:
-            return search(asked, model=self)
-
+        searched = partial(search, model=self)
         if mode == "stepwise":
             found, asked = search_in_steps(question, searched, self, self.settings, steps)
         else:
