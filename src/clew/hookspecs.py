@@ -147,12 +147,6 @@ class StoreKind(Protocol):
     def vectors(self, settings: Any, store: Any) -> Any:  # noqa: ANN401 - `Settings`, `Store`
         """The `clew.ports.SyncedVectorIndex` of the store itself."""
 
-    def ask(self, settings: Any, model: Any, question: str, **asked: Any) -> Any:  # noqa: ANN401
-        """The `CypherAnswer` of a query that the `LanguageModel` writes.
-
-        `asked` has `embedder`, and `limit` and `run` as `Engine.ask_by_cypher` has them.
-        """
-
 
 class VectorIndexKind(Protocol):
     """How vectors are searched beside the store."""
@@ -220,10 +214,10 @@ class Hooks(Protocol):
         """
 
     @_hookspec
-    def parts(self) -> Mapping[str, Callable[[Any], Any] | str]:
-        """By name, functions of a `Clew` that give what it has under that name.
+    def members(self) -> Mapping[str, Callable[..., Any] | property | str]:
+        """By name, what a `Clew` has beside its own members, made when it is first asked for.
 
-        Each is called when that is first asked for; the engine's own names go before.
+        A property, or a function that has the engine as its first argument, as in a class.
         """
 
     @_hookspec

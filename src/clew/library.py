@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from clew.engine import Engine
 
 if TYPE_CHECKING:
-    from clew.stores.sqlite.journal import SqliteConversations
     from clew.tools.toolbox import Toolbox
 
 
@@ -21,10 +20,3 @@ class Clew(Engine):
         from clew.tools.toolbox import make_toolbox  # takes longer than opening a store
 
         return make_toolbox(self)
-
-    @cached_property
-    def conversations(self) -> SqliteConversations:
-        """Conversations that are kept, and forgetting them."""
-        from clew.stores.sqlite.journal import SqliteConversations
-
-        return SqliteConversations(self.state.journal)

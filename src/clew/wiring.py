@@ -242,8 +242,9 @@ def make_language_model(
     from clew.hookspecs import listed
     from clew.stores.state import Replies
 
-    kept = None if store is None else Replies(store.backend)
-    client: ModelClient = listed("model_clients")[0](provider, settings.llm, kept)
+    client: ModelClient = listed("model_clients")[0](
+        provider, settings.llm, None if store is None else Replies(store.backend)
+    )
     return client
 
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args
 from clew.engine.state import AWAY, EngineState
 from clew.errors import (
     InputError,
-    NoLanguageModelError,
     NotFoundError,
     SettingsError,
     StoreError,
@@ -30,8 +29,8 @@ from clew.search.options import Moment, Options, rag_defaults, read_end, read_la
 from clew.search.session import RecentlyUsed
 from clew.settings.place import NAMESPACE
 from clew.stores.backend import check_characters
-from clew.types import Answer, AnswerMode, CypherAnswer, Fusion, SearchResult
-from clew.wiring import server_kind, store_exists
+from clew.types import Answer, AnswerMode, Fusion, SearchResult
+from clew.wiring import store_exists
 
 if TYPE_CHECKING:
     from clew.ports import Estimate, ModelClient
@@ -350,22 +349,6 @@ class Ask:
             )
         steps, search = self._checked(question, mode, steps, options)
         return model.estimate_answer(question, search, mode=mode, steps=steps)
-
-    def by_cypher(self, question: str, *, limit: int = 50, run: bool = True) -> CypherAnswer:
-        """The rows of a query that the language model writes for the store's graph on a server.
-
-        Without `run` the query is only shown. Raises `InputError` for a store that is a folder and
-        where no query that only reads was written, `NoLanguageModelError`, `ModelError`.
-        """
-        state = self._state
-        state.check_length("question", question)
-        check_characters(question)
-        kind = server_kind(state.settings)
-        if state.language_model is None:
-            raise NoLanguageModelError
-        asked = {"embedder": state.embedder, "limit": limit, "run": run}
-        answer: CypherAnswer = kind.ask(state.settings, state.language_model, question, **asked)
-        return answer
 
     def _checked(
         self, question: str, mode: str, steps: int | None, options: dict[str, Any]

@@ -34,13 +34,13 @@ def tools() -> Sequence[str]:
 
 
 @hookimpl
-def parts() -> Mapping[str, str]:
+def members() -> Mapping[str, str]:
     """See `Hooks`."""
-    enriching = "clew.plugins.llm.enriching"
     return {
         "chat": "clew.plugins.llm.chat:chat",
-        "enriching": f"{enriching}:Enriching",
-        "enrich": f"{enriching}:enrich",
+        "conversations": "clew.plugins.llm.chat:conversations",
+        "enriching": "clew.plugins.llm.enriching:enriching",
+        "enrich": "clew.plugins.llm.enriching:enrich",
     }
 
 

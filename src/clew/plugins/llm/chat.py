@@ -24,6 +24,7 @@ from clew.plugins.llm.budget import Rehearsal, most_tokens, prompt_text
 from clew.plugins.llm.client import LanguageModelClient
 from clew.ports import Message, Reply, Request, ToolDefinition
 from clew.stores.backend import check_characters
+from clew.stores.sqlite.journal import SqliteConversations
 from clew.text import find_words
 from clew.tools.budget import shortened
 from clew.tools.document_queries import as_told
@@ -123,16 +124,15 @@ class Conversation:
         one that changes something without being allowed, and for rounds that cannot be.
         """
         check_several(tools=tools, allow=allow)
-        log = engine.conversations
         if not 1 <= max_rounds <= MOST_ROUNDS:
             raise InputError(f"max_rounds {max_rounds!r} cannot be; expected 1 to {MOST_ROUNDS}")
-        if conversation is not None and not log.messages(conversation):
+        if conversation is not None and not engine.conversations.messages(conversation):
             raise NotFoundError(f"no conversation {conversation!r}; `clew chat --list` names all")
         llm, own = engine.settings.llm, engine.state.language_model
         assert own is None or isinstance(own, LanguageModelClient)
         # Replies hold texts of documents that nobody could name: they are not kept.
         model = None if own is None else own.limited(max_tokens_spent, max_cost, keep=False)
-        self._engine, self._model, self._log = engine, model, log
+        self._engine, self._model, self._log = engine, model, engine.conversations
         self._max_rounds, self._remembers = max_rounds, remember
         # Four characters a token: an answer takes at most a quarter of the context.
         self._tools = ChatTools(
@@ -145,7 +145,7 @@ class Conversation:
             model=model,
         )
         self.id = conversation or random_id(12)
-        self.messages = list(log.messages(self.id))
+        self.messages = list(self._log.messages(self.id))
         """All so far, the earliest first."""
 
     def warm(self) -> None:
@@ -291,9 +291,8 @@ class Conversation:
         return ChatTurn(text=found.text, model=found.model, usage=found.usage, notes=found.notes)
 
 
-def chat(engine: Clew) -> Callable[..., Conversation]:
-    """What begins a conversation with an engine."""
-    return partial(Conversation, engine)
+chat = property(lambda engine: partial(Conversation, engine))
+conversations = property(lambda engine: SqliteConversations(engine.state.journal))
 
 
 # What a user says in a conversation, kept as facts: each with its sentence, and dated.

@@ -262,9 +262,9 @@ _ENRICHED: Mapping[str, str] = {
 
 def _print_report(report: EnrichmentReport) -> None:
     dropped = sum(report.dropped.values())
-    found = f", {report.facts:,} facts ({report.new_relations:,} new), {dropped:,} dropped"
-    found = found if report.kind == "extract" else ""
-    of = _ENRICHED[report.kind]
+    of, found = _ENRICHED[report.kind], ""
+    if report.kind == "extract":
+        found = f", {report.facts:,} facts ({report.new_relations:,} new), {dropped:,} dropped"
     write_line(f"{report.kind}: {report.done:,} {of}{found}, {len(report.failed):,} failed")
     for reason, count in sorted(report.dropped.items(), key=lambda item: -item[1]):
         write_line(f"  {count:,} dropped: {reason}")

@@ -395,9 +395,8 @@ class Enriching:
         return tuple(Skipped(source=name, reason=failed[id_]) for id_, name in named.items())
 
 
-def enrich(engine: Engine) -> Callable[..., list[EnrichmentReport]]:
-    """What a language model adds, without a detour."""
-    return Enriching(engine).enrich
+enriching = property(Enriching)
+enrich = property(lambda engine: engine.enriching.enrich)
 
 
 def is_described(kind: Enrichment) -> TypeIs[Described]:
