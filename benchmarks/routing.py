@@ -34,8 +34,8 @@ from pathlib import Path
 
 import clew
 from clew.engine import Engine
-from clew.models.llm.client import LanguageModelClient
 from clew.plugins.evaluation.beir import BeirDataset, is_beir, load_beir
+from clew.plugins.llm.client import LanguageModelClient
 from clew.search.question import find_seeds, read_time
 from clew.search.route import Features, read_features, route, route_with_model
 from clew.settings import load_settings

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
-from clew.models.llm.budget import PER_CHARACTER, usual_tokens
+from clew.plugins.llm.budget import PER_CHARACTER, usual_tokens
 
 LARGEST = 200_000
 """Bytes of a file that is read."""

@@ -36,7 +36,7 @@ VALUES = frozenset(
 PORTS = VALUES | {"ports"}
 STEPS = PORTS | {"indexing", "search", "graph", "models", "stores"}
 ENGINE = STEPS | {"wiring", "engine", "packs"}
-LIBRARY = ENGINE | {"jobs", "operations", "chat", "library", "clew"}
+LIBRARY = ENGINE | {"jobs", "operations", "library", "clew"}
 
 # What each part may import, itself aside. A part is a module or folder directly under `clew`;
 # "clew" is the package's own `__init__`.
@@ -57,10 +57,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     "engine": STEPS | {"wiring", "packs"},
     "jobs": ENGINE,
     "operations": ENGINE | {"jobs"},
-    # A model that calls the tools.
-    "chat": ENGINE | {"operations"},
-    # `clew.open`: the engine, the tools that call it, and a model that calls these.
-    "library": ENGINE | {"operations", "chat"},
+    # `clew.open`: the engine, and the tools that call it.
+    "library": ENGINE | {"operations"},
     "clew": PORTS | {"engine", "library"},
     "mcp": LIBRARY,
     # The explorer is served by the same server, with the same rights.

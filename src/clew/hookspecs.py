@@ -169,12 +169,6 @@ class StoreKind(Protocol):
     def vectors(self, settings: Any, store: Any) -> Any:  # noqa: ANN401 - `Settings`, `Store`
         """The `clew.ports.SyncedVectorIndex` of the store itself."""
 
-    def ask(self, settings: Any, model: Any, question: str, **asked: Any) -> Any:  # noqa: ANN401
-        """The `CypherAnswer` of a query that the `LanguageModel` writes.
-
-        `asked` has `embedder`, and `limit` and `run` as `Engine.ask_by_cypher` has them.
-        """
-
 
 class VectorIndexKind(Protocol):
     """How vectors are searched beside the store."""
@@ -238,10 +232,18 @@ class Hooks(Protocol):
         """By the value of `llm.provider`, a function of these settings that gives the model."""
 
     @_hookspec
-    def enrichments(self) -> Mapping[str, Callable[..., Any] | str]:
-        """By kind ("extract"), what a language model adds to a store.
+    def model_clients(self) -> Sequence[Callable[..., Any] | str]:
+        """What an engine asks in place of a bare model; the first one given is taken.
 
-        Each is a subclass of `clew.engine.enriching.EnrichmentTask`.
+        Functions of a `LanguageModel`, the settings `llm`, and a `clew.stores.state.Replies` or
+        None, that give a `clew.ports.ModelClient`.
+        """
+
+    @_hookspec
+    def members(self) -> Mapping[str, Callable[..., Any] | property | str]:
+        """By name, what a `Clew` has beside its own members, made when it is first asked for.
+
+        A property, or a function that has the engine as its first argument, as in a class.
         """
 
     @_hookspec

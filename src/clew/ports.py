@@ -7,7 +7,7 @@ a back end fails, never its driver's own exceptions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
     from pydantic import BaseModel
+
+    from clew.types import Answer, AnswerMode, SearchResult
 
 
 # Documents, their times and uses, and finding them by words and by vectors.
@@ -566,6 +568,100 @@ class LoggedReply:
     """When it was asked, in UTC."""
     hits: int = 0
     """How often it was used again."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Estimate:
+    """What work would take; nothing has been asked."""
+
+    documents: int
+    calls: int
+    """Those that are answered from the cache not counted."""
+    cached: int
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+    """US dollars; None where the price is not known."""
+
+
+def total(found: Sequence[Estimate]) -> Estimate:
+    """All of several estimates, of documents that differ; the cost is None where one's is."""
+    costs = [one.cost for one in found if one.calls]
+    known = [cost for cost in costs if cost is not None]
+    return Estimate(
+        documents=sum(one.documents for one in found),
+        calls=sum(one.calls for one in found),
+        cached=sum(one.cached for one in found),
+        input_tokens=sum(one.input_tokens for one in found),
+        output_tokens=sum(one.output_tokens for one in found),
+        cost=sum(known) if costs and len(known) == len(costs) else None,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Trial:
+    """One request of a check."""
+
+    what: str
+    """A task, `stream`, `context length` or `tools`."""
+    model: str
+    ok: bool
+    found: str
+    """What came of it, or what is wrong, in a line."""
+    seconds: float
+    tokens_per_second: float | None
+
+
+class ModelClient(LanguageModel, Protocol):
+    """A language model as an engine has it: replies are kept, counted, and of the form asked for.
+
+    A `search` is called with a question and the `model` that it may ask.
+    """
+
+    def limited(
+        self, max_tokens: int | None = None, max_cost: float | None = None, *, keep: bool = True
+    ) -> ModelClient:
+        """The same model for one piece of work: counted by itself, within limits of its own, too.
+
+        Without `keep`, replies are neither kept nor used again.
+        """
+
+    def check(self) -> None:
+        """Raise `BudgetError` where a limit is reached."""
+
+    def warm(self, passages: int, tokens: int, beside: int = 0) -> None:
+        """Have a local model loaded in the background, for prompts of so many passages.
+
+        Each has `tokens`; what stands beside them has at most as many as `beside` says.
+        """
+
+    def answer(
+        self,
+        question: str,
+        search: Callable[..., SearchResult],
+        tell: Callable[[str], None],
+        *,
+        mode: AnswerMode,
+        steps: int,
+    ) -> Answer:
+        """The answer from what `search` finds; `tell` is called with each piece of it.
+
+        Where the model fails, the documents' own sentences stand in its place.
+        """
+
+    def estimate(self, requests: Sequence[Request], reply_tokens: int = ...) -> Estimate:
+        """What requests would take that are not answered yet, judged by the replies so far.
+
+        Without any, a reply has `reply_tokens`.
+        """
+
+    def estimate_answer(
+        self, question: str, search: Callable[..., SearchResult], *, mode: AnswerMode, steps: int
+    ) -> Estimate:
+        """What `answer` would take, at most where replies decide what is asked next."""
+
+    def trials(self) -> Iterator[Trial]:
+        """A trial of each task with its own model and limits, then of what else a model can."""
 
 
 def ask(task: Task, instructions: str, text: str, *, subject: str = "") -> Request:

@@ -16,8 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from clew.hookspecs import StoreKind, VectorIndexKind
-    from clew.models.llm.client import LanguageModelClient
-    from clew.ports import Embedder, Extractor, LanguageModel, Reranker, SyncedVectorIndex
+    from clew.ports import (
+        Embedder,
+        Extractor,
+        LanguageModel,
+        ModelClient,
+        Reranker,
+        SyncedVectorIndex,
+    )
     from clew.settings import Settings
     from clew.stores.copy import StoreCopy
     from clew.stores.sqlite.connection import Database
@@ -213,7 +219,7 @@ def make_reranker(settings: Settings) -> Reranker | None:
 
 
 def make_language_provider(
-    settings: Settings, before_close: Callable[[Callable[[], None]], None]
+    settings: Settings, before_close: Callable[[Callable[[], None]], object]
 ) -> LanguageModel | None:
     """What answers as a language model, None where none is configured; it loads when needed.
 
@@ -221,21 +227,25 @@ def make_language_provider(
     """
     if not settings.llm.provider:
         return None
-    from clew.models.llm.client import make_provider
+    from clew.hookspecs import named, there
 
-    provider = make_provider(settings.llm)
+    provider = there(named("language_models")[settings.llm.provider][0])(settings.llm)
     before_close(provider.close)
-    return provider
+    made: LanguageModel = provider
+    return made
 
 
 def make_language_model(
-    settings: Settings, provider: LanguageModel, store: Store
-) -> LanguageModelClient:
-    """The language model of a store: what it answers is kept there, counted and checked."""
-    from clew.models.llm.client import LanguageModelClient
+    settings: Settings, provider: LanguageModel, store: Store | None = None
+) -> ModelClient:
+    """The language model as an engine has it; with a store, what it answers is kept there."""
+    from clew.hookspecs import listed
     from clew.stores.state import Replies
 
-    return LanguageModelClient(provider, settings.llm, Replies(store.backend))
+    client: ModelClient = listed("model_clients")[0](
+        provider, settings.llm, None if store is None else Replies(store.backend)
+    )
+    return client
 
 
 def make_extractor() -> Extractor:

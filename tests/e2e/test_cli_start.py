@@ -82,7 +82,8 @@ def test_a_search_loads_no_more_than_it_needs(indexed: Library, tmp_path: Path) 
 
 
 MODELS = (
-    "httpx2,pydantic_ai,openai,anthropic,clew.models.llm.client,clew.plugins.llm.ollama,clew.chat"
+    "httpx2,pydantic_ai,openai,anthropic,clew.plugins.llm.client,clew.plugins.llm.ollama,"
+    "clew.plugins.llm.chat"
 )
 
 

@@ -14,8 +14,8 @@ import pytest
 import clew
 from clew.errors import InputError, StoreError
 from clew.library import Clew
-from clew.models.llm.client import LanguageModelClient
 from clew.operations.spec import Caller
+from clew.plugins.llm.client import LanguageModelClient
 from clew.plugins.neo4j.connection import Neo4jDatabase
 from clew.plugins.neo4j.cypher import (
     NEAREST,

@@ -15,7 +15,7 @@ import openai
 import pytest
 
 import clew
-from clew.models.llm.client import LanguageModelClient
+from clew.plugins.llm.client import LanguageModelClient
 from clew.plugins.llm.hosted import Hosted
 from clew.ports import Reply, ask
 from clew.settings import LlmSettings, load_settings

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from clew.errors import ClewError, InputError
-from clew.models.llm.client import LanguageModelClient
+from clew.plugins.llm.client import LanguageModelClient
 from clew.plugins.neo4j.connection import Neo4jDatabase
 from clew.plugins.neo4j.cypher import ask_by_cypher, check_functions, check_plan
 from clew.settings import LlmSettings, Neo4jSettings

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pydantic import BaseModel
 
-from clew.models.llm.client import LanguageModelClient
+from clew.plugins.llm.client import LanguageModelClient
 from clew.ports import Parameters, Request, ask
 from clew.settings import LlmSettings
 from clew.stores.sqlite.store import SqliteStore

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 import clew
 from clew.errors import InputError, ModelError, ModelUnavailableError, NotFoundError, SettingsError
+from clew.plugins.llm.prompt import AnswerReply, ReplyReader
 from clew.ports import LanguageModel, Request
-from clew.search.ask.pipeline import PASSAGES_ALONE, answer
-from clew.search.ask.prompt import AnswerReply, ReplyReader
+from clew.search.answer.quoted import PASSAGES_ALONE, quoted_answer
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.text import find_words
@@ -165,8 +165,7 @@ def test_an_answer_is_kept_and_counted_until_a_document_goes(library: Path) -> N
     model = ScriptedLanguageModel([said(("built the great clock", "It was Ada."))] * 2)
     with opened(library, model) as store:
         first, again = store.ask(QUESTION), store.ask(QUESTION)
-        client = store.state.language_model
-        assert client is not None
+        client: Any = store.state.language_model
         assert client.budget.spent.usage == first.usage
         assert (again.usage.total, again.calls, again.cached_calls) == (0, 0, 1)
         store.delete([store.documents.list()[0].source])
@@ -197,7 +196,7 @@ def test_without_a_model_only_passages_that_answer_are_quoted(
             replace(hit, confidence=confidence, answer=(hit.chunk.start, hit.chunk.end))
             for hit, confidence in zip(found.hits, confidences, strict=True)
         )
-        given = answer(replace(found, hits=hits), None, store.settings.llm, lambda _: None)
+        given = quoted_answer(replace(found, hits=hits), lambda _: None, 0.0, [])
     assert [source.number for source in given.sources] == sources
     assert given.answered == bool(given.statements) == answered
     assert (PASSAGES_ALONE in given.notes) == (not answered)

@@ -28,7 +28,7 @@ from clew.errors import (
     NotFoundError,
     StoreError,
 )
-from clew.models.llm.budget import prompt_text, usual_tokens
+from clew.plugins.llm.budget import prompt_text, usual_tokens
 from clew.ports import Message, Reply, ToolCall
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel

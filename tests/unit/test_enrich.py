@@ -191,7 +191,7 @@ def test_without_a_model_it_says_what_to_set(folder: Path) -> None:
     with opened(folder) as store, pytest.raises(SettingsError, match=r"set llm\.provider"):
         store.enrich("extract")
     with opened(folder, recorded()) as store, pytest.raises(InputError, match="'wisdom' cannot"):
-        store.enrich("wisdom")  # type: ignore[arg-type]
+        store.enrich("wisdom")
 
 
 def malformed(seed: int) -> str:

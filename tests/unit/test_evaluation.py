@@ -25,7 +25,6 @@ import clew
 from clew.errors import InputError, MissingExtraError, ModelError, SettingsError
 from clew.graph.entity_graph import EntityGraph
 from clew.library import Clew
-from clew.models.llm.budget import prompt_text
 from clew.plugins.evaluation.answers import (
     PROMPT_HASH,
     cohesion,
@@ -47,6 +46,7 @@ from clew.plugins.evaluation.run import (
     score_rankings,
     to_table,
 )
+from clew.plugins.llm.budget import prompt_text
 from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.types import Context, Hit, SearchResult, StoredChunk

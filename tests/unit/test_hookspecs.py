@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -110,6 +111,22 @@ def test_a_strategy_is_asked_for_by_its_name(tmp_path: Path) -> None:
     assert [hit.chunk.source for hit in found.hits] == ["Friday", "Tuesday", "Monday"]
     assert found.strategy == "newest"
     assert not any("has no effect" in note for note in found.notes)
+
+
+class Counting:
+    @hookimpl
+    def members(self) -> Mapping[str, object]:
+        held = property(lambda store: len(store.documents.list()))
+        return {"held": held, "times": lambda store, count: count * store.held}
+
+
+def test_members_are_those_of_every_store_as_if_they_stood_in_its_class(tmp_path: Path) -> None:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as opened, registered(Counting()):
+        store: Any = opened
+        store.add("The ferry left on Monday.")
+        assert (store.held, store.times(3)) == (1, 3)
+        with pytest.raises(AttributeError, match="no attribute 'hold'"):
+            assert store.hold
 
 
 class NoTool:

@@ -24,10 +24,10 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request as Asked
 from werkzeug import Response
 
+from clew.engine.maintenance import model_statistics
 from clew.errors import BudgetError, ModelError, ModelUnavailableError, ReplyError
-from clew.models.llm.budget import Budget, estimate, statistics
-from clew.models.llm.check import trials
-from clew.models.llm.client import LONGEST_WAIT, LanguageModelClient, parse, with_retries
+from clew.plugins.llm.budget import Budget, estimate
+from clew.plugins.llm.client import LONGEST_WAIT, LanguageModelClient, parse, with_retries
 from clew.plugins.llm.hosted import Hosted
 from clew.plugins.llm.ollama import Ollama
 from clew.ports import LoggedReply, Message, Reply, Request, ToolCall, ToolDefinition
@@ -359,7 +359,7 @@ def test_a_model_that_can_all(monkeypatch: pytest.MonkeyPatch) -> None:
     called = Reply(text="", finish="tool_calls", model="small", calls=(CALL,))
     model = ScriptedLanguageModel([*[ADA] * 8, called])
 
-    found = list(trials(client(model)))
+    found = list(client(model).trials())
 
     assert [trial.what for trial in found] == [*TASKS, "stream", "context length", "tools"]
     assert [trial.found for trial in found if not trial.ok] == []
@@ -369,7 +369,7 @@ def test_a_model_that_is_wrong_or_calls_nothing() -> None:
     wrong = json.dumps({"name": "Corwin Hale", "year": 1872})
     model = ScriptedLanguageModel([wrong, "no", "no", *[ADA] * 6, "I cannot."])
 
-    found = {trial.what: trial for trial in trials(client(model))}
+    found = {trial.what: trial for trial in client(model).trials()}
 
     failed = {what: trial.found for what, trial in found.items() if not trial.ok}
     assert failed.keys() == {"extract", "context", "tools"}
@@ -387,7 +387,7 @@ def test_a_server_that_cuts_prompts_is_found(context: int, ok: bool) -> None:
         return _reply(ADA, usage=Usage(input_tokens=min(words, 2000), output_tokens=9))
 
     model = client(ScriptedLanguageModel(cutting), context_tokens=context)
-    found = {trial.what: trial for trial in trials(model)}
+    found = {trial.what: trial for trial in model.trials()}
 
     length = found["context length"]
     assert (length.ok, found["extract"].ok) == (ok, True)
@@ -413,7 +413,7 @@ def test_figures_are_those_of_the_requests() -> None:
     )
     failed = replace(entry, task="answer", reason="empty", hits=0, cost=0.5, usage=Usage())
 
-    found = statistics([entry, replace(entry, seconds=4.0), failed])
+    found = model_statistics([entry, replace(entry, seconds=4.0), failed])
 
     assert found["tasks"].keys() == {"answer", "extract"}
     assert (found["cost"], found.pop("tasks")["extract"]["cost"]) == (0.5, None)
@@ -429,7 +429,7 @@ def test_figures_are_those_of_the_requests() -> None:
         "p50_seconds": 3.0,
         "p95_seconds": 3.9,
     }
-    assert statistics([])["requests"] == 0
+    assert model_statistics([])["requests"] == 0
 
 
 # --- OpenAI's and Anthropic's interfaces, served on this machine with their faults.

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import clew
 from clew.errors import MissingExtraError, ModelError, ModelUnavailableError
-from clew.models.llm.client import LanguageModelClient
+from clew.plugins.llm.client import LanguageModelClient
 from clew.search.channels import Ranking
 from clew.search.features import min_max, standard_units
 from clew.search.rerank import Candidate, filter_by_model, fuse, rerank

@@ -22,14 +22,14 @@ from clew.graph.paths import all_paths
 from clew.indexing.reading.reader import document_from_text
 from clew.models.onnx import OnnxEmbedder
 from clew.search.answer.blocks import RetrievalResult
+from clew.search.answer.quoted import quoted_answer
 from clew.search.around import TOGETHER, paths_between, read_paths
-from clew.search.ask.pipeline import answer
 from clew.search.channels import Ranking
 from clew.search.hierarchy import rank_parents
 from clew.search.periods import rank_weighted
 from clew.search.session import QuerySession
 from clew.search.strategies import AUTO, STRATEGIES
-from clew.settings import EmbedSettings, LlmSettings
+from clew.settings import EmbedSettings
 from clew.testing.fakes import HashEmbedder
 from clew.types import Document, Piece
 from tests.unit.asked import add, day, new_session
@@ -477,7 +477,7 @@ def test_what_answers_comes_first_with_the_thread_to_it(
     assert {hit.chunk.title for hit in result.hits} <= set(texts | others)
     assert best.score >= second.score
     assert (best.confidence or 0) >= (second.confidence or 1) / 2
-    statements = answer(result, None, LlmSettings(), lambda _: None).statements
+    statements = quoted_answer(result, lambda _: None, 0.0, []).statements
     assert any(said in statement.text for statement in statements)
 
 

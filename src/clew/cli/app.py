@@ -28,8 +28,6 @@ COMMANDS = {
     "index": "indexing.index",
     "search": "asking.search",
     "ask": "asking.ask",
-    "chat": "asking.chat",
-    "enrich": "asking.enrich",
     "documents": "inspect.documents",
     "show": "inspect.show",
     "delete": "indexing.delete",

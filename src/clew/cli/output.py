@@ -79,6 +79,12 @@ def write_line(text: str) -> None:
     sys.stdout.write(f"{text}\n")
 
 
+def write_piece(text: str) -> None:
+    """Write a piece of a line to standard output, at once."""
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
 def write_json(value: object) -> None:
     """Print a value as `to_json` writes it."""
     sys.stdout.write(f"{to_json(value)}\n")

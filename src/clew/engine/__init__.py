@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from clew.engine.documents import Documents
-from clew.engine.enriching import Enriching
 from clew.engine.entities import Entities
 from clew.engine.graph import Graph
 from clew.engine.maintenance import Maintenance, Packs
@@ -13,17 +12,32 @@ from clew.engine.search import Ask, Search, SearchOptions
 from clew.engine.state import EngineState, Models
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from clew.settings import Settings
+    from clew.stores.sqlite.journal import SqliteConversations
+    from clew.types import CypherAnswer, EnrichmentReport
 
 __all__ = ["Engine", "EngineState", "SearchOptions"]
 
 
 class Engine:
-    """One namespace's store and what can be done with it, by part.
+    """One namespace's store and what can be done with it, by part; plugins give further members.
 
     The verbs of every day are the engine's own, too. Threads may share an engine. Use it as a
     context manager, or call `close`.
     """
+
+    chat: Callable[..., Any]
+    """Begins a conversation with the language model."""
+    conversations: SqliteConversations
+    """Conversations that are kept, and forgetting them."""
+    enriching: Any
+    """What the model added, what is left to add and what it would take, and taking it back."""
+    enrich: Callable[..., list[EnrichmentReport]]
+    """Has the language model add to the store, as `enriching` tells."""
+    ask_by_cypher: Callable[..., CypherAnswer]
+    """Asks the store's graph on a server by a query that the language model writes."""
 
     def __init__(self, settings: Settings, **models: Unpack[Models]) -> None:
         self.state = EngineState(settings, **models)
@@ -43,9 +57,17 @@ class Engine:
         self.search = self.searching.search
         self.asking = Ask(self.state, self.searching)
         self.ask = self.asking.ask
-        self.ask_by_cypher = self.asking.by_cypher
-        self.enriching = Enriching(self.state)
-        self.enrich = self.enriching.enrich
+
+    if not TYPE_CHECKING:  # a checker would take every name for one
+
+        def __getattr__(self, name: str) -> object:
+            """The member that a plugin gives by that name, as if it stood in the class."""
+            from clew.hookspecs import named, there  # the engine's own members need no plugin
+
+            if name not in named("members"):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            found = there(named("members")[name][0])
+            return vars(self).setdefault(name, found.__get__(self, type(self)))
 
     def __enter__(self) -> Self:
         """The engine itself."""

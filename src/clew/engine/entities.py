@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +18,16 @@ from clew.errors import DID_YOU_MEAN, InputError, NotFoundError, check_several, 
 from clew.search.options import Moment, read_period
 from clew.stores.communities import Descriptions
 from clew.text import entity_key, whole_number
-from clew.types import Alias, DocumentInfo, Entity, MergeSuggestion, Metadata, NewRelation, Relation
+from clew.types import (
+    Alias,
+    Description,
+    DocumentInfo,
+    Entity,
+    MergeSuggestion,
+    Metadata,
+    NewRelation,
+    Relation,
+)
 
 if TYPE_CHECKING:
     from clew.indexing.manual_graph import ManualGraphWriter, MemoryImportReport
@@ -221,14 +231,18 @@ class Entities:
         Those come first that a language model takes for one, and those last that it does not.
         `merge` makes them one, `refuse` keeps them apart; neither is suggested again.
         """
-        from clew.engine.enriching import with_verdicts
         from clew.indexing.linking import suggest_merges
 
         store = self._state.store
-        found = suggest_merges(store.known_names(), store.link_rules())
-        return with_verdicts(found, Descriptions(store.backend).descriptions("link"))[
-            : max(0, limit)
-        ]
+        made, found = Descriptions(store.backend).descriptions("link"), []
+        for pair in suggest_merges(store.known_names(), store.link_rules()):
+            said = made.get(link_key(pair.source_id, pair.target_id))
+            if said is not None and said.title:
+                why = Description(text=said.text, sources=said.sources)
+                pair = replace(pair, verdict=said.title.casefold(), description=why)
+            found.append(pair)
+        found.sort(key=lambda pair: ("yes", "", "no").index(pair.verdict))
+        return found[: max(0, limit)]
 
     def refuse(self, name: str | Entity, other: str | Entity) -> list[str]:
         """Keep two entities apart from now on; the names that this is new of, for `allow`."""
@@ -320,3 +334,8 @@ class Entities:
                 ids,
                 proceed,
             )
+
+
+def link_key(one: int, other: int) -> str:
+    """The key of what is said of two entities that may be one."""
+    return f"link:{min(one, other)}-{max(one, other)}"

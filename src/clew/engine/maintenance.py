@@ -13,6 +13,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from clew.derived_files import derived_files, remove_files
 from clew.engine.state import EngineState
 from clew.errors import InputError, NotFoundError, StoreError, check_several
@@ -48,9 +50,7 @@ class Maintenance:
 
     def language_model(self) -> dict[str, Any]:
         """Requests to language models that the store keeps, in figures, by task too."""
-        from clew.models.llm.budget import statistics
-
-        return statistics(Replies(self._state.store.backend).entries())
+        return model_statistics(Replies(self._state.store.backend).entries())
 
     def language_model_failures(self) -> list[LoggedReply]:
         """Requests to language models that failed, the latest first."""
@@ -587,3 +587,40 @@ def _check(pack: Pack) -> None:
                 )
     for hierarchy in pack.hierarchies:
         parse_hierarchy(hierarchy)
+
+
+# What language models were asked so far, in figures.
+
+
+def model_statistics(entries: Sequence[LoggedReply]) -> dict[str, Any]:
+    """Figures of all requests that the store keeps, and of each task.
+
+    A request asked again takes the place of the earlier one; `cache_hits` counts those that did not
+    have to be asked again.
+    """
+    tasks = sorted({entry.task for entry in entries})
+    return {
+        **_figures(entries),
+        "tasks": {task: _figures([e for e in entries if e.task == task]) for task in tasks},
+    }
+
+
+def _figures(entries: Sequence[LoggedReply]) -> dict[str, Any]:
+    """Seconds and rates are those of the requests that were answered."""
+    done = [entry for entry in entries if not entry.reason]
+    seconds = [entry.seconds for entry in done]
+    costs = [entry.cost for entry in entries if entry.cost is not None]
+    written = sum(entry.usage.output_tokens for entry in done)
+    p50, p95 = np.percentile(seconds, [50, 95]).round(3).tolist() if seconds else (None, None)
+    return {
+        "requests": len(entries),
+        "failures": len(entries) - len(done),
+        "cache_hits": sum(entry.hits for entry in entries),
+        "input_tokens": sum(entry.usage.input_tokens for entry in entries),
+        "cached_tokens": sum(entry.usage.cached_tokens for entry in entries),
+        "output_tokens": sum(entry.usage.output_tokens for entry in entries),
+        "cost": sum(costs) if costs else None,
+        "tokens_per_second": round(written / sum(seconds), 1) if sum(seconds) else None,
+        "p50_seconds": p50,
+        "p95_seconds": p95,
+    }

@@ -12,30 +12,28 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args
 
 from clew.engine.state import AWAY, EngineState
 from clew.errors import (
     InputError,
-    NoLanguageModelError,
     NotFoundError,
     SettingsError,
     StoreError,
     check_several,
 )
 from clew.filters import Where, read_where
-from clew.ports import LanguageModel, Request
+from clew.ports import LanguageModel
 from clew.search.options import Moment, Options, rag_defaults, read_end, read_last, read_start
 from clew.search.session import RecentlyUsed
 from clew.settings.place import NAMESPACE
 from clew.stores.backend import check_characters
-from clew.stores.state import Replies
-from clew.types import Answer, AnswerMode, CypherAnswer, Fusion, SearchResult
-from clew.wiring import server_kind, store_exists
+from clew.types import Answer, AnswerMode, Fusion, SearchResult
+from clew.wiring import store_exists
 
 if TYPE_CHECKING:
-    from clew.models.llm.budget import Estimate
-    from clew.models.llm.client import LanguageModelClient
+    from clew.ports import Estimate, ModelClient
 
 
 _FROM_SETTINGS = (
@@ -261,8 +259,10 @@ class Search:
 # Answering questions in words.
 
 
-STEPS = 4
-"""Searches of one question, at most, where `mode` is `stepwise` and nothing is said."""
+STEPS, MOST_STEPS = 4, 10
+"""Searches of one question where `mode` is `stepwise`: where nothing is said, and at most."""
+WITHOUT_MODEL = "no language model is configured: this is quoted from the documents"
+ONE_SEARCH = "searched once: what else to search for takes a language model (setting llm.provider)"
 _OVERVIEW_PASSAGES = 60
 """Passages behind the reports of one answer, at most."""
 
@@ -282,7 +282,7 @@ class Ask:
         max_tokens_spent: int | None = None,
         max_cost: float | None = None,
         tell: Callable[[str], None] | None = None,
-        model: LanguageModelClient | None = None,
+        model: ModelClient | None = None,
         **options: Any,  # noqa: ANN401 - those of `search`
     ) -> Answer:
         """The answer in statements, each with the words of the documents that support it.
@@ -303,51 +303,30 @@ class Ask:
         the sources are the nearest passages.
         Raises what `search` raises, and `InputError` for a mode or steps that cannot be.
         """
-        from clew.search.ask.pipeline import answer
-        from clew.search.ask.stepwise import search_in_steps
+        from clew.search.answer.quoted import quoted_answer, with_stated
 
-        self._state.check_length("question", question)
-        check_characters(question)
-        steps, options = _checked(question, mode, steps, options)
-        settings, model = self._state.settings.llm, model or self._state.language_model
+        steps, search = self._checked(question, mode, steps, options)
+        model, tell = model or self._state.language_model, tell or (lambda piece: None)
         if model is not None:
             # Another collection's text is not kept in this one.
-            keep = not options.get("namespaces")
-            model = model.limited(max_tokens_spent, max_cost, keep=keep)
-
-        def search(asked: str) -> SearchResult:
-            return self._search.search(asked, model=model, context_passages=False, **options)
-
-        if mode == "stepwise":
-            found, asked = search_in_steps(question, search, model, settings, steps)
-        else:
-            found, asked = search(question), ()
-        made = answer(
-            found, model, settings, tell or (lambda piece: None), by_reports=mode == "global"
-        )
-        made = replace(made, mode=mode, questions=asked)
-        if model is None:
-            return made
-        spent = model.budget.spent
-        return replace(
-            made,
-            usage=spent.usage,
-            cost=spent.cost,
-            calls=spent.requests,
-            cached_calls=spent.cached,
-        )
+            model = model.limited(max_tokens_spent, max_cost, keep=not options.get("namespaces"))
+            return model.answer(question, search, tell, mode=mode, steps=steps)
+        found, asked = search(question), (question,) * (mode == "stepwise")
+        if asked and steps > 1:
+            found = replace(found, notes=tuple(dict.fromkeys((ONE_SEARCH, *found.notes))))
+        began, found = time.perf_counter(), found if mode == "global" else with_stated(found)
+        made = quoted_answer(found, tell, began, [WITHOUT_MODEL] * found.reached)
+        return replace(made, mode=mode, questions=asked)
 
     def warm(self, limit: int | None = None) -> None:
         """Have a local model loaded in the background while passages are found, `limit` at most.
 
         `search.limit` of them without it. Where that fails, the answer says so.
         """
-        from clew.models.llm.budget import most_tokens_of_passages
-
         settings, model = self._state.settings, self._state.language_model
         if model is not None:
             found = settings.search.limit if limit is None else limit
-            model.warm(most_tokens_of_passages(found, settings.split.chunk_tokens))
+            model.warm(found, settings.split.chunk_tokens)
 
     def estimate(
         self,
@@ -362,85 +341,37 @@ class Ask:
         The model is not asked. Judged by its replies so far, as `enrich` is. Raises
         `SettingsError` without a model, and what `ask` raises.
         """
-        from clew.models.llm.budget import Rehearsal
-        from clew.search.ask.prompt import answer_request
-        from clew.search.ask.stepwise import report_requests, step_requests
-
         model = self._state.language_model
         if model is None:
             raise SettingsError(
                 "no language model is configured, so nothing is spent: set llm.provider and"
                 " llm.model"
             )
+        steps, search = self._checked(question, mode, steps, options)
+        return model.estimate_answer(question, search, mode=mode, steps=steps)
+
+    def _checked(
+        self, question: str, mode: str, steps: int | None, options: dict[str, Any]
+    ) -> tuple[int, Callable[..., SearchResult]]:
+        """The steps, and the search that the mode needs; raises `InputError`."""
         self._state.check_length("question", question)
         check_characters(question)
-        steps, options = _checked(question, mode, steps, options)
-        settings, rehearsal = self._state.settings.llm, Rehearsal(model.name, model.kept)
-        found = self._search.search(question, model=rehearsal, context_passages=False, **options)
-        asked = rehearsal.asked
-        if mode == "stepwise":
-            asked = asked * steps  # a search each
-            asked += step_requests(question, found, settings, steps)
-        if found.reached and mode == "global":
-            asked += report_requests(found, settings)
-        elif found.reached:
-            asked.append(answer_request(question, found.hits, settings, found.context.parts))
-        return self.estimated(model, asked)
-
-    def estimated(self, model: LanguageModelClient, asked: Sequence[Request]) -> Estimate:
-        """What requests would take, each task judged by its own replies."""
-        from clew.models.llm.budget import estimate, total
-        from clew.search.ask.prompt import REPLY_TOKENS
-
-        new = [request for request in asked if model.kept(request) is None]
-        past = Replies(self._state.store.backend).entries()
-        found = []
-        for task in dict.fromkeys(["answer", *(request.task for request in new)]):
-            same = [e for e in past if e.task == task and e.model == model.model_of(task)]
-            most = min(REPLY_TOKENS, model.settings.task(task).max_output_tokens)
-            found.append(estimate([r for r in new if r.task == task], 0, same, most))
-        documents = {name for request in new for name in request.documents}
-        return replace(total(found), documents=len(documents), cached=len(asked) - len(new))
-
-    def by_cypher(self, question: str, *, limit: int = 50, run: bool = True) -> CypherAnswer:
-        """The rows of a query that the language model writes for the store's graph on a server.
-
-        Without `run` the query is only shown. Raises `InputError` for a store that is a folder and
-        where no query that only reads was written, `NoLanguageModelError`, `ModelError`.
-        """
-        state = self._state
-        state.check_length("question", question)
-        check_characters(question)
-        kind = server_kind(state.settings)
-        if state.language_model is None:
-            raise NoLanguageModelError
-        asked = {"embedder": state.embedder, "limit": limit, "run": run}
-        answer: CypherAnswer = kind.ask(state.settings, state.language_model, question, **asked)
-        return answer
-
-
-def _checked(
-    question: str, mode: str, steps: int | None, options: dict[str, Any]
-) -> tuple[int, dict[str, Any]]:
-    """The steps, and the options of the search that the mode needs; raises `InputError`."""
-    from clew.search.ask.stepwise import MOST_STEPS
-
-    if mode not in get_args(AnswerMode):
-        modes = ", ".join(get_args(AnswerMode))
-        raise InputError(f"mode {mode!r} cannot be; expected one of {modes}")
-    if not question.strip():
-        raise InputError("there is no question; say what is asked of the documents")
-    if steps is not None and mode != "stepwise":
-        raise InputError(f"steps {steps} has no effect on the mode {mode}; it is for stepwise")
-    steps = STEPS if steps is None else steps
-    if not 1 <= steps <= MOST_STEPS:
-        raise InputError(f"steps {steps!r} cannot be; expected 1 to {MOST_STEPS}")
-    if mode != "global":
-        return steps, options
-    if options.get("strategy") not in (None, "global"):
-        raise InputError(
-            f"mode 'global' asks community reports, not passages by {options['strategy']!r}; leave"
-            " the strategy out, or the mode"
-        )
-    limit = options.get("limit") or _OVERVIEW_PASSAGES
-    return steps, {**options, "strategy": "global", "limit": limit}
+        if mode not in get_args(AnswerMode):
+            modes = ", ".join(get_args(AnswerMode))
+            raise InputError(f"mode {mode!r} cannot be; expected one of {modes}")
+        if not question.strip():
+            raise InputError("there is no question; say what is asked of the documents")
+        if steps is not None and mode != "stepwise":
+            raise InputError(f"steps {steps} has no effect on the mode {mode}; it is for stepwise")
+        steps = STEPS if steps is None else steps
+        if not 1 <= steps <= MOST_STEPS:
+            raise InputError(f"steps {steps!r} cannot be; expected 1 to {MOST_STEPS}")
+        if mode == "global":
+            if options.get("strategy") not in (None, "global"):
+                raise InputError(
+                    "mode 'global' asks community reports, not passages by"
+                    f" {options['strategy']!r}; leave the strategy out, or the mode"
+                )
+            limit = options.get("limit") or _OVERVIEW_PASSAGES
+            options = {**options, "strategy": "global", "limit": limit}
+        return steps, partial(self._search.search, context_passages=False, **options)

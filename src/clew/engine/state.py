@@ -21,7 +21,7 @@ from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_files import current_snapshot, is_behind, write_snapshot
 from clew.graph.vocabulary import Vocabulary, current_vocabulary, persist_vocabulary
 from clew.packs import EnabledPacks
-from clew.ports import Embedder, Extractor, LanguageModel, Reranker, SyncedVectorIndex
+from clew.ports import Embedder, Extractor, LanguageModel, ModelClient, Reranker, SyncedVectorIndex
 from clew.search.ranker import Ranker, shipped
 from clew.search.session import Preferences, RecentlyUsed, keeps_snapshot
 from clew.stores.backend import Progress as Progress
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from clew.hookspecs import FieldKind
     from clew.indexing.pipeline import IndexingPipeline
     from clew.indexing.processes import Runner
-    from clew.models.llm.client import LanguageModelClient
     from clew.settings import Settings
     from clew.stores.store import Store
 
@@ -252,7 +251,7 @@ class EngineState:
         return self.query_vectors.get_or_make(question, lambda: make(question))
 
     @cached_property
-    def language_model(self) -> LanguageModelClient | None:
+    def language_model(self) -> ModelClient | None:
         """The language model, its replies kept in the store; None: everything works without."""
         provider = self.language_provider
         return make_language_model(self.settings, provider, self.store) if provider else None

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from clew.engine import Engine
-    from clew.models.llm.client import LanguageModelClient
+    from clew.ports import ModelClient
 
 
 Kind = Literal[
@@ -92,7 +92,7 @@ class Caller:
     """Names of the tools allowed; None: all that the scopes allow."""
     whole: bool = False
     """Whether they are shown all there is, as a person is: no tokens are counted."""
-    model: LanguageModelClient | None = None
+    model: ModelClient | None = None
     """Asked in place of the engine's own: what a conversation takes is counted together."""
 
 

@@ -20,19 +20,18 @@ from pydantic import BaseModel
 
 import clew
 from clew.errors import BudgetError, ModelError, SettingsError
-from clew.models.llm.budget import estimate, total
 from clew.plugins.evaluation.beir import BeirDataset, Record, load_beir
 from clew.plugins.evaluation.run import gold_of, percentiles, store_folder
-from clew.ports import Message, Request
+from clew.ports import Message, Request, total
 from clew.untrusted import NOTICE, escaped, untrusted_block
+from clew.wiring import make_language_model
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from clew.engine import Engine
     from clew.graph.entity_graph import EntityGraph
-    from clew.models.llm.budget import Estimate
-    from clew.ports import LanguageModel
+    from clew.ports import Estimate, LanguageModel
     from clew.settings import Settings
     from clew.stores.backend import Progress
     from clew.types import AnswerMode, Metadata
@@ -86,7 +85,7 @@ def evaluate_answers(
         for question in asked:
             try:
                 if model is not None:
-                    model.budget.check()
+                    model.check()
             except BudgetError as error:
                 stopped = str(error)
                 break
@@ -150,9 +149,12 @@ def estimate_answers(
             asked = None if mode == "global" else strategy
             found.append(engine.asking.estimate(question.text, strategy=asked, mode=mode, limit=k))
             known = right_answers(question.metadata)
-            if judged and known:
+            provider = engine.state.language_provider
+            if judged and known and provider is not None:
+                # As if none had been judged before.
+                model = make_language_model(engine.settings, provider)
                 request = judge_request(question.text, known, _AN_ANSWER)
-                found.append(estimate([request], 0, [], _VERDICT_TOKENS))
+                found.append(model.estimate([request], _VERDICT_TOKENS))
     return replace(total(found), documents=len(dataset.documents))
 
 

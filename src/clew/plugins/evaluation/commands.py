@@ -14,7 +14,6 @@ from clew.cli.errors import INCOMPLETE, note
 from clew.cli.options import MaxCostOption, MaxTokensSpentOption, comma_separated
 from clew.cli.output import stdout_console, write_json, write_whole
 from clew.cli.progress import reporting
-from clew.models.llm.budget import total
 from clew.plugins.evaluation import run
 from clew.plugins.evaluation.answers import (
     estimate_answers,
@@ -22,6 +21,7 @@ from clew.plugins.evaluation.answers import (
     to_answers_table,
     to_page,
 )
+from clew.ports import total
 from clew.settings import load_settings
 
 

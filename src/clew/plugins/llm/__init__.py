@@ -1,7 +1,7 @@
 """Language models: Ollama, OpenAI, Anthropic and servers of OpenAI's interface; and what they add.
 
 Each kind of enrichment is its works (what is left to ask), `ask` (one work, in a thread) and
-`record` (what came of some works, in the store); `clew.engine.enriching` drives them all.
+`record` (what came of some works, in the store); `enriching` drives them all.
 """
 
 from __future__ import annotations
@@ -22,17 +22,29 @@ def language_models() -> Mapping[str, str]:
 
 
 @hookimpl
-def enrichments() -> Mapping[str, str]:
+def model_clients() -> Sequence[str]:
     """See `Hooks`."""
-    described = ("documents", "entities", "topics", "reports", "links")
-    return {
-        "context": "clew.plugins.llm.contexts:ModelContexts",
-        "extract": "clew.plugins.llm.extraction:ModelExtraction",
-        **dict.fromkeys(described, "clew.plugins.llm.descriptions:ModelDescriptions"),
-    }
+    return ["clew.plugins.llm.client:LanguageModelClient"]
 
 
 @hookimpl
 def tools() -> Sequence[str]:
     """See `Hooks`."""
     return [f"clew.plugins.llm.reading:{name}" for name in ("extraction_next", "graph_upsert")]
+
+
+@hookimpl
+def members() -> Mapping[str, str]:
+    """See `Hooks`."""
+    return {
+        "chat": "clew.plugins.llm.chat:chat",
+        "conversations": "clew.plugins.llm.chat:conversations",
+        "enriching": "clew.plugins.llm.enriching:enriching",
+        "enrich": "clew.plugins.llm.enriching:enrich",
+    }
+
+
+@hookimpl
+def commands() -> Mapping[str, str]:
+    """See `Hooks`."""
+    return {name: f"clew.plugins.llm.commands:{name}" for name in ("chat", "enrich")}

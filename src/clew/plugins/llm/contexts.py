@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from clew.engine.enriching import EnrichmentTask
 from clew.errors import ReplyError
 from clew.indexing.markdown import MEDIA_TYPE, masked
+from clew.plugins.llm.enriching import EnrichmentTask
 from clew.ports import Message, Request
 from clew.text import plain, terms
 from clew.untrusted import NOTICE, untrusted_block

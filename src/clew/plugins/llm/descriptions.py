@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from pydantic import BaseModel
 
-from clew.engine.enriching import KEYS, EnrichmentTask, link_key
+from clew.engine.entities import link_key
 from clew.errors import ReplyError
 from clew.indexing.linking import suggest_merges
 from clew.indexing.validation import name_pattern
 from clew.plugins.llm.contexts import together, unknown_words
+from clew.plugins.llm.enriching import KEYS, EnrichmentTask
 from clew.ports import Message, Request, StoredDescription
 from clew.stores.communities import Descriptions
 from clew.text import find_words, plain, terms

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pydantic import BaseModel
 
-from clew.engine.enriching import EnrichmentTask, is_fatal, reason_of
 from clew.errors import ModelError
 from clew.indexing.inputs import Domain
 from clew.indexing.linking import without_names
 from clew.indexing.manual_graph import CAUSAL, snake_case
 from clew.indexing.validation import AgentRelation, Passage, Validation
 from clew.plugins.llm.contexts import together
+from clew.plugins.llm.enriching import EnrichmentTask, is_fatal, reason_of
 from clew.ports import Message, Request
 from clew.text import entity_key
 from clew.types import ChunkExtraction, Extraction, NewEntity

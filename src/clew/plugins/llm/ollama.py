@@ -22,8 +22,8 @@ from urllib.parse import urlsplit
 import httpx2
 
 from clew.errors import ModelError, ModelUnavailableError, ReplyError
-from clew.models.llm.budget import fewest_tokens, most_tokens
-from clew.models.llm.client import AWAY_SECONDS
+from clew.plugins.llm.budget import fewest_tokens, most_tokens
+from clew.plugins.llm.client import AWAY_SECONDS
 from clew.ports import Reply, ToolCall
 from clew.text import one_line
 from clew.types import Usage

@@ -25,3 +25,9 @@ def commands() -> Mapping[str, str]:
 def tools() -> Sequence[str]:
     """See `Hooks`."""
     return ["clew.plugins.neo4j.tools:ask_by_cypher"]
+
+
+@hookimpl
+def members() -> Mapping[str, str]:
+    """See `Hooks`."""
+    return {"ask_by_cypher": "clew.plugins.neo4j.kind:by_cypher"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -186,31 +186,26 @@ def cypher(
     The query is shown. It is judged by the server's own plan of it before it runs.
     """
     from clew.cli.commands.asking import print_estimate
-    from clew.models.llm.budget import estimate
-    from clew.models.llm.client import LanguageModelClient
     from clew.plugins.neo4j.cypher import ask_by_cypher, first_request, read_examples
     from clew.settings import load_settings
-    from clew.wiring import make_embedder, make_language_provider
+    from clew.wiring import make_embedder, make_language_model, make_language_provider
 
     settings = load_settings(store=common.store, namespace=common.namespace)
     with open_database(settings) as database, ExitStack() as closing:
-
-        def later(close: Callable[[], None]) -> None:
-            closing.callback(close)
-
-        provider = make_language_provider(settings, later)
+        provider = make_language_provider(settings, closing.callback)
         if provider is None:
             raise NoLanguageModelError
+        model = make_language_model(settings, provider)
         known = examples or settings.neo4j.examples
         given = read_examples(known) if known else ()
         asked, embedder = read_question(question), make_embedder(settings)
         if dry_run:
             _, request = first_request(database, asked, embedder, given, [])
-            print_estimate(common, estimate([request], 0, (), QUERY_TOKENS))
+            print_estimate(common, model.estimate([request], QUERY_TOKENS))
             return
         answer = ask_by_cypher(
             database,
-            LanguageModelClient(provider, settings.llm).limited(max_tokens_spent, max_cost),
+            model.limited(max_tokens_spent, max_cost),
             asked,
             embedder=embedder,
             examples=given,

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from clew.errors import NoLanguageModelError
 from clew.plugins.neo4j import store as on_server
 from clew.plugins.neo4j.connection import Neo4jDatabase
 from clew.plugins.neo4j.schema import holds_namespace
+from clew.stores.backend import check_characters
+from clew.wiring import server_kind
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from clew.ports import LanguageModel
+    from clew.engine import Engine
     from clew.settings import Neo4jSettings, Settings
     from clew.stores.backend import Backend
     from clew.types import CypherAnswer
@@ -44,16 +47,29 @@ def vectors(settings: Settings, store: on_server.Neo4jStore) -> on_server.Neo4jV
     return on_server.Neo4jVectors(store, settings.folder)
 
 
-def ask(
-    settings: Settings,
-    model: LanguageModel,
-    question: str,
-    **asked: Any,  # noqa: ANN401 - as the engine says it
-) -> CypherAnswer:
-    """See `StoreKind`."""
+def by_cypher(engine: Engine, question: str, *, limit: int = 50, run: bool = True) -> CypherAnswer:
+    """The rows of a query that the language model writes for the store's graph on a server.
+
+    Without `run` the query is only shown. Raises `InputError` for a store that is a folder and
+    where no query that only reads was written, `NoLanguageModelError`, `ModelError`.
+    """
     from clew.plugins.neo4j.cypher import ask_by_cypher, read_examples
 
-    address, login, namespace, _ = _place(settings)
+    state = engine.state
+    state.check_length("question", question)
+    check_characters(question)
+    server_kind(state.settings)
+    if state.language_model is None:
+        raise NoLanguageModelError
+    address, login, namespace, _ = _place(state.settings)
     examples = read_examples(login.examples) if login.examples else ()
     with closing(Neo4jDatabase(address, login, namespace)) as database:
-        return ask_by_cypher(database, model, question, examples=examples, **asked)
+        return ask_by_cypher(
+            database,
+            state.language_model,
+            question,
+            embedder=state.embedder,
+            examples=examples,
+            limit=limit,
+            run=run,
+        )

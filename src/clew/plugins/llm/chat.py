@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic import BaseModel, Field
@@ -19,13 +20,15 @@ from clew.errors import (
     check_several,
 )
 from clew.indexing.validation import AgentRelation
-from clew.models.llm.budget import most_tokens, most_tokens_of_passages, prompt_text
 from clew.operations.budget import shortened
 from clew.operations.document_queries import as_told
 from clew.operations.spec import Caller, input_schema, load_json
 from clew.operations.toolbox import MEMORY_TOOLS, TOOLS, may_call
+from clew.plugins.llm.budget import Rehearsal, most_tokens, prompt_text
+from clew.plugins.llm.client import LanguageModelClient
 from clew.ports import Message, Reply, Request, ToolDefinition
 from clew.stores.backend import check_characters
+from clew.stores.sqlite.journal import SqliteConversations
 from clew.text import find_words
 from clew.types import NewEntity, Usage, random_id
 from clew.untrusted import NOTICE, untrusted_block
@@ -34,12 +37,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from clew.engine import Engine
-    from clew.models.llm.budget import Estimate
-    from clew.models.llm.client import LanguageModelClient
+    from clew.library import Clew
     from clew.operations.spec import Tool
     from clew.operations.toolbox import Toolbox
-    from clew.ports import LanguageModel, ToolCall
-    from clew.stores.sqlite.journal import SqliteConversations
+    from clew.ports import Estimate, LanguageModel, ToolCall
 
 
 MOST_ROUNDS = 50
@@ -93,33 +94,49 @@ class Conversation:
 
     def __init__(
         self,
-        engine: Engine,
-        toolbox: Toolbox,
-        log: SqliteConversations,
+        engine: Clew,
         *,
-        conversation: str | None,
-        tools: Sequence[str],
-        allow: Sequence[str],
-        permit: Permit | None,
-        max_rounds: int,
-        max_tokens_spent: int | None,
-        max_cost: float | None,
-        remember: bool,
+        conversation: str | None = None,
+        tools: Sequence[str] = (),
+        allow: Sequence[str] = (),
+        permit: Permit | None = None,
+        max_rounds: int = 8,
+        max_tokens_spent: int | None = None,
+        max_cost: float | None = None,
+        remember: bool = False,
     ) -> None:
-        """See `clew.library.Clew.chat`; without a model, the documents' own sentences answer."""
+        """With the language model, which reads the store by Clew's own tools.
+
+        Without a model, the documents' own sentences answer.
+
+        Args:
+            engine: Of the store.
+            conversation: Id of one that goes on; None: a new one.
+            tools: Names of the tools that it may call; none: those of `core` that only read.
+            allow: Further tools, which change something.
+            permit: Asked before each call of these, with its arguments; None: they are allowed.
+            max_rounds: Replies with calls of tools in one turn, 1 to 50.
+            max_tokens_spent: Tokens of the whole conversation; None: those of the settings.
+            max_cost: US dollars, where prices are known; None: those of the settings.
+            remember: Keep the facts that the user states, with their sentences.
+
+        Raises `NotFoundError` for an unknown conversation, `InputError` for an unknown tool, for
+        one that changes something without being allowed, and for rounds that cannot be.
+        """
         check_several(tools=tools, allow=allow)
         if not 1 <= max_rounds <= MOST_ROUNDS:
             raise InputError(f"max_rounds {max_rounds!r} cannot be; expected 1 to {MOST_ROUNDS}")
-        if conversation is not None and not log.messages(conversation):
+        if conversation is not None and not engine.conversations.messages(conversation):
             raise NotFoundError(f"no conversation {conversation!r}; `clew chat --list` names all")
         llm, own = engine.settings.llm, engine.state.language_model
+        assert own is None or isinstance(own, LanguageModelClient)
         # Replies hold texts of documents that nobody could name: they are not kept.
         model = None if own is None else own.limited(max_tokens_spent, max_cost, keep=False)
-        self._engine, self._model, self._log = engine, model, log
+        self._engine, self._model, self._log = engine, model, engine.conversations
         self._max_rounds, self._remembers = max_rounds, remember
         # Four characters a token: an answer takes at most a quarter of the context.
         self._tools = ChatTools(
-            toolbox,
+            engine.tools,
             choose_tools((*TOOLS, *MEMORY_TOOLS), tools, allow),
             permit or (lambda tool, arguments: True),
             llm.context_tokens,
@@ -128,7 +145,7 @@ class Conversation:
             model=model,
         )
         self.id = conversation or random_id(12)
-        self.messages = list(log.messages(self.id))
+        self.messages = list(self._log.messages(self.id))
         """All so far, the earliest first."""
 
     def warm(self) -> None:
@@ -137,9 +154,8 @@ class Conversation:
         Where that fails, the first turn says so.
         """
         if self._model is not None:
-            settings = self._engine.settings
-            found = most_tokens_of_passages(settings.search.limit, settings.split.chunk_tokens)
-            self._model.warm(most_tokens(self._request([])) + found)
+            settings, beside = self._engine.settings, most_tokens(self._request([]))
+            self._model.warm(settings.search.limit, settings.split.chunk_tokens, beside)
 
     def say(self, text: str, tell: Callable[[str], None] | None = None) -> ChatTurn:
         """What the model answers to the user; `tell` is called with each piece of it.
@@ -186,8 +202,6 @@ class Conversation:
         Each further look-up sends all that was said once more. Raises `InputError` as `say` does,
         and `NoLanguageModelError`.
         """
-        from clew.models.llm.budget import Rehearsal
-
         self._check(text)
         if self._model is None:
             raise NoLanguageModelError
@@ -201,7 +215,7 @@ class Conversation:
         sent = (self._fitting(self._model, self._request(m), len(m)) for m in ([said], turn))
         asked = [*search.asked, *sent]
         asked += [remember_request(text, "")] if self._remembers else []
-        return self._engine.asking.estimated(self._model, asked)
+        return self._model.estimate(asked)
 
     def _check(self, text: str) -> None:
         if not text.strip():
@@ -275,6 +289,10 @@ class Conversation:
         """The sentences that `ask` finds; its notes say that there is no model, or why."""
         found = self._engine.ask(text, tell=tell)
         return ChatTurn(text=found.text, model=found.model, usage=found.usage, notes=found.notes)
+
+
+chat = property(lambda engine: partial(Conversation, engine))
+conversations = property(lambda engine: SqliteConversations(engine.state.journal))
 
 
 # What a user says in a conversation, kept as facts: each with its sentence, and dated.

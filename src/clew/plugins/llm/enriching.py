@@ -1,7 +1,4 @@
-"""What a language model adds to a store that was indexed: facts, contexts, descriptions.
-
-What a task needs is imported inside the functions: opening a store needs none of it.
-"""
+"""What a language model adds to a store that was indexed: facts, contexts, descriptions."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
 
@@ -26,22 +23,23 @@ from clew.errors import (
     ReplyError,
     check_several,
 )
-from clew.hookspecs import named, there
-from clew.ports import Described, Enriched, Enrichment, Request, StoredDescription
+from clew.hookspecs import there
+from clew.plugins.llm.budget import Budget, estimate
+from clew.plugins.llm.client import LanguageModelClient
+from clew.ports import Described, Enriched, Enrichment, Request
 from clew.ports import Task as LlmTask
 from clew.stores.backend import Progress
 from clew.stores.communities import Descriptions
 from clew.stores.extractions import Enrichments
 from clew.stores.state import Replies
-from clew.types import Description, EnrichmentReport, MergeSuggestion, Skipped
-from clew.wiring import make_language_model
+from clew.types import EnrichmentReport, Skipped
 from clew.workers import workers
 
 if TYPE_CHECKING:
     from multiprocessing.pool import AsyncResult
 
-    from clew.models.llm.budget import Estimate
-    from clew.models.llm.client import LanguageModelClient
+    from clew.engine import Engine
+    from clew.ports import Estimate
     from clew.settings import LlmSettings
 
 PASSAGES: tuple[Enriched, ...] = get_args(Enriched)
@@ -53,6 +51,12 @@ _TASKS: Mapping[Enrichment, LlmTask] = {
     "extract": "extract",
     **dict.fromkeys(DESCRIBED, "summarise"),
 }
+_MADE_BY: Mapping[Enrichment, str] = {
+    "context": "clew.plugins.llm.contexts:ModelContexts",
+    "extract": "clew.plugins.llm.extraction:ModelExtraction",
+    **dict.fromkeys(DESCRIBED, "clew.plugins.llm.descriptions:ModelDescriptions"),
+}
+"""The task of each kind, imported when it is asked for."""
 AT_ONCE = 200
 """Passages taken back in one transaction."""
 GROUP = 16
@@ -194,8 +198,8 @@ class Run(Generic[W, Out]):
 class Enriching:
     """Enriches the passages of a store by its language model."""
 
-    def __init__(self, state: EngineState) -> None:
-        self._state = state
+    def __init__(self, engine: Engine) -> None:
+        self._state = engine.state
 
     @property
     def _log(self) -> Enrichments:
@@ -254,8 +258,6 @@ class Enriching:
         Judged by what the model's replies to such requests took before; without any, by the words
         and numbers of the texts, and a reply is taken for as long as most are.
         """
-        from clew.models.llm.budget import estimate
-
         check_several(documents=documents)
         check_kinds(kinds)
         ids = [document.id for document in self._state.store.documents(ids=documents)]
@@ -369,18 +371,16 @@ class Enriching:
             llm = llm.model_copy(update={"gleaning": gleaning})
         if kind in ("topics", "reports"):
             self._state.update_communities()
-        make: type[EnrichmentTask[Any, Any]] = there(named("enrichments")[kind][0])
+        make: type[EnrichmentTask[Any, Any]] = there(_MADE_BY[kind])
         return make(kind, self._state, model, llm)
 
     def _model(self, max_tokens: int | None, max_cost: float | None) -> LanguageModelClient:
         """A client with a budget of its own."""
-        from clew.models.llm.budget import Budget
-
         state = self._state
         if state.language_provider is None:
             raise NoLanguageModelError
-        model = make_language_model(state.settings, state.language_provider, state.store)
-        llm = state.settings.llm
+        llm, kept = state.settings.llm, Replies(state.store.backend)
+        model = LanguageModelClient(state.language_provider, llm, kept)
         model.budget = Budget(
             llm.max_tokens_spent if max_tokens is None else max_tokens,
             llm.max_cost if max_cost is None else max_cost,
@@ -393,6 +393,10 @@ class Enriching:
             chunks = self._state.store.chunks(list(failed))
             named = {chunk.id: chunk.public_id for chunk in chunks}
         return tuple(Skipped(source=name, reason=failed[id_]) for id_, name in named.items())
+
+
+enriching = property(Enriching)
+enrich = property(lambda engine: engine.enriching.enrich)
 
 
 def is_described(kind: Enrichment) -> TypeIs[Described]:
@@ -431,23 +435,3 @@ def next_step(kind: str) -> str:
         f"clew enrich --{kind} --retry asks again for what failed; clew stats --llm --failures"
         " says what failed and why"
     )
-
-
-def with_verdicts(
-    suggestions: Sequence[MergeSuggestion], made: Mapping[str, StoredDescription]
-) -> list[MergeSuggestion]:
-    """Pairs with what a language model says of them: those that are one first, the others last."""
-    found = []
-    for pair in suggestions:
-        said = made.get(link_key(pair.source_id, pair.target_id))
-        if said is None or not said.title:
-            found.append(pair)
-            continue
-        why = Description(text=said.text, sources=said.sources)
-        found.append(replace(pair, verdict=said.title.casefold(), description=why))
-    return sorted(found, key=lambda pair: ("yes", "", "no").index(pair.verdict))
-
-
-def link_key(one: int, other: int) -> str:
-    """The key of two entities that may be one."""
-    return f"link:{min(one, other)}-{max(one, other)}"

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import from_json
 
 from clew.ports import Message, Request
-from clew.search.answer.standing import STATED
 from clew.text import find_words, terms
 from clew.types import (
     CLOSING,
@@ -19,7 +17,6 @@ from clew.types import (
     AnswerStatement,
     Hit,
     Quotation,
-    StoredChunk,
     statement_text,
 )
 from clew.untrusted import NOTICE, escaped, untrusted_block
@@ -28,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from clew.settings import LlmSettings, LlmTaskSettings
-    from clew.types import ContextPart, SearchResult
+    from clew.types import ContextPart
 
 
 MOST_STATEMENTS = 8
@@ -252,38 +249,3 @@ class ReplyReader:
         if text.startswith(self._told) and len(text) > len(self._told):
             self._tell(text[len(self._told) :])
             self._told = text
-
-
-# What was stated by hand as a source of an answer: no passage says it.
-
-
-def with_stated(result: SearchResult) -> SearchResult:
-    """The result with what was stated by hand as its first source; as it is where nothing was."""
-    if not result.stated:
-        return result
-    text = "\n".join(result.stated)
-    chunk = StoredChunk(
-        id=0,
-        document_id="",
-        source="",
-        title=STATED,
-        ordinal=0,
-        section_id=0,
-        start=0,
-        end=len(text),
-        page=None,
-        text=text,
-        context="",
-        key=None,
-        metadata={},
-    )
-    best, answering = result.answering, None
-    if best is not None:
-        start = sum(len(line) + 1 for line in result.stated[:best])
-        answering = start, start + len(result.stated[best])
-    hit = Hit(chunk=chunk, score=0.0, scores={}, source="graph", answer=answering)
-    parts = tuple(p for p in result.context.parts if not p.text.startswith(STATED))
-    context = replace(result.context, parts=parts)
-    # A statement is not judged as passages are: one that answers is likely as it is.
-    least = result.min_confidence if hit.answer is None else 0.0
-    return replace(result, hits=(hit, *result.hits), context=context, min_confidence=least)

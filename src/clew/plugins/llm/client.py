@@ -9,14 +9,15 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, get_args
 from weakref import WeakValueDictionary
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from clew.errors import (
     ModelError,
@@ -26,27 +27,40 @@ from clew.errors import (
     redacted,
     redacted_pieces,
 )
-from clew.hookspecs import named, there
-from clew.models.llm.budget import Budget, prompt_text
+from clew.plugins.llm.answering import answer, report_requests, search_in_steps, step_requests
+from clew.plugins.llm.budget import (
+    PER_CHARACTER,
+    Budget,
+    Rehearsal,
+    estimate,
+    fewest_tokens,
+    most_tokens_of_passages,
+    prompt_text,
+)
+from clew.plugins.llm.prompt import REPLY_TOKENS, answer_request
 from clew.ports import (
+    Estimate,
     LanguageModel,
     LoggedReply,
     Message,
     Parameters,
     Reply,
     Request,
+    Task,
     ToolCall,
+    ToolDefinition,
+    Trial,
+    ask,
+    total,
 )
 from clew.text import encodable, one_line
 from clew.types import Usage
-from clew.untrusted import escaped
+from clew.untrusted import NOTICE, escaped, untrusted_block
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-    from clew.ports import Task
     from clew.settings import LlmSettings
     from clew.stores.state import Replies
+    from clew.types import Answer, AnswerMode, SearchResult
 
 
 T = TypeVar("T")
@@ -62,7 +76,7 @@ _OF_A_QUESTION: tuple[Task, ...] = ("route", "judge", "answer")
 
 
 class LanguageModelClient:
-    """`ports.LanguageModel` over a provider; threads may share one.
+    """Implements `ports.ModelClient` over a provider; threads may share one.
 
     A reply that is kept is not asked for again. Each is parsed by its request's schema; one that
     fails is asked for once more, with what is wrong, and then recorded as failed.
@@ -78,6 +92,7 @@ class LanguageModelClient:
         self.provider = provider
         self.settings = settings
         self.log = log if settings.cache else None
+        self._past = log
         own = threading.BoundedSemaphore(settings.concurrency)
         self.slots: threading.BoundedSemaphore = getattr(provider, "slots", own)
         self.budget = Budget(settings.max_tokens_spent, settings.max_cost)
@@ -97,8 +112,8 @@ class LanguageModelClient:
         """Let go of connections, where the provider has any."""
         getattr(self.provider, "close", lambda: None)()
 
-    def warm(self, tokens: int) -> None:
-        """Have a local model loaded in the background, for prompts of so many tokens.
+    def warm(self, passages: int, tokens: int, beside: int = 0) -> None:
+        """See `ModelClient`.
 
         Where that fails nothing is said, since the first request will. Nothing is loaded where
         the tasks of a question have several models: one would be in the way of the other.
@@ -106,7 +121,8 @@ class LanguageModelClient:
         begin = getattr(self.provider, "warm", None)
         if begin is not None and len({self.model_of(task) for task in _OF_A_QUESTION}) == 1:
             empty = Request(task="answer", instructions="", messages=())
-            begin(self.prepared(empty).parameters, tokens)
+            most = most_tokens_of_passages(passages, tokens) + beside
+            begin(self.prepared(empty).parameters, most)
 
     def reply(self, request: Request) -> Reply:
         """See `LanguageModel`; also raises `BudgetError`.
@@ -168,6 +184,96 @@ class LanguageModelClient:
             seconds=task.seconds,
         )
         return replace(request, parameters=parameters)
+
+    def estimate(self, requests: Sequence[Request], reply_tokens: int = REPLY_TOKENS) -> Estimate:
+        """See `ModelClient`; each task is judged by its own replies."""
+        new = [request for request in requests if self.kept(request) is None]
+        past = self._past.entries() if self._past else ()
+        found = []
+        for task in dict.fromkeys(["answer", *(request.task for request in new)]):
+            same = [e for e in past if e.task == task and e.model == self.model_of(task)]
+            most = min(reply_tokens, self.settings.task(task).max_output_tokens)
+            found.append(estimate([r for r in new if r.task == task], 0, same, most))
+        documents = {name for request in new for name in request.documents}
+        return replace(total(found), documents=len(documents), cached=len(requests) - len(new))
+
+    def estimate_answer(
+        self, question: str, search: Callable[..., SearchResult], *, mode: AnswerMode, steps: int
+    ) -> Estimate:
+        """See `ModelClient`."""
+        rehearsal, settings = Rehearsal(self.name, self.kept), self.settings
+        found = search(question, model=rehearsal)
+        asked = rehearsal.asked
+        if mode == "stepwise":
+            asked = asked * steps  # a search each
+            asked += step_requests(question, found, settings, steps)
+        if found.reached and mode == "global":
+            asked += report_requests(found, settings)
+        elif found.reached:
+            asked.append(answer_request(question, found.hits, settings, found.context.parts))
+        return self.estimate(asked)
+
+    def answer(
+        self,
+        question: str,
+        search: Callable[..., SearchResult],
+        tell: Callable[[str], None],
+        *,
+        mode: AnswerMode,
+        steps: int,
+    ) -> Answer:
+        """See `ModelClient`."""
+        searched = partial(search, model=self)
+        if mode == "stepwise":
+            found, asked = search_in_steps(question, searched, self, self.settings, steps)
+        else:
+            found, asked = searched(question), ()
+        made = answer(found, self, self.settings, tell, by_reports=mode == "global")
+        spent = self.budget.spent
+        return replace(
+            made,
+            mode=mode,
+            questions=asked,
+            usage=spent.usage,
+            cost=spent.cost,
+            calls=spent.requests,
+            cached_calls=spent.cached,
+        )
+
+    def trials(self) -> Iterator[Trial]:
+        """See `ModelClient`: the tasks, then streaming, length and tools.
+
+        Each but the last asks in the form of a schema. The long prompt fills `llm.context_tokens`;
+        what is asked for stands at its beginning, where servers cut a prompt that they cannot
+        hold. A model that is away fails all of them at once.
+        """
+        known = replace(
+            ask("extract", _INSTRUCTIONS, untrusted_block(_TEXT), subject="clew check --llm"),
+            schema=Known,
+        )
+        for task in get_args(Task):
+            yield _tried(self, task, replace(known, task=task))
+        yield _tried(self, "stream", known)
+        settings = self.settings
+        room = min(settings.context_tokens - settings.answer.max_output_tokens, _LONGEST)
+        text = _TEXT + _FILLER * int(room * _SHARE / (len(_FILLER) * PER_CHARACTER))
+        long = ask("answer", _INSTRUCTIONS, untrusted_block(text), subject="clew check --llm")
+        yield _tried(self, "context length", replace(long, schema=Known))
+        tool = ToolDefinition(
+            name="look_up",
+            description="Looks up who built a clock.",
+            parameters={
+                "type": "object",
+                "properties": {"place": {"type": "string"}},
+                "required": ["place"],
+            },
+        )
+        called = ask("answer", "Use the tool.", "Who built the clock of Vell? Look it up.")
+        yield _tried(self, "tools", replace(called, tools=(tool,)))
+
+    def check(self) -> None:
+        """See `ModelClient`."""
+        self.budget.check()
 
     def limited(
         self, max_tokens: int | None = None, max_cost: float | None = None, *, keep: bool = True
@@ -476,17 +582,64 @@ def with_retries(
     raise AssertionError("the last try returns or raises")
 
 
-# From settings to the provider of a language model; each is imported where it is chosen.
+# What a language model can: a small known text for each task.
 
 
-class Provider(LanguageModel, Protocol):
-    """A language model that holds a connection."""
+_TEXT = "The great clock of Vell was built by Ada Morn, who finished it in 1820."
+_NAME, _YEAR = "Ada Morn", 1820
+_FILLER = " The days went by, and nothing else was built in the town."
+_LONGEST = 32_768
+"""Tokens of the longest prompt that is tried: it costs time, and perhaps money."""
+_SHARE = 0.8
+"""Of the context that is filled, by an estimate."""
+_INSTRUCTIONS = (
+    "Who built the clock that the document speaks of, and in which year was it finished? Answer"
+    f' with a JSON object: {{"name": "…", "year": 1234}}. {NOTICE}'
+)
 
-    def close(self) -> None:
-        """Let go of it."""
+
+class Known(BaseModel):
+    """What the text says."""
+
+    name: str
+    year: int
 
 
-def make_provider(settings: LlmSettings) -> Provider:
-    """The provider that is configured; nothing is asked before the first request."""
-    provider: Provider = there(named("language_models")[settings.provider][0])(settings)
-    return provider
+def _tried(model: LanguageModelClient, what: str, request: Request) -> Trial:
+    began, rate = time.monotonic(), None
+    asked = model.prepared(request).parameters
+    try:
+        if what == "stream":
+            *pieces, reply = model.stream(request)
+            ok, found = len(pieces) > 1, f"{len(pieces)} pieces"
+        else:
+            reply = model.reply(request)
+            ok, found = _judged(what, request, reply)
+        assert isinstance(reply, Reply)
+        if reply.usage.output_tokens and reply.seconds:
+            rate = round(reply.usage.output_tokens / reply.seconds, 1)
+    except ModelError as error:
+        ok, found = False, str(error)
+    return Trial(
+        what=what,
+        model=asked.model if asked else "",
+        ok=ok,
+        found=found,
+        seconds=round(time.monotonic() - began, 2),
+        tokens_per_second=rate,
+    )
+
+
+def _judged(what: str, request: Request, reply: Reply) -> tuple[bool, str]:
+    """Whether a reply is right, and why not; what says no number of tokens is believed."""
+    if what == "tools":
+        names = [call.name for call in reply.calls]
+        return names == ["look_up"], f"called {', '.join(names)}" if names else "called no tool"
+    read, sent = reply.usage.input_tokens, fewest_tokens(request)
+    if what == "context length" and 0 < read < 0.9 * sent:  # how words are counted differs
+        cut = f"read {read:,} tokens of {sent:,} at least: lower llm.context_tokens, or raise"
+        return False, f"{cut} the server's own limit"
+    value = reply.value
+    right = isinstance(value, Known) and (value.name, value.year) == (_NAME, _YEAR)
+    found = "right" if right else f"in form, but wrong: {value!r}"
+    return right, f"{found}, of {read:,} tokens" if what == "context length" and read else found

@@ -1,18 +1,17 @@
-"""From what a search found to an answer: by a language model, else by the documents' sentences."""
+"""From what a search found to an answer in the documents' own sentences."""
 
 from __future__ import annotations
 
 import time
 from bisect import bisect_left, bisect_right
+from dataclasses import replace
 from itertools import islice, zip_longest
 from operator import itemgetter
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
-from clew.errors import ModelError
 from clew.search.answer.answering_sentence import header_end
-from clew.search.ask.prompt import AnswerReply, ReplyReader, answer_request, with_stated
-from clew.search.ask.stepwise import ask_reports
+from clew.search.answer.standing import STATED
 from clew.search.periods import lies_within, moment_of
 from clew.text import find_words, sentences
 from clew.types import (
@@ -21,19 +20,17 @@ from clew.types import (
     Answer,
     AnswerSource,
     AnswerStatement,
+    Hit,
     Period,
     Quotation,
+    StoredChunk,
     statement_text,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from clew.ports import LanguageModel
-    from clew.settings import LlmSettings
-    from clew.types import ContextPart, Hit, SearchResult, StoredChunk
-
-    Tell = Callable[[str], None]
+    from clew.types import ContextPart, SearchResult
 
 NEAREST = 3
 """Passages that are shown where none is likely to answer."""
@@ -43,74 +40,18 @@ SAID = 300
 """Characters of each, at most."""
 _NEAR_BEST = 0.5
 """Of the confidence of the best passage, at least, has the one whose sentence is quoted."""
-WITHOUT_MODEL = "no language model is configured: this is quoted from the documents"
 PASSAGES_ALONE = "no passage is likely to answer; the nearest are shown"
 
 
-def answer(
-    result: SearchResult,
-    model: LanguageModel | None,
-    settings: LlmSettings,
-    tell: Tell,
-    *,
-    by_reports: bool = False,
+def quoted_answer(
+    result: SearchResult, tell: Callable[[str], None], began: float, notes: Sequence[str]
 ) -> Answer:
-    """The answer to the question of the result; `tell` is called with each piece of it.
+    """The answer in the documents' own words; `tell` is called with it.
 
-    Where there is no model, or it fails, it is the answering sentence of the best passage; of a
-    whole, what the strategy made of it. Where no passage is likely to answer, the documents do not
-    say, and the nearest passages are the sources. With `by_reports`, each community report is asked
-    by itself.
+    Of a whole it is what the strategy made of it, else the answering sentence of the best passage.
+    Where no passage is likely to answer, the documents do not say, and the nearest passages are the
+    sources. `began` is when `time.perf_counter` was asked.
     """
-    began = time.perf_counter()
-    result = result if by_reports else with_stated(result)
-    if not result.reached:
-        return _without_model(result, tell, began, [])
-    if model is None:
-        return _without_model(result, tell, began, [WITHOUT_MODEL])
-    if by_reports:
-        try:
-            said, notes = ask_reports(result, model, settings)
-        except ModelError as error:
-            said, notes = (), [str(error)]
-        tell(" ".join(statement.marked for statement in said))
-    else:
-        said, notes = _in_one(result, model, settings, tell)
-    statements = tuple(statement for statement in said if statement.quotations)
-    if left := len(said) - len(statements):
-        notes.append(f"{left} statement{'s' * (left > 1)} quoted no passage: left out")
-    if not statements and result.overview and not notes:
-        notes.append(f"{model.name} found no answer")
-    if notes and not statements:
-        notes[-1] += "; the documents' own sentences stand in its place"
-        return _without_model(result, tell, began, notes)
-    if not statements:
-        tell(DO_NOT_SAY)
-    return _made(result, statements, began, notes=notes, model=model.name)
-
-
-def _in_one(
-    result: SearchResult, model: LanguageModel, settings: LlmSettings, tell: Tell
-) -> tuple[tuple[AnswerStatement, ...], list[str]]:
-    """What the model states of the passages, told as it is written, and what went wrong."""
-    reader = ReplyReader(result.query, result.hits, tell)
-    try:
-        value = None
-        for reply in model.stream(
-            answer_request(result.query, result.hits, settings, result.context.parts)
-        ):
-            if isinstance(reply, str):
-                reader.feed(reply)
-            else:
-                value = reply.value
-        assert isinstance(value, AnswerReply)
-        return reader.finish(value), []
-    except ModelError as error:
-        return reader.broken_off(), [str(error)]
-
-
-def _without_model(result: SearchResult, tell: Tell, began: float, notes: Sequence[str]) -> Answer:
-    """The documents in their own words: an overview, one sentence, or the nearest passages."""
     statements: tuple[AnswerStatement, ...] = ()
     if result.overview and result.reached:
         statements = tuple(_overview(result))
@@ -127,7 +68,7 @@ def _without_model(result: SearchResult, tell: Tell, began: float, notes: Sequen
     if result.reached and not statements:
         notes = [*notes, PASSAGES_ALONE]
     tell("\n".join(s.marked for s in statements) or DO_NOT_SAY)
-    return _made(result, statements, began, notes=notes)
+    return made_answer(result, statements, began, notes=notes)
 
 
 def _quoted(number: int, hit: Hit, *, or_opening: bool = False) -> AnswerStatement | None:
@@ -212,7 +153,7 @@ def _told_by(part: ContextPart) -> list[str]:
     return [f"{title}: {lines[0]}"] if lines else []
 
 
-def _made(
+def made_answer(
     result: SearchResult,
     statements: tuple[AnswerStatement, ...],
     began: float,
@@ -220,6 +161,7 @@ def _made(
     notes: Sequence[str] = (),
     model: str = "",
 ) -> Answer:
+    """An answer of these statements, with the passages that they cite; without any, the nearest."""
     quoted = [quotation for statement in statements for quotation in statement.quotations]
     cited = {quotation.source: quotation for quotation in reversed(quoted)}
     nearest = range(1, 1 + min(NEAREST, len(result.hits)))
@@ -265,3 +207,38 @@ def _around(chunk: StoredChunk, quotation: Quotation | None) -> str:
     begins = bisect_right(ranges, quotation.start - chunk.start, key=itemgetter(0)) - 1
     first, last = ranges[max(begins - 1, 0)], ranges[min(ends, len(ranges) - 1)]
     return chunk.text[first[0] : last[1]]
+
+
+# What was stated by hand as a source of an answer: no passage says it.
+
+
+def with_stated(result: SearchResult) -> SearchResult:
+    """The result with what was stated by hand as its first source; as it is where nothing was."""
+    if not result.stated:
+        return result
+    text = "\n".join(result.stated)
+    chunk = StoredChunk(
+        id=0,
+        document_id="",
+        source="",
+        title=STATED,
+        ordinal=0,
+        section_id=0,
+        start=0,
+        end=len(text),
+        page=None,
+        text=text,
+        context="",
+        key=None,
+        metadata={},
+    )
+    best, answering = result.answering, None
+    if best is not None:
+        start = sum(len(line) + 1 for line in result.stated[:best])
+        answering = start, start + len(result.stated[best])
+    hit = Hit(chunk=chunk, score=0.0, scores={}, source="graph", answer=answering)
+    parts = tuple(p for p in result.context.parts if not p.text.startswith(STATED))
+    context = replace(result.context, parts=parts)
+    # A statement is not judged as passages are: one that answers is likely as it is.
+    least = result.min_confidence if hit.answer is None else 0.0
+    return replace(result, hits=(hit, *result.hits), context=context, min_confidence=least)

@@ -1,7 +1,8 @@
-"""Searching in steps: what a question is made of, then what is still missing, search by search."""
+"""Answering by a language model: in one request, after several searches, or report by report."""
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
@@ -10,16 +11,19 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, Field
 
 from clew.errors import ModelError
-from clew.ports import Message, Request
-from clew.search.ask.prompt import (
+from clew.plugins.llm.prompt import (
     MOST_STATEMENTS,
     AnswerReply,
     ReplyReader,
+    Tell,
     answer_request,
     check_statement,
     passage_blocks,
 )
+from clew.ports import Message, Request
+from clew.search.answer.quoted import made_answer, quoted_answer, with_stated
 from clew.text import fold
+from clew.types import DO_NOT_SAY
 from clew.untrusted import NOTICE, escaped, untrusted_block
 from clew.workers import workers
 
@@ -28,12 +32,70 @@ if TYPE_CHECKING:
 
     from clew.ports import LanguageModel
     from clew.settings import LlmSettings
-    from clew.types import AnswerStatement, Hit, SearchResult
+    from clew.types import Answer, AnswerStatement, Hit, SearchResult
 
 
-MOST_STEPS = 10
-"""Searches of one question, at most."""
-ONE_SEARCH = "searched once: what else to search for takes a language model (setting llm.provider)"
+def answer(
+    result: SearchResult,
+    model: LanguageModel,
+    settings: LlmSettings,
+    tell: Tell,
+    *,
+    by_reports: bool,
+) -> Answer:
+    """The answer to the question of the result; `tell` is called with each piece of it.
+
+    Where the model fails, or no passage is likely to answer, it is quoted. With `by_reports`, each
+    community report is asked by itself.
+    """
+    began = time.perf_counter()
+    result = result if by_reports else with_stated(result)
+    if not result.reached:
+        return quoted_answer(result, tell, began, [])
+    if by_reports:
+        try:
+            said, notes = ask_reports(result, model, settings)
+        except ModelError as error:
+            said, notes = (), [str(error)]
+        tell(" ".join(statement.marked for statement in said))
+    else:
+        said, notes = _in_one(result, model, settings, tell)
+    statements = tuple(statement for statement in said if statement.quotations)
+    if left := len(said) - len(statements):
+        notes.append(f"{left} statement{'s' * (left > 1)} quoted no passage: left out")
+    if not statements and result.overview and not notes:
+        notes.append(f"{model.name} found no answer")
+    if notes and not statements:
+        notes[-1] += "; the documents' own sentences stand in its place"
+        return quoted_answer(result, tell, began, notes)
+    if not statements:
+        tell(DO_NOT_SAY)
+    return made_answer(result, statements, began, notes=notes, model=model.name)
+
+
+def _in_one(
+    result: SearchResult, model: LanguageModel, settings: LlmSettings, tell: Tell
+) -> tuple[tuple[AnswerStatement, ...], list[str]]:
+    """What the model states of the passages, told as it is written, and what went wrong."""
+    reader = ReplyReader(result.query, result.hits, tell)
+    try:
+        value = None
+        for reply in model.stream(
+            answer_request(result.query, result.hits, settings, result.context.parts)
+        ):
+            if isinstance(reply, str):
+                reader.feed(reply)
+            else:
+                value = reply.value
+        assert isinstance(value, AnswerReply)
+        return reader.finish(value), []
+    except ModelError as error:
+        return reader.broken_off(), [str(error)]
+
+
+# Searching in steps: what a question is made of, then what is still missing, search by search.
+
+
 _LONGEST = 500
 """Characters of a question that a model makes."""
 _PLAN = f"""\
@@ -109,7 +171,7 @@ class Searches:
 def search_in_steps(
     question: str,
     search: Callable[[str], SearchResult],
-    model: LanguageModel | None,
+    model: LanguageModel,
     settings: LlmSettings,
     steps: int,
 ) -> tuple[SearchResult, tuple[str, ...]]:
@@ -119,15 +181,13 @@ def search_in_steps(
     """
     searches = Searches(search)
     searches.add(question)
-    if model is None and steps > 1:
-        searches.notes.append(ONE_SEARCH)
     try:
-        if model is not None and steps > 1:
+        if steps > 1:
             plan = model.reply(_plan_request(question)).value
             assert isinstance(plan, Plan)
             for part in plan.questions[: steps - 1]:
                 searches.add(_short(part))
-        while model is not None and len(searches.asked) < steps:
+        while len(searches.asked) < steps:
             missing = model.reply(_missing_request(question, searches.hits(), settings)).value
             assert isinstance(missing, Missing)
             if missing.enough or not searches.add(_short(missing.question)):

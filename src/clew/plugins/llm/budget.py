@@ -9,11 +9,10 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from clew.errors import BudgetError, InputError
+from clew.ports import Estimate
 from clew.types import Usage
 
 if TYPE_CHECKING:
@@ -124,20 +123,6 @@ class Rehearsal:
         yield reply
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Estimate:
-    """What work would take; nothing has been asked."""
-
-    documents: int
-    calls: int
-    """Those that are answered from the cache not counted."""
-    cached: int
-    input_tokens: int
-    output_tokens: int
-    cost: float | None
-    """US dollars; None where the price is not known."""
-
-
 def estimate(
     requests: Sequence[Request], cached: int, past: Sequence[LoggedReply], output_tokens: int
 ) -> Estimate:
@@ -169,20 +154,6 @@ def estimate(
         input_tokens=read,
         output_tokens=written,
         cost=None if price is None else price * (read + written),
-    )
-
-
-def total(found: Sequence[Estimate]) -> Estimate:
-    """All of several estimates, of documents that differ; the cost is None where one's is."""
-    costs = [one.cost for one in found if one.calls]
-    known = [cost for cost in costs if cost is not None]
-    return Estimate(
-        documents=sum(one.documents for one in found),
-        calls=sum(one.calls for one in found),
-        cached=sum(one.cached for one in found),
-        input_tokens=sum(one.input_tokens for one in found),
-        output_tokens=sum(one.output_tokens for one in found),
-        cost=sum(known) if costs and len(known) == len(costs) else None,
     )
 
 
@@ -248,40 +219,3 @@ def fewest_tokens(request: Request) -> int:
 def most_tokens_of_passages(count: int, tokens: int) -> int:
     """The same for a prompt of some passages, of so many tokens each in truth."""
     return int(count * tokens / PER_CHARACTER * _MOST_PER_BYTE) + _INSTRUCTIONS
-
-
-# What language models were asked so far, in figures.
-
-
-def statistics(entries: Sequence[LoggedReply]) -> dict[str, Any]:
-    """Figures of all requests that the store keeps, and of each task.
-
-    A request asked again takes the place of the earlier one; `cache_hits` counts those that did not
-    have to be asked again.
-    """
-    tasks = sorted({entry.task for entry in entries})
-    return {
-        **_figures(entries),
-        "tasks": {task: _figures([e for e in entries if e.task == task]) for task in tasks},
-    }
-
-
-def _figures(entries: Sequence[LoggedReply]) -> dict[str, Any]:
-    """Seconds and rates are those of the requests that were answered."""
-    done = [entry for entry in entries if not entry.reason]
-    seconds = [entry.seconds for entry in done]
-    costs = [entry.cost for entry in entries if entry.cost is not None]
-    written = sum(entry.usage.output_tokens for entry in done)
-    p50, p95 = np.percentile(seconds, [50, 95]).round(3).tolist() if seconds else (None, None)
-    return {
-        "requests": len(entries),
-        "failures": len(entries) - len(done),
-        "cache_hits": sum(entry.hits for entry in entries),
-        "input_tokens": sum(entry.usage.input_tokens for entry in entries),
-        "cached_tokens": sum(entry.usage.cached_tokens for entry in entries),
-        "output_tokens": sum(entry.usage.output_tokens for entry in entries),
-        "cost": sum(costs) if costs else None,
-        "tokens_per_second": round(written / sum(seconds), 1) if sum(seconds) else None,
-        "p50_seconds": p50,
-        "p95_seconds": p95,
-    }

@@ -1,1 +1,0 @@
-"""Answering in words: `pipeline.py` leads from a search to an answer whose quotations stand."""
