@@ -1,0 +1,137 @@
+"""Write a trained reader as ONNX in int8: `python -m training.reader.export RUN WEIGHTS OUT`.
+
+Matrices are int8 by column and so are the activations, token by token: on processors with VNNI or
+AMX that is several times as fast as fp32, and a reader, unlike an embedder, is asked for an order
+and a place, not for a vector that others are compared with. `OUT` gets `model.onnx` with
+`model.data`, `tokenizer.json` and `config.json`; the README of `models/` says what is shipped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+from models.make import FUSED, IR_VERSION, OPSET, Array, BertGraph, quantised, save
+
+_NAMES = {
+    "outward": "attention.output.dense",
+    "first_norm": "attention.output.LayerNorm",
+    "wide": "intermediate.dense",
+    "narrow": "output.dense",
+    "second_norm": "output.LayerNorm",
+}
+
+
+def main() -> None:
+    """Read a checkpoint, write the graph."""
+    import torch
+
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("run", type=Path)
+    parser.add_argument("weights", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--exact", action="store_true", help="in fp32, to compare with")
+    given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    state = torch.load(given.run / "checkpoint.pt")["reader"]
+    weights = by_berts_names({name: one.numpy() for name, one in state.items()})
+    config = json.loads((given.weights / "config.json").read_text("utf-8"))
+    config["num_hidden_layers"] = 1 + max(int(n.split(".")[2]) for n in weights if "layer." in n)
+    save(ReaderGraph(config, weights, int8=not given.exact).build(), given.out)
+    shutil.copyfile(given.weights / "tokenizer.json", given.out / "tokenizer.json")
+    # `training.reader.weigh` writes how the logits count.
+    (given.out / "config.json").write_text("{}\n", "utf-8")
+
+
+def by_berts_names(state: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the weights under the names that BERT's have."""
+    found: dict[str, Array] = {}
+    for name, array in state.items():
+        if not name.startswith("layers."):
+            found[name] = array
+            continue
+        _, number, part, kind = name.split(".")
+        layer = f"encoder.layer.{number}."
+        if part == "inward":
+            for own, piece in zip(("query", "key", "value"), np.split(array, 3), strict=True):
+                found[f"{layer}attention.self.{own}.{kind}"] = piece
+        else:
+            found[f"{layer}{_NAMES[part]}.{kind}"] = array
+    return found
+
+
+class ReaderGraph(BertGraph):
+    """The reader: `spans` (batch, tokens, 2) and `relevance` (batch), both logits."""
+
+    def build(self) -> onnx.ModelProto:
+        """input_ids, token_type_ids, attention_mask: (batch, tokens) int64."""
+        hidden = self.embeddings()
+        for layer in range(int(self.config["num_hidden_layers"])):
+            hidden = self.layer(hidden, f"encoder.layer.{layer}.")
+        self.small(hidden, "span", "spans")
+        self.constant("first", np.zeros(1, np.int64))
+        self.add("Gather", [hidden, "first"], "opening", axis=1)
+        self.small("opening", "hidden", "raised")
+        self.add("Tanh", ["raised"], "bent")
+        self.small("bent", "relevance", "relevances")
+        self.constant("last", np.array([1, 2], np.int64))
+        self.add("Squeeze", ["relevances", "last"], "relevance")
+        names = ("input_ids", "token_type_ids", "attention_mask")
+        shapes: dict[str, list[str | int | None]] = {
+            "spans": ["batch", "tokens", 2],
+            "relevance": ["batch"],
+        }
+        graph = helper.make_graph(
+            self.nodes,
+            "reader",
+            [
+                helper.make_tensor_value_info(n, TensorProto.INT64, ["batch", "tokens"])
+                for n in names
+            ],
+            [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in shapes.items()],
+            self.initializers(),
+        )
+        opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(FUSED, 1)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
+
+    def embeddings(self) -> str:
+        """Word + position + token type, normalised."""
+        table = self.named("embeddings.position_embeddings.weight")
+        words = self.words(self.tensor("embeddings.word_embeddings.weight"))
+        self.add("Shape", ["input_ids"], "length", start=1, end=2)
+        self.add("Slice", [table, "start", "length"], "position_vectors")
+        kinds = self.named("embeddings.token_type_embeddings.weight")
+        self.add("Gather", [kinds, "token_type_ids"], "type_vectors")
+        self.add("Add", [words, "type_vectors"], "typed")
+        self.add("Cast", ["attention_mask"], "int_mask", to=TensorProto.INT32)
+        inputs = ["typed", "position_vectors", *self.norm("embeddings.LayerNorm")]
+        return self.normalised(inputs, "embedded")
+
+    def product(self, hidden: str, name: str) -> str:
+        """The activations, rounded as they come, times a matrix in int8."""
+        if not self.int8:
+            return super().product(hidden, name)
+        numbers, scale = quantised(self.tensor(name + ".weight").T, axis=0)
+        inputs = [
+            hidden,
+            self.constant(name + ".int8", numbers),
+            self.constant(name + ".scale", scale[0]),
+        ]
+        return self.add("DynamicQuantizeMatMul", inputs, name + ".product", FUSED)
+
+    def small(self, hidden: str, name: str, output: str) -> str:
+        """A head: too small to be worth rounding."""
+        self.constant(name + ".matrix", self.tensor(name + ".weight").T)
+        product = self.add("MatMul", [hidden, name + ".matrix"], name + ".product")
+        return self.add("Add", [product, self.named(name + ".bias")], output)
+
+
+if __name__ == "__main__":
+    main()

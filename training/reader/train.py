@@ -1,0 +1,193 @@
+"""Train the reader: `python -m training.reader.train DATA WEIGHTS RUN [--passages 180000]`.
+
+WEIGHTS is the folder of all-MiniLM-L6-v2 (`config.json`, `model.safetensors`, `tokenizer.json`).
+RUN gets a checkpoint every few minutes; the same command goes on from there. The learning rate
+stays until seven tenths of the passages are read and falls to nothing by the last. Each process
+runs in one thread and reads batches of its own; gradients are averaged. (Two threads of one process
+wait for each other at every operation, which is many times slower wherever anything else runs.)
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from itertools import count, islice
+from pathlib import Path
+
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor, distributed, multiprocessing
+from torch.nn import functional
+
+from training.reader.examples import Group, Rounds, read
+from training.reader.network import Encoded, Reader, batch, encode
+
+RATE, WARM, DECAY = 1.2e-4, 4_000, 0.3
+TOKENS = 3_000
+"""Of a batch, about."""
+POOL = 400
+"""Groups that are sorted by length, to be read with others of their length."""
+
+
+def main() -> None:
+    """Train, or go on with training."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("weights", type=Path)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--passages", type=int, default=180_000)
+    parser.add_argument("--layers", type=int, default=6)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=2)
+    given = parser.parse_args()
+    given.run.mkdir(parents=True, exist_ok=True)
+    (given.run / "meeting").unlink(missing_ok=True)
+    multiprocessing.spawn(learn, (given,), given.processes)
+
+
+def learn(rank: int, given: argparse.Namespace) -> None:
+    """Be one of the processes."""
+    torch.set_num_threads(1)
+    torch.manual_seed(given.seed)
+    meeting = f"file://{given.run.absolute() / 'meeting'}"
+    distributed.init_process_group("gloo", meeting, rank=rank, world_size=given.processes)
+    checkpoint = given.run / "checkpoint.pt"
+    tokenizer = load_tokenizer(given.weights)
+    reader = Reader(given.weights, given.layers)
+    reader.freeze(1)
+    learned = [one for one in reader.parameters() if one.requires_grad]
+    optimizer = torch.optim.AdamW(learned, RATE, weight_decay=0.01, fused=True)
+    seen, steps = 0, 0
+    if checkpoint.exists():
+        state = torch.load(checkpoint)
+        reader.load_state_dict(state["reader"])
+        optimizer.load_state_dict(state["optimizer"])
+        seen, steps = state["seen"], state["steps"]
+    rounds = Rounds(read(given.data, held_out=False), given.seed)
+    own = islice(batches(rounds, tokenizer), rank, None, given.processes)
+    began = saved = time.monotonic()
+    start, shown = seen, torch.zeros(3)
+    for groups in islice(own, steps, None):
+        if seen >= given.passages:
+            break
+        rate = RATE * min(1, (seen + 200) / WARM, (1 - seen / given.passages) / DECAY)
+        for part in optimizer.param_groups:
+            part["lr"] = rate
+        counted = step(reader, optimizer, groups)
+        shown += counted[:3]
+        steps += 1
+        seen += int(counted[3])
+        if rank:
+            continue
+        if steps % 50 == 0:
+            speed = (seen - start) / (time.monotonic() - began)
+            told = " ".join(f"{one / 50:.3f}" for one in shown.tolist())
+            print(f"{seen:8d} passages  {speed:5.1f}/s  span, relevance, order {told}", flush=True)
+            shown = torch.zeros(3)
+        if time.monotonic() - saved > 240:
+            save(checkpoint, reader, optimizer, seen, steps)
+            saved = time.monotonic()
+    if not rank:
+        save(checkpoint, reader, optimizer, seen, steps)
+
+
+def load_tokenizer(weights: Path) -> Tokenizer:
+    """Return the tokenizer, without a length of its own."""
+    tokenizer = Tokenizer.from_file(str(weights / "tokenizer.json"))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def batches(rounds: Rounds, tokenizer: Tokenizer) -> Iterator[list[tuple[Group, list[Encoded]]]]:
+    """Yield batches of whole groups of like length, round after round without an end."""
+    for number in count():
+        pool: list[tuple[Group, list[Encoded]]] = []
+        for group in rounds.round(number):
+            encoded = [encode(tokenizer, group.question, one) for one in group.passages]
+            pool.append((group, encoded))
+            if len(pool) == POOL:
+                yield from _split(pool, number)
+                pool = []
+        yield from _split(pool, number)
+
+
+def _split(
+    pool: list[tuple[Group, list[Encoded]]], seed: int
+) -> list[list[tuple[Group, list[Encoded]]]]:
+    pool = sorted(pool, key=lambda one: max(len(encoded.tokens.ids) for encoded in one[1]))
+    found: list[list[tuple[Group, list[Encoded]]]] = [[]]
+    passages = 0
+    for group, encoded in pool:
+        width = max(len(one.tokens.ids) for one in encoded)
+        if found[-1] and (passages + len(encoded)) * width > TOKENS:
+            found.append([])
+            passages = 0
+        found[-1].append((group, encoded))
+        passages += len(encoded)
+    order = torch.randperm(len(found), generator=torch.Generator().manual_seed(seed)).tolist()
+    return [found[at] for at in order]
+
+
+def step(
+    reader: Reader, optimizer: torch.optim.Optimizer, groups: list[tuple[Group, list[Encoded]]]
+) -> Tensor:
+    """Learn from a batch of each process; return the three losses, and the passages of all."""
+    encoded = [one for _, passages in groups for one in passages]
+    helps = torch.tensor([float(one.helps) for group, _ in groups for one in group.passages])
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        spans, relevance = reader(*batch(encoded))
+    spans, relevance = spans.float(), relevance.float()
+    known = torch.tensor([one.has_span for one in encoded])
+    targets = torch.tensor([one.span for one in encoded])
+    places = [
+        functional.cross_entropy(spans[known][..., side], targets[known][:, side])
+        for side in (0, 1)
+    ]
+    span = (places[0] + places[1]) / 2 if known.any() else spans.sum() * 0
+    single = functional.binary_cross_entropy_with_logits(relevance, helps)
+    # Which passage of a question helps: a choice among its own.
+    orders, at = [], 0
+    for _, passages in groups:
+        own = slice(at, at + len(passages))
+        at += len(passages)
+        if 0 < helps[own].sum() < len(passages):
+            chosen = torch.log_softmax(relevance[own], 0)[helps[own] > 0]
+            orders.append(-chosen.mean())
+    order = torch.stack(orders).mean() if orders else relevance.sum() * 0
+    loss = span + 0.5 * single + 0.5 * order
+    optimizer.zero_grad()
+    loss.backward()
+    learned = [one for one in reader.parameters() if one.grad is not None]
+    together = torch.cat([one.grad.flatten() for one in learned])
+    distributed.all_reduce(together)
+    together /= distributed.get_world_size()
+    at = 0
+    for one in learned:
+        one.grad.copy_(together[at : at + one.numel()].view_as(one))
+        at += one.numel()
+    torch.nn.utils.clip_grad_norm_(learned, 1.0)
+    optimizer.step()
+    told = torch.tensor([span.item(), single.item(), order.item(), float(len(encoded))])
+    distributed.all_reduce(told)
+    told[:3] /= distributed.get_world_size()
+    return told
+
+
+def save(
+    path: Path, reader: Reader, optimizer: torch.optim.Optimizer, seen: int, steps: int
+) -> None:
+    """Write a checkpoint, whole or not at all."""
+    state = {
+        "reader": reader.state_dict(),
+        "optimizer": optimizer.state_dict(),
+        "seen": seen,
+        "steps": steps,
+    }
+    torch.save(state, path.with_suffix(".new"))
+    path.with_suffix(".new").replace(path)
+
+
+if __name__ == "__main__":
+    main()
