@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pydantic import BaseModel
 
-    from clew.types import Answer, AnswerMode, SearchResult
+    from clew.types import Answer, AnswerMode, Reading, SearchResult, Unread
 
 
 # Documents, their times and uses, and finding them by words and by vectors.
@@ -427,6 +427,20 @@ class Reranker(Protocol):
 
     def score(self, question: str, texts: Sequence[str]) -> Scores:
         """(len(texts),) float32, 0 to 1, higher is better, in the order given."""
+
+
+class Reader(Protocol):
+    """Reads question, thread and passage together: does it help, and where is the answer?"""
+
+    @property
+    def weights(self) -> Mapping[str, Sequence[float]]:
+        """How its logits count beside the ranking: see `clew.search.reading.weigh`."""
+
+    def read(self, question: str, passages: Sequence[Unread]) -> list[Reading]:
+        """What it says of each passage, in the order given."""
+
+    def warm(self) -> None:
+        """Load what the first question would else wait for."""
 
 
 # Language models: what is asked of them and what comes back. Nothing depends on one.

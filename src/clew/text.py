@@ -11,7 +11,14 @@ from functools import cache
 from itertools import chain, filterfalse, repeat
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from clew.languages import LanguageWords, language_words, recognise, script_of, spoken
+from clew.languages import (
+    LanguageWords,
+    language_words,
+    listed_languages,
+    recognise,
+    script_of,
+    spoken,
+)
 
 if TYPE_CHECKING:
     from Stemmer import Stemmer
@@ -316,6 +323,11 @@ def question_language(text: str, languages: Iterable[str]) -> str:
     """The code of a question's language: English or one of those given; "en" where none is told."""
     others = [code for code in sorted(languages) if language_words(code)]
     return spoken(_accented_words(text), STOP_WORDS, others) or "en"
+
+
+def is_english(text: str) -> bool:
+    """Whether its function words are those of English, more than of any other language listed."""
+    return spoken(_accented_words(text), STOP_WORDS, listed_languages()) == "en"
 
 
 def text_language(text: str) -> str:

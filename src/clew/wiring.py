@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         Extractor,
         LanguageModel,
         ModelClient,
+        Reader,
         Reranker,
         SyncedVectorIndex,
     )
@@ -202,6 +203,15 @@ def make_embedder(settings: Settings) -> Embedder:
     from clew.models.onnx import embedder_of_passages
 
     return embedder_of_passages(settings.embed, settings.split.chunk_tokens)
+
+
+def make_reader(settings: Settings) -> Reader | None:
+    """The reader, None where it is off, or not installed and not demanded; it loads when needed."""
+    if settings.search.reader == "off":
+        return None
+    from clew.models.reader import OnnxReader, shipped
+
+    return shipped() or (OnnxReader() if settings.search.reader == "on" else None)
 
 
 def make_reranker(settings: Settings) -> Reranker | None:

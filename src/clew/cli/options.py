@@ -60,6 +60,10 @@ TemporalOption: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+FastOption: TypeAlias = Annotated[
+    bool,
+    typer.Option("--fast", help="Leave the best passages unread: quicker, and less often right."),
+]
 MaxTokensOption: TypeAlias = Annotated[
     int | None,
     typer.Option(

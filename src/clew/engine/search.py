@@ -57,6 +57,7 @@ class SearchOptions(TypedDict, total=False):
     hierarchy: str | None
     level: int | None
     min_confidence: float | None
+    fast: bool
     rerank: bool
     model_filter: bool | None
     model: LanguageModel | None

@@ -21,7 +21,15 @@ from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_files import current_snapshot, is_behind, write_snapshot
 from clew.graph.vocabulary import Vocabulary, current_vocabulary, persist_vocabulary
 from clew.packs import EnabledPacks
-from clew.ports import Embedder, Extractor, LanguageModel, ModelClient, Reranker, SyncedVectorIndex
+from clew.ports import (
+    Embedder,
+    Extractor,
+    LanguageModel,
+    ModelClient,
+    Reader,
+    Reranker,
+    SyncedVectorIndex,
+)
 from clew.search.ranker import Ranker, shipped
 from clew.search.session import Preferences, RecentlyUsed, keeps_snapshot
 from clew.stores.backend import Progress as Progress
@@ -37,6 +45,7 @@ from clew.wiring import (
     make_journal,
     make_language_model,
     make_language_provider,
+    make_reader,
     make_reranker,
     make_store,
     make_text_vectors,
@@ -220,9 +229,9 @@ class EngineState:
         self._before_close.append(action)
 
     def warm(self, *, patience: float | None = None) -> None:
-        """Load the embedding model in the background, while the caller prepares its question.
+        """Load embedder and reader in the background, while the caller prepares its question.
 
-        Where it cannot be loaded, the first question says so. Questions wait for it for at most
+        Where the first cannot be loaded, a question says so. Questions wait for it for at most
         `patience` seconds, then make do with words and relations, and say so.
         """
         self._patience = patience
@@ -244,6 +253,8 @@ class EngineState:
     def _load_model(self) -> None:
         with suppress(ModelError):
             self.embedder.embed_query("warm")
+            if self.reader is not None:
+                self.reader.warm()
 
     def embedded(self, question: str) -> Vector:
         """The embedding of a question, which may have been asked before."""
@@ -259,6 +270,11 @@ class EngineState:
     def bind_embedder(self) -> None:
         """Make sure that the store holds vectors of this embedder and of no other."""
         self.store.bind_embedder(self.embedder.name, self.embedder.dimension)
+
+    @property
+    def reader(self) -> Reader | None:
+        """The reader that ships; None where it is off, or not installed and not demanded."""
+        return make_reader(self.settings)
 
     @property
     def ranker(self) -> Ranker:

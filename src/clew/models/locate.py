@@ -15,6 +15,12 @@ _BUNDLED_MODULE = "clew_models"
 _BUNDLED_HUB_NAME = f"sentence-transformers/{BUNDLED_MODEL}"
 _BUNDLED_NAME = f"{BUNDLED_MODEL}/int8"
 """Vectors in int8 are not quite those of the hub's files: a store holds one kind."""
+_BUNDLED = {
+    BUNDLED_MODEL: (BUNDLED_MODEL, _BUNDLED_NAME),
+    _BUNDLED_HUB_NAME: (BUNDLED_MODEL, _BUNDLED_NAME),
+    "reader": ("reader", "reader"),
+}
+"""Folder in the installed package, and name, by what a setting calls the model."""
 
 _TOKENIZER = "tokenizer.json"
 _SAMPLES, _SAMPLE_BYTES = 16, 4096
@@ -46,6 +52,11 @@ EMBEDDING = ModelKind(
     advice="Install the bundled model (pip install clew-models), or ",
 )
 CROSS_ENCODER = ModelKind(noun="cross-encoder", setting="rerank.model")
+READER = ModelKind(
+    noun="reader",
+    setting="search.reader",
+    advice="Install the bundled models (pip install clew-models), or ",
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,12 +109,12 @@ def locate_model(model: str, cache: Path | None = None, kind: ModelKind = EMBEDD
     if folder.is_dir():
         return _files(folder.resolve().name, folder.resolve(), kind, private=True)
     tried = [f"a directory {str(folder)!r} (there is none)"]
-    if model in (BUNDLED_MODEL, _BUNDLED_HUB_NAME):
+    if model in _BUNDLED:
         spec = importlib.util.find_spec(_BUNDLED_MODULE)  # which does not import it
         if spec is None or not spec.submodule_search_locations:
             raise _not_found(model, [*tried, "the package clew-models (not installed)"], kind)
-        bundled = Path(spec.submodule_search_locations[0]) / BUNDLED_MODEL
-        return _files(_BUNDLED_NAME, bundled, kind)
+        place, name = _BUNDLED[model]
+        return _files(name, Path(spec.submodule_search_locations[0]) / place, kind)
     # A hub name is `model` or `owner/model`; all else can only be meant as a path.
     if model.startswith((".", "~", "/")) or "\\" in model or model.count("/") > 1:
         raise _not_found(model, tried, kind)

@@ -96,16 +96,24 @@ class OnnxModel:
         self, columns: Mapping[str, TokenIds], wanted: Sequence[str] = ()
     ) -> NDArray[np.float32]:
         """What the graph makes of those columns that it takes: its first output of those wanted."""
-        with self._opening:  # which takes seconds, and much memory: once
-            session = self._session
+        names = [output.name for output in self._opened().get_outputs()]
+        return self.run(columns, [next((name for name in wanted if name in names), names[0])])[0]
+
+    def run(
+        self, columns: Mapping[str, TokenIds], names: Sequence[str]
+    ) -> list[NDArray[np.float32]]:
+        """Return the outputs of these names, made of those columns that the graph takes."""
+        session = self._opened()
         taken = {given.name for given in session.get_inputs()}
         inputs = {name: column for name, column in columns.items() if name in taken}
-        names = [output.name for output in session.get_outputs()]
-        chosen = next((name for name in wanted if name in names), names[0])
         what = f"cannot run the {self._kind.noun} {self._model!r}"
         with onnxruntime_errors(what, self._kind.setting):
-            made: NDArray[np.float32] = session.run([chosen], inputs)[0]
+            made: list[NDArray[np.float32]] = session.run(list(names), inputs)
         return made
+
+    def _opened(self) -> InferenceSession:
+        with self._opening:  # which takes seconds, and much memory: once
+            return self._session
 
 
 class OnnxEmbedder(OnnxModel):

@@ -80,6 +80,8 @@ class Options:
     """Declared, such as `person -works_at-> organisation`; empty: the outline of documents."""
     level: int | None = None
     """Level of communities, 0 for the coarsest; None: the finest that fits the budget."""
+    fast: bool = False
+    """Leave out the reader, which takes most of a question's time."""
     rerank: bool = True
     """Use the reranker where one is configured."""
     model_filter: bool | None = None

@@ -189,7 +189,7 @@ def _judge(
                 replace(hit, chunk=replace(hit.chunk, standing=standings.get(hit.chunk.id)))
                 for hit in distinct_hits(session, standing)
             )
-    if session.confidences and not looked_up:
+    if session.confidences and not looked_up and not session.readings:
         with session.timings.step("confidence"):
             hits = without_unsaid(session, hits)
     return hits
@@ -270,8 +270,8 @@ def answer_by_keywords(resources: SearchResources, question: str, options: Optio
 class _WithoutModel:
     """`SearchResources` without the embedding model: no passage is near to any question."""
 
-    reranker = None
-    """It may have to be loaded, too."""
+    reader = reranker = None
+    """They may have to be loaded, too."""
 
     def __init__(self, resources: SearchResources) -> None:
         self._resources = resources

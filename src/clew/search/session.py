@@ -29,6 +29,7 @@ from clew.search.features import (
 from clew.search.options import CONTEXTUAL_DEPTH
 from clew.search.question import MAX_TERMS, Analysis, analyse, candidate_keys
 from clew.search.ranker import rank_candidates
+from clew.search.reading import Read, can_be_read
 from clew.search.walk import MAX_SEED_SENTENCES, Coverage, find_bridges, personalized_pagerank
 from clew.text import question_terms, terms
 from clew.types import PassageRecords
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from clew.graph.entity_graph import EntityGraph, EntityRanks
     from clew.graph.snapshot import Snapshot
     from clew.graph.vocabulary import Vocabulary
-    from clew.ports import Embedder, LanguageModel, Reranker, VectorIndex
+    from clew.ports import Embedder, LanguageModel, Reader, Reranker, VectorIndex
     from clew.search.channels import EarlierPassage
     from clew.search.options import Options
     from clew.search.question import AskedTime, Seed
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from clew.settings import Settings
     from clew.stores.communities import Communities
     from clew.stores.store import Store
-    from clew.types import Ids, Period, Relation, StoredSection, Vector, Vectors
+    from clew.types import Ids, Period, Reading, Relation, StoredSection, Vector, Vectors
 
     Applied = Literal["filtered", "preferred", "ordered", "none"]
 
@@ -93,6 +94,8 @@ class QuerySession:
     """Probability that a passage answers, by chunk id; filled by `rank`, shared with `filtered`."""
     second_hop: SecondHop | None = None
     """Filled by `rank`."""
+    readings: dict[int, Reading] = field(default_factory=dict)
+    """What the reader says of the best passages, by chunk id; filled by `rank`."""
     found_analysis: Analysis | None = None
     """Filled by `analysis`."""
     found_time: AskedTime | None = None
@@ -118,7 +121,7 @@ class QuerySession:
     def for_question(self, question: str) -> QuerySession:
         """A session for another question under the same filters."""
         fresh = replace(self, evidence=None, second_hop=None, found_analysis=None)
-        return replace(fresh, question=question, confidences={}, found_time=None)
+        return replace(fresh, question=question, confidences={}, readings={}, found_time=None)
 
     def filtered(self, chunk_ids: Ids) -> QuerySession:
         """A session for the same question, limited to those of these chunks that are allowed."""
@@ -311,6 +314,11 @@ class QuerySession:
         with self.timings.step("rank"):
             vectors = self.vectors_of(ids)
             found = rank_candidates(self.resources.ranker, evidence, self.snapshot, vectors)
+        reader = None if self.options.fast else self.resources.reader
+        if reader is not None and can_be_read(self.question):
+            with self.timings.step("read"):
+                read = Read(self.question, evidence, self.snapshot, self.resources.store)
+                found = read.order(reader, found, self.readings)
         self.confidences.update(zip(ids.tolist(), found.confidences.tolist(), strict=True))
         self.second_hop = found.second_hop
         return Ranking(ids[found.order], found.scores)
@@ -462,6 +470,10 @@ class SearchResources(Protocol):
     @property
     def ranker(self) -> Ranker:
         """The learned ranker."""
+
+    @property
+    def reader(self) -> Reader | None:
+        """Reads the best candidates; None where it is off or not installed."""
 
     @property
     def reranker(self) -> Reranker | None:

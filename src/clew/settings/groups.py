@@ -431,6 +431,7 @@ class LlmSettings(SettingsGroup):
 
 
 Snapshots = Literal["auto", "always", "never"]
+ReaderUse = Literal["auto", "on", "off"]
 RerankRuntime = Literal["onnx", "sentence-transformers"]
 
 
@@ -473,6 +474,11 @@ class SearchSettings(SettingsGroup):
         le=1,
         description="Probability from which the best passage counts as an answer; below it the"
         " answer says that nothing found answers the question. 0: whatever it is.",
+    )
+    reader: ReaderUse = Field(
+        default="auto",
+        description="Whether a small model reads the best passages with the question: `on`, `off`,"
+        " or `auto`: where its files are installed.",
     )
     cache: int = Field(
         default=256, ge=0, le=100_000, description="Answers kept until the store changes; 0: none."

@@ -743,6 +743,28 @@ class RelationEvidence:
     provenance: Provenance | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A passage that is to be read."""
+
+    text: str
+    title: str = ""
+    thread: str = ""
+    """Sentences elsewhere that led to it; empty: none did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the reader says of a passage and a question."""
+
+    relevance: float
+    """Logit of whether the passage helps to answer."""
+    margin: float
+    """Logit of the best answer less that of there being none in the passage."""
+    span: CharRange
+    """Where that answer stands: in the passage's text; of a hit, in its document."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Hit:
     """A passage found, and why."""
@@ -766,6 +788,8 @@ class Hit:
     """Range in the document of the sentence that answers best; None where none stands out."""
     confidence: float | None = None
     """Probability that the passage answers, 0 to 1; None where it was not judged."""
+    reading: Reading | None = None
+    """What the reader says of it; None where it was not read."""
     provenance: Provenance | None = None
     also_in: tuple[StoredChunk, ...] = ()
     """Passages left out of the result because this one says the same; of other places."""
@@ -923,6 +947,9 @@ def _hit_dict(hit: Hit) -> dict[str, Any]:
         start, end = hit.answer
         text = chunk.text[max(0, start - chunk.start) : max(0, end - chunk.start)]
         answer = {"text": text, "char_start": start, "char_end": end}
+        if hit.reading is not None and start <= hit.reading.span[0] < end:
+            first, last = (place - chunk.start for place in hit.reading.span)
+            answer["span"] = chunk.text[first:last]
     return {
         "id": chunk.public_id,
         "text": chunk.text,

@@ -11,6 +11,7 @@ from clew.cli.common import Common
 from clew.cli.errors import INCOMPLETE, note
 from clew.cli.operations import takes
 from clew.cli.options import (
+    FastOption,
     MaxCostOption,
     MaxTokensOption,
     MaxTokensSpentOption,
@@ -47,6 +48,7 @@ def search(
         ),
     ] = None,
     temporal: TemporalOption = None,
+    fast: FastOption = False,
     max_tokens: MaxTokensOption = None,
     fusion: Annotated[
         Literal["rrf", "weighted"] | None,
@@ -106,6 +108,7 @@ def search(
         explain=explain,
         rag_type=rag_type,
         temporal=temporal,
+        fast=fast,
         max_tokens=max_tokens,
         fusion=fusion,
         alpha=alpha,
@@ -141,6 +144,7 @@ def ask(
         ),
     ] = None,
     temporal: TemporalOption = None,
+    fast: FastOption = False,
     max_hops: Annotated[
         int | None,
         typer.Option(
@@ -159,7 +163,8 @@ def ask(
     Without a language model, or where it fails, the answer is quoted from the documents. Exit
     status 1 where the documents do not say it as surely as --min-confidence.
     """
-    options = {"strategy": strategy, "temporal": temporal, "max_hops": max_hops, **_asked(given)}
+    chosen = {"strategy": strategy, "temporal": temporal, "fast": fast, "max_hops": max_hops}
+    options = {**chosen, **_asked(given)}
     with common.first_of(options.get("namespaces", ())).open() as engine:
         if strategy != "keyword":
             engine.state.warm()

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         Ids,
         PassageRecord,
         PassageRecords,
+        Reading,
         Relation,
         StoredChunk,
     )
@@ -67,7 +68,12 @@ def build_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, ...]
     through = sorted({step.chunk_id for step in steps})
     records = session.read_records([*ids, *through], sorted(ends))
     passages = [records.passages[id_] for id_ in ids if id_ in records.passages]
-    answers = _answers(session, view, passages)
+    readings = {
+        id_: replace(reading, span=(start + reading.span[0], start + reading.span[1]))
+        for id_, reading in session.readings.items()
+        if id_ in records.passages and (start := records.passages[id_].chunk.start) >= 0
+    }
+    answers = _answers(session, view, passages, readings)
     asked = {seed.entity_id for seed in session.known_seeds}
     hits = []
     for passage in passages:
@@ -97,13 +103,17 @@ def build_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, ...]
                 provenance=replace(passage.provenance, page=page),
                 answer=answer,
                 confidence=session.confidences.get(id_),
+                reading=readings.get(id_),
             )
         )
     return tuple(hits)
 
 
 def _answers(
-    session: QuerySession, view: _GraphView, passages: Sequence[PassageRecord]
+    session: QuerySession,
+    view: _GraphView,
+    passages: Sequence[PassageRecord],
+    readings: Mapping[int, Reading],
 ) -> dict[int, CharRange]:
     """Answering sentences, where hits are explained."""
     if not session.options.explain:
@@ -118,7 +128,16 @@ def _answers(
     led_to = [passage for passage in passages if passage.chunk.id == second]
     names = [seed.key for seed in session.known_seeds]
     by_name = answering_sentences(session.question, led_to, named, names)
-    return by_name | answering_sentences(session.question, passages, others, names)
+    by_words = answering_sentences(session.question, passages, others, names)
+    # Where the reader holds an answer for likelier than none.
+    as_read = {
+        passage.chunk.id: (start, end)
+        for passage in passages
+        if (reading := readings.get(passage.chunk.id)) is not None and reading.margin > 0
+        for start, end in passage.sentence_ranges
+        if start <= reading.span[0] < end
+    }
+    return by_name | by_words | as_read
 
 
 class _StoredStep(NamedTuple):

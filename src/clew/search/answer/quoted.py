@@ -62,6 +62,7 @@ def quoted_answer(
             n
             for n, hit in enumerate(result.hits, 1)
             if (hit.confidence is None or hit.confidence >= least or bool(hit.chunk.version))
+            and (hit.reading is None or hit.reading.margin > 0)
         )
         quoted = (_quoted(number, result.hits[number - 1]) for number in likely)
         statements = tuple(islice(filter(None, quoted), 1))

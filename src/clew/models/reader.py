@@ -1,0 +1,155 @@
+"""The reader: a small cross-encoder that says whether a passage helps, and where the answer stands.
+
+It reads "question [SEP] thread [SEP] passage". The thread is what led to the passage: a second hop
+looks wrong without the first. `training/reader/` trains it from the embedder's weights.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.models.locate import READER
+from clew.models.onnx import PROCESSOR, ModelConfig, OnnxModel, padded
+from clew.text import encodable
+from clew.types import Reading, Unread
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from tokenizers import Tokenizer
+
+    from clew.models.locate import ModelFiles
+
+QUESTION, THREAD, TITLE, WHOLE = 40, 56, 24, 256
+"""Tokens of the question, the thread, the title and of all with the passage, at most."""
+LONGEST_ANSWER = 40
+"""Tokens."""
+_BATCH = 5
+"""Passages of like length that are read at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """A question with a passage, as the model gets them."""
+
+    ids: list[int]
+    types: list[int]
+    """1 for the passage with its title, 0 for the rest."""
+    offsets: list[tuple[int, int]]
+    """Characters of the text by token; (0, 0) for all that is not of the text."""
+
+
+def encode(
+    tokenizer: Tokenizer, question: str, passage: Unread, *, whole: int = WHOLE, begin: int = 0
+) -> Tokens:
+    """Return the tokens of a question and a passage, at most `whole`, the text cut at its end.
+
+    `begin` is the first token of the text that is read.
+    """
+
+    def ids(text: str, most: int) -> list[int]:
+        found: list[int] = tokenizer.encode(encodable(text), add_special_tokens=False).ids
+        return found[:most]
+
+    cls, sep = (tokenizer.token_to_id(name) or 0 for name in ("[CLS]", "[SEP]"))
+    head = [cls, *ids(question, QUESTION), sep, *ids(passage.thread, THREAD), sep]
+    title = [*ids(passage.title, TITLE), *ids(".", 1)] if passage.title else []
+    body = tokenizer.encode(encodable(passage.text), add_special_tokens=False)
+    read = slice(begin, begin + max(0, whole - len(head) - len(title) - 1))
+    text = body.ids[read]
+    return Tokens(
+        ids=[*head, *title, *text, sep],
+        types=[0] * len(head) + [1] * (len(title) + len(text)) + [0],
+        offsets=[(0, 0)] * (len(head) + len(title)) + body.offsets[read] + [(0, 0)],
+    )
+
+
+class OnnxReader(OnnxModel):
+    """Implements `clew.ports.Reader` on onnxruntime; threads may share it.
+
+    Args:
+        model: `reader`, the one of clew-models, or a directory with `model.onnx`, `tokenizer.json`
+            and `config.json`.
+        threads: 0 for one a core.
+        providers: Execution providers of onnxruntime.
+    """
+
+    def __init__(
+        self, model: str = "reader", *, threads: int = 0, providers: Sequence[str] = PROCESSOR
+    ) -> None:
+        super().__init__(model, READER, None, threads, providers)
+
+    def configuration(self, files: ModelFiles) -> ModelConfig:
+        """See `OnnxModel`."""
+        return ModelConfig(dimension=1, max_tokens=WHOLE, pad_id=0)
+
+    @cached_property
+    def weights(self) -> Mapping[str, tuple[float, ...]]:
+        """How its logits count beside the ranking: see `clew.search.reading.weigh`."""
+        folder = self.located[0].folder
+        told = json.loads((folder / "config.json").read_text("utf-8"))
+        return {name: tuple(map(float, told[name])) for name in ("order", "confidence")}
+
+    def warm(self) -> None:
+        """Load the model, which the first question would else wait for."""
+        self.read("", [Unread("")])
+
+    def read(self, question: str, passages: Sequence[Unread]) -> list[Reading]:
+        """Return what each passage says about the question, in the order given.
+
+        Raises:
+            ModelError: The model cannot be found or run.
+        """
+        encoded = [encode(self.tokenizer, question, passage) for passage in passages]
+        order = sorted(range(len(encoded)), key=lambda place: len(encoded[place].ids))
+        found: dict[int, Reading] = {}
+        for start in range(0, len(order), _BATCH):
+            batch = order[start : start + _BATCH]
+            tokens = [encoded[place] for place in batch]
+            columns = {
+                "input_ids": [one.ids for one in tokens],
+                "token_type_ids": [one.types for one in tokens],
+                "attention_mask": [[1] * len(one.ids) for one in tokens],
+            }
+            inputs = {
+                name: padded([np.array(row, np.int64) for row in rows], 0)
+                for name, rows in columns.items()
+            }
+            spans, relevance = self.run(inputs, ("spans", "relevance"))
+            for place, one, span, value in zip(batch, tokens, spans, relevance, strict=True):
+                margin, where = best_span(one, span)
+                found[place] = Reading(float(value), margin, where)
+        return [found[place] for place in range(len(encoded))]
+
+
+@cache
+def shipped() -> OnnxReader | None:
+    """The reader of clew-models, one for a process; None where it is not installed."""
+    spec = find_spec("clew_models")
+    folders = [Path(one) / "reader" for one in (spec and spec.submodule_search_locations) or ()]
+    return OnnxReader() if any(folder.is_dir() for folder in folders) else None
+
+
+def best_span(tokens: Tokens, spans: NDArray[np.float32]) -> tuple[float, tuple[int, int]]:
+    """Return the margin and the characters of the likeliest answer in the text.
+
+    `spans` (tokens or more, 2) are the logits of where an answer begins and ends; those of the
+    first token say that there is none.
+    """
+    places = np.flatnonzero([end > 0 for _, end in tokens.offsets])
+    if not len(places):
+        return float("-inf"), (0, 0)
+    begins, ends = spans[places, 0], spans[places, 1]
+    sums = begins[:, None] + ends[None, :]
+    apart = np.arange(len(places))[None, :] - np.arange(len(places))[:, None]
+    sums = np.where((apart >= 0) & (apart < LONGEST_ANSWER), sums, -np.inf)
+    first, last = np.unravel_index(int(sums.argmax()), sums.shape)
+    margin = float(sums[first, last] - spans[0].sum())
+    return margin, (tokens.offsets[places[first]][0], tokens.offsets[places[last]][1])

@@ -1,0 +1,183 @@
+"""The reader on the candidates of a search: each is read with the question and its thread.
+
+What it says is weighed against the ranking by a few weights that were learned for its model and lie
+beside it (`training/reader/weigh.py`): so it may overrule and be overruled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.search.question import question_form
+from clew.text import is_english
+from clew.types import Unread
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from clew.graph.snapshot import Floats, Ints, Snapshot
+    from clew.ports import Reader
+    from clew.search.features import Evidence
+    from clew.search.ranker import Ordered
+    from clew.stores.store import Store
+    from clew.types import PassageRecord, Reading, StoredChunk
+
+READS = "en"
+"""Language of the questions and passages that the reader has learned from."""
+READ = 12
+"""Best candidates that are read."""
+LED = 6
+"""Of these, the best that are read again with the sentence that leads to them."""
+_BOUND = 12.0
+"""Logits are cut here: beyond it nothing gets surer."""
+
+
+def can_be_read(question: str) -> bool:
+    """Return whether it asks something in the reader's language; mere words ask nothing."""
+    return question_form(question) not in ("keywords", "imperative") and is_english(question)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A question with its candidates, to be read."""
+
+    question: str
+    evidence: Evidence
+    snapshot: Snapshot
+    store: Store
+
+    def order(self, reader: Reader, found: Ordered, readings: dict[int, Reading]) -> Ordered:
+        """Return the candidates as ranking and reader order them together.
+
+        `readings`, by chunk id, are what was read before, and grow by what is read now.
+        """
+        self.read(reader, found, readings)
+        return weigh(found, [readings.get(id_) for id_ in self._best(found)], reader.weights)
+
+    def read(self, reader: Reader, found: Ordered, readings: dict[int, Reading]) -> None:
+        """Add what the reader says of the best candidates that are in its language.
+
+        Of a passage that is read twice it is what finds it more relevant.
+        """
+        ids = self._best(found)
+        bridges = bridge_sentences(
+            self.evidence, self.snapshot, self.evidence.rows[found.order[:LED]]
+        )
+        homes = self.snapshot.sentence_chunk[bridges[bridges >= 0]]
+        around = [*ids, *self.snapshot.chunk_ids[homes].tolist()]
+        passages = self.store.passage_records(around).passages
+        chunks = [passages[id_].chunk for id_ in ids if id_ in passages and id_ not in readings]
+        asked = [(one.id, unread(one)) for one in chunks if (one.language or READS) == READS]
+        plain = dict(asked)
+        for id_, sentence in zip(ids, bridges.tolist(), strict=False):
+            thread = said(self.snapshot, passages, sentence) if id_ in plain else ""
+            asked += [(id_, replace(plain[id_], thread=thread))] if thread else []
+        read = reader.read(self.question, [passage for _, passage in asked])
+        for (id_, _), reading in zip(asked, read, strict=True):
+            if id_ not in readings or reading.relevance > readings[id_].relevance:
+                readings[id_] = reading
+
+    def _best(self, found: Ordered) -> list[int]:
+        """Chunk ids of the candidates that are read."""
+        ids: list[int] = self.snapshot.chunk_ids[self.evidence.rows[found.order[:READ]]].tolist()
+        return ids
+
+
+def bridge_sentences(evidence: Evidence, snapshot: Snapshot, rows: Ints) -> Ints:
+    """Return for each passage the sentence elsewhere that leads to it, as a row; -1: none does.
+
+    It is the sentence of the bridge that ties the passage to the question best.
+    """
+    bridges = evidence.bridges
+    home = snapshot.sentence_chunk[bridges.sentences]
+    found = np.full(len(rows), -1)
+    for place, row in enumerate(rows.tolist()):
+        leads = np.isin(bridges.entities, snapshot.passage_entities.row(row)) & (home != row)
+        if leads.any():
+            found[place] = bridges.sentences[np.where(leads, bridges.scores, -1).argmax()]
+    return found
+
+
+def unread(chunk: StoredChunk) -> Unread:
+    """Return a passage as the reader gets it; a title that opens the text is not read twice."""
+    is_said = chunk.text.lstrip("# ").startswith(chunk.title)
+    return Unread(text=chunk.text, title="" if is_said else chunk.title)
+
+
+def said(snapshot: Snapshot, passages: Mapping[int, PassageRecord], sentence: int) -> str:
+    """Return a sentence (a row) with the title of its document; empty where it is gone."""
+    if sentence < 0:
+        return ""
+    home = int(snapshot.sentence_chunk[sentence])
+    passage = passages.get(int(snapshot.chunk_ids[home]))
+    place = sentence - int(snapshot.sentence_starts[home]) - 1
+    if passage is None or not 0 <= place < len(passage.sentences):
+        return ""
+    text, title = passage.sentences[place], passage.chunk.title
+    return text if title.lower() in text.lower() else f"{title}: {text}"
+
+
+def weigh(
+    found: Ordered, readings: Sequence[Reading | None], weights: Mapping[str, Sequence[float]]
+) -> Ordered:
+    """Return the candidates in the order of ranking and readings together.
+
+    Args:
+        found: The ranking.
+        readings: Of its best candidates, in order; None for what was not read.
+        weights: `order`: of the columns `ORDER` of `signs`; `confidence`: a constant, then of
+            the columns `SURE`.
+    """
+    if not any(readings):
+        return found
+    best, rest = found.order[: len(readings)], found.order[len(readings) :]
+    columns = signs(found, readings)
+    values = columns[:, ORDER] @ np.array(weights["order"])
+    constant, *others = weights["confidence"]
+    sure = _probabilities(constant + columns[:, SURE] @ np.array(others))
+    confidences = found.confidences.copy()
+    confidences[best] = sure
+    # What was not read is no surer than the least sure of what was.
+    confidences[rest] = np.minimum(confidences[rest], sure.min())
+    order = np.argsort(-values, kind="stable")
+    scores = found.scores.copy()
+    scores[: len(readings)] = _probabilities(values[order])
+    return replace(
+        found,
+        order=np.concatenate([best[order], rest]),
+        scores=np.minimum.accumulate(scores),
+        confidences=confidences,
+    )
+
+
+ORDER, SURE = [0, 2, 3], [1, 2, 3]
+"""Columns of `signs` that decide the order, and how sure a passage is."""
+
+
+def signs(found: Ordered, readings: Sequence[Reading | None]) -> Floats:
+    """Return (read, 4): what ranking and reader say of the best candidates, all as logits.
+
+    The ranking's score and confidence, then the reader's relevance and margin.
+    """
+    best = found.order[: len(readings)]
+    known = [(one.relevance, one.margin) for one in readings if one is not None]
+    # Nothing is known against what could not be read.
+    usual = tuple(np.mean(known, axis=0)) if known else (0.0, 0.0)
+    read = np.array([(one.relevance, one.margin) if one else usual for one in readings])
+    ranked = np.column_stack([found.scores[: len(readings)], found.confidences[best]])
+    columns: Floats = np.column_stack([_logits(ranked), read.clip(-_BOUND, _BOUND)])
+    return columns
+
+
+def _logits(shares: Floats) -> Floats:
+    held = np.clip(shares.astype(np.float64), 1e-5, 1 - 1e-5)
+    logits: Floats = np.log(held / (1 - held))
+    return logits
+
+
+def _probabilities(logits: Floats) -> Floats:
+    probabilities: Floats = (1 / (1 + np.exp(-np.clip(logits, -30, 30)))).astype(np.float32)
+    return probabilities

@@ -1,0 +1,208 @@
+"""The reader: what it is given, where it finds an answer, and how it counts beside the ranking."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import clew
+from clew.errors import ModelError
+from clew.models.reader import LONGEST_ANSWER, WHOLE, OnnxReader, Tokens, best_span
+from clew.models.reader import encode as encoded
+from clew.search.ranker import Ordered
+from clew.search.reading import weigh
+from clew.settings import load_settings
+from clew.types import Reading, Unread
+
+WEIGHTS = {"order": (1.0, 1.0, 0.0), "confidence": (0.0, 0.0, 1.0, 0.0)}
+OIL = Unread(
+    "The crisis began in October 1973, when an embargo was proclaimed. By March 1974 the price of"
+    " oil had risen from three dollars to twelve.",
+    "Oil crisis",
+)
+BOILER = Unread("Mr Vance repaired the boiler on 3 May and asked for 240 euros.", "Household")
+PEARS = Unread("Tobias grafted the pears behind the mill. His aunt had taught him.", "Orchard")
+
+
+@pytest.fixture(scope="module")
+def reader() -> OnnxReader:
+    return OnnxReader()
+
+
+texts = st.text(min_size=1, max_size=1500)
+
+
+@given(question=texts, text=texts, title=st.text(max_size=200), thread=st.text(max_size=400))
+def test_any_text_fits_and_offsets_are_its_own(
+    reader: OnnxReader, question: str, text: str, title: str, thread: str
+) -> None:
+    tokens = encoded(reader.tokenizer, question, Unread(text, title, thread))
+
+    assert len(tokens.ids) == len(tokens.types) == len(tokens.offsets) <= WHOLE
+    inside = [offset for offset in tokens.offsets if offset[1]]
+    assert all(0 <= start <= end <= len(text) for start, end in inside)
+    assert inside == sorted(inside)
+    # Only the passage and its title may hold an answer.
+    assert all(
+        kind == 1 for kind, (_, end) in zip(tokens.types, tokens.offsets, strict=True) if end
+    )
+
+
+@given(
+    logits=st.lists(
+        st.tuples(st.floats(-20, 20, width=32), st.floats(-20, 20, width=32)),
+        min_size=3,
+        max_size=2 * LONGEST_ANSWER,
+    ),
+    head=st.integers(1, 2),
+)
+def test_best_span_is_the_best_of_all(logits: list[tuple[float, float]], head: int) -> None:
+    spans = np.array(logits, np.float32)
+    size = len(spans)
+    offsets = [(0, 0)] * head + [(n, n + 1) for n in range(size - head)]
+    tokens = Tokens(ids=[1] * size, types=[1] * size, offsets=offsets)
+
+    margin, (start, end) = best_span(tokens, spans)
+
+    possible = [
+        spans[i, 0] + spans[j, 1]
+        for i in range(head, size)
+        for j in range(i, min(size, i + LONGEST_ANSWER))
+    ]
+    assert margin == pytest.approx(max(possible) - spans[0].sum(), abs=1e-3)
+    assert 0 <= start < end <= size - head
+
+
+def test_passage_without_text_has_no_answer() -> None:
+    tokens = Tokens(ids=[1, 2], types=[0, 0], offsets=[(0, 0), (0, 0)])
+
+    assert best_span(tokens, np.zeros((2, 2), np.float32)) == (float("-inf"), (0, 0))
+
+
+@pytest.mark.parametrize(
+    ("question", "right", "answer"),
+    [
+        ("When did the oil crisis begin?", OIL, "October 1973"),
+        ("who mended the boiler", BOILER, "Vance"),
+        ("How much was the repair of the boiler?", BOILER, "240 euros"),
+        ("Who grafted the pear trees?", PEARS, "Tobias"),
+    ],
+)
+def test_right_passage_is_the_most_relevant_and_holds_the_answer(
+    reader: OnnxReader, question: str, right: Unread, answer: str
+) -> None:
+    passages = [OIL, BOILER, PEARS]
+
+    readings = reader.read(question, passages)
+
+    best = max(range(3), key=lambda place: readings[place].relevance)
+    assert passages[best] is right
+    assert answer in right.text[slice(*readings[best].span)]
+    assert readings[best].margin > 0
+
+
+@pytest.mark.parametrize("question", ["Where was Mr Vance born?", "What colour is the boiler?"])
+def test_what_no_passage_says_is_not_there(reader: OnnxReader, question: str) -> None:
+    readings = reader.read(question, [OIL, BOILER, PEARS])
+
+    assert all(reading.margin < 0 for reading in readings)
+
+
+def test_passages_are_read_alone(reader: OnnxReader) -> None:
+    """What is read beside a passage changes nothing of what is said of it."""
+    question = "Who grafted the pear trees?"
+    together = reader.read(question, [PEARS, *[OIL, BOILER] * 4])
+    alone = reader.read(question, [PEARS])
+
+    assert together[0].relevance == pytest.approx(alone[0].relevance, abs=0.15)
+    assert together[0].span == alone[0].span
+    assert reader.read(question, []) == []
+
+
+def test_missing_model_names_the_setting(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"search\.reader"):
+        OnnxReader(str(tmp_path)).read("Who?", [PEARS])
+
+
+# --- beside the ranking
+
+
+def ordered(scores: list[float]) -> Ordered:
+    values = np.array(scores, np.float32)
+    return Ordered(np.arange(len(scores)), values, values.copy(), None)
+
+
+relevances = st.lists(st.one_of(st.none(), st.floats(-15, 15)), min_size=1, max_size=20)
+
+
+@given(relevances, st.integers(0, 5))
+def test_every_candidate_stays_and_scores_fall(read: list[float | None], unread: int) -> None:
+    size = len(read) + unread
+    found = ordered(np.linspace(0.9, 0.1, size).tolist())
+    readings = [None if one is None else Reading(one, one, (0, 1)) for one in read]
+
+    weighed = weigh(found, readings, WEIGHTS)
+
+    assert sorted(weighed.order.tolist()) == list(range(size))
+    assert (np.diff(weighed.scores) <= 0).all()
+    assert ((weighed.confidences >= 0) & (weighed.confidences <= 1)).all()
+    # Nothing overtakes what was read without having been read.
+    assert sorted(weighed.order[: len(read)].tolist()) == list(range(len(read)))
+
+
+def test_reader_overrules_and_is_overruled() -> None:
+    found = ordered([0.9, 0.8, 0.1])
+    sure = [Reading(-5, -5, (0, 1)), Reading(5, 5, (0, 1)), Reading(0, 0, (0, 1))]
+    unsure = [Reading(0, 0, (0, 1)), Reading(0.2, 0, (0, 1)), Reading(0.1, 0, (0, 1))]
+
+    assert weigh(found, sure, WEIGHTS).order.tolist() == [1, 2, 0]
+    assert weigh(found, unsure, WEIGHTS).order.tolist() == [0, 1, 2]
+
+
+# --- in a search
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CLEW_SEARCH__READER", "auto")
+    with clew.open(store=tmp_path) as engine:
+        for passage in (OIL, BOILER, PEARS):
+            engine.add(passage.text, title=passage.title)
+        engine.add("Die Birnen hat Tobias am Tag nach Ostern veredelt.", title="Garten")
+    return tmp_path
+
+
+def test_answer_is_what_is_read(store: Path) -> None:
+    with clew.open(store=store) as engine:
+        answer = engine.ask("How much did Mr Vance ask for?")
+        nothing = engine.ask("Where was Mr Vance born?")
+        fast = engine.search("who mended the boiler", fast=True)
+        read = engine.search("who mended the boiler")
+
+    assert "240 euros" in answer.statements[0].text
+    assert not nothing.answered
+    assert "read" not in fast.timings_ms
+    assert "read" in read.timings_ms
+
+
+def test_mere_names_and_other_languages_are_not_read(store: Path) -> None:
+    with clew.open(store=store) as engine:
+        name = engine.search("boiler")
+        german = engine.search("Wann hat Tobias die Birnen veredelt?")
+
+    assert "read" not in name.timings_ms
+    assert "read" not in german.timings_ms
+    assert german.hits[0].chunk.title == "Garten"
+
+
+def test_setting_turns_it_off(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLEW_SEARCH__READER", "off")
+    with clew.open(settings=load_settings(store=store)) as engine:
+        found = engine.search("who mended the boiler")
+
+    assert "read" not in found.timings_ms
+    assert found.hits[0].chunk.title == "Household"
