@@ -77,7 +77,7 @@ PAIRS: dict[str, tuple[str, set[str], set[str]]] = {
         "search",
         set(),
         # What one strategy takes, and how it is printed.
-        {"alpha", "fusion", "hierarchy", "layer", "level", "temporal"}
+        {"alpha", "fast", "fusion", "hierarchy", "layer", "level", "temporal"}
         | {"citations", "context", "explain"},
     ),
     "find_paths": ("path", set(), set()),
