@@ -31,7 +31,7 @@ QUESTION, THREAD, TITLE, WHOLE = 40, 56, 24, 256
 """Tokens of the question, the thread, the title and of all with the passage, at most."""
 LONGEST_ANSWER = 40
 """Tokens."""
-_BATCH = 5
+_BATCH = 7
 """Passages of like length that are read at once."""
 
 

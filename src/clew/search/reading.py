@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 READS = "en"
 """Language of the questions and passages that the reader has learned from."""
-READ = 12
+READ = 10
 """Best candidates that are read."""
-LED = 6
+LED = 4
 """Of these, the best that are read again with the sentence that leads to them."""
 _BOUND = 12.0
 """Logits are cut here: beyond it nothing gets surer."""

@@ -38,6 +38,8 @@ MOST_PARTS = 10
 """Reports, or lines of an overview, that are given as an answer without a model."""
 SAID = 300
 """Characters of each, at most."""
+SURE = 0.6
+"""Confidence from which a passage is quoted though the reader finds no answer in it."""
 _NEAR_BEST = 0.5
 """Of the confidence of the best passage, at least, has the one whose sentence is quoted."""
 PASSAGES_ALONE = "no passage is likely to answer; the nearest are shown"
@@ -62,7 +64,7 @@ def quoted_answer(
             n
             for n, hit in enumerate(result.hits, 1)
             if (hit.confidence is None or hit.confidence >= least or bool(hit.chunk.version))
-            and (hit.reading is None or hit.reading.margin > 0)
+            and (hit.reading is None or hit.reading.margin > 0 or (hit.confidence or 0) >= SURE)
         )
         quoted = (_quoted(number, result.hits[number - 1]) for number in likely)
         statements = tuple(islice(filter(None, quoted), 1))
