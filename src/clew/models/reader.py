@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.models.locate import READER
-from clew.models.onnx import PROCESSOR, ModelConfig, OnnxModel, padded
+from clew.models.onnx import PROCESSOR, ModelConfig, OnnxModel
 from clew.text import encodable
 from clew.types import Reading, Unread
 
@@ -31,8 +31,6 @@ QUESTION, THREAD, TITLE, WHOLE = 40, 56, 24, 256
 """Tokens of the question, the thread, the title and of all with the passage, at most."""
 LONGEST_ANSWER = 40
 """Tokens."""
-_BATCH = 7
-"""Passages of like length that are read at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,26 +105,19 @@ class OnnxReader(OnnxModel):
         Raises:
             ModelError: The model cannot be found or run.
         """
-        encoded = [encode(self.tokenizer, question, passage) for passage in passages]
-        order = sorted(range(len(encoded)), key=lambda place: len(encoded[place].ids))
-        found: dict[int, Reading] = {}
-        for start in range(0, len(order), _BATCH):
-            batch = order[start : start + _BATCH]
-            tokens = [encoded[place] for place in batch]
+        found = []
+        for passage in passages:
+            tokens = encode(self.tokenizer, question, passage)
+            # One at a time: a batch shares the scales of its rounding, and is no faster.
             columns = {
-                "input_ids": [one.ids for one in tokens],
-                "token_type_ids": [one.types for one in tokens],
-                "attention_mask": [[1] * len(one.ids) for one in tokens],
+                "input_ids": np.array([tokens.ids], np.int64),
+                "token_type_ids": np.array([tokens.types], np.int64),
+                "attention_mask": np.ones((1, len(tokens.ids)), np.int64),
             }
-            inputs = {
-                name: padded([np.array(row, np.int64) for row in rows], 0)
-                for name, rows in columns.items()
-            }
-            spans, relevance = self.run(inputs, ("spans", "relevance"))
-            for place, one, span, value in zip(batch, tokens, spans, relevance, strict=True):
-                margin, where = best_span(one, span)
-                found[place] = Reading(float(value), margin, where)
-        return [found[place] for place in range(len(encoded))]
+            spans, relevance = self.run(columns, ("spans", "relevance"))
+            margin, span = best_span(tokens, spans[0])
+            found.append(Reading(float(relevance[0]), margin, span))
+        return found
 
 
 @cache
