@@ -1,8 +1,8 @@
 """Write a trained reader as ONNX in int8: `python -m training.reader.export RUN WEIGHTS OUT`.
 
-Matrices are int8 by column, and activations are rounded with one scale a passage: on processors with
-VNNI or AMX that is twice as fast as fp32, and a reader, unlike an embedder, is asked for an order
-and a place, not for a vector that others are compared with. `OUT` gets `model.onnx` with
+Matrices are int8 by column, and activations are rounded with one scale a passage: on processors
+with VNNI or AMX that is twice as fast as fp32, and a reader, unlike an embedder, is asked for an
+order and a place, not for a vector that others are compared with. `OUT` gets `model.onnx` with
 `model.data`, `tokenizer.json` and `config.json`; the README of `models/` says what is shipped.
 """
 
