@@ -717,6 +717,9 @@ class IndexedDocument:
 
 LEAST_LIKELY = 0.1
 """Probability below which no passage is likely to answer."""
+LEAST_LIKELY_READ = 0.2
+"""The same where passages were read, whose confidence is nearer to the middle. Of the questions of
+musique 1 % stay below it, and 36 % of those that nothing answers."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -866,11 +869,13 @@ class SearchResult:
     def answered(self) -> bool:
         """Whether what was stated answers, or a hit is `reached` and likely.
 
-        Likely: at `LEAST_LIKELY`, or of an earlier text.
+        Likely: at `LEAST_LIKELY` (`LEAST_LIKELY_READ`), or of an earlier text.
         """
         if self.answering is not None:
             return True
-        likely = self.confidence is None or self.confidence >= LEAST_LIKELY
+        was_read = any(hit.reading is not None for hit in self.hits)
+        least = LEAST_LIKELY_READ if was_read else LEAST_LIKELY
+        likely = self.confidence is None or self.confidence >= least
         return self.reached and (likely or any(hit.chunk.version for hit in self.hits))
 
     def to_dict(self) -> dict[str, Any]:
