@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import argparse
 import random
-import re
-import string
-from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from clew.models.reader import OnnxReader
+from clew.plugins.evaluation.answers import measured
 from clew.types import Unread
 from training.reader.examples import read
 
@@ -40,9 +37,8 @@ def main() -> None:
         passage = next((p for p in group.passages if p.helps), group.passages[0])
         (reading,) = reader.read(group.question, [Unread(passage.text, passage.title)])
         margins.append(reading.margin)
-        scores.append(
-            f1(passage.text[slice(*reading.span)], group.answers if passage.helps else ())
-        )
+        quoted = passage.text[slice(*reading.span)]
+        scores.append(measured(quoted, group.answers if passage.helps else ())["f1"])
         silent.append(not passage.helps)
     margin, score, none = np.array(margins), np.array(scores), np.array(silent)
     print(f"{size} questions with an answer, {size} without")
@@ -59,21 +55,6 @@ def best_threshold(margin: np.ndarray, score: np.ndarray, none: np.ndarray) -> f
     """Return the margin from which answering pays best, found on these very questions."""
     tried = np.arange(-8.0, 8.0, 0.5)
     return float(max(tried, key=lambda least: np.where(margin > least, score, none).mean()))
-
-
-def f1(said: str, accepted: Sequence[str]) -> float:
-    """Return the best harmonic mean of precision and recall of the words."""
-    best = 0.0
-    for one in accepted:
-        given, wanted = Counter(_words(said)), Counter(_words(one))
-        shared = sum((given & wanted).values())
-        best = max(best, 2 * shared / (sum(given.values()) + sum(wanted.values()) or 1))
-    return best
-
-
-def _words(text: str) -> list[str]:
-    bare = "".join(char for char in text.lower() if char not in string.punctuation)
-    return re.sub(r"\b(a|an|the)\b", " ", bare).split()
 
 
 if __name__ == "__main__":

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.errors import ModelError
 from clew.models.locate import READER
 from clew.models.onnx import PROCESSOR, ModelConfig, OnnxModel
 from clew.text import encodable
@@ -115,17 +115,17 @@ class OnnxReader(OnnxModel):
                 "attention_mask": np.ones((1, len(tokens.ids)), np.int64),
             }
             spans, relevance = self.run(columns, ("spans", "relevance"))
-            margin, span = best_span(tokens, spans[0])
-            found.append(Reading(float(relevance[0]), margin, span))
+            found.append(Reading(float(relevance[0]), *best_span(tokens, spans[0])))
         return found
 
 
 @cache
 def shipped() -> OnnxReader | None:
     """The reader of clew-models, one for a process; None where it is not installed."""
-    spec = find_spec("clew_models")
-    folders = [Path(one) / "reader" for one in (spec and spec.submodule_search_locations) or ()]
-    return OnnxReader() if any(folder.is_dir() for folder in folders) else None
+    reader = OnnxReader()
+    with suppress(ModelError):
+        return reader if reader.located else None
+    return None
 
 
 def best_span(tokens: Tokens, spans: NDArray[np.float32]) -> tuple[float, tuple[int, int]]:

@@ -60,7 +60,7 @@ class Read:
     def read(self, reader: Reader, found: Ordered, readings: dict[int, Reading]) -> None:
         """Add what the reader says of the best candidates that are in its language.
 
-        Of a passage that is read twice it is what finds it more relevant.
+        Of a passage that is read twice it is what finds it more relevant. Spans are of documents.
         """
         ids = self._best(found)
         bridges = bridge_sentences(
@@ -78,7 +78,8 @@ class Read:
         read = reader.read(self.question, [passage for _, passage in asked])
         for (id_, _), reading in zip(asked, read, strict=True):
             if id_ not in readings or reading.relevance > readings[id_].relevance:
-                readings[id_] = reading
+                start, end = (passages[id_].chunk.start + place for place in reading.span)
+                readings[id_] = replace(reading, span=(start, end))
 
     def _best(self, found: Ordered) -> list[int]:
         """Chunk ids of the candidates that are read."""

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         Ids,
         PassageRecord,
         PassageRecords,
-        Reading,
         Relation,
         StoredChunk,
     )
@@ -68,12 +67,7 @@ def build_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, ...]
     through = sorted({step.chunk_id for step in steps})
     records = session.read_records([*ids, *through], sorted(ends))
     passages = [records.passages[id_] for id_ in ids if id_ in records.passages]
-    readings = {
-        id_: replace(reading, span=(start + reading.span[0], start + reading.span[1]))
-        for id_, reading in session.readings.items()
-        if id_ in records.passages and (start := records.passages[id_].chunk.start) >= 0
-    }
-    answers = _answers(session, view, passages, readings)
+    answers = _answers(session, view, passages)
     asked = {seed.entity_id for seed in session.known_seeds}
     hits = []
     for passage in passages:
@@ -103,17 +97,14 @@ def build_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, ...]
                 provenance=replace(passage.provenance, page=page),
                 answer=answer,
                 confidence=session.confidences.get(id_),
-                reading=readings.get(id_),
+                reading=session.readings.get(id_),
             )
         )
     return tuple(hits)
 
 
 def _answers(
-    session: QuerySession,
-    view: _GraphView,
-    passages: Sequence[PassageRecord],
-    readings: Mapping[int, Reading],
+    session: QuerySession, view: _GraphView, passages: Sequence[PassageRecord]
 ) -> dict[int, CharRange]:
     """Answering sentences, where hits are explained."""
     if not session.options.explain:
@@ -133,7 +124,7 @@ def _answers(
     as_read = {
         passage.chunk.id: (start, end)
         for passage in passages
-        if (reading := readings.get(passage.chunk.id)) is not None and reading.margin > 0
+        if (reading := session.readings.get(passage.chunk.id)) is not None and reading.margin > 0
         for start, end in passage.sentence_ranges
         if start <= reading.span[0] < end
     }
