@@ -21,9 +21,6 @@ pytest_plugins = ["tests.neo4j_server"]
 
 ISOLATION = "CLEW_LIMITS__ISOLATION"
 """Where documents are read; folders of tests that make thousands of engines set it to `none`."""
-READER = "CLEW_SEARCH__READER"
-"""What is found without the reader is what most tests are about; it reads where one says so."""
-os.environ[READER] = "off"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -50,7 +47,7 @@ def _no_secrets_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _no_outside_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
-        if name.startswith("CLEW_") and name not in (ISOLATION, READER):
+        if name.startswith("CLEW_") and name != ISOLATION:
             monkeypatch.delenv(name)
     # pytest-socket guards this process alone; a child must not fetch a model.
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")

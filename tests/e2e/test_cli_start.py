@@ -46,7 +46,6 @@ def loaded(modules: str, *arguments: str | Path, cwd: Path) -> list[str]:
     done = subprocess.run(
         [sys.executable, "-c", PROBE, modules, *map(str, arguments)],
         cwd=cwd,
-        env={name: value for name, value in os.environ.items() if not name.startswith("CLEW_")},
         capture_output=True,
         text=True,
         check=True,

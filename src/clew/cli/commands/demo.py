@@ -38,8 +38,7 @@ def demo(common: Common) -> None:
     ):
         report = engine.index([folder], progress=progress)
         results = {
-            # What the walk finds by itself: with the reader scores differ between processors.
-            strategy: engine.search(QUESTION, strategy=strategy, fast=True)
+            strategy: engine.search(QUESTION, strategy=strategy)
             for strategy in ("keyword", "vector", "graph")
         }
     places: dict[str, int | None] = {}
