@@ -12,6 +12,7 @@ import hashlib
 import json
 import random
 import re
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -42,6 +43,16 @@ SHARES: Mapping[str, float] = {
     "python_code": 0.5,
 }
 """Part of each source that one round reads: what people ask of their files weighs most."""
+WALKED = "walked.jsonl.gz"
+"""What `training.reader.walked` writes."""
+TIMES: Mapping[str, int] = {"musique": 3, "hotpotqa": 3, "hotpotqa2": 3, "multihop2": 3}
+"""How often a round reads the questions of a set among these, each time with other passages."""
+HELD_OUT_WALKED = 0.2
+"""Share of those questions that nothing is learned from."""
+WRONG = (1, 1, 2), (2, 3, 4)
+"""Passages beside the right one: of most sources, and of what was walked."""
+LED, CROPPED = 0.75, 0.3
+"""Share of the passages that keep a thread they have, and of those cut to a few sentences."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[\"'(\[]?[A-Z0-9])")
 _NAME = re.compile(
@@ -88,6 +99,10 @@ def read(folder: Path, *, held_out: bool) -> list[Group]:
         with gzip.open(folder / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
             records = [json.loads(line) for line in lines]
         found += [_group(name, record) for record in records if _is_held(name, record) == held_out]
+    if (folder / WALKED).exists():
+        with gzip.open(folder / WALKED, "rt", encoding="utf-8") as lines:
+            walked = [_walked(json.loads(line)) for line in lines]
+        found += [one for one in walked if (share_of(one.question) < HELD_OUT_WALKED) == held_out]
     return found
 
 
@@ -111,6 +126,26 @@ def _group(name: str, record: Mapping[str, Any]) -> Group:
         passages.append(Passage(one["text"], one["title"], answerable, spot, evident))
     passages += [Passage(one["text"], one["title"]) for one in record["negatives"]]
     return Group(record["question"], tuple(passages), name, answers)
+
+
+def _walked(record: Mapping[str, Any]) -> Group:
+    answers = tuple(record["answers"])
+    found = [one for one in record["passages"] if one["helps"]]
+    spots = {one["text"]: _spot(one["text"], answers) for one in found}
+    # Where no passage that helps says the answer in its words, nobody knows where it stands.
+    is_said = any(spots.values())
+    passages = tuple(
+        Passage(
+            one["text"],
+            one["title"],
+            one["helps"],
+            spots.get(one["text"]),
+            is_said or not one["helps"],
+            one["thread"],
+        )
+        for one in record["passages"]
+    )
+    return Group(record["question"], passages, f"walked/{record['source']}", answers)
 
 
 def _spot(text: str, answers: Sequence[str]) -> tuple[int, int] | None:
@@ -141,7 +176,12 @@ class Rounds:
     def round(self, number: int) -> Iterator[Group]:
         """Yield the groups of a round, shuffled."""
         chance = random.Random(f"{self._seed}:{number}")
-        chosen = [one for one in self._groups if chance.random() < SHARES[one.source]]
+        chosen = [
+            one
+            for one in self._groups
+            for _ in range(TIMES.get(one.source.removeprefix("walked/"), 1))
+            if chance.random() < SHARES.get(one.source, 1.0)
+        ]
         chosen += self._composed
         chance.shuffle(chosen)
         for one in chosen:
@@ -156,11 +196,12 @@ class Rounds:
         # Where a question has no answer, its own passage is the one to learn from.
         elif others:
             passages.append(others.pop(0))
-        passages += chance.sample(others, min(len(others), chance.choice((1, 1, 2))))
+        most = chance.choice(WRONG[group.source.startswith("walked/")])
+        passages += chance.sample(others, min(len(others), most))
         spoilt = self._spoilt(group, passages[0], chance) if helping else None
         if spoilt:
             passages.append(spoilt)
-        passages = [self._dressed(one, passages, chance) for one in passages]
+        passages = [self._dressed(_cropped(one, chance), passages, chance) for one in passages]
         question = reworded(group.question, chance)
         return replace(group, question=question, passages=tuple(passages))
 
@@ -212,12 +253,32 @@ class Rounds:
         """The passage with its title or without, now and then with a thread that leads nowhere."""
         if passage.title and chance.random() < 0.3:
             passage = replace(passage, title="")
-        if not passage.thread and chance.random() < 0.12:
+        if passage.thread and chance.random() > LED:
+            passage = replace(passage, thread="")
+        elif not passage.thread and chance.random() < 0.12:
             others = [one for one in beside if one is not passage and one.answer is None]
             pool = sentences(chance.choice(others).text) if others else []
             if pool:
                 passage = replace(passage, thread=chance.choice(pool))
         return passage
+
+
+def _cropped(passage: Passage, chance: random.Random) -> Passage:
+    """The passage, now and then only a few of its sentences, as short as notes are.
+
+    The answer stays; what helps without one stays whole.
+    """
+    starts = [0, *(one.end() for one in _SENTENCE_END.finditer(passage.text))]
+    is_whole = passage.helps and passage.answer is None
+    if chance.random() > CROPPED or len(starts) < 3 or is_whole:
+        return passage
+    start, end = passage.answer or (chance.choice(starts),) * 2
+    first = bisect_right(starts, start) - 1 - chance.randint(0, 1)
+    last = bisect_right(starts, max(start, end - 1)) + chance.randint(0, 1)
+    begin = starts[max(0, first)]
+    close = starts[last] if last < len(starts) else len(passage.text)
+    answer = (start - begin, end - begin) if passage.answer else None
+    return replace(passage, text=passage.text[begin:close].rstrip(), answer=answer)
 
 
 def _names_by_title(groups: Sequence[Group]) -> dict[str, list[str]]:
