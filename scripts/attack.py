@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.security import forgeries, terminal  # noqa: E402
+from tests.security import terminal, test_forgeries  # noqa: E402
 
 
 def main(wanted: Sequence[str]) -> int:
@@ -159,7 +159,7 @@ ATTACKS: tuple[tuple[str, str, Callable[[Path], str]], ...] = (
     (
         "context",
         "texts and titles that pass for other passages, by every strategy",
-        forgeries.forge_parts_of_every_strategy,
+        test_forgeries.forge_parts_of_every_strategy,
     ),
     ("context", "any text at all, as a property", checked("tests/unit/test_context.py")),
 )

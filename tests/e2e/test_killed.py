@@ -16,12 +16,11 @@ from typing import Any
 import pytest
 
 import clew
-from clew.errors import StoreBusyError
 from clew.jobs.runner import make_runner
 from clew.stores.sqlite.journal import SqliteJobs
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.matrix import VectorMatrix
-from clew.testing.entries import EMBEDDER, make_entry, make_vector
+from clew.testing.entries import make_vector
 from clew.testing.fakes import HashEmbedder
 from tests.content import content
 
@@ -347,21 +346,3 @@ def test_two_writing_processes_lose_nothing_and_a_reader_sees_their_commits(tmp_
     assert (vienna.mentions, len(reader.relations([vienna.id]))) == (80, 80)
     assert reader.check().problems == ()
     reader.close()
-
-
-def test_a_busy_store_waits_and_then_names_the_setting(tmp_path: Path) -> None:
-    SqliteStore(tmp_path, embedder=EMBEDDER).close()
-    holder = sqlite3.connect(tmp_path / "clew.db", isolation_level=None)
-    holder.execute("BEGIN IMMEDIATE")
-    writer = store_start(tmp_path, "w", 1)
-    impatient = SqliteStore(tmp_path, busy_seconds=0.1, embedder=EMBEDDER)
-    with pytest.raises(StoreBusyError, match=r"longer than 0\.1 s.*setting busy_seconds"):
-        impatient.save(make_entry("a", "Text."))
-    assert impatient.documents() == []
-    assert writer.poll() is None  # the patient one, with 30 seconds, is still waiting
-    holder.execute("ROLLBACK")
-    holder.close()
-    _, errors = writer.communicate()
-    assert (writer.returncode, errors) == (0, "")
-    assert [d.source for d in impatient.documents()] == ["w 0"]
-    impatient.close()

@@ -27,7 +27,6 @@ from tests.unit.mcp_tools import TOOLS, engine_in, tool
 from tests.unit.test_mcp_access import ALICE, BOB, NEW, OLD, TOKENS, Served, served
 
 LIST = {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}}
-INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
 @contextmanager

@@ -575,14 +575,6 @@ def test_the_cursor_leads_through_all_that_is_unread(extraction_client: Client) 
     assert [p["text"] for p in extraction_client("extraction_next")["passages"]] == [CANAL]
 
 
-def test_a_result_keeps_its_budget(extraction_client: Client, extraction_engine: clew.Clew) -> None:
-    extraction_engine.add("word " * 150, source="long", title="Long")
-    for tokens in (1000, 1100, 2000):
-        handed = extraction_client("extraction_next", limit=50, max_tokens=tokens)
-        assert extraction_engine.state.embedder.count_tokens(json.dumps(handed)) <= tokens
-        assert handed["passages"]
-
-
 def test_a_passage_over_the_budget_is_shown_up_to_it(tmp_path: Path) -> None:
     settings = load_settings(store=tmp_path, split={"chunk_tokens": 4000, "section_tokens": 8000})
     with clew.Clew(settings, embedder=HashEmbedder(max_tokens=8000)) as engine:
