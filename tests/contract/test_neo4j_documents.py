@@ -46,13 +46,19 @@ from clew.wiring import store_exists
 from tests.contract.filter_suite import FilterSuite
 from tests.contract.neo4j_stores import OnNeo4j, Place, new_place
 from tests.contract.suites.communities import make_changes
-from tests.contract.suites.graph import GraphStoreSuite
-from tests.contract.suites.lineage import LineageSuite
-from tests.contract.suites.names import NamesSuite
-from tests.contract.suites.records import PassageRecordsSuite
-from tests.contract.suites.times import TimeIndexSuite, UsageLogSuite
-from tests.contract.suites.validity import RelationTimesSuite
-from tests.contract.suites.writing import ExtractionLogSuite, ManualGraphSuite
+from tests.contract.suites.graph import (
+    ExtractionLogSuite,
+    GraphStoreSuite,
+    ManualGraphSuite,
+    NamesSuite,
+)
+from tests.contract.suites.snapshots import PassageRecordsSuite
+from tests.contract.suites.times import (
+    LineageSuite,
+    RelationTimesSuite,
+    TimeIndexSuite,
+    UsageLogSuite,
+)
 from tests.unit.test_enrich import fill, reading
 
 Step: TypeAlias = tuple[Callable[..., object], tuple[Any, ...]]

@@ -17,8 +17,7 @@ from clew.testing.conformance import KeywordIndexSuite, VectorIndexSuite
 from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry, make_vector
 from tests.contract.neo4j_stores import OnNeo4j
 from tests.contract.suites.communities import CommunityWriterSuite
-from tests.contract.suites.neighbourhoods import NeighbourhoodSourceSuite
-from tests.contract.suites.snapshots import SnapshotSourceSuite
+from tests.contract.suites.snapshots import NeighbourhoodSourceSuite, SnapshotSourceSuite
 
 if TYPE_CHECKING:
     pass
