@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -31,13 +31,6 @@ from clew.types import Document, KnownName, NewEntity
 
 ANNA = NewEntity(name="Anna Morn", entity_type="person")
 VELL = NewEntity(name="Vell", entity_type="place")
-
-
-@pytest.fixture
-def engine(tmp_path: Path) -> Iterator[clew.Clew]:
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        yield engine
-        assert engine.maintenance.check().problems == ()
 
 
 def texts(engine: clew.Clew, name: str) -> list[str]:

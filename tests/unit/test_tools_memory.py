@@ -97,13 +97,6 @@ def test_what_nobody_waits_for_ends_and_writes_nothing(tmp_path: Path, tool: str
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Iterator[clew.Clew]:
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        yield engine
-        assert engine.maintenance.check().problems == ()
-
-
-@pytest.fixture
 def client(engine: clew.Clew) -> Client:
     return Client(engine)
 
