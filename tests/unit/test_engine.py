@@ -151,6 +151,15 @@ def test_a_text_can_be_added_replaced_and_deleted(engine: clew.Clew) -> None:
         engine.add("  \n")
 
 
+def test_deleting_an_unknown_document_deletes_nothing(engine: clew.Clew, folder: Path) -> None:
+    engine.index([folder])
+    with pytest.raises(NotFoundError, match="no document 'nope'"):
+        engine.delete([str(folder / "tower.md"), "nope"])
+    with pytest.raises(NotFoundError, match=r"no single document '\.md'"):
+        engine.delete([".md"])
+    assert len(engine.documents.list()) == 3
+
+
 # --- asking
 
 
