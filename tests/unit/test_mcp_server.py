@@ -26,7 +26,7 @@ from mcp_types import (
 )
 
 from clew.engine import Engine
-from clew.mcp.engines import Engines
+from clew.mcp.calls import Engines
 from clew.mcp.server import ClewServer
 from clew.operations import toolbox as registry
 from clew.types import NewEntity

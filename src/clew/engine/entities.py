@@ -299,7 +299,7 @@ class Entities:
         another kind.
         """
         from clew.indexing.manual_graph import import_memory_records
-        from clew.indexing.reading.formats.memory import read_memory
+        from clew.indexing.reading.memory import read_memory
 
         return import_memory_records(self.memory, read_memory(Path(path).expanduser()))
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from clew.errors import InputError, UnreadableError, check_several
+from clew.indexing.reading.common import RawFile, ReadResult, json_safe
 from clew.indexing.reading.files import open_real
-from clew.indexing.reading.formats.common import RawFile, ReadResult, json_safe
 from clew.indexing.reading.reader import document_from_text, file_digest, read_file, read_raw
 from clew.text import text_digest
 from clew.types import Document, document_id, file_source

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rapidfuzz.distance import OSA, JaroWinkler
 
 from clew.hookspecs import kind_of
-from clew.indexing.ner.cased_ner import find_fences
-from clew.indexing.ner.code_names import is_telling
+from clew.indexing.ner.cased_ner import find_fences, is_telling
 from clew.indexing.ner.entity_types import FIRST_NAMES, NameSpan, is_ordinary, is_person_shaped
 from clew.indexing.ner.known_terms import KnownTerms, Words, may_be_term, phrases, stands_apart
 from clew.indexing.ner.pattern_extractor import owner_of

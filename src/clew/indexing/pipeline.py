@@ -3,7 +3,7 @@
 | step | module |
 | --- | --- |
 | read | `reading.reader`, asked by `inputs` |
-| split, contextualise | `splitting.split` |
+| split, contextualise | `outline`, `split` |
 | extract | `ner.pattern_extractor`, with `relations` |
 | embed | an `Embedder` |
 | link | `linking` |

@@ -38,10 +38,9 @@ from clew.errors import (
 )
 from clew.hookspecs import kind_of
 from clew.indexing.inputs import Extension, NoExtension
-from clew.indexing.reading.formats.common import check_limit, over_limit
-from clew.indexing.splitting.split import Tokens, as_prose, split
-from clew.indexing.structure.enter import add_structure
-from clew.indexing.structure.readers import structure_of
+from clew.indexing.reading.common import check_limit, over_limit
+from clew.indexing.split import Tokens, as_prose, split
+from clew.indexing.structure import add_structure, structure_of
 from clew.languages import language_code
 from clew.request_end import go_on
 from clew.text import text_language

@@ -16,8 +16,7 @@ from mcp_types import EmptyResult, Resource, ResourceTemplate
 from pydantic import Field
 
 from clew.errors import ClewError, NotFoundError
-from clew.mcp.auth import COMPLETED, may_read
-from clew.mcp.http.callers import SESSION
+from clew.mcp.auth import COMPLETED, SESSION, may_read
 from clew.text import one_line, quoted, text_digest, whole_number
 
 if TYPE_CHECKING:

@@ -26,10 +26,8 @@ from mcp_types import Tool as ProtocolTool
 
 from clew import __version__
 from clew.mcp import calls, resources
-from clew.mcp.auth import auth_settings, may_prompt
-from clew.mcp.calls import RequestContext, RequestContexts
-from clew.mcp.engines import Engines
-from clew.mcp.http.callers import Callers
+from clew.mcp.auth import Callers, auth_settings, may_prompt
+from clew.mcp.calls import Engines, RequestContext, RequestContexts
 from clew.mcp.resources import JSON, MOST_NAMES, Subscriptions, listened, look, prompts
 from clew.operations.spec import mcp_definition
 from clew.operations.toolbox import may_call

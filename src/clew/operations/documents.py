@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.engine import Engine
-    from clew.jobs.runner import Given, JobRunner
+    from clew.jobs import Given, JobRunner
     from clew.ports import Job
     from clew.types import Right
 
@@ -146,7 +146,7 @@ def identity(engine: Engine, given: Given) -> tuple[str, str | None]:
     Raises `InputError` now for what could only fail later.
     """
     # Here, since a list of tools needs no reader.
-    from clew.indexing.reading.formats.common import clean_text
+    from clew.indexing.reading.common import clean_text
     from clew.text import text_digest
 
     named = given.get("source")

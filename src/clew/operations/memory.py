@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from clew.errors import InputError, NotFoundError
 from clew.indexing.manual_graph import WORDING, cleaned, snake_case, written_relation
-from clew.indexing.reading.formats.common import clean_text
+from clew.indexing.reading.common import clean_text
 from clew.operations.budget import fitting_length, no_room, shortened, tokens_of
 from clew.operations.spec import (
     MEMORY,

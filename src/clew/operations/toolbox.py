@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from clew.engine import Engine
-    from clew.jobs.runner import JobRunner
+    from clew.jobs import JobRunner
     from clew.operations.spec import Arguments, Format, Result, Tool
     from clew.ports import AuditOutcome
     from clew.stores.sqlite.journal import SqliteAudit
@@ -285,7 +285,7 @@ def make_toolbox(
 
     With `packs`, those of plugins and of the packs that are enabled come with them.
     """
-    from clew.jobs.runner import make_runner
+    from clew.jobs import make_runner
     from clew.stores.sqlite.journal import SqliteAudit
 
     return Toolbox(

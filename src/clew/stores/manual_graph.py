@@ -36,6 +36,7 @@ from clew.stores.relations import (
     Relations,
     derive_again,
     heads_around,
+    meaning_of,
     read_facts,
     update_relations,
 )
@@ -56,7 +57,6 @@ from clew.stores.statements.relations import (
 )
 from clew.text import entity_key
 from clew.types import NewEntity, NewRelation, Observation, Relation
-from clew.types.relation_types import meaning_of
 
 _LARGEST_ID = 2**63 - 1
 """What a column of either database holds."""

@@ -9,8 +9,8 @@ from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING
 
+from clew.languages import read_word_lists
 from clew.types import Period
-from clew.word_lists import read_word_lists
 
 if TYPE_CHECKING:
     from dateutil.relativedelta import relativedelta

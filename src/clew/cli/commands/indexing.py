@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clew.cli.common import Common
-from clew.cli.errors import FAILED, INCOMPLETE, note
+from clew.cli.common import FAILED, INCOMPLETE, Common, note, reporting
 from clew.cli.options import WhereOption
 from clew.cli.output import print_table, shown_source, write_json, write_line
-from clew.cli.progress import reporting
 from clew.errors import BINARY, EMPTY, InputError, MissingExtraError, NotFoundError
 from clew.text import counted, one_line, whole_number
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import clew
-from clew.cli.common import Common
-from clew.cli.errors import INCOMPLETE
+from clew.cli.common import INCOMPLETE, Common
 from clew.errors import InputError
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from clew.indexing.ner.cased_ner import UPPER
-from clew.indexing.ner.code_names import technical_words
+from clew.indexing.ner.cased_ner import UPPER, technical_words
 from clew.indexing.ner.entity_types import (
     CODE,
     COMMON_WORDS,
@@ -24,9 +23,9 @@ from clew.indexing.ner.entity_types import (
     is_ordinary,
     type_of_name,
 )
+from clew.languages import read_patterns
 from clew.text import LONGEST_TERM, entity_key, fold, singular, term_words
 from clew.types import Chunk, Document
-from clew.word_lists import read_patterns
 
 _RE = read_patterns("clew.indexing.ner", "patterns.toml")["known_terms"]
 

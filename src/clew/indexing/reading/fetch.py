@@ -21,7 +21,7 @@ from urllib.parse import unquote
 import httpx2
 
 from clew.errors import InputError, UnreadableError
-from clew.indexing.reading.formats.media_types import media_type_of, suffix_of
+from clew.indexing.reading.common import media_type_of, suffix_of
 
 if TYPE_CHECKING:
     from clew.settings import AccessSettings

@@ -21,18 +21,19 @@ from typing import Any
 
 from clew.errors import UnreadableError
 from clew.hookspecs import Reader, kind_of, there
-from clew.indexing.markdown import title_from_name
-from clew.indexing.reading.files import open_real
-from clew.indexing.reading.formats.common import SUFFIX as GZIPPED
-from clew.indexing.reading.formats.common import (
+from clew.indexing.outline import dated_sections, headings, title_from_name
+from clew.indexing.reading.common import SUFFIX as GZIPPED
+from clew.indexing.reading.common import (
     RawFile,
     ReadResult,
     bounded_metadata,
     clean_text,
     json_safe,
+    media_type_of,
     unpacked,
 )
-from clew.indexing.reading.formats.markup import (
+from clew.indexing.reading.files import open_real
+from clew.indexing.reading.markup import (
     markdown_document,
     read_markdown,
     read_pod,
@@ -40,9 +41,7 @@ from clew.indexing.reading.formats.markup import (
     read_text,
     rst_document,
 )
-from clew.indexing.reading.formats.media_types import media_type_of
-from clew.indexing.reading.formats.records import read_json, read_jsonl, read_table
-from clew.indexing.splitting.outline import dated_sections, headings
+from clew.indexing.reading.records import read_json, read_jsonl, read_table
 from clew.settings import LimitSettings, ReadSettings
 from clew.text import one_line, text_digest
 from clew.times import day_order, is_of_something_else, opening_date, path_date, title_date, to_date

@@ -22,8 +22,7 @@ from typing import Any
 
 from clew.errors import UnreadableError
 from clew.indexing.ner.known_terms import WITH_ASSISTANTS
-from clew.indexing.reading.files import open_real
-from clew.indexing.reading.formats.common import (
+from clew.indexing.reading.common import (
     RawFile,
     ReadResult,
     check_limit,
@@ -32,7 +31,8 @@ from clew.indexing.reading.formats.common import (
     joined,
     json_safe,
 )
-from clew.indexing.structure.enter import structure
+from clew.indexing.reading.files import open_real
+from clew.indexing.structure import structure
 from clew.text import one_line, text_digest
 from clew.times import to_time
 from clew.types import Document, Piece, Skipped, Statement

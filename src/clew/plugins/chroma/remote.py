@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from clew.derived_files import private
+from clew.derived_files import FileLock, private
 from clew.errors import (
     ClewError,
     InputError,
@@ -31,8 +31,7 @@ from clew.errors import (
 )
 from clew.settings import ChromaSettings
 from clew.settings.place import NAMESPACE
-from clew.stores.file_lock import FileLock
-from clew.stores.vectors.remote import LostError, SearchTraits, SyncedIndex
+from clew.stores.remote_vectors import LostError, SearchTraits, SyncedIndex
 from clew.types import Ids, Scores, Vector, Vectors
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
 
     from clew.settings import Settings
     from clew.stores.store import Store
-    from clew.stores.vectors.matrix import Embeddings
+    from clew.stores.vectors import Embeddings
 
 
 DATABASE = "clew"

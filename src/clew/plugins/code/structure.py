@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from clew.indexing.ner.entity_types import CODE, NameSpan
+from clew.languages import read_patterns
 from clew.plugins.code.parse import (
     Reference,
     Syntax,
@@ -35,7 +36,6 @@ from clew.types import (
     Statement,
     Structure,
 )
-from clew.word_lists import read_patterns
 
 _RE = read_patterns("clew.plugins.code", "patterns.toml")["structure"]
 

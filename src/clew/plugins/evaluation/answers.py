@@ -20,8 +20,14 @@ from pydantic import BaseModel
 
 import clew
 from clew.errors import BudgetError, ModelError, SettingsError
-from clew.plugins.evaluation.beir import BeirDataset, Record, load_beir
-from clew.plugins.evaluation.run import gold_of, percentiles, store_folder
+from clew.plugins.evaluation.run import (
+    BeirDataset,
+    Record,
+    gold_of,
+    load_beir,
+    percentiles,
+    store_folder,
+)
 from clew.ports import Message, Request, total
 from clew.untrusted import NOTICE, escaped, untrusted_block
 from clew.wiring import make_language_model

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from clew.errors import ReplyError
-from clew.indexing.markdown import MEDIA_TYPE, masked
+from clew.indexing.outline import MEDIA_TYPE, masked
 from clew.plugins.llm.enriching import EnrichmentTask
 from clew.ports import Message, Request
 from clew.text import plain, terms

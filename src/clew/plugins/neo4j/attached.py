@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from clew.errors import InputError, ModelError
+from clew.plugins.neo4j.connection import lucene_phrases
 from clew.plugins.neo4j.mapping import quoted, read_names, shown_names
-from clew.plugins.neo4j.schema import lucene_phrases
 from clew.search.channels import RRF_K, Ranking, reciprocal_rank_fusion
 from clew.text import STOP_WORDS, fold
 

@@ -18,8 +18,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.plugins.neo4j.connection import IdsUsedUpError, Neo4jDatabase
-from clew.plugins.neo4j.schema import (
+from clew.plugins.neo4j.connection import (
+    IdsUsedUpError,
+    Neo4jDatabase,
     chunk_label,
     define_entity_vectors,
     define_vectors,

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from clew.cli.common import Common
-from clew.cli.errors import INCOMPLETE, note
+from clew.cli.common import INCOMPLETE, Common, note
 from clew.cli.options import MaxCostOption, MaxTokensSpentOption, QuestionArgument, read_question
 from clew.cli.output import Page, print_below, print_table, stdout_page, write_json
 from clew.cli.render import ENTITY, FAINT, INDENT, marked

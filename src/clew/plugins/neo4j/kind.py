@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import NoLanguageModelError
 from clew.plugins.neo4j import store as on_server
-from clew.plugins.neo4j.connection import Neo4jDatabase
-from clew.plugins.neo4j.schema import holds_namespace
+from clew.plugins.neo4j.connection import Neo4jDatabase, holds_namespace
 from clew.stores.backend import check_characters
 from clew.wiring import server_kind
 

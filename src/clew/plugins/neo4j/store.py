@@ -17,8 +17,10 @@ import numpy as np
 from clew.derived_files import make_folder
 from clew.errors import InputError, StoreError
 from clew.plugins.neo4j.backend import COUNTERS, Neo4jBackend, publish
-from clew.plugins.neo4j.connection import IdsUsedUpError, KeyTakenError, Neo4jDatabase
-from clew.plugins.neo4j.schema import (
+from clew.plugins.neo4j.connection import (
+    IdsUsedUpError,
+    KeyTakenError,
+    Neo4jDatabase,
     chunk_label,
     holds_namespace,
     keyword_index,
@@ -28,7 +30,6 @@ from clew.plugins.neo4j.schema import (
 )
 from clew.stores.aliases import Named, keys_asked, resolve_names
 from clew.stores.backend import Progress
-from clew.stores.copy import NOT_BEGUN
 from clew.stores.documents import NeedsLockError, PreparedDocument, write_document
 from clew.stores.entities import delete_orphans
 from clew.stores.passages import KEEP_VERSIONS
@@ -36,8 +37,8 @@ from clew.stores.relations import derive_again
 from clew.stores.snapshot import id_ranges
 from clew.stores.state import COUNT_CHANGE, STATE, State
 from clew.stores.statements.documents import DocumentValues
-from clew.stores.store import Store
-from clew.stores.vectors.matrix import VectorMatrix
+from clew.stores.store import NOT_BEGUN, Store
+from clew.stores.vectors import VectorMatrix
 from clew.text import entity_key
 from clew.types import AliasEvidence, CheckReport, Ids, Metadata, Scores, Unsettled, Vector, Vectors
 

@@ -7,16 +7,16 @@ from functools import lru_cache
 from io import BytesIO
 from typing import TYPE_CHECKING, BinaryIO
 
-from clew.indexing.reading.formats.common import (
+from clew.indexing.reading.common import (
     Properties,
     RawFile,
     ReadResult,
     clean_text,
     joined,
+    media_type_of,
     stated_property_title,
 )
-from clew.indexing.reading.formats.media_types import media_type_of
-from clew.indexing.reading.formats.word import OLE_MAGIC, check_archive, package_properties
+from clew.indexing.reading.word import OLE_MAGIC, check_archive, package_properties
 
 if TYPE_CHECKING:
     from markitdown import MarkItDown, StreamInfo

@@ -12,14 +12,14 @@ from functools import cache, lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
-from clew.indexing.reading.formats.common import (
+from clew.indexing.reading.common import (
     RawFile,
     ReadResult,
     check_limit,
     decode,
     record,
 )
-from clew.indexing.reading.formats.markup import read_markdown
+from clew.indexing.reading.markup import read_markdown
 from clew.plugins.personal.contacts import (
     Block,
     Component,

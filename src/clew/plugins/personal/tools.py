@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from clew.errors import InputError, NotFoundError
+from clew.indexing.reading.common import TYPE, Person, from_flat
 from clew.indexing.reading.files import open_real, replace_file, writable_path
-from clew.indexing.reading.formats.common import TYPE, Person, from_flat
 from clew.operations.spec import Call, Limits, Result, between, operation, shape
 from clew.plugins.personal import calendar as tasks
 from clew.plugins.personal.calendar import (

@@ -28,7 +28,6 @@ from clew.errors import InputError, StoreBusyError, StoreError
 from clew.stores import check as invariants
 from clew.stores.backend import Progress
 from clew.stores.check import Invariant, StoreCheck
-from clew.stores.copy import NOT_BEGUN
 from clew.stores.keywords import DerivedKeywords
 from clew.stores.passages import KEEP_VERSIONS
 from clew.stores.sqlite.backend import (
@@ -40,7 +39,7 @@ from clew.stores.sqlite.backend import (
 from clew.stores.sqlite.connection import Database
 from clew.stores.sqlite.schema import open_database
 from clew.stores.state import REMEMBER
-from clew.stores.store import Store
+from clew.stores.store import NOT_BEGUN, Store
 from clew.types import CheckReport, Ids, Problem, Scores, Vectors
 
 

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from clew.stores.store import Store
     from clew.types import Ids, Scores, Vector, Vectors
 
-
 Embeddings: TypeAlias = "Callable[[int], tuple[Ids, Vectors]]"
 """Chunks with an id above the one given, by id, and their embeddings."""
 KIND = "vectors"

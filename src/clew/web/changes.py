@@ -20,8 +20,7 @@ from clew.errors import InputError, NotFoundError
 from clew.operations.documents import submit
 from clew.operations.spec import Call, Caller, Limits, Result, operation
 from clew.settings import SETTINGS_FILE, Settings
-from clew.web.endpoints import TOOL_NAMES
-from clew.web.request import render_page
+from clew.web.request import TOOL_NAMES, render_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 
     from clew.ports import AuditEntry
     from clew.web.request import PageRequest
-
 
 READ = 500
 """Entries of the log that are looked through, the newest."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 
 from clew.errors import ClewError, MissingExtraError, StoreError
-from clew.stores.vectors.matrix import Embeddings, best_first, check_dimension, unknown_chunks
+from clew.stores.vectors import Embeddings, best_first, check_dimension, unknown_chunks
 
 if TYPE_CHECKING:
     from clew.stores.store import Store

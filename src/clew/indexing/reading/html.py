@@ -15,7 +15,7 @@ from bs4 import BeautifulSoup
 from bs4.builder import HTMLTreeBuilder
 from bs4.element import CData, NavigableString, PageElement, Tag
 
-from clew.indexing.reading.formats.common import (
+from clew.indexing.reading.common import (
     DEEPEST,
     RawFile,
     ReadResult,

@@ -18,7 +18,7 @@ from pypdf import PageObject, PdfReader
 from pypdf.errors import FileNotDecryptedError, PyPdfError
 from pypdf.generic import ArrayObject, NumberObject
 
-from clew.indexing.reading.formats.common import (
+from clew.indexing.reading.common import (
     Properties,
     RawFile,
     ReadResult,

@@ -13,9 +13,8 @@ from clew.search.answer.hits import read_relations
 from clew.search.strategies import known_strategies
 from clew.text import whole_number
 from clew.types import current_first
-from clew.web.endpoints import PICTURE
+from clew.web.changes import changes
 from clew.web.graph_view import picture
-from clew.web.pages.changing import changes
 from clew.web.passages import (
     MOST_LINES,
     answer_segments,
@@ -25,21 +24,15 @@ from clew.web.passages import (
     named_segments,
     scales,
 )
-from clew.web.request import render_page
+from clew.web.request import PICTURE, render_page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from starlette.responses import Response
 
-    from clew.types import (
-        DocumentInfo,
-        Entity,
-        Relation,
-        SearchResult,
-    )
+    from clew.types import DocumentInfo, Entity, Relation, SearchResult
     from clew.web.request import PageRequest
-
 
 SUGGESTIONS = 8
 """Names offered while typing."""

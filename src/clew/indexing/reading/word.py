@@ -16,18 +16,18 @@ from docx.opc.exceptions import OpcError
 from docx.oxml.xmlchemy import BaseOxmlElement as Element
 from lxml import etree  # type: ignore[import-untyped]
 
-from clew.indexing.reading.formats.common import (
+from clew.indexing.reading.common import (
     TEMPLATE_AUTHORS,
     Properties,
     RawFile,
     ReadResult,
     check_limit,
     clean_text,
+    media_type_of,
     properties,
     stated_property_title,
     table_lines,
 )
-from clew.indexing.reading.formats.media_types import media_type_of
 from clew.text import one_line
 
 OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"

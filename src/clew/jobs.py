@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from clew.indexing.inputs import Input
     from clew.ports import Job, JobItem
     from clew.settings import JobSettings
-    from clew.stores.sqlite.journal import SqliteJobs
-
 
 logger = logging.getLogger("clew")
 

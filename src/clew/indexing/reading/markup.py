@@ -7,18 +7,18 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from clew.indexing.markdown import MEDIA_TYPE, with_tags
-from clew.indexing.reading.formats.common import (
+from clew.indexing.outline import MEDIA_TYPE, headings, with_tags
+from clew.indexing.reading.common import (
+    UNKNOWN,
     RawFile,
     ReadResult,
     decode,
     fields_at,
+    media_type_of,
     properties,
     split_front_matter,
 )
-from clew.indexing.reading.formats.media_types import UNKNOWN, media_type_of
-from clew.indexing.reading.formats.pdf import mended
-from clew.indexing.splitting.outline import headings
+from clew.indexing.reading.pdf import mended
 from clew.text import one_line
 from clew.types import Document
 

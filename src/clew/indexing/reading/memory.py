@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.errors import InputError, UnreadableError
-from clew.indexing.reading.formats.common import MALFORMED, json_lines, json_safe
+from clew.indexing.reading.common import MALFORMED, json_lines, json_safe
 from clew.text import entity_key
 from clew.types import CARD, OBSERVATION, Metadata, Skipped, in_utc
 

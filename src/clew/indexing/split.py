@@ -13,9 +13,9 @@ import numpy as np
 
 from clew.errors import InputError
 from clew.hookspecs import kind_of, listed, there
-from clew.indexing.markdown import MEDIA_TYPE, masked
-from clew.indexing.splitting.outline import (
+from clew.indexing.outline import (
     CHARACTERS_A_TOKEN,
+    MEDIA_TYPE,
     Break,
     Cut,
     Outline,
@@ -28,6 +28,7 @@ from clew.indexing.splitting.outline import (
     fences,
     headings,
     mark,
+    masked,
     meter,
     outline,
     prose_units,

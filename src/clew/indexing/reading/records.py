@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from clew.indexing.reading.formats.common import (
+from clew.indexing.reading.common import (
     DEEPEST,
     LONGEST_VALUE,
     MALFORMED,
@@ -22,9 +22,9 @@ from clew.indexing.reading.formats.common import (
     joined,
     json_lines,
     json_safe,
+    media_type_of,
     properties,
 )
-from clew.indexing.reading.formats.media_types import media_type_of
 from clew.text import one_line, text_digest
 from clew.types import Document, Piece, Skipped
 
