@@ -132,9 +132,9 @@ def _text(name: str, characters: int) -> str:
 
 def _read(text: str, ending: str, tokens: Tokens) -> None:
     from clew.errors import ClewError
+    from clew.indexing.inputs import read_raw
     from clew.indexing.ner.pattern_extractor import PatternExtractor
     from clew.indexing.reading.common import RawFile
-    from clew.indexing.reading.reader import read_raw
     from clew.indexing.split import split
     from clew.settings import ReadSettings, SplitSettings
     from clew.text import terms

@@ -556,8 +556,7 @@ class Ingestion:
 
     def _input(self, given: Given, name: str) -> Input:
         """What is to be read of a text, a file or an address, as the caller names it."""
-        from clew.indexing.inputs import DocumentOverrides, RawInput, TextInput
-        from clew.indexing.reading.reader import text_source
+        from clew.indexing.inputs import DocumentOverrides, RawInput, TextInput, text_source
 
         overrides = DocumentOverrides(
             title=given.get("title", ""), metadata=given.get("metadata") or {}

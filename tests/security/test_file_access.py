@@ -17,8 +17,8 @@ from mcp.client.streamable_http import streamable_http_client
 
 from clew.engine import Engine
 from clew.errors import InputError, SettingsError, UnreadableError
+from clew.indexing.inputs import file_digest, read_file
 from clew.indexing.reading.files import find_files, list_real, open_real, permitted_path
-from clew.indexing.reading.reader import file_digest, read_file
 from clew.jobs import Ingestion, JobRunner, make_runner
 from clew.mcp.http import served_settings
 from clew.operations.toolbox import make_toolbox

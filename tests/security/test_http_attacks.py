@@ -19,7 +19,7 @@ from clew.errors import SettingsError
 from clew.mcp.auth import COMPLETED, PROMPTED, TELLING
 from clew.mcp.calls import Engines
 from clew.mcp.http import http_app, http_server
-from clew.mcp.resources import FIXED, TEMPLATES, prompts
+from clew.mcp.server import FIXED, TEMPLATES, prompts
 from clew.operations.toolbox import OPERATIONS as REGISTRY
 from tests.e2e.conftest import run_clew
 from tests.e2e.test_mcp_http import serving

@@ -14,8 +14,9 @@ import anyio
 import pytest
 from mcp.shared.exceptions import MCPDeprecationWarning
 
-from clew.mcp import auth, resources
+from clew.mcp import auth
 from clew.mcp import calls as threads
+from clew.mcp import server as served_resources
 from clew.mcp.auth import new_token
 from clew.mcp.calls import Engines, RequestScope
 from clew.operations.spec import Arguments, Call, Result, Tool
@@ -240,7 +241,7 @@ def test_a_subscription_ends_with_its_session(
 ) -> None:
     """What is watched for a session that is over would be read for ever."""
     looked: list[object] = []
-    generation = resources.generation_of
+    generation = served_resources.generation_of
 
     def counted(scope: RequestScope) -> int:
         looked.append(scope)
@@ -253,7 +254,7 @@ def test_a_subscription_ends_with_its_session(
                 await client.session.subscribe_resource("clew://statistics")
             await anyio.sleep(1.5)
 
-    monkeypatch.setattr(resources, "generation_of", counted)
+    monkeypatch.setattr(served_resources, "generation_of", counted)
     with serving(tmp_path) as server:
         anyio.run(subscribe)
         assert looked

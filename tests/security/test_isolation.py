@@ -36,6 +36,7 @@ from clew.indexing.inputs import (
     Input,
     RawInput,
     TextInput,
+    read_raw,
 )
 from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.indexing.processes import (
@@ -48,7 +49,6 @@ from clew.indexing.processes import (
     unpack,
 )
 from clew.indexing.reading.common import RawFile
-from clew.indexing.reading.reader import read_raw
 from clew.jobs import make_runner
 from clew.settings import LimitSettings, ReadSettings, SplitSettings
 from clew.testing.fakes import HashEmbedder

@@ -45,7 +45,7 @@ COMMANDS = {
     "copy": "inspect.copy",
     "export": "inspect.export",
     "import": "inspect.import_memory",
-    "pack": "packs.pack",
+    "pack": "indexing.pack",
     "tools": "serving.tools",
     "call": "serving.call",
     "install": "serving.install",

@@ -2,7 +2,7 @@
 
 | step | module |
 | --- | --- |
-| read | `reading.reader`, asked by `inputs` |
+| read | `inputs`, over `reading` |
 | split, contextualise | `outline`, `split` |
 | extract | `ner.pattern_extractor`, with `relations` |
 | embed | an `Embedder` |

@@ -54,9 +54,8 @@ def english_words() -> frozenset[str]:
 
 # Which language a text is written in, by its function words, else by a model of letter sequences.
 #
-# Function words tell nearly all prose at once; the model (py3langid: 4.6 MB, carried in its
-# wheel) is
-# loaded by the first text that they do not tell.
+# Function words tell nearly all prose at once; the model (py3langid: 4.6 MB, carried in its wheel)
+# is loaded by the first text that they do not tell.
 
 
 _SAMPLE = 1500

@@ -145,7 +145,7 @@ MAY_FOLLOW = STOP_WORDS | word_list(
     " written produced published released founded born aged plus versus et"
 )
 _DEGREES = word_list("phd ph.d b.a m.a mba bachelor master doctorate")
-CODE_KINDS = word_list(read_word_lists("clew.indexing.structure", "kinds.toml")["after"])
+CODE_KINDS = word_list(read_word_lists("clew.indexing", "kinds.toml")["after"])
 """Nouns that say what a thing of code is: "module"."""
 
 

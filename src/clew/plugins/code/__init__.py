@@ -90,7 +90,7 @@ def is_code(media_type: str) -> bool:
 
 def read_source(raw: RawFile) -> ReadResult:
     """A file as it is, called by its name and its folder's (`httpx/_client.py`): many share one."""
-    from clew.indexing.reading.markup import read_text  # a search reads none
+    from clew.indexing.reading.text import read_text  # a search reads none
 
     path = PurePosixPath(raw.source)
     is_named = path.suffix.lower() in _ENDINGS or path.name in _NAMES

@@ -27,7 +27,14 @@ from clew.errors import (
     redacted,
     redacted_pieces,
 )
-from clew.plugins.llm.answering import answer, report_requests, search_in_steps, step_requests
+from clew.plugins.llm.answering import (
+    REPLY_TOKENS,
+    answer,
+    answer_request,
+    report_requests,
+    search_in_steps,
+    step_requests,
+)
 from clew.plugins.llm.budget import (
     PER_CHARACTER,
     Budget,
@@ -37,7 +44,6 @@ from clew.plugins.llm.budget import (
     most_tokens_of_passages,
     prompt_text,
 )
-from clew.plugins.llm.prompt import REPLY_TOKENS, answer_request
 from clew.ports import (
     Estimate,
     LanguageModel,

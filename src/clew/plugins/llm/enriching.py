@@ -28,12 +28,12 @@ from clew.plugins.llm.budget import Budget, estimate
 from clew.plugins.llm.client import LanguageModelClient
 from clew.ports import Described, Enriched, Enrichment, Request
 from clew.ports import Task as LlmTask
+from clew.request_end import workers
 from clew.stores.backend import Progress
 from clew.stores.communities import Descriptions
 from clew.stores.extractions import Enrichments
 from clew.stores.state import Replies
 from clew.types import EnrichmentReport, Skipped
-from clew.workers import workers
 
 if TYPE_CHECKING:
     from multiprocessing.pool import AsyncResult

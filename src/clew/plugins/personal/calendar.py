@@ -19,7 +19,7 @@ from clew.indexing.reading.common import (
     decode,
     record,
 )
-from clew.indexing.reading.markup import read_markdown
+from clew.indexing.reading.text import read_markdown
 from clew.plugins.personal.contacts import (
     Block,
     Component,

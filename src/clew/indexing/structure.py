@@ -221,7 +221,7 @@ def _place(
     return first, min(max(end - chunk.start, first), sentence[1])
 
 
-_RE = read_patterns("clew.indexing.structure", "patterns.toml")["structure"]
+_RE = read_patterns("clew.indexing", "structure.toml")["structure"]
 
 
 LONGEST_NAME = 80
@@ -525,7 +525,7 @@ def citations(document: Document) -> Iterator[Statement]:
 
 
 _LONGEST_LIST_OF_CODE = 8
-_LISTS = read_word_lists("clew.indexing.structure", "kinds.toml")
+_LISTS = read_word_lists("clew.indexing", "kinds.toml")
 _ROLES: dict[str, str] = _LISTS["roles"]
 _AFTER, _BEFORE = word_list(_LISTS["after"]), word_list(_LISTS["before"])
 _PLURALS = {f"{noun}{'es' if noun.endswith('s') else 's'}": noun for noun in _AFTER}
