@@ -29,16 +29,14 @@ from clew.errors import (
     StoreUnavailableError,
 )
 from clew.indexing.reading.files import existing_path, find_files, is_clews_own, permitted_path
-from clew.ports import ItemStatus
+from clew.ports import ItemStatus, Job, JobItem
 from clew.request_end import has_ended
-from clew.settings import Settings
+from clew.settings import JobSettings, Settings
 from clew.stores.sqlite.journal import SqliteAudit, SqliteJobs
 from clew.types import Skipped, file_source, record_source, source_path
 
 if TYPE_CHECKING:
     from clew.indexing.inputs import Input
-    from clew.ports import Job, JobItem
-    from clew.settings import JobSettings
 
 logger = logging.getLogger("clew")
 

@@ -13,14 +13,13 @@ import sys
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError, NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
     from types import ModuleType
 
     from clew.hookspecs import EntityType, Pack, Reader, RelationType

@@ -9,7 +9,7 @@ ends.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from multiprocessing.pool import ThreadPool
 
 _ended = ContextVar[threading.Event | None]("ended", default=None)

@@ -47,7 +47,16 @@ from clew.indexing.reading.text import (
 from clew.settings import LimitSettings, ReadSettings
 from clew.text import one_line, text_digest
 from clew.times import day_order, is_of_something_else, opening_date, path_date, title_date, to_date
-from clew.types import DateSource, Document, PartialDate, document_id, file_source, partial_date
+from clew.types import (
+    DateSource,
+    Document,
+    Extraction,
+    PartialDate,
+    Structure,
+    document_id,
+    file_source,
+    partial_date,
+)
 
 _FORMATS = "clew.indexing.reading.formats"
 _READERS: Mapping[str, Reader | str] = {
@@ -330,10 +339,6 @@ def _stated(document: Document, path: str) -> Iterator[tuple[DateSource, Partial
 
 
 if TYPE_CHECKING:
-    from clew.hookspecs import Reader
-    from clew.settings import LimitSettings, ReadSettings
-    from clew.types import Extraction, Structure
-
     Readers = Mapping[str, Sequence[Reader]]
 
 

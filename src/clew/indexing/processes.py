@@ -37,7 +37,7 @@ from clew.errors import (
     WorkerError,
 )
 from clew.hookspecs import kind_of
-from clew.indexing.inputs import Extension, NoExtension
+from clew.indexing.inputs import DocumentInput, Extension, Input, NoExtension
 from clew.indexing.reading.common import check_limit, over_limit
 from clew.indexing.split import Tokens, as_prose, split
 from clew.indexing.structure import add_structure, structure_of
@@ -46,7 +46,6 @@ from clew.request_end import go_on
 from clew.text import text_language
 
 if TYPE_CHECKING:
-    from clew.indexing.inputs import DocumentInput, Input
     from clew.ports import Extractor
     from clew.settings import LimitSettings, SplitSettings
     from clew.types import Chunk, Document, Extraction, Skipped, Split, Vectors

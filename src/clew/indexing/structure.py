@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from clew.hookspecs import kind_of, listed
 from clew.indexing.ner.entity_types import (
@@ -40,17 +40,15 @@ from clew.languages import read_patterns, read_word_lists, word_list
 from clew.text import STOP_WORDS, entity_key
 from clew.types import (
     AliasEvidence,
+    Chunk,
     ChunkExtraction,
+    Document,
     ExtractedRelation,
+    Extraction,
     Mention,
     Statement,
     Structure,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from clew.types import Chunk, Document, Extraction
 
 Stated: TypeAlias = "Statement | AliasEvidence"
 

@@ -29,7 +29,15 @@ from starlette.responses import PlainTextResponse
 
 from clew.errors import NotFoundError, SettingsError
 from clew.operations.spec import Caller
-from clew.settings import NAMESPACE, TokenSettings, load_settings
+from clew.settings import (
+    NAMESPACE,
+    OAuthSettings,
+    QuotaSettings,
+    ServeSettings,
+    Settings,
+    TokenSettings,
+    load_settings,
+)
 from clew.text import text_digest
 from clew.types import Right
 
@@ -39,7 +47,6 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from clew.settings import OAuthSettings, QuotaSettings, ServeSettings, Settings
 
 _log = logging.getLogger("clew.mcp")
 

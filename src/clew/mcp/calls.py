@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,15 +30,14 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from clew.derived_files import derived_files, remove_files
 from clew.errors import ClewError, InputError, NotFoundError, StoreBusyError, StoreError
-from clew.mcp.auth import anonymous, chosen_namespace
-from clew.operations.spec import Progress
-from clew.operations.toolbox import may_call
+from clew.mcp.auth import Access, anonymous, chosen_namespace
+from clew.operations.spec import Caller, Progress, Tool
+from clew.operations.toolbox import Outcome, Toolbox, may_call
 from clew.request_end import finishing, has_ended, request
 from clew.wiring import make_embedder, make_language_provider, make_reranker, store_exists
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
 
     from mcp.server.mcpserver import Context
     from mcp.server.session import ServerSession
@@ -47,9 +46,6 @@ if TYPE_CHECKING:
     from clew.engine import Engine
     from clew.engine.search import Search
     from clew.jobs import JobRunner
-    from clew.mcp.auth import Access
-    from clew.operations.spec import Caller, Tool
-    from clew.operations.toolbox import Outcome, Toolbox
     from clew.settings import Settings
 
 REPORT_SECONDS = 0.1

@@ -30,7 +30,7 @@ from clew.operations.spec import (
 )
 from clew.settings import NAMESPACE
 from clew.text import counted
-from clew.types import check_given, document_id, file_source
+from clew.types import Right, check_given, document_id, file_source
 from clew.wiring import make_store, store_exists
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from clew.engine import Engine
     from clew.jobs import Given, JobRunner
     from clew.ports import Job
-    from clew.types import Right
 
 
 # What the document tools change: documents taken in as durable jobs, jobs, deletions.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from clew.errors import InputError, NotFoundError
@@ -22,13 +22,10 @@ from clew.operations.spec import (
     shape,
 )
 from clew.text import fold, terms
-from clew.types import NewEntity
+from clew.types import Entity, NewEntity, Relation
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Set
-
     from clew.engine import Engine
-    from clew.types import Entity, Relation
 
     _Told = tuple[str, str | None]
     """An observation, and when it was told, if that is known."""

@@ -7,7 +7,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import NoneType, UnionType
@@ -29,8 +29,6 @@ from clew.filters import MAX_CHARACTERS
 from clew.types import Right, ToolProfile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from clew.engine import Engine
     from clew.ports import ModelClient
 

@@ -18,7 +18,17 @@ from clew.operations import (
     memory,
 )
 from clew.operations.budget import shortened
-from clew.operations.spec import Call, Caller, Progress, as_object, complete
+from clew.operations.spec import (
+    Arguments,
+    Call,
+    Caller,
+    Format,
+    Progress,
+    Result,
+    Tool,
+    as_object,
+    complete,
+)
 from clew.request_end import finishing
 
 if TYPE_CHECKING:
@@ -26,7 +36,6 @@ if TYPE_CHECKING:
 
     from clew.engine import Engine
     from clew.jobs import JobRunner
-    from clew.operations.spec import Arguments, Format, Result, Tool
     from clew.ports import AuditOutcome
     from clew.stores.sqlite.journal import SqliteAudit
     from clew.types import ToolProfile

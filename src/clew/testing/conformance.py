@@ -15,7 +15,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -38,10 +37,8 @@ from clew.types import (
     Metadata,
     Section,
     Split,
+    Vector,
 )
-
-if TYPE_CHECKING:
-    from clew.types import Vector
 
 # Small documents, ready to save, for tests of stores.
 

@@ -6,29 +6,23 @@ import os
 import re
 import tomllib
 from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, SecretStr
 from starlette.datastructures import UploadFile
-from starlette.responses import RedirectResponse
+from starlette.responses import RedirectResponse, Response
 
 from clew.errors import InputError, NotFoundError
 from clew.operations.documents import submit
 from clew.operations.spec import Call, Caller, Limits, Result, operation
+from clew.ports import AuditEntry
 from clew.settings import SETTINGS_FILE, Settings
-from clew.web.request import TOOL_NAMES, render_page
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from starlette.responses import Response
-
-    from clew.ports import AuditEntry
-    from clew.web.request import PageRequest
+from clew.web.request import TOOL_NAMES, PageRequest, render_page
 
 READ = 500
 """Entries of the log that are looked through, the newest."""

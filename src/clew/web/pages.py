@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-from starlette.responses import RedirectResponse
+from starlette.responses import RedirectResponse, Response
 
 from clew.errors import NotFoundError
 from clew.operations.spec import complete
 from clew.search.answer.hits import read_relations
 from clew.search.strategies import known_strategies
 from clew.text import whole_number
-from clew.types import current_first
+from clew.types import DocumentInfo, Entity, Relation, SearchResult, current_first
 from clew.web.changes import changes
 from clew.web.graph_view import picture
 from clew.web.passages import (
@@ -24,15 +25,7 @@ from clew.web.passages import (
     named_segments,
     scales,
 )
-from clew.web.request import PICTURE, render_page
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from starlette.responses import Response
-
-    from clew.types import DocumentInfo, Entity, Relation, SearchResult
-    from clew.web.request import PageRequest
+from clew.web.request import PICTURE, PageRequest, render_page
 
 SUGGESTIONS = 8
 """Names offered while typing."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from clew.request_end import go_on
-from clew.search.features import FEATURES, VectorReader, word_features
+from clew.search.features import FEATURES, Evidence, VectorReader, word_features
 from clew.search.options import Options
 from clew.search.session import QuerySession
 from clew.text import entity_key
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from clew.engine import Engine
-    from clew.search.features import Evidence
     from clew.types import Hit, StoredChunk
 
 

@@ -8,7 +8,7 @@ import hmac
 import math
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from html import escape
@@ -18,31 +18,26 @@ from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from mcp.server.auth.middleware.auth_context import get_access_token
-from starlette.datastructures import FormData, Headers, MutableHeaders
+from starlette.datastructures import FormData, Headers, MutableHeaders, QueryParams
 from starlette.exceptions import HTTPException
-from starlette.requests import HTTPConnection
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from clew.errors import ClewError, InputError, NotFoundError
 from clew.mcp.http import ForbiddenError, bounded
 from clew.operations.documents import jobs_of, status_of
-from clew.operations.spec import Call, Limits, Result, Tool, between, operation, shape
+from clew.operations.spec import Call, Limits, Parameter, Result, Tool, between, operation, shape
 from clew.operations.toolbox import OPERATIONS, further_tools, make_toolbox, may_call
 from clew.text import text_digest, whole_number
 from clew.web.graph_view import MOST, SHOWN, picture
 from clew.web.passages import plain
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Coroutine
-
-    from starlette.datastructures import QueryParams
-    from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from clew.engine import Engine
     from clew.mcp.calls import Opened, RequestScope
     from clew.mcp.server import ClewServer
-    from clew.operations.spec import Parameter
 
 # What the API offers: each address is a tool, with its parameters, rights and audit row.
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -25,12 +25,9 @@ from clew.cli.output import bare_standard_output, write_json, write_line, write_
 from clew.derived_files import private
 from clew.errors import InputError
 from clew.operations.spec import Format, Tool
-from clew.operations.toolbox import OPERATIONS
+from clew.operations.toolbox import OPERATIONS, Toolbox
+from clew.settings import Settings
 from clew.types import ToolProfile
-
-if TYPE_CHECKING:
-    from clew.operations.toolbox import Toolbox
-    from clew.settings import Settings
 
 
 def tools(

@@ -15,17 +15,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 from urllib.parse import unquote
 
 import httpx2
 
 from clew.errors import InputError, UnreadableError
 from clew.indexing.reading.common import media_type_of, suffix_of
-
-if TYPE_CHECKING:
-    from clew.settings import AccessSettings
-
+from clew.settings import AccessSettings
 
 MAX_REDIRECTS = 5
 _SCHEMES = ("http", "https")

@@ -29,7 +29,7 @@ from clew.errors import (
     StoreError,
     StoreUnavailableError,
 )
-from clew.settings import ChromaSettings
+from clew.settings import ChromaSettings, Settings
 from clew.settings.place import NAMESPACE
 from clew.stores.remote_vectors import LostError, SearchTraits, SyncedIndex
 from clew.types import Ids, Scores, Vector, Vectors
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from chromadb.config import System
     from chromadb.types import Collection as Model
 
-    from clew.settings import Settings
     from clew.stores.store import Store
     from clew.stores.vectors import Embeddings
 

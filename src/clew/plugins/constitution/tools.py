@@ -21,11 +21,10 @@ from clew.plugins.constitution.reading import (
     own_words,
 )
 from clew.text import entity_key, one_line, sentences, terms
-from clew.types import provenance_dict
+from clew.types import DocumentInfo, Entity, Hit, Relation, StoredChunk, provenance_dict
 
 if TYPE_CHECKING:
     from clew.engine import Engine
-    from clew.types import DocumentInfo, Entity, Hit, Relation, StoredChunk
 
 
 WEIGHT_SHARE = 0.2

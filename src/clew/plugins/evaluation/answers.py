@@ -28,7 +28,7 @@ from clew.plugins.evaluation.run import (
     percentiles,
     store_folder,
 )
-from clew.ports import Message, Request, total
+from clew.ports import Estimate, LanguageModel, Message, Request, total
 from clew.untrusted import NOTICE, escaped, untrusted_block
 from clew.wiring import make_language_model
 
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     from clew.engine import Engine
     from clew.graph.entity_graph import EntityGraph
-    from clew.ports import Estimate, LanguageModel
     from clew.settings import Settings
     from clew.stores.backend import Progress
     from clew.types import AnswerMode, Metadata

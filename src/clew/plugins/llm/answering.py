@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
@@ -14,19 +14,26 @@ from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import from_json
 
 from clew.errors import ModelError
-from clew.ports import Message, Request
+from clew.ports import LanguageModel, Message, Request
 from clew.request_end import workers
 from clew.search.answer.quoted import made_answer, quoted_answer, with_stated
 from clew.text import find_words, fold, terms
-from clew.types import CLOSING, DO_NOT_SAY, OPENING, AnswerStatement, Hit, Quotation, statement_text
+from clew.types import (
+    CLOSING,
+    DO_NOT_SAY,
+    OPENING,
+    Answer,
+    AnswerStatement,
+    ContextPart,
+    Hit,
+    Quotation,
+    SearchResult,
+    statement_text,
+)
 from clew.untrusted import NOTICE, escaped, untrusted_block
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from clew.ports import LanguageModel
     from clew.settings import LlmSettings, LlmTaskSettings
-    from clew.types import Answer, ContextPart, SearchResult
 
 # What a language model is asked for an answer, and the form of its reply.
 

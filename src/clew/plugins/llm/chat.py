@@ -22,11 +22,11 @@ from clew.errors import (
 from clew.indexing.validation import AgentRelation
 from clew.operations.budget import shortened
 from clew.operations.document_queries import as_told
-from clew.operations.spec import Caller, input_schema, load_json
-from clew.operations.toolbox import MEMORY_TOOLS, TOOLS, may_call
+from clew.operations.spec import Caller, Tool, input_schema, load_json
+from clew.operations.toolbox import MEMORY_TOOLS, TOOLS, Toolbox, may_call
 from clew.plugins.llm.budget import Rehearsal, most_tokens, prompt_text
 from clew.plugins.llm.client import LanguageModelClient
-from clew.ports import Message, Reply, Request, ToolDefinition
+from clew.ports import Estimate, LanguageModel, Message, Reply, Request, ToolCall, ToolDefinition
 from clew.stores.backend import check_characters
 from clew.stores.sqlite.journal import SqliteConversations
 from clew.text import find_words
@@ -38,9 +38,6 @@ if TYPE_CHECKING:
 
     from clew.engine import Engine
     from clew.library import Clew
-    from clew.operations.spec import Tool
-    from clew.operations.toolbox import Toolbox
-    from clew.ports import Estimate, LanguageModel, ToolCall
 
 
 MOST_ROUNDS = 50

@@ -60,13 +60,12 @@ from clew.ports import (
     total,
 )
 from clew.text import encodable, one_line
-from clew.types import Usage
+from clew.types import Answer, AnswerMode, SearchResult, Usage
 from clew.untrusted import NOTICE, escaped, untrusted_block
 
 if TYPE_CHECKING:
     from clew.settings import LlmSettings
     from clew.stores.state import Replies
-    from clew.types import Answer, AnswerMode, SearchResult
 
 
 T = TypeVar("T")

@@ -25,13 +25,12 @@ from clew.indexing.validation import name_pattern
 from clew.plugins.llm.contexts import together, unknown_words
 from clew.plugins.llm.enriching import KEYS, EnrichmentTask
 from clew.ports import Message, Request, StoredDescription
-from clew.stores.communities import Descriptions
+from clew.stores.communities import Communities, Descriptions
 from clew.text import find_words, plain, terms
 from clew.types import NUMBER, StoredChunk, statement_text
 from clew.untrusted import NOTICE, untrusted_block
 
 if TYPE_CHECKING:
-    from clew.stores.communities import Communities
     from clew.stores.store import Store
 
 

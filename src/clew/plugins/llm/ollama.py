@@ -24,12 +24,11 @@ import httpx2
 from clew.errors import ModelError, ModelUnavailableError, ReplyError
 from clew.plugins.llm.budget import fewest_tokens, most_tokens
 from clew.plugins.llm.client import AWAY_SECONDS
-from clew.ports import Reply, ToolCall
+from clew.ports import FinishReason, Parameters, Reply, Request, ToolCall, ToolDefinition
 from clew.text import one_line
 from clew.types import Usage
 
 if TYPE_CHECKING:
-    from clew.ports import FinishReason, Parameters, Request, ToolDefinition
     from clew.settings import LlmSettings
 
 

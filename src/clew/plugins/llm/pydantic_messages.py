@@ -11,6 +11,7 @@ import httpx2
 from pydantic_ai.direct import model_request, model_request_stream
 from pydantic_ai.messages import (
     CachePoint,
+    ModelMessage,
     ModelRequest,
     ModelResponse,
     PartDeltaEvent,
@@ -30,8 +31,6 @@ from clew.errors import ReplyError
 from clew.plugins.llm.ollama import MOST_BYTES, too_long
 
 if TYPE_CHECKING:
-    from pydantic_ai.messages import ModelMessage
-
     from clew.ports import Message, Request
     from clew.settings import LlmSettings
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
@@ -12,16 +12,21 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from clew.errors import InputError, ModelError
-from clew.plugins.neo4j.connection import lucene_phrases
-from clew.plugins.neo4j.mapping import quoted, read_names, shown_names
+from clew.plugins.neo4j.connection import Neo4jDatabase, Row, lucene_phrases
+from clew.plugins.neo4j.mapping import (
+    Direction,
+    GraphMapping,
+    IndexInfo,
+    IndexKind,
+    Names,
+    quoted,
+    read_names,
+    shown_names,
+)
 from clew.search.channels import RRF_K, Ranking, reciprocal_rank_fusion
 from clew.text import STOP_WORDS, fold
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from clew.plugins.neo4j.connection import Neo4jDatabase, Row
-    from clew.plugins.neo4j.mapping import Direction, GraphMapping, IndexInfo, IndexKind, Names
     from clew.ports import Embedder
 
 

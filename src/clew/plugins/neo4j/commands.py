@@ -15,13 +15,12 @@ from clew.cli.options import MaxCostOption, MaxTokensSpentOption, QuestionArgume
 from clew.cli.output import Page, print_below, print_table, stdout_page, write_json
 from clew.cli.render import ENTITY, FAINT, INDENT, marked
 from clew.errors import NoLanguageModelError
-from clew.plugins.neo4j.mapping import open_database
+from clew.plugins.neo4j.mapping import GraphMapping, PropertyInfo, open_database
 from clew.text import one_line, terms
 
 if TYPE_CHECKING:
     from clew.plugins.neo4j.attached import GraphAnswer
     from clew.plugins.neo4j.connection import Neo4jDatabase
-    from clew.plugins.neo4j.mapping import GraphMapping, PropertyInfo
     from clew.settings import Settings
 
 

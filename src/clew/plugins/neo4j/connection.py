@@ -12,7 +12,7 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -28,8 +28,6 @@ from clew.settings.place import NAMESPACE
 from clew.stores.backend import half_character, other_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from neo4j import ManagedTransaction, Query, Session, Transaction
 
     from clew.settings import Neo4jSettings

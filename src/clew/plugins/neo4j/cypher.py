@@ -19,16 +19,14 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from clew.errors import InputError, ModelError, StoreError
-from clew.plugins.neo4j.mapping import read_schema, read_toml
-from clew.ports import Message, Request
+from clew.plugins.neo4j.mapping import GraphSchema, LabelInfo, TypeInfo, read_schema, read_toml
+from clew.ports import Embedder, LanguageModel, Message, Request
 from clew.text import terms
 from clew.types import CypherAnswer
 from clew.untrusted import NOTICE, untrusted_block
 
 if TYPE_CHECKING:
     from clew.plugins.neo4j.connection import Neo4jDatabase
-    from clew.plugins.neo4j.mapping import GraphSchema, LabelInfo, TypeInfo
-    from clew.ports import Embedder, LanguageModel
 
 
 SHOWN = 40

@@ -40,13 +40,22 @@ from clew.stores.statements.documents import DocumentValues
 from clew.stores.store import NOT_BEGUN, Store
 from clew.stores.vectors import VectorMatrix
 from clew.text import entity_key
-from clew.types import AliasEvidence, CheckReport, Ids, Metadata, Scores, Unsettled, Vector, Vectors
+from clew.types import (
+    AliasEvidence,
+    CheckReport,
+    CypherAnswer,
+    Ids,
+    Metadata,
+    Scores,
+    Unsettled,
+    Vector,
+    Vectors,
+)
 from clew.wiring import server_kind
 
 if TYPE_CHECKING:
     from clew.engine import Engine
     from clew.settings import Neo4jSettings, Settings
-    from clew.types import CypherAnswer
 
 # Saving beside others: workers add documents to one namespace, each with a lock of its own.
 #
