@@ -493,7 +493,6 @@ class RawInput:
         """See `Input`."""
         if isinstance(self.data, Path):
             return self.overrides.digest(file_digest(self.data, self.settings))
-        import hashlib
 
         return self.overrides.digest(hashlib.sha256(self.data).hexdigest())
 

@@ -32,7 +32,7 @@ from clew.derived_files import derived_files, remove_files
 from clew.errors import ClewError, InputError, NotFoundError, StoreBusyError, StoreError
 from clew.mcp.auth import Access, anonymous, chosen_namespace
 from clew.operations.spec import Caller, Progress, Tool
-from clew.operations.toolbox import Outcome, Toolbox, may_call
+from clew.operations.toolbox import Outcome, Toolbox, make_toolbox, may_call
 from clew.request_end import finishing, has_ended, request
 from clew.wiring import make_embedder, make_language_provider, make_reranker, store_exists
 
@@ -417,7 +417,6 @@ class Engines:
 
     def _open(self, namespace: str) -> Opened:
         from clew.jobs import make_runner
-        from clew.operations.toolbox import make_toolbox
 
         engine = self._first
         if engine is None or engine.settings.namespace != namespace:

@@ -23,7 +23,7 @@ import anyio.from_thread
 import anyio.to_thread
 import h11
 from mcp.server.auth.middleware.bearer_auth import RequireAuthMiddleware
-from mcp.server.auth.routes import build_resource_metadata_url
+from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
 from mcp.shared.exceptions import MCPError
 from sse_starlette.sse import EventSourceResponse
 from starlette.datastructures import Headers
@@ -42,6 +42,7 @@ from clew.errors import (
     StoreBusyError,
     StoreUnavailableError,
 )
+from clew.mcp.auth import SCOPES, Access, CallerLimits
 from clew.mcp.calls import Engines
 from clew.mcp.server import ClewServer
 from clew.operations.spec import Progress, complete, load_json
@@ -457,8 +458,6 @@ def http_server(
 
     Raises `SettingsError` as `serve_http` says.
     """
-    from clew.mcp.auth import Access
-
     serve = engines.settings.serve
     if insecure and not is_loopback(serve.host):
         raise SettingsError(
@@ -471,11 +470,7 @@ def http_server(
 
 def http_app(server: ClewServer, serve: ServeSettings, extend: Extend | None = None) -> Starlette:
     """The web application, with its limits; `extend` adds to it, within the same limits."""
-    from mcp.server.auth.routes import create_protected_resource_routes
     from mcp.server.transport_security import TransportSecuritySettings
-    from starlette.middleware import Middleware
-
-    from clew.mcp.auth import SCOPES, CallerLimits
 
     app = server.streamable_http_app(
         streamable_http_path=MCP_PATH,
@@ -527,8 +522,6 @@ def http_config(
 
 def origin_check(serve: ServeSettings) -> Middleware:
     """Which Host and Origin headers are answered; raises `SettingsError` for wrong ones."""
-    from starlette.middleware import Middleware
-
     own: tuple[str, ...] = LOOPBACK if is_loopback(serve.host) else (_named(serve.host),)
     if serve.host in {"0.0.0.0", "::"}:
         own = ()

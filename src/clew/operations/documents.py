@@ -29,7 +29,7 @@ from clew.operations.spec import (
     shape,
 )
 from clew.settings import NAMESPACE
-from clew.text import counted
+from clew.text import counted, text_digest
 from clew.types import Right, check_given, document_id, file_source
 from clew.wiring import make_store, store_exists
 
@@ -146,7 +146,6 @@ def identity(engine: Engine, given: Given) -> tuple[str, str | None]:
     """
     # Here, since a list of tools needs no reader.
     from clew.indexing.reading.common import clean_text
-    from clew.text import text_digest
 
     named = given.get("source")
     check_given(named or "")

@@ -28,6 +28,7 @@ from clew.operations.spec import (
     Tool,
     as_object,
     complete,
+    definitions,
 )
 from clew.request_end import finishing
 
@@ -105,8 +106,6 @@ class Toolbox:
 
     def definitions(self, format: Format, *, profile: ToolProfile = "core") -> list[dict[str, Any]]:
         """The tools of a profile as a vendor's client takes them; see `clew.operations.spec`."""
-        from clew.operations.spec import definitions
-
         return definitions((t for t in self._tools.values() if profile in t.profiles), format)
 
     def call(
@@ -269,7 +268,6 @@ def further_tools(engine: Engine | None = None) -> list[Tool]:
     Raises `InputError` for what is no tool, and for a name that another tool has.
     """
     from clew.hookspecs import listed
-    from clew.operations.spec import Tool
 
     found: dict[str, Tool] = {}
     packs = engine.state.packs.packs if engine else ()

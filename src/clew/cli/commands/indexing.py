@@ -357,7 +357,6 @@ def pack(
     ] = False,
 ) -> None:
     """List what domains add to a store (types, formats, tools), enable it, or take it back."""
-    import clew
     from clew.packs import available, load
     from clew.wiring import store_exists
 

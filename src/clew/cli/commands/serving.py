@@ -24,8 +24,8 @@ from clew.cli.operations import call_tool
 from clew.cli.output import bare_standard_output, write_json, write_line, write_whole
 from clew.derived_files import private
 from clew.errors import InputError
-from clew.operations.spec import Format, Tool
-from clew.operations.toolbox import OPERATIONS, Toolbox
+from clew.operations.spec import Format, Tool, definitions, load_json
+from clew.operations.toolbox import OPERATIONS, Toolbox, further_tools
 from clew.settings import Settings
 from clew.types import ToolProfile
 
@@ -48,8 +48,6 @@ def tools(
     With `--profile full`, those of the store's packs among them.
     """
     import clew
-    from clew.operations.spec import definitions
-    from clew.operations.toolbox import further_tools
     from clew.wiring import store_exists
 
     chosen: list[Tool] = [tool for tool in OPERATIONS if profile in tool.profiles]
@@ -75,8 +73,6 @@ def call(
     ] = "{}",
 ) -> None:
     """Run one of the tools by hand and print its result as JSON."""
-    from clew.operations.spec import load_json
-
     text = sys.stdin.read() if arguments == "-" else arguments
     quoted = repr(text if len(text) <= _QUOTED else f"{text[: _QUOTED - 1]}…")
     try:

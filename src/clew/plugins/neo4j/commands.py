@@ -15,7 +15,14 @@ from clew.cli.options import MaxCostOption, MaxTokensSpentOption, QuestionArgume
 from clew.cli.output import Page, print_below, print_table, stdout_page, write_json
 from clew.cli.render import ENTITY, FAINT, INDENT, marked
 from clew.errors import NoLanguageModelError
-from clew.plugins.neo4j.mapping import GraphMapping, PropertyInfo, open_database
+from clew.plugins.neo4j.mapping import (
+    GraphMapping,
+    PropertyInfo,
+    check_mapping,
+    open_database,
+    read_mapping,
+    read_schema,
+)
 from clew.text import one_line, terms
 
 if TYPE_CHECKING:
@@ -69,7 +76,6 @@ def attach(
 
     Without a question, check that the mapping fits the graph.
     """
-    from clew.plugins.neo4j.mapping import read_mapping
     from clew.settings import load_settings
 
     settings = load_settings(store=address)
@@ -99,7 +105,6 @@ def _check(
     common: Common, database: Neo4jDatabase, settings: Settings, mapping: GraphMapping
 ) -> None:
     """Print how the mapping fits the graph; the exit status is 1 where anything does not."""
-    from clew.plugins.neo4j.mapping import check_mapping, read_schema
     from clew.wiring import make_embedder
 
     # The model is loaded only where its dimension is asked for.
@@ -119,7 +124,6 @@ def schema(common: Common) -> None:
     Nothing is written, and of a large database little is read: properties are those of the first
     1,000 nodes of a label, or relationships of a type.
     """
-    from clew.plugins.neo4j.mapping import read_schema
     from clew.settings import load_settings
 
     with open_database(load_settings(store=common.store, namespace=common.namespace)) as database:
