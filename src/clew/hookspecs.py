@@ -17,12 +17,11 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules, resolve_name
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import pluggy
 
-if TYPE_CHECKING:
-    from clew.types import Chunk, Document, Extraction, Structure
+from clew.types import Chunk, Document, Extraction, Structure
 
 GROUP = "clew.plugins"
 """The package of the plugins that ship, and the group of entry points of all others."""

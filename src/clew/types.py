@@ -507,8 +507,7 @@ class Provenance:
 
     def narrowed(self, start: int, end: int) -> Provenance:
         """That of a part of the passage."""
-        page = page_at(start, self.page, self.page_starts)
-        return replace(self, start=start, end=end, page=page)
+        return replace(self, start=start, end=end, page=page_at(start, self.page, self.page_starts))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

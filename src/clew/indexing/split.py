@@ -417,9 +417,8 @@ class _Packer:
                 remaining = self._weight(start, last)
                 goal = remaining / max(2, -(-remaining // self._limit))
                 half = bisect_left(self._totals, self._totals[start] + goal / 2)
-                candidates = range(min(max(done + 1, half), end), end + 1)
                 end = max(
-                    candidates,
+                    range(min(max(done + 1, half), end), end + 1),
                     key=lambda i: (self._units[i].strength, -abs(self._weight(start, i) - goal)),
                 )
             found.append((start, end))

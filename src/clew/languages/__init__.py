@@ -34,10 +34,9 @@ def read_word_lists(package: str, *path: str) -> dict[str, Any]:
 @cache
 def read_patterns(package: str, *path: str) -> dict[str, dict[str, re.Pattern[str]]]:
     """The regular expressions of a TOML file by table and name; a long one is a list of pieces."""
-    tables = read_word_lists(package, *path).items()
     return {
         table: {name: re.compile("".join(pieces)) for name, pieces in patterns.items()}
-        for table, patterns in tables
+        for table, patterns in read_word_lists(package, *path).items()
     }
 
 

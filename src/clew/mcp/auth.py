@@ -11,8 +11,10 @@ import re
 import secrets
 import time
 from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from pathlib import Path
+from typing import Any, Literal, get_args
 
 import anyio
 import anyio.to_thread
@@ -26,6 +28,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from clew.errors import NotFoundError, SettingsError
 from clew.operations.spec import Caller
@@ -40,13 +43,6 @@ from clew.settings import (
 )
 from clew.text import text_digest
 from clew.types import Right
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
 
 _log = logging.getLogger("clew.mcp")
 

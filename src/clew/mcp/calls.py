@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 import anyio
 import anyio.from_thread
 import anyio.to_thread
 from mcp.server.auth.middleware.auth_context import get_access_token
+from mcp.server.mcpserver import Context
+from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INTERNAL_ERROR,
@@ -27,26 +30,19 @@ from mcp_types import (
     TextContent,
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from starlette.requests import Request as HttpRequest
 
 from clew.derived_files import derived_files, remove_files
+from clew.engine import Engine
+from clew.engine.search import Search
 from clew.errors import ClewError, InputError, NotFoundError, StoreBusyError, StoreError
+from clew.jobs import JobRunner
 from clew.mcp.auth import Access, anonymous, chosen_namespace
 from clew.operations.spec import Caller, Progress, Tool
 from clew.operations.toolbox import Outcome, Toolbox, make_toolbox, may_call
 from clew.request_end import finishing, has_ended, request
+from clew.settings import Settings
 from clew.wiring import make_embedder, make_language_provider, make_reranker, store_exists
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from mcp.server.mcpserver import Context
-    from mcp.server.session import ServerSession
-    from starlette.requests import Request as HttpRequest
-
-    from clew.engine import Engine
-    from clew.engine.search import Search
-    from clew.jobs import JobRunner
-    from clew.settings import Settings
 
 REPORT_SECONDS = 0.1
 """Progress is reported no more often than that."""

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from clew.errors import InputError, NotFoundError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from clew.operations.spec import Call, Result
-
+from clew.operations.spec import Call, Result
 
 _FARTHEST = 1_000_000
 

@@ -221,8 +221,7 @@ class DerivedKeywords:
         """Whether the folder is as its file says; None while a thread reads it."""
         if held.path not in self._sound:
             self._sound[held.path] = None
-            args = [held]
-            self._reader = threading.Thread(target=self._verify, args=args, daemon=True)
+            self._reader = threading.Thread(target=self._verify, args=[held], daemon=True)
             self._reader.start()
         return self._sound[held.path]
 

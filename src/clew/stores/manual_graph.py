@@ -176,8 +176,7 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
         """Ids (sorted) above `after` of the entities made by hand, among those given or of all."""
         statement = statements.MADE_BY_HAND if ids is None else statements.MADE_BY_HAND_AMONG
         values = {"ids": distinct(ids or ()), "after": after, "limit": limited(limit)}
-        rows = self.backend.rows(statement, **values)
-        return [row[0] for row in rows]
+        return [row[0] for row in self.backend.rows(statement, **values)]
 
     def observations(self, entity_ids: Sequence[int]) -> dict[int, list[Observation]]:
         """Observations by entity id, oldest first; entities without any are left out.

@@ -7,16 +7,14 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from clew.errors import ClewError, MissingExtraError, StoreError
+from clew.stores.store import Store
 from clew.stores.vectors import Embeddings, best_first, check_dimension, unknown_chunks
-
-if TYPE_CHECKING:
-    from clew.stores.store import Store
-    from clew.types import Ids, Scores, Vector, Vectors
+from clew.types import Ids, Scores, Vector, Vectors
 
 
 class LostError(StoreError):

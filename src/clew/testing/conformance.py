@@ -309,8 +309,7 @@ class DocumentStoreSuite(StoreSuite):
 
     def test_deleting_leaves_nothing_without_a_source(self, store: Store) -> None:
         relations = [("Danube", "passes", "Vienna")]
-        names = ["Danube", "Vienna"]
-        store.save(make_entry("a", *RIVERS, names=names, relations=relations))
+        store.save(make_entry("a", *RIVERS, names=["Danube", "Vienna"], relations=relations))
         store.save(make_entry("b", "Vienna is a city.", names=["Vienna"]))
         ids = {d.source: d.id for d in store.documents()}
         assert store.delete([ids["a"], "unknown"]) == 1

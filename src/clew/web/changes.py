@@ -104,11 +104,10 @@ def sends(
 
 def suggestions(page: PageRequest) -> Response:
     """Pairs that may be one."""
-    found = page.call("suggest_merges", limit=PAIRS)["suggestions"]
     return render_page(
         page,
         "merges.html",
-        suggestions=found,
+        suggestions=page.call("suggest_merges", limit=PAIRS)["suggestions"],
         refused=[change for change in changes(page) if change.tool == "refuse_merge"],
     )
 
@@ -149,8 +148,7 @@ def upload(page: PageRequest) -> Response:
         if one.size:
             name = str(one.filename).replace("\\", "/").rpartition("/")[2]
             told = {"name": name, "data": b64encode(one.file.read()).decode()}
-            source = f"upload/{name}"
-            job = page.call("ingest_document", [_INGEST_FILE], **told, source=source)
+            job = page.call("ingest_document", [_INGEST_FILE], **told, source=f"upload/{name}")
             jobs.append(job["job_id"])
     return RedirectResponse(page.url("jobs", sent=jobs, empty=empty), 303)
 

@@ -160,11 +160,10 @@ def documents(page: PageRequest) -> Response:
         if wanted in info.title.casefold() or wanted in info.source.casefold()
     ]
     number = page.number("page", 1, 1_000_000)
-    shown = found[(number - 1) * LISTED : number * LISTED]
     return render_page(
         page,
         "documents.html",
-        documents=shown,
+        documents=found[(number - 1) * LISTED : number * LISTED],
         total=len(found),
         number=number,
         pages=-(-len(found) // LISTED),
@@ -313,8 +312,7 @@ PERIODS = 31
 def communities(page: PageRequest) -> Response:
     """The communities of a level, the largest first."""
     engine = page.engine
-    kept = engine.state.communities
-    members = kept.members()
+    members = engine.state.communities.members()
     levels = int(members[:, 1].max()) + 1 if len(members) else 0
     level = min(page.number("level", 1, 50), max(levels, 1)) - 1
     found = engine.graph.communities(level, LISTED_OVERVIEW) if levels else []
@@ -437,14 +435,13 @@ def graph(page: PageRequest) -> Response:
         )
     seen = picture(page.engine, **complete("graph", PICTURE, asked))
     state = page.engine.state
-    names = {node["id"]: node["name"] for node in seen["nodes"]}
     return render_page(
         page,
         "graph.html",
         seen=seen,
         asked=asked,
         given=given,
-        names=names,
+        names={node["id"]: node["name"] for node in seen["nodes"]},
         listed=LISTED_GRAPH,
         **_paths(page),
         ends=(whole_number(page.text("from")), whole_number(page.text("to"))),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -22,22 +22,19 @@ from starlette.datastructures import FormData, Headers, MutableHeaders, QueryPar
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from clew.engine import Engine
 from clew.errors import ClewError, InputError, NotFoundError
+from clew.mcp.calls import Opened, RequestScope
 from clew.mcp.http import ForbiddenError, bounded
+from clew.mcp.server import ClewServer
 from clew.operations.documents import jobs_of, status_of
 from clew.operations.spec import Call, Limits, Parameter, Result, Tool, between, operation, shape
 from clew.operations.toolbox import OPERATIONS, further_tools, make_toolbox, may_call
 from clew.text import text_digest, whole_number
 from clew.web.graph_view import MOST, SHOWN, picture
 from clew.web.passages import plain
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from clew.engine import Engine
-    from clew.mcp.calls import Opened, RequestScope
-    from clew.mcp.server import ClewServer
 
 # What the API offers: each address is a tool, with its parameters, rights and audit row.
 

@@ -6,10 +6,11 @@ import json
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -17,16 +18,12 @@ import clew
 from clew.cli.common import FAILED, INCOMPLETE, Common, note, reporting
 from clew.cli.options import WhereOption
 from clew.cli.output import print_table, shown_source, write_json, write_line
+from clew.engine import Engine
 from clew.errors import BINARY, EMPTY, InputError, MissingExtraError, NotFoundError
+from clew.hookspecs import Pack
+from clew.settings import Settings
 from clew.text import counted, one_line, whole_number
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from clew.engine import Engine
-    from clew.hookspecs import Pack
-    from clew.settings import Settings
-    from clew.types import DocumentInfo, IndexPreview, IndexReport, Skipped
+from clew.types import DocumentInfo, IndexPreview, IndexReport, Skipped
 
 WAIT_MS = 500
 """Milliseconds between two looks at whether Ctrl-C was pressed."""

@@ -11,16 +11,12 @@ from dataclasses import dataclass
 from errno import EINVAL
 from io import BufferedReader
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pathspec
 
 from clew.errors import InputError
+from clew.settings import ReadSettings, Settings
 from clew.settings.place import SETTINGS_FILE
-
-if TYPE_CHECKING:
-    from clew.settings import ReadSettings, Settings
-
 
 _FOLDER_MARK = "ps_d"
 """The group of pathspec's patterns where a match as a folder ends: its API tells no such place."""

@@ -608,8 +608,7 @@ def _about_antecedent(
     gap = (" have" if opening["have"] else "") + words
     phrase = phrase_between(gap, kind, first.entity_type)
     if phrase and is_whole(text, first, len(text), gap):
-        confidence = round(phrase.confidence * PRONOUN_FACTOR, 3)
-        phrase = phrase._replace(confidence=confidence)
+        phrase = phrase._replace(confidence=round(phrase.confidence * PRONOUN_FACTOR, 3))
         yield _Candidate(antecedent.name, phrase, first, opening.start())
 
 

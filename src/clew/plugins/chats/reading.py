@@ -612,7 +612,6 @@ def chat_structure(document: Document) -> Iterator[Statement]:
     for piece in document.pieces:
         speaker = piece.metadata.get("speaker")
         if isinstance(speaker, str):
-            at = to_time(piece.metadata.get("created_at"))
             yield Statement(
                 head=speaker,
                 head_type="person",
@@ -620,5 +619,5 @@ def chat_structure(document: Document) -> Iterator[Statement]:
                 tail=document.title,
                 start=piece.start,
                 end=piece.start + len(speaker),
-                valid_from=at,
+                valid_from=to_time(piece.metadata.get("created_at")),
             )

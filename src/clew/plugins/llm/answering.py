@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import from_json
@@ -17,6 +17,7 @@ from clew.errors import ModelError
 from clew.ports import LanguageModel, Message, Request
 from clew.request_end import workers
 from clew.search.answer.quoted import made_answer, quoted_answer, with_stated
+from clew.settings import LlmSettings, LlmTaskSettings
 from clew.text import find_words, fold, terms
 from clew.types import (
     CLOSING,
@@ -31,9 +32,6 @@ from clew.types import (
     statement_text,
 )
 from clew.untrusted import NOTICE, escaped, untrusted_block
-
-if TYPE_CHECKING:
-    from clew.settings import LlmSettings, LlmTaskSettings
 
 # What a language model is asked for an answer, and the form of its reply.
 

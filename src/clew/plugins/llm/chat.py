@@ -6,11 +6,13 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from pydantic import BaseModel, Field
 
+from clew.engine import Engine
 from clew.errors import (
     InputError,
     ModelError,
@@ -20,6 +22,7 @@ from clew.errors import (
     check_several,
 )
 from clew.indexing.validation import AgentRelation
+from clew.library import Clew
 from clew.operations.budget import shortened
 from clew.operations.document_queries import as_told
 from clew.operations.spec import Caller, Tool, input_schema, load_json
@@ -32,13 +35,6 @@ from clew.stores.sqlite.journal import SqliteConversations
 from clew.text import find_words
 from clew.types import NewEntity, Usage, random_id
 from clew.untrusted import NOTICE, untrusted_block
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from clew.engine import Engine
-    from clew.library import Clew
-
 
 MOST_ROUNDS = 50
 """Replies with calls of tools in one turn, at most."""

@@ -14,7 +14,7 @@ from contextlib import nullcontext
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias, TypeVar, get_args
+from typing import TypeAlias, TypeVar, get_args
 from weakref import WeakValueDictionary
 
 from pydantic import BaseModel, ValidationError
@@ -59,14 +59,11 @@ from clew.ports import (
     ask,
     total,
 )
+from clew.settings import LlmSettings
+from clew.stores.state import Replies
 from clew.text import encodable, one_line
 from clew.types import Answer, AnswerMode, SearchResult, Usage
 from clew.untrusted import NOTICE, escaped, untrusted_block
-
-if TYPE_CHECKING:
-    from clew.settings import LlmSettings
-    from clew.stores.state import Replies
-
 
 T = TypeVar("T")
 Ask: TypeAlias = Callable[[Request], Iterator["str | Reply"]]

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from multiprocessing import TimeoutError as NotInTimeError
 from multiprocessing.pool import ThreadPool
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
@@ -25,12 +25,9 @@ from clew.errors import ModelError, ModelUnavailableError, ReplyError
 from clew.plugins.llm.budget import fewest_tokens, most_tokens
 from clew.plugins.llm.client import AWAY_SECONDS
 from clew.ports import FinishReason, Parameters, Reply, Request, ToolCall, ToolDefinition
+from clew.settings import LlmSettings
 from clew.text import one_line
 from clew.types import Usage
-
-if TYPE_CHECKING:
-    from clew.settings import LlmSettings
-
 
 ADDRESS = "http://localhost:11434"
 MOST_BYTES = 16_000_000

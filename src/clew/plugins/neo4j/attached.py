@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,12 +23,9 @@ from clew.plugins.neo4j.mapping import (
     read_names,
     shown_names,
 )
+from clew.ports import Embedder
 from clew.search.channels import RRF_K, Ranking, reciprocal_rank_fusion
 from clew.text import STOP_WORDS, fold
-
-if TYPE_CHECKING:
-    from clew.ports import Embedder
-
 
 STRATEGIES = ("hybrid", "local", "multi_hop")
 MAX_HOPS = 3

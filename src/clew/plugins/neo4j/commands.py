@@ -223,9 +223,8 @@ def cypher(
         for name, value in answer.parameters.items():
             page.print([(f"  ${one_line(name)} = {value!r}", FAINT)])
         page.print([])
-    columns = tuple(one_line(name) for name in answer.columns)
     print_table(
-        columns,
+        tuple(one_line(name) for name in answer.columns),
         [
             [one_line(v if isinstance(v, str) else json.dumps(v, ensure_ascii=False)) for v in row]
             for row in answer.rows

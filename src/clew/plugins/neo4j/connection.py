@@ -496,8 +496,7 @@ def prepare_database(database: Neo4jDatabase, *, copying: str | None = None) -> 
     found = database.rows("MATCH (s:ClewSchema) RETURN s.name, s.version ORDER BY s.name")
     for name, version in found:
         if (name, version) != ("store", SCHEMA_VERSION):
-            earlier = name != "store"
-            raise other_schema(database.address, version, SCHEMA_VERSION, earlier=earlier)
+            raise other_schema(database.address, version, SCHEMA_VERSION, earlier=name != "store")
     if not found:
         define_shared(database)
         database.define(f"MERGE (s:ClewSchema {{name: 'store'}}) SET s.version = {SCHEMA_VERSION}")

@@ -10,11 +10,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from clew.derived_files import make_folder
+from clew.engine import Engine
 from clew.errors import InputError, NoLanguageModelError, StoreError
 from clew.plugins.neo4j.backend import COUNTERS, Neo4jBackend, publish
 from clew.plugins.neo4j.connection import (
@@ -28,6 +29,7 @@ from clew.plugins.neo4j.connection import (
     prepare_database,
     vector_index,
 )
+from clew.settings import Neo4jSettings, Settings
 from clew.stores.aliases import Named, keys_asked, resolve_names
 from clew.stores.backend import Progress, check_characters
 from clew.stores.documents import NeedsLockError, PreparedDocument, write_document
@@ -52,10 +54,6 @@ from clew.types import (
     Vectors,
 )
 from clew.wiring import server_kind
-
-if TYPE_CHECKING:
-    from clew.engine import Engine
-    from clew.settings import Neo4jSettings, Settings
 
 # Saving beside others: workers add documents to one namespace, each with a lock of its own.
 #

@@ -514,14 +514,13 @@ def _ris(record: Mapping[str, Sequence[str]]) -> Paper:
     def first(*tags: str) -> str:
         return next((v for tag in tags for v in record.get(tag, ()) if v), "")
 
-    date = first("DA", "PY", "Y1").strip("/").replace("/", "-")
     return Paper(
         key=_ris_key(record),
         kind=first("TY").lower(),
         title=plain(first("TI", "T1", "CT")),
         authors=tuple(turned(name) for name in [*record.get("AU", ()), *record.get("A1", ())]),
         year=year_in(first("PY", "Y1", "DA")),
-        date=date,
+        date=first("DA", "PY", "Y1").strip("/").replace("/", "-"),
         venue=plain(first("JO", "JF", "T2", "JA", "PB")),
         abstract=first("AB", "N2"),
         topics=tuple(record.get("KW", ())),

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from heapq import nlargest
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
+from clew.engine import Engine
 from clew.operations.spec import Call, Result, Where, between, operation, shape
 from clew.plugins.papers.reading import PAPER
 from clew.text import entity_key
-
-if TYPE_CHECKING:
-    from clew.engine import Engine
-    from clew.types import DocumentInfo
+from clew.types import DocumentInfo
 
 SHOWN = ("key", "author", "year", "venue", "citations", "doi", "arxiv", "type")
 EDGES = ("cites", "builds_on", "improves")

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from operator import attrgetter
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 from zoneinfo import ZoneInfo
 
+from clew.engine import Engine
 from clew.errors import InputError, NotFoundError
 from clew.indexing.reading.common import TYPE, Person, from_flat
 from clew.indexing.reading.files import open_real, replace_file, writable_path
@@ -32,11 +33,7 @@ from clew.plugins.personal.contacts import name_of
 from clew.plugins.personal.recurrence import Work, series_of
 from clew.text import entity_key, terms
 from clew.times.ranges import KNOWN, Range, ago, read_range, shown
-
-if TYPE_CHECKING:
-    from clew.engine import Engine
-    from clew.types import DocumentInfo
-
+from clew.types import DocumentInfo
 
 # `calendar_query`: what happens within a range, with its people, place and notes.
 
