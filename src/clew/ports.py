@@ -301,7 +301,6 @@ class StoredDescription:
 # Durable jobs, and who wrote what.
 
 
-JobStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
 ItemStatus = Literal["waiting", "done", "failed"]
 RETRY = "retry:"
 """What the idempotency key of a job that tries another again begins with; its id follows."""
@@ -313,7 +312,7 @@ class Job:
 
     id: str
     kind: str
-    status: JobStatus
+    status: Literal["queued", "running", "completed", "failed", "cancelled"]
     completed: int
     """Documents done, those that failed among them."""
     total: int | None

@@ -247,7 +247,6 @@ _GENERIC = frozenset(
 """Names that files of many folders share."""
 _TABLES = frozenset(("text/csv", "text/tab-separated-values", "application/jsonl"))
 """Texts whose first lines speak of their first rows."""
-_DATE_FIELDS = ("created_at", "created", "date", "published")
 
 
 # --- titles ------------------------------------------------------------------------------
@@ -309,7 +308,7 @@ def _stated(document: Document, path: str) -> Iterator[tuple[DateSource, Partial
     """What states a date, in order of trust."""
     day_first = day_order(document.text[:_ORDERED])
     named = {name.casefold(): value for name, value in document.metadata.items()}
-    for value in filter(None, map(named.get, _DATE_FIELDS)):
+    for value in filter(None, map(named.get, ("created_at", "created", "date", "published"))):
         if date := to_date(value, day_first=day_first):
             yield "metadata", date
     prose = not kind_of(document.media_type) and document.media_type not in _TABLES

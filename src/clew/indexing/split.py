@@ -594,7 +594,6 @@ _VISIBLE = re.compile(r"\S")
 _RST = "text/x-rst"
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _DIRECTIVES = (".. code::", ".. code-block::", ".. sourcecode::", ".. parsed-literal::")
-_SESSION = (">>> ", "$ ")
 _DRAWN = re.compile(r"[\u2500-\u259f]|[-=]{2}>|<[-=]{2}|[+|][-=]{3}|[-=]{3}[+|]|\.{4}|\. \. \. \. ")
 _DRAWN_SHARE = 0.4
 """Of the visible characters of a drawn line neither letters nor digits, at least."""
@@ -639,7 +638,7 @@ def code_ranges(text: str, media_type: str) -> list[tuple[int, int]]:
 
 def _is_no_prose(block: str) -> bool:
     lines = block.strip().split("\n")
-    if lines[0].startswith(_SESSION):
+    if lines[0].startswith((">>> ", "$ ")):
         return True
     if all(line.lstrip().startswith(("|", "+")) for line in lines) and not any(
         sign in line for line in lines for sign in ("->", "<-", "+ ")

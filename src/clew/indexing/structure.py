@@ -378,7 +378,6 @@ def subject_of(heading: str) -> str:
 
 
 TAGGED = "tagged"
-_SUFFIXES = (".md", ".markdown", ".mdx")
 _NO_NAMES = frozenset({"index", "readme"})
 """Names of files that say nothing of what is in them."""
 
@@ -399,7 +398,7 @@ def markdown_links(document: Document) -> Iterator[Statement | AliasEvidence]:
         for name in listed_names(document.metadata.get(field))
     ]
     evidence = dict.fromkeys(given, f"front matter of {title} names it")
-    if document.source.endswith(_SUFFIXES) and stem.casefold() not in _NO_NAMES:
+    if document.source.endswith((".md", ".markdown", ".mdx")) and stem.casefold() not in _NO_NAMES:
         evidence.setdefault(stem, f"file name of {title}")
     for name, said in evidence.items():
         yield AliasEvidence(alias=name, name=title, method="exact", score=1.0, evidence=said)

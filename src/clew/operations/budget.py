@@ -9,10 +9,8 @@ from typing import Any
 from clew.errors import InputError, NotFoundError
 from clew.operations.spec import Call, Result
 
-_FARTHEST = 1_000_000
 
-
-def read_cursor(cursor: str | None, farthest: int = _FARTHEST) -> int:
+def read_cursor(cursor: str | None, farthest: int = 1_000_000) -> int:
     """How many items come before the page that a cursor stands for."""
     if cursor is None:
         return 0

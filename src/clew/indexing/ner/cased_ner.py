@@ -340,7 +340,6 @@ _SHORTEST_INDENTED = 60
 _FULL = 0.9
 """Of the longest line around it, at least, has a line that goes on: its end is ragged."""
 _LONGEST_HEADING = 120
-_NO_HEADING = ".!?,;|"
 _SMALL_IN_HEADINGS = STOP_WORDS | word_list(
     "across along among around behind beside beyond like near onto past since toward towards upon"
     " versus within without"
@@ -409,7 +408,7 @@ def heading_end(text: str, position: int, end: int) -> int:
         return position  # a long line of prose, as most are: it need not be read
     line = text[first:last].strip()
     words = _RE["word_layout"].findall(line)
-    if len(words) < 2 or line[-1] in _NO_HEADING or _RE["sentence_words"].search(line):
+    if len(words) < 2 or line[-1] in ".!?,;|" or _RE["sentence_words"].search(line):
         return position
     # Of the words that a heading with capitals has in small letters, none is a verb or a noun.
     if any(word.islower() and word not in _SMALL_IN_HEADINGS for word in words):

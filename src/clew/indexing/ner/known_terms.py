@@ -36,7 +36,6 @@ LEAST_USES = 2
 _TOOL = "product"
 """What a word is that no dictionary has, where it stands in monospaced type and in prose."""
 _MAKE_KNOWN = ("bold", "heading", "underlined")
-_TERM_TYPES = frozenset(("name", "concept"))
 _JOINED = frozenset((" ", "-", "\u2010", "\n"))
 _PARTS = frozenset("/_.@-\\=")
 _SIGNS = frozenset("+#")
@@ -157,7 +156,7 @@ def _sure_names(found: Sequence[Sequence[SentenceSpans]]) -> Iterator[NameSpan]:
                 if span.initial or span.nested:
                     continue
                 # Several words; of a person or a place, say, one that no dictionary has.
-                is_telling = span.entity_type in _TERM_TYPES or (
+                is_telling = span.entity_type in ("name", "concept") or (
                     span.entity_type != CODE and not all(map(is_ordinary, span.name.split()))
                 )
                 if (is_telling and may_be_term(span.name)) or (

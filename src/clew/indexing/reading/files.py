@@ -21,7 +21,6 @@ from clew.settings.place import SETTINGS_FILE
 _FOLDER_MARK = "ps_d"
 """The group of pathspec's patterns where a match as a folder ends: its API tells no such place."""
 _NEVER = frozenset({".git", ".clew", SETTINGS_FILE})
-_MAILDIR = ("cur", "new", "tmp")
 _MAIL_INDEX = ".msf"
 """The ending of what Thunderbird keeps beside each of its mailboxes."""
 
@@ -164,7 +163,7 @@ def _is_out_of_reach(path: str) -> bool:
 
 
 def _is_maildir(folder: str) -> bool:
-    return all(os.path.isdir(os.path.join(folder, name)) for name in _MAILDIR)
+    return all(os.path.isdir(os.path.join(folder, name)) for name in ("cur", "new", "tmp"))
 
 
 def _relative(path: str, folder: str) -> str:

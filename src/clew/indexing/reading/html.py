@@ -261,7 +261,6 @@ _INVISIBLE = frozenset(
     textarea video""".split()
 )
 """Elements without text for a reader."""
-_CONTROLS = frozenset({"button", "input", "select", "textarea"})
 _ROLES = frozenset(
     """alertdialog banner contentinfo dialog menu menubar navigation search toolbar""".split()
 )
@@ -278,7 +277,6 @@ _CONTENTS = frozenset("localtoc summary tableofcontents toc".split())
 _TURNS = frozenset("contents first home index last next prev previous start up".split())
 _NAMED = frozenset("a div dl footer form header ol p section span table td ul".split())
 _PAGED = frozenset("div p table td tr ul".split())
-_CONTENT = frozenset({"article", "h1", "main"})
 
 _LITTLE = 200
 """Characters outside of links that navigation may hold."""
@@ -317,7 +315,7 @@ def boilerplate(nodes: Sequence[PageElement], file_name: str = "") -> set[int]:
         if isinstance(node, Tag):
             own = held.pop(id(node), None) or Counter()
             if is_invisible(node):
-                above["controls"] += node.name in _CONTROLS
+                above["controls"] += node.name in {"button", "input", "select", "textarea"}
                 continue
             _count(node, own, file_name)
             if own["text"] and _is_boilerplate(node, own, is_inside=id(node) in within):
@@ -341,7 +339,7 @@ def _count(tag: Tag, held: _Held, file_name: str) -> None:
             held["links"] += 1
             held["inner"] += address.removeprefix(file_name).startswith("#")
             held["turns"] += bool(turns) or tag.get("accesskey") in ("h", "n", "p", "u")
-    elif tag.name in _CONTENT or tag.get("role") == "main":
+    elif tag.name in {"article", "h1", "main"} or tag.get("role") == "main":
         held["contents"] += 1
     held["headings"] += tag.name in _HEADINGS
 

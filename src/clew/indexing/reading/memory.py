@@ -282,7 +282,6 @@ def _moment(text: str | None) -> datetime | None:
 
 # By what memories in the wild call their columns; the first that a table has is taken.
 _Row = Mapping[str, object]
-_IDS = ("id", "entity_id", "uuid")
 _COLUMNS: Mapping[str, Mapping[str, Sequence[str]]] = {
     "observations": {
         "owner": ("entity_id", "entity_name", "entity", "name"),
@@ -302,7 +301,6 @@ _COLUMNS: Mapping[str, Mapping[str, Sequence[str]]] = {
     },
 }
 """Of each table, what it must have."""
-_TYPES = ("entity_type", "entitytype", "type", "kind", "category")
 _CONTENTS = ("content", "description", "summary")
 _TOLD = ("observations", "observation", "facts", "notes")
 _CAUSAL = ("is_causal", "causal")
@@ -349,12 +347,12 @@ def _read_database(path: Path) -> MemoryRecords:
         if not isinstance(name, str) or not name.strip():
             found.skip(place, "an entity without a name")
             continue
-        keys = [*(str(row[id_]) for id_ in _IDS if id_ in row), name]
+        keys = [*(str(row[id_]) for id_ in ("id", "entity_id", "uuid") if id_ in row), name]
         names |= dict.fromkeys(keys, name)
         texts = [text for key in keys for text in told.get(key, ())]
         entity = MemoryEntity(
             name=name,
-            entity_type=_text_of(row, _TYPES),
+            entity_type=_text_of(row, ("entity_type", "entitytype", "type", "kind", "category")),
             content=_text_of(row, _CONTENTS),
             observations=(*_listed(_text_of(row, _TOLD)), *texts),
             metadata=_kept(row, _ENTITY_KEPT),

@@ -305,8 +305,6 @@ def _scalar(value: object) -> str:
 # CSV and TSV: one document, each row of it a ready-split piece.
 
 
-_DELIMITERS = ",;\t|"
-_ID_NAMES_TABLES = ("_id", "id", "key")
 _INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,15})")
 _DECIMAL = re.compile(r"-?(?:0|[1-9]\d{0,15})\.\d{1,15}")
 _SEPARATOR = "\n\n"
@@ -350,7 +348,7 @@ def _parse(raw: RawFile) -> tuple[list[str], list[dict[str, str]]]:
     csv.field_size_limit(max(csv.field_size_limit(), len(text)))
     # The delimiter is the one that divides the header into the most columns.
     header = [text.lstrip("\n").split("\n", 1)[0]]
-    signs = "\t" if raw.suffix in {".tsv", ".tab"} else _DELIMITERS
+    signs = "\t" if raw.suffix in {".tsv", ".tab"} else ",;\t|"
     sign = max(signs, key=lambda sign: len(next(csv.reader(header, delimiter=sign))))
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=sign)
     # The header's names, each made unique and none empty or long: rows repeat them.
@@ -375,7 +373,7 @@ def _parse(raw: RawFile) -> tuple[list[str], list[dict[str, str]]]:
 def _keys(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> list[str]:
     """A key for each row, all different."""
     columns = {name.lower(): name for name in reversed(names)}
-    for column in (columns[wanted] for wanted in _ID_NAMES_TABLES if wanted in columns):
+    for column in (columns[wanted] for wanted in ("_id", "id", "key") if wanted in columns):
         keys = [one_line(row.get(column, "")) for row in rows]
         if all(keys) and len(set(keys)) == len(keys):
             return keys

@@ -111,7 +111,6 @@ class _Count:
 
 
 _CONTAINER = "META-INF/container.xml"
-_CORE = "docProps/core.xml"
 _LARGEST = 1_000_000
 """Bytes of the part that holds the properties, at most."""
 _LISTS = frozenset({"author", "subject"})
@@ -137,7 +136,7 @@ def package_properties(raw: RawFile) -> Properties:
     values: dict[str, list[str]] = {}
     try:
         with zipfile.ZipFile(BytesIO(raw.data)) as archive:
-            part = _CORE
+            part = "docProps/core.xml"
             if _CONTAINER in archive.namelist():
                 paths = (one.get("full-path") for one in _parsed(archive, _CONTAINER).iter())
                 part = next(filter(None, paths), part)

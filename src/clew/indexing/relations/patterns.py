@@ -374,7 +374,6 @@ _SUBJECT = re.compile(
     + r"))(?P<have>['’]ve)?\s+(?=\w)",
     re.IGNORECASE,
 )
-_AFTER_A_NAME = " \n,'’("
 _FINITE = frozenset(("is", "was", "are", "were", "has", "had", "have", "will"))
 
 
@@ -578,7 +577,7 @@ def _of_neighbours(
     object_at = -1  # where the last object of an active verb begins
     for left, right in pairwise(told):
         gap = gap_between(text, left.end, right.start, dates)
-        if not 3 < len(gap) <= LONGEST_GAP or gap[0] not in _AFTER_A_NAME:
+        if not 3 < len(gap) <= LONGEST_GAP or gap[0] not in " \n,'’(":
             continue
         is_object = left.start == object_at and _RE["verb_first"].match(gap)
         if is_object or _is_governed(text, start, left, gap):

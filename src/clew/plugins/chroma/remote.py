@@ -56,8 +56,6 @@ _PAGE = 10_000
 # A filtered search gets slower with the collection.
 _TRAITS = SearchTraits(few=256, small=1000)
 
-Recipe = dict[str, str | int]
-
 
 class ChromaRemote:
     """`Remote` in Chroma: a collection of its own for each namespace."""
@@ -152,7 +150,7 @@ class ChromaRemote:
         with suppress(NotFoundError):
             self._connection.client.delete_collection(*self._address)
 
-    def _recipe(self, embedder: tuple[str, int]) -> Recipe:
+    def _recipe(self, embedder: tuple[str, int]) -> dict[str, str | int]:
         """What a collection is made for; one of another recipe is of no use."""
         return {
             "embedder": embedder[0],

@@ -36,7 +36,6 @@ _SHORTEST = 2048
 """Tokens of a context, at least."""
 _QUOTED = 200
 """Characters of what a server says that are told."""
-_BUSY = (408, 425, 429, 500, 502, 503, 504)
 
 
 class Ollama:
@@ -263,7 +262,7 @@ class Ollama:
                 f" {parameters.model}"
             )
         said = f"{self.name} answered {status}: {one_line(body)[:_QUOTED]}"
-        if status in _BUSY:
+        if status in (408, 425, 429, 500, 502, 503, 504):
             after = response.headers.get("retry-after", "")
             wait = float(after) if after.isdecimal() else None
             return ModelUnavailableError(said, reached=True, retry_after=wait)

@@ -291,7 +291,6 @@ LIMITS = {
 """How much a query reads, so that a hub costs no more than any other node; all are parameters."""
 DECAY = 0.5
 """Share of its weight that an entity passes on over a relationship."""
-_ARROWS = {"out": ("-", "->"), "in": ("<-", "-"), "both": ("-", "-")}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -324,7 +323,7 @@ class Patterns:
 
     def tie(self, variable: str = "") -> str:
         """A tie from a passage, which stands to its left, to an entity."""
-        left, right = _ARROWS[self.direction]
+        left, right = {"out": ("-", "->"), "in": ("<-", "-"), "both": ("-", "-")}[self.direction]
         return f"{left}[{variable}:{self.mention_types}]{right}"
 
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 
 _SLIDE = re.compile(r"<!-- Slide number: \d+ -->\n")
-_SLIDE_BREAK = "\n\n"
 _NEEDS_EXTRA = "needs pip install 'clew[office]'"
 _OLE_SUFFIXES = frozenset({".xls", ".msg"})
 
@@ -54,7 +53,7 @@ def read_office(raw: RawFile) -> ReadResult:
     if _SLIDE.match(text.lstrip()):
         # Without the marks between slides, and with the offset of each slide.
         slides = [slide.strip() for slide in _SLIDE.split(text)[1:]]
-        text, starts = joined(slides, _SLIDE_BREAK)
+        text, starts = joined(slides, "\n\n")
         page_starts = tuple(starts)
     known = Properties() if raw.suffix in _OLE_SUFFIXES else package_properties(raw)
     document = known.document(

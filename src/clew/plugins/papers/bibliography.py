@@ -157,7 +157,6 @@ _CITED = ("cites", "references", "related")
 _INHERITED = ("booktitle", "journal", "year", "date", "month", "publisher", "series")
 """Fields that an entry takes from the one that its `crossref` names."""
 _KEPT = ("url", "file", "isbn", "volume", "number", "pages", "publisher", "month")
-_TOPICS = ("keywords", "keyword", "mendeley-tags", "topics")
 _MAY_HOLD_ARXIV = ("eprint", "url", "journal", "note", "volume")
 _NOTES = ("note", "annote", "annotation", "comment")
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
@@ -299,7 +298,7 @@ def _paper(entry: _Entry, fields: Mapping[str, str]) -> Paper:
         date=date,
         venue=first(*_VENUES),
         abstract=first("abstract"),
-        topics=split_values(first(*_TOPICS)),
+        topics=split_values(first("keywords", "keyword", "mendeley-tags", "topics")),
         methods=split_values(first("methods", "method")),
         datasets=split_values(first("datasets", "dataset")),
         tasks=split_values(first("tasks", "task")),

@@ -44,7 +44,6 @@ from clew.types import Document
 
 MEDIA_TYPE = "text/calendar"
 _KINDS = ("VEVENT", "VTODO", "VJOURNAL")
-_DECLINED = "DECLINED"
 _FREQUENCIES = {"DAILY": "day", "WEEKLY": "week", "MONTHLY": "month", "YEARLY": "year"}
 
 
@@ -84,7 +83,7 @@ def _event(raw: RawFile, component: Component, changes: Changes) -> Document:
     people = [
         person(one)
         for one in all_of(component, "ATTENDEE")
-        if str(one.params.get("PARTSTAT", "")).upper() != _DECLINED
+        if str(one.params.get("PARTSTAT", "")).upper() != "DECLINED"
     ]
     organiser = [person(one) for one in all_of(component, "ORGANIZER")[:1]]
     again = as_text(component["RECURRENCE-ID"].dt) if "RECURRENCE-ID" in component else ""

@@ -397,7 +397,6 @@ def _meeting(one: Occurrence, now: datetime) -> dict[str, str]:
 
 OVERDUE = "overdue"
 """What `due` may be beside a range: a day before today, of what is still to be done."""
-_UNDONE = (tasks.OPEN, tasks.DOING)
 
 
 class Found(NamedTuple):
@@ -431,7 +430,7 @@ def tasks_query(
     asked = read_range(due, now, also=(OVERDUE,)) if due and not overdue else None
     if overdue:
         asked = Range(datetime(1970, 1, 1, tzinfo=now.tzinfo), read_range("today", now).start)
-    wanted = {status} if status else _UNDONE if overdue else tasks.STATUSES
+    wanted = {status} if status else (tasks.OPEN, tasks.DOING) if overdue else tasks.STATUSES
     people = known_as(engine, person) if person else None
     found = [
         one

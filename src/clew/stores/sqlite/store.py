@@ -226,7 +226,6 @@ _TABLES = """
 SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'keywords%'
     AND name NOT LIKE 'sqlite~_%' ESCAPE '~' ORDER BY name
 """
-_SECTION_OF_CHUNK = ("chunks", "section_id")
 
 
 class SqliteCheck(StoreCheck[SqliteBackend]):
@@ -298,7 +297,9 @@ class SqliteCheck(StoreCheck[SqliteBackend]):
                 " WHERE entity_id NOT IN (SELECT id FROM entities) GROUP BY entity_id"
             )
             # A chunk of a known document is text, and is left alone even without its section.
-            references = [r for r in list_references(connection) if r[:2] != _SECTION_OF_CHUNK]
+            references = [
+                r for r in list_references(connection) if r[:2] != ("chunks", "section_id")
+            ]
             deleted = 1
             while deleted:  # what is deleted may have been a parent itself
                 deleted = sum(
