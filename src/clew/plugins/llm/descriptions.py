@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import BaseModel
 
-from clew.engine.entities import link_key
+from clew.engine.graph import link_key
 from clew.errors import ReplyError
 from clew.indexing.linking import suggest_merges
 from clew.indexing.validation import name_pattern
