@@ -26,6 +26,9 @@ TOLD = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 WORDS: Mapping[str, list[str]] = TOLD["words"]
 CHAINED = 0.35
 """Share of the questions that take two hops."""
+FIRST_NAME, NAMESAKE = 0.2, 0.3
+"""Share of the questions that call a person by the first name, and of the passages in their way
+that speak of another one of a like name."""
 
 Draw = random.Random
 
@@ -106,6 +109,7 @@ MADE: Mapping[str, Callable[[Draw], str]] = {
     "code": code,
     "measure": lambda d: f"{d.randint(20, 400)} {d.choice(('cm', 'mm', 'metres'))}",
     "minutes": lambda d: f"{d.randint(15, 180)} minutes",
+    "age": lambda d: str(d.randint(1, 96)),
     "number": lambda d: str(d.randint(3, 240)),
     "venue": lambda d: f"{_word(d, 'building')} in {_word(d, 'town')}",
     "email": email,
@@ -143,12 +147,23 @@ class Told:
 
     fact: Fact
     subject: str
+    """Its names, apart by |."""
     object: str
+
+    def named(self, d: Draw) -> str:
+        """Return one of the names of the subject."""
+        return d.choice(self.subject.split("|"))
+
+    def asked_of(self, d: Draw) -> str:
+        """Return what a question calls the subject: a person now and then by the first name."""
+        first, _, last = self.subject.partition(" ")
+        is_person = self.fact.subject == "person" and last
+        return first if is_person and d.random() < FIRST_NAME else self.named(d)
 
     def sentence(self, d: Draw, *, marked: bool = False) -> str:
         """Return one of its sentences, the object marked where that is wanted."""
         said = f"{OPEN}{self.object}{CLOSE}" if marked else self.object
-        text = d.choice(self.fact.says).format(s=self.subject, o=said)
+        text = d.choice(self.fact.says).format(s=self.named(d), o=said)
         first = 1 if text[0] == OPEN else 0
         return text[:first] + text[first].upper() + text[first + 1 :]
 
@@ -156,17 +171,21 @@ class Told:
         """Return one of its questions; of a subject that is described."""
         asks = self.fact.asks
         chosen = d.choice([one for one in asks if one[0] == "*"] if subject else asks)
-        return chosen.lstrip("*").format(s=subject or self.subject)
+        return chosen.lstrip("*").format(s=subject or self.asked_of(d))
 
 
 def told(d: Draw, fact: Fact | None = None, subject: str = "") -> Told:
     """Return a fact of things that are drawn."""
     fact = fact or d.choice(FACTS)
     subject = subject or thing(d, fact.subject)
-    other = thing(d, fact.object)
+    other = _object(d, fact)
     while other.split()[0] == subject.split()[0]:
-        other = thing(d, fact.object)
+        other = _object(d, fact)
     return Told(fact, subject, other)
+
+
+def _object(d: Draw, fact: Fact) -> str:
+    return d.choice(thing(d, fact.object).split("|"))
 
 
 def document(d: Draw, facts: Sequence[Told], asked: Told | None = None) -> Passage:
@@ -204,7 +223,7 @@ def _bullets(d: Draw, facts: Sequence[Told], asked: Told | None) -> str:
     found = []
     for one in facts:
         said = f"{OPEN}{one.object}{CLOSE}" if one is asked else one.object
-        subject = one.subject.removeprefix("the ")
+        subject = one.named(d).removeprefix("the ")
         terse = f"{subject}, {one.fact.label}: {said}", f"{subject} - {one.fact.label} {said}"
         drawn = d.random() < 0.6
         found.append(d.choice(terse) if drawn else one.sentence(d, marked=one is asked).rstrip("."))
@@ -248,7 +267,7 @@ def _table(d: Draw, facts: Sequence[Told], asked: Told | None) -> str:
     for one in rows:
         said = f"{OPEN}{one.object}{CLOSE}" if one is asked else one.object
         found.append(
-            [one.subject.removeprefix("the "), said, *([thing(d, more.object)] if more else [])]
+            [one.named(d).removeprefix("the "), said, *([_object(d, more)] if more else [])]
         )
     sign = d.choice((" | ", ", ", "\t"))
     text = "\n".join(sign.join(row) for row in found)
@@ -264,19 +283,24 @@ def groups(d: Draw, number: int) -> Iterator[Group]:
 
 def _others(d: Draw, without: Sequence[str] = ()) -> list[Told]:
     """A few facts that do not speak of these things."""
-    found = [told(d) for _ in range(d.randint(1, 6))]
+    found = [told(d) for _ in range(d.choice((2, 4, 6, 12)))]
     return [one for one in found if one.subject not in without]
 
 
 def _single(d: Draw) -> Group:
     asked = told(d)
+    question = asked.question(d)
     right = document(d, [asked, *_others(d, [asked.subject])], asked)
-    return Group(asked.question(d), (right, *_wrong(d, asked)), SOURCE, (asked.object,))
+    return Group(question, (right, *_wrong(d, asked, question)), SOURCE, (asked.object,))
 
 
-def _wrong(d: Draw, asked: Told) -> list[Passage]:
-    """Passages that tell the fact of something else, something else of the thing, or neither."""
+def _wrong(d: Draw, asked: Told, question: str) -> list[Passage]:
+    """Passages that tell the fact of something else, or something else of the thing."""
     elsewhere = told(d, asked.fact)
+    first, _, last = asked.subject.partition(" ")
+    has_namesake = asked.fact.subject == "person" and last and asked.subject in question
+    if has_namesake and d.random() < NAMESAKE:
+        elsewhere = told(d, asked.fact, f"{first} {_word(d, 'last')}")
     while elsewhere.subject == asked.subject:
         elsewhere = told(d, asked.fact)
     kinds = [one for one in FACTS if one.subject == asked.fact.subject and one is not asked.fact]
@@ -306,7 +330,7 @@ def _chained(d: Draw) -> Group:
         if fitting:
             break
     asked = told(d, d.choice(fitting), lead.object)
-    described = d.choice(first.described).format(s=lead.subject)
+    described = d.choice(first.described).format(s=lead.named(d))
     question = asked.question(d, described)
     step = document(d, [lead, *_others(d, [lead.object, lead.subject])], lead)
     # It helps, though the answer does not stand there.
@@ -314,7 +338,7 @@ def _chained(d: Draw) -> Group:
     sentence = lead.sentence(d)
     thread = f"{step.title}: {sentence}" if d.random() < 0.7 else sentence
     right = replace(document(d, [asked, *_others(d, [asked.subject])], asked), thread=thread)
-    wrong = [replace(one, thread=thread) for one in _wrong(d, asked)]
+    wrong = [replace(one, thread=thread) for one in _wrong(d, asked, question)]
     if d.random() < 0.3:
         wrong.append(
             replace(

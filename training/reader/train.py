@@ -28,7 +28,7 @@ from training.reader.network import Encoded, Reader, batch, encode
 RATE, WARM, DECAY = 1.2e-4, 4_000, 0.3
 TOKENS = 3_000
 """Of a batch, about."""
-NOTES = 8_000
+NOTES = 14_000
 """Questions about invented notes that a round reads."""
 POOL = 400
 """Groups that are sorted by length, to be read with others of their length."""
