@@ -9,7 +9,7 @@ from urllib.parse import quote
 import httpx2
 from playwright.sync_api import Page
 
-from clew.web.pages.table import PAGES
+from clew.web.app import PAGES
 from tests.browser.conftest import Site
 
 ROUTES = {page.path for page in PAGES if page.method == "GET"}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from clew.errors import InputError
 from clew.stores.store import Store
-from clew.testing.entries import make_entry
+from clew.testing.conformance import make_entry
 from clew.text import entity_key
 from clew.types import (
     AliasEvidence,

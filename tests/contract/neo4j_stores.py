@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from clew.plugins.neo4j.connection import Neo4jDatabase
-from clew.plugins.neo4j.schema import entity_index, keyword_index, vector_index
+from clew.plugins.neo4j.connection import Neo4jDatabase, entity_index, keyword_index, vector_index
 from clew.plugins.neo4j.store import Neo4jStore, open_for_copying
 from clew.settings import Neo4jSettings
-from clew.stores.copy import StoreCopy
-from clew.testing.entries import EMBEDDER, FUNCTIONAL
+from clew.stores.store import StoreCopy
+from clew.testing.conformance import EMBEDDER, FUNCTIONAL
 
 _EMPTY = "MATCH (n) WHERE n.namespace = $namespace DETACH DELETE n"
 

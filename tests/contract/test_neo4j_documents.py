@@ -23,8 +23,14 @@ from clew.stores.extractions import Enrichments
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.state import Replies
 from clew.stores.store import Store
-from clew.testing.conformance import DocumentStoreSuite, chunk_ids_of
-from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry, make_link
+from clew.testing.conformance import (
+    EMBEDDER,
+    FUNCTIONAL,
+    DocumentStoreSuite,
+    chunk_ids_of,
+    make_entry,
+    make_link,
+)
 from clew.types import Condition, IndexedDocument, NewEntity, Period, Usage
 from clew.wiring import store_exists
 from tests.contract.filter_suite import FilterSuite

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
-from clew.cli.commands.demo import ANSWER, QUESTION
+from clew.cli.commands.asking import ANSWER, QUESTION
 from clew.text import terms
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def test_every_example_prints_what_the_page_says(
     in_process: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A slow machine would say how far it is.
-    monkeypatch.setattr("clew.cli.progress.SECONDS_BETWEEN_LINES", math.inf)
+    monkeypatch.setattr("clew.cli.common.SECONDS_BETWEEN_LINES", math.inf)
     (tmp_path / "notes").mkdir()
     for block in blocks("markdown"):
         place, _, text = block.partition("\n")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from clew.cli import main
-from clew.mcp.engines import Engines
-from clew.mcp.http import serve
+from clew.mcp import http
+from clew.mcp.calls import Engines
 from clew.mcp.server import ClewServer
 from tests.mcp_fixtures import asking, contents, reading
 
-without_fixtures = serve.http_server
+without_fixtures = http.http_server
 
 
 def with_fixtures(
@@ -24,5 +24,5 @@ def with_fixtures(
 
 
 if __name__ == "__main__":
-    serve.http_server = with_fixtures
+    http.http_server = with_fixtures
     main()

@@ -14,12 +14,11 @@ import anyio
 import pytest
 from mcp.shared.exceptions import MCPDeprecationWarning
 
-from clew.mcp import engines as threads
-from clew.mcp import resources
+from clew.mcp import auth
+from clew.mcp import calls as threads
+from clew.mcp import server as served_resources
 from clew.mcp.auth import new_token
-from clew.mcp.calls import RequestScope
-from clew.mcp.engines import Engines
-from clew.mcp.http import callers
+from clew.mcp.calls import Engines, RequestScope
 from clew.operations.spec import Arguments, Call, Result, Tool
 from clew.settings import load_settings
 from tests.security import http_attacks as attacks
@@ -100,7 +99,7 @@ def test_sessions_in_all_are_bounded(tmp_path: Path) -> None:
         statuses = [attacks.open_session(server.url, token[0]) for token in (ALICE, BOB, ALICE)]
 
     assert [opened.status for opened in statuses] == [200, 200, 503]
-    assert statuses[-1].header("Retry-After") == str(callers.RETRY_SECONDS)
+    assert statuses[-1].header("Retry-After") == str(auth.RETRY_SECONDS)
 
 
 def test_sessions_end_when_idle_and_for_all_their_use(tmp_path: Path) -> None:
@@ -242,7 +241,7 @@ def test_a_subscription_ends_with_its_session(
 ) -> None:
     """What is watched for a session that is over would be read for ever."""
     looked: list[object] = []
-    generation = resources.generation_of
+    generation = served_resources.generation_of
 
     def counted(scope: RequestScope) -> int:
         looked.append(scope)
@@ -255,7 +254,7 @@ def test_a_subscription_ends_with_its_session(
                 await client.session.subscribe_resource("clew://statistics")
             await anyio.sleep(1.5)
 
-    monkeypatch.setattr(resources, "generation_of", counted)
+    monkeypatch.setattr(served_resources, "generation_of", counted)
     with serving(tmp_path) as server:
         anyio.run(subscribe)
         assert looked

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.mcp.engines import Engines
+from clew.mcp.calls import Engines
 from clew.operations.toolbox import OPERATIONS as REGISTRY
 from tests.security import http_attacks as attacks
 from tests.unit.mcp_tools import engine_in, settings_for

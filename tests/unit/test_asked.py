@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.indexing.reading.reader import document_from_text
+from clew.indexing.inputs import document_from_text
 from clew.search.exact import (
     exact_names,
     holding_all_first,

@@ -23,7 +23,7 @@ from clew.cli import main
 from clew.errors import InputError, NotFoundError
 from clew.graph.entity_confidence import Evidence
 from clew.indexing import pipeline as incremental
-from clew.jobs.runner import make_runner
+from clew.jobs import make_runner
 from clew.operations.spec import FULL, Parameter, Tool
 from clew.operations.toolbox import OPERATIONS, Toolbox, audit_to
 from clew.stores.sqlite.journal import SqliteAudit

@@ -14,7 +14,7 @@ import pytest
 
 import clew
 from clew.errors import InputError, NotFoundError, UnreadableError
-from clew.mcp.engines import Engines
+from clew.mcp.calls import Engines
 from clew.operations.spec import Caller
 from clew.operations.toolbox import OPERATIONS
 from clew.search.strategies import STRATEGIES

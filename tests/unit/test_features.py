@@ -35,7 +35,7 @@ from clew.search.features import (
 from clew.search.question import Analysis, analyse
 from clew.search.walk import KEPT, MAX_SEED_SENTENCES, Coverage, find_bridges, find_onward
 from clew.stores.sqlite.store import SqliteStore
-from clew.testing.entries import EMBEDDER, make_entry, make_vector
+from clew.testing.conformance import EMBEDDER, make_entry, make_vector
 from clew.testing.fakes import HashEmbedder
 from clew.text import terms
 

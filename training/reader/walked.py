@@ -20,7 +20,7 @@ from typing import Any
 
 import clew
 from clew.engine import Engine
-from clew.plugins.evaluation.beir import load_beir
+from clew.plugins.evaluation.run import load_beir
 from clew.search.options import Options
 from clew.search.ranker import rank_candidates
 from clew.search.reading import bridge_sentences, said, unread

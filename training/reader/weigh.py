@@ -29,7 +29,7 @@ from benchmarks.real.__main__ import store_of
 from benchmarks.real.questions import Gold, below, read_questions
 from clew.engine import Engine
 from clew.models.reader import OnnxReader
-from clew.plugins.evaluation.beir import load_beir
+from clew.plugins.evaluation.run import load_beir
 from clew.search.options import Options
 from clew.search.ranker import rank_candidates
 from clew.search.reading import ORDER, READ, SURE, Read, can_be_read, signs

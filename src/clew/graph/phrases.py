@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.graph.snapshot import Adjacency, distinct
-from clew.languages import language_words
+from clew.languages import language_words, read_word_lists, word_list
 from clew.text import STOP_WORDS, fold, terms
-from clew.word_lists import read_word_lists, word_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

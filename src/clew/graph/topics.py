@@ -15,10 +15,9 @@ import numpy as np
 from clew.graph.partition import WeightedGraph, in_order, leiden, sums
 from clew.graph.phrases import FILLERS, Phrases, names_something
 from clew.graph.snapshot import ABOUT_WEIGHT, Adjacency, distinct, find_sorted
-from clew.languages import language_words
+from clew.languages import english_words, language_words
 from clew.ports import TopicSet
 from clew.text import STOP_WORDS, entity_key, terms
-from clew.word_lists import english_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

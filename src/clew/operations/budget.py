@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from clew.errors import InputError, NotFoundError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from clew.operations.spec import Call, Result
+from clew.operations.spec import Call, Result
 
 
-_FARTHEST = 1_000_000
-
-
-def read_cursor(cursor: str | None, farthest: int = _FARTHEST) -> int:
+def read_cursor(cursor: str | None, farthest: int = 1_000_000) -> int:
     """How many items come before the page that a cursor stands for."""
     if cursor is None:
         return 0

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from clew.graph.snapshot import term_hashes
+from clew.languages import read_word_lists
 from clew.text import STOP_WORDS, entity_keys, fold, folded, question_terms, question_words, words
 from clew.times.ranges import FoundRange, find_dates, find_ranges, hull
 from clew.types import Period
-from clew.word_lists import read_word_lists
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

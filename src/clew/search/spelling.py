@@ -20,10 +20,9 @@ import numpy as np
 
 from clew.graph.snapshot import find_sorted
 from clew.graph.vocabulary import LONGEST, sound
-from clew.languages import function_words, language_words, listed_languages
+from clew.languages import english_words, function_words, language_words, listed_languages
 from clew.search.question import candidate_keys
 from clew.text import STOP_WORDS, fold, question_terms, terms
-from clew.word_lists import english_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

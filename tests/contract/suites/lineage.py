@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from clew.stores.store import Store
-from clew.testing.conformance import RIVERS, StoreSuite, chunk_ids_of
-from clew.testing.entries import make_entry
+from clew.testing.conformance import RIVERS, StoreSuite, chunk_ids_of, make_entry
 from clew.types import Condition, Metadata
 
 

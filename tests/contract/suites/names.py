@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from clew.stores.store import Store
-from clew.testing.conformance import StoreSuite
-from clew.testing.entries import make_entry, make_link
+from clew.testing.conformance import StoreSuite, make_entry, make_link
 from clew.text import block_of
 from clew.types import AliasEvidence
 

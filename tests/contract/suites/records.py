@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from clew.stores.store import Store
-from clew.testing.conformance import StoreSuite, chunk_ids_of, entity_of, moment_between
-from clew.testing.entries import make_entry
+from clew.testing.conformance import StoreSuite, chunk_ids_of, entity_of, make_entry, moment_between
 
 
 def _fill(store: Store) -> None:

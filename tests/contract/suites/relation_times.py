@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from clew.testing.entries import FUNCTIONAL
+from clew.testing.conformance import FUNCTIONAL
 from clew.types import Relation
 
 NOW = datetime.max.replace(tzinfo=UTC)

@@ -7,8 +7,7 @@ from threading import Thread
 import numpy as np
 
 from clew.stores.store import Store
-from clew.testing.conformance import RIVERS, StoreSuite, chunk_ids_of
-from clew.testing.entries import make_entry, make_vector
+from clew.testing.conformance import RIVERS, StoreSuite, chunk_ids_of, make_entry, make_vector
 from clew.types import ChunkExtraction, Mention
 
 

@@ -10,8 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from clew.stores.store import Store
-from clew.testing.conformance import StoreSuite, chunk_ids_of, moment_between
-from clew.testing.entries import make_entry
+from clew.testing.conformance import StoreSuite, chunk_ids_of, make_entry, moment_between
 from clew.types import Period
 
 _DATES = ("7 May 2023", "May 2023", "2023", "the 1990s", "1990", "2021-02-28", "31 December 1999")

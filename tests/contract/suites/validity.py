@@ -10,8 +10,15 @@ from datetime import UTC, datetime
 import pytest
 
 from clew.stores.store import Store
-from clew.testing.conformance import StoreSuite, chunk_ids_of, entity_of, moment_between
-from clew.testing.entries import FUNCTIONAL, make_entry, make_link
+from clew.testing.conformance import (
+    FUNCTIONAL,
+    StoreSuite,
+    chunk_ids_of,
+    entity_of,
+    make_entry,
+    make_link,
+    moment_between,
+)
 from clew.types import AliasEvidence, Relation
 from tests.contract.suites.relation_times import NOW, as_of, by_id, ended, weight
 

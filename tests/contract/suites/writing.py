@@ -10,8 +10,7 @@ import pytest
 
 from clew.errors import InputError, NotFoundError
 from clew.stores.store import Store
-from clew.testing.conformance import StoreSuite, chunk_ids_of, entity_of
-from clew.testing.entries import make_entry, make_link
+from clew.testing.conformance import StoreSuite, chunk_ids_of, entity_of, make_entry, make_link
 from clew.types import ChunkExtraction, ExtractedRelation, Mention, NewEntity, NewRelation
 
 ANNA = NewEntity(name="Anna", entity_type="person", content="A painter.")

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from clew.errors import MissingExtraError, StoreBusyError, StoreError, StoreUnavailableError
-from clew.stores.vectors.remote import LostError, SearchTraits, SyncedIndex
+from clew.stores.remote_vectors import LostError, SearchTraits, SyncedIndex
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from clew.settings import QdrantSettings, Settings
     from clew.stores.store import Store
-    from clew.stores.vectors.matrix import Embeddings
+    from clew.stores.vectors import Embeddings
     from clew.types import Ids, Scores, Vector, Vectors
 
 
