@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from clew.errors import InputError, UnreadableError, check_several
 from clew.hookspecs import Reader, kind_of, there
 from clew.indexing.outline import dated_sections, headings, title_from_name
-from clew.indexing.reading.common import SUFFIX as GZIPPED
 from clew.indexing.reading.common import (
+    GZIPPED,
     RawFile,
     ReadResult,
     bounded_metadata,

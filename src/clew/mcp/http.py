@@ -12,25 +12,30 @@ import re
 import signal
 import socket
 import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import anyio
 import anyio.from_thread
 import anyio.to_thread
 import h11
+import uvicorn
+from anyio.streams.memory import MemoryObjectSendStream
 from mcp.server.auth.middleware.bearer_auth import RequireAuthMiddleware
 from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
 from mcp.shared.exceptions import MCPError
 from sse_starlette.sse import EventSourceResponse
+from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from clew.errors import (
@@ -46,18 +51,13 @@ from clew.mcp.auth import SCOPES, Access, CallerLimits
 from clew.mcp.calls import Engines
 from clew.mcp.server import ClewServer
 from clew.operations.spec import Progress, complete, load_json
-from clew.operations.toolbox import OPERATIONS, Toolbox, may_call
+from clew.operations.toolbox import OPERATIONS, Outcome, Toolbox, may_call
 from clew.request_end import go_on
-from clew.settings import SETTINGS_FILE
+from clew.settings import SETTINGS_FILE, ServeSettings, Settings
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+Extend = Callable[[Starlette, ClewServer, ServeSettings], None]
+"""Adds routes and middleware to the web application."""
 
-    from anyio.streams.memory import MemoryObjectSendStream
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from clew.operations.toolbox import Outcome
-    from clew.settings import ServeSettings
 
 # What routes beside the protocol share: bodies of JSON, failures as JSON, the same tokens.
 
@@ -345,19 +345,6 @@ class OriginCheck:
         return PlainTextResponse("Origin is not one of serve.allowed_origins", 403)
 
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import uvicorn
-    from starlette.applications import Starlette
-    from starlette.middleware import Middleware
-
-    from clew.settings import ServeSettings, Settings
-
-    Extend = Callable[[Starlette, ClewServer, ServeSettings], None]
-    """Adds routes and middleware to the web application."""
-
-
 MCP_PATH = "/mcp"
 """Where the protocol is served."""
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -415,8 +402,6 @@ def serve_http(
     Raises:
         SettingsError: Nobody could call, or everybody.
     """
-    import uvicorn
-
     _log_to_stderr()
     sys.setswitchinterval(SWITCH_SECONDS)
     engines = Engines(served_settings(settings), OPERATIONS)
@@ -501,8 +486,6 @@ def http_config(
     server: ClewServer, serve: ServeSettings, extend: Extend | None = None
 ) -> uvicorn.Config:
     """How the web application is run: the limits of connections, and who is believed."""
-    import uvicorn
-
     if server.access is None:
         # Nobody is asked for a token: whoever reaches the address could say that it is a proxy.
         serve = serve.model_copy(update={"trusted_proxies": ()})

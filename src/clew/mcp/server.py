@@ -4,63 +4,70 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 import anyio
 import anyio.to_thread
+from anyio.abc import TaskGroup
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.helper_types import ReadResourceContents
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp.server.mcpserver.prompts import Prompt
-from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated
+from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated, ServerEvent
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
     CallToolResult,
     Completion,
+    CompletionArgument,
+    CompletionContext,
     EmptyResult,
+    GetPromptResult,
     InputRequiredResult,
     ListResourcesResult,
     PaginatedRequestParams,
+    PromptReference,
     RequestParams,
     Resource,
     ResourceTemplate,
+    ResourceTemplateReference,
     SubscribeRequestParams,
     UnsubscribeRequestParams,
 )
+from mcp_types import Prompt as ProtocolPrompt
 from mcp_types import Tool as ProtocolTool
-from pydantic import Field
+from pydantic import AnyUrl, Field
 
 from clew import __version__
 from clew.errors import ClewError, NotFoundError
 from clew.mcp import calls
-from clew.mcp.auth import COMPLETED, SESSION, Callers, auth_settings, may_prompt, may_read
-from clew.mcp.calls import Engines, RequestContext, RequestContexts
-from clew.operations.spec import mcp_definition
+from clew.mcp.auth import (
+    COMPLETED,
+    SESSION,
+    Access,
+    Callers,
+    What,
+    auth_settings,
+    may_prompt,
+    may_read,
+)
+from clew.mcp.calls import Engines, RequestContext, RequestContexts, RequestScope
+from clew.operations.spec import Tool, mcp_definition
 from clew.operations.toolbox import may_call
 from clew.text import one_line, quoted, text_digest, whole_number
+from clew.types import DocumentInfo, Entity, Relation
+
+Request = ServerRequestContext[Any, Any]
+Tell = Callable[[str], Awaitable[None]]
+"""Called with the address of what changed; `LIST` for the list of documents."""
+
 
 # What can be read by address (documents, entities, collections, schema, counts), and its names.
-
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
-
-    from anyio.abc import TaskGroup
-    from mcp.server.context import ServerRequestContext
-    from mcp.server.subscriptions import ServerEvent
-    from mcp_types import SubscribeRequestParams, UnsubscribeRequestParams
-
-    from clew.mcp.auth import What
-    from clew.mcp.calls import RequestContexts, RequestScope
-    from clew.types import DocumentInfo
-
-    Request = ServerRequestContext[Any, Any]
-    Tell = Callable[[str], Awaitable[None]]
-    """Called with the address of what changed; `LIST` for the list of documents."""
 
 
 JSON = "application/json"
@@ -243,8 +250,6 @@ def _statistics(scope: RequestScope, _name: str, _query: str) -> dict[str, Any]:
 
 
 def _schema(scope: RequestScope, _name: str, _query: str) -> dict[str, Any]:
-    from clew.types import DocumentInfo, Entity, Relation
-
     with scope.acquire() as opened:
         relation_types = opened.engine.maintenance.stats()["relation_types"]
     kinds = {"document": DocumentInfo, "entity": Entity, "relation": Relation}
@@ -496,27 +501,6 @@ def generation_of(scope: RequestScope) -> int:
         return opened.engine.store.generation()
 
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-
-    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-    from mcp.server.mcpserver import Context
-    from mcp_types import (
-        CompletionArgument,
-        CompletionContext,
-        GetPromptResult,
-        Prompt,
-        PromptReference,
-        ResourceTemplate,
-        ResourceTemplateReference,
-    )
-    from pydantic import AnyUrl
-
-    from clew.mcp.auth import Access
-    from clew.operations.spec import Tool
-
-    Request = ServerRequestContext[Any, Any]
-
 T = TypeVar("T")
 P = TypeVar("P", bound=RequestParams)
 
@@ -675,7 +659,7 @@ class ClewServer(MCPServer[None]):
 
     # --- prompts
 
-    async def list_prompts(self) -> list[Prompt]:
+    async def list_prompts(self) -> list[ProtocolPrompt]:
         """The prompts that are of use to the caller."""
         caller = self.requests.scope.caller
         return [p for p in await super().list_prompts() if may_prompt(caller, p.name)]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic_core import to_json
+from starlette.applications import Starlette
+from starlette.datastructures import FormData
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
@@ -15,10 +18,12 @@ from starlette.staticfiles import StaticFiles
 
 from clew import __version__
 from clew.graph.export import graphml
-from clew.mcp.auth import new_token
+from clew.mcp.auth import Access, new_token
+from clew.mcp.calls import Opened
 from clew.mcp.http import ForbiddenError, answered, ask, failure, read_object
-from clew.operations.spec import complete, input_schema, parameter_schema
-from clew.settings import OAuthSettings, TokenSettings
+from clew.mcp.server import ClewServer
+from clew.operations.spec import Parameter, complete, input_schema, parameter_schema
+from clew.settings import OAuthSettings, ServeSettings, Settings, TokenSettings
 from clew.web import changes, pages
 from clew.web.graph_view import picture
 from clew.web.request import (
@@ -43,16 +48,8 @@ from clew.web.request import (
     render_page,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+Answer = Callable[[PageRequest, Mapping[str, Any]], Response]
 
-    from starlette.applications import Starlette
-    from starlette.datastructures import FormData
-
-    from clew.mcp.auth import Access
-    from clew.mcp.calls import Opened
-    from clew.mcp.server import ClewServer
-    from clew.settings import ServeSettings, Settings
 
 # All pages: where each is, and which right it takes.
 
@@ -99,17 +96,6 @@ PAGES = (
 
 
 # The routes of the API: arguments in, the tool's result out, failures as RFC 9457 says.
-
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
-
-    from clew.mcp.server import ClewServer
-    from clew.operations.spec import Parameter
-    from clew.settings import ServeSettings
-    from clew.web.request import Sessions
-
-    Answer = Callable[[PageRequest, Mapping[str, Any]], Response]
 
 
 ABOUT = "namespace"

@@ -459,7 +459,7 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
 # Files packed with gzip, as Debian packs its documentation.
 
 
-SUFFIX = ".gz"
+GZIPPED = ".gz"
 
 
 def unpacked(raw: RawFile) -> RawFile:
