@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
-from clew.cli.commands.demo import ANSWER
+from clew.cli.commands.asking import ANSWER
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Run

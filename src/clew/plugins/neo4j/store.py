@@ -384,12 +384,18 @@ def _place(settings: Settings) -> tuple[str, Neo4jSettings, str, Path]:
 
 
 def open_for_copying(settings: Settings, *, make: bool) -> Neo4jBackend:
-    """See `StoreKind`.
+    """See `StoreKind`."""
+    return open_backend(*_place(settings), make=make)
+
+
+def open_backend(
+    address: str, login: Neo4jSettings, namespace: str, folder: Path, *, make: bool
+) -> Neo4jBackend:
+    """Open a namespace to be copied from or into.
 
     One that is made is an unfinished copy from its first moment. Raises `InputError` where there is
     none, else what `Neo4jStore` raises.
     """
-    address, login, namespace, folder = _place(settings)
     patient = login.model_copy(update={"query_seconds": max(login.query_seconds, _COPY_SECONDS)})
     backend = Neo4jBackend(Neo4jDatabase(address, patient, namespace), folder)
     try:
