@@ -58,7 +58,7 @@ from clew.types import (
     partial_date,
 )
 
-_FORMATS = "clew.indexing.reading.formats"
+_READING = "clew.indexing.reading"
 _READERS: Mapping[str, Reader | str] = {
     "text/markdown": read_markdown,
     "text/x-rst": read_rst,
@@ -68,10 +68,10 @@ _READERS: Mapping[str, Reader | str] = {
     "application/json": read_json,
     "application/jsonl": read_jsonl,
     # Their libraries load only when they are needed.
-    "text/html": f"{_FORMATS}.html:read_html",
-    "application/pdf": f"{_FORMATS}.pdf:read_pdf",
-    media_type_of(".docx"): f"{_FORMATS}.word:read_word",
-    media_type_of(".docm"): f"{_FORMATS}.word:read_word",
+    "text/html": f"{_READING}.html:read_html",
+    "application/pdf": f"{_READING}.pdf:read_pdf",
+    media_type_of(".docx"): f"{_READING}.word:read_word",
+    media_type_of(".docm"): f"{_READING}.word:read_word",
 }
 """By media type; all else is read as text."""
 
@@ -139,7 +139,7 @@ def read_raw(
 _PARSERS: Mapping[str, Callable[..., Document] | str] = {
     "text/markdown": markdown_document,
     "text/x-rst": rst_document,
-    "text/html": f"{_FORMATS}.html:html_document",
+    "text/html": f"{_READING}.html:html_document",
 }
 """By media type; any other text is a document as it is."""
 
