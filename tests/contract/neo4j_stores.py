@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from clew.plugins.neo4j.connection import Neo4jDatabase, entity_index, keyword_index, vector_index
-from clew.plugins.neo4j.store import Neo4jStore, backend_for_copying
+from clew.plugins.neo4j.store import Neo4jStore, open_backend
 from clew.settings import Neo4jSettings
 from clew.stores.store import StoreCopy
 from clew.testing.conformance import EMBEDDER, FUNCTIONAL
@@ -56,7 +56,7 @@ class Place:
     def copy(self, folder: Path, *, make: bool = True) -> Iterator[StoreCopy]:
         """The namespace as rows, to copy to and from; `folder` is for what is derived."""
         place = (self.address, self.settings, self.namespace, folder)
-        with closing(StoreCopy(backend_for_copying(*place, make=make))) as rows:
+        with closing(StoreCopy(open_backend(*place, make=make))) as rows:
             yield rows
 
     def empty(self) -> None:

@@ -51,8 +51,8 @@ def progress(step, done, total):
 
 folder, address, namespace, local, waits = sys.argv[1:]
 settings = Neo4jSettings.model_validate(json.load(sys.stdin))
-source = StoreCopy(in_file.backend_for_copying(Path(folder)))
-backend = on_server.backend_for_copying(address, settings, namespace, Path(local), make=True)
+source = StoreCopy(in_file.open_for_copying(Path(folder)))
+backend = on_server.open_backend(address, settings, namespace, Path(local), make=True)
 print("opened", flush=True)
 if waits == "waits":
     time.sleep(600)

@@ -22,8 +22,7 @@ from clew.testing.conformance import (
 )
 from tests.contract.neo4j_stores import OnNeo4j
 from tests.contract.suites.communities import CommunityWriterSuite
-from tests.contract.suites.neighbourhoods import NeighbourhoodSourceSuite
-from tests.contract.suites.snapshots import SnapshotSourceSuite
+from tests.contract.suites.snapshots import NeighbourhoodSourceSuite, SnapshotSourceSuite
 
 
 class TestKeywords(OnNeo4j, KeywordIndexSuite):

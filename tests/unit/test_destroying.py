@@ -47,12 +47,6 @@ names = st.lists(st.sampled_from(NAMES), min_size=2, unique_by=entity_key)
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Iterator[clew.Clew]:
-    with clew.open(tmp_path / "store", embedder=HashEmbedder(dimension=8)) as engine:
-        yield engine
-
-
-@pytest.fixture
 def toolbox(engine: clew.Clew) -> Toolbox:
     return logged(engine)[0]
 

@@ -188,17 +188,6 @@ def test_vectors_are_asked_for_twice_at_most_and_never_for_the_whole_store(
 
 
 @pytest.mark.parametrize(
-    "question", ["", "the of", "zeppelin", "Skerrow Clock", "Port Anselm? " * 300]
-)
-def test_odd_questions_have_features(library: SearchResources, question: str) -> None:
-    evidence = library.gather(question)
-    assert np.isfinite(evidence.matrix).all()
-    related = library.pairwise_features(evidence, evidence.walk)
-    assert related.shape == (len(evidence.rows), len(SECOND_FEATURES))
-    assert np.isfinite(related).all()
-
-
-@pytest.mark.parametrize(
     "texts",
     [
         [],

@@ -439,25 +439,6 @@ def test_a_graph_of_another_generation_is_built_anew(engine: clew.Clew) -> None:
     assert graph_file(engine).name == f"entities-{after.generation}.arrays", "the old file is gone"
 
 
-@pytest.mark.parametrize("damage", [b"", b"no archive", None], ids=["empty", "text", "cut"])
-def test_a_damaged_file_is_built_anew(engine: clew.Clew, damage: bytes | None) -> None:
-    store = engine.store
-    ranks = current(EntityRanks, store, engine.state.snapshot, store.folder)
-    file = graph_file(engine)
-    whole = file.read_bytes()
-    file.write_bytes(whole[:-200] if damage is None else damage)
-    assert same(current(EntityRanks, store, None, store.folder), ranks)
-    assert len(file.read_bytes()) == len(whole), "it is whole again"
-
-
-def test_a_folder_that_cannot_be_written_costs_nothing_but_time(
-    engine: clew.Clew, tmp_path: Path
-) -> None:
-    graph = current(EntityGraph, engine.store, engine.state.snapshot, tmp_path / "nowhere")
-    assert same(graph, anew(engine))
-    assert not (tmp_path / "nowhere").exists()
-
-
 def test_what_texts_say_of_a_crowd_is_shared_among_it() -> None:
     stated = [(leaf, 1, 0.8, 1) for leaf in range(2, 4 * CROWD + 1)]
     graph = built([(set(), [set()])], [*stated, (4 * CROWD + 1, 1, 0.8, 0)])

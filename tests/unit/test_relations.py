@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -582,13 +581,6 @@ def test_what_the_store_knows_by_hand_is_found_behind_the_verb(tmp_path: Path) -
 
 
 FACT = "Zorblax Corporation uses Quuxer."
-
-
-@pytest.fixture
-def engine(tmp_path: Path) -> Iterator[clew.Clew]:
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        yield engine
-        assert engine.maintenance.check().problems == ()
 
 
 def stating(engine: clew.Clew) -> list[Relation]:

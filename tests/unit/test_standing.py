@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import cycle, permutations
 from pathlib import Path
@@ -46,12 +46,6 @@ def test_a_statement_holds_from_its_beginning_until_before_its_end(
 
 
 # --- relations, as every tool shows them -------------------------------------------------
-
-
-@pytest.fixture
-def engine(tmp_path: Path) -> Iterator[clew.Clew]:
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        yield engine
 
 
 def call(engine: clew.Clew, name: str, **arguments: object) -> dict[str, Any]:

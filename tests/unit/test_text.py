@@ -303,12 +303,6 @@ def licence(holder: str, year: int) -> str:
     return f"Copyright (c) {year} {holder}. All rights reserved.\n\n{LICENCE}"
 
 
-@pytest.fixture
-def engine(tmp_path: Path) -> Iterator[clew.Clew]:
-    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as engine:
-        yield engine
-
-
 def says(shown: str, other: str) -> bool:
     return says_as_much(shingles(shown), shingles(other))
 

@@ -81,21 +81,6 @@ def test_a_file_is_mapped_by_the_next_matrix_and_extended_from_the_store(
     assert np.array_equal(again.vectors(wanted), held[np.searchsorted(ids, wanted)])
 
 
-@pytest.mark.parametrize("content", [b"", b"garbage", b"x" * 12 + b"clewarr1", None])
-def test_a_file_that_cannot_be_read_is_made_again(
-    store: SqliteStore, content: bytes | None
-) -> None:
-    VectorMatrix(store, store.folder).persist()
-    path = newest(store)
-    path.write_bytes(path.read_bytes()[:-9] if content is None else content)
-    matrix = VectorMatrix(store, store.folder)
-    assert found(store, matrix, make_vector("q"))
-    matrix.persist()
-    arrays = read_arrays(path)
-    assert arrays is not None
-    assert len(arrays["vectors"]) == 30
-
-
 def test_garbage_never_changes_an_answer(
     store: SqliteStore, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -247,7 +247,7 @@ _QUESTION_WORDS: dict[str, Form] = {
     "where": "where", "which": "which", "why": "why", "how": "how",
 }  # fmt: skip
 _SHORT_FORMS = {"what's": "what", "who's": "who", "where's": "where", "how's": "how"}
-_AUXILIARIES = frozenset(
+AUXILIARIES = frozenset(
     """am are can could did do does had has have is may might must shall should was were will
     would""".split()
 )
@@ -256,7 +256,7 @@ _IMPERATIVES = frozenset(
     read show summarise summarize tell trace""".split()
 )
 _PREPOSITIONS = frozenset("about at by for from in on through to under until with".split())
-_OPENERS = frozenset(_QUESTION_WORDS) | _AUXILIARIES | _IMPERATIVES | _PREPOSITIONS
+_OPENERS = frozenset(_QUESTION_WORDS) | AUXILIARIES | _IMPERATIVES | _PREPOSITIONS
 
 _SPOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _ENDING_S = re.compile(r"['’]s?$")
@@ -275,7 +275,7 @@ def question_form(question: str) -> Form:
     """
     said = words(question)
     opening = said[0] if said else ""
-    if opening in _AUXILIARIES:
+    if opening in AUXILIARIES:
         return "yes_no"
     if opening in _IMPERATIVES:
         return "imperative"

@@ -379,17 +379,24 @@ _COPY_SECONDS = 3600.0
 """How long reading a store may take; who writes waits as long as its own settings let it."""
 
 
-def backend_for_copying(
-    address: str, settings: Neo4jSettings, namespace: str, folder: Path, *, make: bool = False
-) -> Neo4jBackend:
-    """The back end of a namespace's store; with `make`, one is made where there is none.
+def _place(settings: Settings) -> tuple[str, Neo4jSettings, str, Path]:
+    return str(settings.store), settings.neo4j, settings.namespace, settings.folder
 
-    One that is made is an unfinished copy from its first moment. `folder` is on this machine and
-    holds what is derived. Raises `InputError` where there is none, else what `Neo4jStore` raises.
+
+def open_for_copying(settings: Settings, *, make: bool) -> Neo4jBackend:
+    """See `StoreKind`."""
+    return open_backend(*_place(settings), make=make)
+
+
+def open_backend(
+    address: str, login: Neo4jSettings, namespace: str, folder: Path, *, make: bool
+) -> Neo4jBackend:
+    """Open a namespace to be copied from or into.
+
+    One that is made is an unfinished copy from its first moment. Raises `InputError` where there is
+    none, else what `Neo4jStore` raises.
     """
-    patient = settings.model_copy(
-        update={"query_seconds": max(settings.query_seconds, _COPY_SECONDS)}
-    )
+    patient = login.model_copy(update={"query_seconds": max(login.query_seconds, _COPY_SECONDS)})
     backend = Neo4jBackend(Neo4jDatabase(address, patient, namespace), folder)
     try:
         backend.database.connect()
@@ -465,10 +472,6 @@ def _wanted(limit: int) -> int:
 # How a store on a Neo4j server is reached: a `clew.hookspecs.StoreKind`.
 
 
-def _place(settings: Settings) -> tuple[str, Neo4jSettings, str, Path]:
-    return str(settings.store), settings.neo4j, settings.namespace, settings.folder
-
-
 def open(settings: Settings) -> Neo4jStore:
     """See `StoreKind`."""
     return Neo4jStore(*_place(settings), keep_versions=settings.versions.keep)
@@ -479,11 +482,6 @@ def exists(settings: Settings) -> bool:
     address, login, namespace, _ = _place(settings)
     with closing(Neo4jDatabase(address, login, namespace)) as database:
         return holds_namespace(database)
-
-
-def open_for_copying(settings: Settings, *, make: bool) -> Neo4jBackend:
-    """See `StoreKind`."""
-    return backend_for_copying(*_place(settings), make=make)
 
 
 def vectors(settings: Settings, store: Neo4jStore) -> Neo4jVectors:
