@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from clew.errors import InputError
-from clew.search.answer.answering_sentence import without_unsaid
 from clew.search.answer.blocks import RetrievalResult, answering_line, assemble
-from clew.search.answer.hits import distinct_hits
+from clew.search.answer.hits import distinct_hits, without_unsaid
 from clew.search.answer.standing import by_standing, named_in_part, stated_block, stated_by_hand
 from clew.search.channels import Ranking
 from clew.search.exact import exact_first, holding_all
