@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from clew.graph.snapshot import term_hashes
-from clew.text import STOP_WORDS, entity_keys, fold, folded, question_terms, question_words, words
+from clew.text import (
+    STOP_WORDS,
+    entity_keys,
+    fold,
+    folded,
+    one_line,
+    question_terms,
+    question_words,
+    words,
+)
 from clew.times.ranges import FoundRange, find_dates, find_ranges, hull
 from clew.types import Period
 from clew.word_lists import read_word_lists
@@ -43,7 +52,7 @@ _MOST_PARTS = 5
 """Words that may be the parts of one identifier."""
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _TOKEN = re.compile(r"[^\W_]+")
-_PLAIN = re.compile(r"[A-Za-z0-9 ]+")
+_PLAIN = re.compile(r"([A-Za-z0-9][A-Za-z0-9 ]*)([?!]?)")
 _POSSESSIVE = re.compile(r"['’]s\b")
 _PLURAL = re.compile(r"[a-z]{3}[^\W\dsui]s$")
 _SIGN = re.compile(r"[^\w\s]")
@@ -183,11 +192,12 @@ def _candidate_names(question: str) -> Iterator[_Span]:
     """Every sequence of words that may be a name."""
     for run in _runs_of_words(_POSSESSIVE.sub(" ", question)):
         start, end, written, named = run
-        if _PLAIN.fullmatch(written):  # most are: nothing of them is typography
-            keys = [written.lower().removeprefix("the ")]
+        # A sign that tells names apart ("C++") is never left out; what may as well end the
+        # sentence or stress the words ("Yahoo!") is tried without, too.
+        if plain := _PLAIN.fullmatch(written):  # most are, and need no more to be told alike
+            key = one_line(plain[1].lower()).removeprefix("the ")
+            keys = [f"{key}{plain[2]}", key]
         else:
-            # A sign that tells names apart ("C++") is never left out; what may as well end the
-            # sentence or stress the words ("Yahoo!") is tried without, too.
             keys = entity_keys([written])
             if _SIGN.search(keys[0]):
                 keys += entity_keys([_SOFT_END.sub("", keys[0]), _SOFT_SIGNS.sub(" ", keys[0])])

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from clew.settings import Settings
     from clew.stores.communities import Communities
     from clew.stores.store import Store
-    from clew.types import Ids, Period, Reading, Relation, StoredSection, Vector, Vectors
+    from clew.types import Ids, Period, Reading, Relation, StoredSection, Vector
 
     Applied = Literal["filtered", "preferred", "ordered", "none"]
 
@@ -234,8 +234,6 @@ class QuerySession:
 
     @cached_property
     def _neighbourhood(self) -> Neighbourhood:
-        pass
-
         with self.timings.step("neighbourhood"):
             return read_neighbourhood(
                 self.resources.store,
@@ -245,7 +243,7 @@ class QuerySession:
                     vector=self.vector,
                     found=self.channels.both(),
                     allowed=self.allowed,
-                    vectors_of=self.vectors_of,
+                    vectors=self.vectors,
                 ),
             )
 
@@ -301,9 +299,7 @@ class QuerySession:
         analysis, snapshot = self.analysis, self.snapshot
         scores = ChannelScores.of(found, snapshot, self.allowed)
         with self.timings.step("bridge"):
-            self.evidence = gather(
-                analysis, snapshot, scores, lambda rows: self.vectors_of(snapshot.chunk_ids[rows])
-            )
+            self.evidence = gather(analysis, snapshot, scores, self.vectors)
         return self.evidence
 
     def rank(self, evidence: Evidence) -> Ranking:
@@ -312,7 +308,7 @@ class QuerySession:
             return Ranking.empty()
         ids = self.snapshot.chunk_ids[evidence.rows]
         with self.timings.step("rank"):
-            vectors = self.vectors_of(ids)
+            vectors = self.vectors.read(ids)
             found = rank_candidates(self.resources.ranker, evidence, self.snapshot, vectors)
         reader = None if self.options.fast else self.resources.reader
         if reader is not None and can_be_read(self.question):
@@ -335,9 +331,9 @@ class QuerySession:
             self.confidences[id_] = max(self.confidences.get(id_, 0.0), value)
 
     @cached_property
-    def vectors_of(self) -> Callable[[Ids], Vectors]:
-        """Embeddings (n, dim) of chunks; those read before are not read again."""
-        return VectorReader(self.views.vectors.vectors).read
+    def vectors(self) -> VectorReader:
+        """Embeddings of chunks; those read before are not read again."""
+        return VectorReader(self.views.vectors.vectors)
 
 
 # The indexes of a store as one question sees them.
@@ -616,7 +612,7 @@ class Asked:
     """By vector and by keyword."""
     allowed: Ids | None
     """Chunks that the filters let through; None for all."""
-    vectors_of: Callable[[Ids], Vectors]
+    vectors: VectorReader
 
     def scores(self, snapshot: Snapshot) -> ChannelScores:
         """What was found, as rows of a snapshot."""
@@ -663,9 +659,7 @@ class _Graph:
 
     def prior(self) -> RowValues:
         """How well each passage answers by itself, 0 to 1."""
-        ids = self.snapshot.chunk_ids
-        reader = VectorReader(lambda rows: self._asked.vectors_of(ids[rows]))
-        given = self.analysis, self.snapshot, self.channels, reader
+        given = self.analysis, self.snapshot, self.channels, self._asked.vectors
         return read_first_stage_features(*given).prior
 
     def bridges(self, prior: RowValues) -> Bridges:

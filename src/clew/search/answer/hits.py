@@ -611,7 +611,7 @@ def _said_otherwise(
         return 1.0
     kept, embedder = session.resources.query_vectors, session.resources.embedder
     vector = kept.get_or_make(" ".join(words), partial(embedder.embed_query, " ".join(words)))
-    nearest = float((session.vectors_of(held) @ vector).max())
+    nearest = float((session.vectors.read(held) @ vector).max())
     return float(np.interp(nearest, _ALIKE, (0.0, 1.0)))
 
 
