@@ -17,7 +17,6 @@ from clew.text import (
     entity_keys,
     fold,
     folded,
-    one_line,
     question_terms,
     question_words,
     words,
@@ -195,7 +194,7 @@ def _candidate_names(question: str) -> Iterator[_Span]:
         # A sign that tells names apart ("C++") is never left out; what may as well end the
         # sentence or stress the words ("Yahoo!") is tried without, too.
         if plain := _PLAIN.fullmatch(written):  # most are, and need no more to be told alike
-            key = one_line(plain[1].lower()).removeprefix("the ")
+            key = " ".join(plain[1].lower().split()).removeprefix("the ")
             keys = [f"{key}{plain[2]}", key]
         else:
             keys = entity_keys([written])

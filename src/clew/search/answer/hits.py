@@ -139,8 +139,9 @@ def _build_hits(
 
 def _on_page(chunk: StoredChunk, answers: Mapping[int, CharRange]) -> StoredChunk:
     """The chunk with the page of its answering sentence, if it has one."""
-    page = chunk.page_at(answers.get(chunk.id, (chunk.start,))[0])
-    return chunk if page == chunk.page else replace(chunk, page=page)
+    if not chunk.page_starts:  # it is on one page
+        return chunk
+    return replace(chunk, page=chunk.page_at(answers.get(chunk.id, (chunk.start,))[0]))
 
 
 # Passages that say the same: the best is shown, the others are named beside it.
