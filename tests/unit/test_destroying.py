@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import clew
 from clew.cli import main
 from clew.errors import InputError, NotFoundError
-from clew.graph.entity_confidence import Evidence
+from clew.graph.statistics import Evidence
 from clew.indexing import pipeline as incremental
 from clew.jobs.runner import make_runner
 from clew.operations.spec import FULL, Parameter, Tool

@@ -15,7 +15,7 @@ import numpy as np
 from clew.engine.entities import Entities
 from clew.engine.state import EngineState
 from clew.errors import InputError, NotFoundError, check_several
-from clew.graph.entity_confidence import EntityEvidence, stated_entities
+from clew.graph.statistics import EntityEvidence, stated_entities
 from clew.search.answer.hits import read_relations
 from clew.search.options import Moment, Options, read_last, read_period
 from clew.text import counted
