@@ -59,7 +59,7 @@ class PrunedEntity:
     name: str
     entity_type: str
     confidence: float
-    """0 to 1; see `graph.entity_confidence`."""
+    """0 to 1; see `graph.statistics.Support`."""
     reason: str
 
 
@@ -215,7 +215,7 @@ class Graph:
         as_of: Moment | None = None,
     ) -> list[TimelineEntry]:
         """What is known of an entity, in order of time; of a period, whatever overlaps it."""
-        from clew.search.answer.timeline import read_timeline
+        from clew.search.periods import read_timeline
 
         now = self._state.now()
         return read_timeline(

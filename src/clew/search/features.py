@@ -433,7 +433,7 @@ def _by_itself(
     reader: VectorReader,
 ) -> Columns:
     windows = reader.windows(snapshot, rows) @ analysis.vector
-    vectors = reader.read(snapshot.chunk_ids[rows]) @ analysis.vector
+    vectors = reader(snapshot.chunk_ids[rows]) @ analysis.vector
     values = {
         "window_vector": (windows, signals.window_vector),
         "vector": (vectors, signals.vector),
@@ -754,7 +754,7 @@ class VectorReader:
         self._ids: Ids = np.zeros(0, np.int64)
         self._vectors: Vectors | None = None
 
-    def read(self, ids: Ids) -> Vectors:
+    def __call__(self, ids: Ids) -> Vectors:
         """(n, dim) the embeddings."""
         places, known = find_sorted(self._ids, ids)
         if self._vectors is None or not known.all():
@@ -771,12 +771,12 @@ class VectorReader:
     def windows(self, snapshot: Snapshot, rows: Ints) -> Vectors:
         """(n, dim) normalised means of the passages' and their neighbours' embeddings."""
         if not snapshot.has_neighbours:
-            return self.read(snapshot.chunk_ids[rows])
+            return self(snapshot.chunk_ids[rows])
         before, after = snapshot.neighbours(rows, -1), snapshot.neighbours(rows, 1)
         later, earlier = np.flatnonzero(before != rows), np.flatnonzero(after != rows)
         every = np.concatenate([rows, before[later], after[earlier]])
         own, previous, following = np.split(
-            self.read(snapshot.chunk_ids[every]), [len(rows), len(rows) + len(later)]
+            self(snapshot.chunk_ids[every]), [len(rows), len(rows) + len(later)]
         )
         own[later] += previous
         own[earlier] += following

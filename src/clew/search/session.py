@@ -243,7 +243,7 @@ class QuerySession:
                     vector=self.vector,
                     found=self.channels.both(),
                     allowed=self.allowed,
-                    vectors=self.vectors,
+                    vectors_of=self.vectors_of,
                 ),
             )
 
@@ -299,7 +299,7 @@ class QuerySession:
         analysis, snapshot = self.analysis, self.snapshot
         scores = ChannelScores.of(found, snapshot, self.allowed)
         with self.timings.step("bridge"):
-            self.evidence = gather(analysis, snapshot, scores, self.vectors)
+            self.evidence = gather(analysis, snapshot, scores, self.vectors_of)
         return self.evidence
 
     def rank(self, evidence: Evidence) -> Ranking:
@@ -308,7 +308,7 @@ class QuerySession:
             return Ranking.empty()
         ids = self.snapshot.chunk_ids[evidence.rows]
         with self.timings.step("rank"):
-            vectors = self.vectors.read(ids)
+            vectors = self.vectors_of(ids)
             found = rank_candidates(self.resources.ranker, evidence, self.snapshot, vectors)
         reader = None if self.options.fast else self.resources.reader
         if reader is not None and can_be_read(self.question):
@@ -331,7 +331,7 @@ class QuerySession:
             self.confidences[id_] = max(self.confidences.get(id_, 0.0), value)
 
     @cached_property
-    def vectors(self) -> VectorReader:
+    def vectors_of(self) -> VectorReader:
         """Embeddings of chunks; those read before are not read again."""
         return VectorReader(self.views.vectors.vectors)
 
@@ -612,7 +612,7 @@ class Asked:
     """By vector and by keyword."""
     allowed: Ids | None
     """Chunks that the filters let through; None for all."""
-    vectors: VectorReader
+    vectors_of: VectorReader
 
     def scores(self, snapshot: Snapshot) -> ChannelScores:
         """What was found, as rows of a snapshot."""
@@ -659,7 +659,7 @@ class _Graph:
 
     def prior(self) -> RowValues:
         """How well each passage answers by itself, 0 to 1."""
-        given = self.analysis, self.snapshot, self.channels, self._asked.vectors
+        given = self.analysis, self.snapshot, self.channels, self._asked.vectors_of
         return read_first_stage_features(*given).prior
 
     def bridges(self, prior: RowValues) -> Bridges:

@@ -483,9 +483,9 @@ def _answers(
         if best is not None:
             found[id_] = ranges[best]
         reading = session.readings.get(id_)
-        for start, end in ranges if reading is not None and reading.margin > 0 else ():
-            if start <= reading.span[0] < end:
-                found[id_] = start, end
+        if reading is not None and reading.margin > 0:
+            at = reading.span[0]
+            found.update((id_, one) for one in ranges if one[0] <= at < one[1])
     return found
 
 
@@ -612,7 +612,7 @@ def _said_otherwise(
         return 1.0
     kept, embedder = session.resources.query_vectors, session.resources.embedder
     vector = kept.get_or_make(" ".join(words), partial(embedder.embed_query, " ".join(words)))
-    nearest = float((session.vectors.read(held) @ vector).max())
+    nearest = float((session.vectors_of(held) @ vector).max())
     return float(np.interp(nearest, _ALIKE, (0.0, 1.0)))
 
 

@@ -398,7 +398,7 @@ def _under_one_name(
     An entity that was renamed or merged is asked for by one of its names: what was told under
     another one looks farther from the question, and from the rest, than it is.
     """
-    vectors = session.vectors.read(np.array([p.chunk.id for p in passages], dtype=np.int64)).copy()
+    vectors = session.vectors_of(np.array([p.chunk.id for p in passages], dtype=np.int64)).copy()
     places: dict[int, list[int]] = {}
     for place, passage in enumerate(passages):
         if passage.chunk.told_of and not passage.chunk.is_card:

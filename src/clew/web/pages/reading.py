@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse
 from clew.errors import NotFoundError
 from clew.operations.spec import complete
 from clew.search.answer.hits import read_relations
-from clew.search.strategies import known_strategies
+from clew.search.pipeline import known_strategies
 from clew.text import whole_number
 from clew.types import current_first
 from clew.web.endpoints import PICTURE
