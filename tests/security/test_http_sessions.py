@@ -36,7 +36,7 @@ def serving(
     *,
     tools: tuple[Tool, ...] = TOOLS,
     quota: dict[str, object] | None = None,
-    **serve: object,
+    **serve: Any,  # noqa: ANN401
 ) -> Iterator[Served]:
     settings = load_settings(
         store=folder, serve={"tokens": TOKENS, **serve}, quota=quota or {"sessions": 3}
@@ -272,8 +272,8 @@ def test_a_subscription_ends_with_its_session(
 BEARER = f"Authorization: Bearer {ALICE[0]}"
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+@pytest.fixture(scope="module", name="server")
+def starved_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     limits = {"header_seconds": 0.5, "request_seconds": 1.0, "body_megabytes": 0.1}
     with serving(tmp_path_factory.mktemp("starved"), tools=REGISTRY, **limits) as server:
         yield server
