@@ -56,17 +56,11 @@ VALUES = frozenset(
         "hookspecs",
         "text",
         "languages",
-        "sentences",
         "times",
         "settings",
         "derived_files",
-        "private_files",
-        "quotations",
         "request_end",
-        "shingles",
-        "spelling",
         "untrusted",
-        "word_lists",
         "workers",
     }
 )

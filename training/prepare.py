@@ -16,8 +16,8 @@ import numpy as np
 import clew
 from clew.models.onnx import OnnxEmbedder
 from clew.search.options import Options
+from clew.search.pipeline import hybrid
 from clew.search.session import QuerySession
-from clew.search.strategies import hybrid
 from clew.settings import load_settings
 from clew.text import sentences
 from clew.types import Chunk, ChunkExtraction, Document, Extraction
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from clew.engine import Engine
-    from clew.plugins.evaluation.beir import Record
+    from clew.plugins.evaluation.run import Record
     from clew.ports import Embedder
     from clew.types import Ids, Vector, Vectors
     from training.groups import Kind, Passage

@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from clew.types import Document, NewEntity
-from clew.web.pages.table import PAGES
+from clew.web.app import PAGES
 from tests.browser.conftest import WATCH, Site, Watched, site_in
 from tests.browser.payloads import PAYLOADS
 

@@ -12,11 +12,11 @@ from clew.settings import load_settings
 from clew.stores.backend import CopyReport, Header, Mark, Table
 from clew.stores.backend import WholeRow as Row
 from clew.stores.communities import Communities
-from clew.stores.copy import StoreCopy
 from clew.stores.sqlite.journal import SqliteAudit, SqliteJobs
 from clew.stores.sqlite.store import SqliteStore, open_for_copying
-from clew.stores.vectors.matrix import VectorMatrix
-from clew.testing.entries import make_entry
+from clew.stores.store import StoreCopy
+from clew.stores.vectors import VectorMatrix
+from clew.testing.conformance import make_entry
 from tests.contract.copies import (
     Interrupted,
     assert_same_answers,

@@ -25,8 +25,14 @@ from clew.stores.extractions import Enrichments
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.state import Replies
 from clew.stores.store import Store
-from clew.testing.conformance import DocumentStoreSuite, chunk_ids_of
-from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry, make_link
+from clew.testing.conformance import (
+    EMBEDDER,
+    FUNCTIONAL,
+    DocumentStoreSuite,
+    chunk_ids_of,
+    make_entry,
+    make_link,
+)
 from clew.text import entity_key
 from clew.types import (
     AliasEvidence,

@@ -13,7 +13,7 @@ import pytest
 
 import clew.plugins.personal
 from clew import Clew
-from clew.plugins.neo4j.schema import entity_index, entity_label
+from clew.plugins.neo4j.connection import entity_index, entity_label
 from clew.settings import Settings
 from clew.testing.fakes import HashEmbedder
 from tests.contract.pack_stores import open_with, pack_settings

@@ -16,9 +16,15 @@ from clew.stores.keywords import DerivedKeywords
 from clew.stores.sqlite.journal import SqliteAudit, SqliteJobs
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.store import Store
-from clew.stores.vectors.matrix import VectorMatrix
-from clew.testing.conformance import DocumentStoreSuite, KeywordIndexSuite, VectorIndexSuite
-from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry
+from clew.stores.vectors import VectorMatrix
+from clew.testing.conformance import (
+    EMBEDDER,
+    FUNCTIONAL,
+    DocumentStoreSuite,
+    KeywordIndexSuite,
+    VectorIndexSuite,
+    make_entry,
+)
 from tests.contract.filter_suite import FilterSuite
 from tests.contract.suites.communities import CommunityWriterSuite
 from tests.contract.suites.graph import (

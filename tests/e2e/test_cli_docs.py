@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
-from clew.cli.commands.demo import ANSWER
+from clew.cli.commands.asking import ANSWER
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Run
@@ -120,7 +120,7 @@ def test_every_example_prints_what_the_page_says(
     in_process: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A slow machine would say how far it is.
-    monkeypatch.setattr("clew.cli.progress.SECONDS_BETWEEN_LINES", math.inf)
+    monkeypatch.setattr("clew.cli.common.SECONDS_BETWEEN_LINES", math.inf)
     (tmp_path / "notes").mkdir()
     for block in blocks("markdown"):
         place, _, text = block.partition("\n")
@@ -153,7 +153,7 @@ def test_the_demo_prints_what_the_readme_says(
 
 
 def test_every_strategy_has_an_entry() -> None:
-    from clew.search.strategies import STRATEGIES
+    from clew.search.pipeline import STRATEGIES
 
     headings = " ".join(re.findall(r"^### (.*)$", PAGE, re.MULTILINE))
 

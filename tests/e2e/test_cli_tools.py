@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.cli.commands.install import ClientFile, client_file
+from clew.cli.commands.serving import ClientFile, client_file
 from clew.errors import InputError
 from clew.indexing.reading.files import permitted_path
 from clew.operations.spec import FORMATS, Format, definitions

@@ -229,7 +229,7 @@ _SLOWLY = """
 import sys, time
 import clew.engine.maintenance as copying
 from clew.cli import main
-from clew.stores.copy import StoreCopy
+from clew.stores.store import StoreCopy
 
 copying._ROWS = copying._ROWS_WITH_VECTORS = 2
 write_rows = StoreCopy.write_rows

@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 import clew
-from clew.jobs.runner import make_runner
+from clew.jobs import make_runner
 from clew.stores.sqlite.journal import SqliteJobs
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.vectors.matrix import VectorMatrix
-from clew.testing.entries import make_vector
+from clew.stores.vectors import VectorMatrix
+from clew.testing.conformance import make_vector
 from clew.testing.fakes import HashEmbedder
 from clew.types import Document
 from tests.content import content
@@ -112,7 +112,7 @@ JOBS_DOCUMENTS = 60
 # A lease of a moment: the next process need not wait for the dead one's.
 WORK = """
 import sys, clew
-from clew.jobs.runner import make_runner
+from clew.jobs import make_runner
 from clew.testing.fakes import HashEmbedder
 store, root, *jobs = sys.argv[1:]
 settings = clew.load_settings(store=store, access={"roots": [root]})
@@ -304,7 +304,7 @@ _WRITER = """
 import sys
 from pathlib import Path
 from clew.stores.sqlite.store import SqliteStore
-from clew.testing.entries import EMBEDDER, make_entry
+from clew.testing.conformance import EMBEDDER, make_entry
 
 folder, prefix, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 store = SqliteStore(folder, embedder=EMBEDDER)

@@ -15,12 +15,11 @@ import anyio
 import pytest
 from mcp.shared.exceptions import MCPDeprecationWarning
 
-from clew.mcp import engines as threads
-from clew.mcp import resources
+from clew.mcp import auth
+from clew.mcp import calls as threads
+from clew.mcp import server as served_resources
 from clew.mcp.auth import new_token
-from clew.mcp.calls import RequestScope
-from clew.mcp.engines import Engines
-from clew.mcp.http import callers
+from clew.mcp.calls import Engines, RequestScope
 from clew.operations.spec import Arguments, Call, Result, Tool
 from clew.operations.toolbox import OPERATIONS as REGISTRY
 from clew.settings import load_settings
@@ -37,7 +36,7 @@ def serving(
     *,
     tools: tuple[Tool, ...] = TOOLS,
     quota: dict[str, object] | None = None,
-    **serve: object,
+    **serve: Any,  # noqa: ANN401
 ) -> Iterator[Served]:
     settings = load_settings(
         store=folder, serve={"tokens": TOKENS, **serve}, quota=quota or {"sessions": 3}
@@ -101,7 +100,7 @@ def test_sessions_in_all_are_bounded(tmp_path: Path) -> None:
         statuses = [attacks.open_session(server.url, token[0]) for token in (ALICE, BOB, ALICE)]
 
     assert [opened.status for opened in statuses] == [200, 200, 503]
-    assert statuses[-1].header("Retry-After") == str(callers.RETRY_SECONDS)
+    assert statuses[-1].header("Retry-After") == str(auth.RETRY_SECONDS)
 
 
 def test_sessions_end_when_idle_and_for_all_their_use(tmp_path: Path) -> None:
@@ -243,7 +242,7 @@ def test_a_subscription_ends_with_its_session(
 ) -> None:
     """What is watched for a session that is over would be read for ever."""
     looked: list[object] = []
-    generation = resources.generation_of
+    generation = served_resources.generation_of
 
     def counted(scope: RequestScope) -> int:
         looked.append(scope)
@@ -256,7 +255,7 @@ def test_a_subscription_ends_with_its_session(
                 await client.session.subscribe_resource("clew://statistics")
             await anyio.sleep(1.5)
 
-    monkeypatch.setattr(resources, "generation_of", counted)
+    monkeypatch.setattr(served_resources, "generation_of", counted)
     with serving(tmp_path) as server:
         anyio.run(subscribe)
         assert looked
@@ -273,9 +272,9 @@ def test_a_subscription_ends_with_its_session(
 BEARER = f"Authorization: Bearer {ALICE[0]}"
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    limits = {"header_seconds": 0.5, "request_seconds": 1.0, "body_megabytes": 0.1}
+@pytest.fixture(scope="module", name="server")
+def starved_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    limits: dict[str, Any] = {"header_seconds": 0.5, "request_seconds": 1.0, "body_megabytes": 0.1}
     with serving(tmp_path_factory.mktemp("starved"), tools=REGISTRY, **limits) as server:
         yield server
 
@@ -329,7 +328,8 @@ def test_what_follows_a_refused_request_is_served(server: Served, size: int) -> 
     ("setting", "status"), [("connections", 503), ("connections_per_caller", 429)]
 )
 def test_connections_are_bounded(tmp_path: Path, setting: str, status: int) -> None:
-    with serving(tmp_path, **{setting: 5}) as server:
+    bounds: dict[str, Any] = {setting: 5}
+    with serving(tmp_path, **bounds) as server:
         with attacks.many_connections(server.url, 5):
             refused = attacks.open_session(server.url, ALICE[0])
         served_again = attacks.open_session(server.url, ALICE[0])
@@ -340,12 +340,12 @@ def test_connections_are_bounded(tmp_path: Path, setting: str, status: int) -> N
 
 
 def test_addresses_of_a_proxy_are_not_counted(tmp_path: Path) -> None:
-    bounds = {"connections_per_caller": 5, "trusted_proxies": ["127.0.0.1"]}
+    bounds: dict[str, Any] = {"connections_per_caller": 5, "trusted_proxies": ["127.0.0.1"]}
     with serving(tmp_path, **bounds) as server, attacks.many_connections(server.url, 10):
         assert attacks.open_session(server.url, ALICE[0]).status == 200
 
 
 def test_beyond_reason_connections_are_dropped(tmp_path: Path) -> None:
-    bounds = {"connections": 5, "header_seconds": 30}
+    bounds: dict[str, Any] = {"connections": 5, "header_seconds": 30}
     with serving(tmp_path, **bounds) as server, attacks.many_connections(server.url, 60):
         assert attacks.silence(server.url, patience=5).closed

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import clew
 from clew.errors import InputError, ModelError, ModelUnavailableError, NotFoundError, SettingsError
-from clew.plugins.llm.prompt import AnswerReply, ReplyReader
+from clew.plugins.llm.answering import AnswerReply, ReplyReader
 from clew.ports import LanguageModel, Request
 from clew.search.answer.quoted import PASSAGES_ALONE, quoted_answer
 from clew.settings import load_settings
@@ -217,6 +217,14 @@ def test_without_a_model_one_sentence_is_quoted_in_its_context(tmp_path: Path) -
     assert found.sources[0].text == f"Vell is an old town. {BUILT} It strikes every hour."
     assert around[quotation.start : quotation.end] == BUILT
     assert (nothing.answered, nothing.text) == (False, DO_NOT_SAY)
+
+
+@pytest.mark.parametrize("mark", ["-", "*", "•"])
+def test_an_item_of_a_list_is_quoted_without_its_mark(tmp_path: Path, mark: str) -> None:
+    with opened(tmp_path) as store:
+        store.add(f"# Vell\n\n{mark} The town is old.\n{mark} {BUILT}\n{mark} Nobody winds it.")
+        (statement,) = store.ask(QUESTION).statements
+    assert statement.text.startswith(BUILT)
 
 
 @pytest.mark.parametrize("mark", ["[2]", "[ 2 ]", "［2］", "【2】", "[1, 2]", "[1–3]"])

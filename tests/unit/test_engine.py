@@ -14,10 +14,10 @@ import pytest
 
 import clew
 from clew.errors import InputError, NotFoundError, UnreadableError
-from clew.mcp.engines import Engines
+from clew.mcp.calls import Engines
 from clew.operations.spec import Caller
 from clew.operations.toolbox import OPERATIONS
-from clew.search.strategies import STRATEGIES
+from clew.search.pipeline import STRATEGIES
 from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.types import Document

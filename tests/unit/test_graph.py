@@ -48,7 +48,7 @@ from clew.graph.statistics import (
 from clew.ports import RelationRows
 from clew.search.walk import local_graph, walk
 from clew.stores.sqlite.store import SqliteStore
-from clew.testing.entries import EMBEDDER, make_entry
+from clew.testing.conformance import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder
 from tests.unit.graphs import edges_of, graph_of, graphs, snapshot_with
 

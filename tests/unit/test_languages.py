@@ -17,13 +17,13 @@ from Stemmer import algorithms
 
 import clew
 from clew.graph.vocabulary import CHANGES, current_vocabulary, sound
+from clew.indexing.inputs import document_from_text
 from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.indexing.processes import with_language
-from clew.indexing.reading.reader import document_from_text
 from clew.languages import language_code, language_words
 from clew.operations.toolbox import OPERATIONS, Toolbox
-from clew.search.spelling import MOST_READ, _is_known, _likelihood, read_as_spelt
-from clew.search.strategies import STRATEGIES
+from clew.search.pipeline import STRATEGIES
+from clew.search.words import MOST_READ, _is_known, _likelihood, read_as_spelt
 from clew.testing.fakes import HashEmbedder
 from clew.text import (
     fold,

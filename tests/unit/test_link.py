@@ -20,7 +20,7 @@ from clew.search.question import candidate_keys
 from clew.settings import LinkSettings
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.store import Store
-from clew.testing.entries import EMBEDDER, make_entry
+from clew.testing.conformance import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder
 from clew.text import (
     block_of,

@@ -19,10 +19,10 @@ from qdrant_client.http import models
 from clew.errors import StoreBusyError, StoreError, StoreUnavailableError
 from clew.plugins.qdrant.remote import collection_name
 from clew.settings import QdrantSettings
+from clew.stores import remote_vectors as module
+from clew.stores.remote_vectors import SyncedIndex
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.vectors import remote as module
-from clew.stores.vectors.remote import SyncedIndex
-from clew.testing.entries import DIMENSION, EMBEDDER, make_entry, make_vector
+from clew.testing.conformance import DIMENSION, EMBEDDER, make_entry, make_vector
 from tests.unit.qdrant_server import QdrantStandIn, stand_in
 from tests.unit.vector_stores import (
     add,
@@ -284,7 +284,7 @@ from pathlib import Path
 from clew.settings import QdrantSettings
 from clew.stores.sqlite.store import SqliteStore
 from clew.plugins.qdrant.remote import QdrantRemote
-from clew.stores.vectors.remote import SyncedIndex
+from clew.stores.remote_vectors import SyncedIndex
 folder = Path(sys.argv[1])
 store = SqliteStore(folder)
 index = SyncedIndex(store, QdrantRemote(store, QdrantSettings(), "default", folder))

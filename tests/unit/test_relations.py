@@ -16,6 +16,7 @@ from clew.errors import NotFoundError
 from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.indexing.relations.patterns import PRONOUN_FACTOR
 from clew.indexing.relations.phrases import read_phrase
+from clew.languages import read_word_lists
 from clew.stores.relations import (
     CONTRADICTED,
     RelationRow,
@@ -24,10 +25,9 @@ from clew.stores.relations import (
     read_evidence,
 )
 from clew.stores.sqlite.store import SqliteStore
-from clew.testing.entries import EMBEDDER, make_entry, make_link
+from clew.testing.conformance import EMBEDDER, make_entry, make_link
 from clew.testing.fakes import HashEmbedder
 from clew.types import Chunk, Document, ExtractedRelation, NewEntity, Relation
-from clew.word_lists import read_word_lists
 
 # --- relations
 

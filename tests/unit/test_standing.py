@@ -18,9 +18,9 @@ import clew
 import clew.indexing.manual_graph
 from clew.operations.toolbox import OPERATIONS, Toolbox
 from clew.settings import EmbedSettings
+from clew.stores.relations import with_synonyms
 from clew.testing.fakes import HashEmbedder
 from clew.types import NewEntity, Relation, state_at
-from clew.types.relation_types import with_synonyms
 
 # --- Whether what was told still holds: by periods, by what came later, and as tools show it.
 

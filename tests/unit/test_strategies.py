@@ -19,7 +19,7 @@ import clew
 from clew import Clew
 from clew.errors import InputError
 from clew.graph.paths import all_paths
-from clew.indexing.reading.reader import document_from_text
+from clew.indexing.inputs import document_from_text
 from clew.models.onnx import OnnxEmbedder
 from clew.search.answer.blocks import RetrievalResult
 from clew.search.answer.quoted import quoted_answer
@@ -27,8 +27,8 @@ from clew.search.around import TOGETHER, paths_between, read_paths
 from clew.search.channels import Ranking
 from clew.search.hierarchy import rank_parents
 from clew.search.periods import rank_weighted
+from clew.search.pipeline import AUTO, STRATEGIES
 from clew.search.session import QuerySession
-from clew.search.strategies import AUTO, STRATEGIES
 from clew.settings import EmbedSettings
 from clew.testing.fakes import HashEmbedder
 from clew.types import Document, Piece

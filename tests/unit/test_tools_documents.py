@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import clew
 from clew.engine import Engine
-from clew.jobs.runner import JobRunner, make_runner
+from clew.jobs import JobRunner, make_runner
 from clew.operations.budget import fitting_length, tokens_of, truncate
 from clew.operations.spec import Caller
 from clew.operations.toolbox import OPERATIONS, Toolbox, audit_to, subjects

@@ -22,7 +22,7 @@ from mcp.client.client import Client
 from mcp_types import TextContent
 
 import clew
-from clew.mcp.engines import Engines
+from clew.mcp.calls import Engines
 from clew.mcp.server import ClewServer
 from clew.operations.spec import Caller, Parameter, Tool
 from clew.operations.toolbox import OPERATIONS, Outcome, Toolbox, make_toolbox

@@ -23,10 +23,10 @@ from clew.engine.state import VectorIndexWithFallback
 from clew.errors import MissingExtraError, StoreError, StoreUnavailableError
 from clew.models.onnx import VectorCache
 from clew.settings import LargeSettings, load_settings
+from clew.stores import vectors as module
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.vectors import matrix as module
-from clew.stores.vectors.matrix import VectorMatrix
-from clew.testing.entries import EMBEDDER, make_vector
+from clew.stores.vectors import VectorMatrix
+from clew.testing.conformance import EMBEDDER, make_vector
 from clew.testing.fakes import HashEmbedder
 from clew.wiring import LARGE, used_from
 from tests.unit.vector_stores import add, drop, nearest, search_while_saving

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from clew.indexing.pipeline import IndexCounts
     from clew.indexing.processes import Prepared
     from clew.settings import Settings
-    from clew.stores.copy import StoreCopy
     from clew.stores.sqlite.backup import Staging
     from clew.stores.sqlite.store import SqliteStore
+    from clew.stores.store import StoreCopy
 
 
 class Maintenance:
@@ -570,8 +570,8 @@ class Packs:
 
 def _check(pack: Pack) -> None:
     """Raise `InputError` for a pack that declares what the engine does not know."""
+    from clew.search.pipeline import known_strategies
     from clew.search.route import RULES
-    from clew.search.strategies import known_strategies
 
     kinds = (*RULES, "fact")
     for what, given, known in (

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from clew.settings import Settings
     from clew.stores.communities import Communities
     from clew.stores.store import Store
-    from clew.types import Ids, Period, Reading, Relation, StoredSection, Vector, Vectors
+    from clew.types import Ids, Period, Reading, Relation, StoredSection, Vector
 
     Applied = Literal["filtered", "preferred", "ordered", "none"]
 
@@ -234,8 +234,6 @@ class QuerySession:
 
     @cached_property
     def _neighbourhood(self) -> Neighbourhood:
-        pass
-
         with self.timings.step("neighbourhood"):
             return read_neighbourhood(
                 self.resources.store,
@@ -301,9 +299,7 @@ class QuerySession:
         analysis, snapshot = self.analysis, self.snapshot
         scores = ChannelScores.of(found, snapshot, self.allowed)
         with self.timings.step("bridge"):
-            self.evidence = gather(
-                analysis, snapshot, scores, lambda rows: self.vectors_of(snapshot.chunk_ids[rows])
-            )
+            self.evidence = gather(analysis, snapshot, scores, self.vectors_of)
         return self.evidence
 
     def rank(self, evidence: Evidence) -> Ranking:
@@ -314,14 +310,25 @@ class QuerySession:
         with self.timings.step("rank"):
             vectors = self.vectors_of(ids)
             found = rank_candidates(self.resources.ranker, evidence, self.snapshot, vectors)
-        reader = None if self.options.fast else self.resources.reader
-        if reader is not None and can_be_read(self.question):
+        reader = self._reader()
+        if reader is not None:
             with self.timings.step("read"):
                 read = Read(self.question, evidence, self.snapshot, self.resources.store)
                 found = read.order(reader, found, self.readings)
         self.confidences.update(zip(ids.tolist(), found.confidences.tolist(), strict=True))
         self.second_hop = found.second_hop
         return Ranking(ids[found.order], found.scores)
+
+    def _reader(self) -> Reader | None:
+        """The reader, where it can read this question.
+
+        It sees no dates of documents: passages that answer alike at different times are left to the
+        order of time.
+        """
+        of_a_time = self.named_period is not None or self.asked_time.newest
+        if self.options.fast or of_a_time or not can_be_read(self.question):
+            return None
+        return self.resources.reader
 
     def judge(self) -> None:
         """Fill `confidences` where the strategy did not rank by what was learned."""
@@ -335,9 +342,9 @@ class QuerySession:
             self.confidences[id_] = max(self.confidences.get(id_, 0.0), value)
 
     @cached_property
-    def vectors_of(self) -> Callable[[Ids], Vectors]:
-        """Embeddings (n, dim) of chunks; those read before are not read again."""
-        return VectorReader(self.views.vectors.vectors).read
+    def vectors_of(self) -> VectorReader:
+        """Embeddings of chunks; those read before are not read again."""
+        return VectorReader(self.views.vectors.vectors)
 
 
 # The indexes of a store as one question sees them.
@@ -616,7 +623,7 @@ class Asked:
     """By vector and by keyword."""
     allowed: Ids | None
     """Chunks that the filters let through; None for all."""
-    vectors_of: Callable[[Ids], Vectors]
+    vectors_of: VectorReader
 
     def scores(self, snapshot: Snapshot) -> ChannelScores:
         """What was found, as rows of a snapshot."""
@@ -663,9 +670,7 @@ class _Graph:
 
     def prior(self) -> RowValues:
         """How well each passage answers by itself, 0 to 1."""
-        ids = self.snapshot.chunk_ids
-        reader = VectorReader(lambda rows: self._asked.vectors_of(ids[rows]))
-        given = self.analysis, self.snapshot, self.channels, reader
+        given = self.analysis, self.snapshot, self.channels, self._asked.vectors_of
         return read_first_stage_features(*given).prior
 
     def bridges(self, prior: RowValues) -> Bridges:

@@ -199,9 +199,6 @@ def _named(columns: Iterable[str], row: Sequence[Any]) -> dict[str, Any]:
 # --- where what is stored comes from -----------------------------------------------------
 
 
-_AUTHOR_NAMES = ("author", "authors", "speaker", "from", "by", "creator")
-
-
 class Version(NamedTuple):
     """A text's place among those that its source has had."""
 
@@ -220,7 +217,7 @@ def provenance(row: Mapping[str, Any]) -> Provenance:
     """
     of_document, own = _object(row["document_metadata"]), _object(row["metadata"])
     further = _page_starts(own)
-    stated = date_of(own)
+    stated = date_of(own) if own else None  # few passages have metadata of their own
     date = stated or partial_date(to_time(row["created_at"]), row["date_precision"] or "")
     return Provenance(
         document=row["document"],
@@ -247,7 +244,7 @@ def _author(metadata: Metadata) -> str:
     if not metadata:
         return ""
     folded = {name.casefold(): value for name, value in metadata.items()}
-    for name in _AUTHOR_NAMES:
+    for name in ("author", "authors", "speaker", "from", "by", "creator"):
         value = folded.get(name)
         names = value if isinstance(value, list) else [value]
         if found := ", ".join(n.strip() for n in names if isinstance(n, str) and n.strip()):

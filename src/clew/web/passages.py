@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from clew.engine import Engine
 from clew.request_end import go_on
-from clew.search.features import FEATURES, VectorReader, word_features
+from clew.search.features import FEATURES, Evidence, VectorReader, word_features
 from clew.search.options import Options
 from clew.search.session import QuerySession
 from clew.text import entity_key
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from clew.engine import Engine
-    from clew.search.features import Evidence
-    from clew.types import Hit, StoredChunk
-
+from clew.types import Hit, StoredChunk
 
 MOST_ENTITIES = 300
 """Entities of a text that are marked in it."""
@@ -306,7 +301,7 @@ def compare_passages(
     if not len(known) or not session.snapshot.known(np.array([first]))[0]:
         return None
     evidence = session.gather()
-    nearness = VectorReader(session.views.vectors.vectors).read(known) @ evidence.analysis.vector
+    nearness = VectorReader(session.views.vectors.vectors)(known) @ evidence.analysis.vector
     other = int(known[np.argmax(nearness)])
     sides = [_values(session, evidence, chunk) for chunk in (first, other)]
     names = {**BY_ITSELF, **BY_TIES}
@@ -328,7 +323,7 @@ def _values(session: QuerySession, evidence: Evidence, chunk: int) -> dict[str, 
         values = dict(zip(FEATURES, evidence.matrix[place].tolist(), strict=True))
         return {name: values[name] for name in (*BY_ITSELF, *BY_TIES)}
     columns = word_features(evidence.analysis, session.snapshot, evidence.coverage, rows)
-    vectors = VectorReader(session.views.vectors.vectors).read(ids)
+    vectors = VectorReader(session.views.vectors.vectors)(ids)
     found = {name: float(columns[name][0]) for name in BY_ITSELF if name in columns}
     return {"vector": float((vectors @ evidence.analysis.vector)[0]), **found}
 

@@ -11,8 +11,7 @@ import pytest
 
 from clew.errors import ClewError, InputError, NotFoundError
 from clew.stores.store import Store
-from clew.testing.conformance import StoreSuite, chunk_ids_of, entity_of
-from clew.testing.entries import make_entry, make_link
+from clew.testing.conformance import StoreSuite, chunk_ids_of, entity_of, make_entry, make_link
 from clew.text import block_of
 from clew.types import (
     AliasEvidence,

@@ -11,8 +11,15 @@ import pytest
 
 from clew.ports import NearbyQuery
 from clew.stores.store import Store
-from clew.testing.conformance import RIVERS, StoreSuite, chunk_ids_of, entity_of, moment_between
-from clew.testing.entries import make_entry, make_vector
+from clew.testing.conformance import (
+    RIVERS,
+    StoreSuite,
+    chunk_ids_of,
+    entity_of,
+    make_entry,
+    make_vector,
+    moment_between,
+)
 from clew.types import ChunkExtraction, Mention
 
 

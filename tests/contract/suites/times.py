@@ -10,8 +10,16 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from clew.stores.store import Store
-from clew.testing.conformance import RIVERS, StoreSuite, chunk_ids_of, entity_of, moment_between
-from clew.testing.entries import FUNCTIONAL, make_entry, make_link
+from clew.testing.conformance import (
+    FUNCTIONAL,
+    RIVERS,
+    StoreSuite,
+    chunk_ids_of,
+    entity_of,
+    make_entry,
+    make_link,
+    moment_between,
+)
 from clew.types import AliasEvidence, Condition, Metadata, Period, Relation
 
 
