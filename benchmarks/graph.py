@@ -22,8 +22,7 @@ from scipy.sparse import csr_array
 from benchmarks.speed import timed
 from clew.graph.entity_graph import EntityGraph, edge_parts, merge_parts
 from clew.graph.partition import leiden, partition, weighted
-from clew.graph.paths import all_paths, neighbourhood, shortest_path, strongest_path
-from clew.graph.subgraph import steiner_tree
+from clew.graph.paths import all_paths, neighbourhood, shortest_path, steiner_tree, strongest_path
 
 SEED = 1
 RUNS = 50

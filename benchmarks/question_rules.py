@@ -43,23 +43,23 @@ GROUPS: Mapping[str, Off] = {
     "nothing": {},
     "spelling": {"pipeline:read_as_spelt": lambda session: session},
     "a month of the archive": {"pipeline:read_asked_time": by_words},
-    "quotations": {"retrieval.exact:_quoting": lambda *_: iter(())},
+    "quotations": {"words:_quoting": lambda *_: iter(())},
     "look-ups are sure": {"pipeline:_be_sure": lambda *_: None},
-    "all words of a look-up": {"strategies:holding_all_first": lambda _, ranking: ranking},
-    "documents by their exact names": {"retrieval.exact:_named": lambda *_: iter(())},
+    "all words of a look-up": {"pipeline:holding_all_first": lambda _, ranking: ranking},
+    "documents by their exact names": {"words:_named": lambda *_: iter(())},
     "all that is named exactly": {"pipeline:exact_first": lambda _, found: found},
-    "sections": {"strategies:asked_sections": lambda _: NO_PASSAGES},
-    "the second hop": {"ranking.ranker:find_second_hop": lambda *_: None},
+    "sections": {"pipeline:asked_sections": lambda _: NO_PASSAGES},
+    "the second hop": {"ranker:find_second_hop": lambda *_: None},
     "what is so goes first": {
         "pipeline:by_standing": lambda _, found: (found, {}),
     },
     "what no passage says": {"pipeline:without_unsaid": lambda _, hits: hits},
-    "passages that say the same": {"answer.hits:_alike": lambda *_: {}},
-    "the newest of things alike": {"strategies.periods:_newest_first": lambda _, found: found},
-    "all kinds of questions": {"analysis.route:RULES": {}},
+    "passages that say the same": {"answer.hits:says_as_much": lambda *_: False},
+    "the newest of things alike": {"periods:_newest_first": lambda _, found: found},
+    "all kinds of questions": {"route:RULES": {}},
     **{
         f"kind of question: {kind}": {
-            "analysis.route:RULES": {k: rule for k, rule in RULES.items() if k != kind}
+            "route:RULES": {k: rule for k, rule in RULES.items() if k != kind}
         }
         for kind in RULES
     },

@@ -16,8 +16,8 @@ import numpy as np
 import clew
 from clew.models.onnx import OnnxEmbedder
 from clew.search.options import Options
+from clew.search.pipeline import hybrid
 from clew.search.session import QuerySession
-from clew.search.strategies import hybrid
 from clew.settings import load_settings
 from clew.text import sentences
 from clew.types import Chunk, ChunkExtraction, Document, Extraction

@@ -216,7 +216,7 @@ class Hooks(Protocol):
 
     @_hookspec
     def strategies(self) -> Mapping[str, object]:
-        """By name, what finds passages, each as a `clew.search.strategies.Strategy`."""
+        """By name, what finds passages, each as a `clew.search.pipeline.Strategy`."""
 
     @_hookspec
     def stores(self) -> Mapping[str, StoreKind | str]:

@@ -17,7 +17,7 @@ from clew.errors import InputError
 from clew.jobs import make_runner
 from clew.plugins.neo4j.connection import Neo4jDatabase, Row
 from clew.plugins.neo4j.store import Neo4jStore
-from clew.search.strategies import STRATEGIES
+from clew.search.pipeline import STRATEGIES
 from clew.settings import Neo4jSettings, load_settings
 from clew.testing.conformance import make_entry, make_link
 from clew.testing.fakes import HashEmbedder

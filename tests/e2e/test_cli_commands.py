@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import clew as library_api
-from clew.search.strategies import AUTO, STRATEGIES
+from clew.search.pipeline import AUTO, STRATEGIES
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Library, Run

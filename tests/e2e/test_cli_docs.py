@@ -153,7 +153,7 @@ def test_the_demo_prints_what_the_readme_says(
 
 
 def test_every_strategy_has_an_entry() -> None:
-    from clew.search.strategies import STRATEGIES
+    from clew.search.pipeline import STRATEGIES
 
     headings = " ".join(re.findall(r"^### (.*)$", PAGE, re.MULTILINE))
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import clew
-from clew.search.strategies import STRATEGIES
+from clew.search.pipeline import STRATEGIES
 from clew.testing.fakes import HashEmbedder
 from clew.types import Citation
 from tests.contexts import parts_of

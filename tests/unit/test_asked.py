@@ -9,14 +9,14 @@ import pytest
 
 import clew
 from clew.indexing.inputs import document_from_text
-from clew.search.exact import (
+from clew.search.periods import read_asked_time
+from clew.search.pipeline import STRATEGIES
+from clew.search.question import section_name
+from clew.search.words import (
     exact_names,
     holding_all_first,
     quoted_phrases,
 )
-from clew.search.periods import read_asked_time
-from clew.search.question import section_name
-from clew.search.strategies import STRATEGIES
 from clew.testing.fakes import HashEmbedder
 from clew.text import name_key, split_file_name, terms
 from tests.unit.asked import add, day, new_session, titles

@@ -22,7 +22,7 @@ from clew.errors import ClewError, InputError, NotFoundError
 from clew.indexing.linking import suggest_merges
 from clew.indexing.manual_graph import check_type, snake_case, written_relation
 from clew.operations.spec import Caller
-from clew.search.strategies import STRATEGIES
+from clew.search.pipeline import STRATEGIES
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.types import Document, KnownName, NewEntity
 

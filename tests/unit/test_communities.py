@@ -18,8 +18,7 @@ from clew.graph import partition as clustering
 from clew.graph.communities import Changed, refresh_communities
 from clew.graph.entity_graph import EntityGraph
 from clew.graph.partition import MAX_SIZE, changed_entities, partition, touched, weighted
-from clew.graph.phrases import LONGEST, Phrases
-from clew.graph.topics import PER_PASSAGE, make_topics, mean_direction
+from clew.graph.topics import LONGEST, PER_PASSAGE, Phrases, make_topics, mean_direction
 from clew.ports import CommunityChanges, Partition, TopicSet
 from clew.stores.communities import Communities
 from clew.testing.conformance import make_entry

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import clew
 from clew.cli import main
 from clew.errors import InputError, NotFoundError
-from clew.graph.entity_confidence import Evidence
+from clew.graph.statistics import Support
 from clew.indexing import pipeline as incremental
 from clew.jobs import make_runner
 from clew.operations.spec import FULL, Parameter, Tool
@@ -678,7 +678,7 @@ def entities_names(engine: clew.Clew) -> set[str]:
 
 
 def test_more_evidence_is_more_sure() -> None:
-    least = Evidence(documents=1, names=1, is_typed=False, relations=[])
+    least = Support(documents=1, names=1, is_typed=False, relations=[])
     more = [
         least._replace(documents=2),
         least._replace(names=2),
@@ -686,7 +686,7 @@ def test_more_evidence_is_more_sure() -> None:
         least._replace(relations=[0.5]),
     ]
     assert 0 < least.confidence < min(one.confidence for one in more) < 1
-    everything = Evidence(documents=9, names=3, is_typed=True, relations=[0.9, 0.9])
+    everything = Support(documents=9, names=3, is_typed=True, relations=[0.9, 0.9])
     assert max(one.confidence for one in more) < everything.confidence < 1
 
 

@@ -17,7 +17,7 @@ from clew.errors import InputError, NotFoundError, UnreadableError
 from clew.mcp.calls import Engines
 from clew.operations.spec import Caller
 from clew.operations.toolbox import OPERATIONS
-from clew.search.strategies import STRATEGIES
+from clew.search.pipeline import STRATEGIES
 from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.types import Document

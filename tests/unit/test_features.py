@@ -86,9 +86,8 @@ class SearchResources:
 
     def gather(self, question: str, allowed: Sequence[int] | None = None) -> Evidence:
         channels = self.channels(question, allowed)
-        return gather(
-            self.analyse(question), self.snapshot, channels, lambda rows: self.vectors[rows]
-        )
+        reader = VectorReader(lambda ids: self.vectors[self.snapshot.rows(ids)])
+        return gather(self.analyse(question), self.snapshot, channels, reader)
 
     def pairwise_features(self, evidence: Evidence, first: Floats) -> Floats:
         return pairwise_features(evidence, self.snapshot, self.vectors[evidence.rows], first)
@@ -176,15 +175,15 @@ def test_vectors_are_asked_for_twice_at_most_and_never_for_the_whole_store(
 ) -> None:
     asked: list[Ints] = []
 
-    def vectors_of(rows: Ints) -> Vectors:
-        asked.append(rows)
-        return library.vectors[rows]
+    def vectors_of(ids: Ints) -> Vectors:
+        asked.append(ids)
+        return library.vectors[library.snapshot.rows(ids)]
 
     channels = library.channels(QUESTION)
-    gather(library.analyse(QUESTION), library.snapshot, channels, vectors_of)
-    rows = np.concatenate(asked)
+    gather(library.analyse(QUESTION), library.snapshot, channels, VectorReader(vectors_of))
+    ids = np.concatenate(asked)
     assert len(asked) <= 2
-    assert len(rows) == len(set(rows.tolist())) < library.snapshot.size
+    assert len(ids) == len(set(ids.tolist())) < library.snapshot.size
 
 
 @pytest.mark.parametrize(
@@ -397,7 +396,7 @@ def _read(
     snapshot: Snapshot, channels: ChannelScores, question: str = SIGNALS_QUESTION
 ) -> FirstStageFeatures:
     vectors = _vectors()
-    reader = VectorReader(lambda rows: vectors[rows])
+    reader = VectorReader(lambda ids: vectors[snapshot.rows(ids)])
     return read_first_stage_features(_analysis(snapshot, question), snapshot, channels, reader)
 
 

@@ -18,8 +18,8 @@ from clew.indexing.reading.common import RawFile, ReadResult
 from clew.packs import available
 from clew.search.answer.blocks import RetrievalResult
 from clew.search.channels import Ranking
+from clew.search.pipeline import Strategy
 from clew.search.session import QuerySession
-from clew.search.strategies import Strategy
 from clew.settings import ReadSettings
 from clew.testing.fakes import HashEmbedder
 from clew.types import Document

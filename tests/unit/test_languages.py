@@ -22,8 +22,8 @@ from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.indexing.processes import with_language
 from clew.languages import language_code, language_words
 from clew.operations.toolbox import OPERATIONS, Toolbox
-from clew.search.spelling import MOST_READ, _is_known, _likelihood, read_as_spelt
-from clew.search.strategies import STRATEGIES
+from clew.search.pipeline import STRATEGIES
+from clew.search.words import MOST_READ, _is_known, _likelihood, read_as_spelt
 from clew.testing.fakes import HashEmbedder
 from clew.text import (
     fold,

@@ -25,7 +25,7 @@ from clew.mcp import calls as pool
 from clew.mcp.calls import Engines
 from clew.operations.toolbox import OPERATIONS
 from clew.ports import Reply, Request
-from clew.search.strategies import STRATEGIES
+from clew.search.pipeline import STRATEGIES
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from tests.unit.mcp_tools import TOOLS, engine_in, settings_for

@@ -24,14 +24,18 @@ from clew.graph.export import NamedGraph, as_graphml, as_text, read_subgraph
 from clew.graph.paths import (
     Budget,
     Path,
+    Subgraph,
+    Tree,
     all_paths,
     edge_costs,
     neighbourhood,
+    prize_collecting_tree,
     shortest_path,
+    steiner_tree,
     strongest_path,
+    subgraph_around,
 )
 from clew.graph.snapshot import Snapshot
-from clew.graph.subgraph import Subgraph, Tree, prize_collecting_tree, steiner_tree, subgraph_around
 from clew.search.answer.hits import ThreadStep, find_threads
 from clew.search.around import QuestionSubgraph
 from clew.search.question import Analysis

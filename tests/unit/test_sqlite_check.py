@@ -15,7 +15,7 @@ import pytest
 
 import clew
 from clew.errors import StoreCorruptError
-from clew.search.strategies import STRATEGIES
+from clew.search.pipeline import STRATEGIES
 from clew.stores import state as deletions
 from clew.stores.sqlite.backup import back_up
 from clew.stores.sqlite.store import SqliteStore, open_for_copying

@@ -27,8 +27,8 @@ from clew.search.around import TOGETHER, paths_between, read_paths
 from clew.search.channels import Ranking
 from clew.search.hierarchy import rank_parents
 from clew.search.periods import rank_weighted
+from clew.search.pipeline import AUTO, STRATEGIES
 from clew.search.session import QuerySession
-from clew.search.strategies import AUTO, STRATEGIES
 from clew.settings import EmbedSettings
 from clew.testing.fakes import HashEmbedder
 from clew.types import Document, Piece

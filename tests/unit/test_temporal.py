@@ -15,7 +15,7 @@ import pytest
 import clew
 from clew.errors import NotFoundError
 from clew.search.periods import LIKELY, UNDATED, closeness, moment_of
-from clew.search.strategies import EVERYWHERE, STRATEGIES
+from clew.search.pipeline import EVERYWHERE, STRATEGIES
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.types import Hit

@@ -18,7 +18,7 @@ import numpy as np
 
 from clew.engine.state import EngineState
 from clew.errors import DID_YOU_MEAN, InputError, NotFoundError, check_several, not_one
-from clew.graph.entity_confidence import EntityEvidence, stated_entities
+from clew.graph.statistics import EntityEvidence, stated_entities
 from clew.search.answer.hits import read_relations
 from clew.search.options import Moment, Options, read_last, read_period
 from clew.stores.communities import Descriptions
@@ -381,7 +381,7 @@ class PrunedEntity:
     name: str
     entity_type: str
     confidence: float
-    """0 to 1; see `graph.entity_confidence`."""
+    """0 to 1; see `graph.statistics.Support`."""
     reason: str
 
 
@@ -537,7 +537,7 @@ class Graph:
         as_of: Moment | None = None,
     ) -> list[TimelineEntry]:
         """What is known of an entity, in order of time; of a period, whatever overlaps it."""
-        from clew.search.answer.timeline import read_timeline
+        from clew.search.periods import read_timeline
 
         now = self._state.now()
         return read_timeline(

@@ -570,8 +570,8 @@ class Packs:
 
 def _check(pack: Pack) -> None:
     """Raise `InputError` for a pack that declares what the engine does not know."""
+    from clew.search.pipeline import known_strategies
     from clew.search.route import RULES
-    from clew.search.strategies import known_strategies
 
     kinds = (*RULES, "fact")
     for what, given, known in (

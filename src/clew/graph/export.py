@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from clew.graph.entity_graph import EntityGraph, EntityRanks
-    from clew.graph.subgraph import Subgraph
+    from clew.graph.paths import Subgraph
     from clew.stores.store import Store
     from clew.types import Entity, Relation
 

@@ -10,9 +10,8 @@ import numpy as np
 
 from clew.errors import InputError
 from clew.graph.export import NamedGraph, as_graphml, as_json, as_text, read_subgraph
-from clew.graph.paths import all_paths, neighbourhood
+from clew.graph.paths import Subgraph, all_paths, neighbourhood, steiner_tree, subgraph_around
 from clew.graph.snapshot import find_sorted
-from clew.graph.subgraph import Subgraph, steiner_tree, subgraph_around
 from clew.search.answer.blocks import Block, Form, RetrievalResult, after, cite_chunks, statement
 from clew.search.answer.hits import evidence_of, stating_sentences
 from clew.search.channels import Ranking

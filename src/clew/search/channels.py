@@ -229,9 +229,12 @@ class Ranked:
     rows: Ints
     scores: Floats
 
-    def reciprocal(self) -> RowValues:
-        """1 / (1 + rank), rank from 1."""
-        return self._spread(1 / (2 + np.arange(len(self.rows))))
+    def reciprocal(self, rows: Ints) -> Floats:
+        """(n,) 1 / (1 + rank), rank from 1, of rows (sorted, each once); 0 of those not ranked."""
+        found = np.zeros(len(rows), np.float32)
+        places, known = find_sorted(rows, self.rows)
+        found[places[known]] = 1 / (2 + np.flatnonzero(known))
+        return found
 
     def fused(self) -> RowValues:
         """1 / (60 + rank): what reciprocal rank fusion sums."""

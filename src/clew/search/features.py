@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from clew.types import Ids, Vectors
 
     Columns = dict[str, Floats]
-    VectorsOf = Callable[[Ints], Vectors]
-    """(n,) rows of the snapshot → (n, dim) their embeddings."""
 
 
 WORD_FEATURES = (
@@ -60,18 +58,20 @@ def word_features(
     analysis: Analysis, snapshot: Snapshot, coverage: Coverage, rows: Ints
 ) -> Columns:
     """A column (n,) for each of `WORD_FEATURES`: shares of the question's idf, 0 to 1."""
-    masks = coverage.passages(rows)
     sentences, owner = sentences_by_owner(snapshot, rows)
-    said = coverage.share(coverage.with_context(sentences))
-    unnamed = coverage.unnamed_share(coverage.sentences(sentences))
-    squares = coverage.idf**2
+    # Every passage has a row of sentences at least, the first: its context's.
+    first = np.flatnonzero(np.diff(owner, prepend=-1))
+    held = coverage.sentences(sentences)
+    masks, context = np.bitwise_or.reduceat(held, first), held[first]
+    said = coverage.share(held | context[owner])
+    unnamed = coverage.unnamed_share(held)
     columns = {
         "cover": coverage.share(masks),
         "cover_sentence": np.zeros(len(rows), np.float32),
         "cover_unnamed": coverage.unnamed_share(masks),
         "cover_unnamed_sentence": np.zeros(len(rows), np.float32),
-        "cover_rare": coverage.weighed(masks, squares),
-        "context_cover": coverage.share(coverage.sentences(snapshot.sentence_starts[rows])),
+        "cover_rare": coverage.weighed(masks, coverage.idf**2),
+        "context_cover": coverage.share(context),
     }
     np.maximum.at(columns["cover_sentence"], owner, said)
     np.maximum.at(columns["cover_unnamed_sentence"], owner, unnamed)
@@ -80,42 +80,39 @@ def word_features(
     numbers = [word for word in asked if any(c.isdecimal() for c in word)]
     marked = [*numbers, *(word for word in asked[1:] if any(c.isupper() for c in word))]
     for name, words in (("marked", marked), ("numbers", numbers)):
-        held = np.isin(analysis.term_rows, snapshot.term_rows([t for w in words for t in terms(w)]))
-        columns[f"cover_{name}"] = coverage.weighed(masks, coverage.idf * held)
-    return columns | _by_order(analysis, snapshot, rows)
+        told = np.isin(analysis.term_rows, snapshot.term_rows([t for w in words for t in terms(w)]))
+        columns[f"cover_{name}"] = coverage.weighed(masks, coverage.idf * told)
+    return columns | _by_order(analysis, snapshot, sentences, owner, first)
 
 
-def _by_order(analysis: Analysis, snapshot: Snapshot, rows: Ints) -> Columns:
-    """By the passages' own words, one after the other."""
+def _by_order(
+    analysis: Analysis, snapshot: Snapshot, sentences: Ints, owner: Ints, first: Ints
+) -> Columns:
+    """By the passages' own words, one after the other.
+
+    `owner` says whose each row of `sentences` is, `first` where each passage's begin.
+    """
     asked = term_hashes(terms(analysis.text)[:MAX_TERMS])
     known = distinct(asked)
     steps = np.searchsorted(known, asked)
-    starts = snapshot.sentence_starts
-    of_context, context = _places(snapshot, known, starts[rows])
-    counts = starts[rows + 1] - starts[rows]
-    sentences = np.repeat(starts[rows] - np.cumsum(counts) + counts, counts)
-    sentences += np.arange(counts.sum())
-    sentence, places = _places(snapshot, known, sentences)
-    owner = np.repeat(np.arange(len(rows)), counts)[sentence]
-    found, hit = snapshot.find_terms(known)
-    idf = np.zeros(len(known), np.float32)  # 0 for a term that the store does not hold
-    idf[hit] = snapshot.term_idf[found[hit]]
-    said = np.bincount(of_context, weights=context >= 0, minlength=len(rows))
-    length = np.bincount(of_context, minlength=len(rows))
-    return {
-        "context_asked": (said / np.maximum(length, 1)).astype(np.float32),
-        "phrase": _in_a_row(places, owner, steps, idf, 2, len(rows)),
-        "phrase_long": _in_a_row(places, owner, steps, idf, 3, len(rows)),
-    }
-
-
-def _places(snapshot: Snapshot, known: NDArray[np.uint64], sentences: Ints) -> tuple[Ints, Ints]:
-    """Of each word of the sentences: the sentence's place, and its own among `known` (-1: none)."""
-    entries, owner = snapshot.sentence_terms.entries(sentences)
+    # Of each word of the sentences: the sentence's place, and its own among `known` (-1: none).
+    entries, sentence = snapshot.sentence_terms.entries(sentences)
     places = np.full(len(entries), -1)
     at, which = find_few(known, snapshot.sentence_terms.items[entries])
     places[at] = which
-    return owner, places
+    holder, size = owner[sentence], len(first)
+    in_context = sentence == first[holder]
+    of_context = holder[in_context]
+    said = np.bincount(of_context, weights=places[in_context] >= 0, minlength=size)
+    length = np.bincount(of_context, minlength=size)
+    found, hit = snapshot.find_terms(known)
+    idf = np.zeros(len(known), np.float32)  # 0 for a term that the store does not hold
+    idf[hit] = snapshot.term_idf[found[hit]]
+    return {
+        "context_asked": (said / np.maximum(length, 1)).astype(np.float32),
+        "phrase": _in_a_row(places, holder, steps, idf, 2, size),
+        "phrase_long": _in_a_row(places, holder, steps, idf, 3, size),
+    }
 
 
 def _in_a_row(
@@ -326,13 +323,16 @@ class Evidence:
     """(n,) 0 to 1: the main walk's value over its highest."""
     matrix: Floats
     """(n, len(FEATURES)) float32."""
+    masks: Masks
+    """(n,) the terms of the question that each candidate holds."""
+    incidence: Incidence
 
 
 class Incidence:
     """Candidates and the entities that they mention, an entry a pair."""
 
     def __init__(self, snapshot: Snapshot, rows: Ints) -> None:
-        self.size = len(rows)
+        self.rows, self.size = rows, len(rows)
         entries, self.owner = snapshot.passage_entities.entries(rows)
         self.entity: Ints = snapshot.passage_entities.items[entries]
         self.passage: Ints = rows[self.owner]
@@ -360,13 +360,12 @@ class Incidence:
 
 
 def gather(
-    analysis: Analysis, snapshot: Snapshot, channels: ChannelScores, vectors_of: VectorsOf
+    analysis: Analysis, snapshot: Snapshot, channels: ChannelScores, reader: VectorReader
 ) -> Evidence:
     """Candidates from the channels and from walks, and the features of each.
 
-    `vectors_of` is asked twice at most, for some hundreds of rows.
+    The reader has to look twice at most, for some hundreds of passages.
     """
-    reader = VectorReader(vectors_of)
     signals = read_first_stage_features(analysis, snapshot, channels, reader)
     coverage = Coverage(analysis, snapshot)
     bridges = find_bridges(analysis, snapshot, coverage, signals.prior, channels.allowed)
@@ -390,7 +389,8 @@ def gather(
     rows = distinct(np.concatenate(found))
     columns = _by_itself(analysis, snapshot, signals, rows, reader)
     columns |= word_features(analysis, snapshot, coverage, rows)
-    columns |= _by_graph(analysis, snapshot, (bridges, onward, walks), rows, columns)
+    incidence = Incidence(snapshot, rows)
+    columns |= _by_graph(analysis, snapshot, (bridges, onward, walks), incidence, columns)
     # What is the same for all candidates. What is asked of the names are the other words. Those
     # that the store does not hold weigh as what is held once does: `question_asked` is the share of
     # what it does hold.
@@ -404,7 +404,16 @@ def gather(
     }
     columns |= {name: np.full(len(rows), value, np.float32) for name, value in same.items()}
     matrix = np.stack([columns[name] for name in FEATURES], axis=1).astype(np.float32)
-    return Evidence(analysis, coverage, bridges, rows, columns["walk"], matrix)
+    return Evidence(
+        analysis,
+        coverage,
+        bridges,
+        rows,
+        columns["walk"],
+        matrix,
+        coverage.passages(rows),
+        incidence,
+    )
 
 
 def look_onward(
@@ -424,7 +433,7 @@ def _by_itself(
     reader: VectorReader,
 ) -> Columns:
     windows = reader.windows(snapshot, rows) @ analysis.vector
-    vectors = reader.read(rows) @ analysis.vector
+    vectors = reader(snapshot.chunk_ids[rows]) @ analysis.vector
     values = {
         "window_vector": (windows, signals.window_vector),
         "vector": (vectors, signals.vector),
@@ -437,10 +446,10 @@ def _by_itself(
         columns[f"{name}_share"] = value / (
             (float(ranking.scores[0]) if len(ranking.scores) else 0.0) or 1.0
         )
-        columns[f"{name}_rank"] = ranking.reciprocal()[rows]
+        columns[f"{name}_rank"] = ranking.reciprocal(rows)
         columns[f"{name}_lead"] = lead(columns[f"{name}_share"])
     for name, fusion in (("hybrid", signals.hybrid), ("fused", signals.fused)):
-        columns[f"{name}_rank"] = fusion.best().reciprocal()[rows]
+        columns[f"{name}_rank"] = fusion.best().reciprocal(rows)
     return columns
 
 
@@ -448,12 +457,12 @@ def _by_graph(
     analysis: Analysis,
     snapshot: Snapshot,
     led: tuple[Bridges, Bridges, PageRankScores],
-    rows: Ints,
+    incidence: Incidence,
     text: Columns,
 ) -> Columns:
     """By the seeds, and by what bridges, further entities and walks lead to."""
     bridges, onward, walks = led
-    incidence = Incidence(snapshot, rows)
+    rows = incidence.rows
     place = incidence.place(text["vector"] + text["cover"])
     # Shares of what all seeds would weigh if every one of them were trusted.
     weight = np.zeros(len(snapshot.entity_ids), np.float32)
@@ -482,9 +491,9 @@ def _by_graph(
         ("walk_asked", walks.asked),
         ("walk_far", walks.far),
     ):
-        for column, of_passage in ((name, values), (f"{name}_rank", best(values).reciprocal())):
-            columns[column] = np.zeros(len(rows), np.float32)
-            columns[column][visited] = of_passage[places[visited]]
+        columns[name] = np.zeros(len(rows), np.float32)
+        columns[name][visited] = values[places[visited]]
+        columns[f"{name}_rank"] = RowValues(walks.passages, values).best().reciprocal(rows)
     return columns
 
 
@@ -539,8 +548,7 @@ def pairwise_features(
     if not len(evidence.rows):
         return np.zeros((0, len(SECOND_FEATURES)), np.float32)
     order = np.argsort(-first_scores, kind="stable")
-    masks = evidence.coverage.passages(evidence.rows)
-    remainders = _by_remainders(evidence, vectors, masks, order)
+    remainders = _by_remainders(evidence, vectors, order)
     ties = _tie(evidence, snapshot, order[:PARTNERS])
     likeness = cosines(vectors, vectors[order[:PARTNERS]])
     rank = np.empty(len(order), np.float32)
@@ -565,7 +573,7 @@ def pairwise_features(
         "support": support,
         **remainders,
         **{name: strengths.max(axis=1) for name, strengths in links.items()},
-        **_by_pairs(evidence, vectors, masks, ties, likeness, first_scores),
+        **_by_pairs(evidence, vectors, ties, likeness, first_scores),
     }
     return np.stack([columns[name] for name in SECOND_FEATURES], axis=1).astype(np.float32)
 
@@ -609,7 +617,7 @@ class _Ties:
 
 
 def _tie(evidence: Evidence, snapshot: Snapshot, partners: Ints) -> _Ties:
-    incidence = Incidence(snapshot, evidence.rows)
+    incidence = evidence.incidence
     local, entity = numbered(incidence.entity, len(snapshot.entity_ids))
     rare = snapshot.entity_rarity[local]
     rare[np.isin(local, [seed.row for seed in evidence.analysis.seeds])] = 0
@@ -640,7 +648,6 @@ def _tie(evidence: Evidence, snapshot: Snapshot, partners: Ints) -> _Ties:
 def _by_pairs(
     evidence: Evidence,
     vectors: Vectors,
-    masks: Masks,
     ties: _Ties,
     likeness: Floats,
     scores: Floats,
@@ -650,7 +657,7 @@ def _by_pairs(
     onward = ties.total(ties.rare[:, None] * about * ties.held)
     back = ties.total(ties.rare[:, None] * ties.own)
     linked = onward + back > 0
-    partners = ties.partners
+    partners, masks = ties.partners, evidence.masks
     alone = evidence.coverage.share(masks)
     joint = evidence.coverage.share(masks[:, None] | masks[partners])
     gain = joint - np.maximum(alone[:, None], alone[partners])
@@ -669,24 +676,22 @@ def _by_pairs(
     }
 
 
-def _by_remainders(evidence: Evidence, vectors: Vectors, masks: Masks, order: Ints) -> Columns:
+def _by_remainders(evidence: Evidence, vectors: Vectors, order: Ints) -> Columns:
     """What the best 1 and 2 passages leave open; these are judged by what the others leave."""
     columns: Columns = {}
     everyone = np.arange(len(order))
     for depth in (1, 2):
-        values = remainder(evidence, vectors, masks, order[:depth], everyone)
+        values = remainder(evidence, vectors, order[:depth], everyone)
         for top in order[:depth]:
             others = order[: depth + 1][order[: depth + 1] != top]
             if len(others):
-                values[:, [top]] = remainder(evidence, vectors, masks, others, np.array([top]))
+                values[:, [top]] = remainder(evidence, vectors, others, np.array([top]))
         for name, value in zip(("residual", "open", "like"), values, strict=True):
             columns[f"{name}_{depth}"] = value
     return columns
 
 
-def remainder(
-    evidence: Evidence, vectors: Vectors, masks: Masks, used: Ints, judged: Ints
-) -> Floats:
+def remainder(evidence: Evidence, vectors: Vectors, used: Ints, judged: Ints) -> Floats:
     """(3, judged): likeness to the question's rest, share of its words' rest, likeness to the used.
 
     What the used passages' vectors leave of the question is its part at right angles to them.
@@ -694,11 +699,11 @@ def remainder(
     question = evidence.analysis.vector
     basis, _ = np.linalg.qr(vectors[used].T)
     rest = unit((question - basis @ (basis.T @ question)).astype(np.float32))
-    held = np.bitwise_or.reduce(masks[used])
+    held = np.bitwise_or.reduce(evidence.masks[used])
     return np.stack(
         [
             vectors[judged] @ rest,
-            evidence.coverage.share(masks[judged] & ~held),
+            evidence.coverage.share(evidence.masks[judged] & ~held),
             cosines(vectors[judged], vectors[used]).max(axis=1),
         ]
     )
@@ -742,40 +747,40 @@ class ChannelScores:
 
 
 class VectorReader:
-    """Embeddings of passages, each asked for once."""
+    """Embeddings of passages by their ids, each asked for once."""
 
-    def __init__(self, vectors_of: VectorsOf) -> None:
+    def __init__(self, vectors_of: Callable[[Ids], Vectors]) -> None:
         self._vectors_of = vectors_of
-        self._rows: Ints = np.zeros(0, np.int64)
+        self._ids: Ids = np.zeros(0, np.int64)
         self._vectors: Vectors | None = None
 
-    def read(self, rows: Ints) -> Vectors:
-        """(n, dim) the embeddings of the rows."""
-        missing = distinct(rows)
-        missing = missing[~find_sorted(self._rows, missing)[1]]
-        if self._vectors is None or len(missing):
-            self._add(missing, self._vectors_of(missing))
-        assert self._vectors is not None
-        return self._vectors[np.searchsorted(self._rows, rows)]
-
-    def _add(self, rows: Ints, vectors: Vectors) -> None:
-        if self._vectors is not None:
-            rows = np.concatenate([self._rows, rows])
-            vectors = np.concatenate([self._vectors, vectors])
-        order = np.argsort(rows)
-        self._rows, self._vectors = rows[order], vectors[order]
+    def __call__(self, ids: Ids) -> Vectors:
+        """(n, dim) the embeddings."""
+        places, known = find_sorted(self._ids, ids)
+        if self._vectors is None or not known.all():
+            new = distinct(ids[~known])
+            held = [self._vectors_of(new)]
+            if self._vectors is not None:
+                new = np.concatenate([self._ids, new])
+                held.insert(0, self._vectors)
+            order = np.argsort(new)
+            self._ids, self._vectors = new[order], np.concatenate(held)[order]
+            places = np.searchsorted(self._ids, ids)
+        return self._vectors[places]
 
     def windows(self, snapshot: Snapshot, rows: Ints) -> Vectors:
         """(n, dim) normalised means of the passages' and their neighbours' embeddings."""
         if not snapshot.has_neighbours:
-            return self.read(rows)
+            return self(snapshot.chunk_ids[rows])
         before, after = snapshot.neighbours(rows, -1), snapshot.neighbours(rows, 1)
-        self.read(distinct(np.concatenate([rows, before, after])))
-        total = self.read(rows)
-        for there in (before, after):
-            beside = np.flatnonzero(there != rows)
-            total[beside] += self.read(there[beside])
-        return unit(total)
+        later, earlier = np.flatnonzero(before != rows), np.flatnonzero(after != rows)
+        every = np.concatenate([rows, before[later], after[earlier]])
+        own, previous, following = np.split(
+            self(snapshot.chunk_ids[every]), [len(rows), len(rows) + len(later)]
+        )
+        own[later] += previous
+        own[earlier] += following
+        return unit(own)
 
 
 def unit(vectors: Vectors) -> Vectors:

@@ -43,6 +43,7 @@ _MOST_PARTS = 5
 """Words that may be the parts of one identifier."""
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _TOKEN = re.compile(r"[^\W_]+")
+_PLAIN = re.compile(r"([A-Za-z0-9][A-Za-z0-9 ]*)([?!]?)")
 _POSSESSIVE = re.compile(r"['’]s\b")
 _PLURAL = re.compile(r"[a-z]{3}[^\W\dsui]s$")
 _SIGN = re.compile(r"[^\w\s]")
@@ -180,22 +181,26 @@ class _Token(NamedTuple):
 
 def _candidate_names(question: str) -> Iterator[_Span]:
     """Every sequence of words that may be a name."""
-    found = list(_runs_of_words(_POSSESSIVE.sub(" ", question)))
-    for run, likeliest in zip(found, entity_keys([run.key for run in found]), strict=True):
-        keys = [likeliest]
+    for run in _runs_of_words(_POSSESSIVE.sub(" ", question)):
+        start, end, written, named = run
         # A sign that tells names apart ("C++") is never left out; what may as well end the
         # sentence or stress the words ("Yahoo!") is tried without, too.
-        if _SIGN.search(likeliest):
-            keys += entity_keys([_SOFT_END.sub("", likeliest), _SOFT_SIGNS.sub(" ", likeliest)])
+        if plain := _PLAIN.fullmatch(written):  # most are, and need no more to be told alike
+            key = " ".join(plain[1].lower().split()).removeprefix("the ")
+            keys = [f"{key}{plain[2]}", key]
+        else:
+            keys = entity_keys([written])
+            if _SIGN.search(keys[0]):
+                keys += entity_keys([_SOFT_END.sub("", keys[0]), _SOFT_SIGNS.sub(" ", keys[0])])
         for key in dict.fromkeys(keys):
             if len(key) < 2:
                 continue
-            yield run._replace(key=key)
-            if not run.named and _PLURAL.search(key):  # stored in the singular
-                yield run._replace(key=key[:-1])
+            yield _Span(start, end, key, named)
+            if not named and _PLURAL.search(key):  # stored in the singular
+                yield _Span(start, end, key[:-1], named)
             # An identifier by its parts: "read timeout" for `ReadTimeout`.
-            if 1 < run.end - run.start <= _MOST_PARTS and key.isascii():
-                yield run._replace(key=key.replace(" ", ""))
+            if 1 < end - start <= _MOST_PARTS and key.isascii():
+                yield _Span(start, end, key.replace(" ", ""), named)
 
 
 def _runs_of_words(question: str) -> Iterator[_Span]:
@@ -203,12 +208,15 @@ def _runs_of_words(question: str) -> Iterator[_Span]:
     places = _tokens(question)[:MAX_WORDS]
     tokens = [token.word for token in places]
     words = folded(tokens)
+    tells = [word not in STOP_WORDS for word in words]
+    is_name = [not word.islower() for word in tokens]
+    is_spaced = [not UNSPACED.search(word) for word in words]
     for start in range(len(words)):
         telling = named = spaced = False
         for end in range(start + 1, min(start + LONGEST_NAME, len(words)) + 1):
-            telling |= words[end - 1] not in STOP_WORDS
-            named |= not tokens[end - 1].islower()
-            spaced |= not UNSPACED.search(words[end - 1])
+            telling |= tells[end - 1]
+            named |= is_name[end - 1]
+            spaced |= is_spaced[end - 1]
             if telling:
                 written = question[places[start].left : places[end - 1].right]
                 if not _SIGN.search(written):

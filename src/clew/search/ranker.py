@@ -290,8 +290,7 @@ def find_second_hop(
         if all(first in passages for passages in holding):
             return None
     # (n,) whether each of the others holds less of the question, and some of what is open.
-    masks = evidence.coverage.passages(evidence.rows)
-    near, said, _ = remainder(evidence, vectors, masks, np.array([best]), others)
+    near, said, _ = remainder(evidence, vectors, np.array([best]), others)
     names, cover = (evidence.matrix[:, FEATURES.index(n)] for n in ("cover_marked", "cover"))
     held, less = (names, FEWER_NAMES) if names[best] else (cover, FEWER_WORDS)
     fewer = held[others] < held[best] - less

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from clew.settings import Settings
     from clew.stores.communities import Communities
     from clew.stores.store import Store
-    from clew.types import Ids, Period, Reading, Relation, StoredSection, Vector, Vectors
+    from clew.types import Ids, Period, Reading, Relation, StoredSection, Vector
 
     Applied = Literal["filtered", "preferred", "ordered", "none"]
 
@@ -234,8 +234,6 @@ class QuerySession:
 
     @cached_property
     def _neighbourhood(self) -> Neighbourhood:
-        pass
-
         with self.timings.step("neighbourhood"):
             return read_neighbourhood(
                 self.resources.store,
@@ -301,9 +299,7 @@ class QuerySession:
         analysis, snapshot = self.analysis, self.snapshot
         scores = ChannelScores.of(found, snapshot, self.allowed)
         with self.timings.step("bridge"):
-            self.evidence = gather(
-                analysis, snapshot, scores, lambda rows: self.vectors_of(snapshot.chunk_ids[rows])
-            )
+            self.evidence = gather(analysis, snapshot, scores, self.vectors_of)
         return self.evidence
 
     def rank(self, evidence: Evidence) -> Ranking:
@@ -346,9 +342,9 @@ class QuerySession:
             self.confidences[id_] = max(self.confidences.get(id_, 0.0), value)
 
     @cached_property
-    def vectors_of(self) -> Callable[[Ids], Vectors]:
-        """Embeddings (n, dim) of chunks; those read before are not read again."""
-        return VectorReader(self.views.vectors.vectors).read
+    def vectors_of(self) -> VectorReader:
+        """Embeddings of chunks; those read before are not read again."""
+        return VectorReader(self.views.vectors.vectors)
 
 
 # The indexes of a store as one question sees them.
@@ -627,7 +623,7 @@ class Asked:
     """By vector and by keyword."""
     allowed: Ids | None
     """Chunks that the filters let through; None for all."""
-    vectors_of: Callable[[Ids], Vectors]
+    vectors_of: VectorReader
 
     def scores(self, snapshot: Snapshot) -> ChannelScores:
         """What was found, as rows of a snapshot."""
@@ -674,9 +670,7 @@ class _Graph:
 
     def prior(self) -> RowValues:
         """How well each passage answers by itself, 0 to 1."""
-        ids = self.snapshot.chunk_ids
-        reader = VectorReader(lambda rows: self._asked.vectors_of(ids[rows]))
-        given = self.analysis, self.snapshot, self.channels, reader
+        given = self.analysis, self.snapshot, self.channels, self._asked.vectors_of
         return read_first_stage_features(*given).prior
 
     def bridges(self, prior: RowValues) -> Bridges:

@@ -168,14 +168,14 @@ def personalized_pagerank(
     there = snapshot.entity_passages.items[entries]
     if allowed is not None:
         there, owner = there[allowed[there]], owner[allowed[there]]
-    of_each = np.split(there, np.flatnonzero(np.diff(owner)) + 1)
-    for held in of_each:
-        if len(held) > ENTITY_PASSAGES:  # of each entity the best, then the first
-            leading = best[find_sorted(held, best)[1]][:ENTITY_PASSAGES]
-            first = held[:ENTITY_PASSAGES]
-            others = first[~np.isin(first, leading)]
-            held = np.concatenate([leading, others])[:ENTITY_PASSAGES]
-        near.append(held)
+    many = np.bincount(owner) > ENTITY_PASSAGES
+    near.append(there[~many[owner]])
+    for entity in np.flatnonzero(many):  # of each the best, then the first
+        held = there[owner == entity]
+        leading = best[find_sorted(held, best)[1]][:ENTITY_PASSAGES]
+        first = held[:ENTITY_PASSAGES]
+        others = first[~np.isin(first, leading)]
+        near.append(np.concatenate([leading, others])[:ENTITY_PASSAGES])
     passages = distinct(np.concatenate(near))
     graph = local_graph(snapshot, passages)
     # Both on one scale: 1 for a trusted seed, or a perfect bridge, of one passage.

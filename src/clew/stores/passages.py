@@ -217,7 +217,7 @@ def provenance(row: Mapping[str, Any]) -> Provenance:
     """
     of_document, own = _object(row["document_metadata"]), _object(row["metadata"])
     further = _page_starts(own)
-    stated = date_of(own)
+    stated = date_of(own) if own else None  # few passages have metadata of their own
     date = stated or partial_date(to_time(row["created_at"]), row["date_precision"] or "")
     return Provenance(
         document=row["document"],

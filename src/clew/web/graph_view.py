@@ -9,8 +9,8 @@ import numpy as np
 
 from clew.errors import InputError
 from clew.graph.export import SHARED
+from clew.graph.paths import edges_among, subgraph_around
 from clew.graph.snapshot import find_sorted
-from clew.graph.subgraph import edges_among, subgraph_around
 from clew.search.around import entity_rows
 from clew.search.options import read_last
 from clew.types import current_first

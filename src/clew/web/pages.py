@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from clew.errors import NotFoundError
 from clew.operations.spec import complete
 from clew.search.answer.hits import read_relations
-from clew.search.strategies import known_strategies
+from clew.search.pipeline import known_strategies
 from clew.text import whole_number
 from clew.types import DocumentInfo, Entity, Relation, SearchResult, current_first
 from clew.web.changes import changes

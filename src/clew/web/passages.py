@@ -301,7 +301,7 @@ def compare_passages(
     if not len(known) or not session.snapshot.known(np.array([first]))[0]:
         return None
     evidence = session.gather()
-    nearness = VectorReader(session.views.vectors.vectors).read(known) @ evidence.analysis.vector
+    nearness = VectorReader(session.views.vectors.vectors)(known) @ evidence.analysis.vector
     other = int(known[np.argmax(nearness)])
     sides = [_values(session, evidence, chunk) for chunk in (first, other)]
     names = {**BY_ITSELF, **BY_TIES}
@@ -323,7 +323,7 @@ def _values(session: QuerySession, evidence: Evidence, chunk: int) -> dict[str, 
         values = dict(zip(FEATURES, evidence.matrix[place].tolist(), strict=True))
         return {name: values[name] for name in (*BY_ITSELF, *BY_TIES)}
     columns = word_features(evidence.analysis, session.snapshot, evidence.coverage, rows)
-    vectors = VectorReader(session.views.vectors.vectors).read(ids)
+    vectors = VectorReader(session.views.vectors.vectors)(ids)
     found = {name: float(columns[name][0]) for name in BY_ITSELF if name in columns}
     return {"vector": float((vectors @ evidence.analysis.vector)[0]), **found}
 

@@ -102,13 +102,10 @@ def section_block(section: StoredSection, found: Sequence[StoredChunk]) -> Block
     best = found[0]
     inside = [chunk for chunk in found if section.start <= chunk.start and chunk.end <= section.end]
     whole = cite(best, inside, section.start, section.end)
-    return Block(
-        heading=trail(best, section.headings),
-        forms=(
-            Form(text=section.text.strip(), citations=(whole,)),
-            Form(text=best.text.strip(), citations=(cite(best, [best], best.start, best.end),)),
-        ),
-    )
+    forms = [Form(text=section.text.strip(), citations=(whole,))]
+    if (alone := best.text.strip()) != forms[0].text:
+        forms.append(Form(text=alone, citations=(cite(best, [best], best.start, best.end),)))
+    return Block(heading=trail(best, section.headings), forms=tuple(forms))
 
 
 def passage_block(chunk: StoredChunk, *, headings: Sequence[str] = ()) -> Block:
@@ -164,6 +161,8 @@ BREAK_TOKENS = 2
 class _Chosen(NamedTuple):
     block: Block
     form: Form
+    body: str
+    """Its heading and its text, without the number."""
     tokens: int
     """What it costs in its place, at most."""
     is_cut: bool = False
@@ -186,9 +185,9 @@ def assemble(
     chosen, tokens = _choose(blocks, max_tokens, count_tokens)
     chosen.sort(key=lambda part: part.block.place)
     parts, groups, number = [], {""}, 0
-    for block, form, used, _ in chosen:
+    for block, form, body, used, _ in chosen:
         number += bool(form.citations)
-        text = _render(block, form, number)
+        text = _numbered(form, body, number)
         if block.group not in groups:  # the first part of a group stands under its heading
             groups.add(block.group)
             text = f"{_group_heading(block)}\n\n{text}"
@@ -218,10 +217,11 @@ def _choose(
         if block.group not in groups:
             heading = count_tokens(_group_heading(block)) + BREAK_TOKENS
         for form in block.forms:
-            cost = heading + count_tokens(_render(block, form, _MEASURED))
+            body = _render(block, form)
+            cost = heading + count_tokens(_numbered(form, body, _MEASURED))
             cost += BREAK_TOKENS if chosen else 0
             if tokens + cost <= max_tokens:
-                chosen.append(_Chosen(block, form, cost))
+                chosen.append(_Chosen(block, form, body, cost))
                 groups.add(block.group)
                 tokens += cost
                 misses = 0
@@ -246,9 +246,10 @@ def _cut(block: Block, room: int, count_tokens: Callable[[str], int]) -> _Chosen
         # Without the word that it ends in, where words are parted by spaces.
         end = max(text.rfind(" "), text.rfind("\n"), LEAST // 2)
         shown = replace(form, text=f"{text[:end].rstrip()}…")
-        tokens = count_tokens(_render(block, shown, _MEASURED))
+        body = _render(block, shown)
+        tokens = count_tokens(_numbered(shown, body, _MEASURED))
         if tokens <= room:
-            low, best = middle, _Chosen(block, shown, tokens, is_cut=True)
+            low, best = middle, _Chosen(block, shown, body, tokens, is_cut=True)
         else:
             high = middle - 1
     return best
@@ -258,10 +259,14 @@ def _group_heading(block: Block) -> str:
     return f"## {block.group}"
 
 
-def _render(block: Block, form: Form, number: int) -> str:
+def _render(block: Block, form: Form) -> str:
+    """A line of its heading and its text, without the number."""
+    return f"{one_line(block.heading)}\n{quoted(form.text)}"
+
+
+def _numbered(form: Form, body: str, number: int) -> str:
     """A part that cites nothing has no number."""
-    mark = f"[{number}] " if form.citations else ""
-    return f"{mark}{one_line(block.heading)}\n{quoted(form.text)}"
+    return f"[{number}] {body}" if form.citations else body
 
 
 # Sources as a list that a prompt or a reader can use.

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import heapq
-from collections import defaultdict
+import math
+from collections import Counter
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
+from itertools import chain
 from math import ceil
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from clew.graph.snapshot import distinct
-from clew.search.answer.answering_sentence import answering_sentences
-from clew.search.walk import sentences_by_owner
-from clew.text import says_as_much, shingles
+from clew.graph.snapshot import distinct, term_hashes
+from clew.search.question import compared_sides, find_names
+from clew.search.walk import find_terms_in, sentences_by_owner
+from clew.text import (
+    question_language,
+    question_terms,
+    says_as_much,
+    sentence_terms,
+    shingles,
+    terms,
+)
 from clew.types import Hit, PathStep, RelationEvidence
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping, Sequence, Set
 
     from clew.graph.snapshot import Ints, Snapshot
     from clew.search.answer.blocks import RetrievalResult
@@ -47,9 +56,36 @@ EXPLAINED = 20
 """Hits, from the best, whose thread is looked for."""
 
 
-def build_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, ...]:
-    """The hits of what was found, in its order, without chunks deleted since."""
-    ids, scores = found.ranking.ids.tolist(), found.ranking.by_id()
+def distinct_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, ...]:
+    """The hits of what was found: at most `limit`, none of which says what a better one does.
+
+    In the order of what was found, without chunks deleted since.
+    """
+    limit, ids = session.options.limit, found.ranking.ids
+    for depth in (ceil(limit * _AT_FIRST), limit + _MOST):
+        view = _GraphView.of(session, ids[:depth])
+        steps = [step for thread in view.threads.values() for step in thread]
+        ends = {step.entity_id for step in steps}.union(*view.mentioned.values())
+        through = sorted({step.chunk_id for step in steps})
+        records = session.read_records([*ids[:depth].tolist(), *through], sorted(ends))
+        known = (records.passages.get(id_) for id_ in ids[:depth].tolist())
+        passages = [passage for passage in known if passage is not None]
+        shown = _distinct(passages)
+        if len(shown) >= limit or len(ids) <= depth:
+            break
+    answers = _answers(session, view, passages)
+    return _build_hits(session, found, view, shown[:limit], answers)
+
+
+def _build_hits(
+    session: QuerySession,
+    found: RetrievalResult,
+    view: _GraphView,
+    shown: Sequence[tuple[PassageRecord, Sequence[PassageRecord]]],
+    answers: Mapping[int, CharRange],
+) -> tuple[Hit, ...]:
+    """The hits of passages, each with the others that say the same."""
+    scores, records = found.ranking.by_id(), session.records
     channels: dict[str, Mapping[int, float]] = dict(session.channels.scores())
     if (evidence := session.evidence) is not None:
         walked = session.snapshot.chunk_ids[evidence.rows].tolist()
@@ -57,32 +93,27 @@ def build_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, ...]
         channels["graph"] = {chunk_id: value for chunk_id, value in values if value > 0}
     channels |= found.scores
     # Public ids of the children that matched, by the chunk that stands for their parent.
-    shown = {id_: found.matched[id_] for id_ in ids if id_ in found.matched}
-    children = [child for matched in shown.values() for child in matched]
+    matched = [found.matched.get(passage.chunk.id, ()) for passage, _ in shown]
+    children = [child for own in matched for child in own]
     stored = session.resources.store.chunks(children) if children else ()
-    known = {chunk.id: chunk.public_id for chunk in stored}
-    view = _GraphView.of(session, found.ranking.ids)
-    steps = [step for thread in view.threads.values() for step in thread]
-    ends = {step.entity_id for step in steps}.union(*view.mentioned.values())
-    through = sorted({step.chunk_id for step in steps})
-    records = session.read_records([*ids, *through], sorted(ends))
-    passages = [records.passages[id_] for id_ in ids if id_ in records.passages]
-    answers = _answers(session, view, passages)
+    public = {chunk.id: chunk.public_id for chunk in stored}
     asked = {seed.entity_id for seed in session.known_seeds}
     hits = []
-    for passage in passages:
+    for (passage, others), own in zip(shown, matched, strict=True):
         id_ = passage.chunk.id
-        answer = answers.get(id_)
-        page = passage.chunk.page_at((answer or (passage.chunk.start,))[0])
+        chunk = _on_page(passage.chunk, answers)
         by = [name for name in _CHANNELS if id_ in channels.get(name, ())]
         # The passage's relations, those of the question's entities first.
         relations = sorted(
             passage.relations if id_ in view.threads else (),
             key=lambda one: one.from_entity_id not in asked and one.to_entity_id not in asked,
         )
+        origin = passage.provenance
+        if origin.page != chunk.page:
+            origin = replace(origin, page=chunk.page)
         hits.append(
             Hit(
-                chunk=replace(passage.chunk, page=page),
+                chunk=chunk,
                 score=scores[id_],
                 scores={name: found[id_] for name, found in channels.items() if id_ in found},
                 # What none of them found came with its community, parent or neighbour.
@@ -92,10 +123,13 @@ def build_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, ...]
                     evidence_of(one, records.names, passage) for one in relations[:SHOWN_RELATIONS]
                 ),
                 path=tuple(_path_step(step, records) for step in view.threads.get(id_, ())),
-                matched=tuple(known[c] for c in shown.get(id_, ()) if c in known),
+                matched=tuple(public[child] for child in own if child in public),
                 times=passage.times,
-                provenance=replace(passage.provenance, page=page),
-                answer=answer,
+                provenance=origin
+                if origin.page == chunk.page
+                else replace(origin, page=chunk.page),
+                also_in=tuple(_on_page(other.chunk, answers) for other in others),
+                answer=answers.get(id_),
                 confidence=session.confidences.get(id_),
                 reading=session.readings.get(id_),
             )
@@ -103,32 +137,49 @@ def build_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, ...]
     return tuple(hits)
 
 
-def _answers(
-    session: QuerySession, view: _GraphView, passages: Sequence[PassageRecord]
-) -> dict[int, CharRange]:
-    """Answering sentences, where hits are explained."""
-    if not session.options.explain:
-        return {}
-    last = {id_: thread[-1] for id_, thread in view.threads.items() if thread}
-    within = {id_: step.sentence for id_, step in last.items() if step.chunk_id == id_}
-    hop = session.second_hop
-    second = None if hop is None else int(session.snapshot.chunk_ids[hop.second])
-    # What a second hop answers need not stand beside the name that leads there.
-    named = {id_: sentence for id_, sentence in within.items() if id_ == second}
-    others = {id_: sentence for id_, sentence in within.items() if id_ != second}
-    led_to = [passage for passage in passages if passage.chunk.id == second]
-    names = [seed.key for seed in session.known_seeds]
-    by_name = answering_sentences(session.question, led_to, named, names)
-    by_words = answering_sentences(session.question, passages, others, names)
-    # Where the reader holds an answer for likelier than none.
-    as_read = {
-        passage.chunk.id: (start, end)
-        for passage in passages
-        if (reading := session.readings.get(passage.chunk.id)) is not None and reading.margin > 0
-        for start, end in passage.sentence_ranges
-        if start <= reading.span[0] < end
-    }
-    return by_name | by_words | as_read
+def _on_page(chunk: StoredChunk, answers: Mapping[int, CharRange]) -> StoredChunk:
+    """The chunk with the page of its answering sentence, if it has one."""
+    if not chunk.page_starts:  # it is on one page
+        return chunk
+    return replace(chunk, page=chunk.page_at(answers.get(chunk.id, (chunk.start,))[0]))
+
+
+# Passages that say the same: the best is shown, the others are named beside it.
+
+
+_AT_FIRST = 1.5
+"""Passages that are read at first for each that is shown."""
+_MOST = 200
+"""Passages that are read beyond those shown where too few of them differ."""
+_SHARED_WORDS = 0.6
+"""Share of a passage's words that another holds which is worth comparing with it."""
+
+
+def _distinct(
+    passages: Sequence[PassageRecord],
+) -> list[tuple[PassageRecord, list[PassageRecord]]]:
+    """Those that say what no better one says, each with the others that say the same."""
+    shingles_of = cache(shingles)
+    shown: list[tuple[PassageRecord, list[PassageRecord]]] = []
+    held: list[set[str]] = []
+    for passage in passages:
+        text, words = passage.chunk.text, set(passage.chunk.text.split())
+        # Few texts share most of their words, so that few are taken apart.
+        same = (
+            others
+            for (better, others), known in zip(shown, held, strict=True)
+            if len(words & known) >= _SHARED_WORDS * len(words)
+            and says_as_much(shingles_of(better.chunk.text), shingles_of(text))
+        )
+        if (others := next(same, None)) is not None:
+            others.append(passage)
+        else:
+            shown.append((passage, []))
+            held.append(words)
+    return shown
+
+
+# The entities of passages, and the threads to them, by the ids that the store knows.
 
 
 class _StoredStep(NamedTuple):
@@ -375,48 +426,236 @@ def _sentence_of(relation: Relation, sentences: Sequence[str]) -> str:
     return sentences[position] if 0 <= position < len(sentences) else ""
 
 
-# Passages that say the same: the best is shown, the others are named beside it.
+# The sentence of a passage that answers, by words of the question and by the thread.
 
 
-_AT_FIRST = 1.5
-"""Passages that are read at first for each that is shown."""
-_MOST = 200
-"""Passages that are read beyond those shown where too few of them differ."""
-_SHARED_WORDS = 0.6
-"""Share of a passage's words that another holds which is worth comparing with it."""
+_ON_THREAD = 0.1
+"""What it counts that the thread to the passage ends in a sentence, as a share of all words."""
+_HANDED_ON = 0.5
+"""Of what a question or a heading in a passage counts, what the sentence behind it does."""
+_NAMED = 0.5
+"""What a term of a name counts, next to the others."""
+_ASKS = tuple("?\uff1f\u061f")
 
 
-def distinct_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, ...]:
-    """The hits of what was found: at most `limit`, none of which says what a better one does."""
-    limit = session.options.limit
-    shown: tuple[Hit, ...] = ()
-    for depth in (ceil(limit * _AT_FIRST), limit + _MOST):
-        hits = build_hits(session, replace(found, ranking=found.ranking.top(depth)))
-        shown = _distinct(hits)
-        if len(shown) >= limit or len(found.ranking.ids) <= depth:
-            break
-    return shown[:limit]
+def _answers(
+    session: QuerySession, view: _GraphView, passages: Sequence[PassageRecord]
+) -> dict[int, CharRange]:
+    """Ranges in their documents of the sentences that answer best, where hits are explained.
+
+    A sentence counts by the share of the question's terms that it holds, each weighed by its rarity
+    among the sentences of all these passages (log((n + 1) / (df + 0.5))). Terms of names count
+    half: the question asks something of them. That the thread to a passage ends in a sentence
+    counts a little; what a second hop answers need not stand beside the name that leads there. A
+    question says nothing: half of what it counts goes to the sentence behind it. So do headings,
+    which answer only where no sentence does. Headers of a message say nothing, nor do lines quoted
+    from another, and lines without letters and digits. Passages without any such sign have no
+    answering sentence. What the reader holds for likelier than none goes before all that.
+    """
+    if not session.options.explain:
+        return {}
+    languages = {passage.chunk.language for passage in passages}
+    asked = question_terms(session.question, languages)
+    names = [seed.key for seed in session.known_seeds]
+    named = {term for name in names for term in question_terms(name, languages)}
+    held = _terms_of_sentences(session, passages, asked)
+    everything = [words for of_one in held for words in of_one]
+    frequency = Counter(word for words in everything for word in words)
+    rarity = {word: math.log((len(everything) + 1) / (frequency[word] + 0.5)) for word in asked}
+    counted = {w: max(rare, 0.01) * (_NAMED if w in named else 1) for w, rare in rarity.items()}
+    total = math.fsum(counted.values()) or 1.0
+    weights = {word: weight / total for word, weight in counted.items()}
+    last = {id_: thread[-1] for id_, thread in view.threads.items() if thread}
+    hop = session.second_hop
+    second = None if hop is None else int(session.snapshot.chunk_ids[hop.second])
+    found: dict[int, CharRange] = {}
+    for passage, of_sentences in zip(passages, held, strict=True):
+        id_, ranges = passage.chunk.id, passage.sentence_ranges
+        # Exact sums: in whatever order the words are, sentences with the same are equal.
+        values = [math.fsum([weights[word] for word in words]) for words in of_sentences]
+        step = last.get(id_)
+        on_thread = step.sentence if step is not None and step.chunk_id == id_ else -1
+        best = _best(passage, values) if id_ == second else None
+        if best is None and 0 <= on_thread < len(values):
+            values[on_thread] += _ON_THREAD
+        if best is None:
+            best = _best(passage, values)
+        if best is not None:
+            found[id_] = ranges[best]
+        reading = session.readings.get(id_)
+        if reading is not None and reading.margin > 0:
+            at = reading.span[0]
+            found.update((id_, one) for one in ranges if one[0] <= at < one[1])
+    return found
 
 
-def _distinct(hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Those that say what no better one says, each with the others that say the same."""
-    shingles_of = cache(shingles)
-    shown: list[tuple[Hit, set[str]]] = []
-    others: dict[int, list[StoredChunk]] = defaultdict(list)
-    for hit in hits:
-        text, words = hit.chunk.text, set(hit.chunk.text.split())
-        # Few texts share most of their words, so that few are taken apart.
-        same = (
-            better.chunk.id
-            for better, held in shown
-            if len(words & held) >= _SHARED_WORDS * len(words)
-            and says_as_much(shingles_of(better.chunk.text), shingles_of(text))
-        )
-        if better := next(same, None):
-            others[better].append(hit.chunk)
+def _terms_of_sentences(
+    session: QuerySession, passages: Sequence[PassageRecord], asked: Sequence[str]
+) -> list[Sequence[Set[str]]]:
+    """Those of the terms asked for that each sentence of each passage holds.
+
+    Of passages that the graph was walked over, as its snapshot has them; of others by their texts.
+    """
+    known = _terms_by_row(session, [passage.chunk for passage in passages], asked)
+    found: list[Sequence[Set[str]]] = []
+    for passage in passages:
+        if passage.chunk.id in known:
+            found.append(known[passage.chunk.id][1:])
         else:
-            shown.append((hit, words))
+            words = sentence_terms(passage.sentences, passage.chunk.language)
+            found.append([set(asked).intersection(own) for own in words])
+    return found
+
+
+def _terms_by_row(
+    session: QuerySession, chunks: Sequence[StoredChunk], asked: Sequence[str]
+) -> dict[int, list[set[str]]]:
+    """By id of chunks that the graph was walked over: terms asked for in context and sentences."""
+    if session.evidence is None:
+        return {}
+    snapshot = session.snapshot
+    ids = np.array([chunk.id for chunk in chunks], dtype=np.int64)
+    ids = ids[snapshot.known(ids)]
+    rows, there = snapshot.find_terms(term_hashes(asked))
+    sentences, owner = sentences_by_owner(snapshot, snapshot.rows(ids))
+    place, term = find_terms_in(snapshot, rows[there], sentences)
+    words = [word for word, held in zip(asked, there.tolist(), strict=True) if held]
+    found: dict[int, list[set[str]]] = {id_: [] for id_ in ids.tolist()}
+    of_rows: list[set[str]] = [set() for _ in sentences]
+    for own, id_ in zip(of_rows, ids[owner].tolist(), strict=True):
+        found[id_].append(own)
+    for at, which in zip(place.tolist(), term.tolist(), strict=True):
+        of_rows[at].add(words[which])
+    return found
+
+
+def _best(passage: PassageRecord, values: Sequence[float]) -> int | None:
+    told, headings = [0.0] * len(values), [0.0] * len(values)
+    handed_on = 0.0
+    body = header_end(passage.chunk)
+    for place, (text, value) in enumerate(zip(passage.sentences, values, strict=True)):
+        line = text.strip()
+        in_header = passage.sentence_ranges[place][0] < body
+        if in_header or line.startswith(">") or not any(map(str.isalnum, line)):
+            continue
+        if line.startswith("#") or line == passage.chunk.title:
+            headings[place] = value
+            handed_on = max(handed_on, _HANDED_ON * value)
+        elif line.rstrip("\"'”») ").endswith(_ASKS):
+            handed_on = max(handed_on, _HANDED_ON * value)
+        else:
+            told[place], handed_on = max(value, handed_on), 0.0
+    for counted in (told, headings):
+        if max(counted, default=0.0) > 0:
+            return counted.index(max(counted))
+    return None
+
+
+def header_end(chunk: StoredChunk) -> int:
+    """Where the lines end, in the document, that say who sent a message; 0 where there are none."""
+    if not chunk.text.startswith("From: "):
+        return 0
+    end = chunk.text.find("\n\n")
+    return chunk.start + (len(chunk.text) if end < 0 else end)
+
+
+# What a question asks about its names and no passage says: a name alone is no answer.
+#
+# The ranker knows the words of a question that the store holds. Of one that it does not hold,
+# "salary" in "What is the salary of Marta Kovalenko?", it sees nothing: the name is all there is.
+
+
+_SHARED_START = 5
+"""Letters with which two words of one family begin alike, at least: "repair", "repaired"."""
+
+
+_MOST_LOST = 0.9
+"""Share of the confidence that is lost where nothing asked is said, nor anything like it."""
+_ALIKE = (0.1, 0.3)
+"""Cosine of what is asked and the best passage: up to the first it says nothing like it, from the
+second enough."""
+_LIKELY = 0.5
+"""Share of the best confidence from which a passage is compared."""
+
+
+def without_unsaid(session: QuerySession, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
+    """The hits, less sure where none says what is asked about the names of the question.
+
+    Words count by stem and by family. Where words are missing, the passage nearest in meaning to
+    all that is asked besides the names decides. Texts in another language than the question's have
+    other words for all of it: they are left as they are.
+    """
+    best = max((hit.confidence or 0.0 for hit in hits), default=0.0)
+    likely = [hit.chunk for hit in hits if (hit.confidence or 0.0) >= _LIKELY * best]
+    language = question_language(session.question, session.languages)
+    if not best or any((chunk.language or "en") != language for chunk in likely):
+        return hits
+    asked = _asked_words(session)
+    unsaid = unsaid_share(session, asked, [hit.chunk for hit in hits])
+    lost = unsaid and _MOST_LOST * unsaid * (1 - _said_otherwise(session, asked, likely))
+    if not lost:
+        return hits
     return tuple(
-        replace(hit, also_in=tuple(others[hit.chunk.id])) if hit.chunk.id in others else hit
-        for hit, _ in shown
+        hit if hit.confidence is None else replace(hit, confidence=hit.confidence * (1 - lost))
+        for hit in hits
+    )
+
+
+def _said_otherwise(
+    session: QuerySession, asked: Sequence[str], chunks: Sequence[StoredChunk]
+) -> float:
+    """0 to 1: how near in meaning the best passage is to what is asked besides the names."""
+    terms_of = partial(question_terms, languages=session.languages)
+    words = [w for w in session.question.split() if not set(asked).isdisjoint(terms_of(w))]
+    held = np.array([c.id for c in chunks if c.id not in session.earlier], np.int64)
+    if not words or not len(held):
+        return 1.0
+    kept, embedder = session.resources.query_vectors, session.resources.embedder
+    vector = kept.get_or_make(" ".join(words), partial(embedder.embed_query, " ".join(words)))
+    nearest = float((session.vectors_of(held) @ vector).max())
+    return float(np.interp(nearest, _ALIKE, (0.0, 1.0)))
+
+
+def unsaid_share(
+    session: QuerySession, asked: Sequence[str], chunks: Sequence[StoredChunk]
+) -> float:
+    """Share, 0 to 1, of the terms asked that none of the passages says.
+
+    Terms weigh their rarity; one that the store does not hold is as rare as one held once.
+    """
+    exactly = chain.from_iterable(_terms_by_row(session, chunks, asked).values())
+    missing = sorted(set(asked).difference(*exactly), key=asked.index)
+    for chunk in chunks:
+        if not missing:
+            return 0.0
+        said = set(terms(f"{chunk.title}\n{chunk.context}\n{chunk.text}", chunk.language))
+        missing = [term for term in missing if not _is_said(term, said)]
+    if not missing:
+        return 0.0
+    snapshot = session.snapshot
+    most = math.log(snapshot.size + 1)
+    found = {term: snapshot.term_rows([term]) for term in asked}
+    weights = {t: float(snapshot.term_idf[r[0]]) if len(r) else most for t, r in found.items()}
+    return sum(weights[term] for term in missing) / sum(weights.values())
+
+
+def _asked_words(session: QuerySession) -> list[str]:
+    """Terms of the question that belong to no name; none for a question without names."""
+    languages, keys = session.languages, [seed.key for seed in session.known_seeds]
+    # German writes every noun with a capital.
+    by_capitals = question_language(session.question, languages) != "de"
+    found = find_names(session.question, keys) if by_capitals else ([], [])
+    names = [name for some in found for name in some]
+    named = {term for name in (*keys, *names) for term in question_terms(name, languages)}
+    # That two things are compared is said by neither.
+    asked = " ".join(compared_sides(session.question)) or session.question
+    words = question_terms(asked, languages)
+    return [term for term in words if term not in named] if named else []
+
+
+def _is_said(term: str, said: set[str]) -> bool:
+    start = term[: max(_SHARED_START, len(term) - 2)]
+    return term in said or any(
+        word.startswith(start) or (len(word) >= _SHARED_START and term.startswith(word))
+        for word in said
     )

@@ -10,7 +10,7 @@ from operator import itemgetter
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
-from clew.search.answer.answering_sentence import header_end
+from clew.search.answer.hits import header_end
 from clew.search.answer.standing import STATED
 from clew.search.periods import lies_within, moment_of
 from clew.text import find_words, sentences

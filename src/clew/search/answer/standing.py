@@ -483,7 +483,7 @@ def named_in_part(session: QuerySession, hits: Sequence[Hit]) -> Mapping[int, st
     by_itself = {word for seed in session.known_seeds for word in seed.key.split()}
     capital = " ".join(word for word in session.question.split() if word[:1].isupper())
     words = set(entity_key(capital).split()) - STOP_WORDS - by_itself
-    keys = {hit.chunk.told_of for hit in hits}
+    keys = {hit.chunk.told_of for hit in hits} if words else ()
     store, meant = session.resources.store, [key for key in keys if words & set(key.split())]
     return store.entity_names(sorted(store.resolve(meant).values())) if meant else {}
 
