@@ -25,8 +25,7 @@ import clew
 from benchmarks.speed import take
 from clew.engine import Engine
 from clew.engine.maintenance import copy
-from clew.plugins.neo4j.connection import Neo4jDatabase
-from clew.plugins.neo4j.schema import keyword_index, vector_index
+from clew.plugins.neo4j.connection import Neo4jDatabase, keyword_index, vector_index
 from clew.search.channels import DEPTH
 from clew.settings import Settings, load_settings
 from clew.types import Document

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import clew
-from clew.indexing.reading.formats.common import RawFile
+from clew.indexing.reading.common import RawFile
 from clew.plugins.personal.calendar import read_calendar
 from clew.settings import ReadSettings, load_settings
 from clew.testing.fakes import HashEmbedder

@@ -25,9 +25,9 @@ import numpy as np
 
 from clew.plugins.chroma.remote import ChromaRemote
 from clew.settings import ChromaSettings
+from clew.stores.remote_vectors import SyncedIndex
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.vectors.remote import SyncedIndex
-from clew.testing.entries import make_entry
+from clew.testing.conformance import make_entry
 
 if TYPE_CHECKING:
     from clew.types import Ids, Vector, Vectors

@@ -22,7 +22,7 @@ import numpy as np
 
 from clew.indexing.ner.entity_types import is_ordinary
 from clew.indexing.processes import Prepared
-from clew.plugins.evaluation.beir import load_beir
+from clew.plugins.evaluation.run import load_beir
 from clew.types import Document
 
 if TYPE_CHECKING:

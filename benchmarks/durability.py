@@ -23,7 +23,7 @@ import numpy as np
 
 from clew.derived_files import MappedArrays, damaged_files, write_arrays
 from clew.stores.sqlite.store import SqliteStore
-from clew.testing.entries import make_entry
+from clew.testing.conformance import make_entry
 
 DIMENSION = 384
 RUNS = 7

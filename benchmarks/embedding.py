@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from clew.models.onnx import OnnxEmbedder, padded
-from clew.plugins.evaluation.beir import load_beir
+from clew.plugins.evaluation.run import load_beir
 from clew.settings import EmbedSettings
 
 BATCH = 8

@@ -21,8 +21,7 @@ from typing import Any
 import clew
 from benchmarks.recorded import RecordedExtraction, RecordedLanguageModel, quotation_of
 from clew.library import Clew
-from clew.plugins.evaluation.beir import BeirDataset, load_beir
-from clew.plugins.evaluation.run import measure_strategy
+from clew.plugins.evaluation.run import BeirDataset, load_beir, measure_strategy
 
 TRIPLES = "llm_triples.jsonl"
 SHOWN = ("recall@2", "recall@5", "recall@10")

@@ -101,8 +101,8 @@ def serve(folder: Path) -> None:
 
     import uvicorn
 
-    from clew.mcp.engines import Engines
-    from clew.mcp.http.serve import http_config, http_server
+    from clew.mcp.calls import Engines
+    from clew.mcp.http import http_config, http_server
     from clew.operations.toolbox import OPERATIONS
     from clew.web.app import mount
 

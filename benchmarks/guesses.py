@@ -22,7 +22,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import clew
-from clew.plugins.evaluation.beir import BeirDataset, load_beir
+from clew.plugins.evaluation.run import BeirDataset, load_beir
 from clew.ports import Reply, Request
 from clew.search.question import find_seeds
 from clew.search.rerank import Named

@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.derived_files import folder_size
-from clew.plugins.evaluation.beir import load_beir
+from clew.plugins.evaluation.run import load_beir
 from clew.search.channels import DEPTH
 from clew.stores.keywords import KIND, DerivedKeywords
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.vectors.matrix import VectorMatrix
+from clew.stores.vectors import VectorMatrix
 from clew.text import question_terms
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import clew
-from clew.plugins.evaluation.beir import BeirDataset, load_beir
-from clew.plugins.evaluation.run import rank_passages
+from clew.plugins.evaluation.run import BeirDataset, load_beir, rank_passages
 from clew.settings import load_settings
 
 DEPTH = 5

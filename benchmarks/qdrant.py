@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.chroma import QUESTIONS, fill, make_rows, median, timed
 from clew.plugins.qdrant.remote import QdrantRemote
 from clew.settings import QdrantSettings
-from clew.stores.vectors.remote import SyncedIndex
+from clew.stores.remote_vectors import SyncedIndex
 
 if TYPE_CHECKING:
     from clew.stores.sqlite.store import SqliteStore

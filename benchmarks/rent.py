@@ -44,11 +44,10 @@ from benchmarks.real.labels import (
     stating_sentences,
 )
 from benchmarks.real.questions import Question, read_questions
+from clew.indexing import structure
 from clew.indexing.processes import Prepared, with_language
-from clew.indexing.splitting.split import as_prose, split
-from clew.indexing.structure import readers
-from clew.indexing.structure.enter import add_structure
-from clew.indexing.structure.readers import structure_of
+from clew.indexing.split import as_prose, split
+from clew.indexing.structure import add_structure, structure_of
 from clew.text import entity_key
 from clew.types import Document, Extraction, Split, Structure
 from clew.wiring import make_extractor
@@ -149,7 +148,7 @@ def read_groups() -> list[Group]:
         for part, rows in listed.items()
         for name, row in rows.items()
     ]
-    for read in readers.READERS:
+    for read in structure.READERS:
         at = f"{read.__module__.removeprefix('clew.')}:{read.__name__}"
         what = (read.__doc__ or "").partition("\n")[0]
         groups.append(Group(read.__name__, "structure", what, {at: "reader"}))
@@ -272,7 +271,7 @@ def leave_out(at: str, what: str) -> None:
         return
     found = getattr(holder, name)
     if what == "reader":
-        readers.READERS = tuple(read for read in readers.READERS if read is not found)
+        structure.READERS = tuple(read for read in structure.READERS if read is not found)
         return
     for loaded in [m for n, m in sys.modules.items() if n.startswith("clew.")]:
         for known, value in list(vars(loaded).items()):

@@ -34,7 +34,7 @@ from pathlib import Path
 
 import clew
 from clew.engine import Engine
-from clew.plugins.evaluation.beir import BeirDataset, is_beir, load_beir
+from clew.plugins.evaluation.run import BeirDataset, is_beir, load_beir
 from clew.plugins.llm.client import LanguageModelClient
 from clew.search.question import find_seeds, read_time
 from clew.search.route import Features, read_features, route, route_with_model

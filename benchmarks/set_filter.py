@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.plugins.evaluation.beir import load_beir
+from clew.plugins.evaluation.run import load_beir
 from clew.search.channels import Ranking
 from clew.search.ranker import ALL_FEATURES, temper
 from clew.search.rerank import WEIGHT, fuse

@@ -21,7 +21,7 @@ from tests.security.shapes import SHAPES, prose
 
 if TYPE_CHECKING:
     from clew.engine import Engine
-    from clew.indexing.splitting.split import Tokens
+    from clew.indexing.split import Tokens
 
 ENDINGS = (".md", ".txt", ".rst", ".html", ".csv", ".json", ".jsonl", ".py", "?")
 PROSE = "prose"
@@ -132,10 +132,10 @@ def _text(name: str, characters: int) -> str:
 
 def _read(text: str, ending: str, tokens: Tokens) -> None:
     from clew.errors import ClewError
+    from clew.indexing.inputs import read_raw
     from clew.indexing.ner.pattern_extractor import PatternExtractor
-    from clew.indexing.reading.formats.common import RawFile
-    from clew.indexing.reading.reader import read_raw
-    from clew.indexing.splitting.split import split
+    from clew.indexing.reading.common import RawFile
+    from clew.indexing.split import split
     from clew.settings import ReadSettings, SplitSettings
     from clew.text import terms
 

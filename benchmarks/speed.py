@@ -27,7 +27,7 @@ from itertools import islice
 from pathlib import Path
 
 import clew
-from clew.plugins.evaluation.beir import load_beir
+from clew.plugins.evaluation.run import load_beir
 from clew.types import Document
 
 COLD_RUNS = 7

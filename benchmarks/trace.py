@@ -26,7 +26,7 @@ from types import FrameType
 from typing import Any
 
 import clew
-from clew.cli.commands.demo import QUESTION
+from clew.cli.commands.asking import QUESTION
 from clew.settings.load import load_settings
 
 PACKAGE = str(Path(clew.__file__).parent)

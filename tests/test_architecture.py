@@ -2,11 +2,48 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+
+import clew
+
+# Each takes longer to import than everything of Clew's own together.
+HEAVY = ("numpy", "scipy", "onnx", "onnxruntime", "tokenizers", "rich")
+
+
+def test_all_is_what_is_exported() -> None:
+    """What the package defines or imports from its own modules, at once or when asked for."""
+    own = {
+        name
+        for name, value in vars(clew).items()
+        if str(getattr(value, "__module__", "")).partition(".")[0] == "clew"
+    }
+    public = {name for name in own | set(clew._MODULES) if not name.startswith("_")}
+
+    assert len(clew.__all__) == len(set(clew.__all__))
+    assert set(clew.__all__) - {"__version__"} == public
+
+
+def test_every_exported_name_is_there() -> None:
+    missing = [name for name in clew.__all__ if not hasattr(clew, name)]
+
+    assert missing == []
+
+
+def test_import_is_light() -> None:
+    code = f"import sys, clew; print([name for name in {HEAVY!r} if name in sys.modules])"
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=True, encoding="utf-8"
+    )
+
+    assert done.stdout.strip() == "[]"
+
 
 PACKAGE = Path(__file__).parent.parent / "src" / "clew"
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -19,17 +56,11 @@ VALUES = frozenset(
         "hookspecs",
         "text",
         "languages",
-        "sentences",
         "times",
         "settings",
         "derived_files",
-        "private_files",
-        "quotations",
         "request_end",
-        "shingles",
-        "spelling",
         "untrusted",
-        "word_lists",
         "workers",
     }
 )

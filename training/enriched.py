@@ -21,7 +21,7 @@ import clew
 from benchmarks.enrich import TRIPLES, read_triples, recorded
 from benchmarks.recorded import RecordedLanguageModel
 from clew.models.onnx import OnnxEmbedder
-from clew.plugins.evaluation.beir import load_beir
+from clew.plugins.evaluation.run import load_beir
 from clew.settings import load_settings
 from training.cross_validate import MEASURES, Figures, measure, scores_of
 from training.groups import FOLDS

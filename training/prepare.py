@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from clew.engine import Engine
-    from clew.plugins.evaluation.beir import Record
+    from clew.plugins.evaluation.run import Record
     from clew.ports import Embedder
     from clew.types import Ids, Vector, Vectors
     from training.groups import Kind, Passage

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from clew.plugins.evaluation.beir import BeirDataset, is_beir, load_beir
+from clew.plugins.evaluation.run import BeirDataset, is_beir, load_beir
 from training.groups import digest
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from clew.plugins.evaluation.beir import Record
+    from clew.plugins.evaluation.run import Record
     from clew.types import Document
 
 COPIES = 200

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clew.errors import ClewError
+from clew.indexing.inputs import read_file
 from clew.indexing.processes import Prepared, Steps
-from clew.indexing.reading.reader import read_file
 from clew.settings import Settings
 from clew.testing.fakes import HashEmbedder
 from clew.types import Document

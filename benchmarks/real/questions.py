@@ -25,7 +25,7 @@ from functools import cache
 from pathlib import Path
 
 from clew.errors import ClewError
-from clew.indexing.reading.reader import read_file
+from clew.indexing.inputs import read_file
 from clew.settings import ReadSettings
 from clew.types import Document, file_source
 

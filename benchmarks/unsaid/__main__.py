@@ -18,7 +18,7 @@ from pathlib import Path
 
 import clew
 from benchmarks.real.questions import Gold, below, read_questions
-from clew.plugins.evaluation.beir import load_beir
+from clew.plugins.evaluation.run import load_beir
 from clew.types import Hit
 
 HERE = Path(__file__).parent

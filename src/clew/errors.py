@@ -24,10 +24,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 EMPTY, BINARY = "empty", "binary"
 """Reasons of `UnreadableError` that callers tell from others: empty is no fault."""

@@ -17,12 +17,11 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules, resolve_name
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import pluggy
 
-if TYPE_CHECKING:
-    from clew.types import Chunk, Document, Extraction, Structure
+from clew.types import Chunk, Document, Extraction, Structure
 
 GROUP = "clew.plugins"
 """The package of the plugins that ship, and the group of entry points of all others."""
@@ -31,7 +30,7 @@ _hookspec = pluggy.HookspecMarker("clew")
 logger = logging.getLogger("clew")
 
 Reader: TypeAlias = Callable[[Any], Any]
-"""Makes a `ReadResult` of a `RawFile`, both of `clew.indexing.reading.formats.common`; None for a
+"""Makes a `ReadResult` of a `RawFile`, both of `clew.indexing.reading.common`; None for a
 file that is of another kind after all, which the next reader gets."""
 FieldKind = Literal["text", "number", "date", "time", "boolean", "list"]
 
@@ -119,7 +118,7 @@ class Pack:
     """By ending (".ics") or whole file name ("todo.txt"), in lower case. They run in the worker
     process, within the limits of the settings."""
     structures: tuple[Callable[[Document], Structure], ...] = ()
-    """What documents state by their structure, as `clew.indexing.structure.readers.READERS`:
+    """What documents state by their structure, as `clew.indexing.structure.READERS`:
     pure functions of the stored document."""
     tools: Callable[[], Sequence[object]] = tuple
     """Gives `clew.operations.spec.Tool`s; what they need is imported inside. They are offered in
@@ -147,7 +146,7 @@ class DocumentKind:
     endings: Mapping[str, str] = field(default_factory=dict)
     """Media types of files by ending (".py"), where the core knows none."""
     cut: Callable[[Document, Callable[[str], int], int], Any] | str
-    """Gives the `clew.indexing.splitting.outline.Cut` of a document; it gets what counts the tokens
+    """Gives the `clew.indexing.outline.Cut` of a document; it gets what counts the tokens
     of a text, and the most tokens of a unit. Where the document has pieces, they are its units."""
     names: Callable[[Document, Sequence[Chunk]], Extraction] | str
     """What its passages name: one `ChunkExtraction` each, in order. It runs in the worker process,

@@ -13,14 +13,13 @@ import sys
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError, NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
     from types import ModuleType
 
     from clew.hookspecs import EntityType, Pack, Reader, RelationType
@@ -78,7 +77,7 @@ def unread_formats(names: Iterable[str], enabled: Collection[str]) -> dict[str, 
     Only formats that are mere text without a pack: a calendar, say, but no Markdown.
     """
     from clew.hookspecs import named
-    from clew.indexing.reading.formats.media_types import media_type_of  # a search reads no files
+    from clew.indexing.reading.common import media_type_of  # a search reads no files
 
     plain = (name for name in names if media_type_of(PurePath(name).suffix) == "text/plain")
     endings = Counter(one for name in plain for one in {name, PurePath(name).suffix} if one)

@@ -12,15 +12,27 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from clew.types import Chunk, Document, ExtractedRelation, Extraction, Ids, Scores, Vector, Vectors
+from clew.types import (
+    Answer,
+    AnswerMode,
+    Chunk,
+    Document,
+    ExtractedRelation,
+    Extraction,
+    Ids,
+    Reading,
+    Scores,
+    SearchResult,
+    Unread,
+    Vector,
+    Vectors,
+)
 from clew.types import Usage as Usage
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
     from pydantic import BaseModel
-
-    from clew.types import Answer, AnswerMode, Reading, SearchResult, Unread
 
 
 # Documents, their times and uses, and finding them by words and by vectors.
@@ -289,7 +301,6 @@ class StoredDescription:
 # Durable jobs, and who wrote what.
 
 
-JobStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
 ItemStatus = Literal["waiting", "done", "failed"]
 RETRY = "retry:"
 """What the idempotency key of a job that tries another again begins with; its id follows."""
@@ -301,7 +312,7 @@ class Job:
 
     id: str
     kind: str
-    status: JobStatus
+    status: Literal["queued", "running", "completed", "failed", "cancelled"]
     completed: int
     """Documents done, those that failed among them."""
     total: int | None

@@ -9,6 +9,7 @@ ends.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from multiprocessing.pool import ThreadPool
 
 _ended = ContextVar[threading.Event | None]("ended", default=None)
 _finishing = ContextVar[bool]("finishing", default=False)
@@ -61,3 +62,29 @@ def go_on() -> None:
     """Raise `RequestEndedError` where nobody waits any more; called now and then."""
     if has_ended() and not _finishing.get():
         raise RequestEndedError("the request ended before its answer: ask again")
+
+
+# Threads that wait for others, such as a language model; whoever is interrupted leaves them.
+#
+# The pool is imported inside the function: opening a store needs none of it.
+
+
+@contextmanager
+def workers(count: int) -> Iterator[ThreadPool]:
+    """Threads that work while the block lasts; its end waits for what was begun, unless by Ctrl-C.
+
+    `ThreadPoolExecutor` waits then, too, and once more at the end of the process: for as long as
+    a request may take.
+    """
+    from multiprocessing.pool import ThreadPool
+
+    pool, waits = ThreadPool(count), True
+    try:
+        yield pool
+    except KeyboardInterrupt:
+        waits = False
+        raise
+    finally:
+        pool.terminate()
+        if waits:
+            pool.join()

@@ -26,11 +26,10 @@ if TYPE_CHECKING:
         SyncedVectorIndex,
     )
     from clew.settings import Settings
-    from clew.stores.copy import StoreCopy
     from clew.stores.sqlite.connection import Database
     from clew.stores.sqlite.store import SqliteStore
-    from clew.stores.store import Store
-    from clew.stores.vectors.matrix import TextVectors
+    from clew.stores.store import Store, StoreCopy
+    from clew.stores.vectors import TextVectors
 
 
 def make_store(settings: Settings) -> Store:
@@ -112,7 +111,7 @@ def open_for_copying(settings: Settings, *, make: bool) -> StoreCopy:
 
     Where there is none, it is made, or else `InputError` is raised.
     """
-    from clew.stores.copy import StoreCopy
+    from clew.stores.store import StoreCopy
 
     if settings.on_server:
         return StoreCopy(server_kind(settings).open_for_copying(settings, make=make))
@@ -139,7 +138,7 @@ def make_vectors(settings: Settings, store: Store) -> SyncedVectorIndex:
     elif settings.on_server:
         found = server_kind(settings).vectors(settings, store)
     else:
-        from clew.stores.vectors.matrix import VectorMatrix
+        from clew.stores.vectors import VectorMatrix
 
         found = VectorMatrix(store, settings.folder, coded_from=_coded_from(settings))
     return found
@@ -156,7 +155,7 @@ def make_text_vectors(settings: Settings, store: Store, embedder: Embedder) -> T
     """
     if settings.embed.vectors != "both":
         return None
-    from clew.stores.vectors.matrix import (
+    from clew.stores.vectors import (
         TextEmbeddings,
         TextVectors,
         VectorMatrix,

@@ -15,12 +15,12 @@ from playwright.sync_api import Browser, BrowserContext, Dialog, Page, sync_play
 
 from clew import Clew
 from clew.mcp.auth import new_token
-from clew.mcp.engines import Engines
+from clew.mcp.calls import Engines
 from clew.operations.toolbox import OPERATIONS
 from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.web.app import mount
-from clew.web.sessions import Sessions
+from clew.web.request import Sessions
 from tests.unit.mcp_tools import address_of, token_of
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

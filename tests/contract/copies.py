@@ -13,12 +13,11 @@ from clew.ports import StoredDescription
 from clew.stores.backend import SHAPES, Header, Table
 from clew.stores.backend import WholeRow as Row
 from clew.stores.communities import Communities, Descriptions
-from clew.stores.copy import StoreCopy
 from clew.stores.extractions import Enrichments
 from clew.stores.sqlite.backup import KEPT
 from clew.stores.sqlite.store import SqliteStore, open_for_copying
-from clew.stores.store import Store
-from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry, make_link
+from clew.stores.store import Store, StoreCopy
+from clew.testing.conformance import EMBEDDER, FUNCTIONAL, make_entry, make_link
 from clew.text import entity_key
 from clew.types import (
     ChunkExtraction,

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from clew.filters import read_where
 from clew.stores.store import Store
-from clew.testing.entries import make_entry
+from clew.testing.conformance import make_entry
 from tests.filter_cases import Tree, as_data, as_text, meets, some_metadata, trees
 
 DOCUMENTS = 40

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from clew.plugins.neo4j.connection import Neo4jDatabase
-from clew.plugins.neo4j.schema import entity_index, keyword_index, vector_index
-from clew.plugins.neo4j.store import Neo4jStore, open_for_copying
+from clew.plugins.neo4j.connection import Neo4jDatabase, entity_index, keyword_index, vector_index
+from clew.plugins.neo4j.store import Neo4jStore, open_backend
 from clew.settings import Neo4jSettings
-from clew.stores.copy import StoreCopy
-from clew.testing.entries import EMBEDDER, FUNCTIONAL
+from clew.stores.store import StoreCopy
+from clew.testing.conformance import EMBEDDER, FUNCTIONAL
 
 _EMPTY = "MATCH (n) WHERE n.namespace = $namespace DETACH DELETE n"
 
@@ -57,7 +56,7 @@ class Place:
     def copy(self, folder: Path, *, make: bool = True) -> Iterator[StoreCopy]:
         """The namespace as rows, to copy to and from; `folder` is for what is derived."""
         place = (self.address, self.settings, self.namespace, folder)
-        with closing(StoreCopy(open_for_copying(*place, make=make))) as rows:
+        with closing(StoreCopy(open_backend(*place, make=make))) as rows:
             yield rows
 
     def empty(self) -> None:

@@ -6,19 +6,17 @@ from pathlib import Path
 
 import pytest
 
-import clew
 from clew.engine.maintenance import copy, copy_store
 from clew.errors import InputError, StoreError
 from clew.settings import load_settings
 from clew.stores.backend import CopyReport, Header, Mark, Table
 from clew.stores.backend import WholeRow as Row
 from clew.stores.communities import Communities
-from clew.stores.copy import StoreCopy
 from clew.stores.sqlite.journal import SqliteAudit, SqliteJobs
 from clew.stores.sqlite.store import SqliteStore, open_for_copying
-from clew.stores.vectors.matrix import VectorMatrix
-from clew.testing.entries import make_entry
-from clew.testing.fakes import HashEmbedder
+from clew.stores.store import StoreCopy
+from clew.stores.vectors import VectorMatrix
+from clew.testing.conformance import make_entry
 from tests.contract.copies import (
     Interrupted,
     assert_same_answers,
@@ -108,24 +106,6 @@ def test_communities_that_were_out_of_date_still_are(source: Path, tmp_path: Pat
         keeper = Communities(store.backend)
         assert 0 <= keeper.generation() < store.generation()
         assert keeper.write(make_changes(keeper.generation(), store.generation()))
-
-
-def test_questions_are_answered_the_same_from_another_namespace(tmp_path: Path) -> None:
-    texts = {
-        "tower": "The Tower of Vell was finished in 1820. Ada Morn built its great clock.",
-        "morn": "Ada Morn came from Lisse. She was an apprentice of Piet Oss.",
-        "oss": "Piet Oss kept a workshop by the canal for thirty years.",
-    }
-    question = "Whose apprentice built the clock of the Tower of Vell?"
-    with clew.open(tmp_path / "a", embedder=HashEmbedder()) as engine:
-        for name, text in texts.items():
-            engine.add(text, source=name, title=name.title())
-        wanted = {s: engine.search(question, strategy=s).hits for s in ("hybrid", "graph")}
-    here, there = load_settings(store=tmp_path / "a"), load_settings(store=tmp_path / "b")
-    copy(here, there.model_copy(update={"namespace": "other"}))
-    with clew.open(tmp_path / "b", namespace="other", embedder=HashEmbedder()) as engine:
-        assert {s: engine.search(question, strategy=s).hits for s in wanted} == wanted
-        assert engine.maintenance.check().problems == ()
 
 
 # --- a copy once more ----------------------------------------------------------------------

@@ -4,10 +4,10 @@ import os
 
 import pytest
 
-from clew.plugins.neo4j.schema import keyword_index, vector_index
+from clew.plugins.neo4j.connection import keyword_index, vector_index
 from clew.plugins.neo4j.store import Neo4jStore
-from clew.stores.vectors.matrix import VectorMatrix
-from clew.testing.entries import make_entry
+from clew.stores.vectors import VectorMatrix
+from clew.testing.conformance import make_entry
 from clew.text import terms
 from clew.types import CheckReport, NewEntity
 from tests.contract.neo4j_stores import OnNeo4j

@@ -17,13 +17,13 @@ from neo4j import GraphDatabase
 from clew.engine.maintenance import copy, copy_store
 from clew.errors import InputError, StoreError, StoreMismatchError
 from clew.plugins.neo4j.backend import page_query
-from clew.plugins.neo4j.schema import SCHEMA_VERSION
+from clew.plugins.neo4j.connection import SCHEMA_VERSION
 from clew.settings import Neo4jSettings, load_settings
 from clew.stores.backend import SHAPES, CopyReport
 from clew.stores.communities import Communities
 from clew.stores.sqlite.journal import SqliteAudit
 from clew.stores.sqlite.store import open_journal
-from clew.testing.entries import make_entry
+from clew.testing.conformance import make_entry
 from tests.contract.copies import (
     assert_same_answers,
     fill,
@@ -40,7 +40,7 @@ import json, sys, time
 from pathlib import Path
 import clew.engine.maintenance as copying
 from clew.settings import Neo4jSettings
-from clew.stores.copy import StoreCopy
+from clew.stores.store import StoreCopy
 from clew.plugins.neo4j import store as on_server
 from clew.stores.sqlite import store as in_file
 
@@ -52,7 +52,7 @@ def progress(step, done, total):
 folder, address, namespace, local, waits = sys.argv[1:]
 settings = Neo4jSettings.model_validate(json.load(sys.stdin))
 source = StoreCopy(in_file.open_for_copying(Path(folder)))
-backend = on_server.open_for_copying(address, settings, namespace, Path(local), make=True)
+backend = on_server.open_backend(address, settings, namespace, Path(local), make=True)
 print("opened", flush=True)
 if waits == "waits":
     time.sleep(600)

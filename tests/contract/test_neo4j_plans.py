@@ -14,12 +14,12 @@ from neo4j import GraphDatabase
 import clew
 from clew.engine import Engine
 from clew.errors import InputError
-from clew.jobs.runner import make_runner
+from clew.jobs import make_runner
 from clew.plugins.neo4j.connection import Neo4jDatabase, Row
 from clew.plugins.neo4j.store import Neo4jStore
 from clew.search.pipeline import STRATEGIES
 from clew.settings import Neo4jSettings, load_settings
-from clew.testing.entries import make_entry, make_link
+from clew.testing.conformance import make_entry, make_link
 from clew.testing.fakes import HashEmbedder
 from clew.text import entity_key
 from clew.types import Condition, IndexedDocument, Period

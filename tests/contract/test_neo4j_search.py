@@ -3,7 +3,6 @@ from __future__ import annotations
 import logging
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -12,16 +11,18 @@ from clew.plugins.neo4j.store import Neo4jStore, Neo4jVectors
 from clew.ports import VectorIndex
 from clew.stores.communities import Communities
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.vectors.matrix import VectorMatrix
-from clew.testing.conformance import KeywordIndexSuite, VectorIndexSuite
-from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry, make_vector
+from clew.stores.vectors import VectorMatrix
+from clew.testing.conformance import (
+    EMBEDDER,
+    FUNCTIONAL,
+    KeywordIndexSuite,
+    VectorIndexSuite,
+    make_entry,
+    make_vector,
+)
 from tests.contract.neo4j_stores import OnNeo4j
 from tests.contract.suites.communities import CommunityWriterSuite
-from tests.contract.suites.neighbourhoods import NeighbourhoodSourceSuite
-from tests.contract.suites.snapshots import SnapshotSourceSuite
-
-if TYPE_CHECKING:
-    pass
+from tests.contract.suites.snapshots import NeighbourhoodSourceSuite, SnapshotSourceSuite
 
 
 class TestKeywords(OnNeo4j, KeywordIndexSuite):

@@ -19,7 +19,7 @@ from clew.indexing.linking import Linker
 from clew.plugins.neo4j import store as workers
 from clew.plugins.neo4j.store import Neo4jStore
 from clew.settings import LinkSettings, Neo4jSettings
-from clew.testing.entries import make_entry
+from clew.testing.conformance import make_entry
 from clew.types import Condition, IndexedDocument
 from tests.contract.neo4j_stores import Place, new_place
 

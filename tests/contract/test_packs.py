@@ -60,18 +60,6 @@ def test_the_example_is_read_related_and_asked(settings: Settings, example: Path
     assert "Winter rye" in {hit.chunk.title for hit in hits}
 
 
-def test_a_record_that_cannot_be_read_is_named_by_its_line(
-    settings: Settings, tmp_path: Path
-) -> None:
-    beds = tmp_path / "beds.plants"
-    beds.write_text("Kale\nbed: South\n\nBeans\nbed: South\nsown: 2024-05-01\n")
-    with open_with(settings, ["garden"]) as store:
-        report = store.index([beds])
-
-    reasons = [one.reason for one in report.skipped]
-    assert (report.added, reasons) == (1, ["line 1: Kale was never sown"])
-
-
 def test_enabling_lasts_and_is_seen_by_whoever_has_the_store_open(
     settings: Settings, example: Path
 ) -> None:

@@ -124,14 +124,6 @@ def test_a_timeline_tells_more_of_a_paper_than_its_year(library: Clew) -> None:
     assert not re.findall(r": (?:Year: )?\d{4} \(", timeline)
 
 
-def test_a_question_keeps_to_the_papers_given(library: Clew) -> None:
-    hits = library.search("What papers built on BERT?", where=["year>=2020", "citations>5000"]).hits
-
-    found = [(hit.chunk.metadata["year"], hit.chunk.metadata["citations"]) for hit in hits]
-    assert found
-    assert all(year >= 2020 and citations > 5000 for year, citations in found)
-
-
 def test_a_development_is_told_by_its_periods_and_what_precedes_what(library: Clew) -> None:
     found = library.search("How did attention evolve from 2017 to 2022?", limit=30)
     stated = [part.text for part in found.context.parts if part.kind == "timeline"]
@@ -177,16 +169,6 @@ def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Clew]:
         open_with(settings, ["papers"]) as store,
     ):
         yield store
-
-
-def test_a_bad_entry_is_named_and_loses_nothing_else(empty: Clew, tmp_path: Path) -> None:
-    bad = tmp_path / "bad.bib"
-    bad.write_text("@misc{a, title={One}}\n@misc{b, title={Two\n@misc{c, title={Three}}\n")
-    (skipped,) = empty.index([bad]).skipped
-
-    assert [one.title for one in empty.documents.list()] == ["One", "Three"]
-    assert skipped.source.rpartition("/")[2] == "bad.bib#b"
-    assert skipped.reason.startswith("line 2: ")
 
 
 def test_a_paper_as_pdf_tells_what_it_cites(empty: Clew, tmp_path: Path) -> None:

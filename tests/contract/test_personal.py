@@ -13,8 +13,7 @@ import pytest
 
 import clew.plugins.personal
 from clew import Clew
-from clew.operations.spec import Caller
-from clew.plugins.neo4j.schema import entity_index, entity_label
+from clew.plugins.neo4j.connection import entity_index, entity_label
 from clew.settings import Settings
 from clew.testing.fakes import HashEmbedder
 from tests.contract.pack_stores import open_with, pack_settings
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 CORPUS = Path(clew.plugins.personal.__file__).parent / "corpus"
 NOW = datetime(2024, 5, 22, 8, 0, tzinfo=ZoneInfo("Europe/Berlin"))
-TOOLS = ("graph_search_nodes", "calendar_query", "contacts_search", "tasks_query", "tasks_update")
 
 
 @pytest.fixture(params=["sqlite", "neo4j"], scope="module")
@@ -273,14 +271,6 @@ def test_contexts_of_todo_txt_are_people_where_they_are_known(store: Clew, tmp_p
 
     assert (task["people"], task["contexts"]) == (["maria"], ["phone"])
     assert ("phone", "tagged") in {(one["name"], one["relation"]) for one in node["neighbors"]}
-
-
-def test_rights_hold_for_the_tools_of_a_pack(store: Clew) -> None:
-    reader = Caller(scopes=frozenset({"read"}), tools=frozenset({"calendar_query"}))
-
-    assert [tool.name for tool in store.tools.allowed(reader)] == ["calendar_query"]
-    assert store.tools.call("tasks_update", {"id": "x", "status": "done"}, caller=reader).is_error
-    assert {tool.name for tool in store.tools.allowed(Caller())} >= set(TOOLS)
 
 
 # --- on the server -----------------------------------------------------------------------

@@ -12,7 +12,7 @@ from clew.plugins.qdrant.remote import NamespacePoints, QdrantConnection, collec
 from clew.ports import VectorIndex
 from clew.settings import QdrantSettings
 from clew.stores.store import Store
-from clew.testing.entries import EMBEDDER
+from clew.testing.conformance import EMBEDDER
 from tests.unit.qdrant_server import stand_in
 from tests.unit.vector_stores import OverSqlite, qdrant_index
 

@@ -16,21 +16,35 @@ from clew.stores.keywords import DerivedKeywords
 from clew.stores.sqlite.journal import SqliteAudit, SqliteJobs
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.store import Store
-from clew.stores.vectors.matrix import VectorMatrix
-from clew.testing.conformance import DocumentStoreSuite, KeywordIndexSuite, VectorIndexSuite
-from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry
+from clew.stores.vectors import VectorMatrix
+from clew.testing.conformance import (
+    EMBEDDER,
+    FUNCTIONAL,
+    DocumentStoreSuite,
+    KeywordIndexSuite,
+    VectorIndexSuite,
+    make_entry,
+)
 from tests.contract.filter_suite import FilterSuite
 from tests.contract.suites.communities import CommunityWriterSuite
-from tests.contract.suites.graph import GraphStoreSuite
+from tests.contract.suites.graph import (
+    ExtractionLogSuite,
+    GraphStoreSuite,
+    ManualGraphSuite,
+    NamesSuite,
+)
 from tests.contract.suites.jobs import AuditLogSuite, JobStoreSuite
-from tests.contract.suites.lineage import LineageSuite
-from tests.contract.suites.names import NamesSuite
-from tests.contract.suites.neighbourhoods import NeighbourhoodSourceSuite
-from tests.contract.suites.records import PassageRecordsSuite
-from tests.contract.suites.snapshots import SnapshotSourceSuite
-from tests.contract.suites.times import TimeIndexSuite, UsageLogSuite
-from tests.contract.suites.validity import RelationTimesSuite
-from tests.contract.suites.writing import ExtractionLogSuite, ManualGraphSuite
+from tests.contract.suites.snapshots import (
+    NeighbourhoodSourceSuite,
+    PassageRecordsSuite,
+    SnapshotSourceSuite,
+)
+from tests.contract.suites.times import (
+    LineageSuite,
+    RelationTimesSuite,
+    TimeIndexSuite,
+    UsageLogSuite,
+)
 
 if TYPE_CHECKING:
     from clew.types import Ids, Scores

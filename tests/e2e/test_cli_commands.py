@@ -119,18 +119,6 @@ def test_search_prints_what_the_library_finds(clew: Run, indexed: Library) -> No
     assert found["results"][0]["metadata"]["title"] == "The Mill at Harrow Ford"
 
 
-def test_search_shows_citation_text_scores_and_path(in_process: Run, indexed: Library) -> None:
-    done = in_process("--store", indexed.store, "search", "Who built the mill at Harrow Ford?")
-
-    assert done.stdout.startswith("[1] The Mill at Harrow Ford, Ada Quill, characters 0–")
-    assert f"{indexed.folder}/mill.md\n" in done.stdout
-    assert "    The mill at Harrow Ford was built by Jonas Reed." in done.stdout
-    assert "    score " in done.stdout
-    assert "    └▶ [1] The Mill at Harrow Ford\n" in done.stdout
-    assert "\x1b" not in done.stdout
-    assert not any(line.endswith(" ") for line in done.stdout.splitlines())
-
-
 def test_search_prints_the_context_for_a_pipe(in_process: Run, indexed: Library) -> None:
     question = "Who owns the fishing rights?"
     with library_api.open(indexed.store) as engine:
@@ -141,29 +129,6 @@ def test_search_prints_the_context_for_a_pipe(in_process: Run, indexed: Library)
 
     assert done.stdout == expected + "\n"
     assert "fishing rights" in done.stdout
-
-
-def test_a_filter_joins_conditions_and_names_what_is_near_an_unknown_field(
-    in_process: Run, indexed: Library
-) -> None:
-    store = ("--store", indexed.store, "--json")
-    everything = json.loads(in_process("documents", *store).stdout)["documents"]
-
-    def titles(command: str, where: str) -> list[str]:
-        found = json.loads(in_process(command, "--where", where, *store).stdout)["documents"]
-        return sorted(document["title"] for document in found)
-
-    ada = titles("documents", "author = Ada Quill")
-    assert 0 < len(ada) < len(everything)
-    rest = titles("documents", "not author = Ada Quill")
-    assert sorted([*ada, *rest]) == sorted(document["title"] for document in everything)
-    data = '{"field": "meta.author", "operator": "==", "value": "Ada Quill"}'
-    assert titles("documents", data) == titles("documents", "author in ('Ada Quill')") == ada
-
-    unknown = in_process("documents", "--where", "autor = Ada Quill", *store)
-    told = json.loads(unknown.stdout)
-    assert (unknown.returncode, told["documents"]) == (0, [])
-    assert "no document has the field 'autor'; did you mean 'author'?" in told["notes"][0]
 
 
 def test_search_asks_namespaces_together(in_process: Run, tmp_path: Path) -> None:
@@ -357,18 +322,6 @@ def test_options_reach_the_strategies(in_process: Run, workshop: Library) -> Non
 # --- time
 
 
-def test_time_by_hand_keeps_to_it(in_process: Run, workshop: Library) -> None:
-    since = asked(in_process, workshop, "Mara Lind", "--since", "2023-06")
-    until = asked(in_process, workshop, "Mara Lind", "--until", "2022")
-    then = asked(in_process, workshop, WHERE, "--as-of", "2023-06-01")
-
-    assert titles(since) == ["Letter from Ostby"]
-    assert set(titles(until)) == {"A Guide to Looms", "The Sole Trust"}
-    assert "Letter from Ostby" not in titles(then)
-    relations = [r for hit in then["results"] for r in hit["graph_context"]["relationships"]]
-    assert [r["to"] for r in relations if r["relation"] == "lives_in"] == ["Tarnholm"]
-
-
 # --- shapes
 
 RESULT = {"query", "strategy", "reason", "results", "graph_entities", "temporal_info"} | {
@@ -422,34 +375,6 @@ def _check_hit(hit: dict[str, Any], text: str) -> None:
 # --- what a person reads
 
 
-def test_explain_tells_route_time_trail_and_relations(in_process: Run, workshop: Library) -> None:
-    done = in_process(
-        "search", "Where did Mara Lind live in 2023?", "--explain", "--store", workshop.store
-    )
-
-    shown = done.stdout
-    assert shown.startswith("strategy temporal: dated passages and a period: “in 2023”\n")
-    assert "time: 2023 (“in 2023”), preferred\n" in shown
-    assert "[1] Diary of a workshop, Mara Lind, 2023-05-08, characters 0–" in shown
-    trail = r"document [0-9a-f]{16}, version 1, sha256 \w{12}, by Mara Lind, written 2023-05-08, "
-    assert re.search(trail + r"indexed \d{4}-\d\d-\d\d, read by pattern/", shown)
-    held = r"    Mara Lind — lives_in → Tarnholm, until 2023 "
-    assert re.search(held + r"\(pattern/\d+, 0\.\d\d\)", shown)
-    assert "    Mara Lind — lives_in → Ostby, since 2024 (" in shown
-    assert done.stderr == ""
-
-
-def test_context_ends_with_numbered_sources(in_process: Run, workshop: Library) -> None:
-    done = in_process("search", WHERE, "--context", "--citations", "--store", workshop.store)
-
-    context, _, sources = done.stdout.partition("\nSources:\n")
-    numbers = re.findall(r"^\[(\d+)\] ", context, re.MULTILINE)
-    lines = sources.splitlines()
-    assert [line.split()[0] for line in lines] == [f"[{number}]" for number in numbers]
-    [letter] = [line for line in lines if "Letter from Ostby" in line]
-    assert letter.endswith(f", Mara Lind, 2024-02-12, {workshop.folder / 'letter.md'}")
-
-
 # --- confidence
 
 
@@ -484,28 +409,6 @@ def data(run: Run, *arguments: str | Path) -> Any:  # noqa: ANN401 - JSON of man
     return json.loads(done.stdout)
 
 
-def test_path_shows_each_tie_with_its_sentence(in_process: Run, workshop: Library) -> None:
-    store = ("--store", workshop.store)
-
-    shown = in_process("path", "Mara Lind", "Sole Trust", *store)
-    found = data(in_process, "path", "Mara Lind", "Sole Trust", *store)
-
-    # Jonas Weir, who works for the trust, is as near.
-    assert (
-        "2 hops\n"
-        "    Mara Lind — Weir Mill\n"
-        "        “Mara Lind lives in Tarnholm, close to the Weir Mill.” (Diary of a workshop)\n"
-        "    Weir Mill — part_of → Sole Trust\n"
-        "        “The Weir Mill is part of the Sole Trust.” (A Guide to Looms)\n\n"
-    ) in shown.stdout
-    assert (shown.returncode, shown.stderr) == (0, "")
-    hops = [way["hops"] for way in found["paths"]]
-    assert hops == sorted(hops)
-    nearest = [way["ties"][1]["relation"] for way in found["paths"] if way["hops"] == 2]
-    assert "part_of" in nearest
-    assert found["notes"] == []
-
-
 def test_no_path_is_said_and_is_no_failure(in_process: Run, workshop: Library) -> None:
     done = in_process(
         "path", "Mara Lind", "Agnes Holm", "--max-hops", "1", "--store", workshop.store
@@ -536,39 +439,15 @@ def test_a_path_leads_through_no_journal_and_through_no_year(
     assert "Weirs — published_in → River Works" in ending.stdout
 
 
-def test_timeline_is_in_order_and_ends_with_its_day(in_process: Run, workshop: Library) -> None:
-    store = ("--store", workshop.store)
-
-    printed = in_process("timeline", "Mara Lind", *store).stdout
-    entries = data(in_process, "timeline", "Mara Lind", *store)["timeline"]
-    then = in_process("timeline", "Mara Lind", "--as-of", "2023-12-31", *store).stdout
-
-    rows = [re.split(r"\s{2,}", line.strip()) for line in printed.splitlines()]
-    assert rows[0] == ["when", "what", "source"]
-    assert ["2019", "Pia Sand taught Mara Lind to weave in 2019.", "A Guide to Looms"] in rows
-    moved = ["until 2023", "Mara Lind — lives_in → Tarnholm"]
-    assert [*moved, "Diary of a workshop"] in rows
-    moments = [datetime.fromisoformat(one["from"] or one["until"]) for one in entries]
-    assert moments == sorted(moments)
-    assert "Ostby" in printed
-    assert "Ostby" not in then
-
-
 def test_communities_and_their_reports(in_process: Run, workshop: Library) -> None:
     store = ("--store", workshop.store)
 
     listed = in_process("communities", *store)
     found = data(in_process, "communities", *store)["communities"]
-    reports = in_process("communities", "--limit", "1", *store)
 
     assert listed.stdout.count("\n\nSources:\n\n[1] ") == len(found) >= 2
-    assert listed.stderr == reports.stderr == ""
-    first = found[0]
-    quoted = "\n".join(f"> {line}".rstrip() for line in first["summary"].splitlines())
-    assert reports.stdout.startswith(f"# {first['title']}\n\n{quoted}\n\nSources:\n\n[1] ")
-    for community in found:
-        assert community["size"] >= 3
-        assert {Path(source).parent for source in community["sources"]} == {workshop.folder}
+    quoted = "\n".join(f"> {line}".rstrip() for line in found[0]["summary"].splitlines())
+    assert listed.stdout.startswith(f"# {found[0]['title']}\n\n{quoted}\n\nSources:\n\n[1] ")
 
 
 def test_topics_are_what_several_passages_are_on(in_process: Run, workshop: Library) -> None:
@@ -588,23 +467,15 @@ def test_subgraph_as_text_json_and_graphml(
 
     text = in_process("subgraph", *question)
     found = data(in_process, "subgraph", *question)
-    same = in_process("subgraph", *question, "--format", "json")
-    filed = in_process("subgraph", *question, "--format", "graphml", "-o", "sub.graphml")
+    in_process("subgraph", *question, "--format", "graphml", "-o", "sub.graphml")
 
-    assert text.stdout.startswith("Entities: ")
     assert "- Weir Mill — part_of → Sole Trust: “The Weir Mill is part of the Sole Trust.”" in (
         text.stdout.splitlines()
     )
-    assert json.loads(same.stdout) == found
-    graph = found
-    names = {node["id"]: node["name"] for node in graph["nodes"]}
-    assert {"Pia Sand", "Sole Trust"} <= set(names.values())
-    assert len(graph["edges"]) >= len(names) - 1
-    assert filed.stdout == ""
-    assert re.fullmatch(r"[\d,]+ bytes written to sub.graphml\n", filed.stderr)
+    assert {"Pia Sand", "Sole Trust"} <= {node["name"] for node in found["nodes"]}
     drawn = ElementTree.parse(tmp_path / "sub.graphml")
     assert {node.get("id") for node in drawn.iterfind(".//g:node", SPACE)} == {
-        f"e{id_}" for id_ in names
+        f"e{node['id']}" for node in found["nodes"]
     }
 
 
@@ -613,29 +484,12 @@ def test_stats_of_the_graph(in_process: Run, workshop: Library) -> None:
 
     found = data(in_process, "stats", "--graph", *store)
     printed = in_process("stats", "--graph", *store).stdout
-    plain = data(in_process, "stats", *store)
 
     graph = found.pop("graph")
-    assert found == plain
-    assert graph["statistics"]["entities"] == sum(1 for _ in _named(workshop))
-    assert graph["statistics"]["components"] >= 1
-    shares = [hub["pagerank"] for hub in graph["hubs"]]
-    assert shares == sorted(shares, reverse=True)
-    assert 0 < sum(shares) <= 1.000001
+    assert found == data(in_process, "stats", *store)
     assert graph["hubs"][0]["entity"]["tier"] == "core"
-    headers = [line.split() for line in printed.splitlines() if "betweenness" in line]
-    assert [header[0] for header in headers] == ["hub", "between"]
-    assert "graph.ties" in printed
-
-
-def _named(workshop: Library) -> list[str]:
-    """Names of all entities but dates, which tie nothing."""
-    with library_api.open(workshop.store) as engine:
-        return [
-            entity.name
-            for entity in engine.store.entities(range(1, 1000))
-            if entity.entity_type != "date"
-        ]
+    headers = [line.split()[0] for line in printed.splitlines() if "betweenness" in line]
+    assert headers == ["hub", "between"]
 
 
 def test_entity_show_tells_validity_salience_and_tier(in_process: Run, workshop: Library) -> None:
@@ -646,11 +500,8 @@ def test_entity_show_tells_validity_salience_and_tier(in_process: Run, workshop:
     around = data(in_process, "entity", "neighbors", "Mara Lind", *store)
 
     lines = [re.split(r"\s{2,}", line.strip()) for line in printed.splitlines()]
-    assert ["from", "relation", "to", "held", "evidence"] in lines
     sentence = "Mara Lind moved to Ostby last month."
     assert ["Mara Lind", "lives_in", "Ostby", "since 2024", sentence] in lines
-    assert found["entity"]["tier"] in ("core", "notable", "minor")
-    assert 0 < found["entity"]["salience_score"] <= 1
     assert ["tier", found["entity"]["tier"]] in lines
     ends = {r["tail"]: r["valid_until"] for r in found["relations"] if r["relation"] == "lives_in"}
     assert ends == {"Tarnholm": "2024-01-01T00:00:00+00:00", "Ostby": None}

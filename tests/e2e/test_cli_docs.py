@@ -10,14 +10,12 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
-from clew.cli.commands.demo import ANSWER, QUESTION
-from clew.text import terms
+from clew.cli.commands.asking import ANSWER
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Run
@@ -122,7 +120,7 @@ def test_every_example_prints_what_the_page_says(
     in_process: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A slow machine would say how far it is.
-    monkeypatch.setattr("clew.cli.progress.SECONDS_BETWEEN_LINES", math.inf)
+    monkeypatch.setattr("clew.cli.common.SECONDS_BETWEEN_LINES", math.inf)
     (tmp_path / "notes").mkdir()
     for block in blocks("markdown"):
         place, _, text = block.partition("\n")
@@ -165,14 +163,6 @@ def test_every_strategy_has_an_entry() -> None:
 # --- cli demo
 
 
-def test_question_and_answer_share_no_word() -> None:
-    corpus = {text.splitlines()[0]: text for text in map(_read, _documents())}
-
-    assert set(terms(corpus[f"# {ANSWER}"])).isdisjoint(terms(QUESTION))
-    assert sum(not set(terms(text)).isdisjoint(terms(QUESTION)) for text in corpus.values()) >= 4
-    assert 8 <= len(corpus) <= 15
-
-
 def test_the_thread_leads_where_words_do_not(in_process: Run) -> None:
     shown = json.loads(in_process("demo", "--json").stdout)
 
@@ -183,23 +173,3 @@ def test_the_thread_leads_where_words_do_not(in_process: Run) -> None:
     path = answer["graph_context"]["path"]
     assert path[0].startswith("Skerrow Rock")
     assert ANSWER in path[-1]
-
-
-def test_demo_prints_answer_path_and_next_steps(clew: Run, tmp_path: Path) -> None:
-    done = clew("demo", "--store", "kept")
-
-    assert done.returncode == 0
-    assert QUESTION in done.stdout
-    assert f"] {ANSWER}, characters" in done.stdout
-    assert "Tobias Fenn" in done.stdout
-    assert "● Skerrow Rock" in done.stdout
-    assert "clew index FOLDER" in done.stdout
-    assert (tmp_path / "kept").is_dir()
-
-
-def _documents() -> list[str]:
-    return [entry.name for entry in (files("clew.cli") / "demo").iterdir()]
-
-
-def _read(name: str) -> str:
-    return (files("clew.cli") / "demo" / name).read_text(encoding="utf-8")

@@ -45,26 +45,21 @@ def test_a_memory_is_taken_over_once_and_what_cannot_be_is_told(
 ) -> None:
     store = ("--store", tmp_path / "store", "--json")
     first = in_process("import", memory, *store)
-    assert (first.returncode, first.stderr) == (1, "")
     report = json.loads(first.stdout)
-    assert {name: report[name] for name in ("entities", "observations", "relations")} == {
-        "entities": 2,
-        "observations": 2,
-        "relations": 1,
-    }
+    again = json.loads(in_process("import", memory, *store).stdout)
+
+    assert (first.returncode, first.stderr) == (1, "")
+    counts = [
+        [one[name] for name in ("entities", "observations", "relations")] for one in (report, again)
+    ]
+    assert counts == [[2, 2, 1], [0, 0, 0]]
     reasons = {item["source"]: item["reason"] for item in report["skipped"]}
     assert reasons.keys() == {f"memory.jsonl#{line}" for line in (1, 2, 4, 6, 7, 8)}
     assert reasons["memory.jsonl#1"] == "a blank observation"
-    assert "'dog': 'Anna' keeps 'person'" in reasons["memory.jsonl#2"]
     assert reasons["memory.jsonl#6"] == "names 'Mars', which is no entity"
-    assert "letters or digits" in reasons["memory.jsonl#4"]
-    again = json.loads(in_process("import", memory, *store).stdout)
-    assert [again[name] for name in ("entities", "observations", "relations")] == [0, 0, 0]
     with clew.open(tmp_path / "store") as engine:
-        assert engine.entities.get("Anna").entity_type == "person"
         (relation,) = engine.graph.relations("Anna")
         assert (relation.head, relation.relation, relation.tail) == ("Anna", "lives_in", "Rome")
-        assert engine.maintenance.check().problems == ()
 
 
 def test_a_table_names_what_was_left_out(in_process: Run, memory: Path) -> None:
@@ -115,12 +110,3 @@ def test_what_another_memory_knew_beside_is_kept(in_process: Run, tmp_path: Path
     assert relations["delays"].context == {"imported_id": 7, "seen": "often"}
     assert relations["fears"].context == {"imported_id": 8, "context": "told at sea"}
     assert not relations["fears"].is_causal
-
-
-def test_another_file_is_an_error_of_one_line(in_process: Run, tmp_path: Path) -> None:
-    (tmp_path / "x.jsonl").write_bytes(b"\xff\xfe\x00")
-    for name, reason in (("none.jsonl", "no such file"), ("x.jsonl", "neither JSON Lines")):
-        done = in_process("import", name)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert reason in done.stderr
-        assert done.stderr.count("\n") == 1

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import io
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,6 +22,7 @@ from clew.cli.styled import StyledPage
 from clew.text import terms
 from clew.times import read_period
 from clew.types import PathStep
+from tests.security import terminal
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Library
@@ -33,37 +31,14 @@ if TYPE_CHECKING:
 # --- cli terminal
 
 
-pty = pytest.importorskip("pty")
-
 _STYLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _MARKED = re.compile(r"\x1b\[[\d;]*33m([^\x1b]+)\x1b")
 
 
 def on_terminal(*arguments: str | Path, cwd: Path, answer: str = "", **environment: str) -> str:
-    """What a terminal of 60 columns gets of a command, line ends as `\\n`."""
-    terminal, end = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "clew", *map(str, arguments)],
-        cwd=cwd,
-        stdin=end,
-        stdout=end,
-        stderr=end,
-        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "60", **environment},
-    )
-    os.close(end)
-    os.write(terminal, answer.encode())
-    pieces = []
-    while True:
-        try:
-            piece = os.read(terminal, 65536)
-        except OSError:  # Linux says so when the other end is closed
-            break
-        if not piece:
-            break
-        pieces.append(piece)
-    os.close(terminal)
-    process.wait(60)
-    return b"".join(pieces).decode().replace("\r\n", "\n")
+    """What a terminal of 60 columns and colours gets of a command."""
+    colours = {"TERM": "xterm-256color", "COLUMNS": "60", **environment}
+    return terminal.on_terminal(*arguments, cwd=cwd, answer=answer, **colours).text
 
 
 def test_matched_words_are_marked_and_lines_are_folded(indexed: Library, tmp_path: Path) -> None:
@@ -76,12 +51,6 @@ def test_matched_words_are_marked_and_lines_are_folded(indexed: Library, tmp_pat
     text = [line for line in _STYLE.sub("", shown).splitlines() if line.startswith("    ")]
     assert max(map(len, text)) <= 60
     assert any(line.startswith("    ● ") for line in text)
-
-
-def test_words_of_a_script_without_spaces_are_marked(indexed: Library, tmp_path: Path) -> None:
-    shown = on_terminal("search", "首都", "--store", indexed.store, cwd=tmp_path)
-
-    assert "首都" in _MARKED.findall(shown)
 
 
 def test_no_color_means_none(indexed: Library, tmp_path: Path) -> None:
@@ -122,16 +91,6 @@ def test_what_takes_a_while_is_shown_until_it_is_done(library: Library, tmp_path
     assert _STYLE.sub("", again).startswith("# ")
     assert data.startswith("{\n")
     assert "\x1b" not in data
-
-
-def test_what_a_strategy_made_comes_before_the_passages(indexed: Library, tmp_path: Path) -> None:
-    question = "How is Jonas Reed connected to the Lorne Estate?"
-
-    shown = _STYLE.sub("", on_terminal("search", question, "--store", indexed.store, cwd=tmp_path))
-
-    paths, _, passages = shown.partition("[1] ")
-    assert paths.startswith("Path of 2 hops\n    Jonas Reed — ")
-    assert "Path of" not in passages
 
 
 def test_a_path_is_folded_behind_its_margin(indexed: Library, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.cli.commands.install import ClientFile, client_file
+from clew.cli.commands.serving import ClientFile, client_file
 from clew.errors import InputError
 from clew.indexing.reading.files import permitted_path
 from clew.operations.spec import FORMATS, Format, definitions
@@ -165,6 +165,14 @@ def test_what_is_printed_starts_the_server(in_process: Run, tmp_path: Path, clie
     assert (done.returncode, done.stdout) == (0, b"")
 
 
+def written(client: str, text: bytes) -> Path:
+    """The client's file, which holds this."""
+    file = client_file(client).path  # type: ignore[arg-type]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(text)
+    return file
+
+
 KNOWN = {
     "claude": '{"theme": "dark", "mcpServers": {"other": {"command": "x", "env": {"K": "v"}}}}',
     "cursor": '{"mcpServers": {"other": {"url": "https://example.org/mcp"}}}',
@@ -175,14 +183,13 @@ KNOWN = {
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_what_was_there_stays(in_process: Run, client: str) -> None:
-    file = client_file(client).path  # type: ignore[arg-type]
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(KNOWN[client], encoding="utf-8")
+    file = written(client, KNOWN[client].encode())
     file.chmod(0o640)
 
     first = in_process("install", client, "--write", "--store", "one")
     after_first = file.read_text("utf-8")
     second = in_process("install", client, "--write", "--store", "two")
+    in_process("install", client, "--write", "--store", "two")  # leaves no third backup
     after_second = file.read_text("utf-8")
 
     assert (first.returncode, second.returncode, first.stdout) == (0, 0, "")
@@ -198,18 +205,6 @@ def test_what_was_there_stays(in_process: Run, client: str) -> None:
     assert {p.name for p in file.parent.iterdir()} == {file.name, *names}
 
 
-@pytest.mark.parametrize("client", CLIENTS)
-def test_the_same_again_leaves_no_second_backup(in_process: Run, client: str) -> None:
-    file = client_file(client).path  # type: ignore[arg-type]
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(KNOWN[client], encoding="utf-8")
-
-    for _ in range(3):
-        assert in_process("install", client, "--write").returncode == 0
-
-    assert {p.name for p in file.parent.iterdir()} == {file.name, f"{file.name}.bak"}
-
-
 OWN = {
     "claude": '{"mcpServers": {"clew": {"command": "old", "env": {"CLEW_NEO4J__PASSWORD": "p"}}}}',
     "cursor": '{"mcpServers": {"clew": {"url": "https://example.org", "env": {"A b": "1"}}}}',
@@ -221,9 +216,7 @@ OWN = {
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_what_the_entry_had_stays(in_process: Run, client: str) -> None:
-    file = client_file(client).path  # type: ignore[arg-type]
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(OWN[client], encoding="utf-8")
+    file = written(client, OWN[client].encode())
 
     done = in_process("install", client, "--write")
 
@@ -238,9 +231,7 @@ def test_what_the_entry_had_stays(in_process: Run, client: str) -> None:
 
 
 def test_comments_and_order_of_toml_stay(in_process: Run) -> None:
-    file = client_file("codex").path
-    file.parent.mkdir()
-    file.write_text(KNOWN["codex"], encoding="utf-8")
+    file = written("codex", KNOWN["codex"].encode())
 
     in_process("install", "codex", "--write")
 
@@ -286,9 +277,7 @@ def test_a_link_stays_one(in_process: Run, tmp_path: Path) -> None:
 def test_what_cannot_be_merged_is_left_as_it_was(
     in_process: Run, client: str, text: bytes, told: str
 ) -> None:
-    file = client_file(client).path  # type: ignore[arg-type]
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(text)
+    file = written(client, text)
 
     done = in_process("install", client, "--write")
 

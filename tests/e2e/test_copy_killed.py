@@ -16,7 +16,7 @@ from clew.engine.maintenance import copy
 from clew.errors import StoreError
 from clew.settings import load_settings
 from clew.stores.sqlite.store import SqliteStore
-from clew.testing.entries import EMBEDDER, make_entry
+from clew.testing.conformance import EMBEDDER, make_entry
 from tests.disk import after_power_loss, recorded, restored
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="recorded on Linux alone")

@@ -1,7 +1,8 @@
-"""Indexing, jobs and reindexing that are killed, and completed."""
+"""Indexing, jobs, reindexing, backups and restoring in processes that are killed, and completed."""
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import signal
@@ -16,13 +17,13 @@ from typing import Any
 import pytest
 
 import clew
-from clew.errors import StoreBusyError
-from clew.jobs.runner import make_runner
+from clew.jobs import make_runner
 from clew.stores.sqlite.journal import SqliteJobs
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.vectors.matrix import VectorMatrix
-from clew.testing.entries import EMBEDDER, make_entry, make_vector
+from clew.stores.vectors import VectorMatrix
+from clew.testing.conformance import make_vector
 from clew.testing.fakes import HashEmbedder
+from clew.types import Document
 from tests.content import content
 
 # --- Indexing is killed at a dozen random moments: the store is sound and can be completed.
@@ -111,7 +112,7 @@ JOBS_DOCUMENTS = 60
 # A lease of a moment: the next process need not wait for the dead one's.
 WORK = """
 import sys, clew
-from clew.jobs.runner import make_runner
+from clew.jobs import make_runner
 from clew.testing.fakes import HashEmbedder
 store, root, *jobs = sys.argv[1:]
 settings = clew.load_settings(store=store, access={"roots": [root]})
@@ -303,7 +304,7 @@ _WRITER = """
 import sys
 from pathlib import Path
 from clew.stores.sqlite.store import SqliteStore
-from clew.testing.entries import EMBEDDER, make_entry
+from clew.testing.conformance import EMBEDDER, make_entry
 
 folder, prefix, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 store = SqliteStore(folder, embedder=EMBEDDER)
@@ -349,19 +350,167 @@ def test_two_writing_processes_lose_nothing_and_a_reader_sees_their_commits(tmp_
     reader.close()
 
 
-def test_a_busy_store_waits_and_then_names_the_setting(tmp_path: Path) -> None:
-    SqliteStore(tmp_path, embedder=EMBEDDER).close()
-    holder = sqlite3.connect(tmp_path / "clew.db", isolation_level=None)
-    holder.execute("BEGIN IMMEDIATE")
-    writer = store_start(tmp_path, "w", 1)
-    impatient = SqliteStore(tmp_path, busy_seconds=0.1, embedder=EMBEDDER)
-    with pytest.raises(StoreBusyError, match=r"longer than 0\.1 s.*setting busy_seconds"):
-        impatient.save(make_entry("a", "Text."))
-    assert impatient.documents() == []
-    assert writer.poll() is None  # the patient one, with 30 seconds, is still waiting
-    holder.execute("ROLLBACK")
-    holder.close()
-    _, errors = writer.communicate()
-    assert (writer.returncode, errors) == (0, "")
-    assert [d.source for d in impatient.documents()] == ["w 0"]
-    impatient.close()
+# --- Backups and restoring among real processes that read, write and are killed.
+
+
+LETTERS = 300
+COPY_MOMENTS = 6
+PATIENCE = 30.0
+OPEN = """
+import sys, clew
+from clew.testing.fakes import HashEmbedder
+engine = clew.open(sys.argv[1], embedder=HashEmbedder(64))
+print("ready", flush=True)
+"""
+WRITE = f"""{OPEN}
+for number in range(10_000):
+    engine.add(f"Piet Oss wrote letter {{number}} to Ada Morn.", source=f"later {{number:05}}")
+"""
+# Says, of one state of the store, how many documents and how many passages there are.
+READ = f"""{OPEN}
+while True:
+    with engine.store.reading():
+        print(len(engine.documents.list()), len(engine.store.chunk_ids()), flush=True)
+"""
+BACK_UP = f"{OPEN}engine.maintenance.backup(sys.argv[2])"
+RESTORE = f"{OPEN}engine.maintenance.restore(sys.argv[2])"
+
+
+@pytest.fixture
+def letters(tmp_path: Path) -> Path:
+    letters = [
+        Document(source=f"{number:04}", text=f"Ada Morn wrote letter {number} from Delft.")
+        for number in range(LETTERS)
+    ]
+    with copies_opened(tmp_path / "store") as engine:
+        engine.add_documents(letters)
+    return tmp_path / "store"
+
+
+def copies_opened(store: Path) -> clew.Clew:
+    return clew.open(store, embedder=HashEmbedder(64))
+
+
+def length_of(code: str, store: Path, *arguments: Path) -> float:
+    """Seconds that a process takes which is left alone."""
+    with start(code, store, *arguments) as process:
+        started = time.perf_counter()
+        assert process.wait() == 0
+        return time.perf_counter() - started
+
+
+def count(engine: clew.Clew) -> int:
+    return len(engine.store.document_digests())
+
+
+def test_a_backup_is_of_one_moment_while_others_write(letters: Path, tmp_path: Path) -> None:
+    deadline = time.monotonic() + PATIENCE
+    with copies_opened(letters) as engine, start(WRITE, letters) as writer:
+        for number in range(1000):
+            before, file = count(engine), tmp_path / f"{number}.db"
+            assert engine.maintenance.backup(file) == file.stat().st_size
+            after = count(engine)
+            if after > before > LETTERS or time.monotonic() > deadline:
+                break
+        assert writer.poll() is None
+        writer.kill()
+    with copies_opened(tmp_path / "other") as copy:
+        copy.maintenance.restore(file)
+        later = [d.source for d in copy.documents.list() if d.source.startswith("later")]
+        assert later == [f"later {number:05}" for number in range(len(later))]
+        assert before <= LETTERS + len(later) <= after
+        assert before < after
+        assert copy.maintenance.check().problems == ()
+        assert copy.search("What did Piet Oss write?").hits
+
+
+def test_restoring_is_seen_by_readers_all_at_once(letters: Path, tmp_path: Path) -> None:
+    seen: list[str] = []
+    with copies_opened(letters) as engine:
+        engine.maintenance.backup(tmp_path / "copy.db")
+        engine.delete([document.id for document in engine.documents.list()[:100]])
+        with start(READ, letters) as reader:
+            assert reader.stdout is not None
+            seen.append(reader.stdout.readline())
+            engine.maintenance.restore(tmp_path / "copy.db")
+            while len(seen) < 10_000 and seen[-1] == seen[0]:
+                seen.append(reader.stdout.readline())
+            seen += [reader.stdout.readline() for _ in range(20)]
+            reader.kill()
+    smaller, whole = f"{LETTERS - 100} {LETTERS - 100}\n", f"{LETTERS} {LETTERS}\n"
+    assert list(dict.fromkeys(seen)) == [smaller, whole]
+    assert seen == sorted(seen)  # once new, always new
+
+
+def test_a_backup_that_is_killed_leaves_no_file_but_a_whole_one(
+    letters: Path, tmp_path: Path
+) -> None:
+    folder, held = tmp_path / "copies", contents(tmp_path)
+    folder.mkdir()
+    length = length_of(BACK_UP, letters, folder / "whole.db")
+    for moment in range(COPY_MOMENTS):
+        file = folder / f"{moment}.db"
+        with start(BACK_UP, letters, file) as process:
+            time.sleep(length * moment / COPY_MOMENTS)
+            process.send_signal(signal.SIGKILL)
+        if file.exists():
+            assert content(file) == held
+    for _ in range(COPY_MOMENTS):  # the moments above may have met no copy that was being written
+        if left := list(folder.glob(".clew-copy-*")):
+            break
+        with start(BACK_UP, letters, folder / "late.db") as process:
+            while process.poll() is None and not any(folder.glob(".clew-copy-*")):
+                time.sleep(0.001)
+            process.send_signal(signal.SIGKILL)
+    assert left  # else nothing was killed
+    make_old(left[:-1])
+    with copies_opened(letters) as engine:
+        engine.maintenance.backup(folder / "last.db")
+    # What another process may still be writing stays.
+    assert list(folder.glob(".clew-copy-*")) == left[-1:]
+    assert content(folder / "last.db") == content(folder / "whole.db") == held
+
+
+def test_restoring_that_is_killed_leaves_the_old_or_the_new(letters: Path, tmp_path: Path) -> None:
+    full, ready = contents(tmp_path), tmp_path / "ready"
+    with copies_opened(letters) as engine:
+        engine.maintenance.backup(tmp_path / "copy.db")
+        engine.delete([document.id for document in engine.documents.list()[:100]])
+    smaller = contents(tmp_path)
+    shutil.copytree(letters, ready)
+    length = length_of(RESTORE, letters, tmp_path / "copy.db")
+    assert contents(tmp_path) == full
+    for moment in range(COPY_MOMENTS):
+        shutil.rmtree(letters)
+        shutil.copytree(ready, letters)
+        with start(RESTORE, letters, tmp_path / "copy.db") as process:
+            time.sleep(length * moment / COPY_MOMENTS)
+            process.send_signal(signal.SIGKILL)
+        assert contents(tmp_path) in (smaller, full)
+        make_old(list((letters / "default").glob(".clew-copy-*")))
+        with copies_opened(letters) as engine:
+            assert engine.maintenance.check().problems == ()
+            engine.maintenance.restore(tmp_path / "copy.db")
+        assert contents(tmp_path) == full
+        assert not list((letters / "default").glob(".clew-copy-*"))
+
+
+def make_old(folders: list[Path]) -> None:
+    """Let what was left look as if nobody had written to it for two hours."""
+    long_ago = time.time() - 7200
+    for folder in folders:
+        for path in (*folder.iterdir(), folder):
+            os.utime(path, (long_ago, long_ago))
+
+
+def test_a_backup_says_how_far_it_is(letters: Path, tmp_path: Path) -> None:
+    said: dict[str, list[tuple[int, int | None]]] = {}
+    with copies_opened(letters) as engine:
+        engine.maintenance.backup(
+            tmp_path / "copy",
+            progress=lambda step, done, total: said.setdefault(step, []).append((done, total)),
+        )
+    assert list(said) == ["pages written", "invariants checked"]
+    pages = said["pages written"]
+    assert pages == sorted(pages)
+    assert pages[-1][0] == pages[-1][1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -102,14 +101,6 @@ def test_a_token_is_revoked_and_the_rest_of_the_file_stays(tmp_path: Path) -> No
     assert [path.name for path in tmp_path.iterdir()] == ["clew.toml"]
 
 
-def test_a_settings_file_that_cannot_be_read_is_told_in_a_line(tmp_path: Path) -> None:
-    (tmp_path / "clew.toml").write_text("[[serve.tokens", encoding="utf-8")
-    done = run_clew("stats", cwd=tmp_path)
-
-    assert done.returncode == 2
-    assert re.fullmatch(r".*clew\.toml cannot be read.*\n", done.stderr)
-
-
 def test_a_token_as_json(tmp_path: Path) -> None:
     made = json.loads(run_clew("token", "ada", "--json", cwd=tmp_path).stdout)
 
@@ -124,10 +115,3 @@ def test_a_signal_ends_it_cleanly(tmp_path: Path) -> None:
         out, err = process.communicate(timeout=30)
 
     assert (process.returncode, out, err) == (0, "", "")
-
-
-def test_it_does_not_start_open(tmp_path: Path) -> None:
-    done = run_clew("serve", cwd=tmp_path)
-
-    assert done.returncode == 2
-    assert "nobody could call" in done.stderr

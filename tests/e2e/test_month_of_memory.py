@@ -24,7 +24,7 @@ import clew
 import clew.indexing.manual_graph
 import clew.stores.backend
 from clew.engine.state import EngineState
-from clew.mcp.engines import Engines
+from clew.mcp.calls import Engines
 from clew.mcp.server import ClewServer
 from clew.operations.toolbox import OPERATIONS
 from clew.settings import load_settings
@@ -50,7 +50,7 @@ class Clock:
             def now(cls, tz: tzinfo | None = None) -> Told:
                 # A moment later each time, as it is between two calls.
                 clock.moment = clock.moment.replace(microsecond=clock.moment.microsecond + 1)
-                return cast(Told, clock.moment.astimezone(tz))
+                return cast("Told", clock.moment.astimezone(tz))
 
         for module in (clew.stores.backend, clew.indexing.manual_graph):
             patch.setattr(module, "datetime", Told)

@@ -19,7 +19,7 @@ import pytest
 from clew.errors import StoreUnavailableError
 from clew.plugins.neo4j.store import Neo4jStore
 from clew.settings import Neo4jSettings
-from clew.testing.entries import make_entry
+from clew.testing.conformance import make_entry
 from clew.types import IndexedDocument
 from tests.contract.neo4j_stores import Place, new_place
 

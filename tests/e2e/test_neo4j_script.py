@@ -96,28 +96,6 @@ def test_taken_port_is_named(home: Path) -> None:
     assert done.stderr == f"Error: port {port} is taken; choose another with --port\n"
 
 
-def test_plugins_answer(gds_address: str) -> None:
-    port = int(gds_address.rpartition(":")[2])
-
-    versions = answer(port, "RETURN [gds.version(), apoc.version()]")
-    joined = answer(port, "RETURN apoc.text.join(['a', 'b'], '-')")
-    # A walk that starts at one end of a line of three, and turns back with 15 %.
-    answer(port, "CREATE (:Line {i: 0})-[:NEXT]->(:Line {i: 1})-[:NEXT]->(:Line {i: 2}) RETURN 1")
-    answer(port, "CALL gds.graph.project('line', 'Line', 'NEXT') YIELD nodeCount RETURN nodeCount")
-    ranked = answer(
-        port,
-        "MATCH (start:Line {i: 0}) CALL gds.pageRank.stream('line', {sourceNodes: [start]})"
-        " YIELD nodeId, score WITH score, gds.util.asNode(nodeId).i AS i ORDER BY i"
-        " RETURN collect(score)",
-    )
-    answer(port, "CALL gds.graph.drop('line') YIELD graphName RETURN graphName")
-    answer(port, "MATCH (n:Line) DETACH DELETE n RETURN count(*)")
-
-    assert versions == ["2.13.9", "5.26.19"]
-    assert joined == "a-b"
-    assert ranked == pytest.approx([0.15, 0.15 * 0.85, 0.15 * 0.85**2])
-
-
 def test_another_process_is_never_stopped(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as other:
         (tmp_path / "server.json").write_text(json.dumps({"pid": other.pid, "port": 7687}))

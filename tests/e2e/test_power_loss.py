@@ -20,7 +20,7 @@ import pytest
 
 from clew.stores.sqlite.journal import SqliteJobs
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.vectors.matrix import VectorMatrix
+from clew.stores.vectors import VectorMatrix
 from clew.text import entity_key
 from tests.disk import Op, Unsynced, after_power_loss, recorded, restored
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 import clew
 from clew.testing.fakes import HashEmbedder
 from clew.text import entity_key
+from tests.e2e.test_mcp_http import serving
 
 pytestmark = pytest.mark.anyio
 ROOT = Path(__file__).parent.parent.parent
@@ -31,27 +30,6 @@ with clew.open(sys.argv[1], embedder=HashEmbedder()) as engine:
         text = f"Ada Morn repairs the clock {number % 12} with Piet Oss, turn {number}. " * 3
         engine.add(text, source=f"d{number % 12}")
 """
-
-
-@contextmanager
-def serving(folder: Path) -> Iterator[str]:
-    """A real server with all tools, and its address."""
-    process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "clew", "serve", "--port", "0", "--insecure"),
-            *("--profile", "full", "--store", str(folder)),
-        ],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=folder.parent,
-    )
-    try:
-        assert process.stderr is not None
-        yield process.stderr.readline().split()[-1]
-    finally:
-        process.kill()
-        process.communicate()
 
 
 async def create(client: Client, name: str) -> bool:
@@ -77,7 +55,7 @@ async def test_a_server_loses_no_acknowledged_write_to_a_file_that_was_replaced(
         engine.add("Piet Oss built the tower.", source="one")
         engine.maintenance.backup(backup)
     file = folder / "default" / "clew.db"
-    with serving(folder) as url:
+    with serving(folder, "--insecure", "--profile", "full") as (url, _):
         async with Client(streamable_http_client(url)) as client:
             assert await create(client, PEOPLE[0])
             for ending in ("-wal", "-shm"):

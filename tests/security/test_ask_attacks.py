@@ -15,7 +15,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 import clew
-from clew.mcp.engines import Engines
+from clew.mcp.calls import Engines
 from clew.operations.toolbox import OPERATIONS
 from clew.ports import Reply, Request
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel

@@ -12,7 +12,7 @@ import pytest
 
 from clew.engine import Engine
 from clew.errors import StoreCorruptError, StoreError, StoreMismatchError
-from clew.mcp.engines import Engines
+from clew.mcp.calls import Engines
 from clew.operations.toolbox import OPERATIONS
 from clew.stores.sqlite.backup import attached, replace_content
 from clew.stores.sqlite.store import SqliteStore

@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.indexing.reading.formats.common import RawFile
+from clew.indexing.reading.common import RawFile
 from clew.plugins.personal.calendar import read_calendar
 from clew.plugins.personal.recurrence import Rule, Series, check_rule
 from clew.request_end import RequestEndedError, request

@@ -17,10 +17,10 @@ from mcp.client.streamable_http import streamable_http_client
 
 from clew.engine import Engine
 from clew.errors import InputError, SettingsError, UnreadableError
+from clew.indexing.inputs import file_digest, read_file
 from clew.indexing.reading.files import find_files, list_real, open_real, permitted_path
-from clew.indexing.reading.reader import file_digest, read_file
-from clew.jobs.runner import Ingestion, JobRunner, make_runner
-from clew.mcp.http.serve import served_settings
+from clew.jobs import Ingestion, JobRunner, make_runner
+from clew.mcp.http import served_settings
 from clew.operations.toolbox import make_toolbox
 from clew.settings import ReadSettings, Settings, load_settings
 from clew.testing.fakes import HashEmbedder

@@ -17,9 +17,9 @@ from mcp_types import ResourceTemplateReference
 
 from clew.errors import SettingsError
 from clew.mcp.auth import COMPLETED, PROMPTED, TELLING
-from clew.mcp.engines import Engines
-from clew.mcp.http.serve import http_app, http_server
-from clew.mcp.resources import FIXED, TEMPLATES, prompts
+from clew.mcp.calls import Engines
+from clew.mcp.http import http_app, http_server
+from clew.mcp.server import FIXED, TEMPLATES, prompts
 from clew.operations.toolbox import OPERATIONS as REGISTRY
 from tests.e2e.conftest import run_clew
 from tests.e2e.test_mcp_http import serving

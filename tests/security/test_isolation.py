@@ -36,6 +36,7 @@ from clew.indexing.inputs import (
     Input,
     RawInput,
     TextInput,
+    read_raw,
 )
 from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.indexing.processes import (
@@ -47,9 +48,8 @@ from clew.indexing.processes import (
     pack,
     unpack,
 )
-from clew.indexing.reading.formats.common import RawFile
-from clew.indexing.reading.reader import read_raw
-from clew.jobs.runner import make_runner
+from clew.indexing.reading.common import RawFile
+from clew.jobs import make_runner
 from clew.settings import LimitSettings, ReadSettings, SplitSettings
 from clew.testing.fakes import HashEmbedder
 from clew.types import Document, Piece
@@ -254,7 +254,7 @@ def test_closing_the_engine_ends_what_is_read(bench: Bench, threads: ThreadPoolE
 def test_a_job_ends_with_the_limits_name_and_does_the_other_documents(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clew.jobs.runner.AT_ONCE_SECONDS", 0.2)
+    monkeypatch.setattr("clew.jobs.AT_ONCE_SECONDS", 0.2)
     bench.write("b.md", hostile.LOOP)
     runner = make_runner(bench.open(**QUICK))
     # What takes long goes on behind a call that wants it at once.

@@ -16,7 +16,7 @@ import pytest
 
 import clew
 from clew.indexing.processes import WorkerProcess
-from clew.jobs.runner import make_runner
+from clew.jobs import make_runner
 from clew.stores.sqlite.journal import SqliteJobs
 from clew.testing.fakes import HashEmbedder
 from tests.security import hostile
@@ -34,7 +34,7 @@ HELLO = (
 )
 OPEN = """
 import sys, pathlib, clew
-from clew.jobs.runner import make_runner
+from clew.jobs import make_runner
 from clew.testing.fakes import HashEmbedder
 from tests.security.hostile import Hostile
 from tests.security.test_isolation import is_running, until

@@ -11,14 +11,13 @@ from starlette.testclient import TestClient
 
 from clew import Clew
 from clew.mcp.auth import new_token
-from clew.mcp.http.serve import served_settings
+from clew.mcp.http import served_settings
 from clew.operations.spec import Caller
 from clew.operations.toolbox import make_toolbox
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.web.endpoints import EXPLORER_TOOLS, TOOL_NAMES
-from clew.web.pages.table import PAGES
-from clew.web.request import PREFIX
+from clew.web.app import PAGES
+from clew.web.request import EXPLORER_TOOLS, PREFIX, TOOL_NAMES
 from tests.unit.mcp_tools import pages_of, token_of
 
 READING = [tool.name for tool in EXPLORER_TOOLS if tool.read_only]

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from clew.engine import Engine
-from clew.jobs.runner import Ingestion, make_runner
+from clew.jobs import Ingestion, make_runner
 from clew.operations.spec import Tool
 from clew.operations.toolbox import OPERATIONS, Toolbox, make_toolbox
 from clew.settings import load_settings

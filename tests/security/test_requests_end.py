@@ -16,7 +16,7 @@ import pytest
 
 import clew
 from clew import Clew
-from clew.mcp.engines import Engines
+from clew.mcp.calls import Engines
 from clew.operations.spec import CORE, Arguments, Call, Result, Tool
 from clew.operations.toolbox import OPERATIONS as REGISTRY
 from clew.request_end import RequestEndedError, go_on, request

@@ -18,7 +18,7 @@ from werkzeug import Response
 import clew
 from clew import errors
 from clew.errors import ClewError, ModelError, keep_secret, redacted, redacted_pieces
-from clew.mcp.engines import Engines
+from clew.mcp.calls import Engines
 from clew.operations.toolbox import OPERATIONS as REGISTRY
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder

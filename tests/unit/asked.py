@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import clew
-from clew.indexing.reading.reader import document_from_text
+from clew.indexing.inputs import document_from_text
 from clew.search.channels import Ranking
 from clew.search.options import Options
 from clew.search.session import QuerySession

@@ -11,8 +11,8 @@ from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_files import build
 from clew.stores.communities import Communities
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.vectors.matrix import VectorMatrix
-from clew.testing.entries import EMBEDDER, make_entry
+from clew.stores.vectors import VectorMatrix
+from clew.testing.conformance import EMBEDDER, make_entry
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+import clew
+from clew.testing.fakes import HashEmbedder
 from tests.conftest import ISOLATION
 
 
@@ -13,3 +16,11 @@ def _read_in_this_process() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(ISOLATION, "none")
         yield
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[clew.Clew]:
+    """An empty store, which is sound in the end, too."""
+    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as engine:
+        yield engine
+        assert engine.maintenance.check().problems == ()

@@ -8,8 +8,8 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from clew.indexing.reading.formats.common import ReadResult
-from clew.indexing.reading.reader import read_file
+from clew.indexing.inputs import read_file
+from clew.indexing.reading.common import ReadResult
 from clew.settings import ReadSettings
 from clew.types import Document
 

@@ -16,8 +16,8 @@ from starlette.testclient import TestClient
 
 from clew import Clew
 from clew.errors import InputError
-from clew.mcp.engines import Engines
-from clew.mcp.http.serve import http_app, http_config, http_server
+from clew.mcp.calls import Engines
+from clew.mcp.http import http_app, http_config, http_server
 from clew.operations.spec import CORE, Arguments, Call, Parameter, Result, Run, Tool
 from clew.operations.toolbox import OPERATIONS
 from clew.request_end import finishing, has_ended
@@ -27,8 +27,8 @@ from clew.types import Right
 from clew.web.app import mount
 
 if TYPE_CHECKING:
-    from clew.mcp.http.serve import Extend
-    from clew.web.sessions import Sessions
+    from clew.mcp.http import Extend
+    from clew.web.request import Sessions
 
 NAME = Parameter(name="name", kind="string", description="A name.", required=True)
 CONFIRM = Parameter(name="confirm", kind="boolean", description="Default false.", default=False)

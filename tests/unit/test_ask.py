@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import clew
 from clew.errors import InputError, ModelError, ModelUnavailableError, NotFoundError, SettingsError
-from clew.plugins.llm.prompt import AnswerReply, ReplyReader
+from clew.plugins.llm.answering import AnswerReply, ReplyReader
 from clew.ports import LanguageModel, Request
 from clew.search.answer.quoted import PASSAGES_ALONE, quoted_answer
 from clew.settings import load_settings

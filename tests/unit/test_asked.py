@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.indexing.reading.reader import document_from_text
+from clew.indexing.inputs import document_from_text
 from clew.search.periods import read_asked_time
 from clew.search.pipeline import STRATEGIES
 from clew.search.question import section_name

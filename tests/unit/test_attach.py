@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from clew.errors import InputError
 from clew.plugins.neo4j.attached import LONGEST_NAME, MAX_WORDS, lucene_words, spans
+from clew.plugins.neo4j.connection import lucene_phrases
 from clew.plugins.neo4j.cypher import with_directions, with_parameters
 from clew.plugins.neo4j.mapping import (
     EntityMapping,
@@ -23,7 +24,6 @@ from clew.plugins.neo4j.mapping import (
     quoted,
     read_mapping,
 )
-from clew.plugins.neo4j.schema import lucene_phrases
 
 # --- attach mapping
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import clew
-from benchmarks.graph import main
 from benchmarks.real.asking import ask_all, summarise
 from benchmarks.real.extracted import Name, Sentence, Stated
 from benchmarks.real.extraction import Found, relations_judged
 from benchmarks.real.fetch import read_corpora
 from benchmarks.real.labels import judged_entities, judged_relations, marked_sentences
 from benchmarks.real.questions import Gold, Question, read_questions
+from benchmarks.rent import Group as Rules
+from benchmarks.rent import cost, definitions_and_uses, read_groups
 from clew.search.ranker import load_ranker
 from clew.testing.fakes import HashEmbedder
 from training.confidence import calibrate
@@ -25,23 +29,36 @@ from training.prepare import prepare
 from training.regime import fit
 from training.sources import read_sources
 
+
+@pytest.mark.parametrize("group", read_groups(), ids=lambda group: group.name)
+def test_what_a_group_leaves_out_exists(group: Rules) -> None:
+    for at in group.off:
+        module, _, path = at.partition(":")
+        found = import_module(f"clew.{module}")
+        for name in path.split("."):
+            found = getattr(found, name)
+
+
+def test_a_group_costs_what_nothing_else_reaches() -> None:
+    definitions, uses = definitions_and_uses()
+    groups = {group.name: group for group in read_groups()}
+    named, described = (
+        cost(groups[name], definitions, uses) for name in ("code_names", "described")
+    )
+    assert named > described > 0
+
+
+def test_a_group_that_is_left_out_finds_nothing() -> None:
+    program = (
+        "from benchmarks.rent import leave_out; from tests.unit.test_extract import types;"
+        "text = 'He directed \"The Wind in the Trees\" then.';"
+        "before = types(text); leave_out('indexing.ner.known_terms:find_quoted', 'empty');"
+        "assert 'work' in before.values() and 'work' not in types(text).values()"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 # --- benchmark graph
-
-
-def test_every_operation_is_measured(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    small = ["graph", "--entities", "200", "--relations", "1000", "--runs", "2"]
-    monkeypatch.setattr("sys.argv", small)
-    main()
-    table = capsys.readouterr().out.splitlines()
-    monkeypatch.setattr("sys.argv", [*small, "--json"])
-    main()
-    figures = json.loads(capsys.readouterr().out)
-    assert table[0].startswith("200 entities, ")
-    named = [line.split(" | ")[0].removeprefix("| ") for line in table[4:]]
-    assert named == [figure["operation"] for figure in figures]
-    assert all(figure["ratio"] > 0 for figure in figures)
 
 
 # --- The benchmark on real documents: what counts as found, as right and as unlabelled.

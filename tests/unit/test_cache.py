@@ -21,12 +21,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import clew
+from clew.derived_files import FileLock
 from clew.errors import StoreBusyError, StoreError
 from clew.search.channels import Ranking
 from clew.search.rerank import apply_usage
 from clew.search.session import RecentlyUsed
 from clew.settings import UsageSettings, load_settings
-from clew.stores.file_lock import FileLock
 from clew.stores.sqlite.journal import SqliteJobs
 from clew.testing.fakes import HashEmbedder
 from clew.text import cached
@@ -172,7 +172,7 @@ import sys, time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
-from clew.stores.file_lock import FileLock
+from clew.derived_files import FileLock
 with FileLock(Path(sys.argv[1]), 10.0, "busy").held():
     print("held", flush=True)
     time.sleep(600)

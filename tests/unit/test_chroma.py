@@ -18,6 +18,7 @@ from chromadb.api import ServerAPI
 from pydantic import SecretStr
 
 from benchmarks.chroma import fill, make_rows, recall
+from clew.derived_files import FileLock
 from clew.errors import (
     InputError,
     SettingsError,
@@ -28,10 +29,9 @@ from clew.errors import (
 from clew.plugins.chroma import remote as module
 from clew.plugins.chroma.remote import DATABASE, ChromaCollection, ChromaRemote
 from clew.settings import ChromaSettings
-from clew.stores.file_lock import FileLock
+from clew.stores.remote_vectors import SyncedIndex
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.vectors.remote import SyncedIndex
-from clew.testing.entries import EMBEDDER, make_entry, make_vector
+from clew.testing.conformance import EMBEDDER, make_entry, make_vector
 from tests.unit.vector_stores import (
     add,
     chroma_index,
@@ -281,8 +281,8 @@ from pathlib import Path
 from clew.settings import ChromaSettings
 from clew.stores.sqlite.store import SqliteStore
 from clew.plugins.chroma.remote import ChromaRemote
-from clew.stores.vectors.remote import SyncedIndex
-from clew.testing.entries import EMBEDDER, make_entry, make_vector
+from clew.stores.remote_vectors import SyncedIndex
+from clew.testing.conformance import EMBEDDER, make_entry, make_vector
 
 folder, url, namespace, name, count, size = sys.argv[1:]
 store = SqliteStore(Path(folder), embedder=EMBEDDER)

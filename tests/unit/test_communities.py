@@ -21,7 +21,7 @@ from clew.graph.partition import MAX_SIZE, changed_entities, partition, touched,
 from clew.graph.topics import LONGEST, PER_PASSAGE, Phrases, make_topics, mean_direction
 from clew.ports import CommunityChanges, Partition, TopicSet
 from clew.stores.communities import Communities
-from clew.testing.entries import make_entry
+from clew.testing.conformance import make_entry
 from tests.unit.community_stores import Library, players, save_band
 from tests.unit.graphs import Edge, graph_of, modularity
 

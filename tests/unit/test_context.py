@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import clew
 from clew.errors import InputError
-from clew.indexing.splitting.split import split
+from clew.indexing.split import split
 from clew.search.answer.blocks import (
     Block,
     Form,

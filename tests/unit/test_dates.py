@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.indexing.ner.pattern_extractor import PatternExtractor
-from clew.indexing.reading.formats.html import page_title
-from clew.indexing.reading.reader import (
+from clew.indexing.inputs import (
     document_from_text,
     first_line_title,
     read_file,
     title_from_path,
 )
+from clew.indexing.ner.pattern_extractor import PatternExtractor
+from clew.indexing.outline import dated_sections
+from clew.indexing.reading.html import page_title
 from clew.indexing.relations.phrases import find_dates, find_relative_dates
-from clew.indexing.splitting.outline import dated_sections
-from clew.indexing.splitting.split import split
+from clew.indexing.split import split
 from clew.settings import ReadSettings, SplitSettings
 from clew.testing.fakes import HashEmbedder
 from clew.times import find_date, opening_date, path_date, read_period

@@ -353,13 +353,6 @@ def test_a_file_ahead_of_the_store_is_not_believed(engine: clew.Clew) -> None:
     assert current_snapshot(engine.store, engine.store.folder).generation < 999
 
 
-def test_a_folder_that_cannot_be_written_costs_nothing_but_time(
-    engine: clew.Clew, tmp_path: Path
-) -> None:
-    write_snapshot(build(engine.store), tmp_path / "nowhere")
-    assert not (tmp_path / "nowhere").exists()
-
-
 # --- `graph` over what a question reads of the store, next to `graph` over a snapshot of all
 # of it.
 

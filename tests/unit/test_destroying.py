@@ -23,7 +23,7 @@ from clew.cli import main
 from clew.errors import InputError, NotFoundError
 from clew.graph.statistics import Support
 from clew.indexing import pipeline as incremental
-from clew.jobs.runner import make_runner
+from clew.jobs import make_runner
 from clew.operations.spec import FULL, Parameter, Tool
 from clew.operations.toolbox import OPERATIONS, Toolbox, audit_to
 from clew.stores.sqlite.journal import SqliteAudit
@@ -44,12 +44,6 @@ sources = sources.filter(lambda source: not source.startswith("/"))
 several = st.lists(sources, min_size=2, max_size=6, unique=True)
 NAMES = ("1", "2", "12", "Q", "R", "QR", "Ada", "Adam", "Ada Morn", "Morn", "C", "C#", "C++")
 names = st.lists(st.sampled_from(NAMES), min_size=2, unique_by=entity_key)
-
-
-@pytest.fixture
-def engine(tmp_path: Path) -> Iterator[clew.Clew]:
-    with clew.open(tmp_path / "store", embedder=HashEmbedder(dimension=8)) as engine:
-        yield engine
 
 
 @pytest.fixture

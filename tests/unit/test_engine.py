@@ -14,7 +14,7 @@ import pytest
 
 import clew
 from clew.errors import InputError, NotFoundError, UnreadableError
-from clew.mcp.engines import Engines
+from clew.mcp.calls import Engines
 from clew.operations.spec import Caller
 from clew.operations.toolbox import OPERATIONS
 from clew.search.pipeline import STRATEGIES
@@ -151,15 +151,6 @@ def test_a_text_can_be_added_replaced_and_deleted(engine: clew.Clew) -> None:
         engine.add("  \n")
 
 
-def test_deleting_an_unknown_document_deletes_nothing(engine: clew.Clew, folder: Path) -> None:
-    engine.index([folder])
-    with pytest.raises(NotFoundError, match="no document 'nope'"):
-        engine.delete([str(folder / "tower.md"), "nope"])
-    with pytest.raises(NotFoundError, match=r"no single document '\.md'"):
-        engine.delete([".md"])
-    assert len(engine.documents.list()) == 3
-
-
 # --- asking
 
 
@@ -178,27 +169,6 @@ def test_what_cannot_be_asked_is_refused(
 ) -> None:
     with pytest.raises(InputError, match=match):
         engine.search("clock", **options)
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_every_strategy_answers_with_its_reasons(
-    engine: clew.Clew, folder: Path, strategy: str
-) -> None:
-    engine.index([folder])
-    result = engine.search(QUESTION, strategy=strategy, limit=2)
-    assert result.strategy == strategy
-    assert 1 <= len(result.hits) <= 2
-    if strategy != "global":  # which looks at the whole before the question's words
-        says_whose = (
-            "Ada Morn" if strategy in {"graph", "multi_hop", "temporal"} else "Tower of Vell"
-        )
-        assert result.hits[0].chunk.title == says_whose
-    scores = [hit.score for hit in result.hits]
-    assert scores == sorted(scores, reverse=True)
-    assert all(hit.scores for hit in result.hits)
-    shape = result.to_dict()
-    assert json.loads(json.dumps(shape)) == shape
-    assert shape["results"][0]["metadata"]["char_start"] == result.hits[0].chunk.start
 
 
 def test_the_graph_leads_to_what_shares_no_word_and_shows_the_thread(

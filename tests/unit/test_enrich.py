@@ -32,8 +32,7 @@ from clew.settings import load_settings
 from clew.stores.extractions import Enrichments
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.store import Store
-from clew.testing.conformance import chunk_ids_of
-from clew.testing.entries import EMBEDDER, make_entry
+from clew.testing.conformance import EMBEDDER, chunk_ids_of, make_entry
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.types import ChunkExtraction, Community, Description, ExtractedRelation, Mention
 

@@ -37,9 +37,12 @@ from clew.plugins.evaluation.answers import (
     to_answers_table,
     to_page,
 )
-from clew.plugins.evaluation.beir import BeirDataset, Record, is_beir, load_beir
 from clew.plugins.evaluation.run import (
+    BeirDataset,
+    Record,
     evaluate,
+    is_beir,
+    load_beir,
     measure_strategy,
     notes,
     rank_passages,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
-from clew.indexing.ner.code_names import technical_words
+from clew.indexing.ner.cased_ner import technical_words
 from clew.indexing.ner.known_terms import KnownTerms
 from clew.indexing.ner.pattern_extractor import PatternExtractor, about_names
 from clew.indexing.processes import Steps

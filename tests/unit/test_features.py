@@ -35,7 +35,7 @@ from clew.search.features import (
 from clew.search.question import Analysis, analyse
 from clew.search.walk import KEPT, MAX_SEED_SENTENCES, Coverage, find_bridges, find_onward
 from clew.stores.sqlite.store import SqliteStore
-from clew.testing.entries import EMBEDDER, make_entry, make_vector
+from clew.testing.conformance import EMBEDDER, make_entry, make_vector
 from clew.testing.fakes import HashEmbedder
 from clew.text import terms
 
@@ -185,17 +185,6 @@ def test_vectors_are_asked_for_twice_at_most_and_never_for_the_whole_store(
     ids = np.concatenate(asked)
     assert len(asked) <= 2
     assert len(ids) == len(set(ids.tolist())) < library.snapshot.size
-
-
-@pytest.mark.parametrize(
-    "question", ["", "the of", "zeppelin", "Skerrow Clock", "Port Anselm? " * 300]
-)
-def test_odd_questions_have_features(library: SearchResources, question: str) -> None:
-    evidence = library.gather(question)
-    assert np.isfinite(evidence.matrix).all()
-    related = library.pairwise_features(evidence, evidence.walk)
-    assert related.shape == (len(evidence.rows), len(SECOND_FEATURES))
-    assert np.isfinite(related).all()
 
 
 @pytest.mark.parametrize(

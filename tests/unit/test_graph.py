@@ -48,7 +48,7 @@ from clew.graph.statistics import (
 from clew.ports import RelationRows
 from clew.search.walk import local_graph, walk
 from clew.stores.sqlite.store import SqliteStore
-from clew.testing.entries import EMBEDDER, make_entry
+from clew.testing.conformance import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder
 from tests.unit.graphs import edges_of, graph_of, graphs, snapshot_with
 
@@ -437,25 +437,6 @@ def test_a_graph_of_another_generation_is_built_anew(engine: clew.Clew) -> None:
     assert after.generation == store.generation() > before.generation
     assert same(after, anew(engine))
     assert graph_file(engine).name == f"entities-{after.generation}.arrays", "the old file is gone"
-
-
-@pytest.mark.parametrize("damage", [b"", b"no archive", None], ids=["empty", "text", "cut"])
-def test_a_damaged_file_is_built_anew(engine: clew.Clew, damage: bytes | None) -> None:
-    store = engine.store
-    ranks = current(EntityRanks, store, engine.state.snapshot, store.folder)
-    file = graph_file(engine)
-    whole = file.read_bytes()
-    file.write_bytes(whole[:-200] if damage is None else damage)
-    assert same(current(EntityRanks, store, None, store.folder), ranks)
-    assert len(file.read_bytes()) == len(whole), "it is whole again"
-
-
-def test_a_folder_that_cannot_be_written_costs_nothing_but_time(
-    engine: clew.Clew, tmp_path: Path
-) -> None:
-    graph = current(EntityGraph, engine.store, engine.state.snapshot, tmp_path / "nowhere")
-    assert same(graph, anew(engine))
-    assert not (tmp_path / "nowhere").exists()
 
 
 def test_what_texts_say_of_a_crowd_is_shared_among_it() -> None:

@@ -13,8 +13,8 @@ import pytest
 import clew
 from clew.errors import InputError
 from clew.hookspecs import Pack, RelationType, hookimpl, listed, named, plugins
-from clew.indexing.reading.formats.common import RawFile, ReadResult
-from clew.indexing.reading.reader import read_file, read_raw
+from clew.indexing.inputs import read_file, read_raw
+from clew.indexing.reading.common import RawFile, ReadResult
 from clew.packs import available
 from clew.search.answer.blocks import RetrievalResult
 from clew.search.channels import Ranking

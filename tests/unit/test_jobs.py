@@ -20,12 +20,12 @@ from clew.errors import (
     StoreError,
     StoreUnavailableError,
 )
-from clew.jobs.runner import GROUP, MAX_ATTEMPTS, JobRunner, make_runner
+from clew.jobs import GROUP, MAX_ATTEMPTS, JobRunner, make_runner
 from clew.ports import Job
 from clew.settings import JobSettings
 from clew.stores.sqlite.journal import SqliteJobs
 from clew.stores.sqlite.store import SqliteStore
-from clew.testing.entries import EMBEDDER
+from clew.testing.conformance import EMBEDDER
 from clew.testing.fakes import HashEmbedder
 
 PATIENCE = 20.0
@@ -156,7 +156,7 @@ def test_a_job_outlasts_a_store_that_is_busy_and_a_server_that_is_away_for_long(
     monkeypatch: pytest.MonkeyPatch,
     faults: list[Exception],
 ) -> None:
-    monkeypatch.setattr("clew.jobs.runner._AWAY_SECONDS", 0.001)
+    monkeypatch.setattr("clew.jobs._AWAY_SECONDS", 0.001)
     seen, fail, left = set[str](), raising(faults), str(faults[0])
 
     def act(name: str) -> None:

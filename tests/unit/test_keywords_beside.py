@@ -16,7 +16,7 @@ import clew
 from clew.settings import load_settings
 from clew.stores.keywords import DerivedKeywords
 from clew.stores.sqlite.store import SqliteStore
-from clew.testing.entries import EMBEDDER, make_entry
+from clew.testing.conformance import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder
 
 WORDS = [f"w{i}" for i in range(200)]
@@ -181,7 +181,7 @@ from clew.stores import keywords as derived, large as tantivy_folder
 import clew
 from clew.stores.keywords import DerivedKeywords
 from clew.stores.sqlite.store import SqliteStore
-from clew.testing.entries import EMBEDDER
+from clew.testing.conformance import EMBEDDER
 
 def die(*args, **kwargs):
     os.kill(os.getpid(), signal.SIGKILL)

@@ -17,9 +17,9 @@ from Stemmer import algorithms
 
 import clew
 from clew.graph.vocabulary import CHANGES, current_vocabulary, sound
+from clew.indexing.inputs import document_from_text
 from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.indexing.processes import with_language
-from clew.indexing.reading.reader import document_from_text
 from clew.languages import language_code, language_words
 from clew.operations.toolbox import OPERATIONS, Toolbox
 from clew.search.pipeline import STRATEGIES

@@ -33,7 +33,7 @@ from clew.plugins.llm.ollama import Ollama
 from clew.ports import LoggedReply, Message, Reply, Request, ToolCall, ToolDefinition
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.state import Replies
-from clew.testing.entries import EMBEDDER, make_entry
+from clew.testing.conformance import EMBEDDER, make_entry
 from clew.testing.fakes import ScriptedLanguageModel
 from clew.types import Usage
 from tests.unit.llm import ADA, PARAMETERS, Person, client, request, settings

@@ -26,10 +26,9 @@ from mcp_types import PromptReference, ResourceTemplateReference
 
 from clew import Clew
 from clew.errors import SettingsError
-from clew.mcp.auth import new_token
-from clew.mcp.engines import Engines
-from clew.mcp.http.callers import Rate
-from clew.mcp.http.serve import http_server, origin_check
+from clew.mcp.auth import Rate, new_token
+from clew.mcp.calls import Engines
+from clew.mcp.http import http_server, origin_check
 from clew.operations.toolbox import OPERATIONS as INFERENCE_TOOLS
 from clew.settings import ServeSettings, Settings, load_settings
 from clew.types import document_id

@@ -17,12 +17,12 @@ import httpx2
 import pytest
 
 import clew
+from clew import jobs as kinds
 from clew.engine import Engine
 from clew.errors import StoreBusyError, StoreError
-from clew.jobs import runner as kinds
-from clew.jobs.runner import Ingestion
-from clew.mcp import engines as pool
-from clew.mcp.engines import Engines
+from clew.jobs import Ingestion
+from clew.mcp import calls as pool
+from clew.mcp.calls import Engines
 from clew.operations.toolbox import OPERATIONS
 from clew.ports import Reply, Request
 from clew.search.pipeline import STRATEGIES

@@ -26,7 +26,7 @@ from mcp_types import (
 )
 
 from clew.engine import Engine
-from clew.mcp.engines import Engines
+from clew.mcp.calls import Engines
 from clew.mcp.server import ClewServer
 from clew.operations import toolbox as registry
 from clew.types import NewEntity
@@ -257,7 +257,7 @@ async def test_resources(server: ClewServer, engine: Engine, revision: str) -> N
 async def test_long_documents_and_lists_are_read_in_parts(
     server: ClewServer, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clew.mcp.resources.PAGE", 2)
+    monkeypatch.setattr("clew.mcp.server.PAGE", 2)
     for number in range(4):
         text = "".join(f"Line {i} of a long text.\n" for i in range(number * 1000))
         engine.add(f"{text}End.", source=f"note-{number}")

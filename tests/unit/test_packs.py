@@ -16,9 +16,9 @@ import yaml
 import clew
 from benchmarks.recorded import RecordedExtraction, RecordedLanguageModel
 from clew.errors import InputError, UnreadableError
-from clew.indexing.reading.formats.common import RawFile, ReadResult
+from clew.indexing.reading.common import RawFile, ReadResult
 from clew.library import Clew
-from clew.mcp.engines import Engines
+from clew.mcp.calls import Engines
 from clew.operations.spec import Caller
 from clew.operations.toolbox import OPERATIONS
 from clew.packs import available

@@ -11,10 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.indexing.reading.formats.common import RawFile, ReadResult
-from clew.plugins.papers.articles import cited_work
+from clew.indexing.reading.common import RawFile, ReadResult
 from clew.plugins.papers.bibliography import Reference, papers_in, read_bibtex, read_ris
-from clew.plugins.papers.reading import described, paper_of, read_bib, read_json, read_lines
+from clew.plugins.papers.reading import (
+    cited_work,
+    described,
+    paper_of,
+    read_bib,
+    read_json,
+    read_lines,
+)
 from clew.settings import ReadSettings
 from clew.types import Document
 

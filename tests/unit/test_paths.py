@@ -41,7 +41,7 @@ from clew.search.around import QuestionSubgraph
 from clew.search.question import Analysis
 from clew.search.walk import Coverage
 from clew.stores.sqlite.store import SqliteStore
-from clew.testing.entries import EMBEDDER, make_entry
+from clew.testing.conformance import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder
 from tests.unit.graphs import edges_of, graph_of, graphs, snapshot_with
 

@@ -14,11 +14,11 @@ import recurring_ical_events
 from icalendar import Calendar
 
 from clew.errors import LimitError, UnreadableError
-from clew.indexing.reading.formats.common import RawFile, ReadResult
+from clew.indexing.reading.common import RawFile, ReadResult
 from clew.plugins.personal.calendar import markdown_tasks, read_calendar, read_todo_txt
 from clew.plugins.personal.contacts import read_contacts
+from clew.plugins.personal.pack import personal_structure
 from clew.plugins.personal.recurrence import series_of
-from clew.plugins.personal.structure import personal_structure
 from clew.settings import LimitSettings, ReadSettings
 
 # --- Calendars, contacts and tasks as files: what is read, and what bad files cost.

@@ -19,15 +19,14 @@ from qdrant_client.http import models
 from clew.errors import StoreBusyError, StoreError, StoreUnavailableError
 from clew.plugins.qdrant.remote import collection_name
 from clew.settings import QdrantSettings
+from clew.stores import remote_vectors as module
+from clew.stores.remote_vectors import SyncedIndex
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.vectors import remote as module
-from clew.stores.vectors.remote import SyncedIndex
-from clew.testing.entries import DIMENSION, EMBEDDER, make_entry, make_vector
+from clew.testing.conformance import DIMENSION, EMBEDDER, make_entry, make_vector
 from tests.unit.qdrant_server import QdrantStandIn, stand_in
 from tests.unit.vector_stores import (
     add,
     drop,
-    embed_again,
     filled_store,
     found,
     nearest,
@@ -117,20 +116,6 @@ def test_filters_and_exactness_are_asked_of_the_server(
 # --- keeping up with the store
 
 
-def test_another_embedder_has_a_collection_of_its_own_and_leaves_the_old_one(
-    store: SqliteStore, server: QdrantStandIn, open_index: Open
-) -> None:
-    index = open_index()
-    index.refresh()
-    other = np.array([make_vector(str(i), 4) for i in range(20)])
-    embed_again(store, ("org/Other Model", 4), other)
-    assert found(store, index)
-    assert {name: server.local.count(name).count for name in server.local.collections} == {
-        COLLECTION: 0,
-        "clew-org-other-model-4": 21,
-    }
-
-
 # --- namespaces
 
 
@@ -207,13 +192,6 @@ def test_indexes_and_quantization_are_as_the_settings_ask(
         type=models.KeywordIndexType.KEYWORD, is_tenant=True
     )
     assert schema["chunk_id"].data_type == models.PayloadSchemaType.INTEGER
-
-
-def test_a_folder_does_not_wait_for_the_disk_at_each_point(here: SyncedIndex) -> None:
-    here.refresh()
-    with here._remote._connection.client() as client:  # type: ignore[attr-defined]
-        database = client.collections[COLLECTION].storage.storage
-        assert database.execute("PRAGMA synchronous").fetchone() == (0,)
 
 
 def test_two_processes_may_make_the_collection_at_once(
@@ -306,7 +284,7 @@ from pathlib import Path
 from clew.settings import QdrantSettings
 from clew.stores.sqlite.store import SqliteStore
 from clew.plugins.qdrant.remote import QdrantRemote
-from clew.stores.vectors.remote import SyncedIndex
+from clew.stores.remote_vectors import SyncedIndex
 folder = Path(sys.argv[1])
 store = SqliteStore(folder)
 index = SyncedIndex(store, QdrantRemote(store, QdrantSettings(), "default", folder))

@@ -38,7 +38,7 @@ from clew.search.route import (
 )
 from clew.settings import load_settings
 from clew.stores.sqlite.store import SqliteStore
-from clew.testing.entries import EMBEDDER, make_entry
+from clew.testing.conformance import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.text import entity_key, question_terms, terms
 from clew.types import SearchResult

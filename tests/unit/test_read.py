@@ -23,15 +23,15 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from clew.errors import InputError, UnreadableError
-from clew.indexing.reading.files import find_files
-from clew.indexing.reading.formats.common import (
+from clew.indexing.inputs import document_from_text, file_digest, read_file
+from clew.indexing.reading.common import (
     LONGEST_VALUE,
     RawFile,
     clean_text,
     json_safe,
 )
-from clew.indexing.reading.formats.word import package_properties
-from clew.indexing.reading.reader import document_from_text, file_digest, read_file
+from clew.indexing.reading.files import find_files
+from clew.indexing.reading.word import package_properties
 from clew.plugins.constitution.reading import circles
 from clew.settings import ReadSettings
 from clew.times import to_time

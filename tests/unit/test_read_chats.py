@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from clew.errors import UnreadableError
-from clew.indexing.reading.reader import read_file
+from clew.indexing.inputs import read_file
 from clew.settings import LimitSettings
 from clew.types import Document
 from tests.unit.files import SETTINGS, read, read_one, write, zipped

@@ -25,8 +25,8 @@ from hypothesis import strategies as st
 from pypdf import PdfWriter
 
 from clew.errors import UnreadableError
-from clew.indexing.reading.formats.html import html_document
-from clew.indexing.reading.formats.pdf import joined_lines, mended, without_running_lines
+from clew.indexing.reading.html import html_document
+from clew.indexing.reading.pdf import joined_lines, mended, without_running_lines
 from clew.settings import ReadSettings
 from tests.unit.files import read, read_one, zipped
 

@@ -387,7 +387,6 @@ def indexed_message(number: int, sender: str, body: str, answers: int | None = N
 
 FIRST = indexed_message(2, "Ada Ray", "The lens costs four thousand.")
 SECOND = indexed_message(3, "Bob Stone", "Too dear.\n\n> The lens costs four thousand.", 2)
-THIRD = indexed_message(5, "Ada Ray", "Then a smaller lens.", 3)
 
 
 @pytest.fixture
@@ -408,27 +407,6 @@ def mailbox(tmp_path: Path, store: clew.Clew) -> Path:
     path.write_text(FIRST + SECOND)
     assert store.index([path.parent]).added == 2
     return path
-
-
-def sources(store: clew.Clew) -> list[str]:
-    return sorted(info.source.rpartition("#")[2] for info in store.documents.list())
-
-
-def test_a_longer_mailbox_adds_what_is_new_and_drops_what_is_gone(
-    store: clew.Clew, embedder: CountingEmbedder, mailbox: Path
-) -> None:
-    embedded = len(embedder.embedded)
-    mailbox.write_text(FIRST + SECOND + THIRD)
-    grown = store.index([mailbox])
-    assert (grown.added, grown.changed, grown.unchanged) == (1, 0, 2)
-    assert len(embedder.embedded) == embedded + 1
-    mailbox.write_text(SECOND + THIRD)
-    gone = store.index([mailbox]).gone
-    assert [source.rpartition("#")[2] for source in gone] == ["2@x.org"]
-    assert sources(store) == ["2@x.org", "3@x.org", "5@x.org"]
-    store.index([mailbox], prune=True)
-    assert sources(store) == ["3@x.org", "5@x.org"]
-    assert store.maintenance.check().problems == ()
 
 
 def test_hits_show_who_wrote_and_when_and_filters_ask_for_it(

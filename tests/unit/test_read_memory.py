@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from clew.errors import InputError, UnreadableError
-from clew.indexing.reading.formats.memory import MemoryRecords, read_memory
+from clew.indexing.reading.memory import MemoryRecords, read_memory
 
 
 def database(path: Path, *statements: str) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +16,7 @@ from clew.errors import NotFoundError
 from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.indexing.relations.patterns import PRONOUN_FACTOR
 from clew.indexing.relations.phrases import read_phrase
+from clew.languages import read_word_lists
 from clew.stores.relations import (
     CONTRADICTED,
     RelationRow,
@@ -25,10 +25,9 @@ from clew.stores.relations import (
     read_evidence,
 )
 from clew.stores.sqlite.store import SqliteStore
-from clew.testing.entries import EMBEDDER, make_entry, make_link
+from clew.testing.conformance import EMBEDDER, make_entry, make_link
 from clew.testing.fakes import HashEmbedder
 from clew.types import Chunk, Document, ExtractedRelation, NewEntity, Relation
-from clew.word_lists import read_word_lists
 
 # --- relations
 
@@ -582,13 +581,6 @@ def test_what_the_store_knows_by_hand_is_found_behind_the_verb(tmp_path: Path) -
 
 
 FACT = "Zorblax Corporation uses Quuxer."
-
-
-@pytest.fixture
-def engine(tmp_path: Path) -> Iterator[clew.Clew]:
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        yield engine
-        assert engine.maintenance.check().problems == ()
 
 
 def stating(engine: clew.Clew) -> list[Relation]:

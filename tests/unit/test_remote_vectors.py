@@ -17,10 +17,10 @@ from clew.errors import MissingExtraError, StoreError
 from clew.plugins.chroma.remote import ChromaCollection
 from clew.plugins.qdrant.remote import NamespacePoints
 from clew.settings import ChromaSettings, QdrantSettings
+from clew.stores.remote_vectors import SyncedIndex
 from clew.stores.sqlite.backup import back_up, restore
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.vectors.remote import SyncedIndex
-from clew.testing.entries import DIMENSION, EMBEDDER, make_entry, make_vector
+from clew.testing.conformance import DIMENSION, EMBEDDER, make_entry, make_vector
 from clew.types import Ids, Vectors
 from tests.unit.qdrant_server import stand_in
 from tests.unit.vector_stores import (

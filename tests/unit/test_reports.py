@@ -27,7 +27,7 @@ from clew.search.reports import (
     report_blocks,
 )
 from clew.search.session import QuerySession
-from clew.testing.entries import make_entry
+from clew.testing.conformance import make_entry
 from clew.testing.fakes import HashEmbedder
 from tests.unit.asked import add, day, new_session, titles
 from tests.unit.community_stores import Library, players, save_band

@@ -27,8 +27,8 @@ from clew.ports import PassageRow
 from clew.stores import state as moved_mentions
 from clew.stores.extractions import Enrichments
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.vectors.matrix import VectorMatrix
-from clew.testing.entries import EMBEDDER, make_entry, make_link
+from clew.stores.vectors import VectorMatrix
+from clew.testing.conformance import EMBEDDER, make_entry, make_link
 from clew.text import terms
 from clew.types import ChunkExtraction, Mention, NewEntity, NewRelation
 

@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.indexing.splitting.outline import Break, Unit, headings, outline, tables
-from clew.indexing.splitting.split import context_of, pack, split
+from clew.indexing.outline import Break, Unit, headings, outline, tables
+from clew.indexing.split import context_of, pack, split
 from clew.models.onnx import OnnxEmbedder
 from clew.plugins.code import is_code
-from clew.plugins.code.splitting import code_outline
+from clew.plugins.code.parse import code_outline
 from clew.settings import EmbedSettings, SplitSettings, SplitStrategy
 from clew.types import Chunk, Document, Piece, Split
 

@@ -19,8 +19,8 @@ from clew.search.pipeline import STRATEGIES
 from clew.stores import state as deletions
 from clew.stores.sqlite.backup import back_up
 from clew.stores.sqlite.store import SqliteStore, open_for_copying
-from clew.stores.vectors.matrix import VectorMatrix
-from clew.testing.entries import EMBEDDER, make_entry, make_vector
+from clew.stores.vectors import VectorMatrix
+from clew.testing.conformance import EMBEDDER, make_entry, make_vector
 from clew.testing.fakes import HashEmbedder
 from clew.text import terms
 from clew.types import CheckReport

@@ -31,7 +31,7 @@ from clew.stores.relations import RelationRow, ends
 from clew.stores.sqlite.schema import make_tables
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.statements.documents import CHUNKS_WITHIN, DESCRIBED, LANGUAGES, NAMED_CHUNKS
-from clew.testing.entries import EMBEDDER, make_entry
+from clew.testing.conformance import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder
 from clew.types import Document, IndexedDocument, Period
 

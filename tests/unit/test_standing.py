@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import cycle, permutations
 from pathlib import Path
@@ -18,9 +18,9 @@ import clew
 import clew.indexing.manual_graph
 from clew.operations.toolbox import OPERATIONS, Toolbox
 from clew.settings import EmbedSettings
+from clew.stores.relations import with_synonyms
 from clew.testing.fakes import HashEmbedder
 from clew.types import NewEntity, Relation, state_at
-from clew.types.relation_types import with_synonyms
 
 # --- Whether what was told still holds: by periods, by what came later, and as tools show it.
 
@@ -46,12 +46,6 @@ def test_a_statement_holds_from_its_beginning_until_before_its_end(
 
 
 # --- relations, as every tool shows them -------------------------------------------------
-
-
-@pytest.fixture
-def engine(tmp_path: Path) -> Iterator[clew.Clew]:
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        yield engine
 
 
 def call(engine: clew.Clew, name: str, **arguments: object) -> dict[str, Any]:

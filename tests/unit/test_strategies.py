@@ -19,7 +19,7 @@ import clew
 from clew import Clew
 from clew.errors import InputError
 from clew.graph.paths import all_paths
-from clew.indexing.reading.reader import document_from_text
+from clew.indexing.inputs import document_from_text
 from clew.models.onnx import OnnxEmbedder
 from clew.search.answer.blocks import RetrievalResult
 from clew.search.answer.quoted import quoted_answer

@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from clew.indexing.structure.enter import add_structure
-from clew.indexing.structure.readers import structure_of
+from clew.indexing.structure import add_structure, structure_of
 from clew.plugins.code.parse import syntax_of
 from clew.plugins.code.structure import code_structure
 from clew.types import (

@@ -324,11 +324,6 @@ def test_what_is_told_of_an_entity(
     assert [entry.text for entry in timeline_engine.graph.timeline(name)] == expected
 
 
-def test_of_nobody_nothing_is_told(timeline_engine: clew.Clew) -> None:
-    with pytest.raises(NotFoundError, match="no entity 'Nobody'"):
-        timeline_engine.graph.timeline("Nobody")
-
-
 def test_a_name_that_one_entity_begins_with_is_taken_for_it(timeline_engine: clew.Clew) -> None:
     entity, remark = timeline_engine.entities.match("ada mo")
     assert entity.name == "Ada Morn"

@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 import clew
 from clew.cli.output import PlainPage
 from clew.cli.render import print_passages
-from clew.indexing.markdown import links, masked
 from clew.indexing.ner.pattern_extractor import PatternExtractor
-from clew.indexing.reading.formats.markup import markdown_document
-from clew.indexing.splitting.split import as_prose, code_ranges, split
-from clew.indexing.structure.document import markdown_links
+from clew.indexing.outline import links, masked
+from clew.indexing.reading.text import markdown_document
+from clew.indexing.split import as_prose, code_ranges, split
+from clew.indexing.structure import markdown_links
+from clew.languages import read_word_lists, word_list
 from clew.settings import SplitSettings
 from clew.testing.fakes import HashEmbedder
 from clew.text import entity_key, says_as_much, sentences, shingles
 from clew.types import Chunk, Document
-from clew.word_lists import read_word_lists, word_list
 from tests.unit.asked import add
 
 # --- Sentences end where structure does, and code and drawings are no prose.
@@ -303,12 +303,6 @@ def licence(holder: str, year: int) -> str:
     return f"Copyright (c) {year} {holder}. All rights reserved.\n\n{LICENCE}"
 
 
-@pytest.fixture
-def engine(tmp_path: Path) -> Iterator[clew.Clew]:
-    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as engine:
-        yield engine
-
-
 def says(shown: str, other: str) -> bool:
     return says_as_much(shingles(shown), shingles(other))
 
@@ -404,7 +398,7 @@ def test_what_stays_a_hit_of_its_own(engine: clew.Clew, texts: list[str]) -> Non
 
 
 PACKAGE = Path(clew.__file__).parent
-EXPRESSIONS = {"patterns.toml", "around.toml", "questions.toml", "standing.toml"}
+EXPRESSIONS = {"patterns.toml", "structure.toml", "around.toml", "questions.toml", "standing.toml"}
 EXAMPLES = {"own_examples.toml", "records.toml", "relation_types.toml", "years.toml"}
 OTHERS = {file for file in PACKAGE.rglob("*.toml") if file.name in EXPRESSIONS | EXAMPLES}
 """Examples of questions; names in records; units ("MW" and "mw" differ); regular expressions."""

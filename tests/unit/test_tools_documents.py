@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import clew
 from clew.engine import Engine
-from clew.jobs.runner import JobRunner, make_runner
+from clew.jobs import JobRunner, make_runner
 from clew.operations.budget import fitting_length, tokens_of, truncate
 from clew.operations.spec import Caller
 from clew.operations.toolbox import OPERATIONS, Toolbox, audit_to, subjects
@@ -318,31 +318,6 @@ def test_no_result_is_over_its_budget(stocked: Desk, tool: str, budget: int) -> 
         asked = stocked.call(tool, max_tokens=100_000, **arguments)
         assert len(found["results"]) + found["left_out"] == len(asked["results"])
         assert found["results"]
-
-
-def test_what_is_long_beside_the_passages_leaves_room_for_them(desk: Desk) -> None:
-    names = [f"Ada Morn {number} of Tarn Abbey" for number in range(60)]
-    desk.call("ingest_document", text=". ".join(names), title="T" * 900, source="s" * 900)
-    question = f"What did {', '.join(names)} do in 1850 and in 1901?"
-    found = desk.call("query_documents", query=question, max_tokens=500, strategy="temporal")
-    count = desk.engine.state.embedder.count_tokens
-    assert count(json.dumps({k: v for k, v in found.items() if k != "success"})) <= 500
-    listed = desk.call("list_documents", max_tokens=500)
-    assert len(listed["documents"][0]["source"]) <= 200
-    assert desk.call("get_document", document="s" * 900, max_tokens=500)["text"]
-
-
-def test_a_hit_that_does_not_fit_is_cut_and_keeps_its_place(desk: Desk) -> None:
-    piece = "Harrow Ford stands on the Lorne and owns the fishing rights there since 1500. "
-    desk.call("ingest_document", text=piece * 12, title="Ford", source="ford")
-    whole = desk.call("query_documents", query="Harrow Ford", strategy="vector")["results"][0]
-    found = desk.call("query_documents", query="Harrow Ford", strategy="vector", max_tokens=500)
-    cut = found["results"][0]
-    assert cut["id"] == whole["id"]
-    assert cut["metadata"]["char_start"] == whole["metadata"]["char_start"]
-    if cut["text"] != whole["text"]:
-        assert cut["text"].endswith("…")
-        assert whole["text"].startswith(cut["text"][:-1])
 
 
 def test_the_first_few_passages_come_before_threads_and_these_before_others(desk: Desk) -> None:

@@ -413,19 +413,6 @@ def test_graph_tools_take_what_was_promised(name: str) -> None:
     assert list(taken)[: len(CONTRACT[name])] == list(CONTRACT[name])
 
 
-def test_a_loop_of_ones_own(tmp_path: Path) -> None:
-    """As the documentation shows it."""
-    with clew.open(tmp_path, embedder=HashEmbedder()) as store:
-        store.add("Tarn Abbey is part of the Lorne Estate.", source="a")
-        tools = {d["function"]["name"] for d in store.tools.definitions("openai")}
-
-        answer = store.tools.call("graph_enhanced_search", json.loads('{"query": "Tarn Abbey"}'))
-
-        assert tools == {tool.name for tool in CORE}
-        assert json.loads(answer.text)["results"][0]["entity_name"] == "Tarn Abbey"
-        assert store.tools is store.tools
-
-
 # --- What `get_graph_statistics` says about the vector index in use.
 
 

@@ -206,16 +206,6 @@ def test_results_have_the_keys_that_are_promised(store: Clew) -> None:
         assert neighbor["name"] == store.entities.get(str(neighbor["entity_id"])).name
 
 
-def test_neighbours_say_how_they_are_tied(store: Clew) -> None:
-    first = ask(store, "graph_enhanced_search", query="Tarn Abbey", depth=1)["results"][0]
-    by_name = {n["name"]: n for n in first["neighbors"]}
-
-    assert by_name["Lorne Estate"]["relation"] == "part_of"
-    assert by_name["Lorne Estate"]["weight"] == 0.5
-    assert by_name["Lorne"]["relation"] == "co_occurs_with"
-    assert {n["depth"] for n in first["neighbors"]} == {1}
-
-
 class Loading(HashEmbedder):
     """A model that is being loaded until it is told otherwise."""
 
@@ -570,20 +560,6 @@ def test_reading_all_again_finds_what_indexing_finds(unread: Clew, store: Clew) 
     assert str(statistics["relationships_added"]) in first["summary"]
     assert second["statistics"]["total_processed"] == 0
     assert unread.maintenance.check().problems == ()
-
-
-def test_reading_what_was_indexed_adds_nothing(store: Clew) -> None:
-    before, generation = facts(store), store.store.generation()
-
-    for entity in store.state.entity_graph.entity_ids.tolist():
-        content = ask(store, "extract_entity_relationships", entity_id=entity)
-        own = [r for r in store.store.relations([entity]) if r.chunk_id is not None]
-        stated = {(r.from_entity_id, r.relation_type, r.to_entity_id) for r in own}
-        assert content["relationships_found"] == len(stated)
-        assert content["relationships_added"] == 0
-
-    assert facts(store) == before
-    assert store.store.generation() == generation
 
 
 def test_reading_one_entity_adds_its_relations_alone(unread: Clew) -> None:

@@ -23,10 +23,10 @@ from clew.engine.state import VectorIndexWithFallback
 from clew.errors import MissingExtraError, StoreError, StoreUnavailableError
 from clew.models.onnx import VectorCache
 from clew.settings import LargeSettings, load_settings
+from clew.stores import vectors as module
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.vectors import matrix as module
-from clew.stores.vectors.matrix import VectorMatrix
-from clew.testing.entries import EMBEDDER, make_vector
+from clew.stores.vectors import VectorMatrix
+from clew.testing.conformance import EMBEDDER, make_vector
 from clew.testing.fakes import HashEmbedder
 from clew.wiring import LARGE, used_from
 from tests.unit.vector_stores import add, drop, nearest, search_while_saving
@@ -79,21 +79,6 @@ def test_a_file_is_mapped_by_the_next_matrix_and_extended_from_the_store(
     wanted = store.chunk_ids()[::-3]
     ids, held = store.embeddings()
     assert np.array_equal(again.vectors(wanted), held[np.searchsorted(ids, wanted)])
-
-
-@pytest.mark.parametrize("content", [b"", b"garbage", b"x" * 12 + b"clewarr1", None])
-def test_a_file_that_cannot_be_read_is_made_again(
-    store: SqliteStore, content: bytes | None
-) -> None:
-    VectorMatrix(store, store.folder).persist()
-    path = newest(store)
-    path.write_bytes(path.read_bytes()[:-9] if content is None else content)
-    matrix = VectorMatrix(store, store.folder)
-    assert found(store, matrix, make_vector("q"))
-    matrix.persist()
-    arrays = read_arrays(path)
-    assert arrays is not None
-    assert len(arrays["vectors"]) == 30
 
 
 def test_garbage_never_changes_an_answer(

@@ -20,17 +20,16 @@ from starlette.testclient import TestClient
 import clew
 from clew import Clew
 from clew.errors import InputError
-from clew.jobs.runner import make_runner
+from clew.jobs import make_runner
 from clew.mcp.auth import new_token
-from clew.mcp.http.serve import served_settings
+from clew.mcp.http import served_settings
 from clew.operations.spec import complete
 from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.types import RelationEvidence
 from clew.web.app import owner
-from clew.web.endpoints import PICTURE, PREFIX
 from clew.web.graph_view import View, picture
-from clew.web.pages.reading import shown_relations
+from clew.web.pages import shown_relations
 from clew.web.passages import (
     Mark,
     compare_passages,
@@ -41,8 +40,15 @@ from clew.web.passages import (
     plain,
     segments,
 )
-from clew.web.request import PageRequest, environment
-from clew.web.sessions import KEY_SECONDS, POLICY, Sessions
+from clew.web.request import (
+    API_PREFIX,
+    KEY_SECONDS,
+    PICTURE,
+    POLICY,
+    PageRequest,
+    Sessions,
+    environment,
+)
 from tests.unit.mcp_tools import PAGES, pages_of, token_of
 
 # --- Who gets into the explorer, and what its forms must carry.
@@ -488,10 +494,10 @@ OWN = {"Authorization": f"Bearer {OWNER[0]}"}
 
 
 def test_all_that_is_described_is_there_and_as_described(client: TestClient) -> None:
-    told = client.get(f"{PREFIX}/openapi.json").json()
+    told = client.get(f"{API_PREFIX}/openapi.json").json()
     for path, operations in told["paths"].items():
         for method, operation in operations.items():
-            address = PREFIX + path.replace("{", "").replace("}", "")
+            address = API_PREFIX + path.replace("{", "").replace("}", "")
             answer = client.request(method, address, headers=OWN)
             assert "nothing here" not in answer.text, address
             assert re.fullmatch(r"application/(problem\+)?json", answer.headers["content-type"])
@@ -508,7 +514,7 @@ def test_all_that_is_described_is_there_and_as_described(client: TestClient) -> 
         *((name, {}) for name in ("communities", "statistics", "merges", "jobs")),
     ):
         schema = told["paths"][f"/{path}"]["get"]["responses"]["200"]
-        answer = client.get(f"{PREFIX}/{path}", params=query, headers=OWN)
+        answer = client.get(f"{API_PREFIX}/{path}", params=query, headers=OWN)
         assert answer.status_code == 200, answer.text
         validate(answer.json(), schema["content"]["application/json"]["schema"])
         assert "success" not in answer.json()
@@ -537,7 +543,7 @@ def test_all_that_is_described_is_there_and_as_described(client: TestClient) -> 
     ],
 )
 def test_failures_are_problems(client: TestClient, method: str, path: str, status: int) -> None:
-    answer = client.request(method, f"{PREFIX}/{path}", headers=OWN)
+    answer = client.request(method, f"{API_PREFIX}/{path}", headers=OWN)
 
     assert answer.headers["content-type"] == "application/problem+json"
     problem = answer.json()
@@ -546,10 +552,10 @@ def test_failures_are_problems(client: TestClient, method: str, path: str, statu
 
 
 def test_without_a_token_or_the_right_nothing_is_told(client: TestClient) -> None:
-    nobody = client.get(f"{PREFIX}/documents")
-    asking = client.post(f"{PREFIX}/ask", json={"query": "mill"})
+    nobody = client.get(f"{API_PREFIX}/documents")
+    asking = client.post(f"{API_PREFIX}/ask", json={"query": "mill"})
     reads = {"Authorization": f"Bearer {READER[0]}"}
-    reader = client.post(f"{PREFIX}/documents", json={"text": "Bells."}, headers=reads)
+    reader = client.post(f"{API_PREFIX}/documents", json={"text": "Bells."}, headers=reads)
 
     assert [nobody.status_code, asking.status_code, reader.status_code] == [401, 401, 403]
     assert asking.headers["content-type"] == "application/problem+json"
@@ -562,11 +568,14 @@ def test_a_cookie_alone_writes_nothing(tmp_path: Path) -> None:
     with explorer(tmp_path) as client:
         good = {b"X-Form-Token": form_token(client).encode()}
         for headers in ({}, forged):
-            assert client.post(f"{PREFIX}/documents", json=sent, headers=headers).status_code == 403
-            assert client.post(f"{PREFIX}/ask", json={"query": "m"}, headers=headers).is_error
+            assert (
+                client.post(f"{API_PREFIX}/documents", json=sent, headers=headers).status_code
+                == 403
+            )
+            assert client.post(f"{API_PREFIX}/ask", json={"query": "m"}, headers=headers).is_error
         assert client.post("/ui/demo", data={"form_token": "€"}).status_code == 403
-        assert client.post(f"{PREFIX}/documents", json=sent, headers=good).status_code == 202
-        listed = client.get(f"{PREFIX}/documents").json()
+        assert client.post(f"{API_PREFIX}/documents", json=sent, headers=good).status_code == 202
+        listed = client.get(f"{API_PREFIX}/documents").json()
 
     assert {d["source"] for d in listed["documents"]} == {"mill", "bell"}
 

@@ -13,12 +13,18 @@ import pytest
 from clew.errors import StoreError
 from clew.plugins.chroma.remote import ChromaRemote
 from clew.plugins.qdrant.remote import QdrantRemote
+from clew.stores.remote_vectors import SyncedIndex
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.state import COUNT_CHANGE
 from clew.stores.store import Store
-from clew.stores.vectors.remote import SyncedIndex
-from clew.testing.conformance import VectorIndexSuite
-from clew.testing.entries import DIMENSION, EMBEDDER, FUNCTIONAL, make_entry, make_vector
+from clew.testing.conformance import (
+    DIMENSION,
+    EMBEDDER,
+    FUNCTIONAL,
+    VectorIndexSuite,
+    make_entry,
+    make_vector,
+)
 
 if TYPE_CHECKING:
     from clew.ports import VectorIndex

@@ -14,7 +14,7 @@ import random
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -167,8 +167,15 @@ def sentences(text: str) -> list[str]:
 class Rounds:
     """Groups in the order in which they are read, made anew for each round from its number."""
 
-    def __init__(self, groups: Sequence[Group], seed: int = 1) -> None:
+    def __init__(
+        self,
+        groups: Sequence[Group],
+        seed: int = 1,
+        invented: Callable[[random.Random], Iterable[Group]] = lambda chance: (),
+    ) -> None:
+        """`invented` gives each round groups of its own, which are read as they are."""
         self._groups = list(groups)
+        self._invented = invented
         self._seed = seed
         self._composed = compose(self._groups, random.Random(seed))
         self._names = _names_by_title(self._groups)
@@ -183,9 +190,12 @@ class Rounds:
             if chance.random() < SHARES.get(one.source, 1.0)
         ]
         chosen += self._composed
-        chance.shuffle(chosen)
-        for one in chosen:
-            yield self._varied(one, chance)
+        varied: list[tuple[bool, Group]] = [(True, one) for one in chosen]
+        varied += [(False, one) for one in self._invented(chance)]
+        chance.shuffle(varied)
+        for is_varied, one in varied:
+            group = self._varied(one, chance) if is_varied else one
+            yield replace(group, question=reworded(group.question, chance))
 
     def _varied(self, group: Group, chance: random.Random) -> Group:
         helping = [one for one in group.passages if one.helps]
@@ -202,8 +212,7 @@ class Rounds:
         if spoilt:
             passages.append(spoilt)
         passages = [self._dressed(_cropped(one, chance), passages, chance) for one in passages]
-        question = reworded(group.question, chance)
-        return replace(group, question=question, passages=tuple(passages))
+        return replace(group, passages=tuple(passages))
 
     @staticmethod
     def _led(passage: Passage, helping: Sequence[Passage], chance: random.Random) -> Passage:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator
+from functools import partial
 from itertools import count, islice
 from pathlib import Path
 
@@ -20,12 +21,15 @@ from tokenizers import Tokenizer
 from torch import Tensor, distributed, multiprocessing
 from torch.nn import functional
 
+from training.reader import notes
 from training.reader.examples import Group, Rounds, read
 from training.reader.network import Encoded, Reader, batch, encode
 
 RATE, WARM, DECAY = 1.2e-4, 4_000, 0.3
 TOKENS = 3_000
 """Of a batch, about."""
+NOTES = 14_000
+"""Questions about invented notes that a round reads."""
 POOL = 400
 """Groups that are sorted by length, to be read with others of their length."""
 
@@ -64,7 +68,8 @@ def learn(rank: int, given: argparse.Namespace) -> None:
         reader.load_state_dict(state["reader"])
         optimizer.load_state_dict(state["optimizer"])
         seen, steps = state["seen"], state["steps"]
-    rounds = Rounds(read(given.data, held_out=False), given.seed)
+    invented = partial(notes.groups, number=NOTES)
+    rounds = Rounds(read(given.data, held_out=False), given.seed, invented)
     own = islice(batches(rounds, tokenizer), rank, None, given.processes)
     began = saved = time.monotonic()
     start, shown = seen, torch.zeros(3)

@@ -1,4 +1,4 @@
-"""Questions with the candidates that the walk finds for them, each behind the sentence that led there.
+"""Questions with the candidates that the walk finds for them, each behind what led there.
 
     python -m training.reader.walked BENCH DATA/walked.jsonl.gz
 
@@ -20,7 +20,7 @@ from typing import Any
 
 import clew
 from clew.engine import Engine
-from clew.plugins.evaluation.beir import load_beir
+from clew.plugins.evaluation.run import load_beir
 from clew.search.options import Options
 from clew.search.ranker import rank_candidates
 from clew.search.reading import bridge_sentences, said, unread
@@ -57,7 +57,7 @@ def asked(folder: Path) -> Iterator[dict[str, Any]]:
         engine.add_documents(data.documents)
         for question in data.questions:
             gold = {id_ for id_, grade in data.qrels[question.id].items() if grade > 0}
-            passages = []
+            passages: list[dict[str, Any]] = []
             for chunk, thread in candidates(engine, question.text):
                 helps = data.passage_of(chunk.source, chunk.key) in gold
                 if helps or sum(not one["helps"] for one in passages) < WRONG:

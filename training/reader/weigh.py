@@ -1,12 +1,13 @@
 """Learn how the reader counts beside the ranking, and write it beside the reader's model.
 
-    python -m training.reader.weigh --real FOLDER [--bench BENCH] [--model FOLDER] [--write]
+    python -m training.reader.weigh DATA --real FOLDER [--bench BENCH] [--model FOLDER] [--write]
 
 Every question is asked as `clew search` asks it, and its best candidates are read. `order` is
 learned by the choice among the candidates of a question, `confidence` by whether each answers; some
 questions are asked of their store without what answers them, too. What is learned from are the open
-folders of `benchmarks/everyday` and the open half of `benchmarks/real`: the ranker has seen nothing
-of the first. Figures are five-fold, by question.
+folders of `benchmarks/everyday`, the open half of `benchmarks/real`, and for the confidence the
+articles of SQuAD 2.0 that the reader has not learned from, with the questions that they do not
+answer: the ranker has seen nothing of the first and the last. Figures are five-fold, by question.
 """
 
 from __future__ import annotations
@@ -28,13 +29,14 @@ from benchmarks.real.__main__ import store_of
 from benchmarks.real.questions import Gold, below, read_questions
 from clew.engine import Engine
 from clew.models.reader import OnnxReader
-from clew.plugins.evaluation.beir import load_beir
+from clew.plugins.evaluation.run import load_beir
 from clew.search.options import Options
 from clew.search.ranker import rank_candidates
 from clew.search.reading import ORDER, READ, SURE, Read, can_be_read, signs
 from clew.search.session import QuerySession
-from clew.types import Reading, StoredChunk
-from training.reader.examples import share_of
+from clew.types import LEAST_LIKELY_READ, Document, Reading, StoredChunk
+from training.reader.examples import HELD_OUT_WALKED, read, share_of
+from training.reader.walked import SETS
 from training.sources import cap
 
 QUESTIONS = 100
@@ -43,8 +45,8 @@ FOLDS = 5
 WITHOUT, ELSEWHERE = 0.4, ", not there"
 """Share of the questions that are asked of their store without what answers them, too, and how such
 a set is called."""
-LIKELY = 0.1
-"""Confidence from which something is called an answer: `clew.types.LEAST_LIKELY`."""
+ARTICLES = "articles"
+"""Questions of encyclopaedic prose tell how sure to be, not how to order people's files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,30 +62,33 @@ class Asked:
 
     @property
     def learned_from(self) -> bool:
-        """Only questions of real files, and not those that are held out."""
-        return self.set.removesuffix(ELSEWHERE) in ("everyday", "real")
+        """Not those that are held out, nor the sets that are asked to judge by."""
+        return self.set.removesuffix(ELSEWHERE) in ("everyday", "real", ARTICLES)
 
 
 def main() -> None:
     """Ask, learn, print, and write where that is wanted."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("data", type=Path, help="what `training.reader.train` reads")
     parser.add_argument("--real", type=Path, help="the folder of `benchmarks.real.fetch`")
     parser.add_argument(
         "--bench", type=Path, help="data sets to judge by, nothing is learned of them"
     )
-    parser.add_argument("--sets", default="musique,locomo/0,realtalk/0")
+    parser.add_argument(
+        "--sets", default="musique,2wikimultihopqa,hotpotqa,hotpotqa2,locomo/0,realtalk/0"
+    )
     parser.add_argument("--model", default="reader")
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
     reader = OnnxReader(given.model)
-    asked = list(_of_everyday(reader))
+    asked = [*_of_everyday(reader), *_of_articles(given.data, reader)]
     if given.real:
         asked += _of_real(given.real, reader)
     learned = [one for one in asked if one.learned_from]
     if given.bench:
         for name in given.sets.split(","):
             asked += _of_bench(given.bench, name, reader)
-    weights = {"order": learn_order(learned), "confidence": learn_confidence(learned)}
+    weights = {"order": learn_order(of_files(learned)), "confidence": learn_confidence(learned)}
     report(asked)
     report_confidence(asked)
     print(json.dumps(weights))
@@ -99,7 +104,10 @@ def _of_bench(bench: Path, name: str, reader: OnnxReader) -> Iterator[Asked]:
     data = cap(load_beir(bench / name))
     with tempfile.TemporaryDirectory() as folder, clew.open(store=folder) as engine:
         engine.add_documents(data.documents)
-        for question in sorted(data.questions, key=lambda one: share_of(one.text))[:QUESTIONS]:
+        # Of those that the reader has learned from, only what was left out.
+        left_out = HELD_OUT_WALKED if name in SETS else 1.0
+        questions = [one for one in data.questions if share_of(one.text) < left_out]
+        for question in sorted(questions, key=lambda one: share_of(one.text))[:QUESTIONS]:
             gold = [id_ for id_, grade in data.qrels[question.id].items() if grade > 0]
 
             def grades(chunk: StoredChunk, gold: list[str] = gold) -> list[bool]:
@@ -135,6 +143,24 @@ def _of_everyday(reader: OnnxReader) -> Iterator[Asked]:
                     return [Path(chunk.source).name == one for one in gold] or [False]
 
                 yield from _read(engine, reader, "everyday", told["question"], grades)
+
+
+def _of_articles(data: Path, reader: OnnxReader) -> Iterator[Asked]:
+    groups = [one for one in read(data, held_out=True) if one.source == "squad_dev"]
+    texts = {passage.text: passage.title for one in groups for passage in one.passages}
+    documents = [
+        Document(source=f"{n}.md", title=title, text=text)
+        for n, (text, title) in enumerate(texts.items())
+    ]
+    with tempfile.TemporaryDirectory() as store, clew.open(store=store) as engine:
+        engine.add_documents(documents)
+        for group in sorted(groups, key=lambda one: share_of(one.question))[: 4 * QUESTIONS]:
+            gold = [one.text for one in group.passages if one.helps]
+
+            def grades(chunk: StoredChunk, gold: list[str] = gold) -> list[bool]:
+                return [chunk.text in one for one in gold] or [False]
+
+            yield from _read(engine, reader, ARTICLES, group.question, grades)
 
 
 def _read(
@@ -189,6 +215,11 @@ def _asked(
     return Asked(name, session.question, columns, graded)
 
 
+def of_files(asked: list[Asked]) -> list[Asked]:
+    """Return the questions of people's files."""
+    return [one for one in asked if not one.set.startswith(ARTICLES)]
+
+
 def learn_order(asked: list[Asked]) -> list[float]:
     """Return the weights under which the right candidates are chosen most surely."""
 
@@ -229,7 +260,9 @@ def report(asked: list[Asked]) -> None:
     fold = [int(share_of(one.question) * FOLDS) for one in asked]
     learned = [one for one in asked if one.learned_from]
     orders = [
-        learn_order([one for one in learned if int(share_of(one.question) * FOLDS) != number])
+        learn_order(
+            [one for one in of_files(learned) if int(share_of(one.question) * FOLDS) != number]
+        )
         for number in range(FOLDS)
     ]
     print("| set | questions | first, R@5 by the ranking | with the reader |")
@@ -247,22 +280,36 @@ def report(asked: list[Asked]) -> None:
 
 
 def report_confidence(asked: list[Asked]) -> None:
-    """Print how many questions of each set nothing seems to answer, five-fold."""
+    """Print what is recognised as answered nowhere, and lost of what is answered, five-fold."""
     learned = [one for one in asked if one.learned_from]
     fold = {one.question: int(share_of(one.question) * FOLDS) for one in asked}
     weights = [
         np.array(learn_confidence([one for one in learned if fold[one.question] != number]))
         for number in range(FOLDS)
     ]
-    print("| set | best confidence below 0.1 | mean |\n| --- | --- | --- |")
-    for name in dict.fromkeys(one.set for one in asked):
-        best = []
-        for one in asked:
-            if one.set == name:
-                own = weights[fold[one.question]]
-                best.append(1 / (1 + np.exp(-(own[0] + one.columns[:, SURE] @ own[1:]).max())))
-        below = 100 * np.mean(np.array(best) < LIKELY)
-        print(f"| {name} | {below:.0f} % of {len(best)} | {np.mean(best):.2f} |")
+
+    def best(one: Asked) -> float:
+        own = weights[fold[one.question]]
+        return float(1 / (1 + np.exp(-(own[0] + one.columns[:, SURE] @ own[1:]).max())))
+
+    sure = [(one.set.removesuffix(ELSEWHERE), bool(one.grades.any()), best(one)) for one in asked]
+    print(f"| set | recognised, lost below {LEAST_LIKELY_READ} | recognised at a loss of 3 % |")
+    print("| --- | --- | --- |")
+    for name in dict.fromkeys(of for of, _, _ in sure):
+        with_answer, without = (
+            np.array([value for of, has_answer, value in sure if (of, has_answer) == (name, has)])
+            for has in (True, False)
+        )
+        least = np.quantile(with_answer, 0.03) if len(with_answer) else 0.0
+        shares = [
+            f"{100 * np.mean(values < bound):.0f} % of {len(values)}" if len(values) else "–"
+            for values, bound in (
+                (without, LEAST_LIKELY_READ),
+                (with_answer, LEAST_LIKELY_READ),
+                (without, least),
+            )
+        ]
+        print(f"| {name} | {shares[0]}, {shares[1]} | {shares[2]} |")
 
 
 def _found(grades: np.ndarray) -> tuple[float, float]:

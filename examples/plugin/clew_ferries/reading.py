@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from clew.hookspecs import DocumentKind
-from clew.indexing.reading.formats.common import RawFile, ReadResult, decode, record
-from clew.indexing.splitting.outline import Break, Cut, Outline, Unit, Weigh, divide
+from clew.indexing.outline import Break, Cut, Outline, Unit, Weigh, divide
+from clew.indexing.reading.common import RawFile, ReadResult, decode, record
 from clew.types import (
     Chunk,
     ChunkExtraction,

@@ -33,7 +33,7 @@ def main() -> None:
 
             app(prog_name="clew")
     except KeyboardInterrupt:
-        # While modules were loaded; a command that was begun says so itself (`clew.cli.errors`).
+        # While modules were loaded; a command that was begun says so itself (`clew.cli.common`).
         raise SystemExit(130) from None
 
 

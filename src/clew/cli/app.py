@@ -24,7 +24,7 @@ EXIT_STATUSES = (
 )
 
 COMMANDS = {
-    "demo": "demo.demo",
+    "demo": "asking.demo",
     "index": "indexing.index",
     "search": "asking.search",
     "ask": "asking.ask",
@@ -45,10 +45,10 @@ COMMANDS = {
     "copy": "inspect.copy",
     "export": "inspect.export",
     "import": "inspect.import_memory",
-    "pack": "packs.pack",
-    "tools": "tools.tools",
-    "call": "tools.call",
-    "install": "install.install",
+    "pack": "indexing.pack",
+    "tools": "serving.tools",
+    "call": "serving.call",
+    "install": "serving.install",
     "mcp": "serving.mcp",
     "serve": "serving.serve",
     "ui": "serving.ui",

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clew.cli.common import Common
+from clew.cli.common import Common, steps
 from clew.cli.options import read_question
 from clew.cli.output import write_json
-from clew.cli.progress import steps
 from clew.errors import InputError
 from clew.operations.spec import Caller, Parameter, Tool
 

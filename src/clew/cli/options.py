@@ -12,8 +12,7 @@ from typing import Annotated, Concatenate, ParamSpec, TypeAlias
 
 import typer
 
-from clew.cli.common import Common
-from clew.cli.errors import reported_errors
+from clew.cli.common import Common, reported_errors
 
 StoreOption: TypeAlias = Annotated[
     str | None,

@@ -9,7 +9,7 @@ from typing import Any
 
 from dateutil.relativedelta import relativedelta
 
-from clew.cli.errors import note
+from clew.cli.common import note
 from clew.cli.output import (
     Page,
     Pieces,

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from clew.cli.common import Common, silence_driver
-from clew.cli.errors import INCOMPLETE, note, reported_errors
+from clew.cli.common import INCOMPLETE, Common, note, reported_errors, silence_driver, steps
 from clew.cli.output import stdout_page, write_json, write_line
-from clew.cli.progress import steps
 
 if TYPE_CHECKING:
     from clew.types import SearchResult

@@ -30,7 +30,7 @@ class SafeConsole(Console):
             yield segment if control else Segment(printable(text), style)
 
     def on_broken_pipe(self) -> None:
-        """Leave it to `clew.cli.errors`, as for commands that print without rich."""
+        """Leave it to `clew.cli.common`, as for commands that print without rich."""
         raise BrokenPipeError
 
 

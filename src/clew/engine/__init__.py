@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from clew.engine.documents import Documents
-from clew.engine.entities import Entities
-from clew.engine.graph import Graph
+from clew.engine.graph import Entities, Graph
 from clew.engine.maintenance import Maintenance, Packs
 from clew.engine.search import Ask, Search, SearchOptions
 from clew.engine.state import EngineState, Models

@@ -149,8 +149,7 @@ class Documents:
 
         Raises `UnreadableError` for a text of white space alone.
         """
-        from clew.indexing.inputs import DocumentOverrides, TextInput
-        from clew.indexing.reading.reader import text_source
+        from clew.indexing.inputs import DocumentOverrides, TextInput, text_source
 
         given = TextInput(
             source=source or text_source(text),

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from clew.indexing.pipeline import IndexCounts
     from clew.indexing.processes import Prepared
     from clew.settings import Settings
-    from clew.stores.copy import StoreCopy
     from clew.stores.sqlite.backup import Staging
     from clew.stores.sqlite.store import SqliteStore
+    from clew.stores.store import StoreCopy
 
 
 class Maintenance:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args
+from typing import Any, TypedDict, Unpack, get_args
 
 from clew.engine.state import AWAY, EngineState
 from clew.errors import (
@@ -24,17 +24,13 @@ from clew.errors import (
     check_several,
 )
 from clew.filters import Where, read_where
-from clew.ports import LanguageModel
+from clew.ports import Estimate, LanguageModel, ModelClient
 from clew.search.options import Moment, Options, rag_defaults, read_end, read_last, read_start
 from clew.search.session import RecentlyUsed
 from clew.settings.place import NAMESPACE
 from clew.stores.backend import check_characters
 from clew.types import Answer, AnswerMode, Fusion, SearchResult
 from clew.wiring import store_exists
-
-if TYPE_CHECKING:
-    from clew.ports import Estimate, ModelClient
-
 
 _FROM_SETTINGS = (
     *("strategy", "limit", "max_tokens", "max_hops", "fusion", "alpha", "weights", "hierarchy"),

@@ -35,8 +35,8 @@ from clew.search.session import Preferences, RecentlyUsed, keeps_snapshot
 from clew.stores.backend import Progress as Progress
 from clew.stores.communities import Communities
 from clew.stores.sqlite.connection import Database
-from clew.stores.vectors.matrix import KIND as VECTORS
-from clew.stores.vectors.matrix import TextVectors, VectorMatrix
+from clew.stores.vectors import KIND as VECTORS
+from clew.stores.vectors import TextVectors, VectorMatrix
 from clew.text import entity_key
 from clew.types import Vector
 from clew.wiring import (

@@ -17,10 +17,9 @@ import numpy as np
 
 from clew.graph.partition import WeightedGraph, in_order, leiden, sums
 from clew.graph.snapshot import ABOUT_WEIGHT, Adjacency, distinct, find_sorted
-from clew.languages import language_words
+from clew.languages import english_words, language_words, read_word_lists, word_list
 from clew.ports import TopicSet
 from clew.text import STOP_WORDS, entity_key, fold, terms
-from clew.word_lists import english_words, read_word_lists, word_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -1,26 +1,343 @@
-"""What may be added to reading and extraction from outside: see `clew.packs`."""
+"""Reading: files, and texts that a caller has in hand, become documents.
+
+A file that cannot be read raises `UnreadableError` with a reason short enough for a table; a record
+or a page that cannot be read, in a file that otherwise can, is reported beside the documents.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from datetime import UTC, datetime
+from io import BufferedReader
+from itertools import islice
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from clew.errors import InputError, UnreadableError, check_several
+from clew.hookspecs import Reader, kind_of, there
+from clew.indexing.outline import dated_sections, headings, title_from_name
+from clew.indexing.reading.common import (
+    GZIPPED,
+    RawFile,
+    ReadResult,
+    bounded_metadata,
+    clean_text,
+    json_safe,
+    media_type_of,
+    unpacked,
+)
 from clew.indexing.reading.files import open_real
-from clew.indexing.reading.formats.common import RawFile, ReadResult, json_safe
-from clew.indexing.reading.reader import document_from_text, file_digest, read_file, read_raw
-from clew.text import text_digest
-from clew.types import Document, document_id, file_source
+from clew.indexing.reading.text import (
+    markdown_document,
+    read_json,
+    read_jsonl,
+    read_markdown,
+    read_pod,
+    read_rst,
+    read_table,
+    read_text,
+    rst_document,
+)
+from clew.settings import LimitSettings, ReadSettings
+from clew.text import one_line, text_digest
+from clew.times import day_order, is_of_something_else, opening_date, path_date, title_date, to_date
+from clew.types import (
+    DateSource,
+    Document,
+    Extraction,
+    PartialDate,
+    Structure,
+    document_id,
+    file_source,
+    partial_date,
+)
+
+_READING = "clew.indexing.reading"
+_READERS: Mapping[str, Reader | str] = {
+    "text/markdown": read_markdown,
+    "text/x-rst": read_rst,
+    "text/x-pod": read_pod,
+    "text/csv": read_table,
+    "text/tab-separated-values": read_table,
+    "application/json": read_json,
+    "application/jsonl": read_jsonl,
+    # Their libraries load only when they are needed.
+    "text/html": f"{_READING}.html:read_html",
+    "application/pdf": f"{_READING}.pdf:read_pdf",
+    media_type_of(".docx"): f"{_READING}.word:read_word",
+    media_type_of(".docm"): f"{_READING}.word:read_word",
+}
+"""By media type; all else is read as text."""
+
+
+def file_digest(path: Path, settings: ReadSettings) -> str:
+    """SHA-256 of a file's bytes, as hex, read in blocks.
+
+    Raises `UnreadableError` where the file cannot be read, is larger than the limit, or has a link
+    in its path: `file_discovery.find_files` gives paths without.
+    """
+    with _opened(path, settings) as (file, _):
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_file(
+    path: Path,
+    settings: ReadSettings,
+    digest: str | None = None,
+    limits: LimitSettings | None = None,
+    readers: Mapping[str, Sequence[Reader]] | None = None,
+) -> ReadResult:
+    """The documents of a file: one, or one a record for JSON Lines, lists of records, mailboxes.
+
+    `source` is the absolute path; that of a record is `<path>#<its _id, id or number>`, with
+    `origin` = the path. A file's document has the file's digest (`digest`, where the caller knows
+    it), a record its own. Times not stated are the file's: `updated_at` is when it was written to.
+
+    Raises `UnreadableError` with one of the reasons empty, binary, encrypted, undecodable,
+    malformed, larger than the limit, no text, a missing extra, or what the system says; and
+    `LimitError` where it unfolds to more than `limits` allow.
+    """
+    with _opened(path, settings) as (opened, status):
+        data, modified = opened.read(), datetime.fromtimestamp(status.st_mtime, UTC)
+    raw = RawFile(
+        source=file_source(path),
+        data=data,
+        settings=settings,
+        read_from="file",
+        path=path,
+        limits=limits or LimitSettings(),
+        readers=readers or {},
+    )
+    return read_raw(raw, digest=digest, modified=modified)
+
+
+def read_raw(
+    raw: RawFile, *, digest: str | None = None, modified: datetime | None = None
+) -> ReadResult:
+    """`read_file` for bytes in hand; `modified` is when they were last written, where known."""
+    file = unpacked(raw) if raw.suffix == GZIPPED else raw
+    try:
+        readers = (*file.own_readers, there(_READERS.get(file.media_type, read_text)))
+        result: ReadResult = next(filter(None, (read(file) for read in readers)))
+    except RecursionError as error:
+        raise raw.unreadable("malformed (nested too deeply)") from error
+    if not any(document.text.strip() for document in result.documents):
+        if result.skipped and not result.documents:
+            return result
+        raise raw.unreadable("empty")
+    known = digest or hashlib.sha256(raw.data).hexdigest()
+    documents = (_complete(document, known, modified) for document in result.documents)
+    return replace(result, documents=tuple(replace(d, read_from=raw.read_from) for d in documents))
+
+
+_PARSERS: Mapping[str, Callable[..., Document] | str] = {
+    "text/markdown": markdown_document,
+    "text/x-rst": rst_document,
+    "text/html": f"{_READING}.html:html_document",
+}
+"""By media type; any other text is a document as it is."""
+
+
+def document_from_text(
+    text: str,
+    *,
+    source: str | None = None,
+    title: str = "",
+    media_type: str = "text/plain",
+    metadata: Mapping[str, Any] | None = None,
+    created_at: datetime | None = None,
+) -> Document:
+    """A document from a string; Markdown's front matter and HTML's head become metadata, too.
+
+    What is given goes before what the text states. `source` defaults to `text:` and the first 12
+    hex digits of the text's SHA-256. The digest covers whatever was given besides the text, so
+    that a change of metadata counts as a change. Raises `UnreadableError` for a blank text.
+    """
+    digest = text_digest(text)
+    source = source or text_source(text)
+    parse = there(_PARSERS.get(media_type, Document))
+    parsed: Document = parse(text=clean_text(text), source=source)
+    if not parsed.text.strip():
+        raise UnreadableError(source, "empty")
+    extras = {"title": title, "metadata": json_safe(metadata or {}), "created_at": created_at}
+    if any(extras.values()):
+        digest = text_digest(json.dumps([digest, json_safe(extras)], sort_keys=True))
+    found = replace(
+        parsed,
+        title=one_line(clean_text(title)) or parsed.title,
+        sha256=digest,
+        media_type=media_type,
+        metadata={**json_safe(parsed.metadata), **extras["metadata"]},
+    )
+    if given := partial_date(created_at):
+        found = replace(found, created_at=given.start, date_precision=given.precision)
+    return with_date(found, "" if source.startswith("text:") else source)
+
+
+def text_source(text: str) -> str:
+    """The source of a text that was given without any."""
+    return f"text:{text_digest(text)[:12]}"
+
+
+# --- one file ------------------------------------------------------------------------------
+
+
+@contextmanager
+def _opened(path: Path, settings: ReadSettings) -> Iterator[tuple[BufferedReader, os.stat_result]]:
+    """A file that can be read to its end (no folder, no pipe, no device), and its status."""
+    try:
+        with open_real(path) as file:
+            status = os.fstat(file.fileno())
+            if status.st_size > settings.max_megabytes * 1_000_000:
+                size = f"{status.st_size / 1_000_000:.3g} MB, limit {settings.max_megabytes:g} MB"
+                raise UnreadableError(file_source(path), f"too large ({size})")
+            yield file, status
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UnreadableError(file_source(path), reason) from error
+
+
+def _complete(document: Document, digest: str, modified: datetime | None) -> Document:
+    """The document with what its reader left to the file."""
+    is_record = bool(document.origin)
+    title = document.title
+    if not title and not is_record and document.media_type == "text/plain":
+        title = first_line_title(document.text)
+    complete = replace(
+        document,
+        title=title,
+        sha256=document.sha256 or digest,
+        updated_at=document.updated_at or modified,
+        metadata=bounded_metadata(document.metadata),
+    )
+    if is_record:
+        return with_date(complete, "")
+    dated = with_date(complete, document.source)
+    return replace(dated, title=title or title_from_path(document.source))
+
+
+# What a document is called and when it was written, where its reader found neither stated.
+
+
+_BEGINNING = 4000
+"""Characters in which a text's first heading and title stand."""
+_ORDERED = 100_000
+"""Characters that may tell how a text writes its numeric dates."""
+_BLOCKS = 4
+"""Blocks of lines at the beginning of a text, of which one may be its title."""
+_LONGEST_TITLE = 120
+_MOST_WORDS = 15
+_CENTRED = 8
+"""Blanks before a centred line, at least."""
+_COLUMNS = re.compile(r"\S {3,}\S")
+_NO_TITLE = re.compile(
+    r"[.,:;!]$|^(?:copyright\b|\(c\)|©|[-*#>|+\d/<{\[$%@]|\w{1,40}\(|[\w -]{1,40}: )", re.I
+)
+_GENERIC = frozenset(
+    "authors changelog changes contributing contributors copying copyright credits faq history"
+    " index install license licence maintainers makefile manifest metadata news notice readme"
+    " thanks todo version".split()
+)
+"""Names that files of many folders share."""
+_TABLES = frozenset(("text/csv", "text/tab-separated-values", "application/jsonl"))
+"""Texts whose first lines speak of their first rows."""
+
+
+# --- titles ------------------------------------------------------------------------------
+
+
+def first_line_title(text: str) -> str:
+    """The line that stands alone above a text and is no sentence; empty where there is none."""
+    blocks = re.split(r"\n[ \t]*\n", text[:_BEGINNING])
+    for block in islice(filter(str.strip, blocks), _BLOCKS):
+        lines = [line for line in block.replace("\f", "").split("\n") if line.strip()]
+        if not lines or any(_COLUMNS.search(line.strip()) for line in lines):
+            continue  # the header of a letter or a standard: "Network Working Group     S. Bradner"
+        first = lines[0].expandtabs()
+        centred = len(first) - len(first.lstrip()) >= _CENTRED
+        underlined = len(lines) == 2 and not any(map(str.isalnum, lines[1].strip()))
+        title = one_line(first)
+        is_title = (
+            3 <= len(title) <= _LONGEST_TITLE
+            and len(title.split()) <= _MOST_WORDS
+            and not title[0].islower()
+            and any(map(str.isalpha, title))
+            and not _NO_TITLE.search(title)
+        ) and (centred or underlined or len(lines) == 1)
+        return title if is_title and len(blocks) > 1 else ""
+    return ""
+
+
+def title_from_path(source: str) -> str:
+    """A file's name as a title: no ending, no underscores, hyphens kept between digits only.
+
+    A name that many folders have ("LICENSE") is told apart by its folder: "LICENSE (openssl)".
+    """
+    path = PurePosixPath(source.removesuffix(".gz"))
+    title = title_from_name(path.name)
+    if path.stem.casefold() in _GENERIC and path.parent.name:
+        return f"{title} ({path.parent.name})"
+    return title
+
+
+# --- dates -------------------------------------------------------------------------------
+
+
+def with_date(document: Document, path: str) -> Document:
+    """The document with its date, and what says it: metadata, title or heading, path, text.
+
+    What its metadata say may need its text: whoever writes "25/04/2019" puts the day first. The
+    properties of its file come last: a template passes its own on to every text that is made of it.
+    """
+    if document.created_at is not None and document.date_source != "properties":
+        return replace(document, date_source=document.date_source or "metadata")
+    for source, date in _stated(document, path):
+        return replace(
+            document, created_at=date.start, date_precision=date.precision, date_source=source
+        )
+    return document
+
+
+def _stated(document: Document, path: str) -> Iterator[tuple[DateSource, PartialDate]]:
+    """What states a date, in order of trust."""
+    day_first = day_order(document.text[:_ORDERED])
+    named = {name.casefold(): value for name, value in document.metadata.items()}
+    for value in filter(None, map(named.get, ("created_at", "created", "date", "published"))):
+        if date := to_date(value, day_first=day_first):
+            yield "metadata", date
+    prose = not kind_of(document.media_type) and document.media_type not in _TABLES
+    # The entries of a change log or a journal have their dates, and the whole has none of them.
+    entries = dated_sections(document) if prose else []
+    opening = document.text[: entries[0].start] if entries else document.text
+    first = islice(headings(opening[:_BEGINNING], document.media_type), 1)
+    titles = [heading.title for heading in first]
+    # The titles of the entries: the first may be that of the document.
+    starts = {entry.start for entry in entries}
+    found = headings(document.text[:_BEGINNING], document.media_type) if entries else []
+    of_entries = {heading.title for heading in found if heading.start in starts}
+    of_entries |= {document.text[at:].partition("\n")[0].strip() for at in sorted(starts)[:3]}
+    if document.title not in of_entries:
+        titles.insert(0, document.title)
+    for title in titles:
+        if date := title_date(title, day_first=day_first):
+            yield "title", date
+    name = title_from_name(PurePosixPath(path).name) if path else ""
+    if name and not is_of_something_else(name) and (date := path_date(path)):
+        yield "path", date
+    if prose and (date := opening_date(opening, day_first=day_first)):
+        yield "text", date
+
+
+# What may be added to reading and extraction from outside: see `clew.packs`.
+
 
 if TYPE_CHECKING:
-    from clew.hookspecs import Reader
-    from clew.settings import LimitSettings, ReadSettings
-    from clew.types import Extraction, Structure
-
     Readers = Mapping[str, Sequence[Reader]]
 
 
@@ -68,12 +385,10 @@ class NoExtension:
 # What can be read: a file, bytes, a text, or a document made by the caller.
 #
 # Each is a value that can be sent to another process, and has `source` (what it is called;
-# documents
-# within it add a part of their own), `size` (bytes or characters, about), `read_from` (of its
-# documents, see `Document`), `digest` (tells one state of it from another; raises
-# `UnreadableError`
-# where it cannot be read) and `read` (its documents; `readers` as in `RawFile`; raises
-# `UnreadableError` and `LimitError`).
+# documents within it add a part of their own), `size` (bytes or characters, about), `read_from` (of
+# its documents, see `Document`), `digest` (tells one state of it from another; raises
+# `UnreadableError` where it cannot be read) and `read` (its documents; `readers` as in `RawFile`;
+# raises `UnreadableError` and `LimitError`).
 
 
 def roots_of(paths: Sequence[str | Path]) -> list[Path]:
@@ -177,7 +492,6 @@ class RawInput:
         """See `Input`."""
         if isinstance(self.data, Path):
             return self.overrides.digest(file_digest(self.data, self.settings))
-        import hashlib
 
         return self.overrides.digest(hashlib.sha256(self.data).hexdigest())
 

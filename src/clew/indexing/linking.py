@@ -11,17 +11,18 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, takewhile
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from rapidfuzz.distance import OSA, JaroWinkler
 
 from clew.hookspecs import kind_of
-from clew.indexing.ner.cased_ner import find_fences
-from clew.indexing.ner.code_names import is_telling
+from clew.indexing.ner.cased_ner import find_fences, is_telling
 from clew.indexing.ner.entity_types import FIRST_NAMES, NameSpan, is_ordinary, is_person_shaped
 from clew.indexing.ner.known_terms import KnownTerms, Words, may_be_term, phrases, stands_apart
 from clew.indexing.ner.pattern_extractor import owner_of
 from clew.indexing.relations.patterns import Owner, find_owned_relations, find_relations
+from clew.settings import LinkSettings
+from clew.stores.store import Store
 from clew.text import (
     ENDINGS_OF_ONE_SOUND,
     LEGAL_FORMS,
@@ -44,11 +45,6 @@ from clew.types import (
     Mention,
     MergeSuggestion,
 )
-
-if TYPE_CHECKING:
-    from clew.settings import LinkSettings
-    from clew.stores.store import Store
-
 
 _SPELLED_EXACTLY = frozenset({"code", "date"})
 """Types whose names differ in meaning where they differ in a letter: `header` and `headers`."""

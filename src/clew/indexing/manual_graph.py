@@ -18,7 +18,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeVar
 
 from clew.errors import InputError, NotFoundError, check_several
-from clew.indexing.reading.formats.common import clean_text
+from clew.indexing.reading.common import clean_text
 from clew.request_end import has_ended
 from clew.text import entity_key, text_digest
 from clew.types import (
@@ -38,7 +38,7 @@ from clew.types import (
 if TYPE_CHECKING:
     from clew.indexing.pipeline import IndexingPipeline
     from clew.indexing.processes import Prepared
-    from clew.indexing.reading.formats.memory import MemoryEntity, MemoryRecords
+    from clew.indexing.reading.memory import MemoryEntity, MemoryRecords
     from clew.stores.store import Store
 
     Ready = tuple[Prepared, Vectors]

@@ -2,8 +2,8 @@
 
 | step | module |
 | --- | --- |
-| read | `reading.reader`, asked by `inputs` |
-| split, contextualise | `splitting.split` |
+| read | `inputs`, over `reading` |
+| split, contextualise | `outline`, `split` |
 | extract | `ner.pattern_extractor`, with `relations` |
 | embed | an `Embedder` |
 | link | `linking` |

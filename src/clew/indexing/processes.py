@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, cast
+from typing import Literal, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -37,21 +37,16 @@ from clew.errors import (
     WorkerError,
 )
 from clew.hookspecs import kind_of
-from clew.indexing.inputs import Extension, NoExtension
-from clew.indexing.reading.formats.common import check_limit, over_limit
-from clew.indexing.splitting.split import Tokens, as_prose, split
-from clew.indexing.structure.enter import add_structure
-from clew.indexing.structure.readers import structure_of
+from clew.indexing.inputs import DocumentInput, Extension, Input, NoExtension
+from clew.indexing.reading.common import check_limit, over_limit
+from clew.indexing.split import Tokens, as_prose, split
+from clew.indexing.structure import add_structure, structure_of
 from clew.languages import language_code
+from clew.ports import Extractor
 from clew.request_end import go_on
+from clew.settings import LimitSettings, SplitSettings
 from clew.text import text_language
-
-if TYPE_CHECKING:
-    from clew.indexing.inputs import DocumentInput, Input
-    from clew.ports import Extractor
-    from clew.settings import LimitSettings, SplitSettings
-    from clew.types import Chunk, Document, Extraction, Skipped, Split, Vectors
-
+from clew.types import Chunk, Document, Extraction, Skipped, Split, Vectors
 
 _STATED = ("language", "lang", "dc:language", "content-language")
 """Fields of metadata that name a language, in small letters."""

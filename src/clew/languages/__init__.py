@@ -8,23 +8,53 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
-
-from clew.word_lists import read_word_lists, word_list
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
+# Word lists: TOML files of the package, each beside the module that reads it.
+
+
+@cache
+def read_word_lists(package: str, *path: str) -> dict[str, Any]:
+    """The content of a TOML file, read once and shared: nobody may change it.
+
+    A list of words is a string, see `word_list`.
+    """
+    return tomllib.loads(files(package).joinpath(*path).read_text("utf-8"))
+
+
+@cache
+def read_patterns(package: str, *path: str) -> dict[str, dict[str, re.Pattern[str]]]:
+    """The regular expressions of a TOML file by table and name; a long one is a list of pieces."""
+    return {
+        table: {name: re.compile("".join(pieces)) for name, pieces in patterns.items()}
+        for table, patterns in read_word_lists(package, *path).items()
+    }
+
+
+def word_list(text: str) -> frozenset[str]:
+    """The words of a string, with any white space between them."""
+    return frozenset(text.split())
+
+
+@cache
+def english_words() -> frozenset[str]:
+    """English words that are written small, most of them without regular endings."""
+    return word_list(read_word_lists("clew", "english.toml")["words"])
+
 
 # Which language a text is written in, by its function words, else by a model of letter sequences.
 #
-# Function words tell nearly all prose at once; the model (py3langid: 4.6 MB, carried in its
-# wheel) is
-# loaded by the first text that they do not tell.
+# Function words tell nearly all prose at once; the model (py3langid: 4.6 MB, carried in its wheel)
+# is loaded by the first text that they do not tell.
 
 
 _SAMPLE = 1500

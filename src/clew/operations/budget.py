@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
 
 from clew.errors import InputError, NotFoundError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from clew.operations.spec import Call, Result
+from clew.operations.spec import Call, Result
 
 
-_FARTHEST = 1_000_000
-
-
-def read_cursor(cursor: str | None, farthest: int = _FARTHEST) -> int:
+def read_cursor(cursor: str | None, farthest: int = 1_000_000) -> int:
     """How many items come before the page that a cursor stands for."""
     if cursor is None:
         return 0
@@ -43,19 +36,15 @@ def fitting(
 
     Tokens are counted by `count` on the JSON text that a client gets.
     """
-    room = max_tokens - count(_text({"success": True, **around}))
+    room = max_tokens - tokens_of({"success": True, **around}, count)
     kept: list[Result] = []
     for item in items:
         # One for the comma that parts it from the next.
-        room -= count(_text(item)) + 1
+        room -= tokens_of(item, count) + 1
         if room < 0:
             break
         kept.append(item)
     return kept
-
-
-def _text(value: Any) -> str:  # noqa: ANN401
-    return json.dumps(value, ensure_ascii=False)
 
 
 # As much of a text as fits into a budget of tokens.

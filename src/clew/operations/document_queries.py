@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from clew.operations.budget import (
@@ -32,13 +32,10 @@ from clew.operations.spec import (
 )
 from clew.search.options import RAG_TYPES
 from clew.text import one_line, question_terms, sentences, terms, whole_number
-from clew.types import AnswerMode
+from clew.types import AnswerMode, DocumentInfo, StoredChunk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     from clew.engine import Engine
-    from clew.types import DocumentInfo, StoredChunk
 
     Count = Callable[[str], int]
 

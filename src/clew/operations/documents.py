@@ -29,17 +29,16 @@ from clew.operations.spec import (
     shape,
 )
 from clew.settings import NAMESPACE
-from clew.text import counted
-from clew.types import check_given, document_id, file_source
+from clew.text import counted, text_digest
+from clew.types import Right, check_given, document_id, file_source
 from clew.wiring import make_store, store_exists
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.engine import Engine
-    from clew.jobs.runner import Given, JobRunner
+    from clew.jobs import Given, JobRunner
     from clew.ports import Job
-    from clew.types import Right
 
 
 # What the document tools change: documents taken in as durable jobs, jobs, deletions.
@@ -146,8 +145,7 @@ def identity(engine: Engine, given: Given) -> tuple[str, str | None]:
     Raises `InputError` now for what could only fail later.
     """
     # Here, since a list of tools needs no reader.
-    from clew.indexing.reading.formats.common import clean_text
-    from clew.text import text_digest
+    from clew.indexing.reading.common import clean_text
 
     named = given.get("source")
     check_given(named or "")

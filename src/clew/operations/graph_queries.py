@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -25,15 +25,12 @@ from clew.operations.spec import (
     shape,
 )
 from clew.text import entity_key, whole_number
-from clew.types import current_first
+from clew.types import Entity, Provenance, Relation, current_first
 
 if TYPE_CHECKING:
-    from collections.abc import Set
-
     from clew.engine import Engine
     from clew.search.around import CoOccurrence
     from clew.search.entity_search import EntityHit
-    from clew.types import Entity, Provenance, Relation
 
 
 NEIGHBORS_SHOWN = (10, 3, 1, 0)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from clew.errors import InputError, NotFoundError
 from clew.indexing.manual_graph import WORDING, cleaned, snake_case, written_relation
-from clew.indexing.reading.formats.common import clean_text
+from clew.indexing.reading.common import clean_text
 from clew.operations.budget import fitting_length, no_room, shortened, tokens_of
 from clew.operations.spec import (
     MEMORY,
@@ -22,13 +22,10 @@ from clew.operations.spec import (
     shape,
 )
 from clew.text import fold, terms
-from clew.types import NewEntity
+from clew.types import Entity, NewEntity, Relation
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Set
-
     from clew.engine import Engine
-    from clew.types import Entity, Relation
 
     _Told = tuple[str, str | None]
     """An observation, and when it was told, if that is known."""

@@ -7,7 +7,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import NoneType, UnionType
@@ -29,8 +29,6 @@ from clew.filters import MAX_CHARACTERS
 from clew.types import Right, ToolProfile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from clew.engine import Engine
     from clew.ports import ModelClient
 
@@ -560,7 +558,6 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 
 _OLLAMA_KEYS = ("type", "description", "enum", "items")
 """What Ollama keeps of a property."""
-_JSON_NOTE = " As JSON text."
 
 
 def definitions(tools: Iterable[Tool], format: Format) -> list[dict[str, Any]]:
@@ -630,7 +627,7 @@ def _strict(schema: Schema) -> Schema:
         if "object" in told["type"]:
             optional = isinstance(told["type"], list)
             kept["type"] = ["string", "null"] if optional else "string"
-            kept["description"] += _JSON_NOTE
+            kept["description"] += " As JSON text."
         items = told.get("items")
         if items is not None and items["type"] == "object":
             kept["items"] = _strict(items)

@@ -18,15 +18,25 @@ from clew.operations import (
     memory,
 )
 from clew.operations.budget import shortened
-from clew.operations.spec import Call, Caller, Progress, as_object, complete
+from clew.operations.spec import (
+    Arguments,
+    Call,
+    Caller,
+    Format,
+    Progress,
+    Result,
+    Tool,
+    as_object,
+    complete,
+    definitions,
+)
 from clew.request_end import finishing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from clew.engine import Engine
-    from clew.jobs.runner import JobRunner
-    from clew.operations.spec import Arguments, Format, Result, Tool
+    from clew.jobs import JobRunner
     from clew.ports import AuditOutcome
     from clew.stores.sqlite.journal import SqliteAudit
     from clew.types import ToolProfile
@@ -96,8 +106,6 @@ class Toolbox:
 
     def definitions(self, format: Format, *, profile: ToolProfile = "core") -> list[dict[str, Any]]:
         """The tools of a profile as a vendor's client takes them; see `clew.operations.spec`."""
-        from clew.operations.spec import definitions
-
         return definitions((t for t in self._tools.values() if profile in t.profiles), format)
 
     def call(
@@ -260,7 +268,6 @@ def further_tools(engine: Engine | None = None) -> list[Tool]:
     Raises `InputError` for what is no tool, and for a name that another tool has.
     """
     from clew.hookspecs import listed
-    from clew.operations.spec import Tool
 
     found: dict[str, Tool] = {}
     packs = engine.state.packs.packs if engine else ()
@@ -285,7 +292,7 @@ def make_toolbox(
 
     With `packs`, those of plugins and of the packs that are enabled come with them.
     """
-    from clew.jobs.runner import make_runner
+    from clew.jobs import make_runner
     from clew.stores.sqlite.journal import SqliteAudit
 
     return Toolbox(

@@ -12,18 +12,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from clew.graph.snapshot import term_hashes
-from clew.text import (
-    STOP_WORDS,
-    entity_keys,
-    fold,
-    folded,
-    question_terms,
-    question_words,
-    words,
-)
+from clew.languages import read_word_lists
+from clew.text import STOP_WORDS, entity_keys, fold, folded, question_terms, question_words, words
 from clew.times.ranges import FoundRange, find_dates, find_ranges, hull
 from clew.types import Period
-from clew.word_lists import read_word_lists
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -263,7 +255,7 @@ _QUESTION_WORDS: dict[str, Form] = {
     "where": "where", "which": "which", "why": "why", "how": "how",
 }  # fmt: skip
 _SHORT_FORMS = {"what's": "what", "who's": "who", "where's": "where", "how's": "how"}
-_AUXILIARIES = frozenset(
+AUXILIARIES = frozenset(
     """am are can could did do does had has have is may might must shall should was were will
     would""".split()
 )
@@ -272,7 +264,7 @@ _IMPERATIVES = frozenset(
     read show summarise summarize tell trace""".split()
 )
 _PREPOSITIONS = frozenset("about at by for from in on through to under until with".split())
-_OPENERS = frozenset(_QUESTION_WORDS) | _AUXILIARIES | _IMPERATIVES | _PREPOSITIONS
+_OPENERS = frozenset(_QUESTION_WORDS) | AUXILIARIES | _IMPERATIVES | _PREPOSITIONS
 
 _SPOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _ENDING_S = re.compile(r"['’]s?$")
@@ -291,7 +283,7 @@ def question_form(question: str) -> Form:
     """
     said = words(question)
     opening = said[0] if said else ""
-    if opening in _AUXILIARIES:
+    if opening in AUXILIARIES:
         return "yes_no"
     if opening in _IMPERATIVES:
         return "imperative"

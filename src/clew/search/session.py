@@ -310,14 +310,25 @@ class QuerySession:
         with self.timings.step("rank"):
             vectors = self.vectors_of(ids)
             found = rank_candidates(self.resources.ranker, evidence, self.snapshot, vectors)
-        reader = None if self.options.fast else self.resources.reader
-        if reader is not None and can_be_read(self.question):
+        reader = self._reader()
+        if reader is not None:
             with self.timings.step("read"):
                 read = Read(self.question, evidence, self.snapshot, self.resources.store)
                 found = read.order(reader, found, self.readings)
         self.confidences.update(zip(ids.tolist(), found.confidences.tolist(), strict=True))
         self.second_hop = found.second_hop
         return Ranking(ids[found.order], found.scores)
+
+    def _reader(self) -> Reader | None:
+        """The reader, where it can read this question.
+
+        It sees no dates of documents: passages that answer alike at different times are left to the
+        order of time.
+        """
+        of_a_time = self.named_period is not None or self.asked_time.newest
+        if self.options.fast or of_a_time or not can_be_read(self.question):
+            return None
+        return self.resources.reader
 
     def judge(self) -> None:
         """Fill `confidences` where the strategy did not rank by what was learned."""

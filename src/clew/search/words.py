@@ -18,10 +18,9 @@ import numpy as np
 
 from clew.graph.snapshot import find_sorted
 from clew.graph.vocabulary import LONGEST, sound
-from clew.languages import function_words, language_words, listed_languages
+from clew.languages import english_words, function_words, language_words, listed_languages
 from clew.search.question import MAX_WORDS, candidate_keys
 from clew.text import STOP_WORDS, fold, name_key, one_line, question_terms, split_file_name, terms
-from clew.word_lists import english_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -108,9 +108,7 @@ class Named:
 # Settings of reading, splitting, embedding and linking.
 
 
-Isolation = Literal["process", "none"]
 SplitStrategy = Literal["recursive", "semantic", "page", "code", "fixed"]
-VectorSets = Literal["one", "both"]
 
 
 class ReadSettings(SettingsGroup):
@@ -126,7 +124,7 @@ class ReadSettings(SettingsGroup):
 class LimitSettings(SettingsGroup):
     """What reading one document, and one question, may take; what takes more is refused."""
 
-    isolation: Isolation = Field(
+    isolation: Literal["process", "none"] = Field(
         default="process",
         description="Read documents in a `process` that can be ended; `none`: in this one, whose"
         " time and memory nothing bounds.",
@@ -216,7 +214,7 @@ class EmbedSettings(SettingsGroup):
         le=1024,
         description="Passages a batch at most; small is fast on a CPU, where long ones go fewer.",
     )
-    vectors: VectorSets = Field(
+    vectors: Literal["one", "both"] = Field(
         default="one",
         description="`one`: of each passage with its context; `both`: also of its text alone, for"
         " the rag_type `traditional`, at the price of embedding it twice.",
@@ -431,8 +429,6 @@ class LlmSettings(SettingsGroup):
 
 
 Snapshots = Literal["auto", "always", "never"]
-ReaderUse = Literal["auto", "on", "off"]
-RerankRuntime = Literal["onnx", "sentence-transformers"]
 
 
 class SearchSettings(SettingsGroup):
@@ -475,7 +471,7 @@ class SearchSettings(SettingsGroup):
         description="Probability from which the best passage counts as an answer; below it the"
         " answer says that nothing found answers the question. 0: whatever it is.",
     )
-    reader: ReaderUse = Field(
+    reader: Literal["auto", "on", "off"] = Field(
         default="off",
         description="Whether a small model reads the best passages with the question: `on`, `off`,"
         " or `auto`: where its files are installed.",
@@ -509,7 +505,7 @@ class RerankSettings(SettingsGroup):
         default="",
         description="A cross-encoder: a directory or a name on the Hugging Face hub; empty: none.",
     )
-    runtime: RerankRuntime = Field(
+    runtime: Literal["onnx", "sentence-transformers"] = Field(
         default="onnx", description="What runs it: `onnx`, or `sentence-transformers` (an extra)."
     )
     depth: int = Field(
@@ -753,7 +749,6 @@ class AccessSettings(SettingsGroup):
 # Settings of stores and vector indexes on servers.
 
 
-ChromaKind = Literal["traditional", "contextual", "graph"]
 LargeIndex = Literal["auto", "always", "never"]
 
 
@@ -864,7 +859,7 @@ class ChromaSettings(SettingsGroup):
     path: Path | None = Field(
         default=None, description="Folder of a local Chroma; default one beside the store."
     )
-    kind: ChromaKind = Field(
+    kind: Literal["traditional", "contextual", "graph"] = Field(
         default="contextual",
         description="Collection of the passages with their context: documents_KIND_v1. Where"
         " `embed.vectors` is `both`, documents_traditional_v1 holds the texts alone.",

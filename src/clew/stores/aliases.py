@@ -297,8 +297,7 @@ def resolve_names(
     backend: Backend, names: Mapping[str, Named], links: Sequence[AliasEvidence] = ()
 ) -> NamePlan:
     """Give every key an alias, making entities and aliases as needed; call inside `write`."""
-    keys = keys_asked(names, links)
-    *found, next_ids = backend.gather(*KNOWN, NEXT_IDS, keys=keys)
+    *found, next_ids = backend.gather(*KNOWN, NEXT_IDS, keys=keys_asked(names, links))
     plan = NamePlan(backend, names, links, found, NextIds(*next_ids[0]))
     backend.insert(plan.new)
     plan.write_changes(backend)

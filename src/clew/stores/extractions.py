@@ -148,8 +148,7 @@ class Extractions(StoreState):
         Raises `NotFoundError` for a chunk that is gone.
         """
         written = write_readings(self.backend, readings, described, links, ASSISTANT)
-        ids = [int(i) for i in readings]
-        self.backend.execute(statements.MARK_AS_READ, ids=ids, moment=now())
+        self.backend.execute(statements.MARK_AS_READ, ids=[int(i) for i in readings], moment=now())
         finish_readings(self.backend, written)
         return len(written.new)
 

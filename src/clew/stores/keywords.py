@@ -17,12 +17,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from clew.derived_files import checksum, derived_files, read_arrays, remove_files, write_arrays
+from clew.derived_files import (
+    FileLock,
+    checksum,
+    derived_files,
+    read_arrays,
+    remove_files,
+    write_arrays,
+)
 from clew.errors import ClewError
 from clew.stores import bm25
 from clew.stores.bm25 import Floats, Phrase, tokens
-from clew.stores.file_lock import FileLock
-from clew.stores.vectors.remote import among
+from clew.stores.remote_vectors import among
 
 if TYPE_CHECKING:
     from clew.stores.large import Files, TermFolder
@@ -215,8 +221,7 @@ class DerivedKeywords:
         """Whether the folder is as its file says; None while a thread reads it."""
         if held.path not in self._sound:
             self._sound[held.path] = None
-            args = [held]
-            self._reader = threading.Thread(target=self._verify, args=args, daemon=True)
+            self._reader = threading.Thread(target=self._verify, args=[held], daemon=True)
             self._reader.start()
         return self._sound[held.path]
 

@@ -20,10 +20,9 @@ from tantivy import (
 )
 
 from clew.derived_files import checksum, make_folder
-from clew.stores.bm25 import tokens
+from clew.stores.bm25 import Floats, Phrase, tokens
 
 if TYPE_CHECKING:
-    from clew.stores.bm25 import Floats, Phrase
     from clew.types import Ids
 
     Files = Mapping[str, list[int]]

@@ -36,6 +36,7 @@ from clew.stores.relations import (
     Relations,
     derive_again,
     heads_around,
+    meaning_of,
     read_facts,
     update_relations,
 )
@@ -56,7 +57,6 @@ from clew.stores.statements.relations import (
 )
 from clew.text import entity_key
 from clew.types import NewEntity, NewRelation, Observation, Relation
-from clew.types.relation_types import meaning_of
 
 _LARGEST_ID = 2**63 - 1
 """What a column of either database holds."""
@@ -176,8 +176,7 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
         """Ids (sorted) above `after` of the entities made by hand, among those given or of all."""
         statement = statements.MADE_BY_HAND if ids is None else statements.MADE_BY_HAND_AMONG
         values = {"ids": distinct(ids or ()), "after": after, "limit": limited(limit)}
-        rows = self.backend.rows(statement, **values)
-        return [row[0] for row in rows]
+        return [row[0] for row in self.backend.rows(statement, **values)]
 
     def observations(self, entity_ids: Sequence[int]) -> dict[int, list[Observation]]:
         """Observations by entity id, oldest first; entities without any are left out.

@@ -199,9 +199,6 @@ def _named(columns: Iterable[str], row: Sequence[Any]) -> dict[str, Any]:
 # --- where what is stored comes from -----------------------------------------------------
 
 
-_AUTHOR_NAMES = ("author", "authors", "speaker", "from", "by", "creator")
-
-
 class Version(NamedTuple):
     """A text's place among those that its source has had."""
 
@@ -247,7 +244,7 @@ def _author(metadata: Metadata) -> str:
     if not metadata:
         return ""
     folded = {name.casefold(): value for name, value in metadata.items()}
-    for name in _AUTHOR_NAMES:
+    for name in ("author", "authors", "speaker", "from", "by", "creator"):
         value = folded.get(name)
         names = value if isinstance(value, list) else [value]
         if found := ", ".join(n.strip() for n in names if isinstance(n, str) and n.strip()):

@@ -301,9 +301,6 @@ def remember(backend: Backend, **values: str | int | bytes) -> None:
 # Requests to language models and their replies, over any back end.
 
 
-_TOKENS = ("input_tokens", "cached_tokens", "output_tokens")
-
-
 class Replies:
     """Requests and their replies; a store that can only be read keeps nothing new."""
 
@@ -345,7 +342,9 @@ class Replies:
 
 def _entry(values: Sequence[Any]) -> LoggedReply:
     row = dict(zip(COLUMNS, values, strict=True))
-    usage = Usage(**{name: row.pop(name) for name in _TOKENS})
+    usage = Usage(
+        **{name: row.pop(name) for name in ("input_tokens", "cached_tokens", "output_tokens")}
+    )
     return LoggedReply(**{**row, "documents": tuple(json.loads(row["documents"])), "usage": usage})
 
 

@@ -8,14 +8,13 @@
 Each test says one thing that `clew.ports` promises, checked against plain Python.
 """
 
-# ruff: noqa: D102 - tests are read by their names
-
 from __future__ import annotations
 
+import hashlib
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -23,12 +22,165 @@ import pytest
 from clew.errors import InputError, StoreError
 from clew.ports import VectorIndex
 from clew.stores.store import Store
-from clew.testing.entries import make_entry, make_vector
-from clew.text import entity_key, question_terms, terms
-from clew.types import Condition, Entity
+from clew.text import entity_key, question_terms, sentences, terms
+from clew.types import (
+    AliasEvidence,
+    Chunk,
+    ChunkExtraction,
+    Condition,
+    Document,
+    Entity,
+    ExtractedRelation,
+    Extraction,
+    IndexedDocument,
+    Mention,
+    Metadata,
+    Section,
+    Split,
+    Vector,
+)
 
-if TYPE_CHECKING:
-    from clew.types import Vector
+# Small documents, ready to save, for tests of stores.
+
+
+DIMENSION = 8
+EMBEDDER = ("test-embedder", DIMENSION)
+"""The embedder that `make_entry` pretends to use."""
+FUNCTIONAL = ("lives_in", "works_at")
+"""The relation types that stores under test treat as functional."""
+
+
+def make_entry(
+    source: str,
+    *paragraphs: str,
+    title: str = "",
+    names: Mapping[str, str] | Sequence[str] = (),
+    about: Sequence[tuple[str, str]] = (),
+    relations: Sequence[tuple[str, str, str]] = (),
+    links: Sequence[AliasEvidence] = (),
+    metadata: Metadata | None = None,
+    chunk_metadata: Sequence[Metadata] = (),
+    origin: str = "",
+    created_at: datetime | None = None,
+    valid_from: datetime | None = None,
+    valid_until: datetime | None = None,
+) -> IndexedDocument:
+    """A document of one section and one chunk a paragraph.
+
+    Args:
+        source: Its identity.
+        paragraphs: Its text; they are joined by empty lines.
+        title: Its title, which is every chunk's context.
+        names: Names that are mentioned wherever a sentence holds them; types by name, if given.
+        about: (name, type) of what it is about.
+        relations: (head, type, tail), said by every sentence that holds both names.
+        links: What a linker would have found.
+        metadata: The document's.
+        chunk_metadata: The chunks' own, in order; chunks beyond have none.
+        origin: What it was read from.
+        created_at: When it was written.
+        valid_from: From when on its relations hold.
+        valid_until: Until when they do.
+    """
+    typed = dict(names) if isinstance(names, Mapping) else dict.fromkeys(names, "name")
+    parts = [p + "\n\n" for p in paragraphs[:-1]] + list(paragraphs[-1:])
+    starts = [sum(map(len, parts[:i])) for i in range(len(parts))]
+    own = [*chunk_metadata, *[{}] * (len(parts) - len(chunk_metadata))]
+    stated = [
+        ExtractedRelation(
+            head=head,
+            tail=tail,
+            relation_type=kind,
+            sentence=0,
+            confidence=0.8,
+            valid_from=valid_from,
+            valid_until=valid_until,
+        )
+        for head, kind, tail in relations
+    ]
+    return IndexedDocument(
+        document=Document(
+            source=source,
+            text="".join(parts),
+            title=title,
+            sha256=hashlib.sha256("".join(parts).encode()).hexdigest(),
+            origin=origin,
+            created_at=created_at,
+            metadata=metadata or {},
+        ),
+        split=Split(
+            sections=tuple(
+                Section(ordinal=i, start=at, end=at + len(part))
+                for i, (at, part) in enumerate(zip(starts, parts, strict=True))
+            ),
+            chunks=tuple(
+                Chunk(
+                    ordinal=i,
+                    section=i,
+                    start=at,
+                    end=at + len(text),
+                    text=text,
+                    context=title,
+                    metadata=own[i],
+                )
+                for i, (at, text) in enumerate(zip(starts, paragraphs, strict=True))
+            ),
+        ),
+        vectors=np.array([make_vector(text) for text in paragraphs], np.float32).reshape(
+            -1, DIMENSION
+        ),
+        extraction=Extraction(
+            chunks=tuple(_extraction(text, typed, stated) for text in paragraphs),
+            about=tuple(about),
+        ),
+        links=tuple(links),
+    )
+
+
+def make_link(alias: str, name: str) -> AliasEvidence:
+    """Evidence that `alias` is short for `name`."""
+    return AliasEvidence(
+        alias=alias, name=name, method="acronym", score=0.9, evidence=f"{name} ({alias})"
+    )
+
+
+def make_vector(text: str, dimension: int = DIMENSION) -> Vector:
+    """(dimension,) unit vector that only the text decides."""
+    seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])
+    vector = np.random.default_rng(seed).standard_normal(dimension)
+    return (vector / np.linalg.norm(vector)).astype(np.float32)
+
+
+def _extraction(
+    text: str, names: Mapping[str, str], relations: Sequence[ExtractedRelation]
+) -> ChunkExtraction:
+    ranges = sentences(text)
+    mentions: list[Mention] = []
+    found: list[ExtractedRelation] = []
+    for ordinal, (start, end) in enumerate(ranges):
+        mentions += [
+            Mention(
+                name=name,
+                entity_type=entity_type,
+                sentence=ordinal,
+                start=text.index(name, start),
+                end=text.index(name, start) + len(name),
+                count=text.count(name, start, end),
+            )
+            for name, entity_type in names.items()
+            if name in text[start:end]
+        ]
+        found += [
+            replace(relation, sentence=ordinal)
+            for relation in relations
+            if relation.head in text[start:end] and relation.tail in text[start:end]
+        ]
+    return ChunkExtraction(
+        sentences=tuple(ranges), mentions=tuple(mentions), relations=tuple(found)
+    )
+
+
+# ruff: noqa: D102 - tests are read by their names
 
 
 # What the suites share.
@@ -44,7 +196,7 @@ class StoreSuite:
     def store(self) -> Store:
         """An empty store, to be overridden.
 
-        It is opened with `EMBEDDER` and `FUNCTIONAL` of `clew.testing.entries`.
+        It is opened with `EMBEDDER` and `FUNCTIONAL` of `clew.testing.conformance`.
         """
         raise NotImplementedError
 
@@ -157,8 +309,7 @@ class DocumentStoreSuite(StoreSuite):
 
     def test_deleting_leaves_nothing_without_a_source(self, store: Store) -> None:
         relations = [("Danube", "passes", "Vienna")]
-        names = ["Danube", "Vienna"]
-        store.save(make_entry("a", *RIVERS, names=names, relations=relations))
+        store.save(make_entry("a", *RIVERS, names=["Danube", "Vienna"], relations=relations))
         store.save(make_entry("b", "Vienna is a city.", names=["Vienna"]))
         ids = {d.source: d.id for d in store.documents()}
         assert store.delete([ids["a"], "unknown"]) == 1

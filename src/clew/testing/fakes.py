@@ -6,21 +6,16 @@ import hashlib
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from clew.errors import ModelError
-from clew.ports import Reply
+from clew.ports import Reply, Request
 from clew.text import terms, words
-from clew.types import Usage
+from clew.types import Usage, Vector, Vectors
 
 if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    from clew.ports import Request
-    from clew.types import Vector, Vectors
-
     Answer: TypeAlias = str | Reply | Exception
 
 

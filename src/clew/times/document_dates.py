@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import cache
 from typing import NamedTuple
 
+from clew.languages import read_word_lists
 from clew.times.names import MONTH, day_comes_first, find_names
 from clew.times.ranges import find_yearless
 from clew.types import DatePrecision, Metadata, PartialDate, in_utc
-from clew.word_lists import read_word_lists
 
 _LONGEST = 300
 """Characters of a title, at most."""

@@ -7,14 +7,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
-from typing import TYPE_CHECKING
 
+from dateutil.relativedelta import relativedelta
+
+from clew.languages import read_word_lists
 from clew.types import Period
-from clew.word_lists import read_word_lists
-
-if TYPE_CHECKING:
-    from dateutil.relativedelta import relativedelta
-
 
 MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July", "August"),
@@ -82,10 +79,9 @@ def _foreign_month(match: re.Match[str]) -> Days:
 
 @cache
 def _foreign_months() -> dict[str, int]:
-    languages = read_word_lists("clew.times", "months.toml").values()
     return {
         name.casefold(): number
-        for names in languages
+        for names in read_word_lists("clew.times", "months.toml").values()
         for number, name in enumerate(names.split(), start=1)
     }
 

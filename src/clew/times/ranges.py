@@ -9,12 +9,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from functools import reduce
-from itertools import pairwise
-from typing import NamedTuple
+from functools import cache, reduce
+from itertools import chain, pairwise
+from typing import Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
 from clew.errors import InputError
+from clew.languages import read_word_lists
 from clew.times.names import (
     DAY,
     MONTH,
@@ -29,22 +30,309 @@ from clew.times.names import (
     months_from,
     one_day,
 )
-from clew.times.years import YEAR, years
 from clew.types import Period
+
+# Whether four digits are a year: one decision, with its reason.
+#
+# A number is a year only where form or place says so. What is measured, paid, counted or numbered
+# is none ("1900 kroner", "1987 pens", "port 2049"), and neither is what a label gives to something
+# else ("Citations: 1900"). The words that decide stand in `years.toml`, by language.
+
+
+YEAR = re.compile(r"(?<![A-Za-z\d])[12]\d{3}(?!\d)")
+"""Four digits that may be a year."""
+
+Reason = Literal[
+    "word",  # "since 1990", "in 1990"
+    "field",  # "Year: 1990", "born 1990"
+    "brackets",  # "the chapel (1990)"
+    "range",  # "1990–1995", "1990 and 1995"
+    "adjective",  # "a 1990 survey"
+    "subject",  # "1990 was"
+    "date",  # "03/04/1990": nobody knows which is the month
+    "source",  # "Oslo University, 1990."
+    "amount",  # what stands beside it makes a quantity or a part of a longer number of it
+    "label",  # "Citations: 1990", "port 1990"
+    "alone",  # nothing speaks for or against it
+]
+_YEARS = frozenset(("word", "field", "brackets", "range", "adjective", "subject", "date", "source"))
+
+
+class Verdict(NamedTuple):
+    """What four digits of a text are."""
+
+    start: int
+    end: int
+    reason: Reason
+
+    @property
+    def is_year(self) -> bool:
+        """Whether form or place says that it is one."""
+        return self.reason in _YEARS
+
+
+_LONGEST_BEFORE = 60
+"""Characters before the digits that are read; as many behind them."""
+_LONGEST_WORD = 24
+"""Characters of a word that introduces a year, and of what may stand between them."""
+_FIRST_USUAL, _FIRST_FUTURE = "1500", "2100"
+"""From the first on a year needs no word for it, from the second on numbers are rarely years."""
+_MOST_APART = 200
+"""Years of a range that nothing but its form shows."""
+_LEFT = re.compile(r"(?:[\w$€£¥₹#@/\\+^%&<>`~.]|[\d][,:]|[^\W\d]['’]|\w-|\\[nt])$")
+"""What stands right before a number that is a part of something longer, or a price."""
+_RIGHT = re.compile(
+    r" ?[%°‰]|(?![a-z][)\],;])[\w`^@\\]|['’]?[*+=<>]|[.,:]\d|/(?!\d\d(?:\d\d)?(?![\d/])|\s)"
+    r"|-(?!\d{2}(?:\d\d)?(?![\d-]))\w|[\"'’]\w"
+)
+_DATE = re.compile(r"(?<![\w./-])\d\d?([/-])\d\d?\1$")
+_IN_A_YEAR = re.compile(r" (?:in|im|en|i|nel|em) [12]\d{3}(?!\d)")
+"""What stands behind an amount: "from 1500 in 2017 to 1900 in 2018"."""
+_OPEN_RIGHT = re.compile(r"-(?:present|today|now|heute|auj)\b|[-–](?=[\s,;)\]]|$)")
+_QUOTE = r"[\"'“”‘’„«*_]{0,3}"
+
+
+_NO_LANGUAGES = ("units", "small")
+"""Tables of `years.toml` that are of no language alone."""
+
+
+def _plural(endings: str) -> re.Pattern[str]:
+    """What several things are called that are counted."""
+    small = "|".join(read_word_lists("clew.times", "years.toml")["small"]["words"].split())
+    return re.compile(rf"[ -](?!(?:{small})\b)[^\W\d_A-Z]{{2,24}}(?<!s)(?:{endings})\b")
+
+
+_GOES_ON = re.compile(r" \w+ (?!(?:of|in|on|at|for|with|from|to|by|and|or)\b)[a-z]")
+_NOUN_DE = re.compile(r" [A-ZÄÖÜ][a-zäöüß]{2,30}\b")
+_CLAUSE = re.compile(r"(?:^|[\n.!?;:(—–>|\]] ?|, |(?:and|but|that|und|et|y|og) )[#*>\s\"']{0,9}$")
+_DETERMINER = re.compile(
+    rf"(?<!\w)(?P<word>an?|no|any|which|what|every|the|this|that|its|his|her|their|our) {_QUOTE}$",
+    re.IGNORECASE,
+)
+_ADJECTIVE = re.compile(r"[ -][A-Za-z][a-z]{2,24}\b")
+_TITLED = re.compile(r"(?:(?<![^\s*_\"“(])[^\W\d_a-zà-ÿ][^\s(]{0,40}|[\d\"”’*_])\s{0,9}$")
+_SOURCE = re.compile(r"(?:[A-Z][\w'’-]{1,40}|others|al)[.,]{1,2} $")
+_SOURCE_END = re.compile(r"\.?[\"')\]]?\s*(?:$|\n)|\.\s+[A-Z]")
+_COPYRIGHT = re.compile(r"(?:©|\([cC]\)|copyright(?:text)?)[^\n]{0,50}$", re.I)
+_LABEL = re.compile(
+    r"(?P<label>[^\W\d_][\w .'’/&-]{0,40}?)[\"'*_)]{0,3} ?"
+    r"(?:[:=#№]|[Nn](?:[°ºr]\.?|os?\.))[ *_]{0,3}[{\"'“*_]?$"
+)
+_BRACKET = re.compile(r"[(\[](?:[^()\[\]\n\d\"']{0,20}[,;] ?)?$")
+_BRACKET_END = re.compile(r"[a-z]?[)\]]|[,;–—-]")
+_FOR = re.compile(r"(?:[Tt]he|[Oo]ur|[Tt]heir|[Ii]ts)(?: [a-z][\w'’-]*){1,3} for $")
+_SEASON = re.compile(r"[-–/](\d\d)(?![\d-])")
+"""The second year of "1990-91" and "2019/20"."""
+_LISTED = re.compile(r"(?:,? (?:and|or|und|et|y|og) |, )[12]\d{3}(?!\d)")
+_BEFORE_RANGE = re.compile(r"(?:^|[\n,;:(>.]|[A-Z][\w.'’-]{0,40}) ?$")
+_SIGN = re.compile(r"(?:^|[\s,;(])[*†✝] ?$")
+_OF_DEFINITE = 3
+"""Words at most between an article and the "of" before its year."""
+
+
+class _Words(NamedTuple):
+    """The patterns that the word lists make."""
+
+    sure: re.Pattern[str]
+    behind: re.Pattern[str]
+    shared: re.Pattern[str]
+    dated: re.Pattern[str]
+    join: re.Pattern[str]
+    of: re.Pattern[str]
+    range: re.Pattern[str]
+    verb: re.Pattern[str]
+    told: re.Pattern[str]
+    """What goes on with a pronoun: "1998 he moved", "1998 zog er"."""
+    unit: re.Pattern[str]
+    fields: frozenset[str]
+    plural: re.Pattern[str]
+    plurals: dict[str, re.Pattern[str]]
+    """By word of `shared`: what counts things after it, in its languages."""
+
+
+@cache
+def _words() -> _Words:
+    """Compiled where the first number is read, for it takes time."""
+    tables = read_word_lists("clew.times", "years.toml")
+    units = tables["units"]
+    lists = {language: one for language, one in tables.items() if language not in _NO_LANGUAGES}
+
+    def every(name: str) -> str:
+        words = dict.fromkeys(
+            chain.from_iterable(one.get(name, "").split() for one in lists.values())
+        )
+        longest = sorted(words, key=len, reverse=True)
+        return "|".join(re.escape(word).replace("\\-", "[ -]") for word in longest)
+
+    plurals: dict[str, re.Pattern[str]] = {}
+    for language, one in lists.items():
+        endings = "|".join(one.get("plural", "s").split())
+        counted = _NOUN_DE if language == "de" else _plural(endings)
+        for word in one.get("shared", "").split():
+            plurals.setdefault(word.replace("-", " "), counted)
+    measured = sorted({w for text in units.values() for w in text.split()}, key=len, reverse=True)
+    amounts = "|".join(map(re.escape, measured))
+    return _Words(
+        sure=re.compile(
+            rf"(?<!\w)(?:{every('sure')})\.?(?: the| of| at least| about| around)?[ -]{_QUOTE}$",
+            re.I,
+        ),
+        behind=re.compile(rf" (?:{every('behind')})(?!\w)", re.I),
+        shared=re.compile(rf"(?<!\w)(?P<word>{every('shared')})(?: the)? {_QUOTE}$", re.I),
+        dated=re.compile(rf"(?<!\w)(?:{every('dated')})\.?:? {_QUOTE}$", re.I),
+        join=re.compile(rf",? ?(?:[-–—/,&]|(?<=[ ])(?:{every('joins')}))(?: the)? ?{_QUOTE}", re.I),
+        of=re.compile(
+            rf"(?<!\w)(?:{every('definite')})[ '’](?:[^\W\d_][\w'’-]* ){{1,{_OF_DEFINITE}}}"
+            rf"(?:{every('of')}) {_QUOTE}$"
+            rf"|(?<!\w)(?:end|beginning|start|middle|as|census|edition|class|year) of {_QUOTE}$",
+            re.I,
+        ),
+        range=re.compile(rf"(?<!\w)(?:{every('of')}) $", re.I),
+        verb=re.compile(rf" (?:{every('verbs')})\b"),
+        told=re.compile(rf" (?:(?!and|or|of)[a-zäöüß]{{2,20}} )?(?:{every('pronouns')})\b"),
+        unit=re.compile(rf"[ -]?(?:{amounts})(?!\w)"),
+        fields=frozenset(every("fields").split("|")),
+        plural=_plural("s"),
+        plurals=plurals,
+    )
+
+
+def years(text: str, start: int = 0, end: int | None = None) -> Iterator[Verdict]:
+    """A verdict on each four digits of `text[start:end]` that may be a year, in order."""
+    previous: Verdict | None = None
+    for match in YEAR.finditer(text, start, len(text) if end is None else end):
+        previous = Verdict(
+            *match.span(), _reason(text, match.start(), match.end(), start, previous)
+        )
+        yield previous
+
+
+def _reason(text: str, left: int, right: int, start: int, previous: Verdict | None) -> Reason:
+    before = text[max(start, left - _LONGEST_BEFORE) : left]
+    after = text[right : right + _LONGEST_BEFORE]
+    words = _words()
+    joined = False
+    if previous is not None and previous.is_year:
+        join = words.join.fullmatch(text, previous.end, left)
+        # "In 1990, 1500 came" is no list, "in 1990, 1995 and 2000" is one.
+        is_list = previous.reason != "word" or _LISTED.match(after) is not None
+        joined = join is not None and (is_list or join.group().strip() != ",")
+    if (amount := _part(text[left:right], "" if joined else before, after, words)) is not None:
+        return amount
+    if joined:
+        return "range"
+    near = before[-_LONGEST_WORD:]
+    if words.sure.search(near) or words.behind.match(after) or _SIGN.search(near):
+        return "word"
+    if (label := _LABEL.search(before)) and not _COPYRIGHT.search(before):
+        named = re.split(r"[\s_-]", label["label"].casefold())[-1]
+        return "field" if named in words.fields else "label"
+    if shared := words.shared.search(before, max(0, len(before) - _LONGEST_WORD)):
+        return _after_shared(text[left:right], shared, before, after, words)
+    if words.dated.search(near) and not words.plural.match(after):
+        return "field"
+    if words.of.search(before) or (
+        (budget := _FOR.search(before)) and _CLAUSE.search(before[: budget.start()])
+    ):
+        return "amount" if words.plural.match(after) or _NOUN_DE.match(after) else "word"
+    return _by_place(text[left:right], before, after, words)
+
+
+def _part(digits: str, before: str, after: str, words: _Words) -> Reason | None:
+    """What the number is by what touches it or measures it; None where nothing says so."""
+    if _DATE.search(before):
+        return "date"
+    if digits >= _FIRST_FUTURE or _LEFT.search(before):
+        return "amount"
+    if _OPEN_RIGHT.match(after):
+        return None
+    if _RIGHT.match(after) or words.unit.match(after) or _IN_A_YEAR.match(after):
+        return "amount"
+    # "1500 to 2000 m", "1000-2000 samples": the amount is said of both.
+    other = None if after.startswith(",") else words.join.match(after)
+    number = re.compile(r"\d{2,9}").match(after, other.end()) if other else None
+    if number and words.unit.match(after, number.end()):
+        return "amount"
+    if number and words.plural.match(after, number.end()):
+        # "Between 1830 and 1835 clocks were cheap", but "1800 to 1900 clocks".
+        opens = re.search(r"(?:^|[.!?\n] )(?:Between|From) $", before)
+        if not opens or (digits.endswith("00") and number.group().endswith("00")):
+            return "amount"
+    return None
+
+
+def _after_shared(
+    digits: str, shared: re.Match[str], before: str, after: str, words: _Words
+) -> Reason:
+    """After a word that stands before years and amounts: a counted noun tells."""
+    word = shared["word"].casefold()
+    if word in words.plurals and words.plurals[word].match(after):
+        # "In 2019 prices rose" is a sentence about a year, "in 2019 boxes" is none.
+        opens = shared["word"][0].isupper() and _CLAUSE.search(before[: shared.start()])
+        is_round = digits.endswith("00") and word not in ("in", "en")
+        if not opens or is_round or not _GOES_ON.match(after):
+            return "amount"
+    if word == "by" and re.search(r"(?:ed|ing|up|down|rose|fell|grew) $", before[: shared.start()]):
+        return "amount"
+    return "word"
+
+
+def _by_place(digits: str, before: str, after: str, words: _Words) -> Reason:
+    """What the place of a number says that no word introduces."""
+    if digits < _FIRST_USUAL:
+        return "alone"
+    if _COPYRIGHT.search(before):
+        return "field"
+    if _is_range(digits, before, after, words):
+        return "range"
+    bracket = _BRACKET.search(before)
+    if bracket and _BRACKET_END.match(after) and _TITLED.search(before[: bracket.start()]):
+        return "brackets"
+    if determiner := _DETERMINER.search(before):
+        noun = _ADJECTIVE.match(after)
+        is_one = determiner["word"].casefold() in ("a", "an")
+        return "adjective" if noun and (is_one or digits >= "1800") else "alone"
+    if _CLAUSE.search(before) and (words.verb.match(after) or words.told.match(after)):
+        return "subject"
+    if _SOURCE.search(before) and _SOURCE_END.match(after):
+        return "source"
+    return "label" if re.search(r"(?:[A-Z]{2,6}|[#№]) ?$", before) else "alone"
+
+
+def _is_range(digits: str, before: str, after: str, words: _Words) -> bool:
+    """Whether "1990–1995" is one of years: by itself or behind a name, and not "pages 1990–1995".
+
+    With a word between them ("de 1990 à 1995") a preposition opens it.
+    """
+    season = _SEASON.match(after)
+    if season and int(season[1]) == (int(digits) + 1) % 100:
+        return True
+    join = words.join.match(after)
+    other = YEAR.match(after, join.end()) if join else None
+    if not join or not other or _RIGHT.match(after, other.end()):
+        return False
+    if not 0 < int(other.group()) - int(digits) <= _MOST_APART:
+        return False
+    if join.group().strip() in ("-", "–", "—", ","):
+        is_listed = join.group()[0] != "," or after.startswith(",", other.end())
+        if is_listed and _BEFORE_RANGE.search(before):
+            return True
+    return words.range.search(before) is not None
+
 
 _YEARLESS = re.compile(
     rf"(?<!\w)(?:(?P<before>{DAY})(?: of)? )?(?P<month>{MONTH})\b\.?(?: (?P<after>{DAY})(?!\w))?",
     re.IGNORECASE,
 )
 _ASKED = re.compile(r"(?:[a-z,] [A-Z]\w*|,| up to| versus| vs\.?) $")
-_LONGEST_WORD = 40
+_LONGEST_JOINT = 40
 _MOST_YEARS_APART = 8
 """Years from one 29 February to the next, at most."""
 _JOINED = re.compile(
     r"(?P<to> ?[-–—] ?| to | until | till | through )(?:the )?|,? (?:and|or) (?:the )?",
     re.IGNORECASE,
 )
-_YEARS = re.compile(r"(?:the )?(?:\d{4}s?|\d+\w\w[ -]century)", re.IGNORECASE)
+_YEARS_ALONE = re.compile(r"(?:the )?(?:\d{4}s?|\d+\w\w[ -]century)", re.IGNORECASE)
 
 
 def find_periods(text: str, now: datetime) -> list[FoundPeriod]:
@@ -146,7 +434,7 @@ def find_ranges(text: str, now: datetime, newest: datetime | None = None) -> Ite
         periods = list(_periods(group, (newest or now).date()))
         if periods:
             joins = (_JOINED.fullmatch(text, a.end, b.start) for a, b in pairwise(group))
-            are_years = all(_YEARS.fullmatch(text, one.start, one.end) for one in group)
+            are_years = all(_YEARS_ALONE.fullmatch(text, one.start, one.end) for one in group)
             yield FoundRange(
                 start=group[0].start,
                 end=group[-1].end,
@@ -211,8 +499,10 @@ UNITS = ("week", "month", "year")
 _DAYS = {"today": 0, "yesterday": -1, "tomorrow": 1}
 _STEPS = {"this": 0, "last": -1, "next": 1}
 KNOWN = (*_DAYS, *(f"{which} {unit}" for unit in UNITS for which in _STEPS))
-_DATE = r"\d{4}(?:-\d{2}(?:-\d{2})?)?"
-_DATES = re.compile(rf"({_DATE})(?:(?:\s*(?:\.\.|/|,|–)\s*|\s+(?:to|until|and)\s+)({_DATE}))?")
+_ISO_DATE = r"\d{4}(?:-\d{2}(?:-\d{2})?)?"
+_DATES = re.compile(
+    rf"({_ISO_DATE})(?:(?:\s*(?:\.\.|/|,|–)\s*|\s+(?:to|until|and)\s+)({_ISO_DATE}))?"
+)
 
 _AROUND = timedelta(days=7)
 

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from clew.engine import Engine
 from clew.request_end import go_on
-from clew.search.features import FEATURES, VectorReader, word_features
+from clew.search.features import FEATURES, Evidence, VectorReader, word_features
 from clew.search.options import Options
 from clew.search.session import QuerySession
 from clew.text import entity_key
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from clew.engine import Engine
-    from clew.search.features import Evidence
-    from clew.types import Hit, StoredChunk
-
+from clew.types import Hit, StoredChunk
 
 MOST_ENTITIES = 300
 """Entities of a text that are marked in it."""

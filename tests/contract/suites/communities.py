@@ -13,8 +13,7 @@ from clew.errors import StoreError
 from clew.ports import CommunityChanges, CommunityReport, Partition, ReportBasis, TopicSet
 from clew.stores.communities import Communities
 from clew.stores.store import Store
-from clew.testing.conformance import StoreSuite
-from clew.testing.entries import DIMENSION, make_vector
+from clew.testing.conformance import DIMENSION, StoreSuite, make_vector
 from clew.types import Community
 
 Row = tuple[int, int, int, set[int]]

@@ -1,15 +1,186 @@
-"""What derived structures must be able to read."""
+"""What derived structures and questions must be able to read of a store."""
 
 from __future__ import annotations
 
+from collections import Counter
+from datetime import UTC, datetime
 from threading import Thread
 
 import numpy as np
+import pytest
 
+from clew.ports import NearbyQuery
 from clew.stores.store import Store
-from clew.testing.conformance import RIVERS, StoreSuite, chunk_ids_of
-from clew.testing.entries import make_entry, make_vector
+from clew.testing.conformance import (
+    RIVERS,
+    StoreSuite,
+    chunk_ids_of,
+    entity_of,
+    make_entry,
+    make_vector,
+    moment_between,
+)
 from clew.types import ChunkExtraction, Mention
+
+
+def _fill(store: Store) -> None:
+    store.save(
+        make_entry(
+            "letters",
+            "Ada met Karel in Wien in 1843. They wrote.",
+            "Nothing else — but “ünïcødé”.",
+            title="Letters",
+            names={"Ada": "person", "Karel": "person", "Wien": "place", "1843": "date"},
+            relations=[("Ada", "met", "Karel"), ("Karel", "lives_in", "Wien")],
+            metadata={"author": "Mara", "tags": ["a", "b"]},
+            chunk_metadata=[{"speaker": "Ada"}],
+            created_at=datetime(1844, 5, 1, tzinfo=UTC),
+        )
+    )
+    store.save(
+        make_entry(
+            "later",
+            "Karel is in Praha.",
+            names=["Karel", "Praha"],
+            relations=[("Karel", "lives_in", "Praha")],
+            valid_from=datetime(1850, 1, 1, tzinfo=UTC),
+        )
+    )
+
+
+class PassageRecordsSuite(StoreSuite):
+    """`ports.PassageStore.passage_records`."""
+
+    def test_one_look_shows_what_single_looks_show(self, store: Store) -> None:
+        _fill(store)
+        ids = store.chunk_ids().tolist()
+        found = store.passage_records(ids).passages
+        assert sorted(found) == ids
+        chunks = {chunk.id: chunk for chunk in store.chunks(ids)}
+        sections = {s.id: s for s in store.sections([c.section_id for c in chunks.values()])}
+        origins, times = store.provenance(ids), store.chunk_times(ids)
+        sentences, ranges = store.sentences(ids), store.sentence_ranges(ids)
+        for id_, passage in found.items():
+            assert passage.chunk == chunks[id_]
+            assert passage.section == sections[chunks[id_].section_id]
+            assert passage.provenance == origins[id_]
+            assert passage.times == tuple(times.get(id_, ()))
+            assert passage.sentences == tuple(sentences[id_])
+            assert passage.sentence_ranges == tuple(ranges[id_])
+            assert list(passage.relations) == store.chunk_relations([id_])
+
+    def test_names_are_those_asked_for_and_the_ends_of_relations(self, store: Store) -> None:
+        _fill(store)
+        wien, praha = entity_of(store, "Wien").id, entity_of(store, "Praha").id
+        later = chunk_ids_of(store, "later")
+        names = store.passage_records(later, [wien, 999_999]).names
+        karel = entity_of(store, "Karel").id
+        assert names == {wien: "Wien", praha: "Praha", karel: "Karel"}
+        assert store.passage_records([], [wien]).names == {wien: "Wien"}
+
+    def test_unknown_ids_are_left_out(self, store: Store) -> None:
+        _fill(store)
+        known = store.chunk_ids().tolist()[:1]
+        assert list(store.passage_records([999_999, *known]).passages) == known
+        nothing = store.passage_records([])
+        assert (dict(nothing.passages), dict(nothing.names)) == ({}, {})
+
+    def test_relations_are_those_of_the_moment(self, store: Store) -> None:
+        _fill(store)
+        ids = store.chunk_ids().tolist()
+        before = moment_between()
+        (met, *_) = store.chunk_relations(chunk_ids_of(store, "letters"))
+        store.retract([met.id])
+        for moment in (None, before, datetime(1847, 1, 1, tzinfo=UTC), moment_between()):
+            found = store.passage_records(ids, as_of=moment).passages
+            for id_ in ids:
+                expected = store.chunk_relations([id_], as_of=moment)
+                assert list(found[id_].relations) == expected
+        assert met.id in [
+            r.id
+            for p in store.passage_records(ids, as_of=before).passages.values()
+            for r in p.relations
+        ]
+
+
+class NeighbourhoodSourceSuite(StoreSuite):
+    """`ports.NeighbourhoodSource`."""
+
+    @pytest.fixture
+    def river(self, store: Store) -> str:
+        """A name in three documents of two, one and one chunks; and one that stands in between."""
+        names = ["Danube", "Vienna", "Rhine"]
+        store.save(make_entry("a", *RIVERS, names=names, about=[("Rivers", "work")]))
+        store.save(make_entry("b", "Nothing of note.", names=names))
+        store.save(make_entry("c", "The Danube, the Danube. Danube!", names=names))
+        store.save(make_entry("d", "Ships.", about=[("Danube", "work")]))
+        return "danube"
+
+    def test_a_chunk_comes_with_those_beside_it_in_its_document(self, store: Store) -> None:
+        store.save(make_entry("a", "One.", "Two.", "Three.", "Four."))
+        store.save(make_entry("b", "Five."))
+        first, second, third, fourth = chunk_ids_of(store, "a")
+        found = store.nearby(NearbyQuery(chunk_ids=[second, fourth, 999], most=5, known=[third]))
+        assert [row.chunk_id for row in found.passages] == [first, second, fourth]
+        whole = {row.chunk_id: row for row in store.passages()}
+        assert [whole[row.chunk_id] for row in found.passages] == list(found.passages)
+        assert found.chunks == 5
+
+    def test_entities_are_followed_by_id_and_by_name(self, store: Store, river: str) -> None:
+        id_ = store.resolve([river])[river]
+        passing = chunk_ids_of(store, "a")[:1]
+        naming = [*passing, *chunk_ids_of(store, "c"), *chunk_ids_of(store, "d")]
+        for query in (
+            NearbyQuery(entity_ids=[id_], most=10),
+            NearbyQuery(keys=[river, "nobody"], most=10),
+        ):
+            found = store.nearby(query)
+            assert [row.chunk_id for row in found.passages] == naming
+        assert found.entities == {river: id_}
+        subject = store.nearby(NearbyQuery(subjects=[id_], most=10))
+        assert [row.chunk_id for row in subject.passages] == chunk_ids_of(store, "d")
+
+    def test_an_entity_of_too_many_mentions_is_not_followed(self, store: Store, river: str) -> None:
+        mentions = store.mention_rows()
+        id_ = store.resolve([river])[river]
+        rows = int((mentions[:, 2] == id_).sum())
+        assert store.nearby(NearbyQuery(entity_ids=[id_], most=rows)).passages
+        found = store.nearby(NearbyQuery(entity_ids=[id_], keys=[river], most=rows - 1))
+        assert not found.passages
+        assert found.entities == {river: id_}
+
+    def test_all_mentions_of_the_passages_are_there(self, store: Store, river: str) -> None:
+        query = NearbyQuery(chunk_ids=store.chunk_ids().tolist(), most=0)
+        assert store.nearby(query).mentions.tolist() == store.mention_rows().tolist()
+
+    def test_entities_are_counted_over_the_whole_store(self, store: Store, river: str) -> None:
+        ids = store.resolve([river, "vienna", "rivers"])
+        query = NearbyQuery(counted=[ids["vienna"], ids["rivers"]], keys=[river], most=0)
+        rows = store.mention_rows().tolist()
+        expected = []
+        for id_ in ids.values():
+            times = Counter[int]()
+            for chunk, sentence, entity, count in rows:
+                if entity == id_:
+                    times[chunk] += count if sentence >= 0 else 0
+            about = {
+                chunk for chunk, sentence, entity, _ in rows if (sentence, entity) == (-1, id_)
+            }
+            twice = sum(min(2, number) for number in times.values())
+            expected.append([id_, len(times), twice, len(about)])
+        found = store.nearby(query).entity_counts.tolist()
+        assert sorted(found) == sorted(expected)
+
+    def test_terms_are_counted_in_chunks(self, store: Store, river: str) -> None:
+        found = store.nearby(NearbyQuery(terms=["danub", "ship", 'un"known', ""], most=0))
+        assert found.term_counts == {"danub": 2, "ship": 1}
+
+    def test_an_empty_store_has_nothing_near(self, store: Store) -> None:
+        found = store.nearby(NearbyQuery(chunk_ids=[1], keys=["vienna"], terms=["river"], most=9))
+        assert (found.chunks, store.last_chunk()) == (0, 0)
+        assert not found.passages
+        assert not found.entities
+        assert found.mentions.shape == found.entity_counts.shape == (0, 4)
 
 
 def _mentions_by_chunk(store: Store) -> dict[int, list[list[int]]]:

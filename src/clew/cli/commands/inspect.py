@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from clew.cli.commands.asking import try_model
-from clew.cli.common import Common
-from clew.cli.errors import FAILED, INCOMPLETE, note
+from clew.cli.common import FAILED, INCOMPLETE, Common, note, reporting, steps
 from clew.cli.operations import called, takes
 from clew.cli.operations import show as show_content
 from clew.cli.options import (
@@ -28,7 +27,6 @@ from clew.cli.output import (
     write_line,
     write_out,
 )
-from clew.cli.progress import reporting, steps
 from clew.cli.safe_stream import printable
 from clew.derived_files import is_private
 from clew.errors import StoreCorruptError

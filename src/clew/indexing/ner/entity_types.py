@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from clew.languages import english_words, read_patterns, read_word_lists, word_list
 from clew.text import cached, fold
 from clew.times.names import MONTH
 from clew.types import AliasEvidence
-from clew.word_lists import english_words, read_patterns, read_word_lists, word_list
 
 _RE = read_patterns("clew.indexing.ner", "patterns.toml")["entity_types"]
 

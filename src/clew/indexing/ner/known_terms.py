@@ -11,8 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from clew.indexing.ner.cased_ner import UPPER
-from clew.indexing.ner.code_names import technical_words
+from clew.indexing.ner.cased_ner import UPPER, technical_words
 from clew.indexing.ner.entity_types import (
     CODE,
     COMMON_WORDS,
@@ -24,9 +23,9 @@ from clew.indexing.ner.entity_types import (
     is_ordinary,
     type_of_name,
 )
+from clew.languages import read_patterns
 from clew.text import LONGEST_TERM, entity_key, fold, singular, term_words
 from clew.types import Chunk, Document
-from clew.word_lists import read_patterns
 
 _RE = read_patterns("clew.indexing.ner", "patterns.toml")["known_terms"]
 
@@ -37,7 +36,6 @@ LEAST_USES = 2
 _TOOL = "product"
 """What a word is that no dictionary has, where it stands in monospaced type and in prose."""
 _MAKE_KNOWN = ("bold", "heading", "underlined")
-_TERM_TYPES = frozenset(("name", "concept"))
 _JOINED = frozenset((" ", "-", "\u2010", "\n"))
 _PARTS = frozenset("/_.@-\\=")
 _SIGNS = frozenset("+#")
@@ -158,7 +156,7 @@ def _sure_names(found: Sequence[Sequence[SentenceSpans]]) -> Iterator[NameSpan]:
                 if span.initial or span.nested:
                     continue
                 # Several words; of a person or a place, say, one that no dictionary has.
-                is_telling = span.entity_type in _TERM_TYPES or (
+                is_telling = span.entity_type in ("name", "concept") or (
                     span.entity_type != CODE and not all(map(is_ordinary, span.name.split()))
                 )
                 if (is_telling and may_be_term(span.name)) or (

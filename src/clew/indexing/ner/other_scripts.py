@@ -20,10 +20,9 @@ from clew.indexing.ner.entity_types import (
     is_first_name,
     type_of_name,
 )
-from clew.languages import LanguageWords, language_words
+from clew.languages import LanguageWords, language_words, read_patterns, read_word_lists, word_list
 from clew.text import terms
 from clew.types import Document
-from clew.word_lists import read_patterns, read_word_lists, word_list
 
 _RE = read_patterns("clew.indexing.ner", "patterns.toml")["other_scripts"]
 

@@ -15,23 +15,18 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 from urllib.parse import unquote
 
 import httpx2
 
 from clew.errors import InputError, UnreadableError
-from clew.indexing.reading.formats.media_types import media_type_of, suffix_of
-
-if TYPE_CHECKING:
-    from clew.settings import AccessSettings
-
+from clew.indexing.reading.common import media_type_of, suffix_of
+from clew.settings import AccessSettings
 
 MAX_REDIRECTS = 5
-_SCHEMES = ("http", "https")
 # Types that say less than the ending of the name does.
 _VAGUE = ("", "text/plain", "application/octet-stream", "binary/octet-stream")
-_HEADERS = {"User-Agent": "clew", "Accept-Encoding": "identity"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,7 +54,7 @@ def check_url(url: str, settings: AccessSettings) -> None:
             f"url {url!r} cannot be read ({error}); expected one such as https://example.org/a.html"
         ) from error
     in_range = parsed.port is None or 0 < parsed.port < 65_536
-    if parsed.scheme not in _SCHEMES or not parsed.host or not in_range:
+    if parsed.scheme not in ("http", "https") or not parsed.host or not in_range:
         raise InputError(f"url {url!r} cannot be; expected one such as https://example.org/a.html")
     if parsed.userinfo:
         raise InputError("url holds a user name or password; give it without, they would be stored")
@@ -79,7 +74,7 @@ def fetch(url: str, settings: AccessSettings) -> Fetched:
         _network_errors(url, deadline),
         httpx2.Client(
             transport=_CheckedTransport(settings, deadline),
-            headers=_HEADERS,
+            headers={"User-Agent": "clew", "Accept-Encoding": "identity"},
             trust_env=False,  # a proxy would look names up by itself
         ) as client,
     ):

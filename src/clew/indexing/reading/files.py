@@ -11,21 +11,16 @@ from dataclasses import dataclass
 from errno import EINVAL
 from io import BufferedReader
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pathspec
 
 from clew.errors import InputError
+from clew.settings import ReadSettings, Settings
 from clew.settings.place import SETTINGS_FILE
-
-if TYPE_CHECKING:
-    from clew.settings import ReadSettings, Settings
-
 
 _FOLDER_MARK = "ps_d"
 """The group of pathspec's patterns where a match as a folder ends: its API tells no such place."""
 _NEVER = frozenset({".git", ".clew", SETTINGS_FILE})
-_MAILDIR = ("cur", "new", "tmp")
 _MAIL_INDEX = ".msf"
 """The ending of what Thunderbird keeps beside each of its mailboxes."""
 
@@ -168,7 +163,7 @@ def _is_out_of_reach(path: str) -> bool:
 
 
 def _is_maildir(folder: str) -> bool:
-    return all(os.path.isdir(os.path.join(folder, name)) for name in _MAILDIR)
+    return all(os.path.isdir(os.path.join(folder, name)) for name in ("cur", "new", "tmp"))
 
 
 def _relative(path: str, folder: str) -> str:

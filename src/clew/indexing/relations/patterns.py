@@ -1,28 +1,32 @@
-"""Typed relations between two names of one sentence, from the words between them."""
+"""Typed relations between two names of one sentence, from the words between and around them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, zip_longest
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from clew.indexing.ner.entity_types import (
     AFTER_NAME,
+    DEMONYMS,
     PERSON_NOUNS,
+    PLACES,
+    ROLES,
+    WORK_NOUNS,
     NameSpan,
+    is_first_name,
     is_ordinary,
+    is_person_shaped,
     type_of_description,
     type_of_name,
 )
-from clew.indexing.relations.descriptions import (
-    CONCEPT,
-    IS_A,
-    TIMELESS,
-    find_descriptions,
-)
 from clew.indexing.relations.phrases import (
     KINDS,
+    OFFICES,
+    RELATIONAL,
+    SEATS,
+    THINGS,
     Phrase,
     is_denied,
     opening_verb,
@@ -31,19 +35,332 @@ from clew.indexing.relations.phrases import (
     read_validity,
     states_facts,
 )
-from clew.indexing.relations.sentences import (
-    Antecedent,
-    gap_between,
-    is_attribute,
-    is_person,
-    is_whole,
-    without_role,
-)
-from clew.text import entity_key
+from clew.languages import read_patterns, read_word_lists, word_list
+from clew.text import STOP_WORDS, entity_key
 from clew.types import ExtractedRelation
-from clew.word_lists import read_patterns
 
 _RE = read_patterns("clew.indexing.relations", "patterns.toml")["patterns"]
+
+
+# What a pronoun that opens a sentence stands for: the subject of the sentence before it.
+#
+# By the preference of centering theory (Grosz, Joshi and Weinstein, 1995): what the last sentence
+# was about is what the next one goes on about. It holds within a paragraph alone, and only where
+# the last sentence names nothing else that the pronoun could mean; the subject of the document goes
+# before other names.
+
+
+class Antecedent(NamedTuple):
+    """What a pronoun stands for: the topic so far, the subject of the document, or the speaker."""
+
+    name: str
+    start: int
+    """Where the pronoun may stand: the start of a sentence, or of a speaker's words."""
+    speaks: bool = False
+    """Whether "I" means it; otherwise "he", "she", "it" and "the film" do."""
+    entity_type: str = "name"
+    is_described: bool = False
+    """Whether "the film" means it, but no pronoun does."""
+
+
+class TopicSentence(NamedTuple):
+    """A sentence with its names in order, none within another."""
+
+    start: int
+    end: int
+    names: Sequence[NameSpan]
+
+
+def is_person(name: NameSpan | Antecedent) -> bool:
+    """Whether "he" or "she" can mean it."""
+    if name.entity_type != "name":
+        return name.entity_type == "person"
+    return is_person_shaped(name.name) or is_first_name(name.name)
+
+
+def find_topics(
+    text: str,
+    sentences: Sequence[TopicSentence],
+    subject: str | None,
+    topic: NameSpan | None = None,
+) -> Iterator[NameSpan | None]:
+    """For each sentence, what the sentences before it in its paragraph are about; None if unclear.
+
+    `subject` is what the document is about, `topic` what the first sentence goes on about.
+    """
+    end = 0
+    for sentence in sentences:
+        if _RE["paragraph"].search(text, end, sentence.start + 1):
+            topic = None
+        yield topic
+        topic, end = _next_topic(text, sentence, topic, entity_key(subject or "")), sentence.end
+
+
+def _next_topic(
+    text: str, sentence: TopicSentence, topic: NameSpan | None, subject_key: str
+) -> NameSpan | None:
+    told = [name for name in sentence.names if name.entity_type != "date"]
+    opening = _RE["before_subject"].match(text, sentence.start)
+    start = opening.end() if opening else sentence.start
+    pronoun = _RE["pronoun"].match(text, sentence.start)
+    if told and told[0].start <= start:
+        # What has an article is no person, whatever else it is.
+        is_thing = text[sentence.start : start].lower() == "the " and told[0].entity_type == "name"
+        topic = told[0]._replace(entity_type="thing") if is_thing else told[0]
+    elif pronoun is None or (
+        topic and pronoun["kind"] and type_of_description(pronoun["kind"]) != topic.entity_type
+    ):
+        return None
+    if topic is None or entity_key(topic.name) == subject_key:
+        return topic
+    rivals = (
+        is_person(topic) == is_person(name)
+        for name in told
+        if entity_key(name.name) != entity_key(topic.name)
+    )
+    return None if any(rivals) else topic
+
+
+REGIONS = PLACES | {
+    name.replace("-", " ")
+    for name in word_list(read_word_lists("clew.indexing.relations", "phrases.toml")["regions"])
+}
+"""Well-known places in small letters, within which others lie."""
+
+
+# What stands around names: whole or part of a longer one, listed with others, with dates between.
+#
+# A relation holds between things, so each name must be all that the words beside it speak of.
+
+
+_LONGEST_MARKED = 80
+"""Characters of a name between back quotes."""
+MAY_FOLLOW = STOP_WORDS | word_list(
+    # What may stand after a name without making it part of a longer one.
+    "via per since until within without upon among along across toward towards alongside onto amid"
+    " despite like unlike near around behind beyond whose although though whereas thus hence then"
+    " today yesterday tomorrow tonight last next this recently later ago together alone too"
+    " instead well twice who which whom respectively starring"
+    " featuring including using making being called named known following based located directed"
+    " written produced published released founded born aged plus versus et"
+)
+_DEGREES = word_list("phd ph.d b.a m.a mba bachelor master doctorate")
+CODE_KINDS = word_list(read_word_lists("clew.indexing", "kinds.toml")["after"])
+"""Nouns that say what a thing of code is: "module"."""
+
+
+def without_role(name: NameSpan) -> NameSpan:
+    """Without the role that it begins with: "Acme" of "CEO of Acme"."""
+    role = _RE["role_of"].match(name.name)
+    if role is None or role["role"].casefold() not in RELATIONAL:
+        return name
+    rest = name.name[role.end() :]
+    start = name.end - len(rest)
+    return NameSpan(start, name.end, rest, type_of_name(rest)) if start > name.start else name
+
+
+def is_attribute(name: str) -> bool:
+    """Whether it is no name by itself: "German", "French-Canadian", "Hamburg-based", "CEO"."""
+    parts = name.casefold().split("-")
+    if (parts[0] in RELATIONAL or parts[0] in _DEGREES) and len(parts) == 1:
+        return True
+    return parts[-1] in DEMONYMS or (len(parts) > 1 and parts[-1] in ("based", "born", "language"))
+
+
+def gap_between(text: str, start: int, end: int, dates: Sequence[NameSpan]) -> str:
+    """The words of a range without its dates: " in 1990 married " is " married "."""
+    kept = []
+    for date in dates:
+        if start <= date.start < end:
+            kept.append(_RE["date_cue"].sub(" ", text[start : date.start]).rstrip())
+            start = max(start, date.end)
+    gap = "".join(kept) + text[start:end]
+    # What opens with a back quote and does not close with one is speech: "answered `Come on!'".
+    is_speech = gap.endswith("`") and "`" not in text[end : end + _LONGEST_MARKED]
+    return gap if is_speech else _RE["marks"].sub(" ", gap)
+
+
+def is_whole(text: str, name: NameSpan, end: int, gap: str) -> bool:
+    """Whether the name is what the words before it speak of, and not a part of that.
+
+    It is not in "uses the Werkzeug | routing system", "sold its Linux | division" or "Bob | 's".
+    """
+    after = _RE["beside"].match(text, name.end, end)
+    if after is None:
+        return True
+    word = after["word"]
+    if word is None or (word not in MAY_FOLLOW and _RE["owned"].search(gap.rstrip())):
+        return False
+    if name.entity_type == "code" and word in CODE_KINDS:
+        return True
+    return word in MAY_FOLLOW or word in KINDS or word.endswith("ly")
+
+
+# What the words before, between and behind names say of them, by the rows of `around.toml`.
+#
+# "X is a lighthouse", "the engineer X", "A's brother B", "Rome, Italy", "the founder of X is Y".
+# Hearst, "Automatic acquisition of hyponyms" (1992), for the copula.
+
+
+CONCEPT = "concept"
+"""Entity type of what is no name."""
+IS_A = "is_a"
+TIMELESS = frozenset(("located_in", "option_of"))
+"""What holds whenever something happened there."""
+Description: TypeAlias = tuple[NameSpan, str, NameSpan, float]
+"""(head, relation type, tail, confidence)"""
+
+_LISTS = read_word_lists("clew.indexing.relations", "phrases.toml")
+_NO_NOUNS = word_list(_LISTS["vague_nouns"]) | DEMONYMS | word_list(_LISTS["participles"])
+_IS_A = re.compile(
+    rf"{AFTER_NAME}(?:is|was) an? (?P<what>(?:[\w'’-]+[ \n]){{0,7}}?[a-z]{{3,}})"
+    r"(?=(?P<joined>,|[ \n](?:and|or)\b)|[.;:(]|$"
+    rf"|[ \n](?:{'|'.join(_LISTS['ends_phrase'].split())})\b)"
+)
+_LONGEST_BESIDE = 80
+"""Characters before a name that say what it is, and of what stands between two names."""
+
+
+class _Row(NamedTuple):
+    """What the words beside a name, or around two neighbours, say; see `around.toml`."""
+
+    relation_type: str
+    left: tuple[str, ...]
+    right: tuple[str, ...] = ()
+    confidence: float = 0.75
+    inverse: bool = False
+    before: re.Pattern[str] = re.compile("")
+    between: re.Pattern[str] = re.compile("")
+    after: re.Pattern[str] = re.compile("")
+
+
+_NOUNS = {
+    "work": WORK_NOUNS | {"paper", "article", "pamphlet"},
+    "part": CODE_KINDS | word_list(_LISTS["part_nouns"]),
+    "role": RELATIONAL | PERSON_NOUNS | ROLES,
+    "office": RELATIONAL | OFFICES,
+    "shared": THINGS,
+    "seat": SEATS,
+    "trade": PERSON_NOUNS - RELATIONAL,
+    "thing": KINDS - PERSON_NOUNS - {"order", "state", "party", "court", "force", "record"},
+    "demonym": DEMONYMS,
+    "tool": CODE_KINDS,
+    "known": word_list(_LISTS["named_kinds"]),
+    "shouted": word_list(_LISTS["named_kinds"]) | word_list(_LISTS["shouted_kinds"]),
+    "follows": MAY_FOLLOW,
+}
+_EXPANDED = {
+    f"<{name}>": "|".join(re.escape(n).replace("\\-", "[ -]") for n in sorted(nouns, key=len)[::-1])
+    for name, nouns in _NOUNS.items()
+}
+
+
+def _read_row(row: dict[str, Any]) -> _Row:
+    read = dict(row)
+    for part in {"before", "between", "after"} & row.keys():
+        pattern = row[part].replace("\n", "")
+        for name, nouns in _EXPANDED.items():
+            pattern = pattern.replace(name, nouns)
+        read[part] = re.compile(pattern)
+    for end in {"left", "right"} & row.keys():
+        read[end] = tuple(row[end].split())
+    return _Row(**read)
+
+
+_ROWS = read_word_lists("clew.indexing.relations", "around.toml")
+_OF_ONE = tuple(map(_read_row, _ROWS["beside"]))
+_OF_TWO = tuple(map(_read_row, _ROWS["between"]))
+
+
+def find_descriptions(
+    text: str, start: int, end: int, names: Sequence[NameSpan]
+) -> Iterator[Description]:
+    """What the sentence `text[start:end]` says that its names are."""
+    for name in names:
+        if noun := _noun_beside(text, start, end, name):
+            yield name, IS_A, NameSpan(name.end, name.end, noun, CONCEPT), 0.75
+    first = names[0]
+    if text[start : first.start].casefold().strip(' "“‘*_') in ("", "the") and (
+        concept := concept_of(text[:end], first.end, is_person(first))
+    ):
+        yield first, IS_A, NameSpan(first.end, first.end, concept, CONCEPT), 0.8
+    for left, right in pairwise(names):
+        if right.start - left.end <= _LONGEST_BESIDE:
+            yield from said_of_two(text, start, end, left, right)
+
+
+def concept_of(text: str, position: int = 0, is_person: bool = False) -> str | None:
+    """What " is a 2016 Indian drama film directed by Y" says at a position: "drama film"."""
+    said = _IS_A.match(text, position)
+    if said is None:
+        return None
+    *others, noun = said["what"].split()
+    if noun in _NO_NOUNS or noun.endswith(("ed", "ing", "ly", "ous", "ful")):
+        return None
+    is_listed = said["joined"] and noun not in (PERSON_NOUNS if is_person else KINDS)
+    if is_listed or not STOP_WORDS.isdisjoint((*others, noun)):
+        return None
+    modifier = others[-1] if others else ""
+    is_compound = _RE["modifier"].fullmatch(modifier) and modifier not in _NO_NOUNS
+    return f"{modifier} {noun}" if is_compound else noun
+
+
+def _noun_beside(text: str, start: int, end: int, name: NameSpan) -> str | None:
+    """The noun of "the engineer Corwin Hale", "a company called X", "the dpkg command"."""
+    kinds = _kinds(name)
+    for row in _OF_ONE:
+        if _fits(kinds, row.left) and (nouns := _around(text, start, end, row, name, name)):
+            return nouns["noun"]
+    return None
+
+
+def said_of_two(
+    text: str, start: int, end: int, left: NameSpan, right: NameSpan
+) -> Iterator[Description]:
+    """What two neighbours are to each other by the words before, between and behind them."""
+    gap, kinds = text[left.end : right.start], (_kinds(left), _kinds(right))
+    for row in _OF_TWO:
+        if not (_fits(kinds[0], row.left) and _fits(kinds[1], row.right)):
+            continue
+        said = row.between.fullmatch(gap)
+        around = _around(text, start, end, row, left, right) if said else None
+        if said is None or around is None:
+            continue
+        if row.relation_type != "part_of" or is_whole(text, right, end, ""):
+            noun = (said.groupdict() | around).get("noun") or ""
+            relation_type = re.sub(r"[ -]", "_", row.relation_type.format(noun=noun.casefold()))
+            head, tail = (right, left) if row.inverse else (left, right)
+            yield head, relation_type, tail, row.confidence
+
+
+def _around(
+    text: str, start: int, end: int, row: _Row, left: NameSpan, right: NameSpan
+) -> dict[str, str] | None:
+    """The groups of what a row wants before the first name and behind the second one."""
+    first = max(start, left.start - _LONGEST_BESIDE)
+    before = row.before.search(text, first, left.start)
+    after = row.after.match(text, right.end, end) if before else None
+    return before.groupdict() | after.groupdict() if before and after else None
+
+
+def _kinds(name: NameSpan) -> set[str]:
+    """What a name is, by its type and beyond it."""
+    kinds = {"option" if name.name.startswith("--") else name.entity_type}
+    kinds |= {"human"} if is_person(name) else set()
+    if name.name[0].isupper() and name.name.replace(" ", "").isalpha():
+        kinds.add("shouted" if name.name.isupper() else "capital")
+    return kinds | ({"region"} if name.name.casefold() in REGIONS else set())
+
+
+def _fits(kinds: set[str], wanted: tuple[str, ...]) -> bool:
+    """Whether a name is one of those wanted, or any, and none of those unwanted ("!place")."""
+    unwanted = {kind[1:] for kind in wanted if kind[0] == "!"}
+    others = [kind for kind in wanted if kind[0] != "!"]
+    return kinds.isdisjoint(unwanted) and not (others and kinds.isdisjoint(others))
+
+
+# Relations from the words between two names.
+
 
 LONGEST_GAP = 70
 """Characters between two names that are read at all."""
@@ -57,7 +374,6 @@ _SUBJECT = re.compile(
     + r"))(?P<have>['’]ve)?\s+(?=\w)",
     re.IGNORECASE,
 )
-_AFTER_A_NAME = " \n,'’("
 _FINITE = frozenset(("is", "was", "are", "were", "has", "had", "have", "will"))
 
 
@@ -261,7 +577,7 @@ def _of_neighbours(
     object_at = -1  # where the last object of an active verb begins
     for left, right in pairwise(told):
         gap = gap_between(text, left.end, right.start, dates)
-        if not 3 < len(gap) <= LONGEST_GAP or gap[0] not in _AFTER_A_NAME:
+        if not 3 < len(gap) <= LONGEST_GAP or gap[0] not in " \n,'’(":
             continue
         is_object = left.start == object_at and _RE["verb_first"].match(gap)
         if is_object or _is_governed(text, start, left, gap):
@@ -291,8 +607,7 @@ def _about_antecedent(
     gap = (" have" if opening["have"] else "") + words
     phrase = phrase_between(gap, kind, first.entity_type)
     if phrase and is_whole(text, first, len(text), gap):
-        confidence = round(phrase.confidence * PRONOUN_FACTOR, 3)
-        phrase = phrase._replace(confidence=confidence)
+        phrase = phrase._replace(confidence=round(phrase.confidence * PRONOUN_FACTOR, 3))
         yield _Candidate(antecedent.name, phrase, first, opening.start())
 
 

@@ -17,11 +17,11 @@ from clew.indexing.ner.entity_types import (
     WORK_NOUNS,
     NameSpan,
 )
+from clew.languages import read_patterns, read_word_lists, word_list
 from clew.text import STOP_WORDS, cached
 from clew.times import find_relative, name_of, read_period
 from clew.times.names import name_around
-from clew.times.years import years
-from clew.word_lists import read_patterns, read_word_lists, word_list
+from clew.times.ranges import years
 
 _RE = read_patterns("clew.indexing.relations", "patterns.toml")["phrases"]
 

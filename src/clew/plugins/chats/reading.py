@@ -22,8 +22,7 @@ from typing import Any
 
 from clew.errors import UnreadableError
 from clew.indexing.ner.known_terms import WITH_ASSISTANTS
-from clew.indexing.reading.files import open_real
-from clew.indexing.reading.formats.common import (
+from clew.indexing.reading.common import (
     RawFile,
     ReadResult,
     check_limit,
@@ -32,7 +31,8 @@ from clew.indexing.reading.formats.common import (
     joined,
     json_safe,
 )
-from clew.indexing.structure.enter import structure
+from clew.indexing.reading.files import open_real
+from clew.indexing.structure import structure
 from clew.text import one_line, text_digest
 from clew.times import to_time
 from clew.types import Document, Piece, Skipped, Statement
@@ -43,7 +43,6 @@ from clew.types import Document, Piece, Skipped, Statement
 MEDIA_TYPE = "text/chat"
 PEOPLE_SHOWN = 50
 """Speakers that the metadata of a conversation names."""
-_BETWEEN = "\n\n"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,7 +86,7 @@ def _document(raw: RawFile, conversation: Conversation) -> Document:
     turns = [turn for turn in conversation.turns if turn.text.strip()]
     told = [clean_text(turn.text).strip() for turn in turns]
     parts = [f"{t.speaker}: {s}" if t.speaker else s for t, s in zip(turns, told, strict=True)]
-    text, starts = joined(parts, _BETWEEN)
+    text, starts = joined(parts, "\n\n")
     pieces: list[Piece] = []
     for number, (turn, part, start) in enumerate(zip(turns, parts, starts, strict=True), 1):
         if turn.speaker:
@@ -554,7 +553,6 @@ _CHATS = re.compile(
     r"(?:.{0,500}/)?(?:[^/]{1,200}/\d{4}-\d\d-\d\d\.json|conversations\.json|[^/]{0,200}chat[^/]{0,200}\.txt)",
     re.I,
 )
-_USERS = "users.json"
 _FAULTS = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, OSError, ValueError)
 
 
@@ -575,7 +573,7 @@ def _read_archive(raw: RawFile, archive: zipfile.ZipFile) -> ReadResult:
     members = archive.infolist()
     check_limit(raw.limits, "members", len(members), raw.source)
     chats = [m for m in members if _CHATS.fullmatch(m.filename) and not m.is_dir()]
-    users = [m for m in members if m.filename.rpartition("/")[2] == _USERS][:1]
+    users = [m for m in members if m.filename.rpartition("/")[2] == "users.json"][:1]
     if sum(member.file_size for member in (*chats, *users)) > raw.settings.max_megabytes * 1e6:
         raise raw.unreadable(f"unpacks to more than {raw.settings.max_megabytes:g} MB")
     named = json.loads(archive.read(users[0])) if users else None
@@ -612,7 +610,6 @@ def chat_structure(document: Document) -> Iterator[Statement]:
     for piece in document.pieces:
         speaker = piece.metadata.get("speaker")
         if isinstance(speaker, str):
-            at = to_time(piece.metadata.get("created_at"))
             yield Statement(
                 head=speaker,
                 head_type="person",
@@ -620,5 +617,5 @@ def chat_structure(document: Document) -> Iterator[Statement]:
                 tail=document.title,
                 start=piece.start,
                 end=piece.start + len(speaker),
-                valid_from=at,
+                valid_from=to_time(piece.metadata.get("created_at")),
             )

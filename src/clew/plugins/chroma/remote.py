@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from clew.derived_files import private
+from clew.derived_files import FileLock, private
 from clew.errors import (
     ClewError,
     InputError,
@@ -29,10 +29,9 @@ from clew.errors import (
     StoreError,
     StoreUnavailableError,
 )
-from clew.settings import ChromaSettings
+from clew.settings import ChromaSettings, Settings
 from clew.settings.place import NAMESPACE
-from clew.stores.file_lock import FileLock
-from clew.stores.vectors.remote import LostError, SearchTraits, SyncedIndex
+from clew.stores.remote_vectors import LostError, SearchTraits, SyncedIndex
 from clew.types import Ids, Scores, Vector, Vectors
 
 if TYPE_CHECKING:
@@ -44,9 +43,8 @@ if TYPE_CHECKING:
     from chromadb.config import System
     from chromadb.types import Collection as Model
 
-    from clew.settings import Settings
     from clew.stores.store import Store
-    from clew.stores.vectors.matrix import Embeddings
+    from clew.stores.vectors import Embeddings
 
 
 DATABASE = "clew"
@@ -57,8 +55,6 @@ _PAGE = 10_000
 
 # A filtered search gets slower with the collection.
 _TRAITS = SearchTraits(few=256, small=1000)
-
-Recipe = dict[str, str | int]
 
 
 class ChromaRemote:
@@ -154,7 +150,7 @@ class ChromaRemote:
         with suppress(NotFoundError):
             self._connection.client.delete_collection(*self._address)
 
-    def _recipe(self, embedder: tuple[str, int]) -> Recipe:
+    def _recipe(self, embedder: tuple[str, int]) -> dict[str, str | int]:
         """What a collection is made for; one of another recipe is of no use."""
         return {
             "embedder": embedder[0],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from clew.hookspecs import DocumentKind, Reader, hookimpl
 
 if TYPE_CHECKING:
-    from clew.indexing.reading.formats.common import RawFile, ReadResult
+    from clew.indexing.reading.common import RawFile, ReadResult
 
 _ENDINGS = {
     ".bash": "text/x-shellscript",
@@ -90,7 +90,7 @@ def is_code(media_type: str) -> bool:
 
 def read_source(raw: RawFile) -> ReadResult:
     """A file as it is, called by its name and its folder's (`httpx/_client.py`): many share one."""
-    from clew.indexing.reading.formats.markup import read_text  # a search reads none
+    from clew.indexing.reading.text import read_text  # a search reads none
 
     path = PurePosixPath(raw.source)
     is_named = path.suffix.lower() in _ENDINGS or path.name in _NAMES
@@ -114,7 +114,7 @@ def kinds() -> Sequence[DocumentKind]:
             name="code",
             has=is_code,
             endings=_ENDINGS,
-            cut="clew.plugins.code.splitting:cut",
+            cut="clew.plugins.code.parse:cut",
             names="clew.plugins.code.structure:extract_code",
         )
     ]

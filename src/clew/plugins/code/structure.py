@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from clew.indexing.ner.entity_types import CODE, NameSpan
+from clew.languages import read_patterns
 from clew.plugins.code.parse import (
     Reference,
     Syntax,
@@ -35,7 +36,6 @@ from clew.types import (
     Statement,
     Structure,
 )
-from clew.word_lists import read_patterns
 
 _RE = read_patterns("clew.plugins.code", "patterns.toml")["structure"]
 
@@ -51,7 +51,6 @@ _RELATIONS = {
     "type": "uses",
     "decorator": "decorated_by",
 }
-_BASES = frozenset({"extends", "implements"})
 _OF_SIGNATURE = frozenset({"returns", "type", "decorator"})
 """What may stand before the name of the definition that it belongs to."""
 _ANNOTATIONS = ("typing.", "typing_extensions.", "collections.abc.")
@@ -154,7 +153,7 @@ class _Stated:
                 continue
             head, target = self._entities.names[place], self._meaning(one, place)
             if target and not (one.kind in _OF_SIGNATURE and head.startswith(target)):
-                if one.kind in _BASES:
+                if one.kind in {"extends", "implements"}:
                     self._bases.setdefault(place, []).append(target)
                 yield _statement(head, _RELATIONS[one.kind], target, one.start, one.end)
 
@@ -417,7 +416,6 @@ def _leaves(tree: str) -> Iterator[tuple[str, str]]:
 
 _CLASS = 5
 """Letters of a class's name that stands for it alone, at least."""
-_SCORE = 0.9
 
 
 def extract_code(document: Document, chunks: Sequence[Chunk]) -> Extraction:
@@ -502,5 +500,5 @@ def _aliases(syntax: Syntax, entities: Entities) -> Iterator[AliasEvidence]:
             if entity_key(alias) and entity_key(alias) != entity_key(name):
                 evidence = f"{alias} is defined in {entities.module}"
                 yield AliasEvidence(
-                    alias=alias, name=name, method="exact", score=_SCORE, evidence=evidence
+                    alias=alias, name=name, method="exact", score=0.9, evidence=evidence
                 )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from clew.hookspecs import EntityType, Field, RelationType
-from clew.indexing.reading.formats.common import (
+from clew.indexing.reading.common import (
     RawFile,
     ReadResult,
     check_limit,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from clew.engine import Engine
 from clew.graph.export import fitting
 from clew.operations.spec import Call, Limits, Result, between, operation, shape
 from clew.plugins.constitution.reading import (
@@ -21,12 +22,7 @@ from clew.plugins.constitution.reading import (
     own_words,
 )
 from clew.text import entity_key, one_line, sentences, terms
-from clew.types import provenance_dict
-
-if TYPE_CHECKING:
-    from clew.engine import Engine
-    from clew.types import DocumentInfo, Entity, Hit, Relation, StoredChunk
-
+from clew.types import DocumentInfo, Entity, Hit, Relation, StoredChunk, provenance_dict
 
 WEIGHT_SHARE = 0.2
 """Share of the constitutional weight (priority, weight, status) in the order."""

@@ -20,9 +20,15 @@ from pydantic import BaseModel
 
 import clew
 from clew.errors import BudgetError, ModelError, SettingsError
-from clew.plugins.evaluation.beir import BeirDataset, Record, load_beir
-from clew.plugins.evaluation.run import gold_of, percentiles, store_folder
-from clew.ports import Message, Request, total
+from clew.plugins.evaluation.run import (
+    BeirDataset,
+    Record,
+    gold_of,
+    load_beir,
+    percentiles,
+    store_folder,
+)
+from clew.ports import Estimate, LanguageModel, Message, Request, total
 from clew.untrusted import NOTICE, escaped, untrusted_block
 from clew.wiring import make_language_model
 
@@ -31,7 +37,6 @@ if TYPE_CHECKING:
 
     from clew.engine import Engine
     from clew.graph.entity_graph import EntityGraph
-    from clew.ports import Estimate, LanguageModel
     from clew.settings import Settings
     from clew.stores.backend import Progress
     from clew.types import AnswerMode, Metadata

@@ -9,11 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from clew.cli.commands.asking import print_estimate
-from clew.cli.common import Common
-from clew.cli.errors import INCOMPLETE, note
+from clew.cli.common import INCOMPLETE, Common, note, reporting
 from clew.cli.options import MaxCostOption, MaxTokensSpentOption, comma_separated
 from clew.cli.output import stdout_console, write_json, write_whole
-from clew.cli.progress import reporting
 from clew.plugins.evaluation import run
 from clew.plugins.evaluation.answers import (
     estimate_answers,

@@ -9,15 +9,10 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from clew.errors import BudgetError, InputError
-from clew.ports import Estimate
+from clew.ports import Estimate, LoggedReply, Reply, Request
 from clew.types import Usage
-
-if TYPE_CHECKING:
-    from clew.ports import LoggedReply, Reply, Request
-
 
 _SAMPLED = 64
 """Requests whose words are counted, at most."""

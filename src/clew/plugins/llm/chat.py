@@ -6,11 +6,13 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from pydantic import BaseModel, Field
 
+from clew.engine import Engine
 from clew.errors import (
     InputError,
     ModelError,
@@ -20,28 +22,19 @@ from clew.errors import (
     check_several,
 )
 from clew.indexing.validation import AgentRelation
+from clew.library import Clew
 from clew.operations.budget import shortened
 from clew.operations.document_queries import as_told
-from clew.operations.spec import Caller, input_schema, load_json
-from clew.operations.toolbox import MEMORY_TOOLS, TOOLS, may_call
+from clew.operations.spec import Caller, Tool, input_schema, load_json
+from clew.operations.toolbox import MEMORY_TOOLS, TOOLS, Toolbox, may_call
 from clew.plugins.llm.budget import Rehearsal, most_tokens, prompt_text
 from clew.plugins.llm.client import LanguageModelClient
-from clew.ports import Message, Reply, Request, ToolDefinition
+from clew.ports import Estimate, LanguageModel, Message, Reply, Request, ToolCall, ToolDefinition
 from clew.stores.backend import check_characters
 from clew.stores.sqlite.journal import SqliteConversations
 from clew.text import find_words
 from clew.types import NewEntity, Usage, random_id
 from clew.untrusted import NOTICE, untrusted_block
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from clew.engine import Engine
-    from clew.library import Clew
-    from clew.operations.spec import Tool
-    from clew.operations.toolbox import Toolbox
-    from clew.ports import Estimate, LanguageModel, ToolCall
-
 
 MOST_ROUNDS = 50
 """Replies with calls of tools in one turn, at most."""

@@ -14,7 +14,7 @@ from contextlib import nullcontext
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias, TypeVar, get_args
+from typing import TypeAlias, TypeVar, get_args
 from weakref import WeakValueDictionary
 
 from pydantic import BaseModel, ValidationError
@@ -27,7 +27,14 @@ from clew.errors import (
     redacted,
     redacted_pieces,
 )
-from clew.plugins.llm.answering import answer, report_requests, search_in_steps, step_requests
+from clew.plugins.llm.answering import (
+    REPLY_TOKENS,
+    answer,
+    answer_request,
+    report_requests,
+    search_in_steps,
+    step_requests,
+)
 from clew.plugins.llm.budget import (
     PER_CHARACTER,
     Budget,
@@ -37,7 +44,6 @@ from clew.plugins.llm.budget import (
     most_tokens_of_passages,
     prompt_text,
 )
-from clew.plugins.llm.prompt import REPLY_TOKENS, answer_request
 from clew.ports import (
     Estimate,
     LanguageModel,
@@ -53,15 +59,11 @@ from clew.ports import (
     ask,
     total,
 )
+from clew.settings import LlmSettings
+from clew.stores.state import Replies
 from clew.text import encodable, one_line
-from clew.types import Usage
+from clew.types import Answer, AnswerMode, SearchResult, Usage
 from clew.untrusted import NOTICE, escaped, untrusted_block
-
-if TYPE_CHECKING:
-    from clew.settings import LlmSettings
-    from clew.stores.state import Replies
-    from clew.types import Answer, AnswerMode, SearchResult
-
 
 T = TypeVar("T")
 Ask: TypeAlias = Callable[[Request], Iterator["str | Reply"]]

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 import typer
 
 from clew.cli.commands.asking import estimated, print_estimate
-from clew.cli.common import Common
-from clew.cli.errors import INCOMPLETE, note
+from clew.cli.common import INCOMPLETE, Common, note, reporting
 from clew.cli.options import MaxCostOption, MaxTokensSpentOption, comma_separated
 from clew.cli.output import print_table, write_json, write_line, write_piece
-from clew.cli.progress import reporting
 from clew.errors import NotFoundError
 
 if TYPE_CHECKING:

@@ -11,17 +11,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from clew.errors import ReplyError
-from clew.indexing.markdown import MEDIA_TYPE, masked
+from clew.indexing.outline import MEDIA_TYPE, masked
 from clew.plugins.llm.enriching import EnrichmentTask
 from clew.ports import Message, Request
 from clew.text import plain, terms
+from clew.types import StoredChunk
 from clew.untrusted import NOTICE, untrusted_block
-
-if TYPE_CHECKING:
-    from clew.types import StoredChunk
 
 T = TypeVar("T")
 VERSION = 1

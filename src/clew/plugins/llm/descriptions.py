@@ -13,27 +13,23 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import BaseModel
 
-from clew.engine.entities import link_key
+from clew.engine.graph import link_key
 from clew.errors import ReplyError
 from clew.indexing.linking import suggest_merges
 from clew.indexing.validation import name_pattern
 from clew.plugins.llm.contexts import together, unknown_words
 from clew.plugins.llm.enriching import KEYS, EnrichmentTask
 from clew.ports import Message, Request, StoredDescription
-from clew.stores.communities import Descriptions
+from clew.stores.communities import Communities, Descriptions
+from clew.stores.store import Store
 from clew.text import find_words, plain, terms
 from clew.types import NUMBER, StoredChunk, statement_text
 from clew.untrusted import NOTICE, untrusted_block
-
-if TYPE_CHECKING:
-    from clew.stores.communities import Communities
-    from clew.stores.store import Store
-
 
 MOST_STATEMENTS = 8
 LONGEST_STATEMENT = 600

@@ -26,20 +26,19 @@ from clew.errors import (
 from clew.hookspecs import there
 from clew.plugins.llm.budget import Budget, estimate
 from clew.plugins.llm.client import LanguageModelClient
-from clew.ports import Described, Enriched, Enrichment, Request
+from clew.ports import Described, Enriched, Enrichment, Estimate, Request
 from clew.ports import Task as LlmTask
+from clew.request_end import workers
 from clew.stores.backend import Progress
 from clew.stores.communities import Descriptions
 from clew.stores.extractions import Enrichments
 from clew.stores.state import Replies
 from clew.types import EnrichmentReport, Skipped
-from clew.workers import workers
 
 if TYPE_CHECKING:
     from multiprocessing.pool import AsyncResult
 
     from clew.engine import Engine
-    from clew.ports import Estimate
     from clew.settings import LlmSettings
 
 PASSAGES: tuple[Enriched, ...] = get_args(Enriched)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from pydantic import BaseModel
 
@@ -25,10 +25,6 @@ from clew.ports import Message, Request
 from clew.text import entity_key
 from clew.types import ChunkExtraction, Extraction, NewEntity
 from clew.untrusted import NOTICE, untrusted_block
-
-if TYPE_CHECKING:
-    pass
-
 
 CONFIDENCE = 0.7
 """How far a fact is believed that quotes its passage: a prior, more than a pattern's 0.5."""

@@ -15,19 +15,16 @@ from importlib.util import find_spec
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from anyio.from_thread import BlockingPortalProvider
+from anyio.from_thread import BlockingPortal, BlockingPortalProvider
 
 from clew.errors import MissingExtraError, ModelError, ModelUnavailableError, ReplyError
 from clew.plugins.llm.ollama import FirstContact
-from clew.ports import Reply, ToolCall
+from clew.ports import FinishReason, Reply, Request, ToolCall
 from clew.text import one_line
 from clew.types import Usage
 
 if TYPE_CHECKING:
-    from anyio.from_thread import BlockingPortal
-
     from clew.plugins.llm.pydantic_messages import Sent
-    from clew.ports import FinishReason, Request
     from clew.settings import LlmSettings
 
 _VENDORS = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from multiprocessing import TimeoutError as NotInTimeError
 from multiprocessing.pool import ThreadPool
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
@@ -24,14 +24,10 @@ import httpx2
 from clew.errors import ModelError, ModelUnavailableError, ReplyError
 from clew.plugins.llm.budget import fewest_tokens, most_tokens
 from clew.plugins.llm.client import AWAY_SECONDS
-from clew.ports import Reply, ToolCall
+from clew.ports import FinishReason, Parameters, Reply, Request, ToolCall, ToolDefinition
+from clew.settings import LlmSettings
 from clew.text import one_line
 from clew.types import Usage
-
-if TYPE_CHECKING:
-    from clew.ports import FinishReason, Parameters, Request, ToolDefinition
-    from clew.settings import LlmSettings
-
 
 ADDRESS = "http://localhost:11434"
 MOST_BYTES = 16_000_000
@@ -40,7 +36,6 @@ _SHORTEST = 2048
 """Tokens of a context, at least."""
 _QUOTED = 200
 """Characters of what a server says that are told."""
-_BUSY = (408, 425, 429, 500, 502, 503, 504)
 
 
 class Ollama:
@@ -267,7 +262,7 @@ class Ollama:
                 f" {parameters.model}"
             )
         said = f"{self.name} answered {status}: {one_line(body)[:_QUOTED]}"
-        if status in _BUSY:
+        if status in (408, 425, 429, 500, 502, 503, 504):
             after = response.headers.get("retry-after", "")
             wait = float(after) if after.isdecimal() else None
             return ModelUnavailableError(said, reached=True, retry_after=wait)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import httpx2
 from pydantic_ai.direct import model_request, model_request_stream
 from pydantic_ai.messages import (
     CachePoint,
+    ModelMessage,
     ModelRequest,
     ModelResponse,
     PartDeltaEvent,
@@ -28,12 +29,8 @@ from pydantic_ai.tools import ToolDefinition
 
 from clew.errors import ReplyError
 from clew.plugins.llm.ollama import MOST_BYTES, too_long
-
-if TYPE_CHECKING:
-    from pydantic_ai.messages import ModelMessage
-
-    from clew.ports import Message, Request
-    from clew.settings import LlmSettings
+from clew.ports import Message, Request
+from clew.settings import LlmSettings
 
 _OF_PROVIDER = {
     "openai": {"openai_store": False},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, TypedDict
+from typing import Annotated, TypedDict
 
 from clew.errors import InputError, NotFoundError
 from clew.indexing.manual_graph import CAUSAL, LONGEST_NAME, snake_case, written_relation
@@ -21,11 +21,7 @@ from clew.operations.spec import (
     shape,
 )
 from clew.text import entity_key
-from clew.types import NewEntity
-
-if TYPE_CHECKING:
-    from clew.types import StoredChunk
-
+from clew.types import NewEntity, StoredChunk
 
 _Name = Annotated[str, "Name.", Limits(max_length=LONGEST_NAME)]
 

@@ -18,8 +18,8 @@ from email.utils import getaddresses, parsedate_to_datetime
 from typing import Literal, NamedTuple, cast
 
 from clew.errors import UnreadableError
-from clew.indexing.reading.formats.common import Person, RawFile, check_limit, clean_text, decode
-from clew.indexing.reading.formats.html import html_document
+from clew.indexing.reading.common import Person, RawFile, check_limit, clean_text, decode
+from clew.indexing.reading.html import html_document
 from clew.text import one_line
 from clew.times import in_utc
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from clew.errors import UnreadableError
 from clew.indexing.ner.entity_types import is_person_shaped
-from clew.indexing.reading.formats.common import (
+from clew.indexing.reading.common import (
     Person,
     RawFile,
     ReadResult,
@@ -28,7 +28,7 @@ from clew.indexing.reading.formats.common import (
     from_flat,
     joined,
 )
-from clew.indexing.structure.enter import structure
+from clew.indexing.structure import structure
 from clew.plugins.mail.parts import (
     MEDIA_TYPE,
     BoundedFields,

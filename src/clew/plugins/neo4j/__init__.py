@@ -11,7 +11,7 @@ from clew.hookspecs import hookimpl
 def stores() -> Mapping[str, str]:
     """See `Hooks`."""
     schemes = ("neo4j", "neo4j+s", "neo4j+ssc", "bolt", "bolt+s", "bolt+ssc")
-    return dict.fromkeys(schemes, "clew.plugins.neo4j.kind")
+    return dict.fromkeys(schemes, "clew.plugins.neo4j.store")
 
 
 @hookimpl
@@ -30,4 +30,4 @@ def tools() -> Sequence[str]:
 @hookimpl
 def members() -> Mapping[str, str]:
     """See `Hooks`."""
-    return {"ask_by_cypher": "clew.plugins.neo4j.kind:by_cypher"}
+    return {"ask_by_cypher": "clew.plugins.neo4j.store:by_cypher"}

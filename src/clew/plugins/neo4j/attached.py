@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from clew.errors import InputError, ModelError
-from clew.plugins.neo4j.mapping import quoted, read_names, shown_names
-from clew.plugins.neo4j.schema import lucene_phrases
+from clew.plugins.neo4j.connection import Neo4jDatabase, Row, lucene_phrases
+from clew.plugins.neo4j.mapping import (
+    Direction,
+    GraphMapping,
+    IndexInfo,
+    IndexKind,
+    Names,
+    quoted,
+    read_names,
+    shown_names,
+)
+from clew.ports import Embedder
 from clew.search.channels import RRF_K, Ranking, reciprocal_rank_fusion
 from clew.text import STOP_WORDS, fold
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from clew.plugins.neo4j.connection import Neo4jDatabase, Row
-    from clew.plugins.neo4j.mapping import Direction, GraphMapping, IndexInfo, IndexKind, Names
-    from clew.ports import Embedder
-
 
 STRATEGIES = ("hybrid", "local", "multi_hop")
 MAX_HOPS = 3
@@ -289,7 +291,6 @@ LIMITS = {
 """How much a query reads, so that a hub costs no more than any other node; all are parameters."""
 DECAY = 0.5
 """Share of its weight that an entity passes on over a relationship."""
-_ARROWS = {"out": ("-", "->"), "in": ("<-", "-"), "both": ("-", "-")}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -322,7 +323,7 @@ class Patterns:
 
     def tie(self, variable: str = "") -> str:
         """A tie from a passage, which stands to its left, to an entity."""
-        left, right = _ARROWS[self.direction]
+        left, right = {"out": ("-", "->"), "in": ("<-", "-"), "both": ("-", "-")}[self.direction]
         return f"{left}[{variable}:{self.mention_types}]{right}"
 
 

@@ -1,7 +1,7 @@
 """A store's database in a namespace of Neo4j: transactions, statements, and its rows as a graph.
 
-A row becomes the properties that `neo4j.schema` names. It is tied to what it names by id, which is
-there already or comes in the same call.
+A row becomes the properties that `neo4j.connection` names. It is tied to what it names by id, which
+is there already or comes in the same call.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.plugins.neo4j.connection import IdsUsedUpError, Neo4jDatabase
-from clew.plugins.neo4j.schema import (
+from clew.plugins.neo4j.connection import (
+    IdsUsedUpError,
+    Neo4jDatabase,
     chunk_label,
     define_entity_vectors,
     define_vectors,

@@ -12,7 +12,7 @@ from functools import partial
 from typing import NamedTuple
 
 from clew.plugins.neo4j.backend import Neo4jBackend
-from clew.plugins.neo4j.schema import (
+from clew.plugins.neo4j.connection import (
     SHARED_INDEXES,
     define_keywords,
     define_shared,

@@ -10,19 +10,24 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from clew.cli.common import Common
-from clew.cli.errors import INCOMPLETE, note
+from clew.cli.common import INCOMPLETE, Common, note
 from clew.cli.options import MaxCostOption, MaxTokensSpentOption, QuestionArgument, read_question
 from clew.cli.output import Page, print_below, print_table, stdout_page, write_json
 from clew.cli.render import ENTITY, FAINT, INDENT, marked
 from clew.errors import NoLanguageModelError
-from clew.plugins.neo4j.mapping import open_database
+from clew.plugins.neo4j.mapping import (
+    GraphMapping,
+    PropertyInfo,
+    check_mapping,
+    open_database,
+    read_mapping,
+    read_schema,
+)
 from clew.text import one_line, terms
 
 if TYPE_CHECKING:
     from clew.plugins.neo4j.attached import GraphAnswer
     from clew.plugins.neo4j.connection import Neo4jDatabase
-    from clew.plugins.neo4j.mapping import GraphMapping, PropertyInfo
     from clew.settings import Settings
 
 
@@ -71,7 +76,6 @@ def attach(
 
     Without a question, check that the mapping fits the graph.
     """
-    from clew.plugins.neo4j.mapping import read_mapping
     from clew.settings import load_settings
 
     settings = load_settings(store=address)
@@ -101,7 +105,6 @@ def _check(
     common: Common, database: Neo4jDatabase, settings: Settings, mapping: GraphMapping
 ) -> None:
     """Print how the mapping fits the graph; the exit status is 1 where anything does not."""
-    from clew.plugins.neo4j.mapping import check_mapping, read_schema
     from clew.wiring import make_embedder
 
     # The model is loaded only where its dimension is asked for.
@@ -121,7 +124,6 @@ def schema(common: Common) -> None:
     Nothing is written, and of a large database little is read: properties are those of the first
     1,000 nodes of a label, or relationships of a type.
     """
-    from clew.plugins.neo4j.mapping import read_schema
     from clew.settings import load_settings
 
     with open_database(load_settings(store=common.store, namespace=common.namespace)) as database:
@@ -221,9 +223,8 @@ def cypher(
         for name, value in answer.parameters.items():
             page.print([(f"  ${one_line(name)} = {value!r}", FAINT)])
         page.print([])
-    columns = tuple(one_line(name) for name in answer.columns)
     print_table(
-        columns,
+        tuple(one_line(name) for name in answer.columns),
         [
             [one_line(v if isinstance(v, str) else json.dumps(v, ensure_ascii=False)) for v in row]
             for row in answer.rows

@@ -14,22 +14,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from clew.errors import InputError, ModelError, StoreError
-from clew.plugins.neo4j.mapping import read_schema, read_toml
-from clew.ports import Message, Request
+from clew.plugins.neo4j.connection import Neo4jDatabase
+from clew.plugins.neo4j.mapping import GraphSchema, LabelInfo, TypeInfo, read_schema, read_toml
+from clew.ports import Embedder, LanguageModel, Message, Request
 from clew.text import terms
 from clew.types import CypherAnswer
 from clew.untrusted import NOTICE, untrusted_block
-
-if TYPE_CHECKING:
-    from clew.plugins.neo4j.connection import Neo4jDatabase
-    from clew.plugins.neo4j.mapping import GraphSchema, LabelInfo, TypeInfo
-    from clew.ports import Embedder, LanguageModel
-
 
 SHOWN = 40
 """Labels, and relationship types, that the model is shown at most."""
@@ -294,8 +289,7 @@ def nearest_examples(
         for name, value in example.parameters.items():
             text = text.replace(str(value), name)
         nameless.append(text)
-    vectors = embedder.embed_documents(nameless)
-    near = vectors @ embedder.embed_query(question)
+    near = embedder.embed_documents(nameless) @ embedder.embed_query(question)
     return [examples[place] for place in (-near).argsort(kind="stable")[:most]]
 
 

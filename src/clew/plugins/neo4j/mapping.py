@@ -8,17 +8,14 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from clew.errors import InputError
+from clew.plugins.neo4j.connection import Neo4jDatabase, Row
+from clew.settings import Settings
 from clew.wiring import server_kind
-
-if TYPE_CHECKING:
-    from clew.plugins.neo4j.connection import Neo4jDatabase, Row
-    from clew.settings import Settings
-
 
 M = TypeVar("M", bound=BaseModel)
 IndexKind = Literal["vector", "fulltext"]

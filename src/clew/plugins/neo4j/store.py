@@ -1,4 +1,4 @@
-"""The store on Neo4j: one database holds every namespace; see `neo4j.schema` for what it holds.
+"""The store on Neo4j: one database holds every namespace; `neo4j.connection` says what it holds.
 
 A namespace is opened here, too, to copy it or to copy into it.
 """
@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from clew.derived_files import make_folder
-from clew.errors import InputError, StoreError
+from clew.engine import Engine
+from clew.errors import InputError, NoLanguageModelError, StoreError
 from clew.plugins.neo4j.backend import COUNTERS, Neo4jBackend, publish
-from clew.plugins.neo4j.connection import IdsUsedUpError, KeyTakenError, Neo4jDatabase
-from clew.plugins.neo4j.schema import (
+from clew.plugins.neo4j.connection import (
+    IdsUsedUpError,
+    KeyTakenError,
+    Neo4jDatabase,
     chunk_label,
     holds_namespace,
     keyword_index,
@@ -26,9 +29,9 @@ from clew.plugins.neo4j.schema import (
     prepare_database,
     vector_index,
 )
+from clew.settings import Neo4jSettings, Settings
 from clew.stores.aliases import Named, keys_asked, resolve_names
-from clew.stores.backend import Progress
-from clew.stores.copy import NOT_BEGUN
+from clew.stores.backend import Progress, check_characters
 from clew.stores.documents import NeedsLockError, PreparedDocument, write_document
 from clew.stores.entities import delete_orphans
 from clew.stores.passages import KEEP_VERSIONS
@@ -36,14 +39,21 @@ from clew.stores.relations import derive_again
 from clew.stores.snapshot import id_ranges
 from clew.stores.state import COUNT_CHANGE, STATE, State
 from clew.stores.statements.documents import DocumentValues
-from clew.stores.store import Store
-from clew.stores.vectors.matrix import VectorMatrix
+from clew.stores.store import NOT_BEGUN, Store
+from clew.stores.vectors import VectorMatrix
 from clew.text import entity_key
-from clew.types import AliasEvidence, CheckReport, Ids, Metadata, Scores, Unsettled, Vector, Vectors
-
-if TYPE_CHECKING:
-    from clew.settings import Neo4jSettings
-
+from clew.types import (
+    AliasEvidence,
+    CheckReport,
+    CypherAnswer,
+    Ids,
+    Metadata,
+    Scores,
+    Unsettled,
+    Vector,
+    Vectors,
+)
+from clew.wiring import server_kind
 
 # Saving beside others: workers add documents to one namespace, each with a lock of its own.
 #
@@ -369,17 +379,24 @@ _COPY_SECONDS = 3600.0
 """How long reading a store may take; who writes waits as long as its own settings let it."""
 
 
-def open_for_copying(
-    address: str, settings: Neo4jSettings, namespace: str, folder: Path, *, make: bool = False
-) -> Neo4jBackend:
-    """Open the store of a namespace; with `make`, one is made where there is none.
+def _place(settings: Settings) -> tuple[str, Neo4jSettings, str, Path]:
+    return str(settings.store), settings.neo4j, settings.namespace, settings.folder
 
-    One that is made is an unfinished copy from its first moment. `folder` is on this machine and
-    holds what is derived. Raises `InputError` where there is none, else what `Neo4jStore` raises.
+
+def open_for_copying(settings: Settings, *, make: bool) -> Neo4jBackend:
+    """See `StoreKind`."""
+    return open_backend(*_place(settings), make=make)
+
+
+def open_backend(
+    address: str, login: Neo4jSettings, namespace: str, folder: Path, *, make: bool
+) -> Neo4jBackend:
+    """Open a namespace to be copied from or into.
+
+    One that is made is an unfinished copy from its first moment. Raises `InputError` where there is
+    none, else what `Neo4jStore` raises.
     """
-    patient = settings.model_copy(
-        update={"query_seconds": max(settings.query_seconds, _COPY_SECONDS)}
-    )
+    patient = login.model_copy(update={"query_seconds": max(login.query_seconds, _COPY_SECONDS)})
     backend = Neo4jBackend(Neo4jDatabase(address, patient, namespace), folder)
     try:
         backend.database.connect()
@@ -450,3 +467,51 @@ class Neo4jVectors(VectorMatrix):
 def _wanted(limit: int) -> int:
     """Candidates that hold the best ones: at 10,000 chunks of 384 dimensions, all of them."""
     return 2 * limit + _SPARE
+
+
+# How a store on a Neo4j server is reached: a `clew.hookspecs.StoreKind`.
+
+
+def open(settings: Settings) -> Neo4jStore:
+    """See `StoreKind`."""
+    return Neo4jStore(*_place(settings), keep_versions=settings.versions.keep)
+
+
+def exists(settings: Settings) -> bool:
+    """See `StoreKind`."""
+    address, login, namespace, _ = _place(settings)
+    with closing(Neo4jDatabase(address, login, namespace)) as database:
+        return holds_namespace(database)
+
+
+def vectors(settings: Settings, store: Neo4jStore) -> Neo4jVectors:
+    """See `StoreKind`."""
+    return Neo4jVectors(store, settings.folder)
+
+
+def by_cypher(engine: Engine, question: str, *, limit: int = 50, run: bool = True) -> CypherAnswer:
+    """The rows of a query that the language model writes for the store's graph on a server.
+
+    Without `run` the query is only shown. Raises `InputError` for a store that is a folder and
+    where no query that only reads was written, `NoLanguageModelError`, `ModelError`.
+    """
+    from clew.plugins.neo4j.cypher import ask_by_cypher, read_examples
+
+    state = engine.state
+    state.check_length("question", question)
+    check_characters(question)
+    server_kind(state.settings)
+    if state.language_model is None:
+        raise NoLanguageModelError
+    address, login, namespace, _ = _place(state.settings)
+    examples = read_examples(login.examples) if login.examples else ()
+    with closing(Neo4jDatabase(address, login, namespace)) as database:
+        return ask_by_cypher(
+            database,
+            state.language_model,
+            question,
+            embedder=state.embedder,
+            examples=examples,
+            limit=limit,
+            run=run,
+        )

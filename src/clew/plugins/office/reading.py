@@ -7,23 +7,22 @@ from functools import lru_cache
 from io import BytesIO
 from typing import TYPE_CHECKING, BinaryIO
 
-from clew.indexing.reading.formats.common import (
+from clew.indexing.reading.common import (
     Properties,
     RawFile,
     ReadResult,
     clean_text,
     joined,
+    media_type_of,
     stated_property_title,
 )
-from clew.indexing.reading.formats.media_types import media_type_of
-from clew.indexing.reading.formats.word import OLE_MAGIC, check_archive, package_properties
+from clew.indexing.reading.word import OLE_MAGIC, check_archive, package_properties
 
 if TYPE_CHECKING:
     from markitdown import MarkItDown, StreamInfo
 
 
 _SLIDE = re.compile(r"<!-- Slide number: \d+ -->\n")
-_SLIDE_BREAK = "\n\n"
 _NEEDS_EXTRA = "needs pip install 'clew[office]'"
 _OLE_SUFFIXES = frozenset({".xls", ".msg"})
 
@@ -54,7 +53,7 @@ def read_office(raw: RawFile) -> ReadResult:
     if _SLIDE.match(text.lstrip()):
         # Without the marks between slides, and with the offset of each slide.
         slides = [slide.strip() for slide in _SLIDE.split(text)[1:]]
-        text, starts = joined(slides, _SLIDE_BREAK)
+        text, starts = joined(slides, "\n\n")
         page_starts = tuple(starts)
     known = Properties() if raw.suffix in _OLE_SUFFIXES else package_properties(raw)
     document = known.document(

@@ -157,7 +157,6 @@ _CITED = ("cites", "references", "related")
 _INHERITED = ("booktitle", "journal", "year", "date", "month", "publisher", "series")
 """Fields that an entry takes from the one that its `crossref` names."""
 _KEPT = ("url", "file", "isbn", "volume", "number", "pages", "publisher", "month")
-_TOPICS = ("keywords", "keyword", "mendeley-tags", "topics")
 _MAY_HOLD_ARXIV = ("eprint", "url", "journal", "note", "volume")
 _NOTES = ("note", "annote", "annotation", "comment")
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
@@ -299,7 +298,7 @@ def _paper(entry: _Entry, fields: Mapping[str, str]) -> Paper:
         date=date,
         venue=first(*_VENUES),
         abstract=first("abstract"),
-        topics=split_values(first(*_TOPICS)),
+        topics=split_values(first("keywords", "keyword", "mendeley-tags", "topics")),
         methods=split_values(first("methods", "method")),
         datasets=split_values(first("datasets", "dataset")),
         tasks=split_values(first("tasks", "task")),
@@ -514,14 +513,13 @@ def _ris(record: Mapping[str, Sequence[str]]) -> Paper:
     def first(*tags: str) -> str:
         return next((v for tag in tags for v in record.get(tag, ()) if v), "")
 
-    date = first("DA", "PY", "Y1").strip("/").replace("/", "-")
     return Paper(
         key=_ris_key(record),
         kind=first("TY").lower(),
         title=plain(first("TI", "T1", "CT")),
         authors=tuple(turned(name) for name in [*record.get("AU", ()), *record.get("A1", ())]),
         year=year_in(first("PY", "Y1", "DA")),
-        date=date,
+        date=first("DA", "PY", "Y1").strip("/").replace("/", "-"),
         venue=plain(first("JO", "JF", "T2", "JA", "PB")),
         abstract=first("AB", "N2"),
         topics=tuple(record.get("KW", ())),

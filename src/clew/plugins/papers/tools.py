@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from heapq import nlargest
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
+from clew.engine import Engine
 from clew.operations.spec import Call, Result, Where, between, operation, shape
 from clew.plugins.papers.reading import PAPER
 from clew.text import entity_key
-
-if TYPE_CHECKING:
-    from clew.engine import Engine
-    from clew.types import DocumentInfo
+from clew.types import DocumentInfo
 
 SHOWN = ("key", "author", "year", "venue", "citations", "doi", "arxiv", "type")
-EDGES = ("cites", "builds_on", "improves")
 _PER_PAPER = 3
 """Passages looked at for each paper that is wanted: a paper has several."""
 _MOST = 1000
@@ -53,7 +50,7 @@ def citations(engine: Engine, papers: Iterable[DocumentInfo]) -> list[dict[str, 
     found = {
         (titles[one.from_entity_id], one.relation_type, titles[one.to_entity_id]): one.confidence
         for one in engine.store.relations(list(titles), limit=100 * len(titles))
-        if one.relation_type in EDGES
+        if one.relation_type in ("cites", "builds_on", "improves")
         and one.from_entity_id in titles
         and one.to_entity_id in titles
     }

@@ -12,14 +12,14 @@ from functools import cache, lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
-from clew.indexing.reading.formats.common import (
+from clew.indexing.reading.common import (
     RawFile,
     ReadResult,
     check_limit,
     decode,
     record,
 )
-from clew.indexing.reading.formats.markup import read_markdown
+from clew.indexing.reading.text import read_markdown
 from clew.plugins.personal.contacts import (
     Block,
     Component,
@@ -44,7 +44,6 @@ from clew.types import Document
 
 MEDIA_TYPE = "text/calendar"
 _KINDS = ("VEVENT", "VTODO", "VJOURNAL")
-_DECLINED = "DECLINED"
 _FREQUENCIES = {"DAILY": "day", "WEEKLY": "week", "MONTHLY": "month", "YEARLY": "year"}
 
 
@@ -84,7 +83,7 @@ def _event(raw: RawFile, component: Component, changes: Changes) -> Document:
     people = [
         person(one)
         for one in all_of(component, "ATTENDEE")
-        if str(one.params.get("PARTSTAT", "")).upper() != _DECLINED
+        if str(one.params.get("PARTSTAT", "")).upper() != "DECLINED"
     ]
     organiser = [person(one) for one in all_of(component, "ORGANIZER")[:1]]
     again = as_text(component["RECURRENCE-ID"].dt) if "RECURRENCE-ID" in component else ""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
-from clew.indexing.reading.formats.common import (
+from clew.indexing.reading.common import (
     LONGEST_VALUE,
     TYPE,
     Person,

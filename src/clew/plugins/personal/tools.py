@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from operator import attrgetter
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 from zoneinfo import ZoneInfo
 
+from clew.engine import Engine
 from clew.errors import InputError, NotFoundError
+from clew.indexing.reading.common import TYPE, Person, from_flat
 from clew.indexing.reading.files import open_real, replace_file, writable_path
-from clew.indexing.reading.formats.common import TYPE, Person, from_flat
 from clew.operations.spec import Call, Limits, Result, between, operation, shape
 from clew.plugins.personal import calendar as tasks
 from clew.plugins.personal.calendar import (
@@ -32,11 +33,7 @@ from clew.plugins.personal.contacts import name_of
 from clew.plugins.personal.recurrence import Work, series_of
 from clew.text import entity_key, terms
 from clew.times.ranges import KNOWN, Range, ago, read_range, shown
-
-if TYPE_CHECKING:
-    from clew.engine import Engine
-    from clew.types import DocumentInfo
-
+from clew.types import DocumentInfo
 
 # `calendar_query`: what happens within a range, with its people, place and notes.
 
@@ -400,7 +397,6 @@ def _meeting(one: Occurrence, now: datetime) -> dict[str, str]:
 
 OVERDUE = "overdue"
 """What `due` may be beside a range: a day before today, of what is still to be done."""
-_UNDONE = (tasks.OPEN, tasks.DOING)
 
 
 class Found(NamedTuple):
@@ -434,7 +430,7 @@ def tasks_query(
     asked = read_range(due, now, also=(OVERDUE,)) if due and not overdue else None
     if overdue:
         asked = Range(datetime(1970, 1, 1, tzinfo=now.tzinfo), read_range("today", now).start)
-    wanted = {status} if status else _UNDONE if overdue else tasks.STATUSES
+    wanted = {status} if status else (tasks.OPEN, tasks.DOING) if overdue else tasks.STATUSES
     people = known_as(engine, person) if person else None
     found = [
         one

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from clew.errors import MissingExtraError, StoreBusyError, StoreError, StoreUnavailableError
-from clew.stores.vectors.remote import LostError, SearchTraits, SyncedIndex
+from clew.stores.remote_vectors import LostError, SearchTraits, SyncedIndex
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from clew.settings import QdrantSettings, Settings
     from clew.stores.store import Store
-    from clew.stores.vectors.matrix import Embeddings
+    from clew.stores.vectors import Embeddings
     from clew.types import Ids, Scores, Vector, Vectors
 
 
@@ -453,13 +453,26 @@ class NamespacePoints:
 
     def upsert(self, chunk_ids: Ids, rows: Vectors) -> None:
         """See `RemoteCollection`; each point whole."""
+        from qdrant_client.http import models
+
         if len(chunk_ids) == 0:
             return
         passages = self._store.passages(after=int(chunk_ids[0]) - 1)
         documents = {passage.chunk_id: passage.document_id for passage in passages}
         for part in _parts(zip(chunk_ids.tolist(), rows, strict=True), _UPSERTED):
             # Those that were deleted meanwhile are deleted here the next time.
-            points = [self._struct(i, documents.get(i, ""), row) for i, row in part]
+            points = [
+                models.PointStruct(
+                    id=self._point(chunk_id),
+                    vector={DENSE: row.tolist()},
+                    payload={
+                        "namespace": self._namespace,
+                        "document_id": documents.get(chunk_id, ""),
+                        "chunk_id": chunk_id,
+                    },
+                )
+                for chunk_id, row in part
+            ]
             with self._connection.client() as client:
                 client.upsert(self.key, points, wait=True)
 
@@ -521,19 +534,6 @@ class NamespacePoints:
 
     def _marker(self) -> str:
         return str(uuid.uuid5(_POINT_IDS, self._namespace))
-
-    def _struct(self, chunk_id: int, document_id: str, vector: Vector) -> models.PointStruct:
-        from qdrant_client.http import models
-
-        return models.PointStruct(
-            id=self._point(chunk_id),
-            vector={DENSE: vector.tolist()},
-            payload={
-                "namespace": self._namespace,
-                "document_id": document_id,
-                "chunk_id": chunk_id,
-            },
-        )
 
     def _scope(self, allowed: Ids | None = None) -> models.Filter:
         """The namespace's points, or those of some of its chunks."""

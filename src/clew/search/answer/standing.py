@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from clew.languages import read_word_lists
 from clew.search.answer.blocks import Block, Form, cite_chunks, statement
 from clew.search.channels import Ranking
 from clew.search.session import filtered_relations
+from clew.stores.relations import meaning_of, named_in, without_any
 from clew.text import STOP_WORDS, entity_key, one_line, question_terms, terms
 from clew.types import Period, Standing, state_at
-from clew.types.relation_types import meaning_of, named_in, without_any
-from clew.word_lists import read_word_lists
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from clew.derived_files import derived_files, make_file, make_folder, remove_files
+from clew.derived_files import FileLock, derived_files, make_file, make_folder, remove_files
 from clew.errors import InputError, StoreBusyError, StoreCorruptError, StoreError
 from clew.stores.backend import Progress, now
 from clew.stores.documents import DocumentRow as Row
 from clew.stores.documents import PreparedDocument, names_of, prepare, write_document
-from clew.stores.file_lock import FileLock
 from clew.stores.passages import extractor_of
 from clew.stores.sqlite.backend import id_list, read_state, renumber_chunks
 from clew.stores.sqlite.connection import Database

@@ -419,8 +419,7 @@ def has_tables(connection: sqlite3.Connection, place: str) -> bool:
     version = read_meta(connection, "schema_version", _version, None)
     (application_id,) = connection.execute("PRAGMA application_id").fetchone()
     if (application_id, version) != (APPLICATION_ID, SCHEMA_VERSION):
-        earlier = application_id != APPLICATION_ID
-        raise other_schema(place, version, SCHEMA_VERSION, earlier=earlier)
+        raise other_schema(place, version, SCHEMA_VERSION, earlier=application_id != APPLICATION_ID)
     return True
 
 

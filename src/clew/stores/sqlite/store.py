@@ -28,7 +28,6 @@ from clew.errors import InputError, StoreBusyError, StoreError
 from clew.stores import check as invariants
 from clew.stores.backend import Progress
 from clew.stores.check import Invariant, StoreCheck
-from clew.stores.copy import NOT_BEGUN
 from clew.stores.keywords import DerivedKeywords
 from clew.stores.passages import KEEP_VERSIONS
 from clew.stores.sqlite.backend import (
@@ -40,7 +39,7 @@ from clew.stores.sqlite.backend import (
 from clew.stores.sqlite.connection import Database
 from clew.stores.sqlite.schema import open_database
 from clew.stores.state import REMEMBER
-from clew.stores.store import Store
+from clew.stores.store import NOT_BEGUN, Store
 from clew.types import CheckReport, Ids, Problem, Scores, Vectors
 
 
@@ -227,7 +226,6 @@ _TABLES = """
 SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'keywords%'
     AND name NOT LIKE 'sqlite~_%' ESCAPE '~' ORDER BY name
 """
-_SECTION_OF_CHUNK = ("chunks", "section_id")
 
 
 class SqliteCheck(StoreCheck[SqliteBackend]):
@@ -299,7 +297,9 @@ class SqliteCheck(StoreCheck[SqliteBackend]):
                 " WHERE entity_id NOT IN (SELECT id FROM entities) GROUP BY entity_id"
             )
             # A chunk of a known document is text, and is left alone even without its section.
-            references = [r for r in list_references(connection) if r[:2] != _SECTION_OF_CHUNK]
+            references = [
+                r for r in list_references(connection) if r[:2] != ("chunks", "section_id")
+            ]
             deleted = 1
             while deleted:  # what is deleted may have been a parent itself
                 deleted = sum(

@@ -32,7 +32,6 @@ FIELDS = (
 `path` is the file, `type` the media type and the file's ending, `language` a code or "unknown",
 `date` is `created_at` as precisely as it is stated.
 """
-UNKNOWN_LANGUAGE = "unknown"
 _NEAR, _TOLD = 3, 3
 """Names near to one that no document has, and notes, at most."""
 _NAMED_METADATA, _LISTED = 40, 200
@@ -72,7 +71,7 @@ def field_value(asked: tuple[str | None, ...]) -> str | list[str] | None:
         ending = PurePosixPath(stored["origin"] or "").suffix.lower()
         return [media_type, kind, kind.removeprefix("x-"), ending, ending.removeprefix(".")]
     if name == "language":
-        return stored["language"] or UNKNOWN_LANGUAGE
+        return stored["language"] or "unknown"
     if name in ("date", "created_at") and stored["created_at"]:
         known: Mapping[str, DatePrecision] = {"year": "year", "month": "month", "day": "day"}
         precision = known.get(stored["date_precision"] or "", "time")

@@ -1,1 +1,0 @@
-"""Splitting: a document becomes sections (parents) and chunks (children)."""

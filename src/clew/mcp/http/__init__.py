@@ -1,1 +1,0 @@
-"""Serving over HTTP: limits of connections, callers and requests."""

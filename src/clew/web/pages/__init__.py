@@ -1,1 +1,0 @@
-"""Pages, a module each."""
