@@ -36,7 +36,7 @@ def serving(
     *,
     tools: tuple[Tool, ...] = TOOLS,
     quota: dict[str, object] | None = None,
-    **serve: object,
+    **serve: Any,  # noqa: ANN401
 ) -> Iterator[Served]:
     settings = load_settings(
         store=folder, serve={"tokens": TOKENS, **serve}, quota=quota or {"sessions": 3}
@@ -272,9 +272,9 @@ def test_a_subscription_ends_with_its_session(
 BEARER = f"Authorization: Bearer {ALICE[0]}"
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    limits = {"header_seconds": 0.5, "request_seconds": 1.0, "body_megabytes": 0.1}
+@pytest.fixture(scope="module", name="server")
+def starved_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    limits: dict[str, Any] = {"header_seconds": 0.5, "request_seconds": 1.0, "body_megabytes": 0.1}
     with serving(tmp_path_factory.mktemp("starved"), tools=REGISTRY, **limits) as server:
         yield server
 
@@ -328,7 +328,8 @@ def test_what_follows_a_refused_request_is_served(server: Served, size: int) -> 
     ("setting", "status"), [("connections", 503), ("connections_per_caller", 429)]
 )
 def test_connections_are_bounded(tmp_path: Path, setting: str, status: int) -> None:
-    with serving(tmp_path, **{setting: 5}) as server:
+    bounds: dict[str, Any] = {setting: 5}
+    with serving(tmp_path, **bounds) as server:
         with attacks.many_connections(server.url, 5):
             refused = attacks.open_session(server.url, ALICE[0])
         served_again = attacks.open_session(server.url, ALICE[0])
@@ -339,12 +340,12 @@ def test_connections_are_bounded(tmp_path: Path, setting: str, status: int) -> N
 
 
 def test_addresses_of_a_proxy_are_not_counted(tmp_path: Path) -> None:
-    bounds = {"connections_per_caller": 5, "trusted_proxies": ["127.0.0.1"]}
+    bounds: dict[str, Any] = {"connections_per_caller": 5, "trusted_proxies": ["127.0.0.1"]}
     with serving(tmp_path, **bounds) as server, attacks.many_connections(server.url, 10):
         assert attacks.open_session(server.url, ALICE[0]).status == 200
 
 
 def test_beyond_reason_connections_are_dropped(tmp_path: Path) -> None:
-    bounds = {"connections": 5, "header_seconds": 30}
+    bounds: dict[str, Any] = {"connections": 5, "header_seconds": 30}
     with serving(tmp_path, **bounds) as server, attacks.many_connections(server.url, 60):
         assert attacks.silence(server.url, patience=5).closed

@@ -219,6 +219,14 @@ def test_without_a_model_one_sentence_is_quoted_in_its_context(tmp_path: Path) -
     assert (nothing.answered, nothing.text) == (False, DO_NOT_SAY)
 
 
+@pytest.mark.parametrize("mark", ["-", "*", "•"])
+def test_an_item_of_a_list_is_quoted_without_its_mark(tmp_path: Path, mark: str) -> None:
+    with opened(tmp_path) as store:
+        store.add(f"# Vell\n\n{mark} The town is old.\n{mark} {BUILT}\n{mark} Nobody winds it.")
+        (statement,) = store.ask(QUESTION).statements
+    assert statement.text.startswith(BUILT)
+
+
 @pytest.mark.parametrize("mark", ["[2]", "[ 2 ]", "［2］", "【2】", "[1, 2]", "[1–3]"])
 def test_a_citation_within_a_text_is_none(tmp_path: Path, mark: str) -> None:
     with opened(tmp_path) as store:

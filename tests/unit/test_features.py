@@ -82,8 +82,11 @@ class SearchResources:
         order = order if mask is None else order[mask[order]]
         found, words = self.store.search_keywords(terms(question), 200, ids)
         rows = self.snapshot.rows(found)
-        nearest = Ranked(order[:20], scores[order[:20]])
-        return ChannelScores(nearest, Ranked(rows[:20], words[:20]), mask)
+        return ChannelScores(
+            vector=Ranked(order[:20], scores[order[:20]]),
+            keyword=Ranked(rows[:20], words[:20]),
+            allowed=mask,
+        )
 
     def gather(self, question: str, allowed: Sequence[int] | None = None) -> Evidence:
         channels = self.channels(question, allowed)

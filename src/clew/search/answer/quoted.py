@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from bisect import bisect_left, bisect_right
 from dataclasses import replace
@@ -42,6 +43,8 @@ SURE = 0.6
 """Confidence from which a passage is quoted though the reader finds no answer in it."""
 _NEAR_BEST = 0.5
 """Of the confidence of the best passage, at least, has the one whose sentence is quoted."""
+_MARK = re.compile(r"^(?:#+|[-*+•])\s+")
+"""What opens a heading or an item of a list."""
 PASSAGES_ALONE = "no passage is likely to answer; the nearest are shown"
 
 
@@ -86,7 +89,7 @@ def _quoted(number: int, hit: Hit, *, or_opening: bool = False) -> AnswerStateme
     start, end = answer
     words = text[start - first : end - first]
     return AnswerStatement(
-        text=statement_text(words.lstrip("# ")),
+        text=statement_text(_MARK.sub("", words)),
         quotations=(Quotation(source=number, text=words, start=start, end=end),),
         supported=True,
         verbatim=True,
