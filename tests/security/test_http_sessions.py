@@ -15,10 +15,9 @@ import anyio
 import pytest
 from mcp.shared.exceptions import MCPDeprecationWarning
 
-from clew.mcp import auth
 from clew.mcp import calls as threads
 from clew.mcp import server as served_resources
-from clew.mcp.auth import new_token
+from clew.mcp.auth import RETRY_SECONDS, new_token
 from clew.mcp.calls import Engines, RequestScope
 from clew.operations.spec import Arguments, Call, Result, Tool
 from clew.operations.toolbox import OPERATIONS as REGISTRY
@@ -100,7 +99,7 @@ def test_sessions_in_all_are_bounded(tmp_path: Path) -> None:
         statuses = [attacks.open_session(server.url, token[0]) for token in (ALICE, BOB, ALICE)]
 
     assert [opened.status for opened in statuses] == [200, 200, 503]
-    assert statuses[-1].header("Retry-After") == str(auth.RETRY_SECONDS)
+    assert statuses[-1].header("Retry-After") == str(RETRY_SECONDS)
 
 
 def test_sessions_end_when_idle_and_for_all_their_use(tmp_path: Path) -> None:

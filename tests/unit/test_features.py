@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_files import build
 from clew.search import features as keyword_scores
-from clew.search.channels import RowValues
+from clew.search.channels import Ranked, RowValues
 from clew.search.features import (
     FEATURES,
     SECOND_FEATURES,
@@ -82,7 +82,11 @@ class SearchResources:
         order = order if mask is None else order[mask[order]]
         found, words = self.store.search_keywords(terms(question), 200, ids)
         rows = self.snapshot.rows(found)
-        return ChannelScores(order[:20], scores[order[:20]], rows[:20], words[:20], mask)
+        return ChannelScores(
+            vector=Ranked(order[:20], scores[order[:20]]),
+            keyword=Ranked(rows[:20], words[:20]),
+            allowed=mask,
+        )
 
     def gather(self, question: str, allowed: Sequence[int] | None = None) -> Evidence:
         channels = self.channels(question, allowed)
@@ -125,7 +129,7 @@ def _first(evidence: Evidence, name: str) -> dict[int, float]:
 
 def test_hops_that_share_no_word_with_the_question_are_candidates(library: SearchResources) -> None:
     found = library.channels(QUESTION)
-    retrieved = {*found.vector_rows.tolist(), *found.keyword_rows.tolist()}
+    retrieved = {*found.vector.rows.tolist(), *found.keyword.rows.tolist()}
     assert not retrieved & {MORN, ANSELM}
     evidence = library.gather(QUESTION)
     assert {CLOCK, MORN, ANSELM} <= set(evidence.rows.tolist())
@@ -406,7 +410,7 @@ def _everything(snapshot: Snapshot, allowed: list[bool] | None = None) -> Channe
     mask = None if allowed is None else np.array(allowed)
     if mask is not None:
         order = order[mask[order]]
-    return ChannelScores(order, scores[order], *NOTHING, mask)
+    return ChannelScores(Ranked(order, scores[order]), Ranked(*NOTHING), mask)
 
 
 def _bm25(texts: list[list[str]], question: list[str], passages: list[list[str]]) -> list[float]:

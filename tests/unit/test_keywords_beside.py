@@ -197,7 +197,7 @@ DerivedKeywords(store, store.folder, least=100, few=8).persist()
     [
         "derived.write_arrays = die",  # committed, and the file does not say so
         "tantivy_folder.content_of = die",
-        "tantivy_folder.tokens = die",  # in the middle of adding
+        "tantivy_folder.Document = die",  # in the middle of adding
     ],
 )
 @pytest.mark.parametrize("before", [True, False])

@@ -721,14 +721,12 @@ WINDOWED = 80
 
 @dataclass(frozen=True, slots=True)
 class ChannelScores:
-    """What retrieval found; rows are rows of the snapshot, best first."""
+    """What retrieval found, as rows of the snapshot."""
 
-    vector_rows: Ints
-    vector_scores: Floats
-    """Cosine, -1 to 1."""
-    keyword_rows: Ints
-    keyword_scores: Floats
-    """BM25, above 0."""
+    vector: Ranked
+    """By cosine, -1 to 1."""
+    keyword: Ranked
+    """By BM25, above 0."""
     allowed: NDArray[np.bool_] | None
     """(C,) passages that the filters let through; None for all."""
 
@@ -738,12 +736,12 @@ class ChannelScores:
 
         Another process may be ahead of it. `allowed` are sorted ids.
         """
-        (vector_rows, vector_scores), (keyword_rows, keyword_scores) = (
-            (snapshot.rows(r.ids[known]), r.scores[known])
+        vector, keyword = (
+            Ranked(snapshot.rows(r.ids[known]), r.scores[known])
             for r, known in ((r, snapshot.known(r.ids)) for r in found)
         )
         passing = None if allowed is None else np.isin(snapshot.chunk_ids, allowed)
-        return cls(vector_rows, vector_scores, keyword_rows, keyword_scores, passing)
+        return cls(vector, keyword, passing)
 
 
 class VectorReader:
@@ -823,21 +821,19 @@ def read_first_stage_features(
     analysis: Analysis, snapshot: Snapshot, channels: ChannelScores, reader: VectorReader
 ) -> FirstStageFeatures:
     """Compare the question with passages and windows, those aside that filters forbid."""
-    vector = Ranked(channels.vector_rows, channels.vector_scores)
-    found = Ranked(channels.keyword_rows, channels.keyword_scores)
-    retrieved = np.concatenate([vector.rows, found.rows])
+    retrieved = np.concatenate([channels.vector.rows, channels.keyword.rows])
     words, window_words = keyword_scores(analysis, snapshot, retrieved, channels.allowed)
     keyword, window_keyword = words.best(), window_words.best()
-    near = [r.rows[:WINDOWED] for r in (vector, keyword, window_keyword)]
+    near = [r.rows[:WINDOWED] for r in (channels.vector, keyword, window_keyword)]
     window_vector = _rank_windows(analysis, snapshot, channels, np.concatenate(near), reader)
-    rankings = (vector, keyword, window_vector, window_keyword)
+    rankings = (channels.vector, keyword, window_vector, window_keyword)
     prior = RowValues.total(ranking.prior() for ranking in rankings)
     return FirstStageFeatures(
         *rankings,
         keyword_scores=words,
         window_keyword_scores=window_words,
         prior=RowValues(prior.rows, prior.values * np.float32(1 / len(rankings))),
-        hybrid=RowValues.total((vector.fused(), found.fused())),
+        hybrid=RowValues.total((channels.vector.fused(), channels.keyword.fused())),
         fused=RowValues.total(ranking.fused() for ranking in rankings),
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -26,14 +27,56 @@ from clew.derived_files import (
     write_arrays,
 )
 from clew.errors import ClewError
-from clew.stores import bm25
-from clew.stores.bm25 import Floats, Phrase, tokens
 from clew.stores.remote_vectors import among
 
 if TYPE_CHECKING:
-    from clew.stores.large import Files, TermFolder
+    from clew.stores.large import Files, Floats, Phrase, TermFolder
     from clew.stores.snapshot import Snapshots
     from clew.types import Ids, Scores
+
+# BM25 as FTS5 computes it, of passages whose terms are at hand.
+
+
+K1, B = 1.2, 0.75
+_LEAST = 1e-6
+"""What FTS5 takes for the weight of words that most passages hold."""
+_TOKEN = re.compile(r"[0-9a-z\x80-\U0010ffff]+")
+
+
+def tokens(terms: str) -> list[str]:
+    """The words of a chunk's terms as FTS5's tokenizer `ascii` splits them."""
+    lowered = terms.lower()
+    return lowered.split() if lowered.replace(" ", "").isalnum() else _TOKEN.findall(lowered)
+
+
+def count(phrase: Phrase, words: list[str]) -> int:
+    """How often a phrase stands in words."""
+    if len(phrase) == 1:
+        return words.count(phrase[0])
+    size = len(phrase)
+    return sum(tuple(words[i : i + size]) == phrase for i in range(len(words) - size + 1))
+
+
+def phrase_weights(holders: Sequence[int], passages: int) -> Floats:
+    """(p,) the weight of each phrase that so many of all passages hold."""
+    held = np.array(holders, dtype=np.float64)
+    found: Floats = np.log((passages - held + 0.5) / (held + 0.5))
+    return np.where(found <= 0, _LEAST, found)
+
+
+def bm25_scores(
+    phrases: Sequence[Phrase], weight: Floats, texts: Sequence[list[str]], usual: float
+) -> Floats:
+    """(t,) score of each text, 0 where it holds no phrase; `usual` is the mean length of all."""
+    # Most words of a question are not in a text: looking for them in a set is quicker.
+    counts = [
+        [count(p, words) if p[0] in there else 0 for p in phrases]
+        for words, there in ((words, set(words)) for words in texts)
+    ]
+    held = np.array(counts, dtype=np.float64)
+    lengths = np.array([len(words) for words in texts], dtype=np.float64)[:, np.newaxis]
+    held = held.reshape(len(texts), len(phrases))
+    return (weight * (held * (K1 + 1)) / (held + K1 * (1 - B + B * lengths / usual))).sum(axis=1)
 
 
 _ROUNDING = 1.01
@@ -66,10 +109,10 @@ class IndexState:
         """(p,) the weight of each phrase in the store."""
         tail = self.tail.values()
         held = [
-            self.folder.holders(phrase, self.gone) + sum(bm25.count(phrase, w) > 0 for w in tail)
+            self.folder.holders(phrase, self.gone) + sum(count(phrase, w) > 0 for w in tail)
             for phrase in phrases
         ]
-        return bm25.weights(held, len(self.ids) + len(tail))
+        return phrase_weights(held, len(self.ids) + len(tail))
 
     @property
     def usual(self) -> float:
@@ -81,7 +124,7 @@ def nearest(
     state: IndexState, source: Snapshots, terms: Sequence[str], limit: int, allowed: Ids | None
 ) -> tuple[Ids, Scores] | None:
     """See `ports.KeywordIndex`; None where too many candidates would have to be compared."""
-    phrases = [tuple(bm25.tokens(term)) for term in dict.fromkeys(terms)]
+    phrases = [tuple(tokens(term)) for term in dict.fromkeys(terms)]
     phrases = [phrase for phrase in phrases if phrase]
     found = nothing = np.empty(0, dtype=np.int64)
     scores = np.empty(0, dtype=np.float64)
@@ -105,9 +148,9 @@ def nearest(
             seen, new = wanted, new[seen:]
             new = new if allowed is None else new[np.isin(new, allowed)]
         rows = source.chunk_terms(new[among(state.ids, new)])
-        texts += [(i, bm25.tokens(held)) for i, held in rows]
+        texts += [(i, tokens(held)) for i, held in rows]
         ids = np.array([i for i, _ in texts], dtype=np.int64)
-        more = bm25.scores(phrases, weights, [words for _, words in texts], state.usual)
+        more = bm25_scores(phrases, weights, [words for _, words in texts], state.usual)
         found, scores = np.concatenate([found, ids]), np.concatenate([scores, more])
         best = np.lexsort((found, -scores))[:limit]
         found, scores, texts = found[best], scores[best], []
@@ -301,7 +344,7 @@ class DerivedKeywords:
         nothing = np.empty(0, dtype=np.int64)
         before = held or _Held(self._folder, nothing, nothing, {})
         new, gone = self._changes(before)
-        rows = self._source.chunk_terms(new)
+        rows = ((chunk_id, tokens(terms)) for chunk_id, terms in self._source.chunk_terms(new))
         added, lengths = write_terms(self._folder, rows, gone, anew=held is None)
         living = ~np.isin(before.ids, gone)
         ids = np.concatenate([before.ids[living], added])

@@ -6,7 +6,7 @@ import json
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from tantivy import (
@@ -20,15 +20,19 @@ from tantivy import (
 )
 
 from clew.derived_files import checksum, make_folder
-from clew.stores.bm25 import Floats, Phrase, tokens
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from clew.types import Ids
 
     Files = Mapping[str, list[int]]
     """Size and CRC-32 of files by their name."""
 
 
+Floats: TypeAlias = "NDArray[np.float64]"
+Phrase: TypeAlias = tuple[str, ...]
+"""Words that must stand in a row."""
 _MEMORY = 64_000_000
 """Bytes that are gathered before they are written."""
 _TOKENIZER = "spaces"
@@ -93,9 +97,9 @@ class TermFolder:
 
 
 def write_terms(
-    folder: Path, rows: Iterable[tuple[int, str]], gone: Ids, *, anew: bool
+    folder: Path, rows: Iterable[tuple[int, Sequence[str]]], gone: Ids, *, anew: bool
 ) -> tuple[Ids, Ids]:
-    """Add chunks with their terms, delete those that are `gone`; ids and lengths of those added.
+    """Add chunks with their words, delete those that are `gone`; ids and lengths of those added.
 
     Raises `ValueError` or `OSError` where the folder refuses.
     """
@@ -113,8 +117,7 @@ def write_terms(
     for chunk_id in gone.tolist():
         writer.delete_documents_by_term("chunk", chunk_id)
     added = []
-    for chunk_id, terms in rows:
-        words = tokens(terms)
+    for chunk_id, words in rows:
         writer.add_document(Document(chunk=chunk_id, terms=" ".join(words)))
         added.append((chunk_id, len(words)))
     writer.commit()
