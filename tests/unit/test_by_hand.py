@@ -201,12 +201,19 @@ def test_what_an_entity_is_said_to_be_changes_and_goes_with_it(engine: clew.Clew
     assert engine.documents.list() == []
 
 
-def test_deleting_an_observation_writes_no_other_anew(engine: clew.Clew) -> None:
+def test_observations_come_and_go_one_by_one(engine: clew.Clew) -> None:
     memory = engine.entities.memory
-    memory.add_entities([ANNA], [["One.", "Two.", "Three."]])
+    memory.add_entities([ANNA, VELL], [["One.", "Two.", "One."], []])
+    assert memory.add_observations(
+        [("anna morn", ["Two.", "Three."]), ("Vell", ["One."]), ("Anna Morn", ["Three.", "Four."])]
+    ) == [["Three."], ["One."], ["Four."]]
+    assert texts(engine, "Anna Morn") == ["One.", "Two.", "Three.", "Four."]
     chunks = engine.store.chunk_ids().tolist()
-    assert memory.delete_observations([("Anna Morn", ["Two.", "Nine."])]) == [1]
+    assert memory.delete_observations([("Anna Morn", ["Two.", "Nine."]), ("Vell", [])]) == [1, 0]
+    assert texts(engine, "Anna Morn") == ["One.", "Three.", "Four."]
+    # Nothing else was written anew.
     assert set(engine.store.chunk_ids().tolist()) < set(chunks)
+    assert texts(engine, "Vell") == ["One."]
 
 
 def test_an_entity_that_exists_takes_what_it_lacks_and_says_the_rest(engine: clew.Clew) -> None:
