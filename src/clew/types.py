@@ -755,6 +755,10 @@ class Unread:
     """Sentences elsewhere that led to it; empty: none did."""
 
 
+LEAST_MARGIN = -2.0
+"""Margin of a reading from which its span is worth more than other signs of the sentence."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What the reader says of a passage and a question."""
@@ -765,6 +769,11 @@ class Reading:
     """Logit of the best answer less that of there being none in the passage."""
     span: CharRange
     """Where that answer stands: in the passage's text; of a hit, in its document."""
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether the span stands in the sentence that answers, if any does."""
+        return self.margin > LEAST_MARGIN
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

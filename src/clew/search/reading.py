@@ -31,7 +31,8 @@ READS = "en"
 READ = 10
 """Best candidates that are read."""
 LED = 4
-"""Of these, the best that are read again with the sentence that leads to them."""
+"""Of these, the best that are read again with the sentence that leads to them, where none of all
+answers by itself."""
 _BOUND = 12.0
 """Logits are cut here: beyond it nothing gets surer."""
 
@@ -74,26 +75,34 @@ class Read:
     def read(self, reader: Reader, found: Ordered, readings: dict[int, Reading]) -> None:
         """Add what the reader says of the best candidates that are in its language.
 
-        Of a passage that is read twice it is what finds it more relevant. Spans are of documents.
+        Where none of them answers by itself, the best are read again, each behind the sentence that
+        leads to it. Of a passage that is read twice it is what finds it more relevant. Spans are of
+        documents.
         """
         ids = self._best(found)
-        bridges = bridge_sentences(
-            self.evidence, self.snapshot, self.evidence.rows[found.order[:LED]]
-        )
+        rows = self.evidence.rows[found.order[:LED]]
+        bridges = bridge_sentences(self.evidence, self.snapshot, rows)
         homes = self.snapshot.sentence_chunk[bridges[bridges >= 0]]
         around = [*ids, *self.snapshot.chunk_ids[homes].tolist()]
         passages = self.store.passage_records(around).passages
+
+        def learn(asked: Mapping[int, Unread]) -> None:
+            read = reader.read(self.question, list(asked.values()))
+            for id_, reading in zip(asked, read, strict=True):
+                if id_ not in readings or reading.relevance > readings[id_].relevance:
+                    start, end = (passages[id_].chunk.start + place for place in reading.span)
+                    readings[id_] = replace(reading, span=(start, end))
+
         chunks = [passages[id_].chunk for id_ in ids if id_ in passages and id_ not in readings]
-        asked = [(one.id, unread(one)) for one in chunks if (one.language or READS) == READS]
-        plain = dict(asked)
-        for id_, sentence in zip(ids, bridges.tolist(), strict=False):
-            thread = said(self.snapshot, passages, sentence) if id_ in plain else ""
-            asked += [(id_, replace(plain[id_], thread=thread))] if thread else []
-        read = reader.read(self.question, [passage for _, passage in asked])
-        for (id_, _), reading in zip(asked, read, strict=True):
-            if id_ not in readings or reading.relevance > readings[id_].relevance:
-                start, end = (passages[id_].chunk.start + place for place in reading.span)
-                readings[id_] = replace(reading, span=(start, end))
+        alone = {one.id: unread(one) for one in chunks if (one.language or READS) == READS}
+        learn(alone)
+        if not any(readings[id_].margin > 0 for id_ in ids if id_ in readings):
+            threads = {
+                id_: said(self.snapshot, passages, sentence)
+                for id_, sentence in zip(ids, bridges.tolist(), strict=False)
+                if id_ in alone
+            }
+            learn({id_: replace(alone[id_], thread=said) for id_, said in threads.items() if said})
 
     def _best(self, found: Ordered) -> list[int]:
         """Chunk ids of the candidates that are read."""

@@ -472,7 +472,7 @@ class SearchSettings(SettingsGroup):
         " answer says that nothing found answers the question. 0: whatever it is.",
     )
     reader: Literal["auto", "on", "off"] = Field(
-        default="off",
+        default="auto",
         description="Whether a small model reads the best passages with the question: `on`, `off`,"
         " or `auto`: where its files are installed.",
     )

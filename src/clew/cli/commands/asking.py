@@ -297,7 +297,7 @@ def demo(common: Common) -> None:
     ):
         report = engine.index([folder], progress=progress)
         results = {
-            strategy: engine.search(QUESTION, strategy=strategy)
+            strategy: engine.search(QUESTION, strategy=strategy, fast=True)
             for strategy in ("keyword", "vector", "graph")
         }
     places: dict[str, int | None] = {}

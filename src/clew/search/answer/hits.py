@@ -483,7 +483,7 @@ def _answers(
         if best is not None:
             found[id_] = ranges[best]
         reading = session.readings.get(id_)
-        if reading is not None and reading.margin > 0:
+        if reading is not None and reading.is_marked:
             at = reading.span[0]
             found.update((id_, one) for one in ranges if one[0] <= at < one[1])
     return found
