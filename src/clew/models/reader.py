@@ -87,10 +87,6 @@ class OnnxReader(OnnxModel):
     def __init__(self, model: str = "reader", *, providers: Sequence[str] = PROCESSOR) -> None:
         super().__init__(model, READER, None, 1, providers)
 
-    @cached_property
-    def _pool(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(available_cores(), "clew-read")
-
     def configuration(self, files: ModelFiles) -> ModelConfig:
         """See `OnnxModel`."""
         return ModelConfig(dimension=1, max_tokens=WHOLE, pad_id=0)
@@ -112,12 +108,14 @@ class OnnxReader(OnnxModel):
         Raises:
             ModelError: The model cannot be found or run.
         """
-        # The mark that ends a request goes along.
-        read = [
-            self._pool.submit(copy_context().run, self._read, question, passage)
-            for passage in passages
-        ]
-        return [one.result() for one in read]
+        # No thread outlives its question: a command waits for all before it ends.
+        with ThreadPoolExecutor(available_cores(), "clew-read") as pool:
+            # The mark that ends a request goes along.
+            read = [
+                pool.submit(copy_context().run, self._read, question, passage)
+                for passage in passages
+            ]
+            return [one.result() for one in read]
 
     def _read(self, question: str, passage: Unread) -> Reading:
         tokens = encode(self.tokenizer, question, passage)
