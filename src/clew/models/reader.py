@@ -100,7 +100,7 @@ class OnnxReader(OnnxModel):
 
     def warm(self) -> None:
         """Load the model, which the first question would else wait for."""
-        self.read("", [Unread("")])
+        self._read("", Unread(""))
 
     def read(self, question: str, passages: Sequence[Unread]) -> list[Reading]:
         """Return what each passage says about the question, in the order given.
