@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass
@@ -108,6 +107,9 @@ class OnnxReader(OnnxModel):
         Raises:
             ModelError: The model cannot be found or run.
         """
+        # Its import fails where the process is ending, which loading ahead must not care about.
+        from concurrent.futures import ThreadPoolExecutor
+
         # No thread outlives its question: a command waits for all before it ends.
         with ThreadPoolExecutor(available_cores(), "clew-read") as pool:
             # The mark that ends a request goes along.
