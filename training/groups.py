@@ -54,6 +54,8 @@ class Group:
     """Grades of the passages that answer it; none where the store does not answer."""
     shelf: Shelf
     evidence: Evidence
+    snapshot: Snapshot
+    """What the evidence was gathered from: the shelf may number entities otherwise."""
     hybrid: Sequence[Passage]
     """What the hybrid strategy finds, best first."""
 
@@ -81,7 +83,7 @@ class Group:
     def second(self, first_scores: Floats) -> Floats:
         """(n, f) what the second ranking sees after a first one."""
         vectors = self.shelf.vectors[self.evidence.rows]
-        related = pairwise_features(self.evidence, self.shelf.snapshot, vectors, first_scores)
+        related = pairwise_features(self.evidence, self.snapshot, vectors, first_scores)
         return np.concatenate([self.evidence.matrix, related], axis=1)
 
     def ranking(self, scores: Floats) -> list[Passage]:

@@ -177,6 +177,7 @@ def ask(
         gold=gold,
         shelf=shelf,
         evidence=session.gather(),
+        snapshot=session.snapshot,
         hybrid=list(dict.fromkeys(shelf.passages[row] for row in rows.tolist())),
     )
 

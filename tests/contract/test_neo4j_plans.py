@@ -147,7 +147,7 @@ QUESTION = "Where does Jonas Reed work, and who built the mill of Harrow Ford?"
 AT_MOST = {"vector": 2, "keyword": 3, "hybrid": 3, "graph": 6, "auto": 7}
 WITHOUT_SNAPSHOT = AT_MOST["graph"] - 1 + 3
 """Of `graph`, whose three looks at what is near tell what the names mean, too."""
-FURTHER = 20
+FURTHER = 21
 """Of the others, which read neighbourhoods, outlines and the reports of each level."""
 
 

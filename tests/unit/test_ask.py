@@ -191,7 +191,7 @@ def test_without_a_model_only_passages_that_answer_are_quoted(
     library: Path, confidences: Sequence[float | None], sources: list[int], answered: bool
 ) -> None:
     with opened(library) as store:
-        found = store.search(QUESTION, limit=2)
+        found = store.search(QUESTION, limit=2, fast=True)
         hits = tuple(
             replace(hit, confidence=confidence, answer=(hit.chunk.start, hit.chunk.end))
             for hit, confidence in zip(found.hits, confidences, strict=True)

@@ -201,7 +201,7 @@ def _judge(
                 replace(hit, chunk=replace(hit.chunk, standing=standings.get(hit.chunk.id)))
                 for hit in distinct_hits(session, standing)
             )
-    if session.confidences and not looked_up and not session.readings:
+    if session.confidences and not looked_up:
         with session.timings.step("confidence"):
             hits = without_unsaid(session, hits)
     return hits

@@ -31,8 +31,7 @@ READS = "en"
 READ = 10
 """Best candidates that are read."""
 LED = 4
-"""Of these, the best that are read again with the sentence that leads to them, where none of all
-answers by itself."""
+"""Of these, the best that may be read again with the sentence that leads to them."""
 _BOUND = 12.0
 """Logits are cut here: beyond it nothing gets surer."""
 
@@ -75,8 +74,8 @@ class Read:
     def read(self, reader: Reader, found: Ordered, readings: dict[int, Reading]) -> None:
         """Add what the reader says of the best candidates that are in its language.
 
-        Where none of them answers by itself, the best are read again, each behind the sentence that
-        leads to it. Of a passage that is read twice it is what finds it more relevant. Spans are of
+        Where none of them answers by itself, or the ranking has found a second hop, the best are read
+        again, each behind the sentence that leads to it. Of a passage that is read twice it is what finds it more relevant. Spans are of
         documents.
         """
         ids = self._best(found)
@@ -96,7 +95,8 @@ class Read:
         chunks = [passages[id_].chunk for id_ in ids if id_ in passages and id_ not in readings]
         alone = {one.id: unread(one) for one in chunks if (one.language or READS) == READS}
         learn(alone)
-        if not any(readings[id_].margin > 0 for id_ in ids if id_ in readings):
+        finds = any(readings[id_].margin > 0 for id_ in ids if id_ in readings)
+        if found.second_hop or not finds:
             threads = {
                 id_: said(self.snapshot, passages, sentence)
                 for id_, sentence in zip(ids, bridges.tolist(), strict=False)
