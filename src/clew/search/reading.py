@@ -74,9 +74,9 @@ class Read:
     def read(self, reader: Reader, found: Ordered, readings: dict[int, Reading]) -> None:
         """Add what the reader says of the best candidates that are in its language.
 
-        Where none of them answers by itself, or the ranking has found a second hop, the best are read
-        again, each behind the sentence that leads to it. Of a passage that is read twice it is what finds it more relevant. Spans are of
-        documents.
+        Where none of them answers by itself, or the ranking has found a second hop, the best are
+        read again, each behind the sentence that leads to it. Of a passage that is read twice it is
+        what finds it more relevant. Spans are of documents.
         """
         ids = self._best(found)
         rows = self.evidence.rows[found.order[:LED]]
