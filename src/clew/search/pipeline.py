@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from clew.ports import Embedder, VectorIndex
     from clew.search.options import Options
-    from clew.search.session import QuerySession, SearchResources
+    from clew.search.session import SearchResources
     from clew.types import Hit, Ids, Scores, Vector, Vectors
 
     Find = Callable[[QuerySession], RetrievalResult]

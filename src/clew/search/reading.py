@@ -102,7 +102,7 @@ class Read:
                 for id_, sentence in zip(ids, bridges.tolist(), strict=False)
                 if id_ in alone
             }
-            learn({id_: replace(alone[id_], thread=said) for id_, said in threads.items() if said})
+            learn({id_: replace(alone[id_], thread=led) for id_, led in threads.items() if led})
 
     def _best(self, found: Ordered) -> list[int]:
         """Chunk ids of the candidates that are read."""

@@ -125,9 +125,7 @@ def _build_hits(
                 path=tuple(_path_step(step, records) for step in view.threads.get(id_, ())),
                 matched=tuple(public[child] for child in own if child in public),
                 times=passage.times,
-                provenance=origin
-                if origin.page == chunk.page
-                else replace(origin, page=chunk.page),
+                provenance=origin,
                 also_in=tuple(_on_page(other.chunk, answers) for other in others),
                 answer=answers.get(id_),
                 confidence=session.confidences.get(id_),
