@@ -41,7 +41,8 @@ def weights() -> Path | None:
 def language_model_server() -> Iterator[str]:
     """Its address, up to `/v1`, while the context lasts."""
     process = subprocess.Popen(
-        [sys.executable, __file__],
+        [sys.executable, "-m", "tests.e2e.test_llm_real"],
+        cwd=Path(__file__).parents[2],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
