@@ -50,7 +50,7 @@ TIMES: Mapping[str, int] = {"musique": 3, "hotpotqa": 3, "hotpotqa2": 3, "multih
 HELD_OUT_WALKED = 0.2
 """Share of those questions that nothing is learned from."""
 WRONG = (1, 1, 2), (2, 3, 4)
-"""Passages beside the right one: of most sources, and of what was walked."""
+"""Passages beside the right one: of most sources, and where many lie in the way."""
 LED, CROPPED = 0.75, 0.3
 """Share of the passages that keep a thread they have, and of those cut to a few sentences."""
 
@@ -121,9 +121,9 @@ def _group(name: str, record: Mapping[str, Any]) -> Group:
     answerable = record["answerable"]
     passages = []
     for one in record["positives"]:
-        spot = _spot(one["text"], answers) if answerable else None
-        evident = not answerable or spot is not None
-        passages.append(Passage(one["text"], one["title"], answerable, spot, evident))
+        place = spot(one["text"], answers) if answerable else None
+        evident = not answerable or place is not None
+        passages.append(Passage(one["text"], one["title"], answerable, place, evident))
     passages += [Passage(one["text"], one["title"]) for one in record["negatives"]]
     return Group(record["question"], tuple(passages), name, answers)
 
@@ -131,7 +131,7 @@ def _group(name: str, record: Mapping[str, Any]) -> Group:
 def _walked(record: Mapping[str, Any]) -> Group:
     answers = tuple(record["answers"])
     found = [one for one in record["passages"] if one["helps"]]
-    spots = {one["text"]: _spot(one["text"], answers) for one in found}
+    spots = {one["text"]: spot(one["text"], answers) for one in found}
     # Where no passage that helps says the answer in its words, nobody knows where it stands.
     is_said = any(spots.values())
     passages = tuple(
@@ -148,7 +148,7 @@ def _walked(record: Mapping[str, Any]) -> Group:
     return Group(record["question"], passages, f"walked/{record['source']}", answers)
 
 
-def _spot(text: str, answers: Sequence[str]) -> tuple[int, int] | None:
+def spot(text: str, answers: Sequence[str]) -> tuple[int, int] | None:
     """The first place of the longest answer that stands in the text as whole words."""
     for answer in sorted(answers, key=len, reverse=True):
         if len(answer) < 2 or answer.lower() in {"yes", "no", "maybe"}:
@@ -204,9 +204,9 @@ class Rounds:
         if helping:
             passages.append(self._led(chance.choice(helping), helping, chance))
         # Where a question has no answer, its own passage is the one to learn from.
-        elif others:
+        elif others and "/" not in group.source:
             passages.append(others.pop(0))
-        most = chance.choice(WRONG[group.source.startswith("walked/")])
+        most = chance.choice(WRONG["/" in group.source])
         passages += chance.sample(others, min(len(others), most))
         spoilt = self._spoilt(group, passages[0], chance) if helping else None
         if spoilt:

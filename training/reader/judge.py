@@ -1,8 +1,11 @@
-"""Judge a reader on articles that it has not learned from: `python -m training.reader.judge DATA`.
+"""Judge a reader on what it has not learned from: `python -m training.reader.judge DATA`.
 
-SQuAD 2.0's measure: the F1 of the words of an answer against the best of those accepted; where the
-passage holds none, 1 for silence and 0 for anything else. As many questions without an answer as
-with one are asked, so always being silent gives 50.
+Articles, by SQuAD 2.0's measure: the F1 of the words of an answer against the best of those
+accepted; where the passage holds none, 1 for silence and 0 for anything else. As many questions
+without an answer as with one are asked, so always being silent gives 50.
+
+Folders of invented notes, where each question is read with every note: how often the note that
+answers is the most relevant, and how many questions are answered right while one in eight is wrong.
 """
 
 from __future__ import annotations
@@ -16,22 +19,32 @@ import numpy as np
 from clew.models.reader import OnnxReader
 from clew.plugins.evaluation.answers import measured
 from clew.types import Unread
+from training.reader import worlds
 from training.reader.examples import read
+
+WRONG = 1 / 8
+"""Share of the questions about folders that may be answered wrong."""
 
 
 def main() -> None:
-    """Print F1 with abstention, and of the answerable questions alone."""
+    """Print both judgements."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("--model", default="reader")
     parser.add_argument("--questions", type=int, default=600, help="of each kind, at most")
     given = parser.parse_args()
     reader = OnnxReader(given.model)
-    groups = [one for one in read(given.data, held_out=True) if one.source == "squad_dev"]
+    articles(reader, given.data, given.questions)
+    folders(reader, given.questions)
+
+
+def articles(reader: OnnxReader, data: Path, most: int) -> None:
+    """Print F1 with abstention, and of the answerable questions alone."""
+    groups = [one for one in read(data, held_out=True) if one.source == "squad_dev"]
     random.Random(1).shuffle(groups)
     with_one = [one for one in groups if any(p.helps for p in one.passages)]
     without = [one for one in groups if not any(p.helps for p in one.passages)]
-    size = min(len(with_one), len(without), given.questions)
+    size = min(len(with_one), len(without), most)
     margins, scores, silent = [], [], []
     for group in (*with_one[:size], *without[:size]):
         passage = next((p for p in group.passages if p.helps), group.passages[0])
@@ -49,6 +62,34 @@ def main() -> None:
             f"F1 with abstention at a margin of {least:.1f}: {100 * said.mean():.1f}"
             f" (answerable {100 * said[~none].mean():.1f}, others {100 * said[none].mean():.1f})"
         )
+
+
+def folders(reader: OnnxReader, most: int) -> None:
+    """Print how often the note that answers is found, and how often the answer in it."""
+    groups = worlds.read(held_out=True, tempting=99)
+    # A step of two hops has no answer of its own.
+    groups = [one for one in groups if not one.answers or one.passages[0].answer]
+    chosen = random.Random(1).sample(groups, min(most, len(groups)))
+    first = 0
+    said: list[tuple[float, bool]] = []
+    for group in chosen:
+        asked = [Unread(one.text, one.title, one.thread) for one in group.passages]
+        readings = reader.read(group.question, asked)
+        best = max(range(len(readings)), key=lambda n: readings[n].relevance)
+        first += bool(group.answers) and best == 0
+        sure = [one.relevance + one.margin / 2 for one in readings]
+        best = int(np.argmax(sure))
+        goal = group.passages[best].answer
+        start, end = readings[best].span
+        said.append((sure[best], goal is not None and start < goal[1] and end > goal[0]))
+    known = sum(bool(one.answers) for one in chosen)
+    right = np.cumsum([is_right for _, is_right in sorted(said, reverse=True)])
+    wrong = np.arange(1, len(said) + 1) - right
+    most_right = int(right[wrong <= WRONG * len(said)].max(initial=0))
+    print(f"{len(chosen)} questions about folders, {known} with an answer")
+    print(f"their note is the most relevant: {100 * first / known:.1f} %")
+    print(f"answered right, always answering: {100 * right[-1] / known:.1f} % of these")
+    print(f"answered right, with {WRONG:.1%} of all wrong: {100 * most_right / known:.1f} %")
 
 
 def best_threshold(margin: np.ndarray, score: np.ndarray, none: np.ndarray) -> float:

@@ -21,15 +21,15 @@ from tokenizers import Tokenizer
 from torch import Tensor, distributed, multiprocessing
 from torch.nn import functional
 
-from training.reader import notes
+from training.reader import notes, worlds
 from training.reader.examples import Group, Rounds, read
 from training.reader.network import Encoded, Reader, batch, encode
 
 RATE, WARM, DECAY = 1.2e-4, 4_000, 0.3
 TOKENS = 3_000
 """Of a batch, about."""
-NOTES = 14_000
-"""Questions about invented notes that a round reads."""
+NOTES, WORLDS = 8_000, 2
+"""Questions about invented notes that a round reads; how often it reads those of the folders."""
 POOL = 400
 """Groups that are sorted by length, to be read with others of their length."""
 
@@ -68,8 +68,9 @@ def learn(rank: int, given: argparse.Namespace) -> None:
         reader.load_state_dict(state["reader"])
         optimizer.load_state_dict(state["optimizer"])
         seen, steps = state["seen"], state["steps"]
+    material = [*read(given.data, held_out=False), *worlds.read(held_out=False) * WORLDS]
     invented = partial(notes.groups, number=NOTES)
-    rounds = Rounds(read(given.data, held_out=False), given.seed, invented)
+    rounds = Rounds(material, given.seed, invented)
     own = islice(batches(rounds, tokenizer), rank, None, given.processes)
     began = saved = time.monotonic()
     start, shown = seen, torch.zeros(3)

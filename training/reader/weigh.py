@@ -5,9 +5,10 @@
 Every question is asked as `clew search` asks it, and its best candidates are read. `order` is
 learned by the choice among the candidates of a question, `confidence` by whether each answers; some
 questions are asked of their store without what answers them, too. What is learned from are the open
-folders of `benchmarks/everyday`, the open half of `benchmarks/real`, and for the confidence the
-articles of SQuAD 2.0 that the reader has not learned from, with the questions that they do not
-answer: the ranker has seen nothing of the first and the last. Figures are five-fold, by question.
+folders of `benchmarks/everyday`, those of `worlds/` that the reader has not learned from, the open
+half of `benchmarks/real`, and for the confidence the articles of SQuAD 2.0 that the reader has not
+learned from, with the questions that they do not answer: the ranker has seen nothing of the first,
+the second and the last. Figures are five-fold, by question.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,7 +37,8 @@ from clew.search.ranker import rank_candidates
 from clew.search.reading import ORDER, READ, SURE, Read, can_be_read, signs
 from clew.search.session import QuerySession
 from clew.types import LEAST_LIKELY_READ, Document, Reading, StoredChunk
-from training.reader.examples import HELD_OUT_WALKED, read, share_of
+from training.reader import worlds
+from training.reader.examples import HELD_OUT_WALKED, Group, read, share_of
 from training.reader.walked import SETS
 from training.sources import cap
 
@@ -63,7 +66,7 @@ class Asked:
     @property
     def learned_from(self) -> bool:
         """Not those that are held out, nor the sets that are asked to judge by."""
-        return self.set.removesuffix(ELSEWHERE) in ("everyday", "real", ARTICLES)
+        return self.set.removesuffix(ELSEWHERE) in ("everyday", "worlds", "real", ARTICLES)
 
 
 def main() -> None:
@@ -81,7 +84,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
     reader = OnnxReader(given.model)
-    asked = [*_of_everyday(reader), *_of_articles(given.data, reader)]
+    asked = [*_of_everyday(reader), *_of_worlds(reader), *_of_articles(given.data, reader)]
     if given.real:
         asked += _of_real(given.real, reader)
     learned = [one for one in asked if one.learned_from]
@@ -145,22 +148,44 @@ def _of_everyday(reader: OnnxReader) -> Iterator[Asked]:
                 yield from _read(engine, reader, "everyday", told["question"], grades)
 
 
+def _of_worlds(reader: OnnxReader) -> Iterator[Asked]:
+    folders: defaultdict[str, list[Group]] = defaultdict(list)
+    for group in worlds.read(held_out=True, tempting=99):
+        folders[group.source].append(group)
+    for groups in folders.values():
+        notes = {one.text: one.title for group in groups for one in group.passages}
+        # Of a step of two hops and its goal, once.
+        answered = {
+            group.question: [one.text for one in group.passages if one.answer] for group in groups
+        }
+        chosen = sorted(answered, key=share_of)[: QUESTIONS // 2]
+        yield from _of_documents(reader, "worlds", notes, {one: answered[one] for one in chosen})
+
+
 def _of_articles(data: Path, reader: OnnxReader) -> Iterator[Asked]:
     groups = [one for one in read(data, held_out=True) if one.source == "squad_dev"]
     texts = {passage.text: passage.title for one in groups for passage in one.passages}
+    chosen = sorted(groups, key=lambda one: share_of(one.question))[: 4 * QUESTIONS]
+    answered = {one.question: [p.text for p in one.passages if p.helps] for one in chosen}
+    yield from _of_documents(reader, ARTICLES, texts, answered)
+
+
+def _of_documents(
+    reader: OnnxReader, name: str, texts: Mapping[str, str], answered: Mapping[str, Sequence[str]]
+) -> Iterator[Asked]:
+    """Questions about texts (with their titles), each with the texts that answer it."""
     documents = [
         Document(source=f"{n}.md", title=title, text=text)
         for n, (text, title) in enumerate(texts.items())
     ]
     with tempfile.TemporaryDirectory() as store, clew.open(store=store) as engine:
         engine.add_documents(documents)
-        for group in sorted(groups, key=lambda one: share_of(one.question))[: 4 * QUESTIONS]:
-            gold = [one.text for one in group.passages if one.helps]
+        for question, gold in answered.items():
 
-            def grades(chunk: StoredChunk, gold: list[str] = gold) -> list[bool]:
+            def grades(chunk: StoredChunk, gold: Sequence[str] = gold) -> list[bool]:
                 return [chunk.text in one for one in gold] or [False]
 
-            yield from _read(engine, reader, ARTICLES, group.question, grades)
+            yield from _read(engine, reader, name, question, grades)
 
 
 def _read(

@@ -1,0 +1,69 @@
+"""Folders of invented people's files with questions asked from memory, in other words.
+
+Each file of `worlds/` holds the notes of somebody, and what they ask: `note` is the number of the
+note that answers, `answer` its words there, `thread` a sentence of another note that leads to it.
+Data sets ask about one passage of an encyclopaedia, in its own words; here a question says "what
+did it set us back", and the note says "Bill £135, paid".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from training.reader.examples import Group, Passage, share_of, spot
+
+FOLDER = Path(__file__).with_suffix("")
+HELD_OUT = 0.15
+"""Share of the folders that nothing is learned from."""
+TEMPTING = 6
+"""Other notes of a folder that a question is learned with."""
+
+
+def read(*, held_out: bool, tempting: int = TEMPTING) -> list[Group]:
+    """Return the questions of all folders, of those held out or all others."""
+    found = []
+    for path in sorted(FOLDER.glob("*.json")):
+        if (share_of(path.stem) < HELD_OUT) == held_out:
+            found += list(
+                groups(f"worlds/{path.stem}", json.loads(path.read_text("utf-8")), tempting)
+            )
+    return found
+
+
+def groups(source: str, world: dict[str, Any], tempting: int) -> Iterator[Group]:
+    """Yield the questions of a folder, those that it can't answer too.
+
+    Beside the right note, which comes first, stand the `tempting` ones most like it and its answer.
+    """
+    notes: Sequence[dict[str, str]] = world["notes"]
+    said = [_words(f"{note['title']} {note['text']}") for note in notes]
+
+    def beside(question: str, *helping: int) -> tuple[Passage, ...]:
+        like = _words(question).union(*(said[n] for n in helping))
+        others = [n for n in range(len(notes)) if n not in helping]
+        others.sort(key=lambda n: -len(like & said[n]) / len(said[n]) ** 0.5)
+        return tuple(Passage(notes[n]["text"], notes[n]["title"]) for n in others[:tempting])
+
+    for asked in world["questions"]:
+        number, answer, thread = asked["note"], asked["answer"], asked.get("thread", "")
+        note = notes[number]
+        place = spot(note["text"], [answer])
+        steps = [
+            n for n, one in enumerate(notes) if thread and n != number and thread in one["text"]
+        ]
+        goal = Passage(note["text"], note["title"], helps=True, answer=place, thread=thread)
+        yield Group(asked["q"], (goal, *beside(asked["q"], number, *steps)), source, (answer,))
+        for step in steps:
+            # It leads on, though the answer does not stand there.
+            led = Passage(notes[step]["text"], notes[step]["title"], helps=True)
+            yield Group(asked["q"], (led, *beside(asked["q"], number, step)), source, (answer,))
+    for question in world["unanswerable"]:
+        yield Group(question, beside(question), source)
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w{4,}", text.lower()))
