@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +13,8 @@ import clew
 from clew.errors import ModelError
 from clew.models.reader import LONGEST_ANSWER, WHOLE, OnnxReader, Tokens, best_span
 from clew.models.reader import encode as encoded
-from clew.search.options import Options
-from clew.search.ranker import Ordered, rank_candidates
-from clew.search.reading import Read, weigh
-from clew.search.session import QuerySession
+from clew.search.ranker import Ordered
+from clew.search.reading import weigh
 from clew.settings import load_settings
 from clew.types import Reading, Unread
 
@@ -165,66 +160,6 @@ def test_reader_overrules_and_is_overruled() -> None:
 
     assert weigh(found, sure, WEIGHTS).order.tolist() == [1, 2, 0]
     assert weigh(found, unsure, WEIGHTS).order.tolist() == [0, 1, 2]
-
-
-# --- what is read again, behind what
-
-
-class Told:
-    """A reader that finds in a text what it was told to, and keeps what it is given."""
-
-    weights = WEIGHTS
-
-    def __init__(self, found: Mapping[str, tuple[float, float, str]]) -> None:
-        self._found = found
-        self.given: list[Unread] = []
-
-    def read(self, question: str, passages: Sequence[Unread]) -> list[Reading]:
-        self.given += passages
-        readings = []
-        for passage in passages:
-            relevance, margin, said = self._found.get(passage.text, (-5.0, -9.0, ""))
-            start = passage.text.index(said)
-            readings.append(Reading(relevance, margin, (start, start + len(said))))
-        return readings
-
-    def warm(self) -> None: ...
-
-
-BAND = "The record needs strings. The flugelhorn is played by Bea Carvalho."
-SLEEVE = "The sleeve is drawn by somebody whom Bea shares a flat with."
-OTHER = "The van wants a new belt."
-
-
-@pytest.mark.parametrize(
-    ("relevance", "margin", "threads"),
-    [
-        (2.0, -9.0, {SLEEVE: "Players: The flugelhorn is played by Bea Carvalho."}),
-        (-2.0, -9.0, {}),
-        (2.0, 3.0, {}),
-    ],
-)
-def test_most_relevant_passage_leads_to_those_that_speak_of_what_it_names(
-    tmp_path: Path, relevance: float, margin: float, threads: Mapping[str, str]
-) -> None:
-    told = Told({BAND: (relevance, margin, "Bea Carvalho")})
-    with clew.open(store=tmp_path) as engine:
-        for text, title in ((BAND, "Players"), (SLEEVE, "Cover"), (OTHER, "Garage")):
-            engine.add(text, title=title)
-        options = Options(strategy="graph", limit=10, max_tokens=1000, now=datetime.now(UTC))
-        question = "What does the flatmate of the flugelhorn player draw?"
-        session = QuerySession.start(engine.state, question, options)
-        evidence, snapshot = session.gather(), session.snapshot
-        ids = snapshot.chunk_ids[evidence.rows]
-        found = rank_candidates(
-            session.resources.ranker, evidence, snapshot, session.vectors_of(ids)
-        )
-        read = Read(question, evidence, snapshot, session.resources.store)
-        read.read(told, replace(found, second_hop=None), {})
-
-    led = {one.text: one.thread for one in told.given if one.thread}
-    assert {text: led.get(text) for text in threads} == threads
-    assert threads or SLEEVE not in led
 
 
 # --- in a search

@@ -158,14 +158,14 @@ def _of_worlds(reader: OnnxReader) -> Iterator[Asked]:
         answered = {
             group.question: [one.text for one in group.passages if one.answer] for group in groups
         }
-        chosen = sorted(answered, key=share_of)[: QUESTIONS // 2]
+        chosen = sorted(answered, key=share_of)[: QUESTIONS // 8]
         yield from _of_documents(reader, "worlds", notes, {one: answered[one] for one in chosen})
 
 
 def _of_articles(data: Path, reader: OnnxReader) -> Iterator[Asked]:
     groups = [one for one in read(data, held_out=True) if one.source == "squad_dev"]
     texts = {passage.text: passage.title for one in groups for passage in one.passages}
-    chosen = sorted(groups, key=lambda one: share_of(one.question))[: 4 * QUESTIONS]
+    chosen = sorted(groups, key=lambda one: share_of(one.question))[: 2 * QUESTIONS]
     answered = {one.question: [p.text for p in one.passages if p.helps] for one in chosen}
     yield from _of_documents(reader, ARTICLES, texts, answered)
 

@@ -74,9 +74,8 @@ class Read:
     def read(self, reader: Reader, found: Ordered, readings: dict[int, Reading]) -> None:
         """Add what the reader says of the best candidates that are in its language.
 
-        Where none of them answers by itself, or the ranking has found a second hop, some are read
-        again: behind the sentence in which the most relevant one names what they speak of, or else
-        behind the sentence that leads to them in the graph. Of a passage that is read twice it is
+        Where none of them answers by itself, or the ranking has found a second hop, the best are
+        read again, each behind the sentence that leads to it. Of a passage that is read twice it is
         what finds it more relevant. Spans are of documents.
         """
         ids = self._best(found)
@@ -102,39 +101,8 @@ class Read:
                 id_: said(self.snapshot, passages, sentence)
                 for id_, sentence in zip(ids, bridges.tolist(), strict=False)
                 if id_ in alone
-            } | self._steps(passages, readings, list(alone))
+            }
             learn({id_: replace(alone[id_], thread=led) for id_, led in threads.items() if led})
-
-    @staticmethod
-    def _steps(
-        passages: Mapping[int, PassageRecord], readings: Mapping[int, Reading], ids: Sequence[int]
-    ) -> dict[int, str]:
-        """Return by chunk id the sentence that leads to it from the most relevant passage.
-
-        Where that is relevant but does not answer, its span is the middle of a chain: "Bea" of
-        "whose flatmate", who is found in other passages.
-        """
-        if not ids:
-            return {}
-        first = max(ids, key=lambda id_: readings[id_].relevance)
-        reading, passage = readings[first], passages[first]
-        if reading.relevance <= 0 or reading.margin > 0:
-            return {}
-        begin, end = reading.span
-        span = passage.chunk.text[begin - passage.chunk.start : end - passage.chunk.start]
-        names = [word for word in span.split() if word[0].isupper()]
-        sentence = next(
-            text
-            for text, (_, last) in zip(passage.sentences, passage.sentence_ranges, strict=True)
-            if begin < last
-        )
-        thread = _titled(sentence, passage.chunk.title)
-        told = [
-            id_
-            for id_ in ids
-            if id_ != first and any(name in passages[id_].chunk.text for name in names)
-        ]
-        return dict.fromkeys(told[:LED], thread)
 
     def _best(self, found: Ordered) -> list[int]:
         """Chunk ids of the candidates that are read."""
@@ -172,12 +140,8 @@ def said(snapshot: Snapshot, passages: Mapping[int, PassageRecord], sentence: in
     place = sentence - int(snapshot.sentence_starts[home]) - 1
     if passage is None or not 0 <= place < len(passage.sentences):
         return ""
-    return _titled(passage.sentences[place], passage.chunk.title)
-
-
-def _titled(sentence: str, title: str) -> str:
-    """Return a sentence with the title of its document, unless it says that itself."""
-    return sentence if title.lower() in sentence.lower() else f"{title}: {sentence}"
+    text, title = passage.sentences[place], passage.chunk.title
+    return text if title.lower() in text.lower() else f"{title}: {text}"
 
 
 def weigh(
