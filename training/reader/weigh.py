@@ -154,10 +154,10 @@ def _of_worlds(reader: OnnxReader) -> Iterator[Asked]:
         folders[group.source].append(group)
     for groups in folders.values():
         notes = {one.text: one.title for group in groups for one in group.passages}
-        # Of a step of two hops and its goal, once.
-        answered = {
-            group.question: [one.text for one in group.passages if one.answer] for group in groups
-        }
+        answered: defaultdict[str, list[str]] = defaultdict(list)
+        for group in groups:
+            # A step of two hops adds nothing to what its goal answers.
+            answered[group.question] += [one.text for one in group.passages if one.answer]
         chosen = sorted(answered, key=share_of)[: QUESTIONS // 8]
         yield from _of_documents(reader, "worlds", notes, {one: answered[one] for one in chosen})
 
