@@ -12,6 +12,7 @@ import hashlib
 import json
 import random
 import re
+import sys
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,7 +29,8 @@ SHARES: Mapping[str, float] = {
     "hotpotqa_train_part": 1.0,
     "fairytaleqa": 0.8,
     "qamr": 0.6,
-    "squad_train_part": 0.5,
+    "squad_train": 0.25,
+    "squad_train_part": 0.3,
     "tatqa": 0.7,
     "strategyqa": 0.6,
     "entailment_bank": 0.7,
@@ -53,6 +55,9 @@ WRONG = (1, 1, 2), (2, 3, 4)
 """Passages beside the right one: of most sources, and where many lie in the way."""
 LED, CROPPED = 0.75, 0.3
 """Share of the passages that keep a thread they have, and of those cut to a few sentences."""
+MISLED = 0.5
+"""Share of the passages beside a right one with a thread that are read behind the same: a search
+leads to wrong passages, too, and a thread by itself must say nothing."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[\"'(\[]?[A-Z0-9])")
 _NAME = re.compile(
@@ -96,7 +101,11 @@ def read(folder: Path, *, held_out: bool) -> list[Group]:
     """Return the groups of all sources, those of the held-out documents or all others."""
     found = []
     for name in SHARES:
-        with gzip.open(folder / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        path = folder / f"{name}.jsonl.gz"
+        if not path.exists():
+            print(f"{path} is not there, and nothing is learned from it", file=sys.stderr)
+            continue
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
             records = [json.loads(line) for line in lines]
         found += [_group(name, record) for record in records if _is_held(name, record) == held_out]
     if (folder / WALKED).exists():
@@ -262,8 +271,11 @@ class Rounds:
         """The passage with its title or without, now and then with a thread that leads nowhere."""
         if passage.title and chance.random() < 0.3:
             passage = replace(passage, title="")
+        led = beside[0].thread
         if passage.thread and chance.random() > LED:
             passage = replace(passage, thread="")
+        elif not passage.thread and led and not passage.helps and chance.random() < MISLED:
+            passage = replace(passage, thread=led)
         elif not passage.thread and chance.random() < 0.12:
             others = [one for one in beside if one is not passage and one.answer is None]
             pool = sentences(chance.choice(others).text) if others else []
@@ -292,13 +304,14 @@ def _cropped(passage: Passage, chance: random.Random) -> Passage:
 
 def _names_by_title(groups: Sequence[Group]) -> dict[str, list[str]]:
     names: defaultdict[str, set[str]] = defaultdict(set)
-    for group in groups:
-        for one in group.passages:
-            found = {name for name in _NAME.findall(one.text)[1:] if not name[0].isdigit()}
-            found = {name for name in found if name.lower() not in _OPENERS and len(name) > 3}
-            names[one.title] |= found
-            if len(names[""]) < 40_000:
-                names[""] |= found
+    # Of many questions about a passage it is the same.
+    texts = dict.fromkeys((one.title, one.text) for group in groups for one in group.passages)
+    for title, text in texts:
+        found = {name for name in _NAME.findall(text)[1:] if not name[0].isdigit()}
+        found = {name for name in found if name.lower() not in _OPENERS and len(name) > 3}
+        names[title] |= found
+        if len(names[""]) < 40_000:
+            names[""] |= found
     return {title: sorted(found) for title, found in names.items()}
 
 

@@ -55,14 +55,20 @@ def groups(source: str, world: dict[str, Any], tempting: int) -> Iterator[Group]
         steps = [
             n for n, one in enumerate(notes) if thread and n != number and thread in one["text"]
         ]
-        goal = Passage(note["text"], note["title"], helps=True, answer=place, thread=thread)
+        led = _said(notes[steps[0]]["title"], thread) if steps else thread
+        goal = Passage(note["text"], note["title"], helps=True, answer=place, thread=led)
         yield Group(asked["q"], (goal, *beside(asked["q"], number, *steps)), source, (answer,))
         for step in steps:
             # It leads on, though the answer does not stand there.
-            led = Passage(notes[step]["text"], notes[step]["title"], helps=True)
-            yield Group(asked["q"], (led, *beside(asked["q"], number, step)), source, (answer,))
+            first = Passage(notes[step]["text"], notes[step]["title"], helps=True)
+            yield Group(asked["q"], (first, *beside(asked["q"], number, step)), source, (answer,))
     for question in world["unanswerable"]:
         yield Group(question, beside(question), source)
+
+
+def _said(title: str, sentence: str) -> str:
+    """The sentence as a search gives it to the reader: with the title of its document."""
+    return sentence if title.lower() in sentence.lower() else f"{title}: {sentence}"
 
 
 def _words(text: str) -> set[str]:
