@@ -72,8 +72,11 @@ def folders(reader: OnnxReader, most: int) -> None:
     chosen = random.Random(1).sample(groups, min(most, len(groups)))
     first = 0
     said: list[tuple[float, bool]] = []
+    hops: list[bool] = []
     for group in chosen:
-        asked = [Unread(one.text, one.title, one.thread) for one in group.passages]
+        # A search leads to other passages, too: a thread by itself tells nothing.
+        led = group.passages[0].thread
+        asked = [Unread(one.text, one.title, led) for one in group.passages]
         readings = reader.read(group.question, asked)
         best = max(range(len(readings)), key=lambda n: readings[n].relevance)
         first += bool(group.answers) and best == 0
@@ -81,7 +84,10 @@ def folders(reader: OnnxReader, most: int) -> None:
         best = int(np.argmax(sure))
         goal = group.passages[best].answer
         start, end = readings[best].span
-        said.append((sure[best], goal is not None and start < goal[1] and end > goal[0]))
+        is_right = goal is not None and start < goal[1] and end > goal[0]
+        said.append((sure[best], is_right))
+        if led:
+            hops.append(is_right)
     known = sum(bool(one.answers) for one in chosen)
     right = np.cumsum([is_right for _, is_right in sorted(said, reverse=True)])
     wrong = np.arange(1, len(said) + 1) - right
@@ -89,6 +95,7 @@ def folders(reader: OnnxReader, most: int) -> None:
     print(f"{len(chosen)} questions about folders, {known} with an answer")
     print(f"their note is the most relevant: {100 * first / known:.1f} %")
     print(f"answered right, always answering: {100 * right[-1] / known:.1f} % of these")
+    print(f"of the {len(hops)} that take two steps: {100 * np.mean(hops):.1f} %")
     print(f"answered right, with {WRONG:.1%} of all wrong: {100 * most_right / known:.1f} %")
 
 
