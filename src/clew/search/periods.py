@@ -194,15 +194,17 @@ def _alike(session: QuerySession, inside: QuerySession, ids: Ids) -> NDArray[np.
 def _newest_first(session: QuerySession, ranking: Ranking) -> Ranking:
     """By score, up to a quarter more for what is new: what answers best is not overridden.
 
-    Of "the latest report" those that are alike stand by their dates alone.
+    Those in which the reader finds an answer, and of "the latest report" those that are alike,
+    stand by their dates alone.
     """
     top = ranking.top(NEWEST_AMONG)
     nearness = closeness(session, top.ids)
     order = np.argsort(-top.scores * (1 + NEWER * nearness), kind="stable")
-    if WORDING["superlative"].search(session.question):
+    answering = np.array([session.finds(id_) for id_ in top.ids.tolist()], bool)
+    if WORDING["superlative"].search(session.question) and not answering.any():
         alike = _alike(session, session, top.ids)
-        if alike[:1].all():
-            order = np.lexsort((np.argsort(order), np.where(alike, -nearness, 1), ~alike))
+        answering = alike if alike[:1].all() else answering
+    order = np.lexsort((np.argsort(order), np.where(answering, -nearness, 1), ~answering))
     return ranking.led_by(top.ids[order])
 
 

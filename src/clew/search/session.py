@@ -322,13 +322,15 @@ class QuerySession:
     def _reader(self) -> Reader | None:
         """The reader, where it can read this question.
 
-        It sees no dates of documents: passages that answer alike at different times are left to the
-        order of time.
+        It sees no dates of documents: what is of a period is left to the order of time.
         """
-        of_a_time = self.named_period is not None or self.asked_time.newest
-        if self.options.fast or of_a_time or not can_be_read(self.question):
+        if self.options.fast or self.named_period is not None or not can_be_read(self.question):
             return None
         return self.resources.reader
+
+    def finds(self, chunk_id: int) -> bool:
+        """Return whether the reader finds an answer in a passage."""
+        return chunk_id in self.readings and self.readings[chunk_id].margin > 0
 
     def judge(self) -> None:
         """Fill `confidences` where the strategy did not rank by what was learned."""
