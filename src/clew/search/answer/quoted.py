@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from clew.search.answer.hits import header_end
 from clew.search.answer.standing import STATED
 from clew.search.periods import lies_within, moment_of
+from clew.search.question import WORDING
 from clew.text import find_words, sentences
 from clew.types import (
     DO_NOT_SAY,
@@ -43,6 +44,8 @@ FOUND, SURE = 2.0, 0.5
 """Margin from which the reader finds an answer, and the confidence from which a passage is quoted
 though the margin is less. Over folders that the reader has not learned from, and the open ones of
 `benchmarks/everyday`, about one question in ten is answered wrong so."""
+MOST_QUOTED = 3
+"""Sentences that are quoted where several things are asked for."""
 _NEAR_BEST = 0.5
 """Of the confidence of the best passage, at least, has the one whose sentence is quoted."""
 _MARK = re.compile(r"^(?:#+|[-*+•])\s+")
@@ -72,7 +75,8 @@ def quoted_answer(
             and _finds(hit)
         )
         quoted = (_quoted(number, result.hits[number - 1]) for number in likely)
-        statements = tuple(islice(filter(None, quoted), 1))
+        most = MOST_QUOTED if WORDING["several"].search(result.query) else 1
+        statements = tuple(islice(filter(None, quoted), most))
     if result.reached and not statements:
         notes = [*notes, PASSAGES_ALONE]
     tell("\n".join(s.marked for s in statements) or DO_NOT_SAY)
