@@ -1,8 +1,11 @@
-"""Write a trained reader as ONNX in int8: `python -m training.reader.export RUN WEIGHTS OUT`.
+"""Write a trained reader as ONNX in int8: `python -m training.reader.export RUN WEIGHTS DATA OUT`.
 
 Matrices are int8 by column, and activations are rounded with one scale a passage: on processors
 with VNNI or AMX that is twice as fast as fp32, and a reader, unlike an embedder, is asked for an
-order and a place, not for a vector that others are compared with. `OUT` gets `model.onnx` with
+order and a place, not for a vector that others are compared with. A few channels of the activations
+are many times larger than the others, and would take the scale for themselves: what goes into the
+wide and the narrow matrix of a layer is evened out first, by what `DATA` brings there, and the
+matrix takes it back (SmoothQuant, arXiv 2211.10438). `OUT` gets `model.onnx` with
 `model.data`, `tokenizer.json` and `config.json`; the README of `models/` says what is shipped.
 """
 
@@ -10,15 +13,21 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
 from models.make import FUSED, IR_VERSION, OPSET, Array, BertGraph, quantised, save
+from training.reader.examples import read
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _NAMES = {
     "outward": "attention.output.dense",
@@ -27,6 +36,10 @@ _NAMES = {
     "narrow": "output.dense",
     "second_norm": "output.LayerNorm",
 }
+EVENED = 0.85
+"""How much of the unevenness goes from the activations to the matrix; 1: all."""
+PASSAGES = 60
+"""Passages whose activations are measured."""
 
 
 def main() -> None:
@@ -36,6 +49,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("run", type=Path)
     parser.add_argument("weights", type=Path)
+    parser.add_argument("data", type=Path, help="what `training.reader.train` reads")
     parser.add_argument("out", type=Path)
     parser.add_argument("--exact", action="store_true", help="in fp32, to compare with")
     given = parser.parse_args()
@@ -44,7 +58,9 @@ def main() -> None:
     weights = by_berts_names({name: one.numpy() for name, one in state.items()})
     config = json.loads((given.weights / "config.json").read_text("utf-8"))
     config["num_hidden_layers"] = 1 + max(int(n.split(".")[2]) for n in weights if "layer." in n)
-    save(ReaderGraph(config, weights, int8=not given.exact).build(), given.out)
+    graph = ReaderGraph(config, weights, int8=not given.exact)
+    graph.largest = largest(given.weights, state, given.data)
+    save(graph.build(), given.out)
     shutil.copyfile(given.weights / "tokenizer.json", given.out / "tokenizer.json")
     # `training.reader.weigh` writes how the logits count.
     (given.out / "config.json").write_text("{}\n", "utf-8")
@@ -67,8 +83,40 @@ def by_berts_names(state: Mapping[str, Array]) -> dict[str, Array]:
     return found
 
 
+def largest(weights: Path, state: Mapping[str, Tensor], data: Path) -> dict[str, Array]:
+    """Return by matrix the largest activation of each channel that goes into it."""
+    import torch
+
+    from training.reader.network import Reader, batch, encode
+    from training.reader.train import load_tokenizer
+
+    layers = 1 + max(int(name.split(".")[1]) for name in state if name.startswith("layers."))
+    reader = Reader(weights, layers)
+    reader.load_state_dict(state)
+    found: dict[str, Array] = {}
+
+    def measure(name: str, given: Tensor) -> None:
+        values = given.detach().abs().amax((0, 1)).numpy()
+        found[name] = np.maximum(values, found.get(name, 0))
+
+    for name, module in reader.named_modules():
+        number, _, part = name.removeprefix("layers.").partition(".")
+        if part in ("wide", "narrow"):
+            matrix = f"encoder.layer.{number}.{_NAMES[part]}"
+            module.register_forward_pre_hook(lambda _, given, to=matrix: measure(to, given[0]))
+    groups = [one for one in read(data, held_out=False) if one.answers]
+    tokenizer = load_tokenizer(weights)
+    for group in random.Random(1).sample(groups, PASSAGES):
+        with torch.no_grad():
+            reader(*batch([encode(tokenizer, group.question, group.passages[0])]))
+    return found
+
+
 class ReaderGraph(BertGraph):
     """The reader: `spans` (batch, tokens, 2) and `relevance` (batch), both logits."""
+
+    largest: Mapping[str, Array] = {}
+    """As the function of that name gives it."""
 
     def build(self) -> onnx.ModelProto:
         """input_ids, token_type_ids, attention_mask: (batch, tokens) int64."""
@@ -118,7 +166,15 @@ class ReaderGraph(BertGraph):
         """The activations, rounded as they come, times a matrix in int8."""
         if not self.int8:
             return super().product(hidden, name)
-        numbers, scale = quantised(self.tensor(name + ".weight").T, axis=0)
+        matrix = self.tensor(name + ".weight").T
+        if name in self.largest:
+            given, taken = np.maximum(self.largest[name], 1e-5), np.abs(matrix).max(axis=1)
+            uneven = (given**EVENED / np.maximum(taken, 1e-5) ** (1 - EVENED)).astype(np.float32)
+            matrix = matrix * uneven[:, None]
+            hidden = self.add(
+                "Mul", [hidden, self.constant(name + ".evened", 1 / uneven)], name + ".even"
+            )
+        numbers, scale = quantised(matrix, axis=0)
         inputs = [
             hidden,
             self.constant(name + ".int8", numbers),

@@ -200,7 +200,8 @@ def _newest_first(session: QuerySession, ranking: Ranking) -> Ranking:
     top = ranking.top(NEWEST_AMONG)
     nearness = closeness(session, top.ids)
     order = np.argsort(-top.scores * (1 + NEWER * nearness), kind="stable")
-    answering = np.array([session.finds(id_) for id_ in top.ids.tolist()], bool)
+    finding = [id_ for id_, reading in session.readings.items() if reading.margin > 0]
+    answering = np.isin(top.ids, finding)
     if WORDING["superlative"].search(session.question) and not answering.any():
         alike = _alike(session, session, top.ids)
         answering = alike if alike[:1].all() else answering

@@ -28,10 +28,8 @@ if TYPE_CHECKING:
 
 READS = "en"
 """Language of the questions and passages that the reader has learned from."""
-READ = 10
+READ = 12
 """Best candidates that are read."""
-LED = 4
-"""Of these, the best that may be read again with the sentence that leads to them."""
 _BOUND = 12.0
 """Logits are cut here: beyond it nothing gets surer."""
 
@@ -68,18 +66,18 @@ class Read:
 
         `readings`, by chunk id, are what was read before, and grow by what is read now.
         """
-        self.read(reader, found, readings)
-        return weigh(found, [readings.get(id_) for id_ in self._best(found)], reader.weights)
+        ids = self.read(reader, found, readings)
+        return weigh(found, [readings.get(id_) for id_ in ids], reader.weights)
 
-    def read(self, reader: Reader, found: Ordered, readings: dict[int, Reading]) -> None:
-        """Add what the reader says of the best candidates that are in its language.
+    def read(self, reader: Reader, found: Ordered, readings: dict[int, Reading]) -> list[int]:
+        """Add what the reader says of the best candidates that are in its language; return all.
 
-        Where none of them answers by itself, or the ranking has found a second hop, the best are
-        read again, each behind the sentence that leads to it. Of a passage that is read twice it is
+        Where none of them answers by itself, or the ranking has found a second hop, they are read
+        again, each behind the sentence that leads to it. Of a passage that is read twice it is
         what finds it more relevant. Spans are of documents.
         """
-        ids = self._best(found)
-        rows = self.evidence.rows[found.order[:LED]]
+        rows = self.evidence.rows[found.order[:READ]]
+        ids: list[int] = self.snapshot.chunk_ids[rows].tolist()
         bridges = bridge_sentences(self.evidence, self.snapshot, rows)
         homes = self.snapshot.sentence_chunk[bridges[bridges >= 0]]
         around = [*ids, *self.snapshot.chunk_ids[homes].tolist()]
@@ -99,14 +97,10 @@ class Read:
         if found.second_hop or not finds:
             threads = {
                 id_: said(self.snapshot, passages, sentence)
-                for id_, sentence in zip(ids, bridges.tolist(), strict=False)
+                for id_, sentence in zip(ids, bridges.tolist(), strict=True)
                 if id_ in alone
             }
             learn({id_: replace(alone[id_], thread=led) for id_, led in threads.items() if led})
-
-    def _best(self, found: Ordered) -> list[int]:
-        """Chunk ids of the candidates that are read."""
-        ids: list[int] = self.snapshot.chunk_ids[self.evidence.rows[found.order[:READ]]].tolist()
         return ids
 
 

@@ -328,10 +328,6 @@ class QuerySession:
             return None
         return self.resources.reader
 
-    def finds(self, chunk_id: int) -> bool:
-        """Return whether the reader finds an answer in a passage."""
-        return chunk_id in self.readings and self.readings[chunk_id].margin > 0
-
     def judge(self) -> None:
         """Fill `confidences` where the strategy did not rank by what was learned."""
         if self.snapshot.size:

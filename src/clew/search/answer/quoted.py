@@ -40,7 +40,7 @@ MOST_PARTS = 10
 """Reports, or lines of an overview, that are given as an answer without a model."""
 SAID = 300
 """Characters of each, at most."""
-FOUND, SURE = 2.0, 0.5
+FOUND, SURE = 3.0, 0.5
 """Margin from which the reader finds an answer, and the confidence from which a passage is quoted
 though the margin is less. Over folders that the reader has not learned from, and the open ones of
 `benchmarks/everyday`, about one question in ten is answered wrong so."""
@@ -75,8 +75,8 @@ def quoted_answer(
             and _finds(hit)
         )
         quoted = (_quoted(number, result.hits[number - 1]) for number in likely)
-        most = MOST_QUOTED if WORDING["several"].search(result.query) else 1
-        statements = tuple(islice(filter(None, quoted), most))
+        wanted = MOST_QUOTED if WORDING["several"].search(result.query) else 1
+        statements = tuple(islice(filter(None, quoted), wanted))
     if result.reached and not statements:
         notes = [*notes, PASSAGES_ALONE]
     tell("\n".join(s.marked for s in statements) or DO_NOT_SAY)
