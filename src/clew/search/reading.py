@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.search.question import AUXILIARIES, question_form
+from clew.search.question import AUXILIARIES, compared_sides, question_form
 from clew.text import is_english, words
 from clew.types import Unread
 
@@ -43,7 +43,8 @@ def can_be_read(question: str) -> bool:
     form = question_form(question)
     if form in ("keywords", "imperative", "yes_no") or (form == "how" and _is_of_manner(question)):
         return False
-    return is_english(question)
+    # A comparison is answered by two passages, each of which says half.
+    return is_english(question) and not compared_sides(question)
 
 
 def _is_of_manner(question: str) -> bool:
