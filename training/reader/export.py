@@ -27,7 +27,10 @@ from models.make import FUSED, IR_VERSION, OPSET, Array, BertGraph, quantised, s
 from training.reader.examples import read
 
 if TYPE_CHECKING:
+    from tokenizers import Tokenizer
     from torch import Tensor
+
+    from training.reader.network import Reader
 
 _NAMES = {
     "outward": "attention.output.dense",
@@ -46,6 +49,9 @@ def main() -> None:
     """Read a checkpoint, write the graph."""
     import torch
 
+    from training.reader.network import Reader
+    from training.reader.train import load_tokenizer
+
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("run", type=Path)
     parser.add_argument("weights", type=Path)
@@ -59,7 +65,10 @@ def main() -> None:
     config = json.loads((given.weights / "config.json").read_text("utf-8"))
     config["num_hidden_layers"] = 1 + max(int(n.split(".")[2]) for n in weights if "layer." in n)
     graph = ReaderGraph(config, weights, int8=not given.exact)
-    graph.largest = largest(given.weights, state, given.data)
+    if graph.int8:
+        reader = Reader(given.weights, config["num_hidden_layers"])
+        reader.load_state_dict(state)
+        graph.largest = largest(reader, load_tokenizer(given.weights), given.data)
     save(graph.build(), given.out)
     shutil.copyfile(given.weights / "tokenizer.json", given.out / "tokenizer.json")
     # `training.reader.weigh` writes how the logits count.
@@ -83,16 +92,12 @@ def by_berts_names(state: Mapping[str, Array]) -> dict[str, Array]:
     return found
 
 
-def largest(weights: Path, state: Mapping[str, Tensor], data: Path) -> dict[str, Array]:
+def largest(reader: Reader, tokenizer: Tokenizer, data: Path) -> dict[str, Array]:
     """Return by matrix the largest activation of each channel that goes into it."""
     import torch
 
-    from training.reader.network import Reader, batch, encode
-    from training.reader.train import load_tokenizer
+    from training.reader.network import batch, encode
 
-    layers = 1 + max(int(name.split(".")[1]) for name in state if name.startswith("layers."))
-    reader = Reader(weights, layers)
-    reader.load_state_dict(state)
     found: dict[str, Array] = {}
 
     def measure(name: str, given: Tensor) -> None:
@@ -105,7 +110,6 @@ def largest(weights: Path, state: Mapping[str, Tensor], data: Path) -> dict[str,
             matrix = f"encoder.layer.{number}.{_NAMES[part]}"
             module.register_forward_pre_hook(lambda _, given, to=matrix: measure(to, given[0]))
     groups = [one for one in read(data, held_out=False) if one.answers]
-    tokenizer = load_tokenizer(weights)
     for group in random.Random(1).sample(groups, PASSAGES):
         with torch.no_grad():
             reader(*batch([encode(tokenizer, group.question, group.passages[0])]))

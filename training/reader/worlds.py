@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from clew.search.reading import titled
 from training.reader.examples import Group, Passage, share_of, spot
 
 FOLDER = Path(__file__).with_suffix("")
@@ -55,7 +56,7 @@ def groups(source: str, world: dict[str, Any], tempting: int) -> Iterator[Group]
         steps = [
             n for n, one in enumerate(notes) if thread and n != number and thread in one["text"]
         ]
-        led = _said(notes[steps[0]]["title"], thread) if steps else thread
+        led = titled(thread, notes[steps[0]]["title"]) if steps else thread
         goal = Passage(note["text"], note["title"], helps=True, answer=place, thread=led)
         yield Group(asked["q"], (goal, *beside(asked["q"], number, *steps)), source, (answer,))
         for step in steps:
@@ -64,11 +65,6 @@ def groups(source: str, world: dict[str, Any], tempting: int) -> Iterator[Group]
             yield Group(asked["q"], (first, *beside(asked["q"], number, step)), source, (answer,))
     for question in world["unanswerable"]:
         yield Group(question, beside(question), source)
-
-
-def _said(title: str, sentence: str) -> str:
-    """The sentence as a search gives it to the reader: with the title of its document."""
-    return sentence if title.lower() in sentence.lower() else f"{title}: {sentence}"
 
 
 def _words(text: str) -> set[str]:

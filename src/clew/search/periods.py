@@ -200,8 +200,7 @@ def _newest_first(session: QuerySession, ranking: Ranking) -> Ranking:
     top = ranking.top(NEWEST_AMONG)
     nearness = closeness(session, top.ids)
     order = np.argsort(-top.scores * (1 + NEWER * nearness), kind="stable")
-    finding = [id_ for id_, reading in session.readings.items() if reading.margin > 0]
-    answering = np.isin(top.ids, finding)
+    answering = np.isin(top.ids, [id_ for id_, one in session.readings.items() if one.margin > 0])
     if WORDING["superlative"].search(session.question) and not answering.any():
         alike = _alike(session, session, top.ids)
         answering = alike if alike[:1].all() else answering

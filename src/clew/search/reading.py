@@ -135,8 +135,12 @@ def said(snapshot: Snapshot, passages: Mapping[int, PassageRecord], sentence: in
     place = sentence - int(snapshot.sentence_starts[home]) - 1
     if passage is None or not 0 <= place < len(passage.sentences):
         return ""
-    text, title = passage.sentences[place], passage.chunk.title
-    return text if title.lower() in text.lower() else f"{title}: {text}"
+    return titled(passage.sentences[place], passage.chunk.title)
+
+
+def titled(sentence: str, title: str) -> str:
+    """Return a sentence with the title of its document, unless it says that itself."""
+    return sentence if title.lower() in sentence.lower() else f"{title}: {sentence}"
 
 
 def weigh(

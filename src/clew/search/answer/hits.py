@@ -473,9 +473,10 @@ def _answers(
         values = [math.fsum([weights[word] for word in words]) for words in of_sentences]
         step = last.get(id_)
         on_thread = step.sentence if step is not None and step.chunk_id == id_ else -1
-        if id_ != second and 0 <= on_thread < len(values):
+        best = _best(passage, values) if id_ == second else None
+        if best is None and 0 <= on_thread < len(values):
             values[on_thread] += _ON_THREAD
-        best = _best(passage, values)
+        best = _best(passage, values) if best is None else best
         if best is not None:
             found[id_] = ranges[best]
         reading = session.readings.get(id_)
