@@ -1,17 +1,18 @@
 """Train the reader: `python -m training.reader.train DATA WEIGHTS RUN [--passages 180000]`.
 
 WEIGHTS is the folder of all-MiniLM-L6-v2 (`config.json`, `model.safetensors`, `tokenizer.json`).
-RUN gets a checkpoint every few minutes; the same command goes on from there. The learning rate
-stays until seven tenths of the passages are read and falls to nothing by the last. Each process
-runs in one thread and reads batches of its own; gradients are averaged. (Two threads of one process
-wait for each other at every operation, which is many times slower wherever anything else runs.)
+RUN gets a checkpoint every few minutes; the same command goes on from there, and with another seed
+it begins a stage: PASSAGES more in another order, over which the learning rate falls in a line to
+nothing. Each process runs in one thread and reads batches of its own; gradients are averaged. (Two
+threads of one process wait for each other at every operation, which is many times slower wherever
+anything else runs.)
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
@@ -25,11 +26,11 @@ from training.reader import notes, worlds
 from training.reader.examples import Group, Rounds, read
 from training.reader.network import Encoded, Reader, batch, encode
 
-RATE, WARM, DECAY = 1.2e-4, 4_000, 0.3
+RATE, WARM = 9e-5, 4_000
 TOKENS = 3_000
 """Of a batch, about."""
-NOTES, WORLDS = 8_000, 2
-"""Questions about invented notes that a round reads; how often it reads those of the folders."""
+NOTES = 2_000
+"""Questions about invented notes that a round reads."""
 POOL = 400
 """Groups that are sorted by length, to be read with others of their length."""
 
@@ -62,40 +63,47 @@ def learn(rank: int, given: argparse.Namespace) -> None:
     reader.freeze(1)
     learned = [one for one in reader.parameters() if one.requires_grad]
     optimizer = torch.optim.AdamW(learned, RATE, weight_decay=0.01, fused=True)
-    seen, steps = 0, 0
+    at = {"seed": given.seed, "first": 0, "seen": 0, "steps": 0}
     if checkpoint.exists():
         state = torch.load(checkpoint)
         reader.load_state_dict(state["reader"])
         optimizer.load_state_dict(state["optimizer"])
-        seen, steps = state["seen"], state["steps"]
-    material = [*read(given.data, held_out=False), *worlds.read(held_out=False) * WORLDS]
+        at = state["at"]
+        if at["seed"] != given.seed:
+            at |= {"seed": given.seed, "first": at["seen"], "steps": 0}
+    first, last = at["first"], at["first"] + given.passages
+    material = [*read(given.data, held_out=False), *worlds.read(held_out=False)]
     invented = partial(notes.groups, number=NOTES)
     rounds = Rounds(material, given.seed, invented)
     own = islice(batches(rounds, tokenizer), rank, None, given.processes)
     began = saved = time.monotonic()
-    start, shown = seen, torch.zeros(3)
-    for groups in islice(own, steps, None):
-        if seen >= given.passages:
+    start, shown = at["seen"], torch.zeros(3)
+    for groups in islice(own, at["steps"], None):
+        if at["seen"] >= last:
             break
-        rate = RATE * min(1, (seen + 200) / WARM, (1 - seen / given.passages) / DECAY)
+        left = (last - at["seen"]) / given.passages
+        rate = RATE * min((at["seen"] - first + 200) / WARM, left)
         for part in optimizer.param_groups:
             part["lr"] = rate
         counted = step(reader, optimizer, groups)
         shown += counted[:3]
-        steps += 1
-        seen += int(counted[3])
+        at["steps"] += 1
+        at["seen"] += int(counted[3])
         if rank:
             continue
-        if steps % 50 == 0:
-            speed = (seen - start) / (time.monotonic() - began)
+        if at["steps"] % 50 == 0:
+            speed = (at["seen"] - start) / (time.monotonic() - began)
             told = " ".join(f"{one / 50:.3f}" for one in shown.tolist())
-            print(f"{seen:8d} passages  {speed:5.1f}/s  span, relevance, order {told}", flush=True)
+            print(
+                f"{at['seen']:8d} passages  {speed:5.1f}/s  span, relevance, order {told}",
+                flush=True,
+            )
             shown = torch.zeros(3)
         if time.monotonic() - saved > 240:
-            save(checkpoint, reader, optimizer, seen, steps)
+            save(checkpoint, reader, optimizer, at)
             saved = time.monotonic()
     if not rank:
-        save(checkpoint, reader, optimizer, seen, steps)
+        save(checkpoint, reader, optimizer, at)
 
 
 def load_tokenizer(weights: Path) -> Tokenizer:
@@ -182,15 +190,10 @@ def step(
 
 
 def save(
-    path: Path, reader: Reader, optimizer: torch.optim.Optimizer, seen: int, steps: int
+    path: Path, reader: Reader, optimizer: torch.optim.Optimizer, at: Mapping[str, int]
 ) -> None:
     """Write a checkpoint, whole or not at all."""
-    state = {
-        "reader": reader.state_dict(),
-        "optimizer": optimizer.state_dict(),
-        "seen": seen,
-        "steps": steps,
-    }
+    state = {"reader": reader.state_dict(), "optimizer": optimizer.state_dict(), "at": at}
     torch.save(state, path.with_suffix(".new"))
     path.with_suffix(".new").replace(path)
 
