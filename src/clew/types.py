@@ -755,10 +755,6 @@ class Unread:
     """Sentences elsewhere that led to it; empty: none did."""
 
 
-LEAST_MARGIN = -2.0
-"""Margin of a reading from which its span is worth more than other signs of the sentence."""
-
-
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What the reader says of a passage and a question."""
@@ -771,9 +767,9 @@ class Reading:
     """Where that answer stands: in the passage's text; of a hit, in its document."""
 
     @property
-    def is_marked(self) -> bool:
-        """Whether the span stands in the sentence that answers, if any does."""
-        return self.margin > LEAST_MARGIN
+    def sureness(self) -> float:
+        """How sure it is that the passage answers; logits of relevance and margin together."""
+        return self.relevance + self.margin / 2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

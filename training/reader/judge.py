@@ -80,7 +80,7 @@ def folders(reader: OnnxReader, most: int) -> None:
         readings = reader.read(group.question, asked)
         best = max(range(len(readings)), key=lambda n: readings[n].relevance)
         first += bool(group.answers) and best == 0
-        sure = [one.relevance + one.margin / 2 for one in readings]
+        sure = [one.sureness for one in readings]
         best = int(np.argmax(sure))
         goal = group.passages[best].answer
         start, end = readings[best].span

@@ -42,8 +42,8 @@ from training.reader.examples import HELD_OUT_WALKED, Group, read, share_of
 from training.reader.walked import SETS
 from training.sources import cap
 
-QUESTIONS = 100
-"""Of a set, at most."""
+QUESTIONS, FOLDERS = 100, 40
+"""Of a set, and invented folders, at most."""
 FOLDS = 5
 WITHOUT, ELSEWHERE = 0.4, ", not there"
 """Share of the questions that are asked of their store without what answers them, too, and how such
@@ -152,7 +152,8 @@ def _of_worlds(reader: OnnxReader) -> Iterator[Asked]:
     folders: defaultdict[str, list[Group]] = defaultdict(list)
     for group in worlds.read(held_out=True, tempting=99):
         folders[group.source].append(group)
-    for groups in folders.values():
+    for source in sorted(folders, key=share_of)[:FOLDERS]:
+        groups = folders[source]
         notes = {one.text: one.title for group in groups for one in group.passages}
         answered: defaultdict[str, list[str]] = defaultdict(list)
         for group in groups:

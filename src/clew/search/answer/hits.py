@@ -427,6 +427,8 @@ def _sentence_of(relation: Relation, sentences: Sequence[str]) -> str:
 # The sentence of a passage that answers, by words of the question and by the thread.
 
 
+_LEAST_MARGIN = -2.0
+"""Margin of a reading from which its span is worth more than other signs of the sentence."""
 _ON_THREAD = 0.1
 """What it counts that the thread to the passage ends in a sentence, as a share of all words."""
 _HANDED_ON = 0.5
@@ -480,7 +482,7 @@ def _answers(
         if best is not None:
             found[id_] = ranges[best]
         reading = session.readings.get(id_)
-        if reading is not None and reading.is_marked:
+        if reading is not None and reading.margin > _LEAST_MARGIN:
             at = reading.span[0]
             found.update((id_, one) for one in ranges if one[0] <= at < one[1])
     return found

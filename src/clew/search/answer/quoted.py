@@ -40,10 +40,10 @@ MOST_PARTS = 10
 """Reports, or lines of an overview, that are given as an answer without a model."""
 SAID = 300
 """Characters of each, at most."""
-FOUND, SURE = 3.0, 0.5
-"""Margin from which the reader finds an answer, and the confidence from which a passage is quoted
-though the margin is less. Over folders that the reader has not learned from, and the open ones of
-`benchmarks/everyday`, about one question in ten is answered wrong so."""
+FOUND = 3.5
+"""Sureness of a reading from which its passage is quoted. Over folders that the reader has not
+learned from, and the open ones of `benchmarks/everyday`, about one question in ten is answered
+wrong so."""
 MOST_QUOTED = 3
 """Sentences that are quoted where several things are asked for."""
 _NEAR_BEST = 0.5
@@ -58,7 +58,7 @@ def quoted_answer(
 ) -> Answer:
     """The answer in the documents' own words; `tell` is called with it.
 
-    Of a whole it is what the strategy made of it, else the answering sentence of the best passage.
+    Of a whole it is what the strategy made of it, else the answering sentence of a passage.
     Where no passage is likely to answer, the documents do not say, and the nearest passages are the
     sources. `began` is when `time.perf_counter` was asked.
     """
@@ -66,15 +66,7 @@ def quoted_answer(
     if result.overview and result.reached:
         statements = tuple(_overview(result))
     elif result.reached:
-        least = max(LEAST_LIKELY, _NEAR_BEST * (result.confidence or 0.0))
-        # Whether it is as likely; what was not judged, or is of an earlier text, may be.
-        likely = (
-            n
-            for n, hit in enumerate(result.hits, 1)
-            if (hit.confidence is None or hit.confidence >= least or bool(hit.chunk.version))
-            and _finds(hit)
-        )
-        quoted = (_quoted(number, result.hits[number - 1]) for number in likely)
+        quoted = (_quoted(number, hit) for number, hit in _answering(result))
         wanted = MOST_QUOTED if WORDING["several"].search(result.query) else 1
         statements = tuple(islice(filter(None, quoted), wanted))
     if result.reached and not statements:
@@ -83,12 +75,26 @@ def quoted_answer(
     return made_answer(result, statements, began, notes=notes)
 
 
-def _finds(hit: Hit) -> bool:
-    """Whether the reader finds an answer in it, or has not read it."""
-    reading = hit.reading
-    if reading is None or reading.margin > FOUND:
-        return True
-    return reading.is_marked and (hit.confidence or 0.0) >= SURE
+def _answering(result: SearchResult) -> list[tuple[int, Hit]]:
+    """Return the passages that may answer, with their numbers.
+
+    The one that the reader is surest of comes first: the ranking finds what leads to an answer,
+    too. Where a time is asked for, it has decided the order, which is kept. What was not read may
+    answer if it is nearly as likely as the best, or of an earlier text.
+    """
+    least = max(LEAST_LIKELY, _NEAR_BEST * (result.confidence or 0.0))
+    found = [
+        (number, hit)
+        for number, hit in enumerate(result.hits, 1)
+        if (
+            hit.reading.sureness > FOUND
+            if hit.reading
+            else hit.confidence is None or hit.confidence >= least or hit.chunk.version
+        )
+    ]
+    if result.temporal is None:
+        found.sort(key=lambda one: -one[1].reading.sureness if one[1].reading else 0.0)
+    return found
 
 
 def _quoted(number: int, hit: Hit, *, or_opening: bool = False) -> AnswerStatement | None:
