@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from models.make import FUSED, IR_VERSION, OPSET, Array, BertGraph, quantised, save
 from training.reader.examples import read
@@ -39,6 +39,8 @@ _NAMES = {
     "narrow": "output.dense",
     "second_norm": "output.LayerNorm",
 }
+PARTS = ("query", "key", "value")
+HEADS = ("span", "hidden", "relevance")
 EVENED = 0.85
 """How much of the unevenness goes from the activations to the matrix; 1: all."""
 PASSAGES = 60
@@ -85,11 +87,37 @@ def by_berts_names(state: Mapping[str, Array]) -> dict[str, Array]:
         _, number, part, kind = name.split(".")
         layer = f"encoder.layer.{number}."
         if part == "inward":
-            for own, piece in zip(("query", "key", "value"), np.split(array, 3), strict=True):
+            for own, piece in zip(PARTS, np.split(array, 3), strict=True):
                 found[f"{layer}attention.self.{own}.{kind}"] = piece
         else:
             found[f"{layer}{_NAMES[part]}.{kind}"] = array
     return found
+
+
+def written(folder: Path) -> dict[str, Tensor]:
+    """Return the weights of a reader that `main` wrote, as `Reader.load_state_dict` takes them.
+
+    Matrices come back as they were rounded. The embeddings, which nothing trains, are left out.
+    """
+    import torch
+
+    model = onnx.load(folder / "model.onnx")
+    arrays = {one.name: numpy_helper.to_array(one) for one in model.graph.initializer}
+    for name in [one for one in arrays if one.endswith(".int8")]:
+        name = name.removesuffix(".int8")
+        matrix = arrays[name + ".int8"].astype(np.float32) * arrays[name + ".scale"]
+        arrays[name + ".weight"] = (matrix * arrays.get(name + ".evened", np.ones(1))[:, None]).T
+    state = {f"{head}.bias": arrays[f"{head}.bias"] for head in HEADS}
+    state |= {f"{head}.weight": arrays[f"{head}.matrix"].T for head in HEADS}
+    for number in range(sum(one.endswith("intermediate.dense.bias") for one in arrays)):
+        layer, own = f"encoder.layer.{number}.", f"layers.{number}."
+        inward = [arrays[f"{layer}attention.self.{part}.weight"] for part in PARTS]
+        state[own + "inward.weight"] = np.concatenate(inward)
+        state[own + "inward.bias"] = arrays[layer + "attention.self.bias"]
+        for part, name in _NAMES.items():
+            for kind in ("weight", "bias"):
+                state[f"{own}{part}.{kind}"] = arrays[f"{layer}{name}.{kind}"]
+    return {name: torch.tensor(array, dtype=torch.float32) for name, array in state.items()}
 
 
 def largest(reader: Reader, tokenizer: Tokenizer, data: Path) -> dict[str, Array]:

@@ -24,6 +24,7 @@ from torch.nn import functional
 
 from training.reader import notes, worlds
 from training.reader.examples import Group, Rounds, read
+from training.reader.export import written
 from training.reader.network import Encoded, Reader, batch, encode
 
 RATE, WARM = 9e-5, 4_000
@@ -45,6 +46,9 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=6)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument(
+        "--begin", type=Path, help="folder of a reader in ONNX: without a checkpoint, go on from it"
+    )
     given = parser.parse_args()
     given.run.mkdir(parents=True, exist_ok=True)
     (given.run / "meeting").unlink(missing_ok=True)
@@ -60,6 +64,8 @@ def learn(rank: int, given: argparse.Namespace) -> None:
     checkpoint = given.run / "checkpoint.pt"
     tokenizer = load_tokenizer(given.weights)
     reader = Reader(given.weights, given.layers)
+    if given.begin:
+        reader.load_state_dict(written(given.begin), strict=False)
     reader.freeze(1)
     learned = [one for one in reader.parameters() if one.requires_grad]
     optimizer = torch.optim.AdamW(learned, RATE, weight_decay=0.01, fused=True)
