@@ -63,10 +63,7 @@ def learn(rank: int, given: argparse.Namespace) -> None:
     distributed.init_process_group("gloo", meeting, rank=rank, world_size=given.processes)
     checkpoint = given.run / "checkpoint.pt"
     tokenizer = load_tokenizer(given.weights)
-    reader = Reader(given.weights, given.layers)
-    if given.begin:
-        reader.load_state_dict(written(given.begin), strict=False)
-    reader.freeze(1)
+    reader = first(given)
     learned = [one for one in reader.parameters() if one.requires_grad]
     optimizer = torch.optim.AdamW(learned, RATE, weight_decay=0.01, fused=True)
     at = {"seed": given.seed, "first": 0, "seen": 0, "steps": 0}
@@ -77,7 +74,7 @@ def learn(rank: int, given: argparse.Namespace) -> None:
         at = state["at"]
         if at["seed"] != given.seed:
             at |= {"seed": given.seed, "first": at["seen"], "steps": 0}
-    first, last = at["first"], at["first"] + given.passages
+    begun, last = at["first"], at["first"] + given.passages
     material = [*read(given.data, held_out=False), *worlds.read(held_out=False)]
     invented = partial(notes.groups, number=NOTES)
     rounds = Rounds(material, given.seed, invented)
@@ -88,7 +85,7 @@ def learn(rank: int, given: argparse.Namespace) -> None:
         if at["seen"] >= last:
             break
         left = (last - at["seen"]) / given.passages
-        rate = RATE * min((at["seen"] - first + 200) / WARM, left)
+        rate = RATE * min((at["seen"] - begun + 200) / WARM, left)
         for part in optimizer.param_groups:
             part["lr"] = rate
         counted = step(reader, optimizer, groups)
@@ -110,6 +107,15 @@ def learn(rank: int, given: argparse.Namespace) -> None:
             saved = time.monotonic()
     if not rank:
         save(checkpoint, reader, optimizer, at)
+
+
+def first(given: argparse.Namespace) -> Reader:
+    """Return the network that training begins with, its lowest layers frozen."""
+    reader = Reader(given.weights, given.layers)
+    if given.begin:
+        reader.load_state_dict(written(given.begin), strict=False)
+    reader.freeze(1)
+    return reader
 
 
 def load_tokenizer(weights: Path) -> Tokenizer:
