@@ -44,7 +44,7 @@ SHARES: Mapping[str, float] = {
     "gov_help_pages": 0.2,
     "tldr_commands": 0.1,
     "python_code": 0.15,
-    "walked": 0.6,
+    "walked": 1.0,
 }
 """Part of each source that one round reads; folders of invented files are read whole. People ask
 of their files as `worlds` does, and `squad_dev` has the questions that only seem to be answered."""
@@ -56,9 +56,10 @@ WRONG = (1, 1, 2), (2, 2, 3)
 """Passages beside the right one: of most sources, and where many lie in the way."""
 LED, CROPPED = 0.75, 0.3
 """Share of the passages that keep a thread they have, and of those cut to a few sentences."""
-MISLED = 0.5
-"""Share of the passages beside a right one with a thread that are read behind the same: a search
-leads to wrong passages, too, and a thread by itself must say nothing."""
+MISLED, BRIDGED = 0.4, 0.35
+"""Share of the passages beside a right one with a thread that are read behind the same, and of all
+without one that are read behind a sentence that names what they do: a search leads to wrong
+passages, too, and a thread by itself must say nothing."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[\"'(\[]?[A-Z0-9])")
 _NAME = re.compile(
@@ -86,6 +87,8 @@ class Passage:
     is_judged: bool = True
     """Whether `answer` None says that the answer does not stand here; else nobody knows where."""
     thread: str = ""
+    bridge: str = ""
+    """What a search may read it behind instead: a sentence that names something it names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +278,8 @@ class Rounds:
             passage = replace(passage, thread="")
         elif not passage.thread and led and not passage.helps and chance.random() < MISLED:
             passage = replace(passage, thread=led)
+        elif not passage.thread and passage.bridge and chance.random() < BRIDGED:
+            passage = replace(passage, thread=passage.bridge)
         elif not passage.thread and chance.random() < 0.12:
             others = [one for one in beside if one is not passage and one.answer is None]
             pool = sentences(chance.choice(others).text) if others else []

@@ -339,6 +339,7 @@ def _chained(d: Draw) -> Group:
     thread = f"{step.title}: {sentence}" if d.random() < 0.7 else sentence
     right = replace(document(d, [asked, *_others(d, [asked.subject])], asked), thread=thread)
     wrong = [replace(one, thread=thread) for one in _wrong(d, asked, question)]
+    wrong += _misled(d, lead, asked)
     if d.random() < 0.3:
         wrong.append(
             replace(
@@ -346,3 +347,18 @@ def _chained(d: Draw) -> Group:
             )
         )
     return Group(question, (right, step, *wrong), SOURCE, (asked.object,))
+
+
+def _misled(d: Draw, lead: Told, asked: Told) -> Iterator[Passage]:
+    """Yield the same fact of somebody else, behind another sentence about what leads to the right.
+
+    "The engineer of the tower was A" leads to A's teacher, and "its builder" was asked for.
+    """
+    for fact in d.sample(FACTS, len(FACTS)):
+        if (fact.subject, fact.object) == (lead.fact.subject, lead.fact.object):
+            other = told(d, fact, lead.subject)
+            if other.object != lead.object and fact is not lead.fact:
+                same = told(d, asked.fact, other.object)
+                text = document(d, [same, *_others(d, [lead.object])])
+                yield replace(text, thread=other.sentence(d))
+                return

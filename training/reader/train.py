@@ -30,7 +30,7 @@ from training.reader.network import Encoded, Reader, batch, encode
 RATE, WARM = 9e-5, 4_000
 TOKENS = 3_000
 """Of a batch, about."""
-NOTES = 2_000
+NOTES = 4_000
 """Questions about invented notes that a round reads."""
 POOL = 400
 """Groups that are sorted by length, to be read with others of their length."""

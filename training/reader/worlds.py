@@ -11,17 +11,22 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from clew.search.reading import titled
-from training.reader.examples import Group, Passage, share_of, spot
+from training.reader.examples import Group, Passage, sentences, share_of, spot
 
 FOLDER = Path(__file__).with_suffix("")
 HELD_OUT = 0.15
 """Share of the folders that nothing is learned from."""
 TEMPTING = 6
 """Other notes of a folder that a question is learned with."""
+LONGEST = 300
+"""Characters of a sentence that leads to another note."""
+_NAMED = re.compile(r"(?<=[\w,;:] )[A-Z]\w{2,}")
+"""A word with a capital inside a sentence."""
 
 
 def read(*, held_out: bool, tempting: int = TEMPTING) -> list[Group]:
@@ -42,12 +47,18 @@ def groups(source: str, world: dict[str, Any], tempting: int) -> Iterator[Group]
     """
     notes: Sequence[dict[str, str]] = world["notes"]
     said = [_words(f"{note['title']} {note['text']}") for note in notes]
+    bridges = _bridges(notes)
+
+    def passage(number: int, question: str) -> Passage:
+        like = _words(question)
+        bridge = max(bridges[number], key=lambda one: len(like & one[1]), default=("", set()))
+        return Passage(notes[number]["text"], notes[number]["title"], bridge=bridge[0])
 
     def beside(question: str, *helping: int) -> tuple[Passage, ...]:
         like = _words(question).union(*(said[n] for n in helping))
         others = [n for n in range(len(notes)) if n not in helping]
         others.sort(key=lambda n: -len(like & said[n]) / len(said[n]) ** 0.5)
-        return tuple(Passage(notes[n]["text"], notes[n]["title"]) for n in others[:tempting])
+        return tuple(passage(n, question) for n in others[:tempting])
 
     for asked in world["questions"]:
         number, answer, thread = asked["note"], asked["answer"], asked.get("thread", "")
@@ -57,14 +68,29 @@ def groups(source: str, world: dict[str, Any], tempting: int) -> Iterator[Group]
             n for n, one in enumerate(notes) if thread and n != number and thread in one["text"]
         ]
         led = titled(thread, notes[steps[0]]["title"]) if steps else thread
-        goal = Passage(note["text"], note["title"], helps=True, answer=place, thread=led)
+        goal = replace(passage(number, asked["q"]), helps=True, answer=place, thread=led)
         yield Group(asked["q"], (goal, *beside(asked["q"], number, *steps)), source, (answer,))
         for step in steps:
             # It leads on, though the answer does not stand there.
-            first = Passage(notes[step]["text"], notes[step]["title"], helps=True)
+            first = replace(passage(step, asked["q"]), helps=True)
             yield Group(asked["q"], (first, *beside(asked["q"], number, step)), source, (answer,))
     for question in world["unanswerable"]:
         yield Group(question, beside(question), source)
+
+
+def _bridges(notes: Sequence[dict[str, str]]) -> list[list[tuple[str, set[str]]]]:
+    """Return for each note the sentences of others that share a name with it, and their words."""
+    names = [set(_NAMED.findall(f"{note['title']}. {note['text']}")) for note in notes]
+    told = [
+        (number, titled(one, note["title"]), set(_NAMED.findall(one)), _words(one))
+        for number, note in enumerate(notes)
+        for one in sentences(note["text"])
+        if len(one) < LONGEST
+    ]
+    return [
+        [(text, words) for home, text, named, words in told if home != number and named & own]
+        for number, own in enumerate(names)
+    ]
 
 
 def _words(text: str) -> set[str]:
