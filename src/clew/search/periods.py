@@ -194,13 +194,14 @@ def _alike(session: QuerySession, inside: QuerySession, ids: Ids) -> NDArray[np.
 def _newest_first(session: QuerySession, ranking: Ranking) -> Ranking:
     """By score, up to a quarter more for what is new: what answers best is not overridden.
 
-    Those in which the reader finds an answer, and of "the latest report" those that are alike,
-    stand by their dates alone.
+    Those that the reader is at least half as sure of as of the surest, and of "the latest report"
+    those that are alike, stand by their dates alone.
     """
     top = ranking.top(NEWEST_AMONG)
     nearness = closeness(session, top.ids)
     order = np.argsort(-top.scores * (1 + NEWER * nearness), kind="stable")
-    answering = np.isin(top.ids, [id_ for id_, one in session.readings.items() if one.margin > 0])
+    sure = {id_: one.sureness for id_, one in session.readings.items() if one.sureness > 0}
+    answering = np.isin(top.ids, [id_ for id_ in sure if 2 * sure[id_] >= max(sure.values())])
     if WORDING["superlative"].search(session.question) and not answering.any():
         alike = _alike(session, session, top.ids)
         answering = alike if alike[:1].all() else answering
@@ -302,8 +303,7 @@ def describe_time(session: QuerySession, hits: Sequence[Hit]) -> TemporalInfo | 
     options, named = session.options, session.named_period
     period = options.period or named
     asked = session.asked_time
-    untimed = period is None and options.as_of is None and not asked.evolution
-    if untimed and session.applied == "none":
+    if not (period or options.as_of or asked.evolution or session.applied != "none"):
         return None
     labels = _labels(sorted(hits, key=_place))
     timeline: dict[str, list[str]] = {}
