@@ -6,9 +6,11 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling
 
 # A slow machine must not fail a property: only what a test says counts, not how long it takes.
 settings.register_profile(
@@ -51,6 +53,22 @@ def _no_outside_settings(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
     # pytest-socket guards this process alone; a child must not fetch a model.
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadFileScheduling:
+    """Share files between the processes of CI; one of them has all that ask Neo4j.
+
+    Two servers on two cores would wait for each other, and each would plan every query anew.
+    """
+
+    @cache
+    def group(file: str) -> str:
+        text = (config.rootpath / file).read_text("utf-8")
+        return "neo4j" if re.search("neo4j_address|gds_address|OnNeo4j|pack_stores", text) else file
+
+    files = LoadFileScheduling(config, log)
+    files._split_scope = lambda test: group(test.partition("::")[0])
+    return files
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

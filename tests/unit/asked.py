@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
+import pytest
 
 import clew
 from clew.indexing.inputs import document_from_text
 from clew.search.channels import Ranking
 from clew.search.options import Options
 from clew.search.session import QuerySession
+from clew.testing.fakes import HashEmbedder
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 
@@ -36,6 +38,18 @@ def add(
         )
         for title, text in texts.items()
     )
+
+
+def engine_of(*documents: Any, **given: Any) -> Any:  # noqa: ANN401
+    """A fixture: a store with what `add` is given, for a module."""
+
+    @pytest.fixture(scope="module")
+    def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
+        with clew.open(tmp_path_factory.mktemp("store"), embedder=HashEmbedder()) as opened:
+            add(opened, *documents, **given)
+            yield opened
+
+    return engine
 
 
 def new_session(engine: clew.Clew, question: str, **given: Any) -> QuerySession:  # noqa: ANN401

@@ -19,7 +19,7 @@ from clew.search.words import (
 )
 from clew.testing.fakes import HashEmbedder
 from clew.text import name_key, split_file_name, terms
-from tests.unit.asked import add, day, new_session, titles
+from tests.unit.asked import add, day, engine_of, new_session, titles
 
 # --- Questions about a section of a document: it comes first.
 
@@ -38,11 +38,7 @@ HANDBOOK = "\n\n".join(
 RULES = "\n\n".join(["# Rules of the mill", f"## 4.2 Sacks\n\nA sack weighs ten stone. {SAYS}"])
 
 
-@pytest.fixture(scope="module")
-def section_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
-    with clew.open(tmp_path_factory.mktemp("store"), embedder=HashEmbedder()) as engine:
-        add(engine, {"Handbook": HANDBOOK, "Rules": RULES}, media_type="text/markdown")
-        yield engine
+section_engine = engine_of({"Handbook": HANDBOOK, "Rules": RULES}, media_type="text/markdown")
 
 
 @pytest.mark.parametrize(

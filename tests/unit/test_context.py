@@ -34,7 +34,7 @@ from clew.testing.fakes import HashEmbedder
 from clew.text import one_line, quoted
 from clew.types import Document, StoredChunk, StoredSection, page_at
 from tests.contexts import Part, parts_of, unquoted
-from tests.unit.asked import add, day, new_session, titles
+from tests.unit.asked import add, day, engine_of, new_session, titles
 from tests.unit.test_split import WordPieces
 
 # --- assemble
@@ -490,11 +490,7 @@ LEAVES = {
 LEAF_DATES = {"2": "2020-01-01", "1": "2015-01-01", "3": "2021-01-01"}
 
 
-@pytest.fixture(scope="module")
-def register(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
-    with clew.open(tmp_path_factory.mktemp("register"), embedder=HashEmbedder()) as engine:
-        add(engine, LEAVES, LEAF_DATES)
-        yield engine
+register = engine_of(LEAVES, LEAF_DATES)
 
 
 def chain(engine: clew.Clew, question: str, **options: object) -> tuple[RetrievalResult, list[str]]:

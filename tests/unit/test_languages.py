@@ -35,7 +35,7 @@ from clew.text import (
     text_language,
 )
 from clew.types import Chunk, Document
-from tests.unit.asked import add, new_session
+from tests.unit.asked import add, engine_of, new_session
 
 # --- Which language a text is in, and what follows: stems, stop words, sentence breaks.
 
@@ -408,11 +408,7 @@ SPELLING_TEXTS = {
 }
 
 
-@pytest.fixture(scope="module")
-def spelling_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
-    with clew.open(tmp_path_factory.mktemp("store"), embedder=HashEmbedder()) as engine:
-        add(engine, SPELLING_TEXTS)
-        yield engine
+spelling_engine = engine_of(SPELLING_TEXTS)
 
 
 def corrected(engine: clew.Clew, question: str) -> str:
@@ -554,11 +550,7 @@ NOUNS = {
 }
 
 
-@pytest.fixture(scope="module")
-def english(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
-    with clew.open(tmp_path_factory.mktemp("english"), embedder=HashEmbedder()) as engine:
-        add(engine, ENGLISH)
-        yield engine
+english = engine_of(ENGLISH)
 
 
 @settings(max_examples=60, deadline=None)

@@ -29,7 +29,7 @@ from clew.search.reports import (
 from clew.search.session import QuerySession
 from clew.testing.conformance import make_entry
 from clew.testing.fakes import HashEmbedder
-from tests.unit.asked import add, day, new_session, titles
+from tests.unit.asked import day, engine_of, new_session, titles
 from tests.unit.community_stores import Library, players, save_band
 
 # --- Reports: made of the texts' own sentences, about what is central, and of nothing else.
@@ -146,19 +146,11 @@ TEXTS = {
 DATES = {title: f"20{year}-01-01" for title, year in zip(TEXTS, range(15, 21), strict=True)}
 
 
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
-    with clew.open(tmp_path_factory.mktemp("store"), embedder=HashEmbedder()) as engine:
-        add(engine, TEXTS, DATES)
-        yield engine
+engine = engine_of(TEXTS, DATES)
 
 
-@pytest.fixture(scope="module")
-def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
-    """A store without communities and topics."""
-    with clew.open(tmp_path_factory.mktemp("bare"), embedder=HashEmbedder()) as engine:
-        add(engine, {"bread": "bread is baked at four in the morning"})
-        yield engine
+# A store without communities and topics.
+bare = engine_of({"bread": "bread is baked at four in the morning"})
 
 
 # --- reports
@@ -277,11 +269,7 @@ NEARBY_DATES = {
 }
 
 
-@pytest.fixture(scope="module")
-def nearby_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
-    with clew.open(tmp_path_factory.mktemp("store"), embedder=HashEmbedder()) as engine:
-        add(engine, NEARBY_TEXTS, NEARBY_DATES)
-        yield engine
+nearby_engine = engine_of(NEARBY_TEXTS, NEARBY_DATES)
 
 
 def test_passages_of_the_neighbours_come_and_the_context_says_what_ties_them(

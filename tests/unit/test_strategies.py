@@ -32,7 +32,7 @@ from clew.search.session import QuerySession
 from clew.settings import EmbedSettings
 from clew.testing.fakes import HashEmbedder
 from clew.types import Document, Piece
-from tests.unit.asked import add, day, new_session
+from tests.unit.asked import add, day, engine_of, new_session
 
 if TYPE_CHECKING:
     from clew.types import SearchResult
@@ -212,10 +212,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
         yield engine
 
 
-@pytest.fixture(scope="module")
-def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
-    with clew.open(tmp_path_factory.mktemp("empty"), embedder=HashEmbedder()) as engine:
-        yield engine
+empty = engine_of({})
 
 
 def said(result: SearchResult) -> str:
@@ -575,11 +572,7 @@ DATES = {"one": "2024-05-01", "two": "2023-05-02", "four": "2020-05-01"}
 HOPS_QUESTION = "What of Marta Quill and the eels?"
 
 
-@pytest.fixture(scope="module")
-def hops_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
-    with clew.open(tmp_path_factory.mktemp("store"), embedder=HashEmbedder()) as engine:
-        add(engine, CHAIN, DATES)
-        yield engine
+hops_engine = engine_of(CHAIN, DATES)
 
 
 def inverse_hops(engine: clew.Clew, max_hops: int) -> dict[str, float]:
@@ -640,11 +633,7 @@ WAYS_DATES = {"Larkmoor days": "2019-01-01", "Verity": "2020-01-01", "Short": "2
 WAYS_QUESTION = "How is Marta Quill connected to Osric Dane?"
 
 
-@pytest.fixture(scope="module")
-def ways_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
-    with clew.open(tmp_path_factory.mktemp("store"), embedder=HashEmbedder()) as engine:
-        add(engine, WAYS_TEXTS, WAYS_DATES)
-        yield engine
+ways_engine = engine_of(WAYS_TEXTS, WAYS_DATES)
 
 
 def test_paths_come_with_the_sentence_of_each_tie_and_its_source(ways_engine: clew.Clew) -> None:

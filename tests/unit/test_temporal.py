@@ -19,7 +19,7 @@ from clew.search.pipeline import EVERYWHERE, STRATEGIES
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.types import Hit
-from tests.unit.asked import add, day, new_session
+from tests.unit.asked import add, day, engine_of, new_session
 
 if TYPE_CHECKING:
     from clew.types import SearchResult
@@ -44,11 +44,7 @@ TEXTS = {
 IN_2019 = {"b", "c", "d"}
 
 
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
-    with clew.open(tmp_path_factory.mktemp("store"), embedder=HashEmbedder()) as engine:
-        add(engine, TEXTS, DATES)
-        yield engine
+engine = engine_of(TEXTS, DATES)
 
 
 def found(result: SearchResult) -> list[str]:
@@ -229,11 +225,7 @@ TIMELINE_TEXTS = {
 TIMELINE_DATES = {"letter": "1820-03-02", "fame": "1840-01-01"}
 
 
-@pytest.fixture(scope="module")
-def timeline_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
-    with clew.open(tmp_path_factory.mktemp("store"), embedder=HashEmbedder()) as engine:
-        add(engine, TIMELINE_TEXTS, TIMELINE_DATES)
-        yield engine
+timeline_engine = engine_of(TIMELINE_TEXTS, TIMELINE_DATES)
 
 
 def told(engine: clew.Clew, as_of: str | None = None) -> list[tuple[int, str]]:
