@@ -35,11 +35,16 @@ def main() -> None:
     given = parser.parse_args()
     default = KEPT_APART if given.kept_apart else OPEN
     counts: Counter[tuple[str, str]] = Counter()
+    found: list[tuple[bool, bool]] = []
     for name in given.folders.split(",") if given.folders else default:
         with tempfile.TemporaryDirectory() as store, clew.open(store=store) as engine:
             engine.index([HERE / name])
             for line in (HERE / f"{name}.jsonl").read_text("utf-8").splitlines():
                 asked = json.loads(line)
+                if asked["gold"]:
+                    hits = engine.search(asked["question"], limit=5, fast=given.fast).hits
+                    held = [Path(hit.chunk.source).name in asked["gold"] for hit in hits]
+                    found.append((any(held[:1]), any(held)))
                 answer = engine.ask(asked["question"], fast=given.fast)
                 said = " ".join(one.text for one in answer.statements)
                 verdict = judged(asked, said)
@@ -55,6 +60,8 @@ def main() -> None:
         size = sum(counts[kind, verdict] for verdict in ("right", "wrong", "silent"))
         shares = [100 * counts[kind, one] / size for one in ("right", "wrong", "silent")]
         print(f"| {kind} | {size} | " + " | ".join(f"{share:.0f}" for share in shares) + " |")
+    first, in_five = (100 * sum(column) / len(found) for column in zip(*found, strict=True))
+    print(f"a file that answers comes first for {first:.0f} %, in five for {in_five:.0f} %")
 
 
 def judged(asked: dict[str, object], said: str) -> str:

@@ -174,6 +174,14 @@ def _features(question: str, asked: AskedTime | None = None, *, dated: bool = Fa
         ("Whose bell is it?", "who"),
         ("what's new", "what"),
         ("In which town did she live?", "which"),
+        *(
+            (f"{word}{rest} the boat", word)
+            for word in ("when", "who")
+            for rest in ("'s", "’ll", "s")
+        ),
+        *((f"{frame} where it is", "where") for frame in ("Tell me", "do you know", "I forgot")),
+        ("Do you know the way?", "yes_no"),
+        ("tell me about it", "imperative"),
         ("The bell was cast where?", "where"),
         ("Did he say who built it?", "yes_no"),
         ("It was built of stone?", "yes_no"),

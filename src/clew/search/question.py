@@ -254,7 +254,8 @@ _QUESTION_WORDS: dict[str, Form] = {
     "who": "who", "whom": "who", "whose": "who", "what": "what", "when": "when",
     "where": "where", "which": "which", "why": "why", "how": "how",
 }  # fmt: skip
-_SHORT_FORMS = {"what's": "what", "who's": "who", "where's": "where", "how's": "how"}
+_CONTRACTED = re.compile(r"(?:['’]\w*|s)$")
+"""The rest of "what's" and "whens" behind the question word."""
 AUXILIARIES = frozenset(
     """am are can could did do does had has have is may might must shall should was were will
     would""".split()
@@ -278,17 +279,17 @@ _INNER = frozenset("al da de del der di du ibn la le of van von".split())
 def question_form(question: str) -> Form:
     """Its question word; else whether it asks yes or no, orders something, or only names it.
 
-    Words in front decide: "Did he say who …" asks yes or no, "In which town …" asks which. Further
-    back a question word counts where there is a question mark.
+    Words in front decide: "Did he say who …" asks yes or no, "In which town …" asks which, "Tell me
+    who …" asks who. Further back a question word counts where there is a question mark.
     """
-    said = words(question)
+    said = words(WORDING["framed"].sub("", question))
     opening = said[0] if said else ""
     if opening in AUXILIARIES:
         return "yes_no"
     if opening in _IMPERATIVES:
         return "imperative"
     for word in said if "?" in question else said[: 2 if opening in _PREPOSITIONS else 1]:
-        known = _QUESTION_WORDS.get(_SHORT_FORMS.get(word.replace("’", "'"), word))
+        known = _QUESTION_WORDS.get(_CONTRACTED.sub("", word))
         if known:
             return known
     return "yes_no" if "?" in question else "keywords"

@@ -40,7 +40,7 @@ MOST_PARTS = 10
 """Reports, or lines of an overview, that are given as an answer without a model."""
 SAID = 300
 """Characters of each, at most."""
-FOUND = 3.5
+FOUND = 3.0
 """Sureness of a reading from which its passage is quoted. Over folders that the reader has not
 learned from, and the open ones of `benchmarks/everyday`, about one question in ten is answered
 wrong so."""
