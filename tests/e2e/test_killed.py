@@ -197,17 +197,23 @@ def test_several_processes_share_the_work_and_one_is_killed(tmp_path: Path, root
 
 REINDEX_MOMENTS = 4
 SPLIT = {"chunk_tokens": 20, "section_tokens": 40}
+# Says what it has done, and waits where it is told to: a killer may be late.
 REINDEX_WORK = """
-import sys, clew
+import sys, time, clew
 from clew.testing.fakes import HashEmbedder
 
-root = sys.argv[1]
+root, waits = sys.argv[1], tuple(sys.argv[2:])
+
+def told(*step):
+    print(*step, flush=True)
+    if " ".join(map(str, step)).startswith(waits):
+        time.sleep(60)
 
 split = {"chunk_tokens": 20, "section_tokens": 40}
 settings = clew.load_settings(store=f"{root}/store", access={"roots": [root]}, split=split)
 with clew.open(settings=settings, embedder=HashEmbedder(64)) as engine:
     print("ready", flush=True)
-    engine.maintenance.reindex(progress=lambda *step: print(*step, flush=True))
+    engine.maintenance.reindex(progress=told)
 """
 
 
@@ -252,7 +258,7 @@ def test_killed_at_every_stage_then_completed(reindex_root: Path) -> None:
     last = DOCUMENTS - 1
     stages = ["reindex 0", "reindex 20", "reindex 45", "switch 0", "switch 30", f"switch {last}"]
     for stage in stages:
-        with start(REINDEX_WORK, reindex_root) as process:
+        with start(REINDEX_WORK, reindex_root, f"{stage} ") as process:
             said = read_until(process, f"{stage} ")
             process.send_signal(signal.SIGKILL)
         # What was ready is ready: no document is made again.
