@@ -15,7 +15,7 @@ import pytest
 from clew.settings import Neo4jSettings
 
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""What compiles and collects for hours to come takes a third of the time of these minutes."""
+"""Compiling and collecting for hours to come does not pay within minutes."""
 SCRIPT = Path(__file__).parent.parent / "scripts" / "neo4j_server.py"
 
 
