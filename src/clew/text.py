@@ -326,8 +326,8 @@ def question_language(text: str, languages: Iterable[str]) -> str:
 
 
 def is_english(text: str) -> bool:
-    """Whether its function words are those of English, more than of any other language listed."""
-    return spoken(_accented_words(text), STOP_WORDS, listed_languages()) == "en"
+    """Whether its function words are those of English, or at least of no other language listed."""
+    return spoken(_accented_words(text), STOP_WORDS, listed_languages()) in ("en", None)
 
 
 def text_language(text: str) -> str:
