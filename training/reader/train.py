@@ -172,15 +172,11 @@ def hardest(
     with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
         spans, relevance = reader(*batch(encoded))
     helps = torch.tensor([float(one.helps) for group, _ in groups for one in group.passages])
-    costs = functional.binary_cross_entropy_with_logits(
-        relevance.float(), helps, reduction="none"
-    )
+    costs = functional.binary_cross_entropy_with_logits(relevance.float(), helps, reduction="none")
     targets = torch.tensor([one.span for one in encoded])
     known = torch.tensor([float(one.has_span) for one in encoded])
     for side in (0, 1):
-        own = functional.cross_entropy(
-            spans[..., side].float(), targets[:, side], reduction="none"
-        )
+        own = functional.cross_entropy(spans[..., side].float(), targets[:, side], reduction="none")
         costs += known * own / 2
     kept, at = [], 0
     for group, passages in groups:

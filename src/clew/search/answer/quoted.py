@@ -15,6 +15,7 @@ from clew.search.answer.hits import header_end
 from clew.search.answer.standing import STATED
 from clew.search.periods import lies_within, moment_of
 from clew.search.question import WORDING
+from clew.search.reading import FOUND
 from clew.text import find_words, sentences
 from clew.types import (
     DO_NOT_SAY,
@@ -40,10 +41,6 @@ MOST_PARTS = 10
 """Reports, or lines of an overview, that are given as an answer without a model."""
 SAID = 300
 """Characters of each, at most."""
-FOUND = 3.0
-"""Sureness of a reading from which its passage is quoted. Over folders that the reader has not
-learned from, and the open ones of `benchmarks/everyday`, about one question in ten is answered
-wrong so."""
 MOST_QUOTED = 3
 """Sentences that are quoted where several things are asked for."""
 _NEAR_BEST = 0.5
